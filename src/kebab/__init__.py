@@ -1,0 +1,69 @@
+"""Kebab: local-first search with exact citations.
+
+import kebab
+with kebab.open("notes.sqlite") as kb:
+    kb.ingest("~/notes")
+    for hit in kb.search("markdown chunking rules", k=5):
+        print(hit.citation.uri, hit.snippet)
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from kebab._version import __version__
+
+if TYPE_CHECKING:
+    from kebab.core.citations import Citation
+    from kebab.core.errors import KebabError
+    from kebab.core.ports import Retriever
+    from kebab.core.search import RetrievalDetail, SearchFilters, SearchHit, SearchQuery, SearchResponse
+    from kebab.knowledge_base import KnowledgeBase
+    from kebab.knowledge_base import open_knowledge_base as open
+    from kebab.pipelines.ingest_report import IngestReport
+    from kebab.retrieval.lexical import LexicalRetriever
+
+# Loaded when first used: the command line imports this package too, and must not pay for what it does not need.
+_HOMES = {
+    "Citation": "kebab.core.citations",
+    "IngestReport": "kebab.pipelines.ingest_report",
+    "KebabError": "kebab.core.errors",
+    "KnowledgeBase": "kebab.knowledge_base",
+    "LexicalRetriever": "kebab.retrieval.lexical",
+    "RetrievalDetail": "kebab.core.search",
+    "Retriever": "kebab.core.ports",
+    "SearchFilters": "kebab.core.search",
+    "SearchHit": "kebab.core.search",
+    "SearchQuery": "kebab.core.search",
+    "SearchResponse": "kebab.core.search",
+    "open": "kebab.knowledge_base",
+}
+
+__all__ = [
+    "Citation",
+    "IngestReport",
+    "KebabError",
+    "KnowledgeBase",
+    "LexicalRetriever",
+    "RetrievalDetail",
+    "Retriever",
+    "SearchFilters",
+    "SearchHit",
+    "SearchQuery",
+    "SearchResponse",
+    "__version__",
+    "open",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'kebab' has no attribute {name!r}")
+    value = getattr(import_module(_HOMES[name]), "open_knowledge_base" if name == "open" else name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

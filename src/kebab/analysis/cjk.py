@@ -1,0 +1,57 @@
+"""Terms of Chinese, Japanese and Korean text, which the word tokenizer cannot cut.
+
+unicode61 takes "문서를" as one token, so a search for 문서 would miss it. Every run of one script is therefore indexed as
+its overlapping pairs of characters plus its last character, in a column of its own: 문서를 → 문서 서를 를. A word is then
+found inside any longer one as the phrase of its pairs. Latin runs glued to CJK ones (kubernetes는) are split off into the
+same column, or nobody would find them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from kebab.core.text import nfc
+
+_HANGUL = "\uac00-\ud7a3\u1100-\u11ff\u3130-\u318f"
+_KANA = "\u3040-\u30ff\u31f0-\u31ff"
+_HAN = "\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff\u3005\U00020000-\U0003ffff"
+# Jamo as decomposed by macOS are in _HANGUL too, so that this test may run before NFC.
+_ANY = re.compile(f"[{_HANGUL}{_KANA}{_HAN}]")
+_WORD = re.compile(r"\w+")
+_RUN = re.compile(rf"(?P<hangul>[{_HANGUL}]+)|(?P<kana>[{_KANA}]+)|(?P<han>[{_HAN}]+)|(?P<other>[^{_HANGUL}{_KANA}{_HAN}]+)")
+
+
+class Run(NamedTuple):
+    script: str
+    """hangul, kana, han or other"""
+    text: str
+
+
+def has_cjk(text: str) -> bool:
+    return not text.isascii() and _ANY.search(text) is not None
+
+
+def runs(word: str) -> list[Run]:
+    """The word cut where the script changes, in NFC."""
+    return [Run(match.lastgroup or "other", match[0]) for match in _RUN.finditer(nfc(word))]
+
+
+def pairs(run: str) -> list[str]:
+    """Overlapping pairs; a single character stays alone."""
+    return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
+
+
+def column_terms(text: str) -> Iterator[str]:
+    """What goes into the `cjk` column for this text: nothing at all for text without CJK letters."""
+    if not has_cjk(text):
+        return
+    for word in _WORD.findall(nfc(text)):
+        for run in runs(word) if has_cjk(word) else ():
+            if run.script == "other":
+                yield run.text
+            else:
+                yield from pairs(run.text)
+                if len(run.text) > 1:
+                    yield run.text[-1]

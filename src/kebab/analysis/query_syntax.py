@@ -1,0 +1,75 @@
+"""What a person typed → QueryTree. Tolerant: every string has a meaning, and none raises.
+
+    install git            a bag of words
+    "exact phrase"         a phrase
+    install*               a prefix
+    git AND (hub)          AND, OR, NOT in capitals between operands; NOT binds tightest, then AND, then OR
+    'raw FTS5'             a query wrapped in single quotes goes to the store as it is
+Everything else that looks like syntax is just text.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from kebab.core.query_tree import And, Bag, Not, Operand, Or, Phrase, Prefix, QueryTree, Raw, Word
+
+MAX_OPERANDS = 256
+"""A pasted page is a question about its first words; beyond this, ranking no longer changes and time still does."""
+
+_OPERATORS = frozenset({"AND", "OR", "NOT"})
+_TOKEN = re.compile(r'"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+)')
+_SAYS_SOMETHING = re.compile(r"\w")
+
+
+def parse(text: str) -> QueryTree:
+    text = text.replace("\0", " ").strip()
+    if len(text) > 2 and text[0] == text[-1] == "'":
+        return Raw(text[1:-1])
+    return _fold(_tokens(text))
+
+
+def _tokens(text: str) -> list[Operand | str]:
+    """Operands, and the operators among them that really stand between two operands."""
+    tokens: list[Operand | str] = []
+    matches = [match for match in _TOKEN.finditer(text) if _SAYS_SOMETHING.search(match[0])]
+    for position, match in enumerate(matches[:MAX_OPERANDS]):
+        word = match["word"]
+        if word is None:
+            tokens.append(Phrase(match["phrase"]))
+        elif word in _OPERATORS and tokens and not isinstance(tokens[-1], str) and position + 1 < len(matches):
+            tokens.append(word)
+        elif word.endswith("*"):
+            tokens.append(Prefix(word.rstrip("*")))
+        else:
+            tokens.append(Word(word))
+    if tokens and isinstance(tokens[-1], str):  # its right side was cut off by MAX_OPERANDS
+        tokens.pop()
+    return tokens
+
+
+def _fold(tokens: list[Operand | str]) -> QueryTree:
+    return _split(tokens, "OR", Or, lambda ands: _split(ands, "AND", And, lambda nots: _split(nots, "NOT", Not, _bag)))
+
+
+def _split(
+    tokens: list[Operand | str],
+    operator: str,
+    combine: Callable[[QueryTree, QueryTree], QueryTree],
+    below: Callable[[list[Operand | str]], QueryTree],
+) -> QueryTree:
+    groups: list[list[Operand | str]] = [[]]
+    for token in tokens:
+        if token == operator:
+            groups.append([])
+        else:
+            groups[-1].append(token)
+    tree = below(groups[0])
+    for group in groups[1:]:
+        tree = combine(tree, below(group))
+    return tree
+
+
+def _bag(tokens: list[Operand | str]) -> QueryTree:
+    return Bag(tuple(token for token in tokens if not isinstance(token, str)))

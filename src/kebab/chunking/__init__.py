@@ -1,0 +1,1 @@
+"""ParsedDocument → passages small enough to show and to embed, cut where the text itself is cut."""

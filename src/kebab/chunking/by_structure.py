@@ -1,0 +1,183 @@
+"""Chunks by structure: sections under headings, blocks kept whole while they fit, small sections joined, long blocks split.
+
+A chunk is one range of the document's text, so its text is a slice of the file and its lines are exact. Sizes are estimated
+tokens (`core.text.estimate_tokens`): the title and the headings are embedded with the chunk and count against the maximum.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from unicodedata import combining
+
+from kebab.config.settings import ChunkingSettings
+from kebab.core.documents import Chunk, LineSpan, ParsedDocument
+from kebab.core.text import LineTable, estimate_tokens
+
+_CODE_LIKE = frozenset({"code", "table", "html"})
+_LEAST_BODY = 32
+"""However long title and headings are, a chunk may have this many tokens of its own."""
+
+# Where a long block may be cut, best first.
+_LINE_END = re.compile(r"\n")
+_SENTENCE_END = re.compile(r"(?<=[.!?。！？…])[\"'”’)\]]*\s+|(?<=[다요]\.)\s*|\n")
+_SPACE = re.compile(r"\s")
+_JOINERS = frozenset("\u200d\ufe0e\ufe0f")
+
+
+@dataclass(frozen=True)
+class _Piece:
+    """A range of text that is kept together, under its headings."""
+
+    start: int
+    end: int
+    tokens: int
+    headings: tuple[str, ...]
+    code: bool
+    opens_section: bool
+
+
+class StructureChunker:
+    def __init__(self, settings: ChunkingSettings) -> None:
+        self._settings = settings
+        self.version = "structure-1"
+
+    def chunk(self, document: ParsedDocument) -> list[Chunk]:
+        pieces = self._pieces(document)
+        lines = LineTable(document.text)
+        chunks: list[Chunk] = []
+        for group in self._join_small(self._pack(pieces)):
+            start, end = _trimmed(document.text, group[0].start, group[-1].end)
+            if start < end:
+                span = LineSpan(*lines.lines_of(start, end))
+                chunks.append(Chunk(len(chunks), start, end, document.text[start:end], _common_headings(group), (span,)))
+        return chunks
+
+    def _pieces(self, document: ParsedDocument) -> list[_Piece]:
+        """The blocks with their headings, tiling the text: what stands between two blocks belongs to the first."""
+        pieces: list[_Piece] = []
+        headings: list[tuple[int, str]] = []
+        title_tokens = estimate_tokens(document.title)
+        for number, block in enumerate(document.blocks):
+            end = document.blocks[number + 1].start if number + 1 < len(document.blocks) else block.end
+            if block.kind == "heading":
+                headings = [*(outer for outer in headings if outer[0] < block.level), (block.level, block.title)]
+            path = tuple(title for _, title in headings if title)
+            code = block.kind in _CODE_LIKE
+            limit = max(_LEAST_BODY, self._settings.max_tokens - title_tokens - estimate_tokens(" > ".join(path)))
+            ranges = _split(document.text, block.start, end, limit, min(limit, self._settings.target_tokens), code, self._settings.overlap_tokens)
+            for part, (start, stop) in enumerate(ranges):
+                tokens = estimate_tokens(document.text[start:stop].strip(), code=code)
+                opens = part == 0 and block.kind == "heading"
+                pieces.append(_Piece(start, stop, tokens, path, code, opens))
+        return pieces
+
+    def _pack(self, pieces: list[_Piece]) -> list[list[_Piece]]:
+        """Pieces of one section, together up to the target; a heading always takes its first piece along if it can."""
+        groups: list[list[_Piece]] = []
+        for piece in pieces:
+            group = groups[-1] if groups else []
+            size = sum(member.tokens for member in group)
+            only_headings = bool(group) and all(member.opens_section for member in group)
+            room = self._settings.max_tokens if only_headings else self._settings.target_tokens
+            fits = bool(group) and size + piece.tokens <= room and piece.start >= group[-1].end
+            same_section = bool(group) and not piece.opens_section
+            if fits and (same_section or (only_headings and _below(group[0], piece))):
+                group.append(piece)
+            else:
+                groups.append([piece])
+        return groups
+
+    def _join_small(self, groups: list[list[_Piece]]) -> list[list[_Piece]]:
+        """A group below the minimum joins the next one, or else the one before, while the target allows."""
+        joined: list[list[_Piece]] = []
+        for group in groups:
+            if joined:
+                before, size = joined[-1], _size(group)
+                small = min(_size(before), size) < self._settings.min_tokens
+                touching = group[0].start >= before[-1].end
+                if small and touching and _size(before) + size <= self._settings.target_tokens:
+                    before.extend(group)
+                    continue
+            joined.append(list(group))
+        return joined
+
+
+def _size(group: list[_Piece]) -> int:
+    return sum(piece.tokens for piece in group)
+
+
+def _below(outer: _Piece, inner: _Piece) -> bool:
+    return inner.headings[: len(outer.headings)] == outer.headings
+
+
+def _common_headings(group: list[_Piece]) -> tuple[str, ...]:
+    """The headings all pieces share; where they share none, those of the first."""
+    common = list(group[0].headings)
+    for piece in group[1:]:
+        length = 0
+        for ours, theirs in zip(common, piece.headings, strict=False):
+            if ours != theirs:
+                break
+            length += 1
+        common = common[:length]
+    return tuple(common) or group[0].headings
+
+
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+    """Without blank lines before and white space after; indentation of the first line stays."""
+    body = text[start:end]
+    end = start + len(body.rstrip())
+    leading = len(body) - len(body.lstrip())
+    start += body.rfind("\n", 0, leading) + 1
+    return start, end
+
+
+def _split(text: str, start: int, end: int, limit: int, target: int, code: bool, overlap: int) -> list[tuple[int, int]]:
+    """The range whole if it fits the limit, else parts of about the target, cut at lines, sentences, spaces, or anywhere."""
+    if end - start <= limit or estimate_tokens(text[start:end].rstrip(), code=code) <= limit:
+        return [(start, end)]
+    parts = []
+    while start < end:
+        most = _longest_within(text, start, end, target, code)
+        if most >= end:
+            parts.append((start, end))
+            break
+        cut = _best_cut(text, start, most, code)
+        parts.append((start, cut))
+        start = _overlapped(text, start, cut, overlap)
+    return parts
+
+
+def _longest_within(text: str, start: int, end: int, target: int, code: bool) -> int:
+    """The farthest end so that the estimate stays within the target."""
+    most = min(end, start + target * 4)
+    while (tokens := estimate_tokens(text[start:most], code=code)) > target:
+        most = start + max(1, min(most - start - 1, (most - start) * target // tokens))
+    return most
+
+
+def _best_cut(text: str, start: int, most: int, code: bool) -> int:
+    """The last good place in the second half of the window; the very end of it if there is none."""
+    half = start + (most - start) // 2
+    for pattern in (_LINE_END, _SPACE) if code else (_SENTENCE_END, _SPACE):
+        cuts = [match.end() for match in pattern.finditer(text, half, most)]
+        if cuts:
+            return cuts[-1]
+    cut = most
+    while cut > start + 1 and _inside_character(text, cut):
+        cut -= 1
+    return cut if cut > start + 1 else most
+
+
+def _inside_character(text: str, cut: int) -> bool:
+    """Whether a cut here would part what a reader sees as one character."""
+    return cut < len(text) and (combining(text[cut]) != 0 or text[cut] in _JOINERS or text[cut - 1] == "\u200d" or text[cut - 1 : cut + 1] == "\r\n")
+
+
+def _overlapped(text: str, start: int, cut: int, overlap: int) -> int:
+    if not overlap:
+        return cut
+    back = max(start + 1, cut - overlap * 3)
+    found = _SPACE.search(text, back, cut)
+    return found.end() if found and found.end() < cut else cut

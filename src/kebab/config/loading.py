@@ -1,0 +1,149 @@
+"""defaults < config file < environment < flags, each value with its origin; strict about keys, types and bounds."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from kebab.config.settings import SettingField, Settings, all_settings
+from kebab.core.errors import ConfigError
+
+NOT_SETTINGS = frozenset({"KEBAB_CONFIG", "KEBAB_DB"})
+"""Variables that stand for the flags --config and --db."""
+
+
+@dataclass(frozen=True)
+class LoadedSettings:
+    settings: Settings
+    origins: dict[str, str] = field(default_factory=dict)
+    """Key → "config.toml", "environment KEBAB_…" or "flag"; a key that is absent has its default."""
+    config_file: Path | None = None
+
+
+def config_folder(environment: Mapping[str, str] = os.environ) -> Path:
+    return _xdg(environment, "XDG_CONFIG_HOME", ".config")
+
+
+def data_folder(environment: Mapping[str, str] = os.environ) -> Path:
+    return _xdg(environment, "XDG_DATA_HOME", ".local/share")
+
+
+def _xdg(environment: Mapping[str, str], variable: str, fallback: str) -> Path:
+    """The specification says that a relative path in these variables is to be ignored."""
+    given = environment.get(variable, "")
+    return (Path(given) if Path(given).is_absolute() else Path.home() / fallback) / "kebab"
+
+
+def load_settings(
+    config_file: str | Path | None = None,
+    environment: Mapping[str, str] = os.environ,
+    flags: Mapping[str, Any] | None = None,
+) -> LoadedSettings:
+    """`flags` are dotted keys, such as {"store.path": "notes.sqlite"}. A named config file must exist."""
+    named = config_file or environment.get("KEBAB_CONFIG")
+    path = Path(named).expanduser() if named else config_folder(environment) / "config.toml"
+    if named and not path.is_file():
+        raise ConfigError(f"There is no config file at {path}.", hint="Make one with: kb init", path=str(path))
+    values: dict[str, Any] = {}
+    origins: dict[str, str] = {}
+    file_found = path.is_file()
+    if file_found:
+        _read_file(path, values, origins)
+    if any(name.startswith("KEBAB_") for name in environment):
+        _read_environment(environment, values, origins)
+    for key, value in (flags or {}).items():
+        if value is not None:
+            values[key] = _checked(_field(key), value, f"flag for {key}")
+            origins[key] = "flag"
+    return LoadedSettings(_build(values), origins, path if file_found else None)
+
+
+def _build(values: Mapping[str, Any]) -> Settings:
+    settings = Settings()
+    by_section: dict[str, dict[str, Any]] = {}
+    for key, value in values.items():
+        section, name = key.split(".")
+        by_section.setdefault(section, {})[name] = value
+    return replace(settings, **{name: replace(getattr(settings, name), **part) for name, part in by_section.items()})
+
+
+def _read_file(path: Path, values: dict[str, Any], origins: dict[str, str]) -> None:
+    import tomllib
+
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}", hint="Correct the line, or see: kb init --force", path=str(path)) from error
+    known = {item.key: item for item in all_settings()}
+    known |= {f"{item.section}.{item.alias}": item for item in known.values() if item.alias}
+    for section, content in document.items():
+        if not isinstance(content, dict):
+            raise _unknown(section, {item.section for item in known.values()}, f"{path}", "section", str(path))
+        for name, value in content.items():
+            key = f"{section}.{name}"
+            if key not in known:
+                raise _unknown(key, known, str(path), "setting", str(path))
+            item = known[key]
+            if item.key in values:
+                raise ConfigError(f"{path}: {item.key} is set twice, as {name} too.", hint="Keep one of them.", path=str(path))
+            values[item.key] = _checked(item, value, str(path))
+            origins[item.key] = str(path)
+
+
+def _read_environment(environment: Mapping[str, str], values: dict[str, Any], origins: dict[str, str]) -> None:
+    known = {item.variable: item for item in all_settings()}
+    for variable, value in environment.items():
+        if not variable.startswith("KEBAB_") or variable in NOT_SETTINGS:
+            continue
+        if variable not in known:
+            raise _unknown(variable, known, "the environment", "variable", None)
+        item = known[variable]
+        values[item.key] = _checked(item, _from_text(item, value), f"environment variable {variable}")
+        origins[item.key] = f"environment {variable}"
+
+
+def _from_text(item: SettingField, value: str) -> Any:
+    if item.type is bool:
+        return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}.get(value.lower(), value)
+    try:
+        return item.type(value)
+    except ValueError:
+        return value
+
+
+def _checked(item: SettingField, value: Any, where: str) -> Any:
+    """The value as the setting's type, or an error that names the place, the key and what is allowed."""
+    if item.type is float and isinstance(value, int) and not isinstance(value, bool):
+        value = float(value)
+    right_type = isinstance(value, item.type) and (item.type is bool or not isinstance(value, bool))
+    in_range = (
+        right_type
+        and (not item.choices or value in item.choices)
+        and (item.least is None or value >= item.least)
+        and (item.most is None or value <= item.most)
+    )
+    if not in_range:
+        raise ConfigError(
+            f"{where}: {item.key} = {value!r} is not allowed.",
+            hint=f"Allowed: {item.allowed}. Default: {item.default!r}.",
+            path=where if where.endswith(".toml") else None,
+        )
+    return value
+
+
+def _field(key: str) -> SettingField:
+    for item in all_settings():
+        if item.key == key:
+            return item
+    raise _unknown(key, {item.key for item in all_settings()}, "flags", "setting", None)
+
+
+def _unknown(name: str, known: Any, where: str, noun: str, path: str | None) -> ConfigError:
+    from difflib import get_close_matches
+
+    close = get_close_matches(name, list(known), n=1)
+    hint = f"Did you mean {close[0]}?" if close else "All settings are listed by: kb config show"
+    return ConfigError(f"{where}: there is no {noun} {name}.", hint=hint, path=path)

@@ -1,0 +1,97 @@
+"""Where a passage stands, written so that a person, an editor and a program can all go there.
+
+    uri    notes/rust/kb.md#L12-L34   paper.pdf#page=13   clip.mp4#t=1.5,4   scan.png#xywh=0,0,10,20
+    text   notes/rust/kb.md:L12-L34   paper.pdf:p13       clip.mp4:t=1.5,4   scan.png:xywh=0,0,10,20
+
+`parse` reads both forms, and a path alone.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from urllib.parse import unquote
+
+from kebab.core.documents import CaptionSpan, CodeSpan, LineSpan, PageSpan, RegionSpan, Span, TimeSpan, span_kind
+
+_ENCODED = {"%": "%25", "#": "%23", "?": "%3F", " ": "%20"}
+_MUST_ENCODE = re.compile("[%#? ]")
+_FRAGMENT = re.compile(
+    r"""(?P<path>.*)(?P<mark>[#:])(?:
+        L(?P<first>\d{1,9})(?:-L?(?P<last>\d{1,9}))?
+      | (?:page=|p=|p)(?P<page>\d{1,9})
+      | xywh=(?P<region>\d{1,9},\d{1,9},\d{1,9},\d{1,9})
+      | t=(?P<from>\d{1,9}(?:\.\d{1,3})?),(?P<to>\d{1,9}(?:\.\d{1,3})?)
+      | caption=(?P<caption>.+)
+    )""",
+    re.VERBOSE | re.DOTALL,
+)
+
+
+@dataclass(frozen=True)
+class Citation:
+    """A path, the span in it, the innermost heading there, and the sha256 of the cited chunk's text."""
+
+    path: str
+    span: Span
+    section: str | None = None
+    content_hash: str | None = None
+
+    @property
+    def kind(self) -> str:
+        return span_kind(self.span)
+
+    @property
+    def uri(self) -> str:
+        return f"{_MUST_ENCODE.sub(lambda match: _ENCODED[match[0]], self.path)}#{_fragment(self.span, encode=True)}"
+
+    @property
+    def text(self) -> str:
+        fragment = _fragment(self.span, encode=False)
+        return f"{self.path}:{fragment.replace('page=', 'p', 1) if isinstance(self.span, PageSpan) else fragment}"
+
+    @property
+    def lines(self) -> tuple[int, int] | None:
+        """First and last line, for the kinds that have lines."""
+        if isinstance(self.span, LineSpan):
+            return self.span.start, self.span.end
+        if isinstance(self.span, CodeSpan):
+            return self.span.line_start, self.span.line_end
+        return None
+
+
+def _fragment(span: Span, *, encode: bool) -> str:
+    match span:
+        case LineSpan(start, end) | CodeSpan(start, end):
+            return f"L{start}-L{end}"
+        case PageSpan(page):
+            return f"page={page}"
+        case RegionSpan(x, y, w, h):
+            return f"xywh={x},{y},{w},{h}"
+        case TimeSpan(start_ms, end_ms):
+            return f"t={_seconds(start_ms)},{_seconds(end_ms)}"
+        case CaptionSpan(label):
+            return "caption=" + (_MUST_ENCODE.sub(lambda match: _ENCODED[match[0]], label) if encode else label)
+
+
+def _seconds(milliseconds: int) -> str:
+    whole, rest = divmod(milliseconds, 1000)
+    return f"{whole}.{rest:03}".rstrip("0").rstrip(".") if rest else str(whole)
+
+
+def parse(citation: str) -> tuple[str, Span | None]:
+    """The path and the span of a citation in either form; the span is None where only a path was given."""
+    match = _FRAGMENT.fullmatch(citation)
+    if match is None:
+        return citation, None
+    path = unquote(match["path"]) if match["mark"] == "#" else match["path"]
+    if match["first"]:
+        first = int(match["first"])
+        return path, LineSpan(first, int(match["last"] or first))
+    if match["page"]:
+        return path, PageSpan(int(match["page"]))
+    if match["region"]:
+        return path, RegionSpan(*map(int, match["region"].split(",")))
+    if match["from"]:
+        return path, TimeSpan(round(float(match["from"]) * 1000), round(float(match["to"]) * 1000))
+    return path, CaptionSpan(unquote(match["caption"]) if match["mark"] == "#" else match["caption"])

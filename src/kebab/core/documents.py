@@ -1,0 +1,146 @@
+"""Sources, documents, blocks, chunks and their spans; ids that are the same on every machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from hashlib import sha256
+from typing import Any, Literal
+
+DocType = Literal["pdf", "markdown", "code", "note"]
+DOC_TYPES: tuple[str, ...] = ("pdf", "markdown", "code", "note")
+
+TrustLevel = Literal["generated", "secondary", "primary"]
+TRUST_LEVELS: tuple[str, ...] = ("generated", "secondary", "primary")  # ascending
+
+
+@dataclass(frozen=True)
+class LineSpan:
+    """Lines `start` to `end` of the document's text, counted from 1, both included."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True)
+class PageSpan:
+    page: int
+
+
+@dataclass(frozen=True)
+class CodeSpan:
+    line_start: int
+    line_end: int
+    symbol: str | None = None
+    lang: str | None = None
+
+
+@dataclass(frozen=True)
+class RegionSpan:
+    x: int
+    y: int
+    w: int
+    h: int
+
+
+@dataclass(frozen=True)
+class TimeSpan:
+    start_ms: int
+    end_ms: int
+    speaker: str | None = None
+
+
+@dataclass(frozen=True)
+class CaptionSpan:
+    label: str
+
+
+Span = LineSpan | PageSpan | CodeSpan | RegionSpan | TimeSpan | CaptionSpan
+
+SPAN_KINDS: dict[str, type[Span]] = {
+    "line": LineSpan,
+    "page": PageSpan,
+    "code": CodeSpan,
+    "region": RegionSpan,
+    "time": TimeSpan,
+    "caption": CaptionSpan,
+}
+_KIND_OF_SPAN = {type_: kind for kind, type_ in SPAN_KINDS.items()}
+
+
+def span_kind(span: Span) -> str:
+    return _KIND_OF_SPAN[type(span)]
+
+
+@dataclass(frozen=True)
+class Block:
+    """A structural piece of a document: the half-open range of its text that it takes up, whole lines."""
+
+    kind: str
+    """heading, paragraph, code, table, list, quote, html, rule"""
+    start: int
+    end: int
+    level: int = 0
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class ParsedDocument:
+    """What a parser makes of one file. `text` is the file's text unchanged; blocks are ranges of it."""
+
+    text: str
+    title: str
+    blocks: tuple[Block, ...]
+    doc_type: str
+    format: str
+    lang: str
+    tags: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    trust_level: str | None = None
+    date: str | None = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+    encoding: str = "utf-8"
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A passage: `text` is exactly `document.text[start:end]`, and the first span covers all of it."""
+
+    ordinal: int
+    start: int
+    end: int
+    text: str
+    heading_path: tuple[str, ...]
+    spans: tuple[Span, ...]
+    kind: str = "text"
+
+    @property
+    def section_label(self) -> str | None:
+        return self.heading_path[-1] if self.heading_path else None
+
+
+@dataclass(frozen=True)
+class Source:
+    """Where documents come from. `name` is part of every id, `root` never is."""
+
+    name: str
+    kind: Literal["folder", "file", "stdin"]
+    root: str | None
+    trust_level: str = "primary"
+
+
+def content_hash(text: str) -> str:
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def document_id(source: str, path: str) -> str:
+    return _short_hash(16, "document", source, path)
+
+
+def chunk_id(doc_id: str, ordinal: int, text: str) -> str:
+    """The ordinal keeps two equal passages of one document apart."""
+    return _short_hash(20, "chunk", doc_id, str(ordinal), text)
+
+
+def _short_hash(length: int, *parts: str) -> str:
+    return sha256("\0".join(parts).encode("utf-8", "surrogatepass")).hexdigest()[:length]

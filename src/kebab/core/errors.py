@@ -1,0 +1,111 @@
+"""Everything Kebab raises on purpose.
+
+    KebabError                 kebab_error
+    ├── UsageError             usage               contradicting or missing options
+    ├── ConfigError            invalid_config      a setting that is unknown or out of range
+    ├── QueryError             invalid_query       a raw FTS5 expression that does not parse
+    │   └── StaleCursor        stale_cursor        a cursor of another query or index
+    ├── SourceError            source_error        a folder that is missing, a name that is taken
+    ├── StoreError             store_error
+    │   ├── NotFound           not_found           no such database, document, chunk, span
+    │   ├── Ambiguous          ambiguous           an id prefix or path that fits several
+    │   ├── Locked             locked              another process is writing
+    │   ├── TooNew             too_new             a file written by a later version
+    │   ├── Corrupt            corrupt             not a database, or a damaged one
+    │   ├── ReadOnly           read_only           no permission to write
+    │   └── DiskFull           disk_full           no space left for the database
+    ├── ModelError             model_error
+    │   └── ModelMissing       no_vectors          vectors were asked for and there are none
+    ├── ParseError             parse_error         one file that cannot be read as text
+    └── MissingExtra           missing_extra       an optional package is not installed
+
+Exceptions are for a whole operation that cannot go on. What happens to one file of many is a value in the report.
+"""
+
+from __future__ import annotations
+
+
+class KebabError(Exception):
+    """One sentence on what happened (`message`), one on what to do (`hint`), and the file concerned, if any."""
+
+    code = "kebab_error"
+
+    def __init__(self, message: str, *, hint: str | None = None, path: str | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+        self.path = path
+
+
+class UsageError(KebabError):
+    code = "usage"
+
+
+class ConfigError(KebabError):
+    code = "invalid_config"
+
+
+class QueryError(KebabError):
+    code = "invalid_query"
+
+
+class StaleCursor(QueryError):
+    code = "stale_cursor"
+
+
+class SourceError(KebabError):
+    code = "source_error"
+
+
+class StoreError(KebabError):
+    code = "store_error"
+
+
+class NotFound(StoreError):
+    code = "not_found"
+
+
+class Ambiguous(StoreError):
+    code = "ambiguous"
+
+
+class Locked(StoreError):
+    code = "locked"
+
+
+class TooNew(StoreError):
+    code = "too_new"
+
+
+class Corrupt(StoreError):
+    code = "corrupt"
+
+
+class ReadOnly(StoreError):
+    code = "read_only"
+
+
+class DiskFull(StoreError):
+    code = "disk_full"
+
+
+class ModelError(KebabError):
+    code = "model_error"
+
+
+class ModelMissing(ModelError):
+    code = "no_vectors"
+
+
+class ParseError(KebabError):
+    """One file that cannot be taken in. `reason` is the word under which the ingest report counts it."""
+
+    code = "parse_error"
+
+    def __init__(self, message: str, *, reason: str, hint: str | None = None, path: str | None = None) -> None:
+        super().__init__(message, hint=hint, path=path)
+        self.reason = reason
+
+
+class MissingExtra(KebabError):
+    code = "missing_extra"

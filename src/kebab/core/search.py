@@ -1,0 +1,150 @@
+"""A question and what comes back: query, filters, hits, and why each hit is where it is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from kebab.core.citations import Citation
+
+Mode = Literal["lexical", "vector", "hybrid"]
+MODES: tuple[str, ...] = ("lexical", "vector", "hybrid")
+Match = Literal["auto", "all", "any"]
+MATCHES: tuple[str, ...] = ("auto", "all", "any")
+Sort = Literal["relevance", "date"]
+SORTS: tuple[str, ...] = ("relevance", "date")
+
+
+@dataclass(frozen=True)
+class SearchFilters:
+    """Which documents may answer. Empty means no restriction; every store applies these before it ranks."""
+
+    tags_any: tuple[str, ...] = ()
+    tags_all: tuple[str, ...] = ()
+    types: tuple[str, ...] = ()
+    formats: tuple[str, ...] = ()
+    lang: str | None = None
+    path_glob: str | None = None
+    trust_min: str | None = None
+    sources: tuple[str, ...] = ()
+    docs: tuple[str, ...] = ()
+    after: str | None = None
+    before: str | None = None
+    exclude_paths: tuple[str, ...] = ()
+    exclude_tags: tuple[str, ...] = ()
+
+    def __bool__(self) -> bool:
+        return self != _NO_FILTERS
+
+
+_NO_FILTERS = SearchFilters()
+
+
+@dataclass(frozen=True)
+class SearchQuery:
+    text: str
+    mode: Mode = "lexical"
+    k: int = 10
+    offset: int = 0
+    filters: SearchFilters = field(default_factory=SearchFilters)
+    match: Match = "all"
+    sort: Sort = "relevance"
+    per_doc: int | None = None
+    type_ahead: bool = False
+    """The last word may be half typed: widen it to the known words that begin so."""
+    explain: bool = False
+    keep_stop_words: bool | None = None
+    """None: kept when every word is wanted (`all`), dropped otherwise."""
+
+
+@dataclass(frozen=True)
+class RetrievalDetail:
+    """Rank and score on each side; None where that side did not see the chunk."""
+
+    method: Mode
+    fusion_score: float
+    lexical_score: float | None = None
+    lexical_rank: int | None = None
+    vector_score: float | None = None
+    vector_rank: int | None = None
+    rrf_score: float | None = None
+    weights: dict[str, float] | None = None
+
+
+@dataclass(frozen=True)
+class SearchHit:
+    rank: int
+    score: float
+    score_kind: str
+    chunk_id: str
+    doc_id: str
+    doc_path: str
+    title: str
+    heading_path: tuple[str, ...]
+    section_label: str | None
+    snippet: str
+    highlights: tuple[tuple[int, int], ...]
+    text: str
+    citation: Citation
+    retrieval: RetrievalDetail
+    retrieval_method: str
+    index_version: str
+    chunker_version: str
+    doc_type: str
+    lang: str
+    tags: tuple[str, ...]
+    trust_level: str
+    source: str
+    indexed_at: str
+    embedding_model: str | None = None
+    stale: bool = False
+    explanation: dict[str, Any] | None = None
+
+
+class HitList(list[SearchHit]):
+    """An ordered list of hits that remembers which match class gave it, whether more follow, and why."""
+
+    def __init__(
+        self,
+        hits: Iterable[SearchHit] = (),
+        *,
+        match: str | None = None,
+        more: bool = False,
+        explanation: dict[str, Any] | None = None,
+        notices: Iterable[Notice] = (),
+    ) -> None:
+        super().__init__(hits)
+        self.match = match
+        self.more = more
+        self.explanation = explanation
+        self.notices = tuple(notices)
+
+
+@dataclass(frozen=True)
+class Notice:
+    """Something the user should know about an answer that is not an error."""
+
+    code: str
+    message: str
+
+
+@dataclass(frozen=True)
+class SearchResponse:
+    query: str
+    mode: Mode
+    method: Mode
+    hits: tuple[SearchHit, ...]
+    index_version: str
+    match: str | None
+    took_ms: float
+    notices: tuple[Notice, ...] = ()
+    next_cursor: str | None = None
+    truncated: bool = False
+    explanation: dict[str, Any] | None = None
+
+    def __iter__(self) -> Iterator[SearchHit]:
+        return iter(self.hits)
+
+    def __len__(self) -> int:
+        return len(self.hits)

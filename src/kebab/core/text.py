@@ -1,0 +1,111 @@
+"""Bytes to text and offsets to lines.
+
+A line ends at "\\n" and nowhere else, as for grep, sed and git; "\\r\\n" therefore keeps its "\\r" inside the line.
+Text is never changed on the way in (no NFC, no newline translation), so that a slice of it is a slice of the file.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE
+from itertools import accumulate
+from unicodedata import is_normalized, normalize
+
+from kebab.core.errors import ParseError
+
+# UTF-32's little-endian mark begins with UTF-16's, so it is tried first.
+_BYTE_ORDER_MARKS = (
+    (BOM_UTF8, "utf-8-sig"),
+    (BOM_UTF32_LE, "utf-32"),
+    (BOM_UTF32_BE, "utf-32"),
+    (BOM_UTF16_LE, "utf-16"),
+    (BOM_UTF16_BE, "utf-16"),
+)
+_HANGUL = re.compile("[가-힣]")
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
+_CJK = re.compile("[\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff]")
+
+
+def decode(data: bytes) -> tuple[str, str]:
+    """The text and the name of its encoding, or ParseError when these bytes are not text we can be sure of."""
+    for mark, encoding in _BYTE_ORDER_MARKS:
+        if data.startswith(mark):
+            try:
+                return data.decode(encoding), encoding.removesuffix("-sig")
+            except UnicodeDecodeError as error:
+                raise ParseError(f"The byte order mark says {encoding}, the bytes do not.", reason="encoding") from error
+    if b"\0" in data:
+        raise ParseError("The file is binary.", reason="binary")
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        text, encoding = _decode_korean_legacy(data), "cp949"
+    else:
+        encoding = "utf-8"
+    head = text[:8192]
+    if len(_CONTROL.findall(head)) > len(head) // 10:
+        raise ParseError("The file is binary.", reason="binary")
+    return text, encoding
+
+
+def _decode_korean_legacy(data: bytes) -> str:
+    """CP949 accepts many bytes that are no Korean at all, so most of what it decodes must be Hangul."""
+    try:
+        text = data.decode("cp949")
+    except UnicodeDecodeError:
+        text = ""
+    foreign = len(_NOT_ASCII.findall(text[:65536]))
+    if not foreign or len(_HANGUL.findall(text[:65536])) < 0.6 * foreign:
+        raise ParseError(
+            "The file is neither UTF-8, UTF-16 nor CP949.", reason="encoding", hint="Save it as UTF-8 and ingest it again."
+        )
+    return text
+
+
+def count_lines(text: str) -> int:
+    return text.count("\n") + (not text.endswith("\n")) if text else 1
+
+
+def nfc(text: str) -> str:
+    return text if is_normalized("NFC", text) else normalize("NFC", text)
+
+
+class LineTable:
+    """Which line an offset stands on, and where a line begins; lines count from 1, offsets are code points from 0."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        lengths = [len(line) + 1 for line in text.split("\n")]
+        last = lengths.pop()
+        self._starts = list(accumulate(lengths, initial=0))
+        if last == 1 and len(self._starts) > 1:
+            self._starts.pop()  # a final newline ends the last line, it does not begin another
+
+    def __len__(self) -> int:
+        return len(self._starts)
+
+    def line_of(self, offset: int) -> int:
+        return bisect_right(self._starts, offset)
+
+    def start_of(self, line: int) -> int:
+        """Where `line` begins; the line after the last one begins at the end of the text."""
+        return self._starts[line - 1] if line <= len(self._starts) else len(self._text)
+
+    def lines_of(self, start: int, end: int) -> tuple[int, int]:
+        """First and last line touched by the half-open range."""
+        return self.line_of(start), self.line_of(max(start, end - 1))
+
+    def slice(self, first: int, last: int) -> str:
+        """Exactly these lines, with their line endings."""
+        return self._text[self.start_of(first) : self.start_of(last + 1)]
+
+
+def estimate_tokens(text: str, *, code: bool = False) -> int:
+    """About how many tokens an embedding model would make of this; rather too many than too few.
+
+    A CJK character counts one; other text is taken at 3.3 characters a token, code at 2.5.
+    """
+    cjk = len(_CJK.findall(text)) if not text.isascii() else 0
+    return cjk + int((len(text) - cjk) / (2.5 if code else 3.3)) + 1

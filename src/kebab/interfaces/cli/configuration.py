@@ -1,0 +1,118 @@
+"""kb init, kb config show"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+
+from kebab.config.loading import config_folder
+from kebab.config.places import FILE_NAME, LOCAL_FOLDER, database_path
+from kebab.config.settings import all_settings
+from kebab.core.errors import ConfigError
+from kebab.interfaces.cli.options import command, config_file, global_options, group, loaded_settings, wants_json
+from kebab.interfaces.cli.render import print_json, table
+
+
+def commented_config() -> str:
+    """A config file in which every setting stands with its default, commented out."""
+    lines = ["# Kebab settings. Every line is optional; remove the # to change a value.", "# Flags win over KEBAB_* variables, those over this file."]
+    section = ""
+    for item in all_settings():
+        if item.section != section:
+            section = item.section
+            lines += ["", f"[{section}]"]
+        value = {True: "true", False: "false"}[item.default] if item.type is bool else f'"{item.default}"' if item.type is str else f"{item.default}"
+        lines += [f"# {item.doc} ({item.allowed})", f"# {item.name} = {value}"]
+    return "\n".join(lines) + "\n"
+
+
+@command("init", example="kb init\nkb init --here        # an index of its own for this folder")
+@click.option("--here", is_flag=True, help="Keep the index of this folder in ./.kebab.")
+@click.option("--force", is_flag=True, help="Overwrite an existing config file.")
+def init_command(here: bool, force: bool) -> int:
+    """Write a commented config file and make the data folder. Never required: everything has a default."""
+    made: list[Path] = []
+    notes: list[str] = []
+    if here:
+        folder = Path.cwd() / LOCAL_FOLDER
+        _make(folder)
+        made.append(folder / FILE_NAME)
+        notes.append(f"This folder has its own index now: {folder / FILE_NAME}.")
+    else:
+        path = Path(config_file() or config_folder() / "config.toml").expanduser()
+        if path.exists() and not force:
+            notes.append(f"{path} exists and was kept; --force overwrites it.")
+        else:
+            _make(path.parent)
+            try:
+                path.write_text(commented_config(), encoding="utf-8")
+            except OSError as error:
+                raise ConfigError(f"{path} cannot be written: {error.strerror}.", hint="Name another with --config.", path=str(path)) from error
+            notes.append(f"{path} was written.")
+        made.append(path)
+        database, _ = database_path(_default_settings())
+        _make(database.parent)
+    message = " ".join(notes)
+    if wants_json():
+        from kebab.wire.records import DoneV1
+
+        print_json(DoneV1(command="init", message=message, paths=[str(path) for path in made]))
+    else:
+        click.echo(message)
+        click.echo("Next: kb ingest FOLDER")
+    return 0
+
+
+def _default_settings() -> Any:
+    from kebab.config.settings import Settings
+
+    return Settings()
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigError(f"{folder} cannot be made: {error.strerror}.", hint="Check its permissions.", path=str(folder)) from error
+
+
+@group("config", example="kb config show")
+def config_command() -> None:
+    """Settings and where their values come from."""
+
+
+@config_command.command("show", epilog="Example:\n\n\b\n  kb config show")
+@global_options
+def config_show() -> int:
+    """Every setting, its value, and where that came from."""
+    loaded = loaded_settings()
+    database, _ = database_path(loaded.settings)
+    values = {item.key: getattr(getattr(loaded.settings, item.section), item.name) for item in all_settings()}
+    if wants_json():
+        from kebab.wire.records import ConfigV1, SettingV1
+
+        print_json(
+            ConfigV1(
+                config_file=str(loaded.config_file) if loaded.config_file else None,
+                database=str(database),
+                settings=[
+                    SettingV1(
+                        key=item.key,
+                        value=values[item.key],
+                        default=item.default,
+                        origin=loaded.origins.get(item.key, "default"),
+                        variable=item.variable,
+                        allowed=item.allowed,
+                        doc=item.doc,
+                    )
+                    for item in all_settings()
+                ],
+            )
+        )
+        return 0
+    click.echo(f"config file: {loaded.config_file or 'none'}")
+    click.echo(f"database: {database}")
+    table(["setting", "value", "from"], [[item.key, repr(values[item.key]), loaded.origins.get(item.key, "default")] for item in all_settings()])
+    return 0

@@ -1,0 +1,196 @@
+"""kb list, kb inspect, kb fetch, kb verify"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kebab.interfaces.cli.options import command, global_options, group, knowledge_base, wants_json
+from kebab.interfaces.cli.render import print_json, remark, table
+
+if TYPE_CHECKING:
+    from kebab.knowledge_base import Fetched
+
+_NOTHING_YET = "Nothing has been ingested yet. Begin with: kb ingest FOLDER"
+
+
+@group("list", example="kb list docs --tag rust\nkb list sources")
+def list_command() -> None:
+    """List documents, sources or tags."""
+
+
+@list_command.command("docs", epilog="Example:\n\n\b\n  kb list docs --type markdown --limit 20")
+@global_options
+@click.option("--tag", "tags_any", multiple=True, help="With this tag.")
+@click.option("--type", multiple=True, help="pdf, markdown, code or note.")
+@click.option("--lang", help="In this language.")
+@click.option("--path", metavar="GLOB", help="Paths like this one.")
+@click.option("--source", multiple=True, help="Of this source.")
+@click.option("--after", metavar="DATE", help="Not older.")
+@click.option("--limit", type=click.IntRange(min=0), help="At most this many.")
+@click.option("--offset", type=click.IntRange(min=0), default=0, help="Leave out this many.")
+def list_docs(limit: int | None, offset: int, **options: Any) -> int:
+    """List documents."""
+    from kebab.pipelines.search_request import SearchRequest
+    from kebab.wire.records import list_v1
+
+    filters = SearchRequest.from_options({name: value for name, value in options.items() if value}).filters()
+    kb = knowledge_base()
+    documents = kb.documents(filters, limit=-1 if limit is None else limit, offset=offset)
+    total = kb.count_documents(filters)
+    if wants_json():
+        print_json(list_v1("docs", total, documents))
+        return 0
+    table(
+        ["id", "source", "path", "title", "type", "lang", "chunks", "tags"],
+        [[d.doc_id, d.source, d.path, d.title, d.doc_type, d.lang, str(d.chunk_count), ",".join(d.tags)] for d in documents],
+    )
+    remark(f"{len(documents)} of {total} documents" if total else _NOTHING_YET)
+    return 0
+
+
+@list_command.command("sources", epilog="Example:\n\n\b\n  kb list sources --json")
+@global_options
+def list_sources() -> int:
+    """List the folders, files and other places that were ingested."""
+    from kebab.wire.records import list_v1
+
+    sources = knowledge_base().sources()
+    if wants_json():
+        print_json(list_v1("sources", len(sources), sources))
+        return 0
+    table(
+        ["name", "kind", "documents", "chunks", "last ingest", "root"],
+        [[s.name, s.kind, str(s.documents), str(s.chunks), s.ingested_at or "never finished", s.root or ""] for s in sources],
+    )
+    if not sources:
+        remark(_NOTHING_YET)
+    return 0
+
+
+@list_command.command("tags", epilog="Example:\n\n\b\n  kb list tags")
+@global_options
+def list_tags() -> int:
+    """List tags, the most used first."""
+    from kebab.wire.records import list_v1
+
+    tags = knowledge_base().tags()
+    if wants_json():
+        print_json(list_v1("tags", len(tags), tags))
+        return 0
+    table(["tag", "documents"], [[tag.tag, str(tag.documents)] for tag in tags])
+    return 0
+
+
+@group("inspect", example="kb inspect doc git/setup.md\nkb inspect chunk 1f0c9a7be2")
+def inspect_command() -> None:
+    """Show what is stored about a document or chunk."""
+
+
+@inspect_command.command("doc", epilog="Example:\n\n\b\n  kb inspect doc git/setup.md")
+@global_options
+@click.argument("key", metavar="ID|PATH")
+def inspect_doc(key: str) -> int:
+    """One document and its chunks, by id, beginning of an id, path, or SOURCE:path."""
+    record, chunks = knowledge_base().document(key)
+    if wants_json():
+        from kebab.wire.records import doc_summary_v1
+
+        print_json(doc_summary_v1(record, chunks))
+        return 0
+    for name, value in vars(record).items():
+        shown = ", ".join(value) if isinstance(value, tuple) else value
+        click.echo(f"{name}: {shown}")
+    for chunk in chunks:
+        click.echo(f"  {chunk.chunk_id}  {chunk.citation.text}  {' > '.join(chunk.heading_path)}")
+    return 0
+
+
+@inspect_command.command("chunk", epilog="Example:\n\n\b\n  kb inspect chunk 1f0c9a7be2")
+@global_options
+@click.argument("key", metavar="ID")
+def inspect_chunk(key: str) -> int:
+    """One chunk, by its id or the beginning of it."""
+    chunk = knowledge_base().chunk(key)
+    if wants_json():
+        from kebab.wire.records import chunk_inspection_v1
+
+        print_json(chunk_inspection_v1(chunk))
+        return 0
+    click.echo(f"chunk_id: {chunk.chunk_id}\ndoc: {chunk.source}:{chunk.doc_path} ({chunk.title})")
+    click.echo(f"citation: {chunk.citation.text}\nheading: {' > '.join(chunk.heading_path)}")
+    click.echo(f"ordinal: {chunk.ordinal}\ncharacters: {chunk.start_offset} to {chunk.end_offset}\n\n{chunk.text}")
+    return 0
+
+
+@group("fetch", example="kb fetch span git/setup.md#L10-L20\nkb fetch doc git/setup.md")
+def fetch_command() -> None:
+    """Print a document, a chunk or exact lines, as they were indexed."""
+
+
+@fetch_command.command("doc", epilog="Example:\n\n\b\n  kb fetch doc git/setup.md")
+@global_options
+@click.argument("key", metavar="ID|PATH")
+def fetch_doc(key: str) -> int:
+    """The whole text of a document."""
+    return _print_fetched(knowledge_base().fetch_document(key))
+
+
+@fetch_command.command("chunk", epilog="Example:\n\n\b\n  kb fetch chunk 1f0c9a7be2")
+@global_options
+@click.argument("key", metavar="ID")
+def fetch_chunk(key: str) -> int:
+    """The text of a chunk."""
+    return _print_fetched(knowledge_base().fetch_chunk(key))
+
+
+@fetch_command.command("span", epilog="Example:\n\n\b\n  kb fetch span git/setup.md#L10-L20")
+@global_options
+@click.argument("citation", metavar="PATH#L10-L20")
+def fetch_span(citation: str) -> int:
+    """Exactly the cited lines; a citation as any hit shows it."""
+    return _print_fetched(knowledge_base().fetch_span(citation))
+
+
+def _print_fetched(fetched: Fetched) -> int:
+    if wants_json():
+        from kebab.wire.citations import citation_v1
+        from kebab.wire.records import FetchResultV1
+
+        document = fetched.document
+        print_json(
+            FetchResultV1(
+                kind=fetched.kind,
+                doc_id=document.doc_id,
+                source=document.source,
+                doc_path=document.path,
+                title=document.title,
+                chunk_id=fetched.chunk_id,
+                citation=citation_v1(fetched.citation) if fetched.citation else None,
+                text=fetched.text,
+            )
+        )
+        return 0
+    click.echo(fetched.text, nl=not fetched.text.endswith("\n"))
+    return 0
+
+
+@command("verify", example="kb verify\nkb verify --strict && echo 'nothing moved'")
+@click.option("--strict", is_flag=True, help="Exit with 1 when anything differs.")
+def verify_command(strict: bool) -> int:
+    """Check that every stored passage still stands where it is cited: ok, moved, changed or gone."""
+    report = knowledge_base().verify()
+    if wants_json():
+        from kebab.wire.records import verify_report_v1
+
+        print_json(verify_report_v1(report))
+    else:
+        for difference in report.differences:
+            now = f" -> {difference.now_at}" if difference.now_at else ""
+            click.echo(f"{difference.status}: {difference.citation}{now}")
+        counts = ", ".join(f"{name} {getattr(report, name)}" for name in ("ok", "moved", "changed", "gone", "corrupt"))
+        click.echo(f"{report.documents} documents: {counts}")
+        if not report.whole:
+            remark("Bring the index up to date with: kb ingest")
+    return 1 if strict and not report.whole else 0

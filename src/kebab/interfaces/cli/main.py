@@ -1,0 +1,137 @@
+"""The command table, loaded lazily, and the one place where errors become messages and exit codes.
+
+Exit codes: 0 success, 1 a negative answer, 2 an error, 3 unhealthy, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import NoReturn
+
+import click
+
+from kebab._version import __version__
+from kebab.core.errors import KebabError, UsageError
+from kebab.interfaces.cli.options import global_options
+
+# Name → module and summary. Written out, so that `kb --help` imports none of them.
+_COMMANDS: dict[str, tuple[str, str]] = {
+    "search": ("search", "Find the passages that answer a query."),
+    "ingest": ("ingest", "Index folders, files or stdin; again to bring the index up to date."),
+    "list": ("look", "List documents, sources or tags."),
+    "inspect": ("look", "Show what is stored about a document or chunk."),
+    "fetch": ("look", "Print a document, a chunk or exact lines as they were indexed."),
+    "verify": ("look", "Check that every stored passage still stands in its file."),
+    "index": ("life", "Rebuild or optimize the text index."),
+    "backup": ("life", "Copy the database while others use it."),
+    "reset": ("life", "Delete the database."),
+    "doctor": ("health", "Check that everything is in order."),
+    "schema": ("health", "Wire schemas, and what the index holds."),
+    "init": ("configuration", "Write a commented config file; never required."),
+    "config": ("configuration", "Show every setting and where its value came from."),
+}
+
+
+class LazyCommands(click.Group):
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in _COMMANDS:
+            return None
+        module = import_module(f"kebab.interfaces.cli.{_COMMANDS[cmd_name][0]}")
+        command: click.Command = getattr(module, f"{cmd_name}_command")
+        return command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in _COMMANDS and not args[0].startswith("-"):
+            from difflib import get_close_matches
+
+            close = get_close_matches(args[0], _COMMANDS, n=1)
+            hint = f"Did you mean: kb {close[0]}?" if close else f"Commands: {', '.join(_COMMANDS)}."
+            raise UsageError(f"There is no command {args[0]}.", hint=hint)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, summary) for name, (_, summary) in _COMMANDS.items()])
+
+
+@click.group(
+    cls=LazyCommands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    epilog="Example:\n\n\b\n  kb ingest ~/notes\n  kb search 'how do I renew the certificate'",
+)
+@global_options
+@click.version_option(__version__, prog_name="kebab")
+def cli() -> None:
+    """Find the passage that answers you, and where exactly it stands."""
+
+
+def main(arguments: list[str] | None = None) -> NoReturn:
+    sys.exit(run(sys.argv[1:] if arguments is None else arguments))
+
+
+def run(arguments: list[str]) -> int:
+    _speak_utf8()
+    as_json = "--json" in arguments[: arguments.index("--")] if "--" in arguments else "--json" in arguments
+    if not arguments:
+        arguments = ["--help"]
+    try:
+        code = cli.main(arguments, prog_name="kb", standalone_mode=False)
+        sys.stdout.flush()
+        return code if isinstance(code, int) else 0
+    except KebabError as error:
+        return _fail(error, as_json)
+    except click.exceptions.Exit as stop:
+        return stop.exit_code
+    except click.ClickException as error:
+        return _fail(_usage_error(error), as_json)
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("Interrupted.", err=True)
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output has seen enough, as in `kb search … | head -1`.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except Exception as error:  # noqa: BLE001 - the boundary: a defect of ours must not look like an empty answer
+        import traceback
+
+        traceback.print_exc()
+        hint = "This is a defect of Kebab; please report it with the lines above."
+        return _fail(_Internal(f"Something unexpected happened: {type(error).__name__}: {error}", hint=hint), as_json)
+
+
+class _Internal(KebabError):
+    code = "internal"
+
+
+def _usage_error(error: click.ClickException) -> KebabError:
+    message = error.format_message()
+    context = getattr(error, "ctx", None)
+    hint = f"See: {context.command_path} --help" if context is not None else "See: kb --help"
+    return UsageError(message if message.endswith((".", "?", "!")) else f"{message}.", hint=hint)
+
+
+def _fail(error: KebabError, as_json: bool) -> int:
+    from kebab.wire.errors import OUTCOMES, error_v1
+    from kebab.wire.objects import to_json
+
+    if as_json:
+        click.echo(to_json(error_v1(error)))
+    click.echo(f"Error: {error.message}", err=True)
+    if error.hint:
+        click.echo(f"  {error.hint}", err=True)
+    outcome = next((OUTCOMES[kind] for kind in type(error).__mro__ if kind in OUTCOMES), None)
+    return outcome.exit_code if outcome else 2
+
+
+def _speak_utf8() -> None:
+    """Paths and passages are Unicode whatever the locale says; what cannot be shown must not raise."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(encoding="utf-8", errors="replace")
+    if hasattr(sys.stdin, "reconfigure"):
+        sys.stdin.reconfigure(encoding="utf-8", errors="surrogateescape")

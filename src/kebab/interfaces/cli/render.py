@@ -1,0 +1,112 @@
+"""How results look to a person. Colour only on a terminal; JSON for everything on request."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import click
+
+from kebab.core.search import SearchHit, SearchResponse
+
+
+def print_json(value: Any) -> None:
+    from kebab.wire.objects import to_json
+
+    click.echo(to_json(value, indent=2 if sys.stdout.isatty() else None))
+
+
+def remark(text: str) -> None:
+    """Something beside the result: never on stdout."""
+    from kebab.interfaces.cli.options import is_quiet
+
+    if not is_quiet():
+        click.echo(text, err=True)
+
+
+def has_colour() -> bool:
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+
+def print_search(response: SearchResponse) -> None:
+    for hit in response.hits:
+        _print_hit(hit)
+    if response.explanation is not None:
+        _print_explanation(response.explanation)
+    if response.next_cursor:
+        remark(f"more: --cursor {response.next_cursor}")
+    click.echo(f"returned: {len(response.hits)}")
+
+
+def _print_hit(hit: SearchHit) -> None:
+    click.echo(f"{hit.rank}. [{hit.score:.2f}] {_one_line(hit)}")
+    click.echo(f"   doc: {hit.doc_path}")
+    click.echo(f"   citation: {_dim(hit.citation.text)}")
+    if hit.heading_path:
+        click.echo(f"   heading: {' > '.join(hit.heading_path)}")
+    if hit.explanation is not None:
+        _print_hit_explanation(hit)
+    if hit.text != hit.snippet:
+        click.echo()
+        click.echo("\n".join(f"   | {line}" for line in hit.text.splitlines()))
+    click.echo()
+
+
+def _one_line(hit: SearchHit) -> str:
+    """The snippet on one line, its matches set off where the terminal can."""
+    if not has_colour():
+        return " ".join(hit.snippet.split())
+    parts, last = [], 0
+    for start, end in hit.highlights:
+        parts += [hit.snippet[last:start], click.style(hit.snippet[start:end], bold=True, fg="yellow")]
+        last = end
+    return " ".join("".join([*parts, hit.snippet[last:]]).split())
+
+
+def _dim(text: str) -> str:
+    return click.style(text, fg="cyan") if has_colour() else text
+
+
+def _print_hit_explanation(hit: SearchHit) -> None:
+    detail = hit.retrieval
+    for name, rank, score in (
+        ("lexical", detail.lexical_rank, detail.lexical_score),
+        ("vector", detail.vector_rank, detail.vector_score),
+    ):
+        click.echo(f"   {name}: " + (f"rank {rank}, score {score:.4f}" if rank is not None else "not used"))
+    if detail.rrf_score is not None:
+        click.echo(f"   rrf: {detail.rrf_score:.4f}")
+    click.echo(f"   fusion: rank {hit.rank}, score {detail.fusion_score:.4f} ({hit.retrieval_method})")
+    matched = (hit.explanation or {}).get("matched") or {}
+    shown = "; ".join(f"{column}: {', '.join(terms)}" for column, terms in matched.items() if terms)
+    if shown:
+        click.echo(f"   matched: {shown}")
+
+
+def _print_explanation(explanation: dict[str, Any]) -> None:
+    lexical = explanation.get("lexical") or {}
+    if lexical:
+        click.echo(f"lexical: match {lexical['match']}, {lexical['matches']} matches, {lexical['removed_by_filters']} removed by filters")
+        click.echo(f"lexical: expression {lexical['expression']}")
+        if lexical["stop_words_dropped"]:
+            click.echo(f"lexical: stop words dropped: {', '.join(lexical['stop_words_dropped'])}")
+    click.echo(f"removed by --min-score: {explanation['removed_by_min_score']}")
+    click.echo(f"removed by --max-tokens: {explanation['removed_by_max_tokens']}")
+
+
+def table(headings: list[str], rows: list[list[str]]) -> None:
+    """A ruled table on a terminal, tab-separated values in a pipe."""
+    if not sys.stdout.isatty():
+        click.echo("\t".join(headings))
+        for row in rows:
+            click.echo("\t".join(cell.replace("\t", " ").replace("\n", " ") for cell in row))
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = Table(*headings, header_style="bold", box=None, pad_edge=False)
+    for row in rows:
+        shown.add_row(*(Text(cell) for cell in row))
+    Console().print(shown)

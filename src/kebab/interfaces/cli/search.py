@@ -1,0 +1,169 @@
+"""kb search"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kebab.core.errors import KebabError, UsageError
+from kebab.interfaces.cli.options import command, is_quiet, knowledge_base, wants_json
+from kebab.interfaces.cli.render import print_json, print_search, remark
+from kebab.pipelines.search_request import SearchRequest
+
+if TYPE_CHECKING:
+    from kebab.core.search import SearchResponse
+    from kebab.knowledge_base import KnowledgeBase
+
+
+@command(
+    "search",
+    example="kb search 'install git' --tag setup\nkb search '\"exact phrase\" OR prefix*' --json\nkb search 문서 검색 --lang ko",
+)
+@click.argument("query", nargs=-1)
+@click.option("--mode", metavar="MODE", help="lexical, vector or hybrid (the default: lexical while there are no vectors).")
+@click.option("--fts-only", is_flag=True, help="The same as --mode lexical.")
+@click.option("--vec-only", is_flag=True, help="The same as --mode vector.")
+@click.option("-k", "--k", "--top", "k", type=int, help="How many hits (setting search.default_k, 10).")
+@click.option("--offset", type=int, help="Leave out this many from the beginning.")
+@click.option("--cursor", help="Go on where a response with next_cursor ended.")
+@click.option("--tag", "tags_any", multiple=True, help="Documents with this tag; repeat it for any of several.")
+@click.option("--tags", "tags_all", metavar="A,B", help="Documents with all of these tags.")
+@click.option("--type", "type", multiple=True, help="pdf, markdown, code or note; may be repeated.")
+@click.option("--format", "format", multiple=True, help="Finer than --type: md, txt, py, …")
+@click.option("--lang", help="Language of the document: en, ko, ja, zh, …")
+@click.option("--path", metavar="GLOB", help="'docs/**/*.md'; * stops at a slash.")
+@click.option("--exclude-path", multiple=True, metavar="GLOB", help="Leave out these paths.")
+@click.option("--exclude-tag", multiple=True, help="Leave out documents with this tag.")
+@click.option("--trust-min", help="primary, secondary or generated.")
+@click.option("--source", multiple=True, help="Only this source; see kb list sources.")
+@click.option("--doc", multiple=True, metavar="ID", help="Only this document.")
+@click.option("--after", metavar="DATE", help="Not older: 2026-01-31, or '2 weeks'.")
+@click.option("--before", metavar="DATE", help="Older than: 2026-01-31, or '1 year'.")
+@click.option("--match", help="all words, any of them, or auto: all first, any when that gives too few.")
+@click.option("--sort", help="relevance or date (newest first).")
+@click.option("--per-doc", type=int, help="At most this many hits of one document.")
+@click.option("--threshold", type=float, help="Least raw RRF score (hybrid).")
+@click.option("--min-score", type=float, help="Least score, in every mode.")
+@click.option("--max-tokens", type=int, help="Whole hits up to about this many tokens.")
+@click.option("--full-text", is_flag=True, help="The whole passage, not only a snippet.")
+@click.option("--no-highlight", is_flag=True, help="No marks on what matched.")
+@click.option("--explain", is_flag=True, help="Why each hit is where it is.")
+@click.option("--bulk", is_flag=True, help="Queries as JSON lines on stdin, one response per line.")
+@click.option("--exit-code", is_flag=True, help="Exit with 1 when nothing is found.")
+@click.option("--open", "open_hit", type=int, metavar="N", help="Open hit N in $EDITOR at its line.")
+def search_command(query: tuple[str, ...], bulk: bool, exit_code: bool, open_hit: int | None, **options: Any) -> int:
+    """Find the passages that answer QUERY.
+
+    Words are searched together, and apart when together they give too few. "A phrase", prefix*, AND, OR and NOT in capitals
+    mean what they say; a query in single quotes is raw FTS5.
+    """
+    if bulk and query:
+        raise UsageError("--bulk reads its queries from stdin and takes no QUERY.", hint="Leave one of them out.")
+    if not bulk and not query:
+        raise UsageError("There is no QUERY.", hint="For example: kb search 'install git'")
+    request = SearchRequest.from_options(_request_options(options))
+    if bulk:
+        return _bulk(request)
+    request = SearchRequest.from_options({"query": " ".join(query)}, request)
+    kb = knowledge_base()
+    response = kb.search(request)
+    if open_hit is not None:
+        return _open(kb, response, open_hit)
+    if wants_json():
+        from kebab.wire.search import search_response_v1
+
+        print_json(search_response_v1(response))
+        _remark_on(response, request)
+    else:
+        _remark_on(response, request)
+        print_search(response)
+    return 1 if exit_code and not response.hits else 0
+
+
+def _request_options(options: dict[str, Any]) -> dict[str, Any]:
+    fts_only, vec_only = options.pop("fts_only"), options.pop("vec_only")
+    if fts_only and vec_only:
+        raise UsageError("--fts-only and --vec-only contradict each other.", hint="Keep one of them.")
+    if fts_only or vec_only:
+        alias = "lexical" if fts_only else "vector"
+        if options["mode"] not in (None, alias):
+            raise UsageError(f"--mode {options['mode']} contradicts --{'fts' if fts_only else 'vec'}-only.", hint="Keep one of them.")
+        options["mode"] = alias
+    options["highlight"] = not options.pop("no_highlight")
+    return {name: value for name, value in options.items() if value not in (None, ())}
+
+
+def _remark_on(response: SearchResponse, request: SearchRequest) -> None:
+    for notice in response.notices:
+        if notice.code == "no_vectors" and request.mode is None:
+            continue  # nobody asked for them
+        remark(f"note: {notice.message}")
+    if not response.hits and response.query.strip() and not any(notice.code == "empty_corpus" for notice in response.notices):
+        remark("No passage matches." + (" Try fewer filters." if request.filters() else " Try other words, or kb list docs."))
+
+
+def _bulk(defaults: SearchRequest) -> int:
+    """One response per line, in order; a bad line gives an error in its place and the rest go on."""
+    from kebab.wire.errors import error_v1
+    from kebab.wire.objects import to_json
+    from kebab.wire.search import search_response_v1
+
+    kb = knowledge_base()
+    for number, line in enumerate(sys.stdin, start=1):
+        if not line.strip():
+            continue
+        identifier = None
+        try:
+            options = _bulk_options(line, number)
+            identifier = _text_id(options.pop("id", None))
+            answer: Any = search_response_v1(kb.search(SearchRequest.from_options(options, defaults)), id=identifier)
+        except KebabError as error:
+            answer = error_v1(error, id=identifier)
+        click.echo(to_json(answer))
+    return 0
+
+
+def _bulk_options(line: str, number: int) -> dict[str, Any]:
+    example = 'For example {"id": "q1", "query": "install git"}'
+    try:
+        options = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"Line {number} is not JSON: {error}.", hint=example) from error
+    if not isinstance(options, dict) or "query" not in options:
+        raise UsageError(f"Line {number} is not an object with a query.", hint=example)
+    return options
+
+
+def _text_id(identifier: Any) -> str | None:
+    return identifier if identifier is None or isinstance(identifier, str) else json.dumps(identifier)
+
+
+def _open(kb: KnowledgeBase, response: SearchResponse, number: int) -> int:
+    import shlex
+    import subprocess
+
+    if not 1 <= number <= len(response.hits):
+        raise UsageError(f"There is no hit {number}: {len(response.hits)} were found.", hint="Choose another number for --open.")
+    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+    if not editor:
+        raise UsageError("No editor is set.", hint="Set EDITOR, for example: export EDITOR=vim")
+    hit = response.hits[number - 1]
+    arguments = shlex.split(editor)
+    line = (hit.citation.lines or (1, 1))[0]
+    if not is_quiet():
+        remark(f"opening {hit.citation.text}")
+    return subprocess.run([*arguments, *_at_line(arguments[0], str(kb.file_of(hit.source, hit.doc_path)), line)], check=False).returncode
+
+
+def _at_line(editor: str, file: str, line: int) -> list[str]:
+    """Most editors take +LINE before the file; the ones of the VS Code family do not."""
+    name = os.path.basename(editor)  # noqa: PTH119 - a command line, not a path to handle
+    if name in ("code", "codium", "cursor", "code-insiders"):
+        return ["--goto", f"{file}:{line}"]
+    if name in ("subl", "zed", "hx", "helix"):
+        return [f"{file}:{line}"]
+    return [f"+{line}", file]

@@ -1,0 +1,141 @@
+"""The block of metadata at the top of a note: YAML between `---` lines, TOML between `+++` lines."""
+
+from __future__ import annotations
+
+import re
+from datetime import date, datetime
+from typing import Any, NamedTuple
+
+from kebab.core.documents import TRUST_LEVELS
+from kebab.core.text import nfc
+
+_FENCES = {"---": re.compile(r"^(?:---|\.\.\.)[ \t]*\r?$", re.MULTILINE), "+++": re.compile(r"^\+\+\+[ \t]*\r?$", re.MULTILINE)}
+_OPENING = re.compile(r"(---|\+\+\+)[ \t]*\r?\n")
+_LONGEST = 65536
+_MOST_VALUES = 5000
+_DATE_KEYS = ("date", "updated", "modified", "lastmod", "created")
+
+
+class FrontMatter(NamedTuple):
+    end: int
+    """Where the text after it begins; 0 when there is none."""
+    values: dict[str, Any]
+    warning: str | None = None
+
+
+NONE = FrontMatter(0, {})
+
+
+def read_front_matter(text: str) -> FrontMatter:
+    """Malformed front matter is a warning: the document is then read as if it had none."""
+    opening = _OPENING.match(text)
+    if opening is None:
+        return NONE
+    closing = _FENCES[opening[1]].search(text, opening.end(), opening.end() + _LONGEST)
+    if closing is None:
+        return NONE  # a rule at the top of the page, or a table of dashes
+    source = text[opening.end() : closing.start()]
+    end = closing.end() + 1 if closing.end() < len(text) else len(text)
+    try:
+        values = _load_toml(source) if opening[1] == "+++" else _load_yaml(source)
+    except (ValueError, RecursionError) as error:
+        reason = " ".join(str(error).split())[:200] or type(error).__name__
+        return FrontMatter(0, {}, f"the front matter was not understood: {reason}")
+    if values is None:
+        return FrontMatter(end, {})
+    if not isinstance(values, dict):
+        return NONE  # text between two rules
+    return FrontMatter(end, {str(key): value for key, value in values.items()})
+
+
+def _load_toml(source: str) -> Any:
+    import tomllib
+
+    return _plain(tomllib.loads(source.replace("\r\n", "\n")), [0])
+
+
+def _load_yaml(source: str) -> Any:
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    try:
+        return _plain(yaml.load(source, Loader=loader), [0])
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from error
+
+
+def _plain(value: Any, count: list[int]) -> Any:
+    """JSON values only. Counts as it goes, because a few anchors can stand for billions of values, or for themselves."""
+    count[0] += 1
+    if count[0] > _MOST_VALUES:
+        raise ValueError("it holds too many values")
+    if isinstance(value, dict):
+        return {str(key): _plain(item, count) for key, item in value.items()}
+    if isinstance(value, list | tuple | set):
+        return [_plain(item, count) for item in value]
+    if isinstance(value, date):  # a datetime is one too
+        return value.isoformat()
+    if isinstance(value, float) and value != value:
+        return None  # NaN is not JSON
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    return str(value)
+
+
+def title_of(values: dict[str, Any]) -> str:
+    title = values.get("title")
+    return " ".join(nfc(str(title)).split()) if isinstance(title, str | int | float) else ""
+
+
+def words_of(values: dict[str, Any], *keys: str) -> tuple[str, ...]:
+    """A list, or a text with commas, or else with spaces; Obsidian's leading # is not part of a tag."""
+    found: dict[str, None] = {}
+    for key in keys:
+        value = values.get(key)
+        if isinstance(value, str):
+            items: list[Any] = value.split(",") if "," in value else value.split()
+        else:
+            items = value if isinstance(value, list) else []
+        for item in items:
+            word = nfc(str(item)).strip().lstrip("#").strip()
+            if word and isinstance(item, str | int | float):
+                found[word] = None
+    return tuple(found)
+
+
+def alias_list(values: dict[str, Any]) -> tuple[str, ...]:
+    """Aliases are titles: a text is one alias, spaces and all."""
+    found: dict[str, None] = {}
+    for key in ("aliases", "alias"):
+        value = values.get(key)
+        for item in value if isinstance(value, list) else [value]:
+            if isinstance(item, str | int | float) and str(item).strip():
+                found[nfc(str(item)).strip()] = None
+    return tuple(found)
+
+
+def lang_of(values: dict[str, Any]) -> str | None:
+    lang = values.get("lang", values.get("language"))
+    return lang.strip().lower() if isinstance(lang, str) and re.fullmatch(r"\s*[A-Za-z]{2,3}([-_][A-Za-z0-9]+)*\s*", lang) else None
+
+
+def trust_of(values: dict[str, Any]) -> tuple[str | None, str | None]:
+    """The level, and a warning when there is one we do not know."""
+    trust = values.get("trust", values.get("trust_level"))
+    if trust is None:
+        return None, None
+    if isinstance(trust, str) and trust.strip().lower() in TRUST_LEVELS:
+        return trust.strip().lower(), None
+    return None, f"trust {trust!r} is not one of {', '.join(reversed(TRUST_LEVELS))}"
+
+
+def date_of(values: dict[str, Any]) -> str | None:
+    """ISO, so that dates compare as text."""
+    for key in _DATE_KEYS:
+        value = values.get(key)
+        if isinstance(value, str):
+            try:
+                return (date.fromisoformat(value) if len(value) == 10 else datetime.fromisoformat(value)).isoformat()
+            except ValueError:
+                continue
+    return None

@@ -1,0 +1,83 @@
+"""Markdown: front matter, then the blocks that `markdown_blocks` finds, as ranges of the file's own text."""
+
+from __future__ import annotations
+
+import re
+from pathlib import PurePosixPath
+
+from kebab.analysis.language import language_of
+from kebab.core.documents import Block, ParsedDocument
+from kebab.core.text import decode, nfc
+from kebab.parsing import front_matter
+from kebab.parsing.file_types import classify
+from kebab.parsing.markdown_blocks import scan_blocks
+
+_IMAGE_OR_LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])")
+_WIKI_LINK = re.compile(r"!?\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]")
+_ATTRIBUTES = re.compile(r"\s*\{[#.:][^{}]*\}\s*$")
+_TAG_OR_COMMENT = re.compile(r"<!--.*?-->|</?[A-Za-z][^<>]*>")
+_EMPHASIS = re.compile(r"(\*{1,3}|_{1,3}|~~|`+)(?=\S)(.+?)(?<=\S)\1")
+_BACKSLASH = re.compile(r"\\([!-/:-@\[-`{-~])")
+
+
+class MarkdownParser:
+    version = "markdown-1"
+
+    def parse(self, data: bytes, path: str) -> ParsedDocument:
+        text, encoding = decode(data)
+        doc_type, format_ = classify(path)
+        return parse_markdown(text, path, doc_type=doc_type, format=format_, encoding=encoding)
+
+
+def parse_markdown(text: str, path: str, *, doc_type: str, format: str, encoding: str = "utf-8") -> ParsedDocument:
+    matter = front_matter.read_front_matter(text)
+    blocks = tuple(_blocks(text, matter.end))
+    if not blocks and matter.end:
+        blocks = (Block("paragraph", 0, matter.end),)  # nothing but front matter: that is then what can be found
+    trust_level, trust_warning = front_matter.trust_of(matter.values)
+    return ParsedDocument(
+        text=text,
+        title=front_matter.title_of(matter.values) or _first_heading(blocks) or nfc(PurePosixPath(path).stem),
+        blocks=blocks,
+        doc_type=doc_type,
+        format=format,
+        lang=front_matter.lang_of(matter.values) or language_of(text[matter.end :]),
+        tags=front_matter.words_of(matter.values, "tags", "tag"),
+        aliases=front_matter.alias_list(matter.values),
+        trust_level=trust_level,
+        date=front_matter.date_of(matter.values),
+        metadata=matter.values,
+        warnings=tuple(warning for warning in (matter.warning, trust_warning) if warning),
+        encoding=encoding,
+    )
+
+
+def _blocks(text: str, start: int) -> list[Block]:
+    lines = text[start:].split("\n")
+    offsets = [start]
+    for line in lines:
+        offsets.append(offsets[-1] + len(line) + 1)
+    offsets[-1] = len(text)
+    return [
+        Block(block.kind, offsets[block.first_line], offsets[block.end_line], block.level,
+              plain_heading(block.text) if block.kind == "heading" else block.text)  # fmt: skip
+        for block in scan_blocks(lines)
+    ]
+
+
+def plain_heading(source: str) -> str:
+    """A heading as a reader sees it: without links, emphasis, code marks, tags and {#anchors}."""
+    source = _ATTRIBUTES.sub("", source)
+    source = _TAG_OR_COMMENT.sub("", source)
+    source = _WIKI_LINK.sub(r"\1", source)
+    source = _IMAGE_OR_LINK.sub(r"\1", source)
+    source = _EMPHASIS.sub(r"\2", source)
+    source = _EMPHASIS.sub(r"\2", source)  # **`both`**
+    source = _BACKSLASH.sub(r"\1", source)
+    return nfc(" ".join(source.split()))
+
+
+def _first_heading(blocks: tuple[Block, ...]) -> str:
+    """The first heading of the highest level there is."""
+    headings = [block for block in blocks if block.kind == "heading" and block.title]
+    return min(headings, key=lambda block: block.level).title if headings else ""

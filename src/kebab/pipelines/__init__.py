@@ -1,0 +1,1 @@
+"""The use cases, step by step; the engines are passed in."""

@@ -1,0 +1,227 @@
+"""Ingest, step by step: find the files, leave alone what is known, read, parse, chunk, write, drop what is gone.
+
+One file at a time, one transaction each: it can be stopped anywhere and run again. A file that cannot be taken in is an
+entry in the report; only what stops the whole run (no space, no permission, a missing folder) is an exception.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Collection, Sequence
+from datetime import UTC, datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Protocol
+
+from kebab.config.settings import Settings, all_settings
+from kebab.core.documents import ParsedDocument, Source
+from kebab.core.errors import ParseError, SourceError, UsageError
+from kebab.core.ports import Chunker, DocumentStore, FileState, IndexedDocument, Parser, Progress
+from kebab.pipelines.ingest_report import Failure, IngestReport
+from kebab.pipelines.source_names import Scope, resolve, roots_below
+
+STDIN_SOURCE = "stdin"
+
+
+class SourceStore(DocumentStore, Protocol):
+    """A document store that also remembers sources."""
+
+    def sources(self) -> list[Source]: ...
+    def add_source(self, source: Source) -> None: ...
+    def remove_source(self, name: str) -> None: ...
+    def source_ingested(self, name: str) -> None: ...
+
+
+class FoundFile(Protocol):
+    @property
+    def path(self) -> str: ...
+    @property
+    def absolute(self) -> Path: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def mtime_ns(self) -> int: ...
+
+
+def _quiet(event: str, **details: Any) -> None:
+    pass
+
+
+class Ingest:
+    """One run. `report` is true at every moment, so that an interrupted run can say how far it came."""
+
+    def __init__(
+        self,
+        store: SourceStore,
+        settings: Settings,
+        chunker: Chunker,
+        parser_for: Callable[[str], Parser],
+        *,
+        own_files: Collection[Path] = (),
+        progress: Progress = _quiet,
+    ) -> None:
+        self.report = IngestReport()
+        self._store = store
+        self._settings = settings
+        self._chunker = chunker
+        self._parser_for = parser_for
+        self._own_files = own_files
+        self._progress = progress
+        self._started = time.perf_counter()
+        self._fingerprints: dict[str, str] = {}
+
+    def run(self, paths: Sequence[Path], name: str | None = None) -> IngestReport:
+        """Without paths, every source that is known. A remembered folder that is missing fails the run, at its end."""
+        known = self._store.sources()
+        scopes = resolve(paths, known, name) if paths else [Scope(source) for source in known if source.root]
+        if not scopes:
+            raise UsageError("There is nothing to ingest yet.", hint="Name a folder: kb ingest ~/notes")
+        missing: list[SourceError] = []
+        for scope in scopes:
+            if scope.is_new:
+                self._store.add_source(scope.source)
+            try:
+                self._ingest_scope(scope, known)
+            except SourceError as error:
+                if paths:
+                    raise
+                missing.append(error)
+        self.report.seconds = time.perf_counter() - self._started
+        if missing:
+            raise missing[0]
+        return self.report
+
+    def run_text(self, text: str, title: str) -> IngestReport:
+        """One document that is nowhere on disk."""
+        if STDIN_SOURCE not in {source.name for source in self._store.sources()}:
+            self._store.add_source(Source(STDIN_SOURCE, "stdin", None))
+        from kebab.parsing.markdown import parse_markdown
+
+        data = text.encode("utf-8", "surrogatepass")
+        known = self._store.known_files(STDIN_SOURCE).get(title)
+        state = FileState(len(data), None, sha256(data).hexdigest(), self._fingerprint("stdin"))
+        self.report.sources = [STDIN_SOURCE]
+        self.report.scanned = 1
+        parsed = parse_markdown(text, title, doc_type="note", format="stdin")
+        if known is not None and (known.content_hash, known.fingerprint) == (state.content_hash, state.fingerprint):
+            self.report.unchanged = 1
+        elif self._write(STDIN_SOURCE, title, parsed, state, time.time(), "primary"):
+            self._count(known)
+        self.report.seconds = time.perf_counter() - self._started
+        return self.report
+
+    def _ingest_scope(self, scope: Scope, known: list[Source]) -> None:
+        from kebab.sources.folder import FolderScan, found_file, scan_folder
+
+        source = scope.source
+        root = Path(source.root or "")
+        self.report.sources.append(source.name)
+        self._progress("scanning", source=source.name, path=source.root)
+        if source.kind == "file":
+            if not root.is_file():
+                raise SourceError(f"The file {root} is not there.", hint="Its text stays searchable; restore it or remove the source.", path=str(root))
+            scan = FolderScan(files=[found_file(root, root.name)])
+        else:
+            others = [Path(other.root or "") for other in roots_below(source, known, "folder")]
+            scan = scan_folder(root, self._settings.ingest, exclude=self._own_files, other_sources=others)
+            self._absorb_lone_files(source, known)
+        files = [file for file in scan.files if scope.holds(file.path)]
+        for skip in scan.skips:
+            if scope.holds(skip.path):
+                self.report.skip(skip.path, skip.reason)
+        states = self._store.known_files(source.name)
+        keep = self._take_files(source, files, states)
+        gone = [path for path in states if path not in keep and scope.holds(path) and scan.covers(path)]
+        self._progress("sweeping", source=source.name, total=len(gone))
+        self.report.removed += self._store.remove(source.name, gone)
+        self._store.source_ingested(source.name)
+
+    def _absorb_lone_files(self, folder: Source, known: list[Source]) -> None:
+        """A file that was ingested alone and now comes with its folder is found once, in the folder."""
+        for lone in roots_below(folder, known, "file"):
+            self._store.remove_source(lone.name)
+            self.report.absorbed.append(lone.name)
+
+    def _take_files(self, source: Source, files: Sequence[FoundFile], states: dict[str, FileState]) -> set[str]:
+        """The paths that must stay in the index."""
+        keep: set[str] = set()
+        self.report.scanned += len(files)
+        for number, file in enumerate(files):
+            self._progress("file", source=source.name, path=file.path, done=number, total=len(files))
+            known = states.get(file.path)
+            fingerprint = self._fingerprint(self._parser_for(file.path).version)
+            if known and (known.size, known.mtime_ns, known.fingerprint) == (file.size, file.mtime_ns, fingerprint):
+                self.report.unchanged += 1
+                keep.add(file.path)
+            elif self._take_file(source, file, known, fingerprint):
+                keep.add(file.path)
+        return keep
+
+    def _take_file(self, source: Source, file: FoundFile, known: FileState | None, fingerprint: str) -> bool:
+        """Whether the file stays in the index: also when it could not be read just now and was there before."""
+        from kebab.sources.folder import read_file
+
+        started = time.perf_counter()
+        try:
+            read = read_file(file.absolute)
+        except FileNotFoundError:
+            return False
+        except OSError as error:
+            self.report.failed.append(Failure(file.path, "unreadable", f"The file cannot be read: {error.strerror}."))
+            return True
+        if read is None:
+            self.report.failed.append(Failure(file.path, "changing", "The file changed while it was read; run again later."))
+            return True
+        state = FileState(read.size, read.mtime_ns, sha256(read.data).hexdigest(), fingerprint)
+        if known and (known.content_hash, known.fingerprint) == (state.content_hash, fingerprint):
+            if (known.size, known.mtime_ns) != (state.size, state.mtime_ns):
+                self._store.touch(source.name, file.path, state)
+            self.report.unchanged += 1
+            return True
+        try:
+            parsed = self._parser_for(file.path).parse(read.data, file.path)
+        except ParseError as error:
+            self.report.skip(file.path, error.reason)
+            return False
+        if not self._write(source.name, file.path, parsed, state, read.modified, source.trust_level):
+            return False
+        self._count(known)
+        self.report.took(file.path, time.perf_counter() - started)
+        return True
+
+    def _write(self, source: str, path: str, parsed: ParsedDocument, state: FileState, modified: float, trust: str) -> bool:
+        chunks = self._chunker.chunk(parsed)
+        if not chunks:
+            self.report.skip(path, "empty")
+            return False
+        for warning in parsed.warnings:
+            self.report.warnings.append(Failure(path, "front_matter", warning))
+        self.report.chunks += self._store.write(
+            IndexedDocument(
+                source=source,
+                path=path,
+                state=state,
+                parsed=parsed,
+                chunks=chunks,
+                chunker_version=self._chunker.version,
+                date=parsed.date or datetime.fromtimestamp(modified, UTC).strftime("%Y-%m-%dT%H:%M:%S"),
+                trust_level=parsed.trust_level or trust,
+            )
+        )
+        self.report.bytes += state.size
+        return True
+
+    def _count(self, known: FileState | None) -> None:
+        if known is None:
+            self.report.added += 1
+        else:
+            self.report.updated += 1
+
+    def _fingerprint(self, parser_version: str) -> str:
+        """Changes exactly when the same bytes would give other chunks."""
+        if parser_version not in self._fingerprints:
+            shaping = {item.key: getattr(getattr(self._settings, item.section), item.name) for item in all_settings() if item.changes_index}
+            parts = json.dumps([parser_version, self._chunker.version, shaping], sort_keys=True)
+            self._fingerprints[parser_version] = sha256(parts.encode()).hexdigest()[:12]
+        return self._fingerprints[parser_version]

@@ -1,0 +1,69 @@
+"""What an ingest did, file by file where it matters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+_EXAMPLES = 5
+_SLOWEST = 5
+
+SKIP_REASONS = {
+    "ignored": "excluded by .gitignore or .kebabignore",
+    "hidden": "name begins with a dot (setting ingest.hidden)",
+    "link": "symbolic link (setting ingest.follow_links)",
+    "special": "neither a file nor a folder",
+    "too_large": "larger than ingest.max_file_mb",
+    "binary": "not text",
+    "encoding": "text in an encoding that is not known",
+    "empty": "no text in it",
+    "unreadable": "no permission to read",
+    "bad_name": "file name is not valid UTF-8",
+    "same_name": "another file has the same name in another Unicode form",
+    "other_source": "belongs to another source",
+}
+
+
+class Failure(NamedTuple):
+    """A file that should have been read and could not; what was indexed of it before stays."""
+
+    path: str
+    code: str
+    message: str
+
+
+class Skipped(NamedTuple):
+    count: int
+    examples: list[str]
+
+
+@dataclass
+class IngestReport:
+    sources: list[str] = field(default_factory=list)
+    scanned: int = 0
+    added: int = 0
+    updated: int = 0
+    unchanged: int = 0
+    removed: int = 0
+    chunks: int = 0
+    bytes: int = 0
+    seconds: float = 0.0
+    skipped: dict[str, Skipped] = field(default_factory=dict)
+    failed: list[Failure] = field(default_factory=list)
+    warnings: list[Failure] = field(default_factory=list)
+    slowest: list[tuple[str, float]] = field(default_factory=list)
+    absorbed: list[str] = field(default_factory=list)
+    """Single-file sources that are now part of a folder."""
+    reanalysed: int = 0
+    """Chunks whose terms were made again because analysis settings had changed."""
+
+    def skip(self, path: str, reason: str) -> None:
+        count, examples = self.skipped.get(reason, Skipped(0, []))
+        self.skipped[reason] = Skipped(count + 1, examples if len(examples) >= _EXAMPLES else [*examples, path])
+
+    def took(self, path: str, seconds: float) -> None:
+        self.slowest = sorted([*self.slowest, (path, seconds)], key=lambda item: -item[1])[:_SLOWEST]
+
+    @property
+    def done(self) -> int:
+        return self.added + self.updated + self.unchanged + self.removed

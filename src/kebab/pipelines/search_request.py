@@ -1,0 +1,135 @@
+"""What a person or a program may ask for: the one set of search options behind CLI, bulk lines, Python, HTTP and MCP."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
+from typing import Any
+
+from kebab.core.documents import DOC_TYPES, TRUST_LEVELS
+from kebab.core.errors import UsageError
+from kebab.core.search import MATCHES, MODES, SORTS, SearchFilters
+
+MAX_K = 1000
+_UNITS = {"day": 1, "week": 7, "month": 30, "year": 365, "d": 1, "w": 7, "m": 30, "y": 365}
+_RELATIVE = re.compile(r"(\d{1,6})\s*(day|week|month|year|d|w|m|y)s?(?:\s+ago)?", re.IGNORECASE)
+_ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?)?")
+_ALIASES = {
+    "top": "k", "tag": "tags_any", "tags": "tags_all", "path_glob": "path", "types": "type", "sources": "source", "docs": "doc",
+    "formats": "format", "exclude_paths": "exclude_path", "exclude_tags": "exclude_tag",
+}  # fmt: skip
+_LISTS = frozenset({"tags_any", "tags_all", "type", "format", "source", "doc", "exclude_path", "exclude_tag"})
+_CHOICES = {"mode": MODES, "match": MATCHES, "sort": SORTS, "trust_min": TRUST_LEVELS, "type": DOC_TYPES}
+_LEAST = {"k": 1, "offset": 0, "per_doc": 1, "max_tokens": 1}
+
+
+@dataclass(frozen=True)
+class SearchRequest:
+    """None means: as the settings say."""
+
+    query: str = ""
+    mode: str | None = None
+    k: int | None = None
+    offset: int = 0
+    cursor: str | None = None
+    tags_any: tuple[str, ...] = ()
+    tags_all: tuple[str, ...] = ()
+    type: tuple[str, ...] = ()
+    format: tuple[str, ...] = ()
+    lang: str | None = None
+    path: str | None = None
+    trust_min: str | None = None
+    source: tuple[str, ...] = ()
+    doc: tuple[str, ...] = ()
+    after: str | None = None
+    before: str | None = None
+    exclude_path: tuple[str, ...] = ()
+    exclude_tag: tuple[str, ...] = ()
+    match: str | None = None
+    sort: str = "relevance"
+    per_doc: int | None = None
+    threshold: float | None = None
+    min_score: float | None = None
+    max_tokens: int | None = None
+    full_text: bool = False
+    highlight: bool = True
+    explain: bool = False
+    type_ahead: bool = False
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, Any], defaults: SearchRequest | None = None) -> SearchRequest:
+        """Checked; an unknown name or value is an error that lists what is valid."""
+        known = {item.name: item for item in fields(cls)}
+        values = {} if defaults is None else {name: getattr(defaults, name) for name in known}
+        for given, value in options.items():
+            name = _ALIASES.get(given, given)
+            if name not in known:
+                close = get_close_matches(given, [*known, *_ALIASES], n=1)
+                hint = f"Did you mean {close[0]}?" if close else f"Options: {', '.join(known)}."
+                raise UsageError(f"There is no search option {given!r}.", hint=hint)
+            if value is not None:
+                values[name] = _checked(name, value, str(known[name].type))
+        return cls(**values)
+
+    def filters(self) -> SearchFilters:
+        return SearchFilters(
+            tags_any=self.tags_any,
+            tags_all=self.tags_all,
+            types=self.type,
+            formats=self.format,
+            lang=self.lang,
+            path_glob=self.path,
+            trust_min=self.trust_min,
+            sources=self.source,
+            docs=self.doc,
+            after=absolute_date(self.after, "after") if self.after else None,
+            before=absolute_date(self.before, "before") if self.before else None,
+            exclude_paths=self.exclude_path,
+            exclude_tags=self.exclude_tag,
+        )
+
+
+def _checked(name: str, value: Any, kind: str) -> Any:
+    if name in _LISTS:
+        items = value.split(",") if isinstance(value, str) else value
+        if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):
+            raise UsageError(f"{name} takes a text or a list of texts, not {value!r}.", hint='For example ["a", "b"].')
+        value = tuple(item.strip() for item in items if item.strip())
+    elif kind.startswith("bool"):
+        if not isinstance(value, bool):
+            raise UsageError(f"{name} takes true or false, not {value!r}.", hint="Write it without quotes.")
+    elif kind.startswith("int"):
+        if not isinstance(value, int) or isinstance(value, bool):
+            raise UsageError(f"{name} takes a whole number, not {value!r}.", hint="For example 10.")
+        if not _LEAST[name] <= value <= (MAX_K if name == "k" else 10**9):
+            raise UsageError(f"{name} = {value} is out of range.", hint=f"Allowed: {_LEAST[name]} to {MAX_K if name == 'k' else 10**9}.")
+    elif kind.startswith("float"):
+        if not isinstance(value, int | float) or isinstance(value, bool) or value != value:
+            raise UsageError(f"{name} takes a number, not {value!r}.", hint="For example 0.02.")
+    elif not isinstance(value, str):
+        raise UsageError(f"{name} takes a text, not {value!r}.", hint="Write it in quotes.")
+    for item in (value if name in _LISTS else (value,)) if name in _CHOICES else ():
+        if item not in _CHOICES[name]:
+            raise UsageError(f"{name} = {item!r} is not known.", hint=f"Valid: {', '.join(_CHOICES[name])}.")
+    return value
+
+
+def absolute_date(text: str, option: str, now: datetime | None = None) -> str:
+    """An ISO date as it is; "1 week", "3 days", "2 months ago" counted back from now."""
+    text = text.strip()
+    if _ISO_DATE.fullmatch(text):
+        try:
+            return datetime.fromisoformat(text).isoformat()[: max(10, len(text))]
+        except ValueError:
+            pass
+    relative = _RELATIVE.fullmatch(text)
+    if relative is None:
+        raise UsageError(f"--{option} {text!r} is not a date.", hint='Write 2026-01-31, or "2 weeks", "3 months", "1 year".')
+    try:
+        then = (now or datetime.now(UTC)) - timedelta(days=int(relative[1]) * _UNITS[relative[2].lower()])
+    except OverflowError:
+        return "0001-01-01"
+    return then.date().isoformat()

@@ -1,0 +1,90 @@
+"""Which source a path belongs to, and what a new one is called."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from kebab.core.documents import Source
+from kebab.core.errors import SourceError, UsageError
+from kebab.core.text import nfc
+
+
+@dataclass(frozen=True)
+class Scope:
+    """A source, or the part of it below `below`, that an ingest is to look at."""
+
+    source: Source
+    below: str = ""
+    is_new: bool = False
+
+    def holds(self, path: str) -> bool:
+        return not self.below or path == self.below or path.startswith(self.below + "/")
+
+
+def resolve(paths: Sequence[Path], known: Sequence[Source], name: str | None) -> list[Scope]:
+    """One scope per path. A path inside a known source belongs to it; any other becomes a source."""
+    if name is not None and len(paths) != 1:
+        raise UsageError("--name names one source, so it takes exactly one path.", hint="Ingest the paths one after another.")
+    sources = list(known)
+    scopes: dict[tuple[str, str], Scope] = {}
+    for path in paths:
+        absolute = _existing(path)
+        scope = _known_scope(absolute, sources)
+        if scope is None:
+            kind = "folder" if absolute.is_dir() else "file"
+            source = Source(_free_name(absolute, sources, name), kind, str(absolute))  # type: ignore[arg-type]
+            scope = Scope(source, is_new=True)
+            sources.append(source)
+        elif name is not None and name != scope.source.name:
+            raise SourceError(
+                f"{absolute} is already the source {scope.source.name}.", hint="Leave --name out: a source keeps its name, it is part of all ids."
+            )
+        scopes.setdefault((scope.source.name, scope.below), scope)
+    return list(scopes.values())
+
+
+def roots_below(source: Source, known: Iterable[Source], kind: str) -> list[Source]:
+    """Other sources of this kind that lie inside the folder of `source`."""
+    root = Path(source.root or "")
+    return [
+        other for other in known if other.kind == kind and other.root and other.name != source.name and root in Path(other.root).parents
+    ]
+
+
+def _existing(path: Path) -> Path:
+    expanded = path.expanduser()
+    if not expanded.exists():
+        raise SourceError(f"There is no file or folder {path}.", hint="Check the path.", path=str(path))
+    return expanded.resolve()
+
+
+def _known_scope(absolute: Path, sources: Sequence[Source]) -> Scope | None:
+    """The innermost source that holds the path."""
+    best: Scope | None = None
+    for source in sources:
+        if source.root is None:
+            continue
+        root = Path(source.root)
+        if absolute == root:
+            return Scope(source)
+        if source.kind == "folder" and root in absolute.parents and (best is None or len(source.root) > len(best.source.root or "")):
+            best = Scope(source, nfc(absolute.relative_to(root).as_posix()))
+    return best
+
+
+def _free_name(absolute: Path, sources: Sequence[Source], wanted: str | None) -> str:
+    taken = {source.name for source in sources}
+    if wanted is not None:
+        name = nfc(wanted.strip())
+        if not name:
+            raise UsageError("A source's name must not be empty.", hint="For example --name notes")
+        if name in taken:
+            raise SourceError(f"There is already a source named {name}.", hint="Choose another with --name.")
+        return name
+    base = nfc(absolute.name.encode("utf-8", "replace").decode()) or "root"
+    name, number = base, 2
+    while name in taken:
+        name, number = f"{base}-{number}", number + 1
+    return name

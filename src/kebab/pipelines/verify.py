@@ -1,0 +1,109 @@
+"""Does every stored passage still stand in its file? ok / moved / changed / gone, passage by passage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from typing import Protocol
+
+from kebab.core.documents import LineSpan
+from kebab.core.errors import ParseError
+from kebab.core.records import ChunkRecord, DocumentRecord, SourceRecord
+from kebab.core.text import LineTable, decode, nfc
+
+_MOST_LISTED = 1000
+
+
+class Catalog(Protocol):
+    def all_documents(self) -> Iterator[DocumentRecord]: ...
+    def chunks_of(self, doc_id: str) -> list[ChunkRecord]: ...
+    def body(self, doc_id: str) -> str: ...
+    def sources(self) -> list[SourceRecord]: ...
+
+
+@dataclass(frozen=True)
+class Difference:
+    chunk_id: str
+    citation: str
+    source: str
+    status: str
+    """moved, changed or gone; `corrupt` when the stored passage is not even in the stored text."""
+    now_at: str | None = None
+
+
+@dataclass
+class VerifyReport:
+    documents: int = 0
+    ok: int = 0
+    moved: int = 0
+    changed: int = 0
+    gone: int = 0
+    corrupt: int = 0
+    differences: list[Difference] = field(default_factory=list)
+
+    @property
+    def whole(self) -> bool:
+        return not (self.moved or self.changed or self.gone or self.corrupt)
+
+
+def locate(source: SourceRecord, path: str) -> Path:
+    """The file behind a document path. Paths are kept in NFC; on disk a name may be in another Unicode form."""
+    root = Path(source.root or "")
+    if source.kind == "file":
+        return root
+    if (root / path).exists():
+        return root / path
+    place = root
+    for part in path.split("/"):
+        names = [entry.name for entry in place.iterdir()] if place.is_dir() else []
+        place /= next((name for name in names if nfc(name) == part), part)
+    return place
+
+
+def verify(catalog: Catalog) -> VerifyReport:
+    report = VerifyReport()
+    roots = {source.name: source for source in catalog.sources()}
+    for document in catalog.all_documents():
+        report.documents += 1
+        body = catalog.body(document.doc_id)
+        current = _current_text(roots.get(document.source), document, body)
+        lines = LineTable(body)
+        for chunk in catalog.chunks_of(document.doc_id):
+            _judge(report, chunk, body, lines, current)
+    return report
+
+
+def _current_text(source: SourceRecord | None, document: DocumentRecord, body: str) -> str | None:
+    """What the file says now; the stored text itself where there is no file, None where the file is gone."""
+    if source is None or source.root is None:
+        return body
+    try:
+        data = locate(source, document.path).read_bytes()
+    except OSError:
+        return None
+    if sha256(data).hexdigest() == document.content_hash:
+        return body
+    try:
+        return decode(data)[0]
+    except ParseError:
+        return ""
+
+
+def _judge(report: VerifyReport, chunk: ChunkRecord, body: str, lines: LineTable, current: str | None) -> None:
+    status, now_at = "ok", None
+    cited = chunk.citation.lines
+    if body[chunk.start_offset : chunk.end_offset] != chunk.text or (cited and chunk.text not in lines.slice(*cited)):
+        status = "corrupt"
+    elif current is None:
+        status = "gone"
+    elif current is not body and current[chunk.start_offset : chunk.end_offset] != chunk.text:
+        found = current.find(chunk.text)
+        status = "moved" if found >= 0 else "changed"
+        if found >= 0:
+            span = LineSpan(*LineTable(current).lines_of(found, found + len(chunk.text)))
+            now_at = f"{chunk.doc_path}#L{span.start}-L{span.end}"
+    setattr(report, status, getattr(report, status) + 1)
+    if status != "ok" and len(report.differences) < _MOST_LISTED:
+        report.differences.append(Difference(chunk.chunk_id, chunk.citation.uri, chunk.source, status, now_at))

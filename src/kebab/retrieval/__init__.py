@@ -1,0 +1,1 @@
+"""Queries → ranked, cited hits. Each retriever answers one mode behind the same interface."""

@@ -1,0 +1,152 @@
+"""The lexical retriever: full-text search, scored into (0, 1], with a citation on every hit."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from kebab.analysis.query_syntax import parse
+from kebab.analysis.stop_words import is_stop_word
+from kebab.core.ports import LexicalIndex, LexicalMatch, LexicalMatches, QueryTerms
+from kebab.core.query_tree import Bag, QueryTree, Raw, Word
+from kebab.core.search import HitList, RetrievalDetail, SearchHit, SearchQuery
+from kebab.retrieval.hydration import make_hit
+from kebab.retrieval.snippets import SnippetLimits, from_marked, placed
+
+_LEAST_SCORE = 1e-12
+
+
+def normalised(bm25: float) -> float:
+    """FTS5's bm25 (negative, unbounded) as a score in (0, 1]; it keeps the order and promises nothing more."""
+    return max(_LEAST_SCORE, -bm25 / (1 + abs(bm25)))
+
+
+class _Answer(NamedTuple):
+    matches: list[LexicalMatch]
+    more: bool
+    terms: QueryTerms
+    expression: str
+    match: str
+
+
+class LexicalRetriever:
+    """Needs nothing but a full-text index: no model, no network."""
+
+    def __init__(self, store: LexicalIndex, index_version: str, *, snippet_chars: int = 220) -> None:
+        self._store = store
+        self._index_version = index_version
+        self._limits = SnippetLimits(snippet_chars)
+
+    def index_version(self) -> str:
+        return self._index_version
+
+    def search(self, query: SearchQuery) -> HitList:
+        tree = parse(query.text)
+        answer = self._answer(tree, query)
+        hits = [
+            self._hit(match, query.offset + number, answer, query.explain) for number, match in enumerate(answer.matches, start=1)
+        ]
+        explanation = self._explanation(tree, query, answer) if query.explain else None
+        return HitList(hits, match=answer.match, more=answer.more, explanation=explanation)
+
+    def _answer(self, tree: QueryTree, query: SearchQuery) -> _Answer:
+        if isinstance(tree, Raw):
+            return self._matches(tree, query, "all", "raw")
+        if query.match != "auto":
+            return self._matches(tree, query, query.match, query.match)
+        every = self._matches(tree, query, "all", "all")
+        if len(every.matches) >= query.k:
+            return every
+        some = self._matches(tree, query, "any", "any")
+        return every if some.expression == every.expression else some
+
+    def _matches(self, tree: QueryTree, query: SearchQuery, match: str, reported: str) -> _Answer:
+        def ask(limit: int, offset: int) -> LexicalMatches:
+            return self._store.search(
+                tree,
+                match=match,
+                drop_stop_words=_drops_stop_words(query),
+                filters=query.filters,
+                limit=limit,
+                offset=offset,
+                sort=query.sort,
+                type_ahead=query.type_ahead,
+                snippet_words=self._limits.words,
+            )
+
+        if query.per_doc is None:
+            found = ask(query.k, query.offset)
+            return _Answer(list(found.matches), found.more, found.terms, found.expression, reported)
+        wanted = query.offset + query.k
+        depth = wanted * 4
+        while True:  # how deep one must look depends on how often one document repeats itself
+            found = ask(depth, 0)
+            capped = _at_most_per_document(found.matches, query.per_doc)
+            if len(capped) > wanted or not found.more:
+                page = capped[query.offset : wanted]
+                return _Answer(page, len(capped) > wanted, found.terms, found.expression, reported)
+            depth *= 4
+
+    def _hit(self, match: LexicalMatch, rank: int, answer: _Answer, explain: bool) -> SearchHit:
+        score = normalised(match.bm25)
+        snippet = from_marked(match.marked_snippet, self._limits) or placed(
+            match.chunk.text, answer.terms, self._store.tokenizer, self._limits
+        )
+        detail = RetrievalDetail(method="lexical", fusion_score=score, lexical_score=score, lexical_rank=rank)
+        return make_hit(
+            match.chunk,
+            rank=rank,
+            detail=detail,
+            score_kind="bm25",
+            snippet=snippet,
+            index_version=self._index_version,
+            explanation=self._hit_explanation(match, detail, answer.terms) if explain else None,
+        )
+
+    def _hit_explanation(self, match: LexicalMatch, detail: RetrievalDetail, terms: QueryTerms) -> dict[str, Any]:
+        columns = {"title": match.chunk.title, "heading": " > ".join(match.chunk.heading_path), "text": match.chunk.text}
+        return {
+            "lexical": {"rank": detail.lexical_rank, "score": detail.lexical_score},
+            "vector": None,
+            "fusion": {"method": "none", "score": detail.fusion_score},
+            "matched": {name: self._matched(text, terms) for name, text in columns.items()},
+        }
+
+    def _matched(self, text: str, terms: QueryTerms) -> list[str]:
+        present = set(self._store.tokenizer.stems(text))
+        return sorted(terms.stems & present) + [term for term in terms.cjk if term in text]
+
+    def _explanation(self, tree: QueryTree, query: SearchQuery, answer: _Answer) -> dict[str, Any]:
+        drop = _drops_stop_words(query)
+        match = "any" if answer.match == "any" else "all"
+        kept = self._store.count(tree, match=match, drop_stop_words=drop, filters=query.filters)
+        unfiltered = (
+            self._store.count(tree, match=match, drop_stop_words=drop, filters=type(query.filters)()) if query.filters else kept
+        )
+        dropped = (
+            [word.text for word in tree.operands if isinstance(word, Word) and is_stop_word(word.text)]
+            if drop and isinstance(tree, Bag)
+            else []
+        )
+        return {
+            "lexical": {
+                "expression": answer.expression,
+                "match": answer.match,
+                "stop_words_dropped": dropped,
+                "matches": kept,
+                "removed_by_filters": unfiltered - kept,
+            }
+        }
+
+
+def _drops_stop_words(query: SearchQuery) -> bool:
+    return query.match != "all" if query.keep_stop_words is None else not query.keep_stop_words
+
+
+def _at_most_per_document(matches: tuple[LexicalMatch, ...], most: int) -> list[LexicalMatch]:
+    seen: dict[str, int] = {}
+    kept = []
+    for match in matches:
+        seen[match.chunk.doc_id] = seen.get(match.chunk.doc_id, 0) + 1
+        if seen[match.chunk.doc_id] <= most:
+            kept.append(match)
+    return kept

@@ -1,0 +1,199 @@
+"""A folder on disk: which files belong to it, which were left out and why, and their bytes.
+
+Ignore rules are ripgrep's (the `ignore` crate): .gitignore as git reads it, plus .kebabignore of the same syntax.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import ignore
+
+from kebab.config.settings import IngestSettings
+from kebab.core.errors import SourceError
+from kebab.core.text import nfc
+
+IGNORE_FILE = ".kebabignore"
+_READ_ATTEMPTS = 3
+_CLOCK_GRAIN_NS = 2_000_000_000
+"""A file changed so recently may change again without a new time or size; then only its bytes can tell."""
+
+
+class FoundFile(NamedTuple):
+    path: str
+    """Relative to the source, with `/`, NFC."""
+    absolute: Path
+    size: int
+    mtime_ns: int
+
+
+class Skip(NamedTuple):
+    path: str
+    reason: str
+
+
+@dataclass
+class FolderScan:
+    files: list[FoundFile] = field(default_factory=list)
+    skips: list[Skip] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
+    """Folders that could not be listed: what was indexed below them must not be taken for deleted."""
+
+    def covers(self, path: str) -> bool:
+        """Whether the absence of this path means that the file is gone."""
+        return not any(folder == "." or path == folder or path.startswith(folder + "/") for folder in self.unreadable)
+
+
+def scan_folder(
+    root: Path, settings: IngestSettings, *, exclude: Collection[Path] = (), other_sources: Collection[Path] = ()
+) -> FolderScan:
+    """`exclude` are files of our own; `other_sources` are folders below this one that are sources themselves."""
+    if not root.is_dir():
+        raise SourceError(f"The folder {root} is not there.", hint="Check the path, or mount its disk; nothing was removed.", path=str(root))
+    scan = FolderScan()
+    kept_folders, kept = _walk(root, settings)
+    elsewhere = {str(folder) for folder in other_sources}
+    seen: set[str] = set()
+    for folder in kept_folders:
+        relative_folder = _relative(root, folder)
+        if any(folder == other or folder.startswith(other + os.sep) for other in elsewhere):
+            if folder in elsewhere:
+                scan.skips.append(Skip(relative_folder or ".", "other_source"))
+            continue
+        try:
+            with os.scandir(folder) as listing:
+                entries = sorted(listing, key=lambda entry: entry.name)
+        except OSError:
+            scan.skips.append(Skip(relative_folder or ".", "unreadable"))
+            scan.unreadable.append(relative_folder or ".")
+            continue
+        for entry in entries:
+            _take(scan, root, entry, kept, seen, settings, exclude)
+    return scan
+
+
+def _walk(root: Path, settings: IngestSettings) -> tuple[list[str], set[str]]:
+    """What the ignore rules leave: folders in order, and every entry."""
+    builder = (
+        ignore.WalkBuilder(root)
+        .hidden(not settings.hidden)
+        .ignore(False)
+        .git_ignore(settings.ignore_files)
+        .git_exclude(settings.ignore_files)
+        .git_global(False)
+        .require_git(False)
+        # A .gitignore above the folder counts only inside the same repository: `*` in a home folder must not hide notes.
+        .parents(settings.ignore_files and _inside_repository(root))
+        .follow_links(settings.follow_links)
+    )
+    if settings.ignore_files:
+        builder.add_custom_ignore_filename(IGNORE_FILE)
+    entries, walk = [], iter(builder.build())
+    while True:
+        try:
+            entries.append(str(next(walk).path()))
+        except StopIteration:
+            break
+        except (ignore.Error, ignore.IOError):
+            continue  # an unreadable folder or a loop of links; the former shows again when it is listed
+    folders = [path for path in entries if os.path.isdir(path) and (settings.follow_links or not os.path.islink(path) or path == str(root))]  # noqa: PTH112, PTH114 - a million Paths are slow
+    return sorted(folders), set(entries)
+
+
+def _inside_repository(root: Path) -> bool:
+    return any((folder / ".git").exists() for folder in root.parents) and not (root / ".git").exists()
+
+
+def _take(
+    scan: FolderScan,
+    root: Path,
+    entry: os.DirEntry[str],
+    kept: set[str],
+    seen: set[str],
+    settings: IngestSettings,
+    exclude: Collection[Path],
+) -> None:
+    path = _relative(root, entry.path)
+    reason = _reason_to_skip(entry, path, kept, settings, exclude)
+    if reason is None and path in seen:
+        reason = "same_name"  # two names that differ only in their Unicode form
+    if reason == "":
+        return
+    if reason is not None:
+        scan.skips.append(Skip(path.encode("utf-8", "replace").decode(), reason))
+        return
+    seen.add(path)
+    status = entry.stat()
+    scan.files.append(FoundFile(path, Path(entry.path), status.st_size, status.st_mtime_ns))
+
+
+def _reason_to_skip(
+    entry: os.DirEntry[str], path: str, kept: set[str], settings: IngestSettings, exclude: Collection[Path]
+) -> str | None:
+    """None to take it, "" to pass over it without a word, else the word under which it is counted."""
+    if entry.path not in kept:
+        if entry.is_symlink():
+            return "link"
+        return "hidden" if entry.name.startswith(".") and not settings.hidden else "ignored"
+    if entry.is_symlink() and not settings.follow_links:
+        return "link"
+    try:
+        status = entry.stat()
+    except OSError:
+        return "unreadable"
+    if stat.S_ISDIR(status.st_mode) or Path(entry.path) in exclude:
+        return ""
+    if not stat.S_ISREG(status.st_mode):
+        return "special"
+    if not _is_utf8(path):
+        return "bad_name"
+    if status.st_size > settings.max_file_mb * 1_000_000:
+        return "too_large"
+    return None
+
+
+def _relative(root: Path, path: str) -> str:
+    """What the walk yields always begins with the root as it was given."""
+    return nfc(path[len(str(root)) :].lstrip(os.sep).replace(os.sep, "/"))
+
+
+def _is_utf8(path: str) -> bool:
+    try:
+        path.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def found_file(absolute: Path, path: str) -> FoundFile:
+    status = absolute.stat()
+    return FoundFile(path, absolute, status.st_size, status.st_mtime_ns)
+
+
+class FileBytes(NamedTuple):
+    data: bytes
+    size: int
+    mtime_ns: int | None
+    """None when the file is too young for its time to prove anything later."""
+    modified: float
+
+
+def read_file(path: Path) -> FileBytes | None:
+    """The bytes of one moment, or None for a file that kept changing while it was read."""
+    import time
+
+    for _ in range(_READ_ATTEMPTS):
+        with path.open("rb") as handle:
+            before = os.fstat(handle.fileno())
+            data = handle.read()
+        after = path.stat()
+        same = (before.st_ino, before.st_size, before.st_mtime_ns) == (after.st_ino, after.st_size, after.st_mtime_ns)
+        if same and len(data) == after.st_size:
+            settled = time.time_ns() - after.st_mtime_ns > _CLOCK_GRAIN_NS
+            return FileBytes(data, after.st_size, after.st_mtime_ns if settled else None, after.st_mtime)
+    return None

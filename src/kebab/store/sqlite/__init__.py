@@ -1,0 +1,1 @@
+"""The embedded store: one SQLite file. The only place in Kebab that speaks SQL."""

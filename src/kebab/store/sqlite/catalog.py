@@ -1,0 +1,130 @@
+"""Reading what is stored: documents, chunks, sources, tags, by id, by id prefix, or by path."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import apsw
+
+from kebab.core.documents import content_hash
+from kebab.core.errors import Ambiguous, NotFound
+from kebab.core.records import ChunkRecord, DocumentRecord, SourceRecord, TagRecord
+from kebab.core.search import SearchFilters
+from kebab.core.text import nfc
+from kebab.store.sqlite.documents import decompress
+from kebab.store.sqlite.filters import document_filter
+from kebab.store.sqlite.rows import heading_list, spans_from_json, split_tags
+
+_DOCUMENTS = """
+SELECT d.doc_id, s.name, d.path, d.title, d.doc_type, d.format, d.lang, d.trust_level,
+       (SELECT group_concat(tag, char(31)) FROM (SELECT tag FROM document_tags t WHERE t.document_id = d.id ORDER BY tag)),
+       d.date, d.size, d.encoding, d.line_count, d.chunk_count, d.content_hash, d.chunker_version, d.indexed_at, d.metadata
+FROM documents d JOIN sources s ON s.id = d.source_id
+"""
+_CHUNKS = """
+SELECT c.chunk_id, c.doc_id, s.name, d.path, d.title, c.ordinal, c.kind, c.heading_path, c.headings, c.section_label,
+       c.start_offset, c.end_offset, c.source_spans, c.text, d.chunker_version
+FROM chunks c JOIN documents d ON d.id = c.document_id JOIN sources s ON s.id = d.source_id
+"""
+_SHORTEST_ID_PREFIX = 4
+
+
+class SqliteCatalog:
+    def __init__(self, connection: apsw.Connection) -> None:
+        self._connection = connection
+
+    def documents(self, filters: SearchFilters, *, limit: int = -1, offset: int = 0) -> list[DocumentRecord]:
+        sql, bindings = document_filter(filters)
+        where = f"WHERE d.id IN ({sql})" if sql else ""
+        rows = self._connection.execute(
+            f"{_DOCUMENTS} {where} ORDER BY s.name, d.path LIMIT :limit OFFSET :offset", {**bindings, "limit": limit, "offset": offset}
+        )
+        return [_document(row) for row in rows]
+
+    def count_documents(self, filters: SearchFilters) -> int:
+        sql, bindings = document_filter(filters)
+        return self._number(f"SELECT count(*) FROM ({sql or 'SELECT id FROM documents'})", bindings)
+
+    def sources(self) -> list[SourceRecord]:
+        rows = self._connection.execute(
+            """SELECT s.name, s.kind, s.root, s.trust_level, count(d.id), coalesce(sum(d.chunk_count), 0), s.ingested_at
+               FROM sources s LEFT JOIN documents d ON d.source_id = s.id GROUP BY s.id ORDER BY s.name"""
+        )
+        return [SourceRecord(*row) for row in rows]
+
+    def tags(self) -> list[TagRecord]:
+        rows = self._connection.execute("SELECT tag, count(*) FROM document_tags GROUP BY tag ORDER BY count(*) DESC, tag")
+        return [TagRecord(*row) for row in rows]
+
+    def find_document(self, key: str) -> DocumentRecord:
+        """By id, by the beginning of an id, by path, or by SOURCE:path. Several matches are an error that lists them."""
+        key = nfc(key)
+        rows = self._select(f"{_DOCUMENTS} WHERE d.doc_id = :key OR d.path = :key OR s.name || ':' || d.path = :key", {"key": key})
+        if not rows:
+            rows = self._by_prefix(_DOCUMENTS, "d.doc_id", key)
+        found = [_document(row) for row in rows]
+        if len(found) > 1:
+            raise Ambiguous(
+                f"{key} fits {len(found)} documents: {_some(f'{record.source}:{record.path}' for record in found)}.",
+                hint="Name one of them, as SOURCE:path or by its id.",
+            )
+        if not found:
+            raise NotFound(f"No document {key} is indexed.", hint="See what is there with: kb list docs")
+        return found[0]
+
+    def find_chunk(self, key: str) -> ChunkRecord:
+        rows = self._select(f"{_CHUNKS} WHERE c.chunk_id = :key", {"key": key}) or self._by_prefix(_CHUNKS, "c.chunk_id", key)
+        if len(rows) > 1:
+            raise Ambiguous(f"{key} is the beginning of {len(rows)} chunk ids.", hint="Give more of it.")
+        if not rows:
+            raise NotFound(f"No chunk {key} is indexed.", hint="It may have changed since: search again for its current id.")
+        return _chunk(rows[0])
+
+    def chunks_of(self, doc_id: str) -> list[ChunkRecord]:
+        return [_chunk(row) for row in self._connection.execute(f"{_CHUNKS} WHERE c.doc_id = ? ORDER BY c.ordinal", (doc_id,))]
+
+    def body(self, doc_id: str) -> str:
+        """The document's text as it was when indexed."""
+        rows = self._connection.execute("SELECT body FROM documents WHERE doc_id = ?", (doc_id,)).fetchall()
+        if not rows:
+            raise NotFound(f"No document {doc_id} is indexed.", hint="See what is there with: kb list docs")
+        return decompress(rows[0][0])
+
+    def all_documents(self) -> Iterator[DocumentRecord]:
+        """One at a time, each read on its own, so that no read transaction stays open while the caller works."""
+        ids = [row[0] for row in self._connection.execute("SELECT doc_id FROM documents ORDER BY source_id, path")]
+        for doc_id in ids:
+            for row in self._select(f"{_DOCUMENTS} WHERE d.doc_id = :key", {"key": doc_id}):
+                yield _document(row)
+
+    def _by_prefix(self, select: str, column: str, key: str) -> list[tuple[Any, ...]]:
+        if len(key) < _SHORTEST_ID_PREFIX or not set(key) <= set("0123456789abcdef"):
+            return []
+        return self._select(f"{select} WHERE {column} >= :key AND {column} < :key || 'g'", {"key": key})
+
+    def _select(self, sql: str, bindings: dict[str, str]) -> list[tuple[Any, ...]]:
+        return self._connection.execute(sql, bindings).fetchall()
+
+    def _number(self, sql: str, bindings: dict[str, str] | None = None) -> int:
+        return int(self._connection.execute(sql, bindings or {}).fetchall()[0][0])
+
+
+def _document(row: tuple[Any, ...]) -> DocumentRecord:
+    *start, tags, date, size, encoding, lines, chunks, digest, chunker, indexed_at, metadata = row
+    return DocumentRecord(
+        *start, split_tags(tags), date, size, encoding, lines, chunks, digest, chunker, indexed_at, json.loads(metadata)
+    )
+
+
+def _chunk(row: tuple[Any, ...]) -> ChunkRecord:
+    *start, heading_path, headings, label, begin, end, spans, text, chunker = row
+    return ChunkRecord(
+        *start, heading_list(heading_path, headings), label, begin, end, spans_from_json(spans), text, content_hash(text), chunker
+    )
+
+
+def _some(names: Iterator[str], most: int = 5) -> str:
+    listed = list(names)
+    return ", ".join(listed[:most]) + (" …" if len(listed) > most else "")

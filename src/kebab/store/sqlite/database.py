@@ -1,0 +1,185 @@
+"""The SQLite file itself: opening it for reading or writing, its schema version, and its errors in our words."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from urllib.parse import quote
+
+import apsw
+
+from kebab.core.errors import Corrupt, DiskFull, Locked, NotFound, ReadOnly, StoreError, TooNew
+from kebab.store.sqlite import migrations
+from kebab.store.sqlite.path_glob import path_matches
+
+APPLICATION_ID = 0x6B656261  # "keba", so that a file can be told from any other SQLite file
+PAGE_SIZE = 8192
+
+
+def now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+@contextmanager
+def our_errors(path: Path) -> Iterator[None]:
+    """Turns the driver's exceptions into ours; whatever is not about the file itself passes through."""
+    where = str(path)
+    try:
+        yield
+    except apsw.BusyError as error:
+        raise Locked(
+            "Another process kept the database busy for too long.", hint="Try again, or raise store.busy_timeout_ms.", path=where
+        ) from error
+    except apsw.NotADBError as error:
+        raise Corrupt(f"{path} is not a Kebab database.", hint="Name another file with --db.", path=where) from error
+    except apsw.CorruptError as error:
+        if error.extendedresult == apsw.SQLITE_CORRUPT_VTAB:
+            hint = "Rebuild the text index with: kb index --rebuild-fts"
+        else:
+            hint = "Restore a backup, or delete the file and ingest again; kb doctor tells more."
+        raise Corrupt(f"The database {path} is damaged.", hint=hint, path=where) from error
+    except apsw.FullError as error:
+        raise DiskFull(
+            f"There is no space left for {path}.", hint="Free some space and run the command again: it continues.", path=where
+        ) from error
+    except apsw.ReadOnlyError as error:
+        raise ReadOnly(f"{path} cannot be written to.", hint="Check its permissions, or name another with --db.", path=where) from error
+    except apsw.IOError as error:
+        raise StoreError(f"Reading or writing {path} failed: {error}.", hint="Check the disk and its free space.", path=where) from error
+    except apsw.CantOpenError as error:
+        raise StoreError(f"{path} cannot be opened: {error}.", hint="Check the path and its permissions.", path=where) from error
+
+
+class Database:
+    """A file that may not exist yet. Connections belong to the thread that asked for them."""
+
+    def __init__(self, path: Path, *, busy_timeout_ms: int = 5000) -> None:
+        self.path = path
+        self._busy_timeout_ms = busy_timeout_ms
+        self.immutable = False
+        """True after a reader had to take the file as it is, because its folder cannot be written to."""
+
+    def exists(self) -> bool:
+        return self.path.is_file() and self.path.stat().st_size > 0
+
+    def reader(self) -> apsw.Connection:
+        """A connection that cannot write. The file must exist and be of our version (an older one is brought up first)."""
+        self.refuse_folder()
+        if not self.exists():
+            raise NotFound(
+                f"There is no database at {self.path}.", hint=f"Make one with: kb --db {self.path} ingest FOLDER", path=str(self.path)
+            )
+        connection = self._open_reader()
+        version = self._version(connection)
+        if version < migrations.LATEST:
+            connection.close()
+            self.writer().close()
+            connection = self._open_reader()
+        with our_errors(self.path):
+            connection.pragma("query_only", True)
+        return connection
+
+    def writer(self) -> apsw.Connection:
+        """A connection that may write; makes the file and brings its schema up to date."""
+        self.make_folder()
+        with our_errors(self.path):
+            connection = apsw.Connection(str(self.path))
+            self._prepare(connection)
+            if connection.pragma("user_version") == 0 and not connection.execute("SELECT 1 FROM sqlite_master").fetchall():
+                connection.pragma("page_size", PAGE_SIZE)
+            else:
+                self._version(connection)
+            connection.pragma("journal_mode", "wal")
+            connection.pragma("synchronous", "normal")
+            connection.pragma("foreign_keys", True)
+            self._migrate(connection)
+        return connection
+
+    def make_folder(self) -> None:
+        self.refuse_folder()
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(
+                f"The folder of {self.path} cannot be made: {error.strerror}.", hint="Name another place with --db.", path=str(self.path)
+            ) from error
+
+    def refuse_folder(self) -> None:
+        """A folder where a file is meant is the commonest slip, and SQLite's own words for it are obscure."""
+        if self.path.is_dir():
+            raise StoreError(
+                f"{self.path} is a folder, not a database file.",
+                hint=f"Name a file in it, such as --db {self.path / 'kebab.sqlite'}",
+                path=str(self.path),
+            )
+
+    def _open_reader(self) -> apsw.Connection:
+        with our_errors(self.path):
+            try:
+                connection = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READONLY)
+                self._prepare(connection)
+                connection.pragma("schema_version")  # the first real access: it needs the -shm file
+            except (apsw.CantOpenError, apsw.ReadOnlyError):
+                # WAL needs a writable folder even to read; without one, take the file as it stands.
+                connection = apsw.Connection(
+                    f"file:{quote(str(self.path.absolute()))}?immutable=1", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+                )
+                self._prepare(connection)
+                connection.pragma("schema_version")
+                self.immutable = True
+        return connection
+
+    def _prepare(self, connection: apsw.Connection) -> None:
+        connection.set_busy_timeout(self._busy_timeout_ms)
+        connection.pragma("cache_size", -65536)
+        connection.pragma("temp_store", "memory")
+        with suppress(OSError):
+            connection.pragma("mmap_size", min(self.path.stat().st_size, 1 << 40))
+        connection.create_scalar_function("path_matches", path_matches, 2, deterministic=True)
+
+    def _version(self, connection: apsw.Connection) -> int:
+        with our_errors(self.path):
+            application, version = connection.pragma("application_id"), connection.pragma("user_version")
+        if application != APPLICATION_ID:
+            raise Corrupt(f"{self.path} is not a Kebab database.", hint="Name another file with --db.", path=str(self.path))
+        if version > migrations.LATEST:
+            raise TooNew(
+                f"{self.path} was written by a newer Kebab (schema {version}, this one knows {migrations.LATEST}).",
+                hint="Update Kebab, or use another database with --db.",
+                path=str(self.path),
+            )
+        return int(version)
+
+    def _migrate(self, connection: apsw.Connection) -> None:
+        if connection.pragma("user_version") == migrations.LATEST:
+            return
+        for version, names in migrations.MIGRATIONS:
+            with write_transaction(connection):
+                if connection.pragma("user_version") >= version:
+                    continue  # another process was faster
+                for name in names:
+                    run_script(connection, migrations.statements(name))
+                connection.execute("INSERT INTO migrations VALUES (?, ?, ?)", (version, names[0], now()))
+                connection.pragma("application_id", APPLICATION_ID)
+                connection.pragma("user_version", version)
+
+
+@contextmanager
+def write_transaction(connection: apsw.Connection) -> Iterator[None]:
+    """IMMEDIATE, because a transaction that begins by reading fails at once when another has written meanwhile."""
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        yield
+    except BaseException:
+        with suppress(apsw.Error):  # a full disk may have rolled back already
+            connection.execute("ROLLBACK")
+        raise
+    connection.execute("COMMIT")
+
+
+def run_script(connection: apsw.Connection, script: str) -> None:
+    """Every statement of it: apsw stops at one that returns rows unless they are taken."""
+    for _ in connection.execute(script):
+        pass

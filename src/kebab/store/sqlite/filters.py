@@ -1,0 +1,65 @@
+"""SearchFilters → SQL. One builder for every kind of search, so that a filter means the same everywhere.
+
+The result selects the ids of the documents that may answer. A ranked query puts it into an IN (…) beside its MATCH: SQLite
+runs it once, keeps the ids, and ranks only chunks of those documents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from kebab.core.documents import TRUST_LEVELS
+from kebab.core.search import SearchFilters
+from kebab.core.text import nfc
+
+
+class DocumentFilter(NamedTuple):
+    sql: str
+    """SELECT d.id FROM documents d …, or empty when there is nothing to filter."""
+    bindings: dict[str, str]
+
+
+def document_filter(filters: SearchFilters) -> DocumentFilter:
+    if not filters:
+        return DocumentFilter("", {})
+    bindings: dict[str, str] = {}
+    joins: list[str] = []
+    conditions: list[str] = []
+
+    def bind(value: str) -> str:
+        name = f"filter{len(bindings)}"
+        bindings[name] = nfc(value)
+        return f":{name}"
+
+    def one_of(values: Iterable[str]) -> str:
+        return f"IN ({', '.join(map(bind, values))})"
+
+    if filters.tags_any:
+        joins.append(f"JOIN document_tags any_tag ON any_tag.document_id = d.id AND any_tag.tag {one_of(filters.tags_any)}")
+    for number, tag in enumerate(dict.fromkeys(filters.tags_all)):
+        joins.append(f"JOIN document_tags tag{number} ON tag{number}.document_id = d.id AND tag{number}.tag = {bind(tag)}")
+    if filters.sources:
+        joins.append(f"JOIN sources s ON s.id = d.source_id AND s.name {one_of(filters.sources)}")
+    if filters.types:
+        conditions.append(f"d.doc_type {one_of(filters.types)}")
+    if filters.formats:
+        conditions.append(f"d.format {one_of(filters.formats)}")
+    if filters.lang:
+        conditions.append(f"d.lang = {bind(filters.lang)}")
+    if filters.path_glob:
+        conditions.append(f"path_matches({bind(filters.path_glob)}, d.path)")
+    if filters.trust_min:
+        conditions.append(f"d.trust_level {one_of(TRUST_LEVELS[TRUST_LEVELS.index(filters.trust_min) :])}")
+    if filters.docs:
+        conditions.append(f"d.doc_id {one_of(filters.docs)}")
+    if filters.after:
+        conditions.append(f"d.date >= {bind(filters.after)}")
+    if filters.before:
+        conditions.append(f"d.date < {bind(filters.before)}")
+    conditions += [f"NOT path_matches({bind(pattern)}, d.path)" for pattern in filters.exclude_paths]
+    if filters.exclude_tags:
+        excluded = f"SELECT document_id FROM document_tags WHERE tag {one_of(filters.exclude_tags)}"
+        conditions.append(f"d.id NOT IN ({excluded})")
+    where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
+    return DocumentFilter(f"SELECT d.id FROM documents d {' '.join(joins)} {where}", bindings)

@@ -1,0 +1,164 @@
+"""QueryTree → FTS5. The only place where FTS5 expressions are made.
+
+Every operand is emitted quoted, so nothing a person types can be FTS5 syntax. CJK runs are looked up in the `cjk` column as
+the terms that `analysis` puts there; everything else goes through the tokenizer and may match in any column.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from kebab.analysis import cjk, korean
+from kebab.analysis.stop_words import is_stop_word
+from kebab.core.ports import QueryTerms
+from kebab.core.query_tree import And, Bag, Not, Operand, Or, Phrase, Prefix, QueryTree, Raw, Word
+from kebab.store.sqlite.tokenizer import SqliteTokenizer
+from kebab.store.sqlite.vocabulary import Vocabulary
+
+_SHORTEST_GUESS = 3
+"""An unknown last word of fewer letters is not taken for a half-typed one."""
+
+
+class MatchExpression(NamedTuple):
+    text: str
+    """Empty when nothing remains to look for."""
+    terms: QueryTerms
+
+
+@dataclass
+class MatchExpressionBuilder:
+    tokenizer: SqliteTokenizer
+    vocabulary: Vocabulary
+    korean_analysis: str
+    _stems: set[str] = field(default_factory=set)
+    _cjk: dict[str, None] = field(default_factory=dict)
+
+    def build(self, tree: QueryTree, *, match: str, drop_stop_words: bool, type_ahead: bool = False) -> MatchExpression:
+        self._stems, self._cjk = set(), {}
+        last = _last_operand(tree)
+        text = self._render(tree, match == "any", drop_stop_words, (last, type_ahead))
+        return MatchExpression(text, QueryTerms(frozenset(self._stems), tuple(self._cjk)))
+
+    def _render(self, tree: QueryTree, any_word: bool, drop: bool, ahead: tuple[Operand | None, bool]) -> str:
+        match tree:
+            case Raw(expression):
+                self._stems.update(self.tokenizer.stems(expression))
+                return expression
+            case Bag(operands):
+                return self._bag(operands, any_word, drop, ahead)
+            case Not(keep, drop_tree):
+                kept = self._render(keep, any_word, drop, ahead)
+                shown = set(self._stems), dict(self._cjk)
+                dropped = self._render(drop_tree, any_word, False, ahead)
+                self._stems, self._cjk = shown  # what must not occur is not highlighted
+                return f"({kept}) NOT ({dropped})" if kept and dropped else kept
+            case And(left, right) | Or(left, right):
+                parts = [part for side in (left, right) if (part := self._render(side, any_word, drop, ahead))]
+                return (" AND " if isinstance(tree, And) else " OR ").join(f"({part})" for part in parts)
+
+    def _bag(self, operands: tuple[Operand, ...], any_word: bool, drop: bool, ahead: tuple[Operand | None, bool]) -> str:
+        telling = [op for op in operands if not (drop and isinstance(op, Word) and is_stop_word(_bare(op.text)))]
+        last, type_ahead = ahead
+        atoms: dict[str, None] = {}
+        for operand in telling or operands:
+            half_typed = operand is last and self._may_be_half_typed(operand, type_ahead)
+            atoms.update(dict.fromkeys(self._operand(operand, any_word, half_typed)))
+        return (" OR " if any_word else " AND ").join(atoms)
+
+    def _operand(self, operand: Operand, any_word: bool, half_typed: bool) -> list[str]:
+        match operand:
+            case Phrase(text):
+                return self._phrase(text)
+            case Prefix(text):
+                return self._prefix(text)
+            case Word(text) if half_typed:
+                return self._prefix(text)
+            case Word(text):
+                return self._word(text, any_word)
+
+    def _word(self, text: str, any_word: bool) -> list[str]:
+        if self.korean_analysis == "morphemes" and cjk.has_cjk(text):
+            return self._morphemes(text)
+        atoms: list[str] = []
+        runs = cjk.runs(text)
+        for number, run in enumerate(runs):
+            if run.script == "other":
+                atoms.extend(self._latin(run.text, any_word))
+            elif run.script == "hangul" and number == len(runs) - 1 > 0 and korean.is_particle(run.text):
+                continue  # kubernetes는: the particle of a Latin word
+            else:
+                atoms.extend(self._cjk_run(korean.strip_particle(run.text) if run.script == "hangul" else run.text, any_word))
+        return atoms
+
+    def _latin(self, text: str, any_word: bool) -> list[str]:
+        """user-agent is one phrase when every word is wanted, and two words when any will do."""
+        stems = self.tokenizer.stems(text)
+        self._stems.update(stems)
+        if not stems:
+            return []
+        return [_quoted(word) for word in self.tokenizer.words(text)] if any_word else [_quoted(text)]
+
+    def _cjk_run(self, run: str, any_word: bool) -> list[str]:
+        self._cjk[run] = None
+        if len(run) == 1:
+            return [f"cjk : {_quoted(run)} *"]  # the first character of some pair, or alone
+        pairs = cjk.pairs(run)
+        return [f"cjk : {_quoted(pair)}" for pair in pairs] if any_word else [f"cjk : {_quoted(' '.join(pairs))}"]
+
+    def _morphemes(self, text: str) -> list[str]:
+        forms = list(korean.morphemes(text))
+        for form in forms:
+            if cjk.has_cjk(form):
+                self._cjk[form] = None
+            else:
+                self._stems.update(self.tokenizer.stems(form))
+        return [f"cjk : {_quoted(form)}" if cjk.has_cjk(form) else _quoted(form) for form in forms]
+
+    def _phrase(self, text: str) -> list[str]:
+        if not cjk.has_cjk(text):
+            stems = self.tokenizer.stems(text)
+            self._stems.update(stems)
+            return [_quoted(text)] if stems else []
+        # Its words may carry particles in the text, and its Latin words stand in another column: every part must occur.
+        parts = [atom for word in text.split() for atom in self._word(word, any_word=False)]
+        together = " AND ".join(dict.fromkeys(parts))
+        return [f"({together})"] if together else []
+
+    def _prefix(self, text: str) -> list[str]:
+        if cjk.has_cjk(text):
+            return self._word(text, any_word=False)  # pairs find the beginning of a longer word anyway
+        words = self.tokenizer.words(text)
+        if not words:
+            return []
+        *before, beginning = words
+        found = self.vocabulary.expand(beginning)
+        self._stems.update(stem for word in (*words, *found) for stem in self.tokenizer.stems(word))
+        widened = " OR ".join(dict.fromkeys(map(_quoted, (beginning, *found))))
+        return [*map(_quoted, before), f"({widened})"]
+
+    def _may_be_half_typed(self, operand: Operand | None, type_ahead: bool) -> bool:
+        if not isinstance(operand, Word) or cjk.has_cjk(operand.text):
+            return False
+        words = self.tokenizer.words(operand.text)
+        if not words or len(words[-1]) < _SHORTEST_GUESS:
+            return False
+        return type_ahead or not self.vocabulary.knows(words[-1])
+
+
+def _last_operand(tree: QueryTree) -> Operand | None:
+    while not isinstance(tree, Bag):
+        match tree:
+            case And(_, right) | Or(_, right):
+                tree = right
+            case _:
+                return None
+    return tree.operands[-1] if tree.operands else None
+
+
+def _bare(word: str) -> str:
+    return word.strip(".,;:!?()[]{}<>'`“”‘’…")
+
+
+def _quoted(text: str) -> str:
+    return '"' + text.replace('"', '""') + '"'

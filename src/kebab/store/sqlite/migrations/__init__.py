@@ -1,0 +1,15 @@
+"""Numbered steps of the schema. Each runs in one transaction together with its record; none is ever edited later."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+
+TEXT_INDEX = "0001_text_index.sql"
+"""The FTS table and its triggers, as every rebuild makes them."""
+
+MIGRATIONS: tuple[tuple[int, tuple[str, ...]], ...] = ((1, ("0001_documents_and_chunks.sql", TEXT_INDEX)),)
+LATEST = MIGRATIONS[-1][0]
+
+
+def statements(name: str) -> str:
+    return files(__package__).joinpath(name).read_text(encoding="utf-8")

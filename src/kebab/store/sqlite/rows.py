@@ -1,0 +1,48 @@
+"""Rows of `chunks` and `documents` as the records the rest of the program knows."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from kebab.core.documents import SPAN_KINDS, Span, content_hash, span_kind
+from kebab.core.ports import ChunkContext
+
+# The columns of a ChunkContext, for a query that has `chunks c`, `documents d` and `sources s`.
+CHUNK_CONTEXT = """c.chunk_id, c.doc_id, d.path, d.title, c.heading_path, c.headings, c.section_label, c.text, c.source_spans,
+    d.chunker_version, d.doc_type, d.lang,
+    (SELECT group_concat(tag, char(31)) FROM (SELECT tag FROM document_tags t WHERE t.document_id = d.id ORDER BY tag)),
+    d.trust_level, s.name, d.indexed_at"""
+
+
+def chunk_context(row: tuple[Any, ...]) -> ChunkContext:
+    (chunk_id, doc_id, path, title, heading_path, headings, label, text, spans, chunker, doc_type, lang, tags, trust, source,
+     indexed_at) = row  # fmt: skip
+    return ChunkContext(
+        chunk_id, doc_id, path, title, heading_list(heading_path, headings), label, text, spans_from_json(spans), content_hash(text), chunker,
+        doc_type, lang, split_tags(tags), trust, source, indexed_at,
+    )  # fmt: skip
+
+
+def split_tags(tags: str | None) -> tuple[str, ...]:
+    return tuple(tags.split("\x1f")) if tags else ()
+
+
+def heading_list(heading_path: str, headings: str | None) -> tuple[str, ...]:
+    if headings is not None:
+        return tuple(json.loads(headings))
+    return tuple(heading_path.split(" > ")) if heading_path else ()
+
+
+def heading_columns(headings: tuple[str, ...]) -> tuple[str, str | None]:
+    """`heading_path` for people and for the index, and `headings` only where the path cannot be split again."""
+    path = " > ".join(headings)
+    return path, None if heading_list(path, None) == headings else json.dumps(headings, ensure_ascii=False)
+
+
+def spans_to_json(spans: tuple[Span, ...]) -> str:
+    return json.dumps([[span_kind(span), *vars(span).values()] for span in spans], ensure_ascii=False, separators=(",", ":"))
+
+
+def spans_from_json(text: str) -> tuple[Span, ...]:
+    return tuple(SPAN_KINDS[kind](*values) for kind, *values in json.loads(text))

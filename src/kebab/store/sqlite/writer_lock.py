@@ -1,0 +1,81 @@
+"""One writer at a time, and the name of whoever it is.
+
+SQLite's own lock lasts one transaction; an ingest is thousands of them. This lock spans the whole run. It is a lock of the
+operating system on a file beside the database, so a killed process leaves none behind.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import IO
+
+from kebab.core.errors import Locked, ReadOnly
+
+if sys.platform == "win32":
+    import msvcrt
+
+    def _try_lock(handle: IO[str]) -> None:
+        handle.seek(1 << 20)  # beyond the text: a locked range cannot be read on Windows
+        msvcrt.locking(handle.fileno(), msvcrt.LK_NBLCK, 1)
+else:
+    import fcntl
+
+    def _try_lock(handle: IO[str]) -> None:
+        fcntl.flock(handle.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+class WriterLock:
+    def __init__(self, database: Path, *, wait_s: float, purpose: str) -> None:
+        self._path = database.with_name(database.name + ".lock")
+        self._wait_s = wait_s
+        self._purpose = purpose
+        self._handle: IO[str] | None = None
+
+    def __enter__(self) -> WriterLock:
+        try:
+            handle = self._path.open("a+", encoding="utf-8")
+        except PermissionError as error:
+            raise ReadOnly(
+                f"There is no permission to write beside {self._path.with_suffix('')}.",
+                hint="Choose another place with --db.",
+                path=str(self._path),
+            ) from error
+        deadline = time.monotonic() + self._wait_s
+        while True:
+            try:
+                _try_lock(handle)
+                break
+            except OSError:
+                if time.monotonic() >= deadline:
+                    holder = self._holder()
+                    handle.close()
+                    raise Locked(
+                        f"Another process is writing to this knowledge base: {holder}.",
+                        hint="Wait for it to finish, or raise store.lock_wait_s.",
+                    ) from None
+                time.sleep(0.05)
+        handle.seek(0)
+        handle.truncate()
+        started = time.strftime("%Y-%m-%d %H:%M:%S")
+        handle.write(json.dumps({"pid": os.getpid(), "purpose": self._purpose, "since": started}))
+        handle.flush()
+        self._handle = handle
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        if self._handle is not None:
+            self._handle.truncate(0)
+            self._handle.close()
+            self._handle = None
+
+    def _holder(self) -> str:
+        try:
+            holder = json.loads(self._path.read_text(encoding="utf-8"))
+            return f"process {holder['pid']} ({holder['purpose']}, since {holder['since']})"
+        except (OSError, ValueError, KeyError):
+            return "an unnamed process"

@@ -1,0 +1,49 @@
+"""error.v1, and the one table from each error to its exit code and HTTP status."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+from kebab.core import errors
+
+
+@dataclass(frozen=True, kw_only=True)
+class ErrorV1:
+    schema_version: Literal["error.v1"] = "error.v1"
+    code: str
+    message: str
+    hint: str | None
+    path: str | None
+    id: str | None = None
+
+
+class Outcome(NamedTuple):
+    exit_code: int
+    http_status: int
+
+
+OUTCOMES: dict[type[errors.KebabError], Outcome] = {
+    errors.KebabError: Outcome(2, 500),
+    errors.UsageError: Outcome(2, 400),
+    errors.ConfigError: Outcome(2, 500),
+    errors.QueryError: Outcome(2, 400),
+    errors.StaleCursor: Outcome(2, 400),
+    errors.SourceError: Outcome(2, 422),
+    errors.StoreError: Outcome(2, 500),
+    errors.NotFound: Outcome(2, 404),
+    errors.Ambiguous: Outcome(2, 409),
+    errors.Locked: Outcome(2, 503),
+    errors.TooNew: Outcome(2, 500),
+    errors.Corrupt: Outcome(2, 500),
+    errors.ReadOnly: Outcome(2, 500),
+    errors.DiskFull: Outcome(2, 507),
+    errors.ModelError: Outcome(2, 502),
+    errors.ModelMissing: Outcome(2, 409),
+    errors.ParseError: Outcome(2, 422),
+    errors.MissingExtra: Outcome(2, 501),
+}
+
+
+def error_v1(error: errors.KebabError, *, id: str | None = None) -> ErrorV1:
+    return ErrorV1(code=error.code, message=error.message, hint=error.hint, path=error.path, id=id)

@@ -1,0 +1,90 @@
+"""ingest_report.v1 and ingest_progress.v1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from kebab.pipelines.ingest_report import SKIP_REASONS, Failure, IngestReport
+
+
+@dataclass(frozen=True, kw_only=True)
+class SkippedV1:
+    reason: str
+    meaning: str
+    count: int
+    examples: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileOutcomeV1:
+    path: str
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlowFileV1:
+    path: str
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class IngestReportV1:
+    schema_version: Literal["ingest_report.v1"] = "ingest_report.v1"
+    sources: list[str]
+    scanned: int
+    added: int
+    updated: int
+    unchanged: int
+    removed: int
+    chunks: int
+    bytes: int
+    seconds: float
+    skipped: list[SkippedV1]
+    failed: list[FileOutcomeV1]
+    warnings: list[FileOutcomeV1]
+    slowest: list[SlowFileV1]
+    absorbed: list[str]
+    reanalysed: int
+    interrupted: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class IngestProgressV1:
+    schema_version: Literal["ingest_progress.v1"] = "ingest_progress.v1"
+    event: Literal["scanning", "file", "sweeping", "done", "failed", "interrupted"]
+    """The last three are terminal: exactly one of them ends the stream."""
+    source: str | None
+    path: str | None
+    done: int | None
+    total: int | None
+    elapsed_s: float
+
+
+def ingest_report_v1(report: IngestReport, *, interrupted: bool = False) -> IngestReportV1:
+    return IngestReportV1(
+        sources=list(report.sources),
+        scanned=report.scanned,
+        added=report.added,
+        updated=report.updated,
+        unchanged=report.unchanged,
+        removed=report.removed,
+        chunks=report.chunks,
+        bytes=report.bytes,
+        seconds=report.seconds,
+        skipped=[
+            SkippedV1(reason=reason, meaning=SKIP_REASONS.get(reason, reason), count=skipped.count, examples=skipped.examples)
+            for reason, skipped in sorted(report.skipped.items())
+        ],
+        failed=[_outcome(failure) for failure in report.failed],
+        warnings=[_outcome(failure) for failure in report.warnings],
+        slowest=[SlowFileV1(path=path, seconds=seconds) for path, seconds in report.slowest],
+        absorbed=list(report.absorbed),
+        reanalysed=report.reanalysed,
+        interrupted=interrupted,
+    )
+
+
+def _outcome(failure: Failure) -> FileOutcomeV1:
+    return FileOutcomeV1(path=failure.path, code=failure.code, message=failure.message)

@@ -1,0 +1,234 @@
+"""What is stored, as JSON: documents, chunks, lists, fetched text, verification, health, settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from kebab.core.records import Check, ChunkRecord, DocumentRecord, SourceRecord, StoreStats, TagRecord
+from kebab.pipelines.verify import VerifyReport
+from kebab.wire.citations import CitationV1, citation_v1
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChunkLineV1:
+    chunk_id: str
+    ordinal: int
+    citation: CitationV1
+    heading_path: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DocSummaryV1:
+    schema_version: Literal["doc_summary.v1"] = "doc_summary.v1"
+    doc_id: str
+    source: str
+    doc_path: str
+    title: str
+    doc_type: str
+    format: str
+    lang: str
+    trust_level: str
+    tags: list[str]
+    date: str
+    size: int
+    encoding: str
+    lines: int
+    chunk_count: int
+    content_hash: str
+    chunker_version: str
+    indexed_at: str
+    metadata: dict[str, Any]
+    chunks: list[ChunkLineV1] | None
+    """Only when one document is inspected."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ChunkInspectionV1:
+    schema_version: Literal["chunk_inspection.v1"] = "chunk_inspection.v1"
+    chunk_id: str
+    doc_id: str
+    source: str
+    doc_path: str
+    title: str
+    ordinal: int
+    kind: str
+    heading_path: list[str]
+    section_label: str | None
+    start_offset: int
+    end_offset: int
+    citation: CitationV1
+    text: str
+    chunker_version: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class FetchResultV1:
+    schema_version: Literal["fetch_result.v1"] = "fetch_result.v1"
+    kind: Literal["document", "chunk", "span"]
+    doc_id: str
+    source: str
+    doc_path: str
+    title: str
+    chunk_id: str | None
+    citation: CitationV1 | None
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SourceV1:
+    name: str
+    kind: str
+    root: str | None
+    trust_level: str
+    documents: int
+    chunks: int
+    ingested_at: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class TagV1:
+    tag: str
+    documents: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class ListV1:
+    schema_version: Literal["list.v1"] = "list.v1"
+    kind: Literal["docs", "sources", "tags", "libraries"]
+    total: int
+    items: list[DocSummaryV1 | SourceV1 | TagV1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DifferenceV1:
+    status: Literal["moved", "changed", "gone", "corrupt"]
+    chunk_id: str
+    source: str
+    citation: str
+    now_at: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerifyReportV1:
+    schema_version: Literal["verify_report.v1"] = "verify_report.v1"
+    documents: int
+    ok: int
+    moved: int
+    changed: int
+    gone: int
+    corrupt: int
+    differences: list[DifferenceV1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckV1:
+    name: str
+    ok: bool
+    message: str
+    hint: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class DoctorV1:
+    schema_version: Literal["doctor.v1"] = "doctor.v1"
+    healthy: bool
+    checks: list[CheckV1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatsV1:
+    path: str
+    bytes: int
+    schema: int
+    sqlite: str
+    sources: int
+    documents: int
+    chunks: int
+    tags: int
+    words: int
+    text_bytes: int
+    index_version: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SchemaV1:
+    schema_version: Literal["schema.v1"] = "schema.v1"
+    version: str
+    schemas: list[str]
+    stats: StatsV1 | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SettingV1:
+    key: str
+    value: str | int | float | bool
+    default: str | int | float | bool
+    origin: str
+    variable: str
+    allowed: str
+    doc: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConfigV1:
+    schema_version: Literal["config.v1"] = "config.v1"
+    config_file: str | None
+    database: str
+    settings: list[SettingV1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DoneV1:
+    """What a command did that has nothing else to show."""
+
+    schema_version: Literal["done.v1"] = "done.v1"
+    command: str
+    message: str
+    paths: list[str]
+
+
+def doc_summary_v1(record: DocumentRecord, chunks: list[ChunkRecord] | None = None) -> DocSummaryV1:
+    values = dict(vars(record))
+    values["doc_path"] = values.pop("path")
+    values["lines"] = values.pop("line_count")
+    values["tags"] = list(record.tags)
+    return DocSummaryV1(**values, chunks=None if chunks is None else [_chunk_line(chunk) for chunk in chunks])
+
+
+def _chunk_line(chunk: ChunkRecord) -> ChunkLineV1:
+    return ChunkLineV1(
+        chunk_id=chunk.chunk_id, ordinal=chunk.ordinal, citation=citation_v1(chunk.citation), heading_path=list(chunk.heading_path)
+    )
+
+
+def chunk_inspection_v1(chunk: ChunkRecord) -> ChunkInspectionV1:
+    values = {name: value for name, value in vars(chunk).items() if name not in ("spans", "content_hash")}
+    return ChunkInspectionV1(**{**values, "heading_path": list(chunk.heading_path)}, citation=citation_v1(chunk.citation))
+
+
+def list_v1(kind: Literal["docs", "sources", "tags", "libraries"], total: int, items: list[Any]) -> ListV1:
+    return ListV1(kind=kind, total=total, items=[_item(item) for item in items])
+
+
+def _item(item: DocumentRecord | SourceRecord | TagRecord) -> DocSummaryV1 | SourceV1 | TagV1:
+    match item:
+        case DocumentRecord():
+            return doc_summary_v1(item)
+        case SourceRecord():
+            return SourceV1(**vars(item))
+        case TagRecord():
+            return TagV1(**vars(item))
+
+
+def verify_report_v1(report: VerifyReport) -> VerifyReportV1:
+    values = {name: value for name, value in vars(report).items() if name != "differences"}
+    return VerifyReportV1(**values, differences=[DifferenceV1(**vars(difference)) for difference in report.differences])
+
+
+def doctor_v1(checks: list[Check]) -> DoctorV1:
+    return DoctorV1(healthy=all(check.ok for check in checks), checks=[CheckV1(**vars(check)) for check in checks])
+
+
+def stats_v1(stats: StoreStats) -> StatsV1:
+    return StatsV1(**vars(stats))

@@ -1,0 +1,74 @@
+"""JSON Schemas of the wire objects, derived from their dataclasses."""
+
+from __future__ import annotations
+
+import types
+from dataclasses import fields, is_dataclass
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from kebab.wire import errors, ingest, records, search
+from kebab.wire.citations import CitationV1
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+_ROOTS: dict[str, Any] = {
+    "chunk_inspection": records.ChunkInspectionV1,
+    "citation": CitationV1,
+    "config": records.ConfigV1,
+    "doc_summary": records.DocSummaryV1,
+    "doctor": records.DoctorV1,
+    "done": records.DoneV1,
+    "error": errors.ErrorV1,
+    "fetch_result": records.FetchResultV1,
+    "ingest_progress": ingest.IngestProgressV1,
+    "ingest_report": ingest.IngestReportV1,
+    "list": records.ListV1,
+    "schema": records.SchemaV1,
+    "search_hit": search.SearchHitV1,
+    "search_response": search.SearchResponseV1,
+    "verify_report": records.VerifyReportV1,
+}
+_PRIMITIVES = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
+
+
+def names() -> list[str]:
+    return sorted(_ROOTS)
+
+
+def schema(name: str) -> dict[str, Any]:
+    """The schema of `name`.v1, self-contained."""
+    definitions: dict[str, Any] = {}
+    root = _schema_of(_ROOTS[name], definitions, inline=True)
+    top = {"$schema": DIALECT, "title": f"{name}.v1", **root}
+    return {**top, "$defs": dict(sorted(definitions.items()))} if definitions else top
+
+
+def _schema_of(hint: Any, definitions: dict[str, Any], *, inline: bool = False) -> dict[str, Any]:
+    origin = get_origin(hint)
+    if origin is Literal:
+        values = list(get_args(hint))
+        return {"const": values[0]} if len(values) == 1 else {"enum": values}
+    if origin in (Union, types.UnionType):
+        return {"anyOf": [_schema_of(option, definitions) for option in get_args(hint)]}
+    if origin is list:
+        return {"type": "array", "items": _schema_of(get_args(hint)[0], definitions)}
+    if origin is dict:
+        return {"type": "object"}
+    if is_dataclass(hint):
+        return _object(hint, definitions, inline)
+    return {} if hint is Any else {"type": _PRIMITIVES[hint]}
+
+
+def _object(class_: Any, definitions: dict[str, Any], inline: bool) -> dict[str, Any]:
+    name = class_.__name__
+    if not inline and name in definitions:
+        return {"$ref": f"#/$defs/{name}"}
+    if not inline:
+        definitions[name] = {}  # taken, before a nested mention asks for it
+    hints = get_type_hints(class_)
+    properties = {item.name: _schema_of(hints[item.name], definitions) for item in fields(class_)}
+    built = {"type": "object", "properties": properties, "required": list(properties)}
+    if inline:
+        return built
+    definitions[name] = built
+    return {"$ref": f"#/$defs/{name}"}

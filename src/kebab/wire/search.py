@@ -1,0 +1,149 @@
+"""search_response.v1 and search_hit.v1."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from kebab.core.search import SearchHit, SearchResponse
+from kebab.wire.citations import CitationV1, citation_v1
+
+ModeV1 = Literal["lexical", "vector", "hybrid"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class NoticeV1:
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class HighlightV1:
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class WeightsV1:
+    lexical: float
+    vector: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class RetrievalV1:
+    method: ModeV1
+    lexical_score: float | None
+    lexical_rank: int | None
+    vector_score: float | None
+    vector_rank: int | None
+    rrf_score: float | None
+    fusion_score: float
+    weights: WeightsV1 | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchHitV1:
+    schema_version: Literal["search_hit.v1"] = "search_hit.v1"
+    rank: int
+    score: float
+    score_kind: Literal["bm25", "cosine", "rrf", "convex"]
+    chunk_id: str
+    doc_id: str
+    doc_path: str
+    title: str
+    heading_path: list[str]
+    section_label: str | None
+    snippet: str
+    highlights: list[HighlightV1]
+    text: str
+    citation: CitationV1
+    retrieval: RetrievalV1
+    retrieval_method: Literal["fts5-bm25", "vec-cosine", "hybrid-rrf", "hybrid-convex"]
+    index_version: str
+    embedding_model: str | None
+    chunker_version: str
+    doc_type: Literal["pdf", "markdown", "code", "note"]
+    lang: str
+    tags: list[str]
+    trust_level: Literal["primary", "secondary", "generated"]
+    source: str
+    indexed_at: str
+    stale: bool
+    explanation: dict[str, Any] | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class SearchResponseV1:
+    schema_version: Literal["search_response.v1"] = "search_response.v1"
+    id: str | None
+    query: str
+    mode: ModeV1
+    method: ModeV1
+    match: Literal["all", "any", "raw"] | None
+    returned: int
+    hits: list[SearchHitV1]
+    notices: list[NoticeV1]
+    next_cursor: str | None
+    truncated: bool
+    index_version: str
+    took_ms: float
+    explanation: dict[str, Any] | None
+
+
+def search_response_v1(response: SearchResponse, *, id: str | None = None) -> SearchResponseV1:
+    return SearchResponseV1(
+        id=id,
+        query=response.query,
+        mode=response.mode,
+        method=response.method,
+        match=response.match,  # type: ignore[arg-type]  # all, any or raw, by construction of the retrievers
+        returned=len(response.hits),
+        hits=[search_hit_v1(hit) for hit in response.hits],
+        notices=[NoticeV1(code=notice.code, message=notice.message) for notice in response.notices],
+        next_cursor=response.next_cursor,
+        truncated=response.truncated,
+        index_version=response.index_version,
+        took_ms=response.took_ms,
+        explanation=response.explanation,
+    )
+
+
+def search_hit_v1(hit: SearchHit) -> SearchHitV1:
+    weights = hit.retrieval.weights
+    return SearchHitV1(
+        rank=hit.rank,
+        score=hit.score,
+        score_kind=hit.score_kind,  # type: ignore[arg-type]  # one of hydration.RETRIEVAL_METHODS
+        chunk_id=hit.chunk_id,
+        doc_id=hit.doc_id,
+        doc_path=hit.doc_path,
+        title=hit.title,
+        heading_path=list(hit.heading_path),
+        section_label=hit.section_label,
+        snippet=hit.snippet,
+        highlights=[HighlightV1(start=start, end=end) for start, end in hit.highlights],
+        text=hit.text,
+        citation=citation_v1(hit.citation),
+        retrieval=RetrievalV1(
+            method=hit.retrieval.method,
+            lexical_score=hit.retrieval.lexical_score,
+            lexical_rank=hit.retrieval.lexical_rank,
+            vector_score=hit.retrieval.vector_score,
+            vector_rank=hit.retrieval.vector_rank,
+            rrf_score=hit.retrieval.rrf_score,
+            fusion_score=hit.retrieval.fusion_score,
+            weights=WeightsV1(**weights) if weights else None,
+        ),
+        retrieval_method=hit.retrieval_method,  # type: ignore[arg-type]
+        index_version=hit.index_version,
+        embedding_model=hit.embedding_model,
+        chunker_version=hit.chunker_version,
+        doc_type=hit.doc_type,  # type: ignore[arg-type]
+        lang=hit.lang,
+        tags=list(hit.tags),
+        trust_level=hit.trust_level,  # type: ignore[arg-type]
+        source=hit.source,
+        indexed_at=hit.indexed_at,
+        stale=hit.stale,
+        explanation=hit.explanation,
+    )
