@@ -1,9 +1,9 @@
 """KnowledgeBase: the one door to everything. Every surface talks to it; it wires concrete parts from settings.
 
-    with kebab.open("notes.sqlite") as kb:
-        kb.ingest("~/notes")
-        for hit in kb.search("markdown chunking rules", k=5):
-            print(hit.citation.uri, hit.snippet)
+with kebab.open("notes.sqlite") as kb:
+    kb.ingest("~/notes")
+    for hit in kb.search("markdown chunking rules", k=5):
+        print(hit.citation.uri, hit.snippet)
 """
 
 from __future__ import annotations
@@ -101,7 +101,9 @@ class KnowledgeBase:
             config = maintenance.stored_fts_config(reader) or maintenance.fts_config(self.settings.analysis.korean)
             version = maintenance.lexical_index_version(config)
             retriever = LexicalRetriever(
-                self._lexical_index(reader, str(config["korean"])), version, snippet_chars=self.settings.search.snippet_chars
+                self._lexical_index(reader, str(config["korean"])),
+                version,
+                snippet_chars=self.settings.search.snippet_chars,
             )
             notices = [*self._index_notices(config), *self._filter_notices(request, reader)]
             return search_pipeline.search(request, self.settings.search, retriever, index_version=version, notices=notices)
@@ -115,7 +117,10 @@ class KnowledgeBase:
         notices = []
         if config != maintenance.fts_config(self.settings.analysis.korean):
             notices.append(
-                Notice("stale_index", "The text index was built with other analysis settings. Bring it up to date with: kb index --rebuild-fts")
+                Notice(
+                    "stale_index",
+                    "The text index was built with other analysis settings. Bring it up to date with: kb index --rebuild-fts",
+                )
             )
         if self.database.immutable:
             notices.append(Notice("read_only", "The folder of the database cannot be written to: it is read as it stands."))
@@ -142,7 +147,11 @@ class KnowledgeBase:
     # --- ingest
 
     def ingest(
-        self, *paths: str | os.PathLike[str], name: str | None = None, progress: Progress | None = None, embed: bool = True
+        self,
+        *paths: str | os.PathLike[str],
+        name: str | None = None,
+        progress: Progress | None = None,
+        embed: bool = True,
     ) -> IngestReport:
         """Index what is new or changed below the paths, drop what is gone; without paths, in every known source."""
         with self._writing("kb ingest") as writer:
@@ -237,7 +246,10 @@ class KnowledgeBase:
         if isinstance(span, PageSpan) or not isinstance(span, LineSpan):
             raise NotFound(f"{path} has lines, not pages or regions.", hint=f"For example: {path}#L1-L{record.line_count}")
         if not 1 <= span.start <= span.end <= record.line_count:
-            raise NotFound(f"{path} has lines 1 to {record.line_count}; {span.start} to {span.end} were asked for.", hint="Correct the lines.")
+            raise NotFound(
+                f"{path} has lines 1 to {record.line_count}; {span.start} to {span.end} were asked for.",
+                hint="Correct the lines.",
+            )
         text = LineTable(catalog.body(record.doc_id)).slice(span.start, span.end)
         return Fetched("span", record, text, citations.Citation(record.path, span), None)
 

@@ -65,7 +65,15 @@ class StructureChunker:
             path = tuple(title for _, title in headings if title)
             code = block.kind in _CODE_LIKE
             limit = max(_LEAST_BODY, self._settings.max_tokens - title_tokens - estimate_tokens(" > ".join(path)))
-            ranges = _split(document.text, block.start, end, limit, min(limit, self._settings.target_tokens), code, self._settings.overlap_tokens)
+            ranges = _split(
+                document.text,
+                block.start,
+                end,
+                limit,
+                min(limit, self._settings.target_tokens),
+                code,
+                self._settings.overlap_tokens,
+            )
             for part, (start, stop) in enumerate(ranges):
                 tokens = estimate_tokens(document.text[start:stop].strip(), code=code)
                 opens = part == 0 and block.kind == "heading"
@@ -172,7 +180,9 @@ def _best_cut(text: str, start: int, most: int, code: bool) -> int:
 
 def _inside_character(text: str, cut: int) -> bool:
     """Whether a cut here would part what a reader sees as one character."""
-    return cut < len(text) and (combining(text[cut]) != 0 or text[cut] in _JOINERS or text[cut - 1] == "\u200d" or text[cut - 1 : cut + 1] == "\r\n")
+    return cut < len(text) and (
+        combining(text[cut]) != 0 or text[cut] in _JOINERS or text[cut - 1] == "\u200d" or text[cut - 1 : cut + 1] == "\r\n"
+    )
 
 
 def _overlapped(text: str, start: int, cut: int, overlap: int) -> int:

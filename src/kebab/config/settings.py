@@ -22,7 +22,14 @@ def _setting(
     """`changes_index`: documents indexed under another value are indexed again."""
     return field(
         default=default,
-        metadata={"doc": doc, "least": least, "most": most, "choices": choices, "alias": alias, "changes_index": changes_index},
+        metadata={
+            "doc": doc,
+            "least": least,
+            "most": most,
+            "choices": choices,
+            "alias": alias,
+            "changes_index": changes_index,
+        },
     )
 
 
@@ -44,35 +51,39 @@ class IngestSettings:
 @dataclass(frozen=True)
 class ChunkingSettings:
     target_tokens: int = _setting(
-        256, "A chunk is closed when the next block would make it longer than this.", least=32, most=480, changes_index=True
-    )
-    max_tokens: int = _setting(
-        448, "No chunk is longer than this with its title and headings; the default model takes 512.", least=64, most=8192,
+        384,
+        "A chunk is closed when the next block would make it longer than this.",
+        least=32,
+        most=480,
         changes_index=True,
     )
-    min_tokens: int = _setting(
-        48, "A section shorter than this joins its neighbour.", least=0, most=480, changes_index=True
+    max_tokens: int = _setting(
+        448,
+        "No chunk is longer than this with its title and headings; the default model takes 512.",
+        least=64,
+        most=8192,
+        changes_index=True,
     )
+    min_tokens: int = _setting(64, "A section shorter than this joins its neighbour.", least=0, most=480, changes_index=True)
     overlap_tokens: int = _setting(
-        0, "When a long block has to be split, each part repeats about this much of the one before.", least=0, most=200,
+        0,
+        "When a long block has to be split, each part repeats about this much of the one before.",
+        least=0,
+        most=200,
         changes_index=True,
     )
 
 
 @dataclass(frozen=True)
 class AnalysisSettings:
-    korean: str = _setting(
-        "bigrams", "How Korean is cut into terms; morphemes needs the extra `korean`.", choices=("bigrams", "morphemes")
-    )
+    korean: str = _setting("bigrams", "How Korean is cut into terms; morphemes needs the extra `korean`.", choices=("bigrams", "morphemes"))
 
 
 @dataclass(frozen=True)
 class SearchSettings:
     default_k: int = _setting(10, "How many hits a search returns.", least=1, most=1000, alias="default_top")
     snippet_chars: int = _setting(220, "Longest snippet, in characters.", least=16, most=4000)
-    match: str = _setting(
-        "auto", "all words, any of them, or all first and any when that gives too few.", choices=("auto", "all", "any")
-    )
+    match: str = _setting("auto", "all words, any of them, or all first and any when that gives too few.", choices=("auto", "all", "any"))
     title_weight: float = _setting(8.0, "Weight of the document title in lexical ranking.", least=0, most=100)
     heading_weight: float = _setting(4.0, "Weight of the headings above a passage in lexical ranking.", least=0, most=100)
     text_weight: float = _setting(1.0, "Weight of the passage itself in lexical ranking.", least=0, most=100)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol
 
@@ -11,18 +11,12 @@ from kebab.core.query_tree import QueryTree
 from kebab.core.search import HitList, SearchFilters, SearchQuery
 
 
-class Token(NamedTuple):
-    """A stem and where it stands, in code points, half-open."""
-
-    start: int
-    end: int
-    stem: str
-
-
 class Tokenizer(Protocol):
-    def tokens(self, text: str) -> list[Token]: ...
+    """Text → terms, as the store's index cuts it."""
+
     def stems(self, text: str) -> list[str]: ...
     def words(self, text: str) -> list[str]: ...
+    def occurrences(self, text: str, phrases: Collection[tuple[str, ...]]) -> list[tuple[int, int]]: ...
 
 
 class Retriever(Protocol):
@@ -34,9 +28,9 @@ class Retriever(Protocol):
 
 @dataclass(frozen=True)
 class QueryTerms:
-    """What a hit may show as found: stems of words, and CJK strings as they were typed."""
+    """What a hit may show as found: words and phrases as sequences of stems, and CJK strings as they were typed."""
 
-    stems: frozenset[str]
+    phrases: frozenset[tuple[str, ...]]
     cjk: tuple[str, ...]
 
 
@@ -65,8 +59,6 @@ class ChunkContext:
 class LexicalMatch(NamedTuple):
     bm25: float
     """As FTS5 gives it: negative, lower is better."""
-    marked_snippet: str
-    """The store's own snippet, matches between \\x02 and \\x03; may be without marks."""
     chunk: ChunkContext
 
 
@@ -94,7 +86,6 @@ class LexicalIndex(Protocol):
         offset: int = 0,
         sort: str = "relevance",
         type_ahead: bool = False,
-        snippet_words: int = 55,
     ) -> LexicalMatches: ...
 
     def count(self, tree: QueryTree, *, match: str, drop_stop_words: bool, filters: SearchFilters) -> int: ...

@@ -53,6 +53,8 @@ class SearchQuery:
     per_doc: int | None = None
     type_ahead: bool = False
     """The last word may be half typed: widen it to the known words that begin so."""
+    full_text: bool = False
+    """`hit.text` is the whole chunk instead of the snippet."""
     explain: bool = False
     keep_stop_words: bool | None = None
     """None: kept when every word is wanted (`all`), dropped otherwise."""

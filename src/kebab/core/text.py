@@ -59,7 +59,9 @@ def _decode_korean_legacy(data: bytes) -> str:
     foreign = len(_NOT_ASCII.findall(text[:65536]))
     if not foreign or len(_HANGUL.findall(text[:65536])) < 0.6 * foreign:
         raise ParseError(
-            "The file is neither UTF-8, UTF-16 nor CP949.", reason="encoding", hint="Save it as UTF-8 and ingest it again."
+            "The file is neither UTF-8, UTF-16 nor CP949.",
+            reason="encoding",
+            hint="Save it as UTF-8 and ingest it again.",
         )
     return text
 

@@ -9,7 +9,10 @@ from typing import Any, NamedTuple
 from kebab.core.documents import TRUST_LEVELS
 from kebab.core.text import nfc
 
-_FENCES = {"---": re.compile(r"^(?:---|\.\.\.)[ \t]*\r?$", re.MULTILINE), "+++": re.compile(r"^\+\+\+[ \t]*\r?$", re.MULTILINE)}
+_FENCES = {
+    "---": re.compile(r"^(?:---|\.\.\.)[ \t]*\r?$", re.MULTILINE),
+    "+++": re.compile(r"^\+\+\+[ \t]*\r?$", re.MULTILINE),
+}
 _OPENING = re.compile(r"(---|\+\+\+)[ \t]*\r?\n")
 _LONGEST = 65536
 _MOST_VALUES = 5000

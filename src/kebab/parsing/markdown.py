@@ -59,8 +59,13 @@ def _blocks(text: str, start: int) -> list[Block]:
         offsets.append(offsets[-1] + len(line) + 1)
     offsets[-1] = len(text)
     return [
-        Block(block.kind, offsets[block.first_line], offsets[block.end_line], block.level,
-              plain_heading(block.text) if block.kind == "heading" else block.text)  # fmt: skip
+        Block(
+            block.kind,
+            offsets[block.first_line],
+            offsets[block.end_line],
+            block.level,
+            plain_heading(block.text) if block.kind == "heading" else block.text,
+        )  # fmt: skip
         for block in scan_blocks(lines)
     ]
 

@@ -49,7 +49,12 @@ def _disk(path: Path) -> Check:
     folder = next((parent for parent in path.absolute().parents if parent.exists()), Path("/"))
     free = shutil.disk_usage(folder).free
     enough = free >= _LITTLE_SPACE
-    return Check("disk", enough, f"{free / 1e9:.1f} GB free", None if enough else "Free some space: ingest needs room for its index.")
+    return Check(
+        "disk",
+        enough,
+        f"{free / 1e9:.1f} GB free",
+        None if enough else "Free some space: ingest needs room for its index.",
+    )
 
 
 def _analysis(reader: apsw.Connection, settings: Settings) -> Check:

@@ -120,7 +120,11 @@ class Ingest:
         self._progress("scanning", source=source.name, path=source.root)
         if source.kind == "file":
             if not root.is_file():
-                raise SourceError(f"The file {root} is not there.", hint="Its text stays searchable; restore it or remove the source.", path=str(root))
+                raise SourceError(
+                    f"The file {root} is not there.",
+                    hint="Its text stays searchable; restore it or remove the source.",
+                    path=str(root),
+                )
             scan = FolderScan(files=[found_file(root, root.name)])
         else:
             others = [Path(other.root or "") for other in roots_below(source, known, "folder")]

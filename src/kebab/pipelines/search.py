@@ -48,7 +48,7 @@ def search(
         query=request.query,
         mode=mode,
         method="lexical",
-        hits=tuple(_presented(hit, request) for hit in packed),
+        hits=tuple(packed if request.highlight else (replace(hit, highlights=()) for hit in packed)),
         index_version=index_version,
         match=hits.match,
         took_ms=(time.perf_counter() - started) * 1000,
@@ -70,6 +70,7 @@ def _query(request: SearchRequest, settings: SearchSettings, index_version: str)
         sort=cast("Sort", request.sort),
         per_doc=request.per_doc,
         type_ahead=request.type_ahead,
+        full_text=request.full_text,
         explain=request.explain,
     )
     return _resumed(query, request.cursor, index_version) if request.cursor else query
@@ -97,7 +98,8 @@ def _resumed(query: SearchQuery, cursor: str, index_version: str) -> SearchQuery
         raise StaleCursor("This is not a cursor of ours.", hint="Take next_cursor from the response before.") from error
     if of != _fingerprint(query, index_version) or asked != query.match or not isinstance(offset, int) or offset < 0:
         raise StaleCursor(
-            "This cursor belongs to another query, other filters or an older index.", hint="Run the search again without --cursor."
+            "This cursor belongs to another query, other filters or an older index.",
+            hint="Run the search again without --cursor.",
         )
     return replace(query, offset=offset, match=_pinned(match, asked), keep_stop_words=asked == "all")
 
@@ -112,7 +114,10 @@ def _pinned(match: Any, asked: Match) -> Match:
 def _above_scores(hits: HitList, request: SearchRequest, notices: list[Notice]) -> list[SearchHit]:
     if request.threshold is not None:
         notices.append(
-            Notice("threshold_unused", "--threshold compares RRF scores, and there are none here; --min-score works in every mode.")
+            Notice(
+                "threshold_unused",
+                "--threshold compares RRF scores, and there are none here; --min-score works in every mode.",
+            )
         )
     least = request.min_score
     return [hit for hit in hits if least is None or hit.score >= least]
@@ -124,20 +129,11 @@ def _within_budget(hits: list[SearchHit], request: SearchRequest) -> list[Search
         return hits
     used, packed = 0, []
     for hit in hits:
-        used += estimate_tokens(hit.text if request.full_text else hit.snippet)
+        used += estimate_tokens(hit.text)
         if packed and used > request.max_tokens:
             break
         packed.append(hit)
     return packed
-
-
-def _presented(hit: SearchHit, request: SearchRequest) -> SearchHit:
-    changes: dict[str, Any] = {}
-    if not request.full_text:
-        changes["text"] = hit.snippet
-    if not request.highlight:
-        changes["highlights"] = ()
-    return replace(hit, **changes) if changes else hit
 
 
 def _explanation(hits: HitList, kept: list[SearchHit], packed: list[SearchHit], request: SearchRequest) -> dict[str, Any] | None:

@@ -105,7 +105,10 @@ def _checked(name: str, value: Any, kind: str) -> Any:
         if not isinstance(value, int) or isinstance(value, bool):
             raise UsageError(f"{name} takes a whole number, not {value!r}.", hint="For example 10.")
         if not _LEAST[name] <= value <= (MAX_K if name == "k" else 10**9):
-            raise UsageError(f"{name} = {value} is out of range.", hint=f"Allowed: {_LEAST[name]} to {MAX_K if name == 'k' else 10**9}.")
+            raise UsageError(
+                f"{name} = {value} is out of range.",
+                hint=f"Allowed: {_LEAST[name]} to {MAX_K if name == 'k' else 10**9}.",
+            )
     elif kind.startswith("float"):
         if not isinstance(value, int | float) or isinstance(value, bool) or value != value:
             raise UsageError(f"{name} takes a number, not {value!r}.", hint="For example 0.02.")

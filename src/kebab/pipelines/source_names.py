@@ -39,7 +39,8 @@ def resolve(paths: Sequence[Path], known: Sequence[Source], name: str | None) ->
             sources.append(source)
         elif name is not None and name != scope.source.name:
             raise SourceError(
-                f"{absolute} is already the source {scope.source.name}.", hint="Leave --name out: a source keeps its name, it is part of all ids."
+                f"{absolute} is already the source {scope.source.name}.",
+                hint="Leave --name out: a source keeps its name, it is part of all ids.",
             )
         scopes.setdefault((scope.source.name, scope.below), scope)
     return list(scopes.values())

@@ -24,6 +24,7 @@ def make_hit(
     detail: RetrievalDetail,
     score_kind: str,
     snippet: Snippet,
+    full_text: bool,
     index_version: str,
     explanation: dict[str, Any] | None = None,
 ) -> SearchHit:
@@ -40,7 +41,7 @@ def make_hit(
         section_label=chunk.section_label,
         snippet=snippet.text,
         highlights=snippet.highlights,
-        text=chunk.text,
+        text=chunk.text if full_text else snippet.text,
         citation=Citation(chunk.doc_path, chunk.spans[0], chunk.section_label, chunk.content_hash),
         retrieval=detail,
         retrieval_method=RETRIEVAL_METHODS[score_kind],

@@ -10,7 +10,7 @@ from kebab.core.ports import LexicalIndex, LexicalMatch, LexicalMatches, QueryTe
 from kebab.core.query_tree import Bag, QueryTree, Raw, Word
 from kebab.core.search import HitList, RetrievalDetail, SearchHit, SearchQuery
 from kebab.retrieval.hydration import make_hit
-from kebab.retrieval.snippets import SnippetLimits, from_marked, placed
+from kebab.retrieval.snippets import SnippetLimits, make_snippet
 
 _LEAST_SCORE = 1e-12
 
@@ -42,9 +42,7 @@ class LexicalRetriever:
     def search(self, query: SearchQuery) -> HitList:
         tree = parse(query.text)
         answer = self._answer(tree, query)
-        hits = [
-            self._hit(match, query.offset + number, answer, query.explain) for number, match in enumerate(answer.matches, start=1)
-        ]
+        hits = [self._hit(match, query.offset + number, answer, query) for number, match in enumerate(answer.matches, start=1)]
         explanation = self._explanation(tree, query, answer) if query.explain else None
         return HitList(hits, match=answer.match, more=answer.more, explanation=explanation)
 
@@ -70,7 +68,6 @@ class LexicalRetriever:
                 offset=offset,
                 sort=query.sort,
                 type_ahead=query.type_ahead,
-                snippet_words=self._limits.words,
             )
 
         if query.per_doc is None:
@@ -86,11 +83,9 @@ class LexicalRetriever:
                 return _Answer(page, len(capped) > wanted, found.terms, found.expression, reported)
             depth *= 4
 
-    def _hit(self, match: LexicalMatch, rank: int, answer: _Answer, explain: bool) -> SearchHit:
+    def _hit(self, match: LexicalMatch, rank: int, answer: _Answer, query: SearchQuery) -> SearchHit:
         score = normalised(match.bm25)
-        snippet = from_marked(match.marked_snippet, self._limits) or placed(
-            match.chunk.text, answer.terms, self._store.tokenizer, self._limits
-        )
+        snippet = make_snippet(match.chunk.text, answer.terms, self._store.tokenizer, self._limits)
         detail = RetrievalDetail(method="lexical", fusion_score=score, lexical_score=score, lexical_rank=rank)
         return make_hit(
             match.chunk,
@@ -98,12 +93,17 @@ class LexicalRetriever:
             detail=detail,
             score_kind="bm25",
             snippet=snippet,
+            full_text=query.full_text,
             index_version=self._index_version,
-            explanation=self._hit_explanation(match, detail, answer.terms) if explain else None,
+            explanation=self._hit_explanation(match, detail, answer.terms) if query.explain else None,
         )
 
     def _hit_explanation(self, match: LexicalMatch, detail: RetrievalDetail, terms: QueryTerms) -> dict[str, Any]:
-        columns = {"title": match.chunk.title, "heading": " > ".join(match.chunk.heading_path), "text": match.chunk.text}
+        columns = {
+            "title": match.chunk.title,
+            "heading": " > ".join(match.chunk.heading_path),
+            "text": match.chunk.text,
+        }
         return {
             "lexical": {"rank": detail.lexical_rank, "score": detail.lexical_score},
             "vector": None,
@@ -112,16 +112,15 @@ class LexicalRetriever:
         }
 
     def _matched(self, text: str, terms: QueryTerms) -> list[str]:
-        present = set(self._store.tokenizer.stems(text))
-        return sorted(terms.stems & present) + [term for term in terms.cjk if term in text]
+        present = " ".join(["", *self._store.tokenizer.stems(text), ""])
+        phrases = sorted(" ".join(phrase) for phrase in terms.phrases)
+        return [phrase for phrase in phrases if f" {phrase} " in present] + [term for term in terms.cjk if term in text]
 
     def _explanation(self, tree: QueryTree, query: SearchQuery, answer: _Answer) -> dict[str, Any]:
         drop = _drops_stop_words(query)
         match = "any" if answer.match == "any" else "all"
         kept = self._store.count(tree, match=match, drop_stop_words=drop, filters=query.filters)
-        unfiltered = (
-            self._store.count(tree, match=match, drop_stop_words=drop, filters=type(query.filters)()) if query.filters else kept
-        )
+        unfiltered = self._store.count(tree, match=match, drop_stop_words=drop, filters=type(query.filters)()) if query.filters else kept
         dropped = (
             [word.text for word in tree.operands if isinstance(word, Word) and is_stop_word(word.text)]
             if drop and isinstance(tree, Bag)

@@ -54,7 +54,11 @@ def scan_folder(
 ) -> FolderScan:
     """`exclude` are files of our own; `other_sources` are folders below this one that are sources themselves."""
     if not root.is_dir():
-        raise SourceError(f"The folder {root} is not there.", hint="Check the path, or mount its disk; nothing was removed.", path=str(root))
+        raise SourceError(
+            f"The folder {root} is not there.",
+            hint="Check the path, or mount its disk; nothing was removed.",
+            path=str(root),
+        )
     scan = FolderScan()
     kept_folders, kept = _walk(root, settings)
     elsewhere = {str(folder) for folder in other_sources}
@@ -132,9 +136,7 @@ def _take(
     scan.files.append(FoundFile(path, Path(entry.path), status.st_size, status.st_mtime_ns))
 
 
-def _reason_to_skip(
-    entry: os.DirEntry[str], path: str, kept: set[str], settings: IngestSettings, exclude: Collection[Path]
-) -> str | None:
+def _reason_to_skip(entry: os.DirEntry[str], path: str, kept: set[str], settings: IngestSettings, exclude: Collection[Path]) -> str | None:
     """None to take it, "" to pass over it without a word, else the word under which it is counted."""
     if entry.path not in kept:
         if entry.is_symlink():

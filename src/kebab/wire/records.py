@@ -198,7 +198,10 @@ def doc_summary_v1(record: DocumentRecord, chunks: list[ChunkRecord] | None = No
 
 def _chunk_line(chunk: ChunkRecord) -> ChunkLineV1:
     return ChunkLineV1(
-        chunk_id=chunk.chunk_id, ordinal=chunk.ordinal, citation=citation_v1(chunk.citation), heading_path=list(chunk.heading_path)
+        chunk_id=chunk.chunk_id,
+        ordinal=chunk.ordinal,
+        citation=citation_v1(chunk.citation),
+        heading_path=list(chunk.heading_path),
     )
 
 

@@ -17,13 +17,22 @@ from kebab.interfaces.cli.render import print_json, table
 
 def commented_config() -> str:
     """A config file in which every setting stands with its default, commented out."""
-    lines = ["# Kebab settings. Every line is optional; remove the # to change a value.", "# Flags win over KEBAB_* variables, those over this file."]
+    lines = [
+        "# Kebab settings. Every line is optional; remove the # to change a value.",
+        "# Flags win over KEBAB_* variables, those over this file.",
+    ]
     section = ""
     for item in all_settings():
         if item.section != section:
             section = item.section
             lines += ["", f"[{section}]"]
-        value = {True: "true", False: "false"}[item.default] if item.type is bool else f'"{item.default}"' if item.type is str else f"{item.default}"
+        value = (
+            {True: "true", False: "false"}[item.default]
+            if item.type is bool
+            else f'"{item.default}"'
+            if item.type is str
+            else f"{item.default}"
+        )
         lines += [f"# {item.doc} ({item.allowed})", f"# {item.name} = {value}"]
     return "\n".join(lines) + "\n"
 
@@ -49,7 +58,9 @@ def init_command(here: bool, force: bool) -> int:
             try:
                 path.write_text(commented_config(), encoding="utf-8")
             except OSError as error:
-                raise ConfigError(f"{path} cannot be written: {error.strerror}.", hint="Name another with --config.", path=str(path)) from error
+                raise ConfigError(
+                    f"{path} cannot be written: {error.strerror}.", hint="Name another with --config.", path=str(path)
+                ) from error
             notes.append(f"{path} was written.")
         made.append(path)
         database, _ = database_path(_default_settings())
@@ -114,5 +125,8 @@ def config_show() -> int:
         return 0
     click.echo(f"config file: {loaded.config_file or 'none'}")
     click.echo(f"database: {database}")
-    table(["setting", "value", "from"], [[item.key, repr(values[item.key]), loaded.origins.get(item.key, "default")] for item in all_settings()])
+    table(
+        ["setting", "value", "from"],
+        [[item.key, repr(values[item.key]), loaded.origins.get(item.key, "default")] for item in all_settings()],
+    )
     return 0

@@ -43,7 +43,13 @@ def schema_command(name: str | None) -> int:
 
     stats = knowledge_base().stats()
     if wants_json():
-        print_json(SchemaV1(version=__version__, schemas=[f"{each}.v1" for each in schemas.names()], stats=stats_v1(stats) if stats else None))
+        print_json(
+            SchemaV1(
+                version=__version__,
+                schemas=[f"{each}.v1" for each in schemas.names()],
+                stats=stats_v1(stats) if stats else None,
+            )
+        )
         return 0
     if stats is None:
         remark("Nothing has been ingested yet. Begin with: kb ingest FOLDER")

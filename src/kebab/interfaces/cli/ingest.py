@@ -16,12 +16,21 @@ if TYPE_CHECKING:
     from kebab.pipelines.ingest_report import IngestReport
 
 
-@command("ingest", example="kb ingest ~/notes\nkb ingest                      # every source again\necho 'milk, bread' | kb ingest - --title Shopping")
+@command(
+    "ingest",
+    example="kb ingest ~/notes\nkb ingest                      # every source again\necho 'milk, bread' | kb ingest - --title Shopping",
+)
 @click.argument("paths", nargs=-1, metavar="[PATH]…")
 @click.option("--name", help="What to call the source (default: the folder's name).")
 @click.option("--title", help="Title of a text from stdin (PATH is -).")
 @click.option("--no-embed", is_flag=True, help="Text index only, no vectors.")
-@click.option("--progress", "progress_style", type=click.Choice(["auto", "json", "none"]), default="auto", help="json: one event per line on stderr.")
+@click.option(
+    "--progress",
+    "progress_style",
+    type=click.Choice(["auto", "json", "none"]),
+    default="auto",
+    help="json: one event per line on stderr.",
+)
 def ingest_command(paths: tuple[str, ...], name: str | None, title: str | None, no_embed: bool, progress_style: str) -> int:
     """Index folders or single files: what is new or changed is read, what is gone is dropped.
 
@@ -168,7 +177,11 @@ class _Bar(_Silent):
         path = str(details.get("path") or event)
         shown = path if len(path) <= 48 else "…" + path[-47:]
         self._bar.update(
-            self._task, source=details.get("source", ""), path=shown, completed=details.get("done", 0), total=details.get("total")
+            self._task,
+            source=details.get("source", ""),
+            path=shown,
+            completed=details.get("done", 0),
+            total=details.get("total"),
         )
 
 

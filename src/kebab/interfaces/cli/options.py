@@ -23,7 +23,14 @@ def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
 
 def global_options(command: _Command) -> _Command:
     for decorate in (
-        click.option("--quiet", "-q", is_flag=True, expose_value=False, callback=_remember, help="Nothing but results and errors."),
+        click.option(
+            "--quiet",
+            "-q",
+            is_flag=True,
+            expose_value=False,
+            callback=_remember,
+            help="Nothing but results and errors.",
+        ),
         click.option("--config", metavar="FILE", expose_value=False, callback=_remember, help="Another config file."),
         click.option("--db", metavar="FILE", expose_value=False, callback=_remember, help="Another database."),
         click.option("--json", is_flag=True, expose_value=False, callback=_remember, help="Wire objects (JSON) on stdout."),

@@ -39,7 +39,8 @@ class SqliteCatalog:
         sql, bindings = document_filter(filters)
         where = f"WHERE d.id IN ({sql})" if sql else ""
         rows = self._connection.execute(
-            f"{_DOCUMENTS} {where} ORDER BY s.name, d.path LIMIT :limit OFFSET :offset", {**bindings, "limit": limit, "offset": offset}
+            f"{_DOCUMENTS} {where} ORDER BY s.name, d.path LIMIT :limit OFFSET :offset",
+            {**bindings, "limit": limit, "offset": offset},
         )
         return [_document(row) for row in rows]
 
@@ -113,15 +114,21 @@ class SqliteCatalog:
 
 def _document(row: tuple[Any, ...]) -> DocumentRecord:
     *start, tags, date, size, encoding, lines, chunks, digest, chunker, indexed_at, metadata = row
-    return DocumentRecord(
-        *start, split_tags(tags), date, size, encoding, lines, chunks, digest, chunker, indexed_at, json.loads(metadata)
-    )
+    return DocumentRecord(*start, split_tags(tags), date, size, encoding, lines, chunks, digest, chunker, indexed_at, json.loads(metadata))
 
 
 def _chunk(row: tuple[Any, ...]) -> ChunkRecord:
     *start, heading_path, headings, label, begin, end, spans, text, chunker = row
     return ChunkRecord(
-        *start, heading_list(heading_path, headings), label, begin, end, spans_from_json(spans), text, content_hash(text), chunker
+        *start,
+        heading_list(heading_path, headings),
+        label,
+        begin,
+        end,
+        spans_from_json(spans),
+        text,
+        content_hash(text),
+        chunker,
     )
 
 

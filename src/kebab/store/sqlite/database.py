@@ -30,7 +30,9 @@ def our_errors(path: Path) -> Iterator[None]:
         yield
     except apsw.BusyError as error:
         raise Locked(
-            "Another process kept the database busy for too long.", hint="Try again, or raise store.busy_timeout_ms.", path=where
+            "Another process kept the database busy for too long.",
+            hint="Try again, or raise store.busy_timeout_ms.",
+            path=where,
         ) from error
     except apsw.NotADBError as error:
         raise Corrupt(f"{path} is not a Kebab database.", hint="Name another file with --db.", path=where) from error
@@ -42,7 +44,9 @@ def our_errors(path: Path) -> Iterator[None]:
         raise Corrupt(f"The database {path} is damaged.", hint=hint, path=where) from error
     except apsw.FullError as error:
         raise DiskFull(
-            f"There is no space left for {path}.", hint="Free some space and run the command again: it continues.", path=where
+            f"There is no space left for {path}.",
+            hint="Free some space and run the command again: it continues.",
+            path=where,
         ) from error
     except apsw.ReadOnlyError as error:
         raise ReadOnly(f"{path} cannot be written to.", hint="Check its permissions, or name another with --db.", path=where) from error
@@ -69,7 +73,9 @@ class Database:
         self.refuse_folder()
         if not self.exists():
             raise NotFound(
-                f"There is no database at {self.path}.", hint=f"Make one with: kb --db {self.path} ingest FOLDER", path=str(self.path)
+                f"There is no database at {self.path}.",
+                hint=f"Make one with: kb --db {self.path} ingest FOLDER",
+                path=str(self.path),
             )
         connection = self._open_reader()
         version = self._version(connection)
@@ -103,7 +109,9 @@ class Database:
             self.path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise StoreError(
-                f"The folder of {self.path} cannot be made: {error.strerror}.", hint="Name another place with --db.", path=str(self.path)
+                f"The folder of {self.path} cannot be made: {error.strerror}.",
+                hint="Name another place with --db.",
+                path=str(self.path),
             ) from error
 
     def refuse_folder(self) -> None:
@@ -124,7 +132,8 @@ class Database:
             except (apsw.CantOpenError, apsw.ReadOnlyError):
                 # WAL needs a writable folder even to read; without one, take the file as it stands.
                 connection = apsw.Connection(
-                    f"file:{quote(str(self.path.absolute()))}?immutable=1", flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI
+                    f"file:{quote(str(self.path.absolute()))}?immutable=1",
+                    flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI,
                 )
                 self._prepare(connection)
                 connection.pragma("schema_version")

@@ -99,7 +99,8 @@ class SqliteDocumentStore:
         """The file's times changed, its bytes did not."""
         with our_errors(self._path), write_transaction(self._connection):
             self._connection.execute(
-                "UPDATE documents SET size = ?, mtime_ns = ? WHERE doc_id = ?", (state.size, state.mtime_ns, document_id(source, path))
+                "UPDATE documents SET size = ?, mtime_ns = ? WHERE doc_id = ?",
+                (state.size, state.mtime_ns, document_id(source, path)),
             )
 
     def remove(self, source: str, paths: Iterable[str]) -> int:
@@ -183,7 +184,8 @@ class SqliteDocumentStore:
     def _write_tags(self, row_id: int, tags: tuple[str, ...]) -> None:
         self._connection.execute("DELETE FROM document_tags WHERE document_id = ?", (row_id,))
         self._connection.executemany(
-            "INSERT INTO document_tags (document_id, tag) VALUES (?, ?) ON CONFLICT DO NOTHING", [(row_id, tag) for tag in tags]
+            "INSERT INTO document_tags (document_id, tag) VALUES (?, ?) ON CONFLICT DO NOTHING",
+            [(row_id, tag) for tag in tags],
         )
 
     def _chunk_row(self, chunk: Chunk, document: IndexedDocument) -> list[object]:
@@ -192,7 +194,15 @@ class SqliteDocumentStore:
         # Tags and aliases are searchable once per document, at its beginning; on every chunk they would drown the text.
         title = "\n".join((document.parsed.title, *(_extra_title(document) if chunk.ordinal == 0 else ())))
         terms = cjk_column(self._korean_analysis, title, heading_path, chunk.text)
-        place = [chunk.ordinal, chunk.kind, chunk.start, chunk.end, spans_to_json(chunk.spans), headings, chunk.section_label]
+        place = [
+            chunk.ordinal,
+            chunk.kind,
+            chunk.start,
+            chunk.end,
+            spans_to_json(chunk.spans),
+            headings,
+            chunk.section_label,
+        ]
         return [*place, heading_path, chunk.text, title, terms]
 
     def _update_chunk(self, chunk_row: int, before: list[object], row: list[object]) -> None:

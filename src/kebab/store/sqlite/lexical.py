@@ -16,8 +16,6 @@ from kebab.store.sqlite.rows import CHUNK_CONTEXT, chunk_context
 from kebab.store.sqlite.tokenizer import SqliteTokenizer
 from kebab.store.sqlite.vocabulary import Vocabulary
 
-_LONGEST_FTS5_SNIPPET = 64
-
 # bm25() costs 93 % of a query, so it must run only on rows that pass the filter, and everything else only on the final few:
 # the ranking stands in a subquery of its own. `chunk_owners` leads from a row to its document without reading its text.
 _SEARCH = f"""
@@ -27,10 +25,9 @@ WITH ranked AS MATERIALIZED (
     WHERE chunks_fts MATCH :match {{filter}}
     ORDER BY {{order}} LIMIT :limit OFFSET :offset
 )
-SELECT ranked.bm25, snippet(chunks_fts, 3, char(2), char(3), '…', :snippet_words), {CHUNK_CONTEXT}
+SELECT ranked.bm25, {CHUNK_CONTEXT}
 FROM ranked
-CROSS JOIN chunks_fts ON chunks_fts.rowid = ranked.id AND chunks_fts MATCH :match
-JOIN chunks c ON c.id = ranked.id
+CROSS JOIN chunks c ON c.id = ranked.id
 JOIN documents d ON d.id = c.document_id
 JOIN sources s ON s.id = d.source_id
 ORDER BY {{outer_order}}
@@ -76,7 +73,6 @@ class SqliteLexicalIndex:
         offset: int = 0,
         sort: str = "relevance",
         type_ahead: bool = False,
-        snippet_words: int = 55,
     ) -> LexicalMatches:
         expression = self._builder.build(tree, match=match, drop_stop_words=drop_stop_words, type_ahead=type_ahead)
         if not expression.text.strip():
@@ -91,11 +87,10 @@ class SqliteLexicalIndex:
                 "match": expression.text,
                 "limit": limit + 1,
                 "offset": offset,
-                "snippet_words": min(snippet_words, _LONGEST_FTS5_SNIPPET),
             },
             tree,
         )
-        found = tuple(LexicalMatch(row[0], row[1], chunk_context(row[2:])) for row in rows[:limit])
+        found = tuple(LexicalMatch(row[0], chunk_context(row[1:])) for row in rows[:limit])
         return LexicalMatches(found, len(rows) > limit, expression.terms, expression.text)
 
     def count(self, tree: QueryTree, *, match: str, drop_stop_words: bool, filters: SearchFilters) -> int:

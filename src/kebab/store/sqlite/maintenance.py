@@ -44,7 +44,8 @@ def stored_fts_config(connection: apsw.Connection) -> dict[str, object] | None:
 
 def remember_fts_config(connection: apsw.Connection, config: dict[str, object]) -> None:
     connection.execute(
-        "INSERT INTO meta VALUES ('fts_config', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", (json.dumps(config),)
+        "INSERT INTO meta VALUES ('fts_config', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+        (json.dumps(config),),
     )
 
 
@@ -120,8 +121,12 @@ def integrity_checks(database: Database) -> list[Check]:
         checks.append(_fts_check(connection))
         orphans = connection.execute("PRAGMA foreign_key_check").fetchall()
         checks.append(
-            Check("references", not orphans, f"{len(orphans)} rows refer to nothing" if orphans else "every row has its owner",
-                  "Restore a backup, or: kb reset and ingest again" if orphans else None)  # fmt: skip
+            Check(
+                "references",
+                not orphans,
+                f"{len(orphans)} rows refer to nothing" if orphans else "every row has its owner",
+                "Restore a backup, or: kb reset and ingest again" if orphans else None,
+            )  # fmt: skip
         )
     finally:
         connection.close()

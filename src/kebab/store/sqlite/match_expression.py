@@ -31,27 +31,27 @@ class MatchExpressionBuilder:
     tokenizer: SqliteTokenizer
     vocabulary: Vocabulary
     korean_analysis: str
-    _stems: set[str] = field(default_factory=set)
+    _phrases: set[tuple[str, ...]] = field(default_factory=set)
     _cjk: dict[str, None] = field(default_factory=dict)
 
     def build(self, tree: QueryTree, *, match: str, drop_stop_words: bool, type_ahead: bool = False) -> MatchExpression:
-        self._stems, self._cjk = set(), {}
+        self._phrases, self._cjk = set(), {}
         last = _last_operand(tree)
         text = self._render(tree, match == "any", drop_stop_words, (last, type_ahead))
-        return MatchExpression(text, QueryTerms(frozenset(self._stems), tuple(self._cjk)))
+        return MatchExpression(text, QueryTerms(frozenset(self._phrases), tuple(self._cjk)))
 
     def _render(self, tree: QueryTree, any_word: bool, drop: bool, ahead: tuple[Operand | None, bool]) -> str:
         match tree:
             case Raw(expression):
-                self._stems.update(self.tokenizer.stems(expression))
+                self._show_words(expression)
                 return expression
             case Bag(operands):
                 return self._bag(operands, any_word, drop, ahead)
             case Not(keep, drop_tree):
                 kept = self._render(keep, any_word, drop, ahead)
-                shown = set(self._stems), dict(self._cjk)
+                shown = set(self._phrases), dict(self._cjk)
                 dropped = self._render(drop_tree, any_word, False, ahead)
-                self._stems, self._cjk = shown  # what must not occur is not highlighted
+                self._phrases, self._cjk = shown  # what must not occur is not highlighted
                 return f"({kept}) NOT ({dropped})" if kept and dropped else kept
             case And(left, right) | Or(left, right):
                 parts = [part for side in (left, right) if (part := self._render(side, any_word, drop, ahead))]
@@ -93,11 +93,21 @@ class MatchExpressionBuilder:
 
     def _latin(self, text: str, any_word: bool) -> list[str]:
         """user-agent is one phrase when every word is wanted, and two words when any will do."""
-        stems = self.tokenizer.stems(text)
-        self._stems.update(stems)
+        if any_word:
+            self._show_words(text)
+            return [_quoted(word) for word in self.tokenizer.words(text)]
+        return self._exact(text)
+
+    def _exact(self, text: str) -> list[str]:
+        """The text as one phrase; nothing, where no word is in it."""
+        stems = tuple(self.tokenizer.stems(text))
         if not stems:
             return []
-        return [_quoted(word) for word in self.tokenizer.words(text)] if any_word else [_quoted(text)]
+        self._phrases.add(stems)
+        return [_quoted(text)]
+
+    def _show_words(self, *texts: str) -> None:
+        self._phrases.update((stem,) for text in texts for stem in self.tokenizer.stems(text))
 
     def _cjk_run(self, run: str, any_word: bool) -> list[str]:
         self._cjk[run] = None
@@ -112,14 +122,12 @@ class MatchExpressionBuilder:
             if cjk.has_cjk(form):
                 self._cjk[form] = None
             else:
-                self._stems.update(self.tokenizer.stems(form))
+                self._show_words(form)
         return [f"cjk : {_quoted(form)}" if cjk.has_cjk(form) else _quoted(form) for form in forms]
 
     def _phrase(self, text: str) -> list[str]:
         if not cjk.has_cjk(text):
-            stems = self.tokenizer.stems(text)
-            self._stems.update(stems)
-            return [_quoted(text)] if stems else []
+            return self._exact(text)
         # Its words may carry particles in the text, and its Latin words stand in another column: every part must occur.
         parts = [atom for word in text.split() for atom in self._word(word, any_word=False)]
         together = " AND ".join(dict.fromkeys(parts))
@@ -133,7 +141,7 @@ class MatchExpressionBuilder:
             return []
         *before, beginning = words
         found = self.vocabulary.expand(beginning)
-        self._stems.update(stem for word in (*words, *found) for stem in self.tokenizer.stems(word))
+        self._show_words(*words, *found)
         widened = " OR ".join(dict.fromkeys(map(_quoted, (beginning, *found))))
         return [*map(_quoted, before), f"({widened})"]
 
