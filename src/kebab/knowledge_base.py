@@ -9,18 +9,18 @@ with kebab.open("notes.sqlite") as kb:
 from __future__ import annotations
 
 import os
-import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
-
-import apsw
+from typing import TYPE_CHECKING, Any, Literal
 
 from kebab.config.loading import LoadedSettings, load_settings
 from kebab.config.places import database_path
 from kebab.core import citations
-from kebab.core.documents import LineSpan, PageSpan
-from kebab.core.errors import NotFound, StoreError, UsageError
+from kebab.core.documents import LineSpan
+from kebab.core.errors import NotFound, UsageError
 from kebab.core.records import Check, ChunkRecord, DocumentRecord, SourceRecord, StoreStats, TagRecord
 from kebab.core.search import Notice, SearchFilters, SearchResponse
 from kebab.core.text import LineTable
@@ -29,9 +29,8 @@ from kebab.pipelines.search_request import SearchRequest
 from kebab.retrieval.lexical import LexicalRetriever
 from kebab.store.sqlite import maintenance
 from kebab.store.sqlite.catalog import SqliteCatalog
-from kebab.store.sqlite.database import Database, our_errors
-from kebab.store.sqlite.lexical import ColumnWeights, SqliteLexicalIndex
-from kebab.store.sqlite.writer_lock import WriterLock
+from kebab.store.sqlite.lexical import ColumnWeights
+from kebab.store.sqlite.store import SqliteReading, SqliteStore, SqliteWriting
 
 if TYPE_CHECKING:
     from kebab.core.ports import Progress
@@ -40,6 +39,10 @@ if TYPE_CHECKING:
     from kebab.pipelines.verify import VerifyReport
 
 _EMPTY_CORPUS = Notice("empty_corpus", "Nothing has been ingested yet. Begin with: kb ingest FOLDER")
+_STALE_INDEX = Notice(
+    "stale_index", "The text index was built with other analysis settings. Bring it up to date with: kb index --rebuild-fts"
+)
+_READ_ONLY = Notice("read_only", "The folder of the database cannot be written to: it is read as it stands.")
 
 
 def open_knowledge_base(
@@ -52,24 +55,26 @@ def open_knowledge_base(
     return KnowledgeBase(load_settings(Path(config) if config is not None else None, flags=flags))
 
 
+@dataclass(frozen=True)
 class Fetched:
     """Verbatim indexed text, with the citation it answers to."""
 
-    def __init__(self, kind: str, document: DocumentRecord, text: str, citation: citations.Citation | None, chunk_id: str | None) -> None:
-        self.kind = kind
-        self.document = document
-        self.text = text
-        self.citation = citation
-        self.chunk_id = chunk_id
+    kind: Literal["document", "chunk", "span"]
+    document: DocumentRecord
+    text: str
+    citation: citations.Citation | None = None
+    chunk_id: str | None = None
 
 
 class KnowledgeBase:
     def __init__(self, loaded: LoadedSettings) -> None:
         self.loaded = loaded
         self.settings = loaded.settings
-        path, self._named = database_path(self.settings)
-        self.database = Database(path, busy_timeout_ms=self.settings.store.busy_timeout_ms)
-        self._local = threading.local()
+        path, named = database_path(self.settings)
+        store = self.settings.store
+        self._store = SqliteStore(path, named=named, busy_timeout_ms=store.busy_timeout_ms, lock_wait_s=store.lock_wait_s)
+        self.last_ingest: Ingest | None = None
+        """The run under way or the last one, for whoever has to say how far it came."""
 
     def __enter__(self) -> KnowledgeBase:
         return self
@@ -78,187 +83,125 @@ class KnowledgeBase:
         self.close()
 
     def close(self) -> None:
-        """Closes this thread's connection."""
-        connection: apsw.Connection | None = getattr(self._local, "reader", None)
-        if connection is not None:
-            connection.close()
-            self._local.reader = None
+        self._store.close()
 
     @property
     def path(self) -> Path:
-        return self.database.path
+        return self._store.path
 
     # --- search
 
     def search(self, query: str | SearchRequest, **options: Any) -> SearchResponse:
         """Hits for a query; the options are those of `kb search`, in snake case."""
         request = query if isinstance(query, SearchRequest) else SearchRequest.from_options({"query": query, **options})
-        reader = self._reader()
-        if reader is None:
-            version = maintenance.lexical_index_version(maintenance.fts_config(self.settings.analysis.korean))
-            return search_pipeline.search(request, self.settings.search, None, index_version=version, notices=[_EMPTY_CORPUS])
-        with our_errors(self.path):
-            config = maintenance.stored_fts_config(reader) or maintenance.fts_config(self.settings.analysis.korean)
+        settings, current = self.settings.search, maintenance.fts_config(self.settings.analysis.korean)
+        with self._store.reading() as reading:
+            if reading is None:
+                version = maintenance.lexical_index_version(current)
+                return search_pipeline.search(request, settings, None, index_version=version, notices=[_EMPTY_CORPUS])
+            config = reading.fts_config() or current
             version = maintenance.lexical_index_version(config)
-            retriever = LexicalRetriever(
-                self._lexical_index(reader, str(config["korean"])),
-                version,
-                snippet_chars=self.settings.search.snippet_chars,
+            index = reading.lexical_index(
+                str(config["korean"]),
+                ColumnWeights(settings.title_weight, settings.heading_weight, settings.text_weight, settings.cjk_weight),
             )
-            notices = [*self._index_notices(config), *self._filter_notices(request, reader)]
-            return search_pipeline.search(request, self.settings.search, retriever, index_version=version, notices=notices)
-
-    def _lexical_index(self, reader: apsw.Connection, korean_analysis: str) -> SqliteLexicalIndex:
-        search = self.settings.search
-        weights = ColumnWeights(search.title_weight, search.heading_weight, search.text_weight, search.cjk_weight)
-        return SqliteLexicalIndex(reader, korean_analysis=korean_analysis, weights=weights)
-
-    def _index_notices(self, config: dict[str, object]) -> list[Notice]:
-        notices = []
-        if config != maintenance.fts_config(self.settings.analysis.korean):
-            notices.append(
-                Notice(
-                    "stale_index",
-                    "The text index was built with other analysis settings. Bring it up to date with: kb index --rebuild-fts",
-                )
-            )
-        if self.database.immutable:
-            notices.append(Notice("read_only", "The folder of the database cannot be written to: it is read as it stands."))
-        return notices
-
-    def _filter_notices(self, request: SearchRequest, reader: apsw.Connection) -> list[Notice]:
-        """A filter nobody can pass is a mistake to point out, not an empty answer."""
-        catalog = SqliteCatalog(reader)
-        if request.source:
-            names = [source.name for source in catalog.sources()]
-            for name in request.source:
-                if name not in names:
-                    raise NotFound(f"There is no source {name}.", hint=f"Sources: {', '.join(names) or 'none yet'}.")
-        for key in request.doc:
-            catalog.find_document(key)
-        wanted = {*request.tags_any, *request.tags_all}
-        known = {tag.tag.casefold() for tag in catalog.tags()} if wanted else set()
-        return [
-            Notice("unknown_tag", f"No document has the tag {tag}. See: kb list tags")
-            for tag in sorted(wanted)
-            if tag.casefold() not in known
-        ]
+            retriever = LexicalRetriever(index, version, snippet_chars=settings.snippet_chars)
+            notices = [_STALE_INDEX] if config != current else []
+            notices += [_READ_ONLY] if reading.is_immutable else []
+            notices += _filter_notices(request, reading)
+            return search_pipeline.search(request, settings, retriever, index_version=version, notices=notices)
 
     # --- ingest
 
-    def ingest(
-        self,
-        *paths: str | os.PathLike[str],
-        name: str | None = None,
-        progress: Progress | None = None,
-        embed: bool = True,
-    ) -> IngestReport:
+    def ingest(self, *paths: str | os.PathLike[str], name: str | None = None, progress: Progress | None = None) -> IngestReport:
         """Index what is new or changed below the paths, drop what is gone; without paths, in every known source."""
-        with self._writing("kb ingest") as writer:
-            return self._new_ingest(writer, progress).run([Path(path) for path in paths], name)
+        with self._store.writing("kb ingest") as writing:
+            return self._new_ingest(writing, progress).run([Path(path) for path in paths], name)
 
     def ingest_text(self, text: str, *, title: str) -> IngestReport:
         """One document without a file."""
         if not title.strip():
             raise UsageError("A text without a file needs a title.", hint="For example: kb ingest - --title 'Shopping list'")
-        with self._writing("kb ingest -") as writer:
-            return self._new_ingest(writer, None).run_text(text, title.strip())
+        with self._store.writing("kb ingest -") as writing:
+            return self._new_ingest(writing, None).run_text(text, title.strip())
 
-    def _new_ingest(self, writer: apsw.Connection, progress: Progress | None) -> Ingest:
+    def _new_ingest(self, writing: SqliteWriting, progress: Progress | None) -> Ingest:
         from kebab.chunking.by_structure import StructureChunker
         from kebab.parsing.registry import parser_for
         from kebab.pipelines.ingest import Ingest
-        from kebab.store.sqlite.database import write_transaction
-        from kebab.store.sqlite.documents import SqliteDocumentStore
 
         korean = self.settings.analysis.korean
-        reanalysed = 0
-        wanted, stored = maintenance.fts_config(korean), maintenance.stored_fts_config(writer)
-        if stored is None:
-            with our_errors(self.path), write_transaction(writer):
-                maintenance.remember_fts_config(writer, wanted)
-        elif stored != wanted:
-            reanalysed = maintenance.rebuild_fts(writer, self.path, korean)
-        extra = {"progress": progress} if progress is not None else {}
+        reanalysed = writing.settle_analysis(korean)
         ingest = Ingest(
-            SqliteDocumentStore(writer, self.path, korean_analysis=korean),
+            writing.documents(korean),
             self.settings,
             StructureChunker(self.settings.chunking),
             parser_for,
-            own_files=self._own_files(),
-            **extra,
+            own_files=self._store.own_files(),
+            progress=progress,
         )
         ingest.report.reanalysed = reanalysed
         self.last_ingest = ingest
         return ingest
 
-    last_ingest: Ingest | None = None
-    """The run under way or the last one, for whoever has to say how far it came."""
-
-    def _own_files(self) -> set[Path]:
-        absolute = self.path.absolute()
-        resolved = absolute.resolve()
-        return {base.with_name(base.name + suffix) for base in (absolute, resolved) for suffix in ("", "-wal", "-shm", "-journal", ".lock")}
-
     # --- looking inside
 
     def documents(self, filters: SearchFilters | None = None, *, limit: int = -1, offset: int = 0) -> list[DocumentRecord]:
-        catalog = self._catalog()
-        return catalog.documents(filters or SearchFilters(), limit=limit, offset=offset) if catalog else []
+        with self._store.reading() as reading:
+            return reading.catalog.documents(filters or SearchFilters(), limit=limit, offset=offset) if reading else []
 
     def count_documents(self, filters: SearchFilters | None = None) -> int:
-        catalog = self._catalog()
-        return catalog.count_documents(filters or SearchFilters()) if catalog else 0
+        with self._store.reading() as reading:
+            return reading.catalog.count_documents(filters or SearchFilters()) if reading else 0
 
     def sources(self) -> list[SourceRecord]:
-        catalog = self._catalog()
-        return catalog.sources() if catalog else []
+        with self._store.reading() as reading:
+            return reading.catalog.sources() if reading else []
 
     def tags(self) -> list[TagRecord]:
-        catalog = self._catalog()
-        return catalog.tags() if catalog else []
+        with self._store.reading() as reading:
+            return reading.catalog.tags() if reading else []
 
     def document(self, key: str) -> tuple[DocumentRecord, list[ChunkRecord]]:
         """By id, beginning of an id, path, or SOURCE:path."""
-        catalog = self._required_catalog()
-        record = catalog.find_document(key)
-        return record, catalog.chunks_of(record.doc_id)
+        with self._catalog() as catalog:
+            record = catalog.find_document(key)
+            return record, catalog.chunks_of(record.doc_id)
 
     def chunk(self, key: str) -> ChunkRecord:
-        return self._required_catalog().find_chunk(key)
+        with self._catalog() as catalog:
+            return catalog.find_chunk(key)
 
     def fetch_document(self, key: str) -> Fetched:
-        catalog = self._required_catalog()
-        record = catalog.find_document(key)
-        return Fetched("document", record, catalog.body(record.doc_id), None, None)
+        with self._catalog() as catalog:
+            record = catalog.find_document(key)
+            return Fetched("document", record, catalog.body(record.doc_id))
 
     def fetch_chunk(self, key: str) -> Fetched:
-        chunk = self.chunk(key)
-        return Fetched("chunk", self._required_catalog().find_document(chunk.doc_id), chunk.text, chunk.citation, chunk.chunk_id)
+        with self._catalog() as catalog:
+            chunk = catalog.find_chunk(key)
+            return Fetched("chunk", catalog.find_document(chunk.doc_id), chunk.text, chunk.citation, chunk.chunk_id)
 
     def fetch_span(self, citation: str) -> Fetched:
         """Exactly the cited lines of the indexed text."""
         path, span = citations.parse(citation)
         if span is None:
             raise UsageError(f"{citation} names no lines.", hint="For example: kb fetch span notes/git.md#L10-L20")
-        catalog = self._required_catalog()
-        record = catalog.find_document(path)
-        if isinstance(span, PageSpan) or not isinstance(span, LineSpan):
-            raise NotFound(f"{path} has lines, not pages or regions.", hint=f"For example: {path}#L1-L{record.line_count}")
-        if not 1 <= span.start <= span.end <= record.line_count:
-            raise NotFound(
-                f"{path} has lines 1 to {record.line_count}; {span.start} to {span.end} were asked for.",
-                hint="Correct the lines.",
-            )
-        text = LineTable(catalog.body(record.doc_id)).slice(span.start, span.end)
-        return Fetched("span", record, text, citations.Citation(record.path, span), None)
+        with self._catalog() as catalog:
+            record = catalog.find_document(path)
+            lines = f"{record.path} has lines 1 to {record.line_count}"
+            if not isinstance(span, LineSpan):
+                raise NotFound(f"{lines}, and no pages or regions.", hint=f"For example: {record.path}#L1-L{record.line_count}")
+            if not 1 <= span.start <= span.end <= record.line_count:
+                raise NotFound(f"{lines}; {span.start} to {span.end} were asked for.", hint="Correct the lines.")
+            text = LineTable(catalog.body(record.doc_id)).slice(span.start, span.end)
+            return Fetched("span", record, text, citations.Citation(record.path, span))
 
     def verify(self) -> VerifyReport:
         from kebab.pipelines.verify import VerifyReport, verify
 
-        catalog = self._catalog()
-        with our_errors(self.path):
-            return verify(catalog) if catalog else VerifyReport()
+        with self._store.reading() as reading:
+            return verify(reading.catalog) if reading else VerifyReport()
 
     def file_of(self, source: str, path: str) -> Path:
         """The file behind a document, to open it."""
@@ -270,104 +213,55 @@ class KnowledgeBase:
         raise NotFound(f"{path} is not a file on disk.", hint=f"Read it with: kb fetch doc {source}:{path}")
 
     def stats(self) -> StoreStats | None:
-        reader = self._reader()
-        if reader is None:
-            return None
-        with our_errors(self.path):
-            return maintenance.stats(reader, self.database)
+        with self._store.reading() as reading:
+            return reading.stats() if reading else None
 
     # --- life cycle
 
     def rebuild_fts(self) -> int:
-        self._require_existing()
-        with self._writing("kb index --rebuild-fts") as writer:
-            return maintenance.rebuild_fts(writer, self.path, self.settings.analysis.korean)
+        """The number of chunks the text index was rebuilt from."""
+        with self._store.writing("kb index --rebuild-fts", existing=True) as writing:
+            return writing.rebuild_fts(self.settings.analysis.korean)
 
     def optimize(self) -> None:
-        self._require_existing()
-        with self._writing("kb index --optimize") as writer:
-            maintenance.optimize(writer, self.path)
+        with self._store.writing("kb index --optimize", existing=True) as writing:
+            writing.optimize()
 
     def backup(self, target: Path, *, force: bool = False) -> int:
-        reader = self._reader()
-        if reader is None:
-            raise NotFound("There is nothing to back up yet.", hint="Ingest something first: kb ingest FOLDER")
-        if target.is_dir():
-            raise StoreError(f"{target} is a folder.", hint="Name a file.", path=str(target))
-        if target.exists() and not force:
-            raise StoreError(f"{target} exists already.", hint="Overwrite it with --force, or name another file.", path=str(target))
-        if not target.absolute().parent.is_dir():
-            raise StoreError(f"The folder of {target} does not exist.", hint="Make it first.", path=str(target))
-        maintenance.backup(reader, target)
-        return target.stat().st_size
+        """The size of the copy in bytes."""
+        return self._store.backup(target, force=force)
 
     def reset(self) -> bool:
-        """Deletes the database. Whether there was one."""
-        if not self.path.exists():
-            return False
-        self.close()
-        self.database.refuse_folder()
-        with WriterLock(self.path, wait_s=self.settings.store.lock_wait_s, purpose="kb reset"):
-            for suffix in ("", "-wal", "-shm"):
-                self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
-        self.path.with_name(self.path.name + ".lock").unlink(missing_ok=True)
-        return True
+        """Deletes the database; whether there was one."""
+        return self._store.reset()
 
     def health(self) -> list[Check]:
-        from kebab.pipelines.health import health_checks
+        from kebab.pipelines.health import disk_check, program_check, source_checks
 
-        return health_checks(self.database, self.settings, named=self._named)
+        checks = [program_check(maintenance.sqlite_version()), disk_check(self.path)]
+        checks += self._store.health(self.settings.analysis.korean)
+        return checks + source_checks(self.sources()) if all(check.ok for check in checks) else checks
 
-    # --- connections
-
-    def _reader(self) -> apsw.Connection | None:
-        """This thread's connection, or None when the default knowledge base does not exist yet."""
-        connection: apsw.Connection | None = getattr(self._local, "reader", None)
-        if connection is None:
-            if not self._named and not self.path.exists():
-                return None
-            connection = self._local.reader = self.database.reader()
-        return connection
-
-    def _catalog(self) -> SqliteCatalog | None:
-        reader = self._reader()
-        return SqliteCatalog(reader) if reader is not None else None
-
-    def _required_catalog(self) -> SqliteCatalog:
-        catalog = self._catalog()
-        if catalog is None:
-            raise NotFound("Nothing has been ingested yet.", hint="Begin with: kb ingest FOLDER")
-        return catalog
-
-    def _require_existing(self) -> None:
-        if not self.database.exists():
-            self.database.refuse_folder()
-            raise NotFound(f"There is no database at {self.path}.", hint="Begin with: kb ingest FOLDER", path=str(self.path))
-
-    def _writing(self, purpose: str) -> _Writing:
-        return _Writing(self.database, WriterLock(self.path, wait_s=self.settings.store.lock_wait_s, purpose=purpose))
+    @contextmanager
+    def _catalog(self) -> Iterator[SqliteCatalog]:
+        """For what must be there: looking up one thing in an empty corpus is an error."""
+        with self._store.reading() as reading:
+            if reading is None:
+                raise NotFound("Nothing has been ingested yet.", hint="Begin with: kb ingest FOLDER")
+            yield reading.catalog
 
 
-class _Writing:
-    """The writer's connection while this process holds the writer's lock."""
-
-    def __init__(self, database: Database, lock: WriterLock) -> None:
-        self._database = database
-        self._lock = lock
-
-    def __enter__(self) -> apsw.Connection:
-        self._database.make_folder()
-        self._lock.__enter__()
-        try:
-            self._connection = self._database.writer()
-        except BaseException:
-            self._lock.__exit__(None, None, None)
-            raise
-        return self._connection
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        try:
-            with our_errors(self._database.path):
-                self._connection.close()
-        finally:
-            self._lock.__exit__(kind, error, trace)
+def _filter_notices(request: SearchRequest, reading: SqliteReading) -> list[Notice]:
+    """A filter that no document can pass is a mistake to point out, not an empty answer."""
+    catalog = reading.catalog
+    if request.source:
+        names = [source.name for source in catalog.sources()]
+        for name in request.source:
+            if name not in names:
+                raise NotFound(f"There is no source {name}.", hint=f"Sources: {', '.join(names) or 'none yet'}.")
+    for key in request.doc:
+        catalog.find_document(key)
+    wanted = {*request.tags_any, *request.tags_all}
+    known = {tag.tag.casefold() for tag in catalog.tags()} if wanted else set()
+    missing = sorted(tag for tag in wanted if tag.casefold() not in known)
+    return [Notice("unknown_tag", f"No document has the tag {tag}. See: kb list tags") for tag in missing]

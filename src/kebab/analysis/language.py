@@ -5,10 +5,15 @@ from __future__ import annotations
 import re
 
 _SAMPLE = 16384
-_LETTERS = re.compile(
-    "(?P<hangul>[가-힣\u1100-\u11ff]+)|(?P<kana>[\u3040-\u30ff]+)|(?P<han>[\u4e00-\u9fff\u3400-\u4dbf]+)"
-    "|(?P<latin>[A-Za-z\u00c0-\u024f]+)|(?P<other>[^\\W\\d_]+)"
-)
+_FOREIGN = re.compile(r"[^\x00-\x7f]+")
+_ASCII_LETTER = re.compile("[A-Za-z]")
+_SCRIPTS = {
+    "hangul": re.compile("[가-힣\u1100-\u11ff]"),
+    "kana": re.compile("[\u3040-\u30ff]"),
+    "han": re.compile("[\u4e00-\u9fff\u3400-\u4dbf]"),
+    "latin": re.compile("[\u00c0-\u024f]"),
+    "other": re.compile(r"[^\W\d_]"),
+}
 # One syllable or ideograph says as much as several Latin letters, and technical text is full of Latin code.
 _ENOUGH_CJK = 0.08
 
@@ -16,17 +21,15 @@ _ENOUGH_CJK = 0.08
 def language_of(text: str) -> str:
     """ko, ja, zh, en, or und when there are no letters or they are of another script."""
     sample = text[:_SAMPLE]
-    if sample.isascii():
-        return "en" if any(character.isalpha() for character in sample) else "und"
-    count = dict.fromkeys(("hangul", "kana", "han", "latin", "other"), 0)
-    for match in _LETTERS.finditer(sample):
-        count[match.lastgroup or "other"] += len(match[0])
-    total = sum(count.values())
-    if not total:
-        return "und"
+    foreign = "" if sample.isascii() else "".join(_FOREIGN.findall(sample))
+    count = {script: len(pattern.findall(foreign)) for script, pattern in _SCRIPTS.items()} if foreign else dict.fromkeys(_SCRIPTS, 0)
     cjk = count["hangul"] + count["kana"] + count["han"]
-    if cjk >= _ENOUGH_CJK * total:
+    if not cjk and count["other"] == count["latin"]:
+        return "en" if count["latin"] or _ASCII_LETTER.search(sample) else "und"
+    latin = count["latin"] + len(_ASCII_LETTER.findall(sample))
+    neither = count["other"] - count["latin"] - cjk
+    if cjk >= _ENOUGH_CJK * (latin + neither + cjk):
         if count["hangul"] >= max(count["kana"], cjk / 3):
             return "ko"
         return "ja" if count["kana"] >= 0.05 * cjk else "zh"
-    return "en" if count["latin"] >= count["other"] else "und"
+    return "en" if latin >= neither else "und"

@@ -7,7 +7,7 @@ tokens (`core.text.estimate_tokens`): the title and the headings are embedded wi
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 from unicodedata import combining
 
 from kebab.config.settings import ChunkingSettings
@@ -25,15 +25,13 @@ _SPACE = re.compile(r"\s")
 _JOINERS = frozenset("\u200d\ufe0e\ufe0f")
 
 
-@dataclass(frozen=True)
-class _Piece:
+class _Piece(NamedTuple):
     """A range of text that is kept together, under its headings."""
 
     start: int
     end: int
     tokens: int
     headings: tuple[str, ...]
-    code: bool
     opens_section: bool
 
 
@@ -57,43 +55,54 @@ class StructureChunker:
         """The blocks with their headings, tiling the text: what stands between two blocks belongs to the first."""
         pieces: list[_Piece] = []
         headings: list[tuple[int, str]] = []
+        path: tuple[str, ...] = ()
         title_tokens = estimate_tokens(document.title)
-        for number, block in enumerate(document.blocks):
-            end = document.blocks[number + 1].start if number + 1 < len(document.blocks) else block.end
-            if block.kind == "heading":
+        limit = self._limit(title_tokens, path)
+        ends = [block.start for block in document.blocks[1:]] + [document.blocks[-1].end] if document.blocks else []
+        for block, end in zip(document.blocks, ends, strict=True):
+            is_heading = block.kind == "heading"
+            if is_heading:
                 headings = [*(outer for outer in headings if outer[0] < block.level), (block.level, block.title)]
-            path = tuple(title for _, title in headings if title)
+                path = tuple(title for _, title in headings if title)
+                limit = self._limit(title_tokens, path)
             code = block.kind in _CODE_LIKE
-            limit = max(_LEAST_BODY, self._settings.max_tokens - title_tokens - estimate_tokens(" > ".join(path)))
-            ranges = _split(
-                document.text,
-                block.start,
-                end,
-                limit,
-                min(limit, self._settings.target_tokens),
-                code,
-                self._settings.overlap_tokens,
-            )
-            for part, (start, stop) in enumerate(ranges):
-                tokens = estimate_tokens(document.text[start:stop].strip(), code=code)
-                opens = part == 0 and block.kind == "heading"
-                pieces.append(_Piece(start, stop, tokens, path, code, opens))
+            for start, stop, tokens in self._split(document.text, block.start, end, limit, code):
+                pieces.append(_Piece(start, stop, tokens, path, is_heading and start == block.start))
         return pieces
 
+    def _limit(self, title_tokens: int, headings: tuple[str, ...]) -> int:
+        return max(_LEAST_BODY, self._settings.max_tokens - title_tokens - estimate_tokens(" > ".join(headings)))
+
+    def _split(self, text: str, start: int, end: int, limit: int, code: bool) -> list[tuple[int, int, int]]:
+        """The range whole if it fits the limit, else parts of about the target; each with its estimated tokens."""
+        tokens = estimate_tokens(text[start:end], code=code)
+        if tokens <= limit:
+            return [(start, end, tokens)]
+        parts = []
+        target = min(limit, self._settings.target_tokens)
+        while start < end:
+            most = _longest_within(text, start, end, target, code)
+            cut = end if most >= end else _best_cut(text, start, most, code)
+            parts.append((start, cut, estimate_tokens(text[start:cut], code=code)))
+            start = cut if cut >= end else _overlapped(text, start, cut, self._settings.overlap_tokens)
+        return parts
+
     def _pack(self, pieces: list[_Piece]) -> list[list[_Piece]]:
-        """Pieces of one section, together up to the target; a heading always takes its first piece along if it can."""
+        """Pieces of one section, together up to the target; a heading takes its first piece along up to the maximum."""
         groups: list[list[_Piece]] = []
+        size, only_headings = 0, False
         for piece in pieces:
-            group = groups[-1] if groups else []
-            size = sum(member.tokens for member in group)
-            only_headings = bool(group) and all(member.opens_section for member in group)
-            room = self._settings.max_tokens if only_headings else self._settings.target_tokens
-            fits = bool(group) and size + piece.tokens <= room and piece.start >= group[-1].end
-            same_section = bool(group) and not piece.opens_section
-            if fits and (same_section or (only_headings and _below(group[0], piece))):
-                group.append(piece)
-            else:
-                groups.append([piece])
+            if groups:
+                group = groups[-1]
+                room = self._settings.max_tokens if only_headings else self._settings.target_tokens
+                fits = size + piece.tokens <= room and piece.start >= group[-1].end
+                if fits and (not piece.opens_section or (only_headings and _below(group[0], piece))):
+                    group.append(piece)
+                    size += piece.tokens
+                    only_headings = only_headings and piece.opens_section
+                    continue
+            groups.append([piece])
+            size, only_headings = piece.tokens, piece.opens_section
         return groups
 
     def _join_small(self, groups: list[list[_Piece]]) -> list[list[_Piece]]:
@@ -121,15 +130,17 @@ def _below(outer: _Piece, inner: _Piece) -> bool:
 
 def _common_headings(group: list[_Piece]) -> tuple[str, ...]:
     """The headings all pieces share; where they share none, those of the first."""
-    common = list(group[0].headings)
+    common = group[0].headings
     for piece in group[1:]:
+        if piece.headings is common:
+            continue
         length = 0
         for ours, theirs in zip(common, piece.headings, strict=False):
             if ours != theirs:
                 break
             length += 1
         common = common[:length]
-    return tuple(common) or group[0].headings
+    return common or group[0].headings
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
@@ -139,22 +150,6 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
     leading = len(body) - len(body.lstrip())
     start += body.rfind("\n", 0, leading) + 1
     return start, end
-
-
-def _split(text: str, start: int, end: int, limit: int, target: int, code: bool, overlap: int) -> list[tuple[int, int]]:
-    """The range whole if it fits the limit, else parts of about the target, cut at lines, sentences, spaces, or anywhere."""
-    if end - start <= limit or estimate_tokens(text[start:end].rstrip(), code=code) <= limit:
-        return [(start, end)]
-    parts = []
-    while start < end:
-        most = _longest_within(text, start, end, target, code)
-        if most >= end:
-            parts.append((start, end))
-            break
-        cut = _best_cut(text, start, most, code)
-        parts.append((start, cut))
-        start = _overlapped(text, start, cut, overlap)
-    return parts
 
 
 def _longest_within(text: str, start: int, end: int, target: int, code: bool) -> int:

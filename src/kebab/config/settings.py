@@ -135,8 +135,9 @@ class SettingField(NamedTuple):
 
 def all_settings() -> list[SettingField]:
     found = []
+    defaults = Settings()
     for section in fields(Settings):
-        default = section.default_factory()  # type: ignore[misc]  # every section has one, see above
+        default = getattr(defaults, section.name)
         for item in fields(default):
             value = getattr(default, item.name)
             found.append(SettingField(section.name, item.name, type(value), value, **item.metadata))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from hashlib import sha256
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 DocType = Literal["pdf", "markdown", "code", "note"]
 DOC_TYPES: tuple[str, ...] = ("pdf", "markdown", "code", "note")
@@ -71,8 +71,7 @@ def span_kind(span: Span) -> str:
     return _KIND_OF_SPAN[type(span)]
 
 
-@dataclass(frozen=True)
-class Block:
+class Block(NamedTuple):
     """A structural piece of a document: the half-open range of its text that it takes up, whole lines."""
 
     kind: str

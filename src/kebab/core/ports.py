@@ -73,7 +73,8 @@ class LexicalMatches:
 
 
 class LexicalIndex(Protocol):
-    tokenizer: Tokenizer
+    @property
+    def tokenizer(self) -> Tokenizer: ...
 
     def search(
         self,

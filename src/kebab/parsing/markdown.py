@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import accumulate
 from pathlib import PurePosixPath
 
 from kebab.analysis.language import language_of
@@ -17,6 +18,7 @@ _WIKI_LINK = re.compile(r"!?\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]")
 _ATTRIBUTES = re.compile(r"\s*\{[#.:][^{}]*\}\s*$")
 _TAG_OR_COMMENT = re.compile(r"<!--.*?-->|</?[A-Za-z][^<>]*>")
 _EMPHASIS = re.compile(r"(\*{1,3}|_{1,3}|~~|`+)(?=\S)(.+?)(?<=\S)\1")
+_MARKUP = re.compile(r"[\[<{*_~`\\]")
 _BACKSLASH = re.compile(r"\\([!-/:-@\[-`{-~])")
 
 
@@ -54,9 +56,7 @@ def parse_markdown(text: str, path: str, *, doc_type: str, format: str, encoding
 
 def _blocks(text: str, start: int) -> list[Block]:
     lines = text[start:].split("\n")
-    offsets = [start]
-    for line in lines:
-        offsets.append(offsets[-1] + len(line) + 1)
+    offsets = list(accumulate((len(line) + 1 for line in lines), initial=start))
     offsets[-1] = len(text)
     return [
         Block(
@@ -65,13 +65,15 @@ def _blocks(text: str, start: int) -> list[Block]:
             offsets[block.end_line],
             block.level,
             plain_heading(block.text) if block.kind == "heading" else block.text,
-        )  # fmt: skip
+        )
         for block in scan_blocks(lines)
     ]
 
 
 def plain_heading(source: str) -> str:
     """A heading as a reader sees it: without links, emphasis, code marks, tags and {#anchors}."""
+    if not _MARKUP.search(source):
+        return nfc(" ".join(source.split()))
     source = _ATTRIBUTES.sub("", source)
     source = _TAG_OR_COMMENT.sub("", source)
     source = _WIKI_LINK.sub(r"\1", source)

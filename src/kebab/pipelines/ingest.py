@@ -59,7 +59,7 @@ class Ingest:
         parser_for: Callable[[str], Parser],
         *,
         own_files: Collection[Path] = (),
-        progress: Progress = _quiet,
+        progress: Progress | None = None,
     ) -> None:
         self.report = IngestReport()
         self._store = store
@@ -67,7 +67,7 @@ class Ingest:
         self._chunker = chunker
         self._parser_for = parser_for
         self._own_files = own_files
-        self._progress = progress
+        self._progress: Progress = progress or _quiet
         self._started = time.perf_counter()
         self._fingerprints: dict[str, str] = {}
 

@@ -32,9 +32,10 @@ class Failure(NamedTuple):
     message: str
 
 
-class Skipped(NamedTuple):
-    count: int
-    examples: list[str]
+@dataclass(frozen=True)
+class Skipped:
+    count: int = 0
+    examples: tuple[str, ...] = ()
 
 
 @dataclass
@@ -58,8 +59,8 @@ class IngestReport:
     """Chunks whose terms were made again because analysis settings had changed."""
 
     def skip(self, path: str, reason: str) -> None:
-        count, examples = self.skipped.get(reason, Skipped(0, []))
-        self.skipped[reason] = Skipped(count + 1, examples if len(examples) >= _EXAMPLES else [*examples, path])
+        before = self.skipped.get(reason, Skipped())
+        self.skipped[reason] = Skipped(before.count + 1, (*before.examples, path)[:_EXAMPLES])
 
     def took(self, path: str, seconds: float) -> None:
         self.slowest = sorted([*self.slowest, (path, seconds)], key=lambda item: -item[1])[:_SLOWEST]

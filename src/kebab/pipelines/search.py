@@ -127,7 +127,8 @@ def _within_budget(hits: list[SearchHit], request: SearchRequest) -> list[Search
     """Whole hits up to the budget, and always the first one: an answer too long is better than none."""
     if request.max_tokens is None:
         return hits
-    used, packed = 0, []
+    used = 0
+    packed: list[SearchHit] = []
     for hit in hits:
         used += estimate_tokens(hit.text)
         if packed and used > request.max_tokens:

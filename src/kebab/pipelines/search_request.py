@@ -18,9 +18,17 @@ _UNITS = {"day": 1, "week": 7, "month": 30, "year": 365, "d": 1, "w": 7, "m": 30
 _RELATIVE = re.compile(r"(\d{1,6})\s*(day|week|month|year|d|w|m|y)s?(?:\s+ago)?", re.IGNORECASE)
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?)?")
 _ALIASES = {
-    "top": "k", "tag": "tags_any", "tags": "tags_all", "path_glob": "path", "types": "type", "sources": "source", "docs": "doc",
-    "formats": "format", "exclude_paths": "exclude_path", "exclude_tags": "exclude_tag",
-}  # fmt: skip
+    "top": "k",
+    "tag": "tags_any",
+    "tags": "tags_all",
+    "path_glob": "path",
+    "types": "type",
+    "sources": "source",
+    "docs": "doc",
+    "formats": "format",
+    "exclude_paths": "exclude_path",
+    "exclude_tags": "exclude_tag",
+}
 _LISTS = frozenset({"tags_any", "tags_all", "type", "format", "source", "doc", "exclude_path", "exclude_tag"})
 _CHOICES = {"mode": MODES, "match": MATCHES, "sort": SORTS, "trust_min": TRUST_LEVELS, "type": DOC_TYPES}
 _LEAST = {"k": 1, "offset": 0, "per_doc": 1, "max_tokens": 1}

@@ -74,7 +74,7 @@ def ingest_report_v1(report: IngestReport, *, interrupted: bool = False) -> Inge
         bytes=report.bytes,
         seconds=report.seconds,
         skipped=[
-            SkippedV1(reason=reason, meaning=SKIP_REASONS.get(reason, reason), count=skipped.count, examples=skipped.examples)
+            SkippedV1(reason=reason, meaning=SKIP_REASONS.get(reason, reason), count=skipped.count, examples=list(skipped.examples))
             for reason, skipped in sorted(report.skipped.items())
         ],
         failed=[_outcome(failure) for failure in report.failed],

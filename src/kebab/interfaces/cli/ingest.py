@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 @click.argument("paths", nargs=-1, metavar="[PATH]…")
 @click.option("--name", help="What to call the source (default: the folder's name).")
 @click.option("--title", help="Title of a text from stdin (PATH is -).")
-@click.option("--no-embed", is_flag=True, help="Text index only, no vectors.")
+@click.option("--no-embed", is_flag=True, expose_value=False, help="Text index only, no vectors (there are none yet).")
 @click.option(
     "--progress",
     "progress_style",
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     default="auto",
     help="json: one event per line on stderr.",
 )
-def ingest_command(paths: tuple[str, ...], name: str | None, title: str | None, no_embed: bool, progress_style: str) -> int:
+def ingest_command(paths: tuple[str, ...], name: str | None, title: str | None, progress_style: str) -> int:
     """Index folders or single files: what is new or changed is read, what is gone is dropped.
 
     A PATH given once is remembered as a source; without one, every known source is brought up to date. Stopping with Ctrl-C is
@@ -50,7 +50,7 @@ def ingest_command(paths: tuple[str, ...], name: str | None, title: str | None, 
     progress = _progress(progress_style)
     try:
         with progress:
-            report = kb.ingest(*paths, name=name, progress=progress, embed=not no_embed)
+            report = kb.ingest(*paths, name=name, progress=progress)
             progress.end("done")
     except KeyboardInterrupt:
         progress.end("interrupted")
@@ -90,9 +90,9 @@ def _print_report(report: IngestReport, interrupted: bool) -> None:
     state = "interrupted, run it again to go on" if interrupted else f"in {report.seconds:.1f} s"
     click.echo(f"{', '.join(report.sources) or 'nothing'}: {report.scanned} files, {report.chunks} chunks written, {state}")
     click.echo(f"  added {report.added}, updated {report.updated}, unchanged {report.unchanged}, removed {report.removed}")
-    for reason, (count, examples) in sorted(report.skipped.items(), key=lambda item: -item[1].count):
-        more = ", …" if count > len(examples) else ""
-        click.echo(f"  skipped {count} ({SKIP_REASONS.get(reason, reason)}): {', '.join(examples)}{more}")
+    for reason, skipped in sorted(report.skipped.items(), key=lambda item: -item[1].count):
+        more = ", …" if skipped.count > len(skipped.examples) else ""
+        click.echo(f"  skipped {skipped.count} ({SKIP_REASONS.get(reason, reason)}): {', '.join(skipped.examples)}{more}")
     for name in report.absorbed:
         click.echo(f"  the single file {name} is now part of its folder")
     if report.reanalysed:

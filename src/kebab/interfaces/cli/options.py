@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from kebab.config.loading import LoadedSettings
     from kebab.knowledge_base import KnowledgeBase
 
-_Command = TypeVar("_Command", bound=Callable[..., Any])
+_Function = Callable[..., Any]
 _META = "kebab.options"
 
 
@@ -21,7 +21,7 @@ def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
         ctx.meta.setdefault(_META, {})[param.name] = value
 
 
-def global_options(command: _Command) -> _Command:
+def global_options(function: _Function) -> _Function:
     for decorate in (
         click.option(
             "--quiet",
@@ -35,24 +35,29 @@ def global_options(command: _Command) -> _Command:
         click.option("--db", metavar="FILE", expose_value=False, callback=_remember, help="Another database."),
         click.option("--json", is_flag=True, expose_value=False, callback=_remember, help="Wire objects (JSON) on stdout."),
     ):
-        command = decorate(command)
-    return command
+        function = decorate(function)
+    return function
 
 
-def command(name: str, *, example: str, **attributes: Any) -> Callable[[Callable[..., Any]], click.Command]:
+def command(name: str, *, example: str, **attributes: Any) -> Callable[[_Function], click.Command]:
     """A command with the global options and an example at the end of its help."""
 
-    def decorate(function: Callable[..., Any]) -> click.Command:
-        lines = "\n".join(f"  {line}" for line in example.splitlines())
-        return click.command(name, epilog=f"Example:\n\n\b\n{lines}", **attributes)(global_options(function))
+    def decorate(function: _Function) -> click.Command:
+        decorator: Callable[[_Function], click.Command] = click.command(name, epilog=_shown(example), **attributes)
+        return decorator(global_options(function))
 
     return decorate
 
 
-def group(name: str, *, example: str, **attributes: Any) -> Callable[[Callable[..., Any]], click.Group]:
-    def decorate(function: Callable[..., Any]) -> click.Group:
-        lines = "\n".join(f"  {line}" for line in example.splitlines())
-        return click.group(name, epilog=f"Example:\n\n\b\n{lines}", **attributes)(global_options(function))
+def _shown(example: str) -> str:
+    lines = "\n".join(f"  {line}" for line in example.splitlines())
+    return f"Example:\n\n\b\n{lines}"  # \b keeps click from joining the lines
+
+
+def group(name: str, *, example: str, **attributes: Any) -> Callable[[_Function], click.Group]:
+    def decorate(function: _Function) -> click.Group:
+        decorator: Callable[[_Function], click.Group] = click.group(name, epilog=_shown(example), **attributes)
+        return decorator(global_options(function))
 
     return decorate
 

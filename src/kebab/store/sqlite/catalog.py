@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import fields
 from typing import Any
 
 import apsw
@@ -15,7 +16,7 @@ from kebab.core.search import SearchFilters
 from kebab.core.text import nfc
 from kebab.store.sqlite.documents import decompress
 from kebab.store.sqlite.filters import document_filter
-from kebab.store.sqlite.rows import heading_list, spans_from_json, split_tags
+from kebab.store.sqlite.rows import heading_list, rows_of, spans_from_json, split_tags
 
 _DOCUMENTS = """
 SELECT d.doc_id, s.name, d.path, d.title, d.doc_type, d.format, d.lang, d.trust_level,
@@ -38,7 +39,8 @@ class SqliteCatalog:
     def documents(self, filters: SearchFilters, *, limit: int = -1, offset: int = 0) -> list[DocumentRecord]:
         sql, bindings = document_filter(filters)
         where = f"WHERE d.id IN ({sql})" if sql else ""
-        rows = self._connection.execute(
+        rows = rows_of(
+            self._connection,
             f"{_DOCUMENTS} {where} ORDER BY s.name, d.path LIMIT :limit OFFSET :offset",
             {**bindings, "limit": limit, "offset": offset},
         )
@@ -49,14 +51,15 @@ class SqliteCatalog:
         return self._number(f"SELECT count(*) FROM ({sql or 'SELECT id FROM documents'})", bindings)
 
     def sources(self) -> list[SourceRecord]:
-        rows = self._connection.execute(
+        rows = rows_of(
+            self._connection,
             """SELECT s.name, s.kind, s.root, s.trust_level, count(d.id), coalesce(sum(d.chunk_count), 0), s.ingested_at
-               FROM sources s LEFT JOIN documents d ON d.source_id = s.id GROUP BY s.id ORDER BY s.name"""
+               FROM sources s LEFT JOIN documents d ON d.source_id = s.id GROUP BY s.id ORDER BY s.name""",
         )
         return [SourceRecord(*row) for row in rows]
 
     def tags(self) -> list[TagRecord]:
-        rows = self._connection.execute("SELECT tag, count(*) FROM document_tags GROUP BY tag ORDER BY count(*) DESC, tag")
+        rows = rows_of(self._connection, "SELECT tag, count(*) FROM document_tags GROUP BY tag ORDER BY count(*) DESC, tag")
         return [TagRecord(*row) for row in rows]
 
     def find_document(self, key: str) -> DocumentRecord:
@@ -84,18 +87,18 @@ class SqliteCatalog:
         return _chunk(rows[0])
 
     def chunks_of(self, doc_id: str) -> list[ChunkRecord]:
-        return [_chunk(row) for row in self._connection.execute(f"{_CHUNKS} WHERE c.doc_id = ? ORDER BY c.ordinal", (doc_id,))]
+        return [_chunk(row) for row in rows_of(self._connection, f"{_CHUNKS} WHERE c.doc_id = ? ORDER BY c.ordinal", (doc_id,))]
 
     def body(self, doc_id: str) -> str:
         """The document's text as it was when indexed."""
-        rows = self._connection.execute("SELECT body FROM documents WHERE doc_id = ?", (doc_id,)).fetchall()
+        rows = rows_of(self._connection, "SELECT body FROM documents WHERE doc_id = ?", (doc_id,))
         if not rows:
             raise NotFound(f"No document {doc_id} is indexed.", hint="See what is there with: kb list docs")
         return decompress(rows[0][0])
 
     def all_documents(self) -> Iterator[DocumentRecord]:
         """One at a time, each read on its own, so that no read transaction stays open while the caller works."""
-        ids = [row[0] for row in self._connection.execute("SELECT doc_id FROM documents ORDER BY source_id, path")]
+        ids = [row[0] for row in rows_of(self._connection, "SELECT doc_id FROM documents ORDER BY source_id, path")]
         for doc_id in ids:
             for row in self._select(f"{_DOCUMENTS} WHERE d.doc_id = :key", {"key": doc_id}):
                 yield _document(row)
@@ -106,29 +109,35 @@ class SqliteCatalog:
         return self._select(f"{select} WHERE {column} >= :key AND {column} < :key || 'g'", {"key": key})
 
     def _select(self, sql: str, bindings: dict[str, str]) -> list[tuple[Any, ...]]:
-        return self._connection.execute(sql, bindings).fetchall()
+        return rows_of(self._connection, sql, bindings)
 
     def _number(self, sql: str, bindings: dict[str, str] | None = None) -> int:
-        return int(self._connection.execute(sql, bindings or {}).fetchall()[0][0])
+        return int(rows_of(self._connection, sql, bindings or {})[0][0])
 
 
 def _document(row: tuple[Any, ...]) -> DocumentRecord:
-    *start, tags, date, size, encoding, lines, chunks, digest, chunker, indexed_at, metadata = row
-    return DocumentRecord(*start, split_tags(tags), date, size, encoding, lines, chunks, digest, chunker, indexed_at, json.loads(metadata))
+    values = dict(zip((field.name for field in fields(DocumentRecord)), row, strict=True))
+    return DocumentRecord(**{**values, "tags": split_tags(values["tags"]), "metadata": json.loads(values["metadata"])})
 
 
 def _chunk(row: tuple[Any, ...]) -> ChunkRecord:
-    *start, heading_path, headings, label, begin, end, spans, text, chunker = row
+    (chunk_id, doc_id, source, path, title, ordinal, kind, heading_path, headings, label, start, end, spans, text, chunker) = row
     return ChunkRecord(
-        *start,
-        heading_list(heading_path, headings),
-        label,
-        begin,
-        end,
-        spans_from_json(spans),
-        text,
-        content_hash(text),
-        chunker,
+        chunk_id=chunk_id,
+        doc_id=doc_id,
+        source=source,
+        doc_path=path,
+        title=title,
+        ordinal=ordinal,
+        kind=kind,
+        heading_path=heading_list(heading_path, headings),
+        section_label=label,
+        start_offset=start,
+        end_offset=end,
+        spans=spans_from_json(spans),
+        text=text,
+        content_hash=content_hash(text),
+        chunker_version=chunker,
     )
 
 

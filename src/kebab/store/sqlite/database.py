@@ -6,6 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any, cast
 from urllib.parse import quote
 
 import apsw
@@ -37,7 +38,7 @@ def our_errors(path: Path) -> Iterator[None]:
     except apsw.NotADBError as error:
         raise Corrupt(f"{path} is not a Kebab database.", hint="Name another file with --db.", path=where) from error
     except apsw.CorruptError as error:
-        if error.extendedresult == apsw.SQLITE_CORRUPT_VTAB:
+        if getattr(error, "extendedresult", 0) == apsw.SQLITE_CORRUPT_VTAB:
             hint = "Rebuild the text index with: kb index --rebuild-fts"
         else:
             hint = "Restore a backup, or delete the file and ingest again; kb doctor tells more."
@@ -146,7 +147,7 @@ class Database:
         connection.pragma("temp_store", "memory")
         with suppress(OSError):
             connection.pragma("mmap_size", min(self.path.stat().st_size, 1 << 40))
-        connection.create_scalar_function("path_matches", path_matches, 2, deterministic=True)
+        connection.create_scalar_function("path_matches", cast("Any", path_matches), 2, deterministic=True)
 
     def _version(self, connection: apsw.Connection) -> int:
         with our_errors(self.path):

@@ -6,6 +6,7 @@ import json
 import zlib
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
 
 import apsw
 
@@ -15,7 +16,7 @@ from kebab.core.errors import SourceError
 from kebab.core.ports import FileState, IndexedDocument
 from kebab.core.text import count_lines
 from kebab.store.sqlite.database import now, our_errors, write_transaction
-from kebab.store.sqlite.rows import heading_columns, spans_to_json
+from kebab.store.sqlite.rows import heading_columns, rows_of, spans_to_json
 from kebab.store.sqlite.tokenizer import SqliteTokenizer
 from kebab.store.sqlite.vocabulary import Vocabulary
 
@@ -55,7 +56,7 @@ class SqliteDocumentStore:
 
     def sources(self) -> list[Source]:
         with our_errors(self._path):
-            rows = self._connection.execute("SELECT name, kind, root, trust_level FROM sources ORDER BY name").fetchall()
+            rows = rows_of(self._connection, "SELECT name, kind, root, trust_level FROM sources ORDER BY name")
         return [Source(*row) for row in rows]
 
     def add_source(self, source: Source) -> None:
@@ -79,7 +80,8 @@ class SqliteDocumentStore:
 
     def known_files(self, source: str) -> dict[str, FileState]:
         with our_errors(self._path):
-            rows = self._connection.execute(
+            rows = rows_of(
+                self._connection,
                 """SELECT d.path, d.size, d.mtime_ns, d.content_hash, d.fingerprint
                    FROM documents d JOIN sources s ON s.id = d.source_id WHERE s.name = ?""",
                 (source,),
@@ -118,8 +120,8 @@ class SqliteDocumentStore:
         columns = ", ".join(_CHUNK_COLUMNS)
         old = {
             identifier: (chunk_row, row)
-            for identifier, chunk_row, *row in self._connection.execute(
-                f"SELECT chunk_id, id, {columns} FROM chunks WHERE document_id = ?", (row_id,)
+            for identifier, chunk_row, *row in rows_of(
+                self._connection, f"SELECT chunk_id, id, {columns} FROM chunks WHERE document_id = ?", (row_id,)
             )
         }
         new = []
@@ -139,7 +141,7 @@ class SqliteDocumentStore:
         self._vocabulary.add((document.parsed.title, *_extra_title(document), *(chunk.text for chunk in document.chunks)))
         return changed + len(new) + len(old)
 
-    def _insert_chunks(self, rows: list[tuple[object, ...]]) -> None:
+    def _insert_chunks(self, rows: list[tuple[Any, ...]]) -> None:
         """All in one statement: with triggers, FTS5 flushes its buffer at the end of every statement, which halves the speed."""
         columns = ", ".join(("chunk_id", "doc_id", "document_id", *_CHUNK_COLUMNS))
         self._connection.execute(f"CREATE TEMP TABLE IF NOT EXISTS new_chunks ({columns})")
@@ -173,12 +175,13 @@ class SqliteDocumentStore:
         }
         names = ", ".join(columns)
         updates = ", ".join(f"{name} = excluded.{name}" for name in columns if name != "doc_id")
-        row = self._connection.execute(
+        row = rows_of(
+            self._connection,
             f"""INSERT INTO documents (source_id, {names})
                 VALUES ((SELECT id FROM sources WHERE name = :source), {", ".join(f":{name}" for name in columns)})
                 ON CONFLICT (doc_id) DO UPDATE SET {updates} RETURNING id""",
             {**columns, "source": document.source},
-        ).fetchall()
+        )
         return int(row[0][0])
 
     def _write_tags(self, row_id: int, tags: tuple[str, ...]) -> None:
@@ -188,7 +191,7 @@ class SqliteDocumentStore:
             [(row_id, tag) for tag in tags],
         )
 
-    def _chunk_row(self, chunk: Chunk, document: IndexedDocument) -> list[object]:
+    def _chunk_row(self, chunk: Chunk, document: IndexedDocument) -> list[Any]:
         """The values of _CHUNK_COLUMNS."""
         heading_path, headings = heading_columns(chunk.heading_path)
         # Tags and aliases are searchable once per document, at its beginning; on every chunk they would drown the text.
@@ -205,7 +208,7 @@ class SqliteDocumentStore:
         ]
         return [*place, heading_path, chunk.text, title, terms]
 
-    def _update_chunk(self, chunk_row: int, before: list[object], row: list[object]) -> None:
+    def _update_chunk(self, chunk_row: int, before: list[Any], row: list[Any]) -> None:
         """The place of a chunk may change without its words; only changed words have to reach the text index."""
         for columns in (_PLACE, _WORDS):
             part = slice(_CHUNK_COLUMNS.index(columns[0]), _CHUNK_COLUMNS.index(columns[-1]) + 1)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import apsw
 
@@ -12,7 +12,7 @@ from kebab.core.query_tree import QueryTree, Raw
 from kebab.core.search import SearchFilters
 from kebab.store.sqlite.filters import document_filter
 from kebab.store.sqlite.match_expression import MatchExpression, MatchExpressionBuilder
-from kebab.store.sqlite.rows import CHUNK_CONTEXT, chunk_context
+from kebab.store.sqlite.rows import CHUNK_CONTEXT, chunk_context, rows_of
 from kebab.store.sqlite.tokenizer import SqliteTokenizer
 from kebab.store.sqlite.vocabulary import Vocabulary
 
@@ -56,10 +56,10 @@ class ColumnWeights(NamedTuple):
 class SqliteLexicalIndex:
     """`korean_analysis` is how the index was built, whatever the settings say now."""
 
-    def __init__(self, connection: apsw.Connection, *, korean_analysis: str, weights: ColumnWeights = ColumnWeights()) -> None:
+    def __init__(self, connection: apsw.Connection, *, korean_analysis: str, weights: ColumnWeights | None = None) -> None:
         self.tokenizer = SqliteTokenizer(connection)
         self._connection = connection
-        self._weights = weights
+        self._weights = weights or ColumnWeights()
         self._builder = MatchExpressionBuilder(self.tokenizer, Vocabulary(connection, self.tokenizer), korean_analysis)
 
     def search(
@@ -101,9 +101,9 @@ class SqliteLexicalIndex:
         rows = self._run(_COUNT.format(filter=condition), {**bindings, "match": expression.text}, tree)
         return int(rows[0][0])
 
-    def _run(self, sql: str, bindings: dict[str, object], tree: QueryTree) -> list[tuple]:  # type: ignore[type-arg]
+    def _run(self, sql: str, bindings: dict[str, Any], tree: QueryTree) -> list[tuple[Any, ...]]:
         try:
-            return self._connection.execute(sql, bindings).fetchall()
+            return rows_of(self._connection, sql, bindings)
         except apsw.SQLError as error:
             if not isinstance(tree, Raw):
                 raise

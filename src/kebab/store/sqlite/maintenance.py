@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import apsw
 
@@ -14,12 +15,14 @@ from kebab.core.records import Check, StoreStats
 from kebab.store.sqlite import migrations
 from kebab.store.sqlite.database import Database, our_errors, run_script, write_transaction
 from kebab.store.sqlite.documents import cjk_column
+from kebab.store.sqlite.rows import rows_of
 from kebab.store.sqlite.tokenizer import SqliteTokenizer
 from kebab.store.sqlite.vocabulary import Vocabulary
 
 ANALYSIS_VERSION = 1
 """Raised whenever the terms of the same text change, so that an index built before is noticed."""
 _BATCH = 500
+_RESTORE = "Restore a backup, or: kb reset and ingest again"
 
 
 def fts_config(korean_analysis: str) -> dict[str, object]:
@@ -38,8 +41,9 @@ def lexical_index_version(config: dict[str, object], schema: int = migrations.LA
 
 def stored_fts_config(connection: apsw.Connection) -> dict[str, object] | None:
     """How the text index was built; None when nothing has been indexed yet."""
-    rows = connection.execute("SELECT value FROM meta WHERE key = 'fts_config'").fetchall()
-    return json.loads(rows[0][0]) if rows else None
+    rows = rows_of(connection, "SELECT value FROM meta WHERE key = 'fts_config'")
+    config: dict[str, object] | None = json.loads(rows[0][0]) if rows else None
+    return config
 
 
 def remember_fts_config(connection: apsw.Connection, config: dict[str, object]) -> None:
@@ -72,13 +76,15 @@ def rebuild_fts(connection: apsw.Connection, path: Path, korean_analysis: str) -
     return count
 
 
-def _chunk_batches(connection: apsw.Connection) -> Iterator[list[tuple[int, str, str, str]]]:
+def _chunk_batches(connection: apsw.Connection) -> Iterator[list[tuple[Any, ...]]]:
     last = -1
-    while batch := connection.execute(
-        "SELECT id, heading_path, text, title FROM chunks WHERE id > ? ORDER BY id LIMIT ?", (last, _BATCH)
-    ).fetchall():
+    while batch := rows_of(connection, "SELECT id, heading_path, text, title FROM chunks WHERE id > ? ORDER BY id LIMIT ?", (last, _BATCH)):
         yield batch
         last = batch[-1][0]
+
+
+def sqlite_version() -> str:
+    return apsw.sqlite_lib_version()
 
 
 def optimize(connection: apsw.Connection, path: Path) -> None:
@@ -91,7 +97,7 @@ def optimize(connection: apsw.Connection, path: Path) -> None:
 
 def stats(connection: apsw.Connection, database: Database) -> StoreStats:
     def number(sql: str) -> int:
-        return int(connection.execute(sql).fetchall()[0][0] or 0)
+        return int(rows_of(connection, sql)[0][0] or 0)
 
     config = stored_fts_config(connection)
     return StoreStats(
@@ -109,38 +115,50 @@ def stats(connection: apsw.Connection, database: Database) -> StoreStats:
     )
 
 
-def integrity_checks(database: Database) -> list[Check]:
-    """Whether file, text index and references are whole. Needs a writer: FTS5 takes its check as an INSERT."""
-    checks = []
+def health_checks(database: Database, korean_analysis: str, *, named: bool) -> list[Check]:
+    """Whether file, text index and references are whole, and the index is of the current analysis."""
+    if not database.path.exists() and not named:
+        return [Check("database", True, "none yet; the first kb ingest makes it")]
     try:
-        connection = database.writer()
+        database.reader().close()
+        # FTS5 takes its check as an INSERT, so this needs a writer, unless the folder forbids it.
+        connection = database.reader() if database.immutable else database.writer()
     except StoreError as error:
         return [Check("database", False, error.message, error.hint)]
+    checks = [Check("database", True, f"schema {connection.pragma('user_version')} at {database.path}")]
     try:
         checks.append(_file_check(connection))
-        checks.append(_fts_check(connection))
-        orphans = connection.execute("PRAGMA foreign_key_check").fetchall()
-        checks.append(
-            Check(
-                "references",
-                not orphans,
-                f"{len(orphans)} rows refer to nothing" if orphans else "every row has its owner",
-                "Restore a backup, or: kb reset and ingest again" if orphans else None,
-            )  # fmt: skip
-        )
+        if not database.immutable:
+            checks.append(_fts_check(connection))
+        checks.append(_reference_check(connection))
+        checks.append(_analysis_check(connection, korean_analysis))
+    except apsw.Error as error:
+        checks.append(Check("database", False, f"reading failed: {error}", _RESTORE))
     finally:
         connection.close()
     return checks
 
 
+def _reference_check(connection: apsw.Connection) -> Check:
+    orphans = len(rows_of(connection, "PRAGMA foreign_key_check"))
+    return Check("references", not orphans, f"{orphans} rows refer to nothing" if orphans else "every row has its owner", _RESTORE)
+
+
+def _analysis_check(connection: apsw.Connection, korean_analysis: str) -> Check:
+    stored = stored_fts_config(connection)
+    if stored is None or stored == fts_config(korean_analysis):
+        return Check("analysis", True, "the text index was built with the current settings")
+    built = f"korean = {stored.get('korean')}, analysis {stored.get('analysis')}"
+    return Check("analysis", False, f"the text index was built with {built}", "kb index --rebuild-fts")
+
+
 def _file_check(connection: apsw.Connection) -> Check:
     try:
-        found = [row[0] for row in connection.execute("PRAGMA quick_check(5)")]
+        found = [str(row[0]) for row in rows_of(connection, "PRAGMA quick_check(5)")]
     except apsw.Error as error:
         found = [str(error)]
     whole = found == ["ok"]
-    hint = None if whole else "Restore a backup, or: kb reset and ingest again"
-    return Check("file", whole, "the database file is whole" if whole else f"damaged: {'; '.join(found)}", hint)
+    return Check("file", whole, "the database file is whole" if whole else f"damaged: {'; '.join(found)}", _RESTORE)
 
 
 def _fts_check(connection: apsw.Connection) -> Check:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, cast
+
+import apsw
 
 from kebab.core.documents import SPAN_KINDS, Span, content_hash, span_kind
 from kebab.core.ports import ChunkContext
@@ -15,13 +17,51 @@ CHUNK_CONTEXT = """c.chunk_id, c.doc_id, d.path, d.title, c.heading_path, c.head
     d.trust_level, s.name, d.indexed_at"""
 
 
+_compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+def rows_of(connection: apsw.Connection, sql: str, bindings: Any = ()) -> list[tuple[Any, ...]]:
+    """All rows at once: a statement left half read would keep its snapshot, and with it the log, alive."""
+    return cast("list[tuple[Any, ...]]", connection.execute(sql, bindings).fetchall())
+
+
 def chunk_context(row: tuple[Any, ...]) -> ChunkContext:
-    (chunk_id, doc_id, path, title, heading_path, headings, label, text, spans, chunker, doc_type, lang, tags, trust, source,
-     indexed_at) = row  # fmt: skip
+    (
+        chunk_id,
+        doc_id,
+        path,
+        title,
+        heading_path,
+        headings,
+        label,
+        text,
+        spans,
+        chunker,
+        doc_type,
+        lang,
+        tags,
+        trust,
+        source,
+        indexed_at,
+    ) = row
     return ChunkContext(
-        chunk_id, doc_id, path, title, heading_list(heading_path, headings), label, text, spans_from_json(spans), content_hash(text), chunker,
-        doc_type, lang, split_tags(tags), trust, source, indexed_at,
-    )  # fmt: skip
+        chunk_id,
+        doc_id,
+        path,
+        title,
+        heading_list(heading_path, headings),
+        label,
+        text,
+        spans_from_json(spans),
+        content_hash(text),
+        chunker,
+        doc_type,
+        lang,
+        split_tags(tags),
+        trust,
+        source,
+        indexed_at,
+    )
 
 
 def split_tags(tags: str | None) -> tuple[str, ...]:
@@ -41,7 +81,7 @@ def heading_columns(headings: tuple[str, ...]) -> tuple[str, str | None]:
 
 
 def spans_to_json(spans: tuple[Span, ...]) -> str:
-    return json.dumps([[span_kind(span), *vars(span).values()] for span in spans], ensure_ascii=False, separators=(",", ":"))
+    return _compact([[span_kind(span), *vars(span).values()] for span in spans])
 
 
 def spans_from_json(text: str) -> tuple[Span, ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import cast
 
 import apsw
 
@@ -27,7 +28,7 @@ class SqliteTokenizer:
         for phrase in phrases:
             beginning_with.setdefault(phrase[0], []).append(phrase)
         data = text.encode("utf-8", "replace")
-        tokens = self._stems(data, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_colocated=False)
+        tokens = cast("list[tuple[int, int, str]]", self._stems(data, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_colocated=False))
         found = [
             (start, tokens[number + len(phrase) - 1][1])
             for number, (start, _, stem) in enumerate(tokens)
@@ -40,7 +41,7 @@ class SqliteTokenizer:
     @staticmethod
     def _call(tokenizer: apsw.FTS5Tokenizer, text: str) -> list[str]:
         data = text.encode("utf-8", "replace")
-        return tokenizer(data, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False)
+        return cast("list[str]", tokenizer(data, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False))
 
 
 def _in_code_points(data: bytes, ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:

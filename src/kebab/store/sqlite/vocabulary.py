@@ -22,8 +22,9 @@ class Vocabulary:
     def add(self, texts: Iterable[str]) -> None:
         """Inside the caller's transaction. Words are only ever added; `kb index --rebuild-fts` starts afresh."""
         words = set(self._tokenizer.words("\n".join(texts))) - self._seen
-        rows = [(word, (self._tokenizer.stems(word) or [word])[0]) for word in sorted(words) if _worth_keeping(word)]
-        self._connection.executemany("INSERT INTO words VALUES (?, ?) ON CONFLICT DO NOTHING", rows)
+        kept = sorted(word for word in words if _worth_keeping(word))
+        stems = self._tokenizer.stems("\n".join(kept))  # one call, one stem per word
+        self._connection.executemany("INSERT INTO words VALUES (?, ?) ON CONFLICT DO NOTHING", zip(kept, stems, strict=True))
         self._seen |= words
 
     def forget_seen(self) -> None:

@@ -1,0 +1,155 @@
+"""The embedded store as a whole: who may read, who may write, and what they get to do it with.
+
+Above this module nobody sees a connection or a driver's exception.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import apsw
+
+from kebab.core.errors import NotFound, StoreError
+from kebab.core.records import Check, StoreStats
+from kebab.store.sqlite import maintenance
+from kebab.store.sqlite.catalog import SqliteCatalog
+from kebab.store.sqlite.database import Database, our_errors, write_transaction
+from kebab.store.sqlite.documents import SqliteDocumentStore
+from kebab.store.sqlite.lexical import ColumnWeights, SqliteLexicalIndex
+from kebab.store.sqlite.writer_lock import WriterLock
+
+_BESIDE = ("-wal", "-shm", "-journal", ".lock")
+
+
+class SqliteReading:
+    """One thread's view of the store."""
+
+    def __init__(self, connection: apsw.Connection, database: Database) -> None:
+        self._connection = connection
+        self._database = database
+        self.catalog = SqliteCatalog(connection)
+
+    @property
+    def is_immutable(self) -> bool:
+        """Whether the file is taken as it stands, because its folder cannot be written to."""
+        return self._database.immutable
+
+    def fts_config(self) -> dict[str, object] | None:
+        return maintenance.stored_fts_config(self._connection)
+
+    def lexical_index(self, korean_analysis: str, weights: ColumnWeights) -> SqliteLexicalIndex:
+        return SqliteLexicalIndex(self._connection, korean_analysis=korean_analysis, weights=weights)
+
+    def stats(self) -> StoreStats:
+        return maintenance.stats(self._connection, self._database)
+
+    def backup(self, target: Path) -> None:
+        maintenance.backup(self._connection, target)
+
+
+class SqliteWriting:
+    """What the one writer may do, while it holds the writer's lock."""
+
+    def __init__(self, connection: apsw.Connection, path: Path) -> None:
+        self._connection = connection
+        self._path = path
+
+    def documents(self, korean_analysis: str) -> SqliteDocumentStore:
+        return SqliteDocumentStore(self._connection, self._path, korean_analysis=korean_analysis)
+
+    def settle_analysis(self, korean_analysis: str) -> int:
+        """Makes the text index one of this analysis; how many chunks had to be analysed again for that."""
+        wanted, stored = maintenance.fts_config(korean_analysis), maintenance.stored_fts_config(self._connection)
+        if stored is None:
+            with our_errors(self._path), write_transaction(self._connection):
+                maintenance.remember_fts_config(self._connection, wanted)
+        return self.rebuild_fts(korean_analysis) if stored not in (None, wanted) else 0
+
+    def rebuild_fts(self, korean_analysis: str) -> int:
+        return maintenance.rebuild_fts(self._connection, self._path, korean_analysis)
+
+    def optimize(self) -> None:
+        maintenance.optimize(self._connection, self._path)
+
+
+class SqliteStore:
+    def __init__(self, path: Path, *, named: bool, busy_timeout_ms: int = 5000, lock_wait_s: float = 10.0) -> None:
+        """`named`: the user asked for this very file, so reading it when it is not there is an error."""
+        self.path = path
+        self._named = named
+        self._lock_wait_s = lock_wait_s
+        self._database = Database(path, busy_timeout_ms=busy_timeout_ms)
+        self._local = threading.local()
+
+    def close(self) -> None:
+        """Closes this thread's connection."""
+        connection: apsw.Connection | None = getattr(self._local, "connection", None)
+        if connection is not None:
+            connection.close()
+            self._local.connection = None
+
+    @contextmanager
+    def reading(self) -> Iterator[SqliteReading | None]:
+        """None for a default store that does not exist yet: an empty corpus, not an error."""
+        connection: apsw.Connection | None = getattr(self._local, "connection", None)
+        if connection is None and (self._named or self.path.exists()):
+            connection = self._local.connection = self._database.reader()
+        with our_errors(self.path):
+            yield SqliteReading(connection, self._database) if connection is not None else None
+
+    @contextmanager
+    def writing(self, purpose: str, *, existing: bool = False) -> Iterator[SqliteWriting]:
+        """`existing`: there must be something already."""
+        if existing:
+            self._require_existing()
+        self._database.make_folder()
+        with WriterLock(self.path, wait_s=self._lock_wait_s, purpose=purpose):
+            connection = self._database.writer()
+            try:
+                yield SqliteWriting(connection, self.path)
+            finally:
+                with our_errors(self.path):
+                    connection.close()
+
+    def backup(self, target: Path, *, force: bool) -> int:
+        """The size of the copy."""
+        if target.is_dir():
+            raise StoreError(f"{target} is a folder.", hint="Name a file.", path=str(target))
+        if target.exists() and not force:
+            raise StoreError(f"{target} exists already.", hint="Overwrite it with --force, or name another file.", path=str(target))
+        if not target.absolute().parent.is_dir():
+            raise StoreError(f"The folder of {target} does not exist.", hint="Make it first.", path=str(target))
+        if target.exists() and self.path.exists() and target.samefile(self.path):
+            raise StoreError(f"{target} is the database itself.", hint="Name another file.", path=str(target))
+        self._require_existing()
+        with self.reading() as reading:
+            assert reading is not None  # it exists
+            reading.backup(target)
+        return target.stat().st_size
+
+    def reset(self) -> bool:
+        """Deletes the database; whether there was one."""
+        self._database.refuse_folder()
+        if not self.path.exists():
+            return False
+        self.close()
+        with WriterLock(self.path, wait_s=self._lock_wait_s, purpose="kb reset"):
+            for path in sorted(self.own_files()):
+                path.unlink(missing_ok=True)
+        return True
+
+    def health(self, korean_analysis: str) -> list[Check]:
+        return maintenance.health_checks(self._database, korean_analysis, named=self._named)
+
+    def own_files(self) -> set[Path]:
+        """The database and what stands beside it: never to be ingested."""
+        places = (self.path.absolute(), self.path.absolute().resolve())
+        return {place.with_name(place.name + suffix) for place in places for suffix in ("", *_BESIDE)}
+
+    def _require_existing(self) -> None:
+        self._database.refuse_folder()
+        if not self._database.exists():
+            raise NotFound(f"There is no database at {self.path}.", hint="Begin with: kb ingest FOLDER", path=str(self.path))

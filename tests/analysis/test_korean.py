@@ -1,0 +1,75 @@
+"""Korean: one particle off a typed word, or morphemes with the extra `korean` (R041, R050, R072)."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kebab.analysis.korean import is_particle, morphemes, strip_particle
+
+
+@pytest.mark.parametrize(
+    ("word", "stripped"),
+    [
+        ("문서를", "문서"),
+        ("문서는", "문서"),
+        ("문서의", "문서"),
+        ("서버에서", "서버"),
+        ("서버에서는", "서버"),
+        ("서버에서도", "서버"),
+        ("데이터베이스로", "데이터베이스"),
+        ("파일까지", "파일"),
+        ("사람들에게", "사람"),
+        ("사용자입니까", "사용자"),
+        ("문서", "문서"),
+        ("나는", "나는"),
+        ("회의", "회의"),
+        ("고양이", "고양"),
+        ("", ""),
+        ("install", "install"),
+    ],
+)
+def test_one_known_particle_is_taken_off_while_two_syllables_remain(word: str, stripped: str) -> None:
+    assert strip_particle(word) == stripped
+
+
+@given(st.text("가나문서를은는이에서의들로까지", max_size=8))
+def test_what_is_taken_off_is_exactly_one_particle(word: str) -> None:
+    stripped = strip_particle(word)
+    assert word.startswith(stripped)
+    assert stripped == word or (is_particle(word[len(stripped) :]) and len(stripped) >= 2)
+
+
+def test_morphemes_drop_particles_and_endings_and_keep_what_carries_meaning() -> None:
+    pytest.importorskip("kiwipiepy")
+    found = list(morphemes("쿠버네티스에서 인증서를 갱신하는 방법"))
+    assert {"쿠버네티스", "인증서", "갱신", "방법"} <= set(found)
+    assert not {"에서", "를", "는"} & set(found)
+
+
+def test_morphemes_of_a_question_and_of_a_sentence_meet() -> None:
+    pytest.importorskip("kiwipiepy")
+    asked, written = set(morphemes("데이터베이스가 잠겼을 때")), set(morphemes("데이터베이스는 잠긴 상태이다"))
+    assert "데이터베이스" in asked & written
+
+
+def test_other_cjk_scripts_still_go_as_pairs_and_latin_words_whole() -> None:
+    pytest.importorskip("kiwipiepy")
+    assert {"日本", "本語"} <= set(morphemes("日本語 문서"))
+    assert "kubernetes" in list(morphemes("kubernetes는 컨테이너를 돌린다"))
+
+
+def test_without_the_extra_the_error_names_its_install() -> None:
+    script = (
+        "import sys; sys.modules['kiwipiepy'] = None\n"
+        "from kebab.analysis.korean import morphemes\nfrom kebab.core.errors import MissingExtra\n"
+        "try: list(morphemes('문서'))\n"
+        "except MissingExtra as error: print(error.message, error.hint)"
+    )
+    shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert "kiwipiepy" in shown
+    assert "pip install 'kebab[korean]'" in shown

@@ -1,0 +1,60 @@
+"""Ids are hashes of content and position: the same input gives the same ids on every machine."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kebab.core.documents import SPAN_KINDS, Chunk, LineSpan, chunk_id, content_hash, document_id, span_kind
+
+_PRINT_IDS = """
+from kebab.core.documents import chunk_id, content_hash, document_id
+doc = document_id("notes", "한국어/문서.md")
+print(doc, chunk_id(doc, 0, "본문 text"), chunk_id(doc, 1, "본문 text"), content_hash("본문"))
+"""
+
+
+@pytest.mark.parametrize("seed", ["0", "4711"])
+def test_ids_are_the_same_in_every_process(seed: str) -> None:
+    printed = subprocess.run(
+        [sys.executable, "-c", _PRINT_IDS], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
+    ).stdout.split()
+    doc = document_id("notes", "한국어/문서.md")
+    assert printed == [doc, chunk_id(doc, 0, "본문 text"), chunk_id(doc, 1, "본문 text"), content_hash("본문")]
+
+
+def test_ids_do_not_change_between_versions() -> None:
+    """Written out: a change here would orphan every stored id, link and judgement."""
+    assert document_id("notes", "git/setup.md") == "a1e8cfe275dbb4d0"
+    assert chunk_id("a1e8cfe275dbb4d0", 0, "# Git\n") == "6e04f07c89d25e392a5c"
+
+
+@given(st.lists(st.sampled_from(["same", "other", "", "한글"]), max_size=8))
+def test_equal_passages_of_one_document_have_different_ids(texts: list[str]) -> None:
+    ids = [chunk_id("d", ordinal, text) for ordinal, text in enumerate(texts)]
+    assert len(set(ids)) == len(ids)
+
+
+@given(st.tuples(st.text(), st.text()), st.tuples(st.text(), st.text()))
+def test_a_document_is_known_by_source_and_path_together(one: tuple[str, str], other: tuple[str, str]) -> None:
+    if "\0" not in "".join(one + other):  # no path can hold one
+        assert (document_id(*one) == document_id(*other)) == (one == other)
+
+
+def test_a_lone_surrogate_has_an_id_too() -> None:
+    assert content_hash("\ud800") != content_hash("?")
+
+
+def test_every_kind_of_span_has_its_name() -> None:
+    assert sorted(SPAN_KINDS) == ["caption", "code", "line", "page", "region", "time"]
+    assert span_kind(LineSpan(1, 2)) == "line"
+
+
+def test_the_section_label_is_the_innermost_heading() -> None:
+    assert Chunk(0, 0, 1, "x", ("A", "B"), (LineSpan(1, 1),)).section_label == "B"
+    assert Chunk(0, 0, 1, "x", (), (LineSpan(1, 1),)).section_label is None

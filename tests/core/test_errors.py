@@ -1,0 +1,59 @@
+"""One tree of errors, each with a stable code, an exit code and an HTTP status."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+import pytest
+
+from kebab.core import errors
+from kebab.core.errors import KebabError, ParseError
+from kebab.wire.errors import OUTCOMES, error_v1
+
+
+def every_class(root: type[KebabError] = KebabError) -> Iterator[type[KebabError]]:
+    yield root
+    for child in root.__subclasses__():
+        if child.__module__ == errors.__name__:
+            yield from every_class(child)
+
+
+def test_every_error_is_mapped_to_an_exit_code_and_an_http_status() -> None:
+    assert set(OUTCOMES) == set(every_class())
+    assert {outcome.exit_code for outcome in OUTCOMES.values()} == {2}
+    assert all(400 <= outcome.http_status < 600 for outcome in OUTCOMES.values())
+
+
+def test_codes_are_unique_and_the_query_error_is_invalid_query() -> None:
+    codes = [class_.code for class_ in every_class()]
+    assert len(set(codes)) == len(codes)
+    assert errors.QueryError.code == "invalid_query"
+    assert OUTCOMES[errors.QueryError].http_status == 400
+    assert errors.NotFound.code == "not_found"
+
+
+def test_the_tree_in_the_docstring_names_every_class_under_its_parent_with_its_code() -> None:
+    drawn: dict[str, tuple[str, str | None]] = {}
+    above: list[tuple[int, str]] = []
+    for line in (errors.__doc__ or "").splitlines():
+        found = re.match(r"(\s[\s│├└─]*)([A-Z]\w+)\s+([a-z_]+)(\s|$)", line)
+        if found:
+            depth = len(found[1])
+            above = [outer for outer in above if outer[0] < depth]
+            drawn[found[2]] = (found[3], above[-1][1] if above else None)
+            above.append((depth, found[2]))
+    expected = {
+        class_.__name__: (class_.code, class_.__base__.__name__ if class_ is not KebabError and class_.__base__ else None)
+        for class_ in every_class()
+    }
+    assert drawn == expected
+
+
+@pytest.mark.parametrize("class_", list(every_class()), ids=lambda class_: class_.__name__)
+def test_an_error_carries_message_hint_and_path_onto_the_wire(class_: type[KebabError]) -> None:
+    extra = {"reason": "binary"} if class_ is ParseError else {}
+    error = class_("What happened.", hint="What to do.", path="a.md", **extra)
+    wire = error_v1(error, id="q1")
+    assert (wire.code, wire.message, wire.hint, wire.path, wire.id) == (class_.code, "What happened.", "What to do.", "a.md", "q1")
+    assert str(error) == "What happened."

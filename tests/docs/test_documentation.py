@@ -1,0 +1,138 @@
+"""The documentation says what the program does: its sessions run as shown, its references are complete and up to date."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import sys
+from difflib import unified_diff
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kebab.config.loading import load_settings
+from kebab.config.settings import SettingField, all_settings
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def _module(name: str) -> dict[str, Any]:
+    """A module of docs/, which is no package: its names."""
+    before = list(sys.path)
+    try:
+        return runpy.run_path(str(ROOT / "docs" / name))
+    finally:
+        sys.path[:] = before
+
+
+GENERATE = _module("generate.py")
+SESSIONS = _module("sessions.py")
+GENERATED: dict[str, str] = GENERATE["generated_files"]()
+COMMANDS = [(" ".join(names), command) for names, command in GENERATE["walk"](GENERATE["cli"])]
+PAGES = sorted(path.relative_to(ROOT).as_posix() for path in [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+HINT = "Run scripts/docs and look at what changed."
+
+
+def _read(name: str) -> str:
+    return (ROOT / name).read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("name", sorted(GENERATED))
+def test_a_generated_file_is_what_the_code_says_now(name: str) -> None:
+    assert (ROOT / name).is_file(), HINT
+    assert _read(name) == GENERATED[name], HINT
+
+
+def test_there_is_no_schema_file_that_nothing_generates() -> None:
+    present = {path.relative_to(ROOT).as_posix() for path in (ROOT / "docs/wire-schema").rglob("*.json")}
+    assert present == {name for name in GENERATED if name.endswith(".json")}
+
+
+@pytest.mark.parametrize("name", SESSIONS["DOCUMENTS"])
+def test_every_command_of_a_document_runs_and_prints_what_is_shown(name: str) -> None:
+    wrong = []
+    outcomes = [outcome for _, block in SESSIONS["run_document"](_read(name)) for outcome in block]
+    for outcome in outcomes:
+        if not outcome.as_documented:
+            shown = outcome.printed if outcome.command.shown is None else outcome.command.shown
+            difference = "\n".join(unified_diff(shown.split("\n"), outcome.printed.split("\n"), "shown", "printed", lineterm=""))
+            codes = f"exit code {outcome.exit_code}, documented {outcome.command.exit_code}"
+            wrong.append(f"{name}:{outcome.command.line}: {outcome.command.text}\n{codes}\n{difference or outcome.printed}")
+    assert outcomes
+    assert not wrong, "\n\n".join([*wrong, HINT])
+
+
+@pytest.mark.parametrize("name", SESSIONS["DOCUMENTS"])
+def test_what_is_not_run_says_why_and_is_no_kb_command_that_could_be(name: str) -> None:
+    skipped = [command.text for block in SESSIONS["blocks"](_read(name)) if not block.is_run for command in block.commands()]
+    allowed = re.compile(r"(scripts/|pip |python3 -m venv|\. \.venv|export |kb index --rebuild-fts$)")
+    assert [text for text in skipped if not allowed.match(text)] == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_config_file_shown_is_accepted(name: str, tmp_path: Path) -> None:
+    for number, content in enumerate(re.findall(r"^```toml\n(.*?)^```$", _read(name), re.DOTALL | re.MULTILINE)):
+        path = tmp_path / f"{number}.toml"
+        path.write_text(content, encoding="utf-8")
+        load_settings(path, environment={})
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_link_to_a_file_or_section_leads_somewhere(name: str) -> None:
+    prose = re.sub(r"^(`{3,}).*?^\1$", "", _read(name), flags=re.DOTALL | re.MULTILINE)
+    for link in re.findall(r"\]\(([^()\s]+)\)", prose):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        if path == "benchmarks/README.md":
+            continue  # benchmarks are not part of every copy of the sources
+        target = ((ROOT / name).parent / path).resolve() if path else ROOT / name
+        assert target.exists(), f"{name}: {link}"
+        if anchor:
+            headings = re.findall(r"^#+ (.+)$", target.read_text(encoding="utf-8"), re.MULTILINE)
+            anchors = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+            assert anchor in anchors, f"{name}: {link}"
+
+
+@pytest.mark.parametrize(("call", "command"), COMMANDS, ids=[call for call, _ in COMMANDS])
+def test_every_command_and_option_is_in_the_reference(call: str, command: Any) -> None:
+    reference = _read("docs/reference/cli.md")
+    everywhere, _, rest = reference.partition("\n## kb ")
+    section = next((part for part in f"kb {rest}".split("\n## ") if part.startswith(f"{call}\n")), None)
+    if call == "kb":
+        section = everywhere
+    assert section is not None, f"{call} is not in docs/reference/cli.md"
+    missing = [
+        option
+        for parameter in command.params
+        if parameter.param_type_name == "option"
+        for option in (*parameter.opts, *parameter.secondary_opts)
+        if not re.search(rf"`{re.escape(option)}[ `]", section + everywhere)
+    ]
+    assert missing == []
+
+
+@pytest.mark.parametrize(("call", "command"), COMMANDS, ids=[call for call, _ in COMMANDS])
+def test_every_command_has_help_an_example_and_a_word_for_each_option(call: str, command: Any) -> None:
+    assert command.help
+    assert "Example:" in (command.epilog or "")
+    assert [parameter.name for parameter in command.params if parameter.param_type_name == "option" and not parameter.help] == []
+
+
+@pytest.mark.parametrize("setting", all_settings(), ids=lambda setting: setting.key)
+def test_every_setting_has_a_line_of_documentation(setting: SettingField) -> None:
+    assert len(setting.doc) > 10
+    reference = _read("docs/reference/settings.md")
+    section = reference.partition(f"\n## [{setting.section}]\n")[2].partition("\n## ")[0]
+    line = next(line for line in section.split("\n") if line.startswith(f"| `{setting.name}` |"))
+    assert setting.doc.replace("|", "\\|") in line
+    assert setting.variable in line
+
+
+@pytest.mark.parametrize("requirement", ["R070", "R072"])
+def test_the_limits_of_korean_search_are_documented(requirement: str) -> None:
+    """R070, R072: a mixed query works, without morphology recall is limited, and the extra that helps is named."""
+    section = _read("docs/guide.md").partition("\n## Korean\n")[2].partition("\n## ")[0]
+    for said in ("mixed with English", "no morphology", "Recall is lower", "kebab[korean]"):
+        assert said in section, requirement

@@ -1,0 +1,100 @@
+"""What every parser of the registry promises; a new format is held to it by being registered."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from kebab.core.documents import DOC_TYPES, TRUST_LEVELS, ParsedDocument
+from kebab.core.errors import ParseError
+from kebab.core.ports import Parser
+from kebab.core.text import decode
+from kebab.parsing.registry import all_parsers
+
+PIECES = st.sampled_from(
+    ["# Heading\n", "## 한글 제목\r\n", "text\n", "긴 문장이다. ", "```\n", "| a | b |\n|---|---|\n", "- item\n", "> q\n", "\n", "\r\n", "    code\n",
+     "---\n", "+++\n", "title: x\n", "<div>\n", "🙂👩‍👩‍👧", "e\u0301", "\t", "***\n", "===\n", "\u2028", "[a]: /b\n", "<!--\n", "\x00", "\x0c"]
+)  # fmt: skip
+TEXT = st.lists(PIECES | st.text(max_size=8), max_size=25).map("".join)
+BYTES = st.one_of(
+    st.binary(max_size=400),
+    TEXT.map(lambda text: text.encode()),
+    TEXT.map(lambda text: text.encode("utf-16")),
+    TEXT.map(lambda text: text.encode("cp949", "ignore")),
+)
+PARSERS = [pytest.param(parser, id=parser.version) for parser in all_parsers()]
+
+
+def check(document: ParsedDocument, data: bytes) -> None:
+    text = decode(data)[0]
+    assert document.text == text
+    position = 0
+    for block in document.blocks:
+        assert position <= block.start < block.end <= len(text)
+        assert block.start == 0 or text[block.start - 1] == "\n"
+        assert text[block.start : block.end].strip() or block.kind == "code"
+        assert (block.level > 0) == (block.kind == "heading")
+        position = block.end
+    assert document.title
+    assert document.title == " ".join(document.title.split())
+    assert document.doc_type in DOC_TYPES
+    assert document.trust_level in (None, *TRUST_LEVELS)
+    assert document.lang
+    _check_values(document.metadata)
+
+
+def _check_values(value: Any) -> None:
+    assert value is None or isinstance(value, str | int | float | bool | list | dict)
+    for item in value.values() if isinstance(value, dict) else value if isinstance(value, list) else ():
+        _check_values(item)
+
+
+@pytest.mark.parametrize("parser", PARSERS)
+@given(data=BYTES)
+@example(data=b"")
+@example(data=b"---\n---\n")
+@example(data=b"\xff\xfe")
+@example(data="---\ntitle: '　'\n---\nx".encode())
+def test_any_bytes_give_a_parse_error_or_a_document_with_ordered_blocks_inside_its_text(parser: Parser, data: bytes) -> None:
+    try:
+        document = parser.parse(data, "folder/file name.md")
+    except ParseError as error:
+        assert error.reason
+        return
+    check(document, data)
+
+
+@pytest.mark.parametrize("parser", PARSERS)
+@given(text=TEXT.map(lambda text: text.replace("\0", "")))
+def test_every_line_with_something_in_it_is_in_a_block_or_in_the_front_matter(parser: Parser, text: str) -> None:
+    try:
+        document = parser.parse(text.encode(), "a.md")
+    except ParseError:
+        return
+    inside = [document.text[block.start : block.end] for block in document.blocks]
+    outside = len("".join(document.text.split())) - sum(len("".join(part.split())) for part in inside)
+    assert outside == 0 or document.text.startswith(("---", "+++"))
+
+
+@pytest.mark.parametrize("parser", PARSERS)
+def test_the_same_bytes_give_the_same_document(parser: Parser) -> None:
+    data = "# 제목\n\n본문 text\n".encode()
+    assert parser.parse(data, "a.md") == parser.parse(data, "a.md")
+
+
+@pytest.mark.parametrize("parser", PARSERS)
+def test_a_line_of_many_megabytes_is_parsed(parser: Parser) -> None:
+    assert len(parser.parse(b"word " * 1_000_000, "a.md").text) == 5_000_000
+
+
+@pytest.mark.parametrize("parser", PARSERS)
+@pytest.mark.parametrize("piece", ["> ", "- ", "    ", "`", "[", "<", "|", "#", "*", "~~~\n", "1. ", "\r", "- a\n "])
+def test_repetition_without_end_takes_little_time(parser: Parser, piece: str) -> None:
+    import time
+
+    started = time.perf_counter()
+    parser.parse((piece * 20_000).encode(), "a.md")
+    assert time.perf_counter() - started < 2.0
