@@ -117,7 +117,7 @@ class Sandbox:
         )
         if language != "python":
             self.place = Path((self.home / ".place").read_text().strip())
-        return Outcome(command, done.returncode, self._normalised(done.stdout.decode()))
+        return Outcome(command, done.returncode, self._normalised(done.stdout.decode("utf-8", "replace")))
 
     def _environment(self) -> dict[str, str]:
         inherited = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
@@ -188,10 +188,14 @@ def run_document(document: str) -> Iterator[tuple[Block, list[Outcome]]]:
 
 
 def refreshed(path: Path) -> str:
-    """The document with the output of its sessions as the program gives it now."""
+    """The document with the output of its sessions as the program gives it now. A command that fails is not written down."""
     document = path.read_text(encoding="utf-8")
     lines = document.split("\n")
     for block, outcomes in reversed(list(run_document(document))):
+        for outcome in outcomes:
+            if outcome.exit_code != outcome.command.exit_code:
+                place = f"{path}:{outcome.command.line}"
+                raise SystemExit(f"{place}: {outcome.command.text}\nexited with {outcome.exit_code}:\n{outcome.printed}")
         if block.language == "console":
             lines[block.first : block.end] = _written(outcomes)
     return "\n".join(lines)

@@ -11,32 +11,31 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from kebab.config.loading import LoadedSettings, load_settings
 from kebab.config.places import database_path
 from kebab.core import citations
-from kebab.core.documents import LineSpan
 from kebab.core.errors import NotFound, UsageError
-from kebab.core.records import Check, ChunkRecord, DocumentRecord, SourceRecord, StoreStats, TagRecord
 from kebab.core.search import Notice, SearchFilters, SearchResponse
+from kebab.core.spans import LineSpan
 from kebab.core.text import LineTable
 from kebab.pipelines import search as search_pipeline
 from kebab.pipelines.search_request import SearchRequest
 from kebab.retrieval.lexical import LexicalRetriever
-from kebab.store.sqlite import maintenance
-from kebab.store.sqlite.catalog import SqliteCatalog
+from kebab.store.sqlite.index_version import fts_config, lexical_index_version
 from kebab.store.sqlite.lexical import ColumnWeights
 from kebab.store.sqlite.store import SqliteReading, SqliteStore, SqliteWriting
 
 if TYPE_CHECKING:
     from kebab.core.ports import Progress
+    from kebab.core.records import Check, ChunkRecord, DocumentRecord, SourceRecord, StoreStats, TagRecord
     from kebab.pipelines.ingest import Ingest
     from kebab.pipelines.ingest_report import IngestReport
     from kebab.pipelines.verify import VerifyReport
+    from kebab.store.sqlite.catalog import SqliteCatalog
 
 _EMPTY_CORPUS = Notice("empty_corpus", "Nothing has been ingested yet. Begin with: kb ingest FOLDER")
 _STALE_INDEX = Notice(
@@ -55,8 +54,7 @@ def open_knowledge_base(
     return KnowledgeBase(load_settings(Path(config) if config is not None else None, flags=flags))
 
 
-@dataclass(frozen=True)
-class Fetched:
+class Fetched(NamedTuple):
     """Verbatim indexed text, with the citation it answers to."""
 
     kind: Literal["document", "chunk", "span"]
@@ -94,13 +92,13 @@ class KnowledgeBase:
     def search(self, query: str | SearchRequest, **options: Any) -> SearchResponse:
         """Hits for a query; the options are those of `kb search`, in snake case."""
         request = query if isinstance(query, SearchRequest) else SearchRequest.from_options({"query": query, **options})
-        settings, current = self.settings.search, maintenance.fts_config(self.settings.analysis.korean)
+        settings, current = self.settings.search, fts_config(self.settings.analysis.korean)
         with self._store.reading() as reading:
             if reading is None:
-                version = maintenance.lexical_index_version(current)
+                version = lexical_index_version(current)
                 return search_pipeline.search(request, settings, None, index_version=version, notices=[_EMPTY_CORPUS])
             config = reading.fts_config() or current
-            version = maintenance.lexical_index_version(config)
+            version = lexical_index_version(config)
             index = reading.lexical_index(
                 str(config["korean"]),
                 ColumnWeights(settings.title_weight, settings.heading_weight, settings.text_weight, settings.cjk_weight),
@@ -108,8 +106,8 @@ class KnowledgeBase:
             retriever = LexicalRetriever(index, version, snippet_chars=settings.snippet_chars)
             notices = [_STALE_INDEX] if config != current else []
             notices += [_READ_ONLY] if reading.is_immutable else []
-            notices += _filter_notices(request, reading)
-            return search_pipeline.search(request, settings, retriever, index_version=version, notices=notices)
+            request, about_filters = _checked_filters(request, reading)
+            return search_pipeline.search(request, settings, retriever, index_version=version, notices=[*notices, *about_filters])
 
     # --- ingest
 
@@ -237,8 +235,9 @@ class KnowledgeBase:
 
     def health(self) -> list[Check]:
         from kebab.pipelines.health import disk_check, program_check, source_checks
+        from kebab.store.sqlite.maintenance import sqlite_version
 
-        checks = [program_check(maintenance.sqlite_version()), disk_check(self.path)]
+        checks = [program_check(sqlite_version()), disk_check(self.path)]
         checks += self._store.health(self.settings.analysis.korean)
         return checks + source_checks(self.sources()) if all(check.ok for check in checks) else checks
 
@@ -251,17 +250,17 @@ class KnowledgeBase:
             yield reading.catalog
 
 
-def _filter_notices(request: SearchRequest, reading: SqliteReading) -> list[Notice]:
-    """A filter that no document can pass is a mistake to point out, not an empty answer."""
+def _checked_filters(request: SearchRequest, reading: SqliteReading) -> tuple[SearchRequest, list[Notice]]:
+    """Documents by their ids, and a word on every filter that no document can pass: that is a mistake, not an empty answer."""
+    wanted_tags = {*request.tags_any, *request.tags_all}
+    if not (request.source or request.doc or wanted_tags):
+        return request, []
     catalog = reading.catalog
-    if request.source:
-        names = [source.name for source in catalog.sources()]
-        for name in request.source:
-            if name not in names:
-                raise NotFound(f"There is no source {name}.", hint=f"Sources: {', '.join(names) or 'none yet'}.")
-    for key in request.doc:
-        catalog.find_document(key)
-    wanted = {*request.tags_any, *request.tags_all}
-    known = {tag.tag.casefold() for tag in catalog.tags()} if wanted else set()
-    missing = sorted(tag for tag in wanted if tag.casefold() not in known)
-    return [Notice("unknown_tag", f"No document has the tag {tag}. See: kb list tags") for tag in missing]
+    names = [source.name for source in catalog.sources()]
+    for name in request.source:
+        if name not in names:
+            raise NotFound(f"There is no source {name}.", hint=f"Sources: {', '.join(names) or 'none yet'}.")
+    request = request._replace(doc=tuple(catalog.find_document(key).doc_id for key in request.doc))
+    known = {tag.tag.casefold() for tag in catalog.tags()} if wanted_tags else set()
+    missing = sorted(tag for tag in wanted_tags if tag.casefold() not in known)
+    return request, [Notice("unknown_tag", f"No document has the tag {tag}. See: kb list tags") for tag in missing]

@@ -1,4 +1,7 @@
-"""Whatever a person types has a meaning; only quotes, a trailing star and operators between operands are syntax (R011-R013, R115)."""
+"""Whatever a person types has a meaning; only quotes, a trailing star and operators between operands are syntax (R011-R013, R115).
+
+Trees are compared by their repr: the nodes are named tuples, and those are equal whatever their type.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +49,7 @@ def words(*texts: str) -> Bag:
     ],
 )
 def test_each_form_of_query_has_its_tree_r011(text: str, tree: QueryTree) -> None:
-    assert parse(text) == tree
+    assert repr(parse(text)) == repr(tree)
 
 
 @pytest.mark.parametrize(
@@ -61,17 +64,17 @@ def test_each_form_of_query_has_its_tree_r011(text: str, tree: QueryTree) -> Non
     ],
 )
 def test_an_operator_is_one_only_between_two_operands(text: str, tree: QueryTree) -> None:
-    assert parse(text) == tree
+    assert repr(parse(text)) == repr(tree)
 
 
 @pytest.mark.parametrize("text", ["user-agent", "c++", "std::vector", "(x", "a:b", "^start", "{x}", "node.js", "it's", "a'b'c", "x^2", "col:y"])
 def test_specials_inside_a_word_are_just_text_r013(text: str) -> None:
-    assert parse(text) == words(text)
+    assert repr(parse(text)) == repr(words(text))
 
 
 @pytest.mark.parametrize(("text", "raw"), [("'git NEAR hub'", "git NEAR hub"), ("  'text : git'  ", "text : git"), ("'('", "(")])
 def test_a_query_in_single_quotes_is_passed_through_r012(text: str, raw: str) -> None:
-    assert parse(text) == Raw(raw)
+    assert repr(parse(text)) == repr(Raw(raw))
 
 
 @pytest.mark.parametrize("text", ["''", "'", "'git", "git'", "'git' 'hub", "don't"])
@@ -126,7 +129,7 @@ def written(tree: QueryTree) -> str:
 def test_parsing_what_was_understood_gives_the_same_tree_again(text: str) -> None:
     tree = parse(text)
     if not isinstance(tree, Raw):
-        assert parse(f" {written(tree)} ") == tree or isinstance(parse(written(tree)), Raw)
+        assert repr(parse(f" {written(tree)} ")) == repr(tree) or isinstance(parse(written(tree)), Raw)
 
 
 @pytest.mark.parametrize("piece", ["word ", "a AND ", '"', "x* ", "(", "한글", '"a b" OR ', "' ", "\0", " "])

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kebab.core.citations import Citation, parse
-from kebab.core.documents import CaptionSpan, CodeSpan, LineSpan, PageSpan, RegionSpan, Span, TimeSpan
 from kebab.core.ports import ChunkContext
 from kebab.core.search import RetrievalDetail, SearchHit
+from kebab.core.spans import SPAN_KINDS, CaptionSpan, CodeSpan, LineSpan, PageSpan, RegionSpan, Span, TimeSpan, span_kind
+from kebab.core.spans import CaptionSpan, CodeSpan, LineSpan, PageSpan, RegionSpan, Span, TimeSpan
 from kebab.retrieval.hydration import make_hit
 from kebab.retrieval.snippets import Snippet
 from kebab.wire.citations import citation_v1
@@ -30,6 +31,16 @@ SPANS: dict[str, st.SearchStrategy[Span]] = {
 PATH = st.text(
     st.one_of(st.sampled_from("/ #?%:.-L1p=한글노트%20"), st.characters(codec="utf-8", exclude_characters="\0")), min_size=1
 ) | st.sampled_from(["a b/c#d.md", "100%.md", "what?.md", "C:/x.md", "노트/한글 문서.md", "a#L1-L2", "a:L3", "x%20y.md", "a:p3#page=4"])
+
+
+def typed(span: Span | None) -> tuple[type, Span | None]:
+    """Spans are named tuples, and those are equal whatever their type."""
+    return type(span), span
+
+
+def parsed(citation: str) -> tuple[str, type, Span | None]:
+    path, span = parse(citation)
+    return (path, *typed(span))
 
 
 @pytest.mark.parametrize(
@@ -68,7 +79,7 @@ def test_each_kind_of_span_is_written_as_uri_fragment_and_as_text_r020_r053(span
     ],
 )
 def test_the_parser_also_reads_short_forms_source_prefixes_and_bare_paths(written: str, path: str, span: Span | None) -> None:
-    assert parse(written) == (path, span)
+    assert parsed(written) == (path, *typed(span))
 
 
 def test_only_percent_hash_question_mark_and_space_of_a_path_are_encoded() -> None:
@@ -93,9 +104,9 @@ def test_both_forms_read_back_to_the_same_place_for_any_path_r020_r053(kind: str
     span = data.draw(SPANS[kind])
     citation = Citation(path, span)
     assert citation.kind == kind
-    assert parse(citation.uri) == (path, as_read_back(span))
+    assert parsed(citation.uri) == (path, *typed(as_read_back(span)))
     if kind != "caption":  # a caption is free text: only the encoded form can keep every one of them apart from the path
-        assert parse(citation.text) == (path, as_read_back(span))
+        assert parsed(citation.text) == (path, *typed(as_read_back(span)))
 
 
 @given(st.text())
@@ -148,3 +159,8 @@ def test_any_other_span_is_forwarded_as_its_own_variant_r019(span: Span, fields:
 def test_lines_are_known_for_the_kinds_that_have_lines() -> None:
     assert Citation("a", LineSpan(1, 2)).lines == Citation("a", CodeSpan(1, 2)).lines == (1, 2)
     assert Citation("a", PageSpan(1)).lines is None
+
+
+def test_every_kind_of_span_has_its_name() -> None:
+    assert sorted(SPAN_KINDS) == ["caption", "code", "line", "page", "region", "time"]
+    assert span_kind(LineSpan(1, 2)) == "line"

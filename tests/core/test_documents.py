@@ -10,10 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kebab.core.documents import SPAN_KINDS, Chunk, LineSpan, chunk_id, content_hash, document_id, span_kind
+from kebab.core.documents import Chunk, chunk_id, document_id
+from kebab.core.spans import SPAN_KINDS, LineSpan, span_kind
+from kebab.core.text import content_hash
 
 _PRINT_IDS = """
-from kebab.core.documents import chunk_id, content_hash, document_id
+from kebab.core.documents import chunk_id, document_id
+from kebab.core.text import content_hash
 doc = document_id("notes", "한국어/문서.md")
 print(doc, chunk_id(doc, 0, "본문 text"), chunk_id(doc, 1, "본문 text"), content_hash("본문"))
 """
@@ -48,11 +51,6 @@ def test_a_document_is_known_by_source_and_path_together(one: tuple[str, str], o
 
 def test_a_lone_surrogate_has_an_id_too() -> None:
     assert content_hash("\ud800") != content_hash("?")
-
-
-def test_every_kind_of_span_has_its_name() -> None:
-    assert sorted(SPAN_KINDS) == ["caption", "code", "line", "page", "region", "time"]
-    assert span_kind(LineSpan(1, 2)) == "line"
 
 
 def test_the_section_label_is_the_innermost_heading() -> None:

@@ -136,3 +136,19 @@ def test_the_limits_of_korean_search_are_documented(requirement: str) -> None:
     section = _read("docs/guide.md").partition("\n## Korean\n")[2].partition("\n## ")[0]
     for said in ("mixed with English", "no morphology", "Recall is lower", "kebab[korean]"):
         assert said in section, requirement
+
+
+def test_every_file_the_architecture_names_exists_and_every_room_is_named() -> None:
+    page = _read("docs/ARCHITECTURE.md")
+    named = {name.rstrip("/") for name in re.findall(r"`([a-z_./]+(?:\.py|/))`", page)}
+    homes = [ROOT, ROOT / "src/kebab", ROOT / "src/kebab/store/sqlite", ROOT / "src/kebab/interfaces/cli", ROOT / "src/kebab/config"]
+    homes += [
+        ROOT / "src/kebab/analysis",
+        ROOT / "src/kebab/parsing",
+        ROOT / "src/kebab/retrieval",
+        ROOT / "src/kebab/pipelines",
+        ROOT / "src/kebab/wire",
+    ]
+    assert sorted(name for name in named if not any((home / name).exists() for home in homes)) == []
+    rooms = {path.parent.name for path in (ROOT / "src/kebab").glob("*/__init__.py")}
+    assert sorted(room for room in rooms if not re.search(rf"`{room}/", page)) == []

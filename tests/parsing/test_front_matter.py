@@ -89,9 +89,9 @@ BOMBS = {
     "alias-bomb": "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
     + "\n".join(f"{name}: &{name} [{','.join(['*' + before] * 10)}]" for before, name in zip("abcdefghi", "bcdefghij", strict=True)),
     "quadratic": "a: &a [" + ",".join(["x"] * 5000) + "]\nb: [" + ",".join(["*a"] * 1000) + "]",
-    "deep-list": "a: " + "[" * 20_000 + "]" * 20_000,
+    "deep-list": "a: " + "[" * 12_000 + "]" * 12_000,
     "deep-map": "a: " + "{b: " * 5000 + "1" + "}" * 5000,
-    "merge": "a: &a {x: 1}\n" + "\n".join(f"{n}: &{n} {{<<: [{','.join(['*' + b] * 9)}]}}" for b, n in zip("abcdefgh", "bcdefghi", strict=True)),
+    "merge": "a: &a {x: 1}\n" + "\n".join(f"{n}: &{n} {{<<: [{','.join(['*' + b] * 9)}]}}" for b, n in zip("abcdef", "bcdefg", strict=True)),
     "huge-number": "x: " + "9" * 60_000,
     "sexagesimal": "x: " + ":".join(["59"] * 20_000),
 }

@@ -8,9 +8,11 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from kebab.core.documents import DOC_TYPES, TRUST_LEVELS, ParsedDocument
+from kebab.core.documents import ParsedDocument
 from kebab.core.errors import ParseError
 from kebab.core.ports import Parser
+from kebab.core.search import DOC_TYPES, TRUST_LEVELS
+from kebab.core.search import DOC_TYPES, TRUST_LEVELS
 from kebab.core.text import decode
 from kebab.parsing.registry import all_parsers
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kebab.core.documents import DOC_TYPES, ParsedDocument
+from kebab.core.documents import ParsedDocument
+from kebab.core.search import DOC_TYPES
 from kebab.parsing.file_types import classify
 from kebab.parsing.plain_text import PlainTextParser
 from kebab.parsing.registry import parser_for

@@ -10,9 +10,10 @@ import apsw
 import pytest
 
 from kebab.analysis.query_syntax import parse
-from kebab.core.documents import Chunk, LineSpan, ParsedDocument, Source
+from kebab.core.documents import Chunk, ParsedDocument, Source
 from kebab.core.ports import FileState, IndexedDocument
 from kebab.core.search import SearchFilters
+from kebab.core.spans import LineSpan
 from kebab.store.sqlite.database import Database
 from kebab.store.sqlite.documents import SqliteDocumentStore
 from kebab.store.sqlite.lexical import SqliteLexicalIndex
@@ -64,6 +65,8 @@ class Shelf:
         if name not in {source.name for source in self.store.sources()}:
             self.store.add_source(Source(name, "folder", f"/{name}"))
 
+    document = staticmethod(make_document)
+
     def write(self, path: str, *texts: str, source: str = "notes", **details: Any) -> int:
         self.add_source(source)
         return self.store.write(make_document(path, *texts, source=source, **details))
@@ -96,6 +99,12 @@ class Shelf:
     def check_text_index(self) -> None:
         """Raises when the text index is not exactly that of the chunks: rank 1 compares them."""
         self.connection.execute("INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('integrity-check', 1)")
+
+    def reopen(self) -> None:
+        """Nothing cached: as another process would see the file."""
+        self.connection.close()
+        self.connection = self.database.writer()
+        self.store = SqliteDocumentStore(self.connection, self.path, korean_analysis=self.korean)
 
     def close(self) -> None:
         self.connection.close()

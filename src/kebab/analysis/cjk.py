@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import NamedTuple
 
 from kebab.core.text import nfc
@@ -17,10 +18,21 @@ from kebab.core.text import nfc
 _HANGUL = "\uac00-\ud7a3\u1100-\u11ff\u3130-\u318f"
 _KANA = "\u3040-\u30ff\u31f0-\u31ff"
 _HAN = "\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff\u3005\U00020000-\U0003ffff"
-# Jamo as decomposed by macOS are in _HANGUL too, so that this test may run before NFC.
-_ANY = re.compile(f"[{_HANGUL}{_KANA}{_HAN}]")
 _WORD = re.compile(r"\w+")
-_RUN = re.compile(rf"(?P<hangul>[{_HANGUL}]+)|(?P<kana>[{_KANA}]+)|(?P<han>[{_HAN}]+)|(?P<other>[^{_HANGUL}{_KANA}{_HAN}]+)")
+
+
+@cache
+def _any_cjk() -> re.Pattern[str]:
+    """Compiled on first use: large character classes take milliseconds, and an English query needs none of them.
+    Jamo as decomposed by macOS are in _HANGUL too, so that this test may run before NFC.
+    """
+    return re.compile(f"[{_HANGUL}{_KANA}{_HAN}]")
+
+
+@cache
+def _run() -> re.Pattern[str]:
+    kinds = {"hangul": _HANGUL, "kana": _KANA, "han": _HAN, "other": f"^{_HANGUL}{_KANA}{_HAN}"}
+    return re.compile("|".join(f"(?P<{name}>[{letters}]+)" for name, letters in kinds.items()))
 
 
 class Run(NamedTuple):
@@ -30,12 +42,14 @@ class Run(NamedTuple):
 
 
 def has_cjk(text: str) -> bool:
-    return not text.isascii() and _ANY.search(text) is not None
+    return not text.isascii() and _any_cjk().search(text) is not None
 
 
 def runs(word: str) -> list[Run]:
     """The word cut where the script changes, in NFC."""
-    return [Run(match.lastgroup or "other", match[0]) for match in _RUN.finditer(nfc(word))]
+    if word.isascii():
+        return [Run("other", word)] if word else []
+    return [Run(match.lastgroup or "other", match[0]) for match in _run().finditer(nfc(word))]
 
 
 def pairs(run: str) -> list[str]:

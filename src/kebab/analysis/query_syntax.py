@@ -24,7 +24,7 @@ _SAYS_SOMETHING = re.compile(r"\w")
 
 
 def parse(text: str) -> QueryTree:
-    text = text.replace("\0", " ").strip()
+    text = text.encode("utf-8", "replace").decode("utf-8").replace("\0", " ").strip()
     if len(text) > 2 and text[0] == text[-1] == "'":
         return Raw(text[1:-1])
     return _fold(_tokens(text))

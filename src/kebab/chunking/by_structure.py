@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from typing import NamedTuple
-from unicodedata import combining
+from unicodedata import category
 
 from kebab.config.settings import ChunkingSettings
-from kebab.core.documents import Chunk, LineSpan, ParsedDocument
+from kebab.core.documents import Chunk, ParsedDocument
+from kebab.core.spans import LineSpan
 from kebab.core.text import LineTable, estimate_tokens
 
 _CODE_LIKE = frozenset({"code", "table", "html"})
@@ -22,7 +23,10 @@ _LEAST_BODY = 32
 _LINE_END = re.compile(r"\n")
 _SENTENCE_END = re.compile(r"(?<=[.!?。！？…])[\"'”’)\]]*\s+|(?<=[다요]\.)\s*|\n")
 _SPACE = re.compile(r"\s")
-_JOINERS = frozenset("\u200d\ufe0e\ufe0f")
+_JOINER = "\u200d"
+# Skin tones, tags of flags, and the vowels and final consonants of decomposed Hangul.
+_MODIFIER = re.compile("[\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f\u1160-\u11ff\ud7b0-\ud7ff]")
+_FLAG_LETTERS = re.compile("[\U0001f1e6-\U0001f1ff]+$|[\U0001f1e6-\U0001f1ff]")
 
 
 class _Piece(NamedTuple):
@@ -33,6 +37,8 @@ class _Piece(NamedTuple):
     tokens: int
     headings: tuple[str, ...]
     opens_section: bool
+    limit: int
+    """The most its chunk may hold beside title and headings."""
 
 
 class StructureChunker:
@@ -67,7 +73,7 @@ class StructureChunker:
                 limit = self._limit(title_tokens, path)
             code = block.kind in _CODE_LIKE
             for start, stop, tokens in self._split(document.text, block.start, end, limit, code):
-                pieces.append(_Piece(start, stop, tokens, path, is_heading and start == block.start))
+                pieces.append(_Piece(start, stop, tokens, path, is_heading and start == block.start, limit))
         return pieces
 
     def _limit(self, title_tokens: int, headings: tuple[str, ...]) -> int:
@@ -94,7 +100,8 @@ class StructureChunker:
         for piece in pieces:
             if groups:
                 group = groups[-1]
-                room = self._settings.max_tokens if only_headings else self._settings.target_tokens
+                limit = min(group[0].limit, piece.limit)
+                room = limit if only_headings else min(limit, self._settings.target_tokens)
                 fits = size + piece.tokens <= room and piece.start >= group[-1].end
                 if fits and (not piece.opens_section or (only_headings and _below(group[0], piece))):
                     group.append(piece)
@@ -113,7 +120,8 @@ class StructureChunker:
                 before, size = joined[-1], _size(group)
                 small = min(_size(before), size) < self._settings.min_tokens
                 touching = group[0].start >= before[-1].end
-                if small and touching and _size(before) + size <= self._settings.target_tokens:
+                room = min(self._settings.target_tokens, *(piece.limit for piece in (*before, *group)))
+                if small and touching and _size(before) + size <= room:
                     before.extend(group)
                     continue
             joined.append(list(group))
@@ -164,7 +172,7 @@ def _best_cut(text: str, start: int, most: int, code: bool) -> int:
     """The last good place in the second half of the window; the very end of it if there is none."""
     half = start + (most - start) // 2
     for pattern in (_LINE_END, _SPACE) if code else (_SENTENCE_END, _SPACE):
-        cuts = [match.end() for match in pattern.finditer(text, half, most)]
+        cuts = [match.end() for match in pattern.finditer(text, half, most) if not _inside_character(text, match.end())]
         if cuts:
             return cuts[-1]
     cut = most
@@ -174,10 +182,16 @@ def _best_cut(text: str, start: int, most: int, code: bool) -> int:
 
 
 def _inside_character(text: str, cut: int) -> bool:
-    """Whether a cut here would part what a reader sees as one character."""
-    return cut < len(text) and (
-        combining(text[cut]) != 0 or text[cut] in _JOINERS or text[cut - 1] == "\u200d" or text[cut - 1 : cut + 1] == "\r\n"
-    )
+    """Whether a cut here would part what a reader sees as one character: accents, emoji sequences, decomposed Hangul, flags."""
+    if cut >= len(text):
+        return False
+    after, before = text[cut], text[cut - 1]
+    if after.isascii():
+        return before + after == "\r\n"
+    if before == _JOINER or after == _JOINER or category(after).startswith("M") or _MODIFIER.match(after):
+        return True
+    flags = _FLAG_LETTERS.search(text, max(0, cut - 64), cut)
+    return flags is not None and bool(_FLAG_LETTERS.match(after)) and len(flags[0]) % 2 == 1
 
 
 def _overlapped(text: str, start: int, cut: int, overlap: int) -> int:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from kebab.config.settings import SettingField, Settings, all_settings
 from kebab.core.errors import ConfigError
@@ -15,12 +14,11 @@ NOT_SETTINGS = frozenset({"KEBAB_CONFIG", "KEBAB_DB"})
 """Variables that stand for the flags --config and --db."""
 
 
-@dataclass(frozen=True)
-class LoadedSettings:
+class LoadedSettings(NamedTuple):
     settings: Settings
-    origins: dict[str, str] = field(default_factory=dict)
+    origins: dict[str, str]
     """Key → "config.toml", "environment KEBAB_…" or "flag"; a key that is absent has its default."""
-    config_file: Path | None = None
+    config_file: Path | None
 
 
 def config_folder(environment: Mapping[str, str] = os.environ) -> Path:
@@ -67,7 +65,7 @@ def _build(values: Mapping[str, Any]) -> Settings:
     for key, value in values.items():
         section, name = key.split(".")
         by_section.setdefault(section, {})[name] = value
-    return replace(settings, **{name: replace(getattr(settings, name), **part) for name, part in by_section.items()})
+    return settings._replace(**{name: getattr(settings, name)._replace(**part) for name, part in by_section.items()})
 
 
 def _read_file(path: Path, values: dict[str, Any], origins: dict[str, str]) -> None:

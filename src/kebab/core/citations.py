@@ -9,10 +9,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from urllib.parse import unquote
+from typing import NamedTuple
 
-from kebab.core.documents import CaptionSpan, CodeSpan, LineSpan, PageSpan, RegionSpan, Span, TimeSpan, span_kind
+from kebab.core.spans import CaptionSpan, CodeSpan, LineSpan, PageSpan, RegionSpan, Span, TimeSpan, span_kind
 
 _ENCODED = {"%": "%25", "#": "%23", "?": "%3F", " ": "%20"}
 _MUST_ENCODE = re.compile("[%#? ]")
@@ -22,14 +21,13 @@ _FRAGMENT = re.compile(
       | (?:page=|p=|p)(?P<page>\d{1,9})
       | xywh=(?P<region>\d{1,9},\d{1,9},\d{1,9},\d{1,9})
       | t=(?P<from>\d{1,9}(?:\.\d{1,3})?),(?P<to>\d{1,9}(?:\.\d{1,3})?)
-      | caption=(?P<caption>.+)
+      | caption=(?P<caption>[^\#:]*)
     )""",
     re.VERBOSE | re.DOTALL,
 )
 
 
-@dataclass(frozen=True)
-class Citation:
+class Citation(NamedTuple):
     """A path, the span in it, the innermost heading there, and the sha256 of the cited chunk's text."""
 
     path: str
@@ -43,11 +41,11 @@ class Citation:
 
     @property
     def uri(self) -> str:
-        return f"{_MUST_ENCODE.sub(lambda match: _ENCODED[match[0]], self.path)}#{_fragment(self.span, encode=True)}"
+        return f"{_MUST_ENCODE.sub(lambda match: _ENCODED[match[0]], self.path)}#{_fragment(self.span)}"
 
     @property
     def text(self) -> str:
-        fragment = _fragment(self.span, encode=False)
+        fragment = _fragment(self.span)
         return f"{self.path}:{fragment.replace('page=', 'p', 1) if isinstance(self.span, PageSpan) else fragment}"
 
     @property
@@ -60,7 +58,7 @@ class Citation:
         return None
 
 
-def _fragment(span: Span, *, encode: bool) -> str:
+def _fragment(span: Span) -> str:
     match span:
         case LineSpan(start, end) | CodeSpan(start, end):
             return f"L{start}-L{end}"
@@ -71,7 +69,14 @@ def _fragment(span: Span, *, encode: bool) -> str:
         case TimeSpan(start_ms, end_ms):
             return f"t={_seconds(start_ms)},{_seconds(end_ms)}"
         case CaptionSpan(label):
-            return "caption=" + (_MUST_ENCODE.sub(lambda match: _ENCODED[match[0]], label) if encode else label)
+            return f"caption={_quoted(label)}"
+
+
+def _quoted(label: str) -> str:
+    """A caption is free text, so nothing in it may look like the beginning of another fragment."""
+    from urllib.parse import quote
+
+    return quote(label, safe="", errors="surrogatepass")
 
 
 def _seconds(milliseconds: int) -> str:
@@ -81,6 +86,8 @@ def _seconds(milliseconds: int) -> str:
 
 def parse(citation: str) -> tuple[str, Span | None]:
     """The path and the span of a citation in either form; the span is None where only a path was given."""
+    from urllib.parse import unquote
+
     match = _FRAGMENT.fullmatch(citation)
     if match is None:
         return citation, None
@@ -94,4 +101,4 @@ def parse(citation: str) -> tuple[str, Span | None]:
         return path, RegionSpan(*map(int, match["region"].split(",")))
     if match["from"]:
         return path, TimeSpan(round(float(match["from"]) * 1000), round(float(match["to"]) * 1000))
-    return path, CaptionSpan(unquote(match["caption"]) if match["mark"] == "#" else match["caption"])
+    return path, CaptionSpan(unquote(match["caption"], errors="surrogatepass"))

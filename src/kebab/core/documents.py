@@ -6,69 +6,7 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Literal, NamedTuple
 
-DocType = Literal["pdf", "markdown", "code", "note"]
-DOC_TYPES: tuple[str, ...] = ("pdf", "markdown", "code", "note")
-
-TrustLevel = Literal["generated", "secondary", "primary"]
-TRUST_LEVELS: tuple[str, ...] = ("generated", "secondary", "primary")  # ascending
-
-
-@dataclass(frozen=True)
-class LineSpan:
-    """Lines `start` to `end` of the document's text, counted from 1, both included."""
-
-    start: int
-    end: int
-
-
-@dataclass(frozen=True)
-class PageSpan:
-    page: int
-
-
-@dataclass(frozen=True)
-class CodeSpan:
-    line_start: int
-    line_end: int
-    symbol: str | None = None
-    lang: str | None = None
-
-
-@dataclass(frozen=True)
-class RegionSpan:
-    x: int
-    y: int
-    w: int
-    h: int
-
-
-@dataclass(frozen=True)
-class TimeSpan:
-    start_ms: int
-    end_ms: int
-    speaker: str | None = None
-
-
-@dataclass(frozen=True)
-class CaptionSpan:
-    label: str
-
-
-Span = LineSpan | PageSpan | CodeSpan | RegionSpan | TimeSpan | CaptionSpan
-
-SPAN_KINDS: dict[str, type[Span]] = {
-    "line": LineSpan,
-    "page": PageSpan,
-    "code": CodeSpan,
-    "region": RegionSpan,
-    "time": TimeSpan,
-    "caption": CaptionSpan,
-}
-_KIND_OF_SPAN = {type_: kind for kind, type_ in SPAN_KINDS.items()}
-
-
-def span_kind(span: Span) -> str:
-    return _KIND_OF_SPAN[type(span)]
+from kebab.core.spans import Span
 
 
 class Block(NamedTuple):
@@ -101,8 +39,7 @@ class ParsedDocument:
     encoding: str = "utf-8"
 
 
-@dataclass(frozen=True)
-class Chunk:
+class Chunk(NamedTuple):
     """A passage: `text` is exactly `document.text[start:end]`, and the first span covers all of it."""
 
     ordinal: int
@@ -118,18 +55,13 @@ class Chunk:
         return self.heading_path[-1] if self.heading_path else None
 
 
-@dataclass(frozen=True)
-class Source:
+class Source(NamedTuple):
     """Where documents come from. `name` is part of every id, `root` never is."""
 
     name: str
     kind: Literal["folder", "file", "stdin"]
     root: str | None
     trust_level: str = "primary"
-
-
-def content_hash(text: str) -> str:
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def document_id(source: str, path: str) -> str:

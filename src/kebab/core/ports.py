@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from kebab.core.documents import Chunk, ParsedDocument, Span
-from kebab.core.query_tree import QueryTree
-from kebab.core.search import HitList, SearchFilters, SearchQuery
+if TYPE_CHECKING:
+    from kebab.core.documents import Chunk, ParsedDocument
+    from kebab.core.query_tree import QueryTree
+    from kebab.core.search import HitList, SearchFilters, SearchQuery
+    from kebab.core.spans import Span
 
 
 class Tokenizer(Protocol):
@@ -26,16 +27,14 @@ class Retriever(Protocol):
     def index_version(self) -> str: ...
 
 
-@dataclass(frozen=True)
-class QueryTerms:
+class QueryTerms(NamedTuple):
     """What a hit may show as found: words and phrases as sequences of stems, and CJK strings as they were typed."""
 
     phrases: frozenset[tuple[str, ...]]
     cjk: tuple[str, ...]
 
 
-@dataclass(frozen=True)
-class ChunkContext:
+class ChunkContext(NamedTuple):
     """A stored chunk with what a hit needs to know of its document."""
 
     chunk_id: str
@@ -62,8 +61,7 @@ class LexicalMatch(NamedTuple):
     chunk: ChunkContext
 
 
-@dataclass(frozen=True)
-class LexicalMatches:
+class LexicalMatches(NamedTuple):
     matches: tuple[LexicalMatch, ...]
     more: bool
     """Whether further matches follow the last one."""
@@ -106,8 +104,7 @@ class Chunker(Protocol):
     def chunk(self, document: ParsedDocument) -> list[Chunk]: ...
 
 
-@dataclass(frozen=True)
-class FileState:
+class FileState(NamedTuple):
     """What the store remembers of a file, to tell whether it changed."""
 
     size: int
@@ -116,8 +113,7 @@ class FileState:
     fingerprint: str
 
 
-@dataclass(frozen=True)
-class IndexedDocument:
+class IndexedDocument(NamedTuple):
     """A parsed and chunked document, ready to be stored."""
 
     source: str

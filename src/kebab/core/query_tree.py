@@ -6,52 +6,44 @@ in both. `Raw` is an expression in the store's own syntax, passed through untouc
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Word:
+class Word(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True)
-class Prefix:
+class Prefix(NamedTuple):
     text: str
 
 
-@dataclass(frozen=True)
-class Phrase:
+class Phrase(NamedTuple):
     text: str
 
 
 Operand = Word | Prefix | Phrase
 
 
-@dataclass(frozen=True)
-class Bag:
+class Bag(NamedTuple):
     operands: tuple[Operand, ...] = ()
 
 
-@dataclass(frozen=True)
-class And:
+class And(NamedTuple):
     left: QueryTree
     right: QueryTree
 
 
-@dataclass(frozen=True)
-class Or:
+class Or(NamedTuple):
     left: QueryTree
     right: QueryTree
 
 
-@dataclass(frozen=True)
-class Not:
+class Not(NamedTuple):
     keep: QueryTree
     drop: QueryTree
 
 
-@dataclass(frozen=True)
-class Raw:
+class Raw(NamedTuple):
     expression: str
 
 

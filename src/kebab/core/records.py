@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from kebab.core.citations import Citation
-from kebab.core.documents import Span
+from kebab.core.spans import Span
 
 
-@dataclass(frozen=True)
-class DocumentRecord:
+class DocumentRecord(NamedTuple):
     doc_id: str
     source: str
     path: str
@@ -31,8 +29,7 @@ class DocumentRecord:
     metadata: dict[str, Any]
 
 
-@dataclass(frozen=True)
-class ChunkRecord:
+class ChunkRecord(NamedTuple):
     chunk_id: str
     doc_id: str
     source: str
@@ -54,8 +51,7 @@ class ChunkRecord:
         return Citation(self.doc_path, self.spans[0], self.section_label, self.content_hash)
 
 
-@dataclass(frozen=True)
-class SourceRecord:
+class SourceRecord(NamedTuple):
     name: str
     kind: str
     root: str | None
@@ -65,14 +61,12 @@ class SourceRecord:
     ingested_at: str | None
 
 
-@dataclass(frozen=True)
-class TagRecord:
+class TagRecord(NamedTuple):
     tag: str
     documents: int
 
 
-@dataclass(frozen=True)
-class StoreStats:
+class StoreStats(NamedTuple):
     """Counts and versions of one database."""
 
     path: str
@@ -88,8 +82,7 @@ class StoreStats:
     index_version: str
 
 
-@dataclass(frozen=True)
-class Check:
+class Check(NamedTuple):
     """One line of `kb doctor`."""
 
     name: str

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from kebab.core.citations import Citation
 
@@ -14,10 +13,11 @@ Match = Literal["auto", "all", "any"]
 MATCHES: tuple[str, ...] = ("auto", "all", "any")
 Sort = Literal["relevance", "date"]
 SORTS: tuple[str, ...] = ("relevance", "date")
+DOC_TYPES: tuple[str, ...] = ("pdf", "markdown", "code", "note")
+TRUST_LEVELS: tuple[str, ...] = ("generated", "secondary", "primary")  # ascending
 
 
-@dataclass(frozen=True)
-class SearchFilters:
+class SearchFilters(NamedTuple):
     """Which documents may answer. Empty means no restriction; every store applies these before it ranks."""
 
     tags_any: tuple[str, ...] = ()
@@ -41,13 +41,12 @@ class SearchFilters:
 _NO_FILTERS = SearchFilters()
 
 
-@dataclass(frozen=True)
-class SearchQuery:
+class SearchQuery(NamedTuple):
     text: str
     mode: Mode = "lexical"
     k: int = 10
     offset: int = 0
-    filters: SearchFilters = field(default_factory=SearchFilters)
+    filters: SearchFilters = SearchFilters()
     match: Match = "all"
     sort: Sort = "relevance"
     per_doc: int | None = None
@@ -60,8 +59,7 @@ class SearchQuery:
     """None: kept when every word is wanted (`all`), dropped otherwise."""
 
 
-@dataclass(frozen=True)
-class RetrievalDetail:
+class RetrievalDetail(NamedTuple):
     """Rank and score on each side; None where that side did not see the chunk."""
 
     method: Mode
@@ -74,8 +72,7 @@ class RetrievalDetail:
     weights: dict[str, float] | None = None
 
 
-@dataclass(frozen=True)
-class SearchHit:
+class SearchHit(NamedTuple):
     rank: int
     score: float
     score_kind: str
@@ -123,27 +120,42 @@ class HitList(list[SearchHit]):
         self.notices = tuple(notices)
 
 
-@dataclass(frozen=True)
-class Notice:
+class Notice(NamedTuple):
     """Something the user should know about an answer that is not an error."""
 
     code: str
     message: str
 
 
-@dataclass(frozen=True)
 class SearchResponse:
-    query: str
-    mode: Mode
-    method: Mode
-    hits: tuple[SearchHit, ...]
-    index_version: str
-    match: str | None
-    took_ms: float
-    notices: tuple[Notice, ...] = ()
-    next_cursor: str | None = None
-    truncated: bool = False
-    explanation: dict[str, Any] | None = None
+    """The hits, and what must be said about them. Iterating over it gives the hits."""
+
+    def __init__(
+        self,
+        *,
+        query: str,
+        mode: Mode,
+        method: Mode,
+        hits: tuple[SearchHit, ...],
+        index_version: str,
+        match: str | None,
+        took_ms: float,
+        notices: tuple[Notice, ...] = (),
+        next_cursor: str | None = None,
+        truncated: bool = False,
+        explanation: dict[str, Any] | None = None,
+    ) -> None:
+        self.query = query
+        self.mode = mode
+        self.method = method
+        self.hits = hits
+        self.index_version = index_version
+        self.match = match
+        self.took_ms = took_ms
+        self.notices = notices
+        self.next_cursor = next_cursor
+        self.truncated = truncated
+        self.explanation = explanation
 
     def __iter__(self) -> Iterator[SearchHit]:
         return iter(self.hits)

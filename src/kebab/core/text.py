@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE
+from functools import cache
+from hashlib import sha256
 from itertools import accumulate
 from unicodedata import is_normalized, normalize
 
@@ -22,10 +24,14 @@ _BYTE_ORDER_MARKS = (
     (BOM_UTF16_LE, "utf-16"),
     (BOM_UTF16_BE, "utf-16"),
 )
-_HANGUL = re.compile("[가-힣]")
-_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
-_CJK = re.compile("[\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff]")
+_CJK_LETTERS = "\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff"
+
+
+@cache
+def _letters(ranges: str) -> re.Pattern[str]:
+    """Compiled on first use: large character classes take milliseconds, and most searches need none."""
+    return re.compile(f"[{ranges}]")
 
 
 def decode(data: bytes) -> tuple[str, str]:
@@ -56,8 +62,8 @@ def _decode_korean_legacy(data: bytes) -> str:
         text = data.decode("cp949")
     except UnicodeDecodeError:
         text = ""
-    foreign = len(_NOT_ASCII.findall(text[:65536]))
-    if not foreign or len(_HANGUL.findall(text[:65536])) < 0.6 * foreign:
+    foreign = len(_letters("^\x00-\x7f").findall(text[:65536]))
+    if not foreign or len(_letters("가-힣").findall(text[:65536])) < 0.6 * foreign:
         raise ParseError(
             "The file is neither UTF-8, UTF-16 nor CP949.",
             reason="encoding",
@@ -72,6 +78,11 @@ def count_lines(text: str) -> int:
 
 def nfc(text: str) -> str:
     return text if is_normalized("NFC", text) else normalize("NFC", text)
+
+
+def storable(text: str) -> str:
+    """NFC, and without the halves of characters that a command line in another encoding leaves behind."""
+    return nfc(text.encode("utf-8", "replace").decode("utf-8"))
 
 
 class LineTable:
@@ -109,5 +120,9 @@ def estimate_tokens(text: str, *, code: bool = False) -> int:
 
     A CJK character counts one; other text is taken at 3.3 characters a token, code at 2.5.
     """
-    cjk = len(_CJK.findall(text)) if not text.isascii() else 0
+    cjk = len(_letters(_CJK_LETTERS).findall(text)) if not text.isascii() else 0
     return cjk + int((len(text) - cjk) / (2.5 if code else 3.3)) + 1
+
+
+def content_hash(text: str) -> str:
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

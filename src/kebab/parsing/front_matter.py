@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from datetime import date, datetime
+from datetime import UTC, date, datetime
+from math import isfinite
 from typing import Any, NamedTuple
 
-from kebab.core.documents import TRUST_LEVELS
+from kebab.core.search import TRUST_LEVELS
 from kebab.core.text import nfc
 
 _FENCES = {
@@ -16,6 +17,7 @@ _FENCES = {
 _OPENING = re.compile(r"(---|\+\+\+)[ \t]*\r?\n")
 _LONGEST = 65536
 _MOST_VALUES = 5000
+_LARGEST_NUMBER_BITS = 256
 _DATE_KEYS = ("date", "updated", "modified", "lastmod", "created")
 
 
@@ -78,8 +80,10 @@ def _plain(value: Any, count: list[int]) -> Any:
         return [_plain(item, count) for item in value]
     if isinstance(value, date):  # a datetime is one too
         return value.isoformat()
-    if isinstance(value, float) and value != value:
-        return None  # NaN is not JSON
+    if isinstance(value, float) and not isfinite(value):
+        return None  # JSON knows neither NaN nor infinity
+    if isinstance(value, int) and value.bit_length() > _LARGEST_NUMBER_BITS:
+        raise ValueError("it holds a number that is too large")
     if value is None or isinstance(value, str | int | float | bool):
         return value
     return str(value)
@@ -133,12 +137,16 @@ def trust_of(values: dict[str, Any]) -> tuple[str | None, str | None]:
 
 
 def date_of(values: dict[str, Any]) -> str | None:
-    """ISO, so that dates compare as text."""
+    """ISO in UTC without a zone, so that dates compare as text."""
     for key in _DATE_KEYS:
         value = values.get(key)
-        if isinstance(value, str):
-            try:
-                return (date.fromisoformat(value) if len(value) == 10 else datetime.fromisoformat(value)).isoformat()
-            except ValueError:
-                continue
+        if not isinstance(value, str):
+            continue
+        try:
+            if len(value) == 10:
+                return date.fromisoformat(value).isoformat()
+            moment = datetime.fromisoformat(value)
+            return (moment.astimezone(UTC) if moment.tzinfo else moment).replace(tzinfo=None).isoformat(timespec="seconds")
+        except (ValueError, OverflowError):
+            continue
     return None

@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import json
 import time
-from dataclasses import asdict, replace
 from hashlib import sha256
 from typing import Any, cast
 
@@ -48,7 +47,7 @@ def search(
         query=request.query,
         mode=mode,
         method="lexical",
-        hits=tuple(packed if request.highlight else (replace(hit, highlights=()) for hit in packed)),
+        hits=tuple(packed if request.highlight else (hit._replace(highlights=()) for hit in packed)),
         index_version=index_version,
         match=hits.match,
         took_ms=(time.perf_counter() - started) * 1000,
@@ -80,7 +79,7 @@ def _query(request: SearchRequest, settings: SearchSettings, index_version: str)
 
 
 def _fingerprint(query: SearchQuery, index_version: str) -> str:
-    bound = [query.text, query.mode, query.sort, query.per_doc, query.type_ahead, asdict(query.filters), index_version]
+    bound = [query.text, query.mode, query.sort, query.per_doc, query.type_ahead, query.filters._asdict(), index_version]
     return sha256(json.dumps(bound, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
@@ -101,7 +100,7 @@ def _resumed(query: SearchQuery, cursor: str, index_version: str) -> SearchQuery
             "This cursor belongs to another query, other filters or an older index.",
             hint="Run the search again without --cursor.",
         )
-    return replace(query, offset=offset, match=_pinned(match, asked), keep_stop_words=asked == "all")
+    return query._replace(offset=offset, match=_pinned(match, asked), keep_stop_words=asked == "all")
 
 
 def _pinned(match: Any, asked: Match) -> Match:

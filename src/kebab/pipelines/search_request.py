@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from datetime import UTC, datetime, timedelta
-from difflib import get_close_matches
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kebab.core.documents import DOC_TYPES, TRUST_LEVELS
 from kebab.core.errors import UsageError
-from kebab.core.search import MATCHES, MODES, SORTS, SearchFilters
+from kebab.core.search import DOC_TYPES, MATCHES, MODES, SORTS, TRUST_LEVELS, SearchFilters
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 MAX_K = 1000
 _UNITS = {"day": 1, "week": 7, "month": 30, "year": 365, "d": 1, "w": 7, "m": 30, "y": 365}
@@ -30,12 +29,14 @@ _ALIASES = {
     "exclude_tags": "exclude_tag",
 }
 _LISTS = frozenset({"tags_any", "tags_all", "type", "format", "source", "doc", "exclude_path", "exclude_tag"})
+_SWITCHES = frozenset({"full_text", "highlight", "explain", "type_ahead"})
+_NUMBERS = frozenset({"threshold", "min_score"})
 _CHOICES = {"mode": MODES, "match": MATCHES, "sort": SORTS, "trust_min": TRUST_LEVELS, "type": DOC_TYPES}
+"""Whole numbers and the least each may be."""
 _LEAST = {"k": 1, "offset": 0, "per_doc": 1, "max_tokens": 1}
 
 
-@dataclass(frozen=True)
-class SearchRequest:
+class SearchRequest(NamedTuple):
     """None means: as the settings say."""
 
     query: str = ""
@@ -70,16 +71,17 @@ class SearchRequest:
     @classmethod
     def from_options(cls, options: Mapping[str, Any], defaults: SearchRequest | None = None) -> SearchRequest:
         """Checked; an unknown name or value is an error that lists what is valid."""
-        known = {item.name: item for item in fields(cls)}
-        values = {} if defaults is None else {name: getattr(defaults, name) for name in known}
+        values: dict[str, Any] = {} if defaults is None else defaults._asdict()
         for given, value in options.items():
             name = _ALIASES.get(given, given)
-            if name not in known:
-                close = get_close_matches(given, [*known, *_ALIASES], n=1)
-                hint = f"Did you mean {close[0]}?" if close else f"Options: {', '.join(known)}."
+            if name not in cls._fields:
+                from difflib import get_close_matches
+
+                close = get_close_matches(given, [*cls._fields, *_ALIASES], n=1)
+                hint = f"Did you mean {close[0]}?" if close else f"Options: {', '.join(cls._fields)}."
                 raise UsageError(f"There is no search option {given!r}.", hint=hint)
             if value is not None:
-                values[name] = _checked(name, value, str(known[name].type))
+                values[name] = _checked(name, value)
         return cls(**values)
 
     def filters(self) -> SearchFilters:
@@ -100,16 +102,16 @@ class SearchRequest:
         )
 
 
-def _checked(name: str, value: Any, kind: str) -> Any:
+def _checked(name: str, value: Any) -> Any:
     if name in _LISTS:
         items = value.split(",") if isinstance(value, str) else value
         if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):
             raise UsageError(f"{name} takes a text or a list of texts, not {value!r}.", hint='For example ["a", "b"].')
         value = tuple(item.strip() for item in items if item.strip())
-    elif kind.startswith("bool"):
+    elif name in _SWITCHES:
         if not isinstance(value, bool):
             raise UsageError(f"{name} takes true or false, not {value!r}.", hint="Write it without quotes.")
-    elif kind.startswith("int"):
+    elif name in _LEAST:
         if not isinstance(value, int) or isinstance(value, bool):
             raise UsageError(f"{name} takes a whole number, not {value!r}.", hint="For example 10.")
         if not _LEAST[name] <= value <= (MAX_K if name == "k" else 10**9):
@@ -117,7 +119,7 @@ def _checked(name: str, value: Any, kind: str) -> Any:
                 f"{name} = {value} is out of range.",
                 hint=f"Allowed: {_LEAST[name]} to {MAX_K if name == 'k' else 10**9}.",
             )
-    elif kind.startswith("float"):
+    elif name in _NUMBERS:
         if not isinstance(value, int | float) or isinstance(value, bool) or value != value:
             raise UsageError(f"{name} takes a number, not {value!r}.", hint="For example 0.02.")
     elif not isinstance(value, str):
@@ -130,6 +132,8 @@ def _checked(name: str, value: Any, kind: str) -> Any:
 
 def absolute_date(text: str, option: str, now: datetime | None = None) -> str:
     """An ISO date as it is; "1 week", "3 days", "2 months ago" counted back from now."""
+    from datetime import UTC, datetime, timedelta
+
     text = text.strip()
     if _ISO_DATE.fullmatch(text):
         try:

@@ -8,9 +8,9 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Protocol
 
-from kebab.core.documents import LineSpan
 from kebab.core.errors import ParseError
 from kebab.core.records import ChunkRecord, DocumentRecord, SourceRecord
+from kebab.core.spans import LineSpan
 from kebab.core.text import LineTable, decode, nfc
 
 _MOST_LISTED = 1000

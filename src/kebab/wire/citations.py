@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kebab.core.citations import Citation
-from kebab.core.documents import CaptionSpan, CodeSpan, LineSpan, PageSpan, RegionSpan, TimeSpan
+from kebab.core.spans import CaptionSpan, CodeSpan, LineSpan, PageSpan, RegionSpan, TimeSpan
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -76,10 +76,10 @@ def citation_v1(citation: Citation) -> CitationV1:
         case PageSpan(page):
             return PageCitationV1(path=path, uri=uri, text=text, content_hash=digest, page=page, section=citation.section)
         case CodeSpan() as span:
-            return CodeCitationV1(path=path, uri=uri, text=text, content_hash=digest, **vars(span))
+            return CodeCitationV1(path=path, uri=uri, text=text, content_hash=digest, **span._asdict())
         case RegionSpan() as span:
-            return RegionCitationV1(path=path, uri=uri, text=text, content_hash=digest, **vars(span))
+            return RegionCitationV1(path=path, uri=uri, text=text, content_hash=digest, **span._asdict())
         case TimeSpan() as span:
-            return TimeCitationV1(path=path, uri=uri, text=text, content_hash=digest, **vars(span))
+            return TimeCitationV1(path=path, uri=uri, text=text, content_hash=digest, **span._asdict())
         case CaptionSpan(label):
             return CaptionCitationV1(path=path, uri=uri, text=text, content_hash=digest, label=label)

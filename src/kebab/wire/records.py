@@ -189,7 +189,7 @@ class DoneV1:
 
 
 def doc_summary_v1(record: DocumentRecord, chunks: list[ChunkRecord] | None = None) -> DocSummaryV1:
-    values = dict(vars(record))
+    values = record._asdict()
     values["doc_path"] = values.pop("path")
     values["lines"] = values.pop("line_count")
     values["tags"] = list(record.tags)
@@ -206,7 +206,7 @@ def _chunk_line(chunk: ChunkRecord) -> ChunkLineV1:
 
 
 def chunk_inspection_v1(chunk: ChunkRecord) -> ChunkInspectionV1:
-    values = {name: value for name, value in vars(chunk).items() if name not in ("spans", "content_hash")}
+    values = {name: value for name, value in chunk._asdict().items() if name not in ("spans", "content_hash")}
     return ChunkInspectionV1(**{**values, "heading_path": list(chunk.heading_path)}, citation=citation_v1(chunk.citation))
 
 
@@ -219,9 +219,9 @@ def _item(item: DocumentRecord | SourceRecord | TagRecord) -> DocSummaryV1 | Sou
         case DocumentRecord():
             return doc_summary_v1(item)
         case SourceRecord():
-            return SourceV1(**vars(item))
+            return SourceV1(**item._asdict())
         case TagRecord():
-            return TagV1(**vars(item))
+            return TagV1(**item._asdict())
 
 
 def verify_report_v1(report: VerifyReport) -> VerifyReportV1:
@@ -230,8 +230,8 @@ def verify_report_v1(report: VerifyReport) -> VerifyReportV1:
 
 
 def doctor_v1(checks: list[Check]) -> DoctorV1:
-    return DoctorV1(healthy=all(check.ok for check in checks), checks=[CheckV1(**vars(check)) for check in checks])
+    return DoctorV1(healthy=all(check.ok for check in checks), checks=[CheckV1(**check._asdict()) for check in checks])
 
 
 def stats_v1(stats: StoreStats) -> StatsV1:
-    return StatsV1(**vars(stats))
+    return StatsV1(**stats._asdict())

@@ -54,7 +54,7 @@ def schema_command(name: str | None) -> int:
     if stats is None:
         remark("Nothing has been ingested yet. Begin with: kb ingest FOLDER")
     else:
-        for key, value in vars(stats).items():
+        for key, value in stats._asdict().items():
             click.echo(f"{key}: {value}")
     click.echo(f"wire schemas: {', '.join(f'{each}.v1' for each in schemas.names())}")
     return 0

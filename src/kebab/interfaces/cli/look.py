@@ -99,7 +99,7 @@ def inspect_doc(key: str) -> int:
 
         print_json(doc_summary_v1(record, chunks))
         return 0
-    for name, value in vars(record).items():
+    for name, value in record._asdict().items():
         shown = ", ".join(value) if isinstance(value, tuple) else value
         click.echo(f"{name}: {shown}")
     for chunk in chunks:

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import fields
 from typing import Any
 
 import apsw
 
-from kebab.core.documents import content_hash
 from kebab.core.errors import Ambiguous, NotFound
 from kebab.core.records import ChunkRecord, DocumentRecord, SourceRecord, TagRecord
 from kebab.core.search import SearchFilters
-from kebab.core.text import nfc
+from kebab.core.text import content_hash, storable
 from kebab.store.sqlite.documents import decompress
 from kebab.store.sqlite.filters import document_filter
 from kebab.store.sqlite.rows import heading_list, rows_of, spans_from_json, split_tags
@@ -48,7 +46,7 @@ class SqliteCatalog:
 
     def count_documents(self, filters: SearchFilters) -> int:
         sql, bindings = document_filter(filters)
-        return self._number(f"SELECT count(*) FROM ({sql or 'SELECT id FROM documents'})", bindings)
+        return self._number(f"SELECT count(DISTINCT id) FROM ({sql or 'SELECT id FROM documents'})", bindings)
 
     def sources(self) -> list[SourceRecord]:
         rows = rows_of(
@@ -64,7 +62,7 @@ class SqliteCatalog:
 
     def find_document(self, key: str) -> DocumentRecord:
         """By id, by the beginning of an id, by path, or by SOURCE:path. Several matches are an error that lists them."""
-        key = nfc(key)
+        key = storable(key)
         rows = self._select(f"{_DOCUMENTS} WHERE d.doc_id = :key OR d.path = :key OR s.name || ':' || d.path = :key", {"key": key})
         if not rows:
             rows = self._by_prefix(_DOCUMENTS, "d.doc_id", key)
@@ -79,6 +77,7 @@ class SqliteCatalog:
         return found[0]
 
     def find_chunk(self, key: str) -> ChunkRecord:
+        key = storable(key)
         rows = self._select(f"{_CHUNKS} WHERE c.chunk_id = :key", {"key": key}) or self._by_prefix(_CHUNKS, "c.chunk_id", key)
         if len(rows) > 1:
             raise Ambiguous(f"{key} is the beginning of {len(rows)} chunk ids.", hint="Give more of it.")
@@ -116,7 +115,7 @@ class SqliteCatalog:
 
 
 def _document(row: tuple[Any, ...]) -> DocumentRecord:
-    values = dict(zip((field.name for field in fields(DocumentRecord)), row, strict=True))
+    values = dict(zip(DocumentRecord._fields, row, strict=True))
     return DocumentRecord(**{**values, "tags": split_tags(values["tags"]), "metadata": json.loads(values["metadata"])})
 
 

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
-from urllib.parse import quote
 
 import apsw
 
@@ -43,6 +42,11 @@ def our_errors(path: Path) -> Iterator[None]:
         else:
             hint = "Restore a backup, or delete the file and ingest again; kb doctor tells more."
         raise Corrupt(f"The database {path} is damaged.", hint=hint, path=where) from error
+    except apsw.SQLError as error:
+        if "chunks_fts" not in str(error) and "fts5" not in str(error):
+            raise
+        hint = "Rebuild the text index with: kb index --rebuild-fts"
+        raise Corrupt(f"The text index of {path} is damaged.", hint=hint, path=where) from error
     except apsw.FullError as error:
         raise DiskFull(
             f"There is no space left for {path}.",
@@ -73,11 +77,7 @@ class Database:
         """A connection that cannot write. The file must exist and be of our version (an older one is brought up first)."""
         self.refuse_folder()
         if not self.exists():
-            raise NotFound(
-                f"There is no database at {self.path}.",
-                hint=f"Make one with: kb --db {self.path} ingest FOLDER",
-                path=str(self.path),
-            )
+            raise self._not_there()
         connection = self._open_reader()
         version = self._version(connection)
         if version < migrations.LATEST:
@@ -104,6 +104,10 @@ class Database:
             self._migrate(connection)
         return connection
 
+    def _not_there(self) -> NotFound:
+        hint = f"Make one with: kb --db {self.path} ingest FOLDER"
+        return NotFound(f"There is no database at {self.path}.", hint=hint, path=str(self.path))
+
     def make_folder(self) -> None:
         self.refuse_folder()
         try:
@@ -117,7 +121,11 @@ class Database:
 
     def refuse_folder(self) -> None:
         """A folder where a file is meant is the commonest slip, and SQLite's own words for it are obscure."""
-        if self.path.is_dir():
+        try:
+            is_folder = self.path.is_dir()
+        except (OSError, ValueError) as error:
+            raise StoreError(f"{self.path} cannot be opened: {error}.", hint="Check the path and its permissions.") from error
+        if is_folder:
             raise StoreError(
                 f"{self.path} is a folder, not a database file.",
                 hint=f"Name a file in it, such as --db {self.path / 'kebab.sqlite'}",
@@ -131,6 +139,8 @@ class Database:
                 self._prepare(connection)
                 connection.pragma("schema_version")  # the first real access: it needs the -shm file
             except (apsw.CantOpenError, apsw.ReadOnlyError):
+                from urllib.parse import quote
+
                 # WAL needs a writable folder even to read; without one, take the file as it stands.
                 connection = apsw.Connection(
                     f"file:{quote(str(self.path.absolute()))}?immutable=1",
@@ -152,6 +162,8 @@ class Database:
     def _version(self, connection: apsw.Connection) -> int:
         with our_errors(self.path):
             application, version = connection.pragma("application_id"), connection.pragma("user_version")
+            if application == version == 0 and not connection.execute("SELECT 1 FROM sqlite_master").fetchall():
+                raise self._not_there()  # another process is just making it, or died at that
         if application != APPLICATION_ID:
             raise Corrupt(f"{self.path} is not a Kebab database.", hint="Name another file with --db.", path=str(self.path))
         if version > migrations.LATEST:

@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from kebab.core.documents import TRUST_LEVELS
-from kebab.core.search import SearchFilters
-from kebab.core.text import nfc
+from kebab.core.search import TRUST_LEVELS, SearchFilters
+from kebab.core.text import storable
 
 
 class DocumentFilter(NamedTuple):
@@ -29,7 +28,7 @@ def document_filter(filters: SearchFilters) -> DocumentFilter:
 
     def bind(value: str) -> str:
         name = f"filter{len(bindings)}"
-        bindings[name] = nfc(value)
+        bindings[name] = storable(value)
         return f":{name}"
 
     def one_of(values: Iterable[str]) -> str:

@@ -1,10 +1,9 @@
-"""The life of the index: its configuration and version, rebuilding, optimising, checking, copying."""
+"""The life of the index: rebuilding, optimising, checking, copying."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
-from hashlib import sha256
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,42 +14,13 @@ from kebab.core.records import Check, StoreStats
 from kebab.store.sqlite import migrations
 from kebab.store.sqlite.database import Database, our_errors, run_script, write_transaction
 from kebab.store.sqlite.documents import cjk_column
+from kebab.store.sqlite.index_version import fts_config, lexical_index_version, remember_fts_config, stored_fts_config
 from kebab.store.sqlite.rows import rows_of
 from kebab.store.sqlite.tokenizer import SqliteTokenizer
 from kebab.store.sqlite.vocabulary import Vocabulary
 
-ANALYSIS_VERSION = 1
-"""Raised whenever the terms of the same text change, so that an index built before is noticed."""
 _BATCH = 500
 _RESTORE = "Restore a backup, or: kb reset and ingest again"
-
-
-def fts_config(korean_analysis: str) -> dict[str, object]:
-    return {
-        "tokenize": "porter unicode61 remove_diacritics 2",
-        "columns": ["chunk_id", "doc_id", "heading_path", "text", "title", "cjk"],
-        "korean": korean_analysis,
-        "analysis": ANALYSIS_VERSION,
-    }
-
-
-def lexical_index_version(config: dict[str, object], schema: int = migrations.LATEST) -> str:
-    digest = sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()[:8]
-    return f"lex:{schema}:{digest}"
-
-
-def stored_fts_config(connection: apsw.Connection) -> dict[str, object] | None:
-    """How the text index was built; None when nothing has been indexed yet."""
-    rows = rows_of(connection, "SELECT value FROM meta WHERE key = 'fts_config'")
-    config: dict[str, object] | None = json.loads(rows[0][0]) if rows else None
-    return config
-
-
-def remember_fts_config(connection: apsw.Connection, config: dict[str, object]) -> None:
-    connection.execute(
-        "INSERT INTO meta VALUES ('fts_config', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
-        (json.dumps(config),),
-    )
 
 
 def rebuild_fts(connection: apsw.Connection, path: Path, korean_analysis: str) -> int:
@@ -69,6 +39,8 @@ def rebuild_fts(connection: apsw.Connection, path: Path, korean_analysis: str) -
             )
             vocabulary.add(part for _, _, text, title in batch for part in (title, text))
             count += len(batch)
+        with suppress(apsw.Error):  # without its version, FTS5 refuses even to drop the table
+            connection.execute("REPLACE INTO chunks_fts_config VALUES ('version', 4)")
         connection.execute("DROP TABLE IF EXISTS chunks_fts")
         run_script(connection, migrations.statements(migrations.TEXT_INDEX))
         connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('rebuild')")
@@ -165,6 +137,8 @@ def _fts_check(connection: apsw.Connection) -> Check:
     """Rank 1 compares the index with the chunks; the plain form, and SQLite's own check, find a stale index in order."""
     try:
         connection.execute("INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('integrity-check', 1)")
+    except apsw.BusyError:
+        return Check("text index", True, "not checked: another process is writing")
     except apsw.Error as error:
         return Check("text index", False, f"the text index does not match the chunks ({error})", "kb index --rebuild-fts")
     return Check("text index", True, "the text index matches the chunks")

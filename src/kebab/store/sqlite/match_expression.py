@@ -6,7 +6,6 @@ the terms that `analysis` puts there; everything else goes through the tokenizer
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from kebab.analysis import cjk, korean
@@ -26,13 +25,13 @@ class MatchExpression(NamedTuple):
     terms: QueryTerms
 
 
-@dataclass
 class MatchExpressionBuilder:
-    tokenizer: SqliteTokenizer
-    vocabulary: Vocabulary
-    korean_analysis: str
-    _phrases: set[tuple[str, ...]] = field(default_factory=set)
-    _cjk: dict[str, None] = field(default_factory=dict)
+    def __init__(self, tokenizer: SqliteTokenizer, vocabulary: Vocabulary, korean_analysis: str) -> None:
+        self.tokenizer = tokenizer
+        self.vocabulary = vocabulary
+        self.korean_analysis = korean_analysis
+        self._phrases: set[tuple[str, ...]] = set()
+        self._cjk: dict[str, None] = {}
 
     def build(self, tree: QueryTree, *, match: str, drop_stop_words: bool, type_ahead: bool = False) -> MatchExpression:
         self._phrases, self._cjk = set(), {}
@@ -47,15 +46,19 @@ class MatchExpressionBuilder:
                 return expression
             case Bag(operands):
                 return self._bag(operands, any_word, drop, ahead)
-            case Not(keep, drop_tree):
-                kept = self._render(keep, any_word, drop, ahead)
-                shown = set(self._phrases), dict(self._cjk)
-                dropped = self._render(drop_tree, any_word, False, ahead)
-                self._phrases, self._cjk = shown  # what must not occur is not highlighted
-                return f"({kept}) NOT ({dropped})" if kept and dropped else kept
-            case And(left, right) | Or(left, right):
-                parts = [part for side in (left, right) if (part := self._render(side, any_word, drop, ahead))]
+            case Not():
+                return self._not(tree, any_word, drop, ahead)
+            case And() | Or():
+                parts = [part for side in _chain(tree) if (part := self._render(side, any_word, drop, ahead))]
                 return (" AND " if isinstance(tree, And) else " OR ").join(f"({part})" for part in parts)
+
+    def _not(self, tree: Not, any_word: bool, drop: bool, ahead: tuple[Operand | None, bool]) -> str:
+        keep, *drops = _chain(tree)
+        kept = self._render(keep, any_word, drop, ahead)
+        shown = set(self._phrases), dict(self._cjk)
+        dropped = [part for side in drops if (part := self._render(side, any_word, False, ahead))]
+        self._phrases, self._cjk = shown  # what must not occur is not highlighted
+        return f"({kept}) NOT ({') NOT ('.join(dropped)})" if kept and dropped else kept
 
     def _bag(self, operands: tuple[Operand, ...], any_word: bool, drop: bool, ahead: tuple[Operand | None, bool]) -> str:
         telling = [op for op in operands if not (drop and isinstance(op, Word) and is_stop_word(_bare(op.text)))]
@@ -154,6 +157,16 @@ class MatchExpressionBuilder:
         return type_ahead or not self.vocabulary.knows(words[-1])
 
 
+def _chain(tree: And | Or | Not) -> list[QueryTree]:
+    """a AND b AND c as three operands: nested, a long chain would overflow FTS5's parser."""
+    sides: list[QueryTree] = []
+    node: QueryTree = tree
+    while isinstance(node, type(tree)):
+        node, right = node
+        sides.append(right)
+    return [node, *reversed(sides)]
+
+
 def _last_operand(tree: QueryTree) -> Operand | None:
     while not isinstance(tree, Bag):
         match tree:
@@ -169,4 +182,4 @@ def _bare(word: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    return '"' + text.replace('"', '""') + '"'
+    return '"' + text.replace('"', '""').replace("\0", " ") + '"'

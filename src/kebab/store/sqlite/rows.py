@@ -7,8 +7,9 @@ from typing import Any, cast
 
 import apsw
 
-from kebab.core.documents import SPAN_KINDS, Span, content_hash, span_kind
 from kebab.core.ports import ChunkContext
+from kebab.core.spans import SPAN_KINDS, Span, span_kind
+from kebab.core.text import content_hash
 
 # The columns of a ChunkContext, for a query that has `chunks c`, `documents d` and `sources s`.
 CHUNK_CONTEXT = """c.chunk_id, c.doc_id, d.path, d.title, c.heading_path, c.headings, c.section_label, c.text, c.source_spans,
@@ -81,7 +82,7 @@ def heading_columns(headings: tuple[str, ...]) -> tuple[str, str | None]:
 
 
 def spans_to_json(spans: tuple[Span, ...]) -> str:
-    return _compact([[span_kind(span), *vars(span).values()] for span in spans])
+    return _compact([[span_kind(span), *span] for span in spans])
 
 
 def spans_from_json(text: str) -> tuple[Span, ...]:

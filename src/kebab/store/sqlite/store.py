@@ -9,17 +9,20 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import apsw
 
 from kebab.core.errors import NotFound, StoreError
-from kebab.core.records import Check, StoreStats
-from kebab.store.sqlite import maintenance
-from kebab.store.sqlite.catalog import SqliteCatalog
 from kebab.store.sqlite.database import Database, our_errors, write_transaction
-from kebab.store.sqlite.documents import SqliteDocumentStore
+from kebab.store.sqlite.index_version import fts_config, remember_fts_config, stored_fts_config
 from kebab.store.sqlite.lexical import ColumnWeights, SqliteLexicalIndex
 from kebab.store.sqlite.writer_lock import WriterLock
+
+if TYPE_CHECKING:
+    from kebab.core.records import Check, StoreStats
+    from kebab.store.sqlite.catalog import SqliteCatalog
+    from kebab.store.sqlite.documents import SqliteDocumentStore
 
 _BESIDE = ("-wal", "-shm", "-journal", ".lock")
 
@@ -30,7 +33,12 @@ class SqliteReading:
     def __init__(self, connection: apsw.Connection, database: Database) -> None:
         self._connection = connection
         self._database = database
-        self.catalog = SqliteCatalog(connection)
+
+    @property
+    def catalog(self) -> SqliteCatalog:
+        from kebab.store.sqlite.catalog import SqliteCatalog  # most searches do without it
+
+        return SqliteCatalog(self._connection)
 
     @property
     def is_immutable(self) -> bool:
@@ -38,15 +46,19 @@ class SqliteReading:
         return self._database.immutable
 
     def fts_config(self) -> dict[str, object] | None:
-        return maintenance.stored_fts_config(self._connection)
+        return stored_fts_config(self._connection)
 
     def lexical_index(self, korean_analysis: str, weights: ColumnWeights) -> SqliteLexicalIndex:
         return SqliteLexicalIndex(self._connection, korean_analysis=korean_analysis, weights=weights)
 
     def stats(self) -> StoreStats:
+        from kebab.store.sqlite import maintenance
+
         return maintenance.stats(self._connection, self._database)
 
     def backup(self, target: Path) -> None:
+        from kebab.store.sqlite import maintenance
+
         maintenance.backup(self._connection, target)
 
 
@@ -58,20 +70,26 @@ class SqliteWriting:
         self._path = path
 
     def documents(self, korean_analysis: str) -> SqliteDocumentStore:
+        from kebab.store.sqlite.documents import SqliteDocumentStore
+
         return SqliteDocumentStore(self._connection, self._path, korean_analysis=korean_analysis)
 
     def settle_analysis(self, korean_analysis: str) -> int:
         """Makes the text index one of this analysis; how many chunks had to be analysed again for that."""
-        wanted, stored = maintenance.fts_config(korean_analysis), maintenance.stored_fts_config(self._connection)
+        wanted, stored = fts_config(korean_analysis), stored_fts_config(self._connection)
         if stored is None:
             with our_errors(self._path), write_transaction(self._connection):
-                maintenance.remember_fts_config(self._connection, wanted)
+                remember_fts_config(self._connection, wanted)
         return self.rebuild_fts(korean_analysis) if stored not in (None, wanted) else 0
 
     def rebuild_fts(self, korean_analysis: str) -> int:
+        from kebab.store.sqlite import maintenance
+
         return maintenance.rebuild_fts(self._connection, self._path, korean_analysis)
 
     def optimize(self) -> None:
+        from kebab.store.sqlite import maintenance
+
         maintenance.optimize(self._connection, self._path)
 
 
@@ -96,7 +114,11 @@ class SqliteStore:
         """None for a default store that does not exist yet: an empty corpus, not an error."""
         connection: apsw.Connection | None = getattr(self._local, "connection", None)
         if connection is None and (self._named or self.path.exists()):
-            connection = self._local.connection = self._database.reader()
+            try:
+                connection = self._local.connection = self._database.reader()
+            except NotFound:
+                if self._named:
+                    raise
         with our_errors(self.path):
             yield SqliteReading(connection, self._database) if connection is not None else None
 
@@ -142,6 +164,8 @@ class SqliteStore:
         return True
 
     def health(self, korean_analysis: str) -> list[Check]:
+        from kebab.store.sqlite import maintenance
+
         return maintenance.health_checks(self._database, korean_analysis, named=self._named)
 
     def own_files(self) -> set[Path]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from importlib.resources import files
-
 TEXT_INDEX = "0001_text_index.sql"
 """The FTS table and its triggers, as every rebuild makes them."""
 
@@ -12,4 +10,6 @@ LATEST = MIGRATIONS[-1][0]
 
 
 def statements(name: str) -> str:
+    from importlib.resources import files  # slow to import, and needed only when a schema is made
+
     return files(__package__).joinpath(name).read_text(encoding="utf-8")

@@ -1,0 +1,84 @@
+"""The words that occur, to widen a half-typed one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kebab.store.sqlite.tokenizer import SqliteTokenizer
+from kebab.store.sqlite.vocabulary import MAX_EXPANSIONS, Vocabulary
+
+if TYPE_CHECKING:
+    from tests.store.conftest import Shelf
+
+
+@pytest.fixture
+def vocabulary(shelf: Shelf) -> Vocabulary:
+    return Vocabulary(shelf.connection, SqliteTokenizer(shelf.connection))
+
+
+def test_a_half_typed_word_becomes_the_known_words_that_begin_so(vocabulary: Vocabulary) -> None:
+    vocabulary.add(["installation instal installers", "instance"])
+    assert vocabulary.expand("installat") == ["installation"]
+    assert set(vocabulary.expand("insta")) >= {"instal", "instance"}
+    assert vocabulary.expand("xyz") == []
+
+
+def test_words_of_one_stem_are_offered_once(vocabulary: Vocabulary) -> None:
+    vocabulary.add(["connect connects connected connecting connection"])
+    assert vocabulary.expand("connec") == ["connect"]
+
+
+def test_the_shortest_come_first_and_never_more_than_fifty(vocabulary: Vocabulary) -> None:
+    vocabulary.add([" ".join(f"pre{'z' * (number % 20)}{number}" for number in range(80))])
+    found = vocabulary.expand("pre")
+    assert len(found) == MAX_EXPANSIONS == 50
+    assert [len(word) for word in found] == sorted(len(word) for word in found)
+
+
+def test_words_are_folded_like_the_index_folds_them(vocabulary: Vocabulary) -> None:
+    vocabulary.add(["Café NAÏVE Über-flieger"])
+    for word in ("cafe", "naive", "uber", "flieger"):
+        assert vocabulary.knows(word)
+    assert not vocabulary.knows("Café")
+
+
+def test_single_letters_hashes_and_cjk_words_are_left_out(shelf: Shelf, vocabulary: Vocabulary) -> None:
+    vocabulary.add(["a b kubernetes", "f" * 64, "문서를 한글 日本語"])
+    assert shelf.rows("SELECT word FROM words") == [("kubernetes",)]
+
+
+def test_adding_twice_is_harmless_and_a_second_vocabulary_sees_the_words(shelf: Shelf, vocabulary: Vocabulary) -> None:
+    vocabulary.add(["alpha"])
+    vocabulary.add(["alpha beta"])
+    other = Vocabulary(shelf.connection, SqliteTokenizer(shelf.connection))
+    other.add(["alpha beta"])
+    assert other.expand("al") == ["alpha"]
+    assert shelf.value("SELECT count(*) FROM words") == 2
+
+
+def test_documents_bring_the_words_of_title_aliases_tags_and_text(shelf: Shelf, vocabulary: Vocabulary) -> None:
+    shelf.write("a.md", "bodyword", title="titleword", aliases=["aliasword"], tags=["tagword"])
+    for word in ("bodyword", "titleword", "aliasword", "tagword"):
+        assert vocabulary.knows(word)
+
+
+def test_documents_bring_the_words_of_their_headings(shelf: Shelf, vocabulary: Vocabulary) -> None:
+    """A chunk may stand below a heading whose own line is in an earlier chunk, but the line is in some chunk's text."""
+    shelf.write("a.md", "# Headword\n\nbody", headings=("Headword",))
+    assert vocabulary.knows("headword")
+
+
+def test_words_stay_when_their_document_goes(shelf: Shelf, vocabulary: Vocabulary) -> None:
+    """Grows only; `kb index --rebuild-fts` starts afresh."""
+    shelf.write("a.md", "ephemeral")
+    shelf.store.remove("notes", ["a.md"])
+    assert vocabulary.knows("ephemeral")
+
+
+def test_a_prefix_is_taken_literally(vocabulary: Vocabulary) -> None:
+    vocabulary.add(["percent under_score"])
+    assert vocabulary.expand("%") == []
+    assert vocabulary.expand("_") == []
+    assert vocabulary.expand("") != []
