@@ -1,6 +1,6 @@
 """How well chunks of various sizes bring back exactly what a question is about.
 
-    python benchmarks/chunking.py [--data FOLDER] [--sweep small|full]
+    python benchmarks/chunking.py [--data FOLDER] [--sweep small|full] [--targets 256 384]
 
 Five long texts and 472 questions, each with the character ranges that answer it (data set chunk-eval). Every setting ingests the five
 files anew and asks every question lexically. Two ways of counting: the first 5 chunks, and as many whole chunks as fit into 1,000
@@ -16,7 +16,7 @@ import csv
 import gzip
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from itertools import product
 from pathlib import Path
 from statistics import mean
@@ -76,9 +76,10 @@ class Setting:
 def main() -> None:
     options = measuring.parser(__doc__)
     options.add_argument("--sweep", choices=("small", "full"), default="full", help="small: every target, but only the default of the rest")
+    options.add_argument("--targets", type=int, nargs="+", default=TARGETS, help="only these sizes")
     chosen = options.parse_args()
     texts, questions = read(chosen.data / "chunk-eval" / "raw")
-    settings = [Setting(*values) for values in product(TARGETS, OVERLAPS, MINIMUMS)]
+    settings = [Setting(*values) for values in product(chosen.targets, OVERLAPS, MINIMUMS)]
     if chosen.sweep == "small":
         settings = [setting for setting in settings if (setting.overlap, setting.least) == (0, 64)]
     rows = []
@@ -140,7 +141,7 @@ def all_passages(kb: KnowledgeBase) -> dict[str, Passage]:
             citation = chunk.citation.span
             first, last = getattr(citation, "start", 0), getattr(citation, "end", 0)
             name = document.path.removesuffix(".md")
-            found[chunk.chunk_id] = Passage(name, chunk.start, chunk.end, first, last, estimate_tokens(chunk.text))
+            found[chunk.chunk_id] = Passage(name, chunk.start_offset, chunk.end_offset, first, last, estimate_tokens(chunk.text))
     return found
 
 
@@ -177,10 +178,8 @@ def characters(ranges: Iterable[Range]) -> set[int]:
 
 
 def averages(by_file: dict[str, list[Scores]]) -> list[str]:
-    def overall(name: str) -> float:
-        return mean(mean(getattr(score, name) for score in scores) for scores in by_file.values())
-
-    return [f"{overall(name):.3f}" for name in ("recall", "precision", "iou", "line_recall")]
+    of_files = [[mean(values) for values in zip(*map(astuple, scores), strict=True)] for scores in by_file.values()]
+    return [f"{mean(values):.3f}" for values in zip(*of_files, strict=True)]
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ On a database of 2,453 Markdown files, the page cache warm, the installed consol
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
 
 import measuring
@@ -40,7 +41,7 @@ def report(database: Path, runs: int) -> None:
     bare = next(iter(commands))
     for command in commands.values():
         measuring.run(command)  # compiles what has to be compiled
-    costs = measuring.interleaved(runs, {name: lambda command=command: measuring.run(command) for name, command in commands.items()})
+    costs = measuring.interleaved(runs, {name: partial(measuring.run, command) for name, command in commands.items()})
     rows = []
     for name, taken in costs.items():
         wall, cpu = [cost.wall for cost in taken], [cost.cpu for cost in taken]

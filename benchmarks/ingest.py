@@ -16,7 +16,7 @@ from statistics import median
 import measuring
 from measuring import Cost
 
-CPU_BAR, CPU_AIM = 6.0, 4.0
+CPU_BAR = 6.0  # 4 is the aim
 MEMORY_BAR_MB = 200.0
 AGAIN_BAR_S = 1.0
 SIZE_BAR = 2.5
@@ -51,7 +51,7 @@ def report(corpus: Path, work: Path, rounds: int) -> None:
     measuring.table(
         ["", "measured", "bar", ""],
         [
-            ["CPU of a first ingest", f"{times:.1f}× the bare script", f"{CPU_BAR:g}× (aim {CPU_AIM:g}×)", measuring.verdict(times, CPU_BAR)],
+            limit("CPU against the bare script", times, CPU_BAR, "{:.1f}×"),
             limit("peak memory", memory(costs["kebab"]), MEMORY_BAR_MB, "{:.0f} MB"),
             limit("unchanged ingest, wall", wall(again), AGAIN_BAR_S, "{:.2f} s"),
             limit("database against the text", growth, SIZE_BAR, "{:.2f}×"),

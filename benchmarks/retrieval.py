@@ -62,6 +62,7 @@ def main() -> None:
             passed = score >= bar.floor and not result["unanswered"]
             missed += not passed
             scores.append(score)
+            print(f"{name}: {score:.4f}", file=sys.stderr, flush=True)
             rows.append(
                 [
                     name,

@@ -142,7 +142,23 @@ class KnowledgeBase:
         self.last_ingest = ingest
         return ingest
 
+    def remove_source(self, name: str) -> int:
+        """Forgets a source and all that came from it; how many documents that were. The files stay."""
+        with self._store.writing("kb source remove", existing=True) as writing:
+            documents = writing.documents(self.settings.analysis.korean)
+            names = [source.name for source in documents.sources()]
+            if name not in names:
+                raise NotFound(f"There is no source {name}.", hint=f"Sources: {', '.join(names) or 'none yet'}.")
+            count = len(documents.known_files(name))
+            documents.remove_source(name)
+            return count
+
     # --- looking inside
+
+    def filters_of(self, request: SearchRequest) -> SearchFilters:
+        """The filters of a request, checked against what is stored."""
+        with self._store.reading() as reading:
+            return (_checked_filters(request, reading)[0] if reading else request).filters()
 
     def documents(self, filters: SearchFilters | None = None, *, limit: int = -1, offset: int = 0) -> list[DocumentRecord]:
         with self._store.reading() as reading:

@@ -40,7 +40,13 @@ def test_decomposed_hangul_gives_the_same_terms_as_composed() -> None:
 
 
 def test_a_word_is_cut_where_the_script_changes() -> None:
-    assert runs("API서버v2漢字かな") == [Run("other", "API"), Run("hangul", "서버"), Run("other", "v2"), Run("han", "漢字"), Run("kana", "かな")]
+    assert runs("API서버v2漢字かな") == [
+        Run("other", "API"),
+        Run("hangul", "서버"),
+        Run("other", "v2"),
+        Run("han", "漢字"),
+        Run("kana", "かな"),
+    ]
 
 
 @given(MIXED)

@@ -48,7 +48,8 @@ def words(*texts: str) -> Bag:
         ('"AND"', Bag((Phrase("AND"),))),
     ],
 )
-def test_each_form_of_query_has_its_tree_r011(text: str, tree: QueryTree) -> None:
+def test_each_form_of_query_has_its_tree(text: str, tree: QueryTree) -> None:
+    """R011."""
     assert repr(parse(text)) == repr(tree)
 
 
@@ -67,13 +68,17 @@ def test_an_operator_is_one_only_between_two_operands(text: str, tree: QueryTree
     assert repr(parse(text)) == repr(tree)
 
 
-@pytest.mark.parametrize("text", ["user-agent", "c++", "std::vector", "(x", "a:b", "^start", "{x}", "node.js", "it's", "a'b'c", "x^2", "col:y"])
-def test_specials_inside_a_word_are_just_text_r013(text: str) -> None:
+@pytest.mark.parametrize(
+    "text", ["user-agent", "c++", "std::vector", "(x", "a:b", "^start", "{x}", "node.js", "it's", "a'b'c", "x^2", "col:y"]
+)
+def test_specials_inside_a_word_are_just_text(text: str) -> None:
+    """R013."""
     assert repr(parse(text)) == repr(words(text))
 
 
 @pytest.mark.parametrize(("text", "raw"), [("'git NEAR hub'", "git NEAR hub"), ("  'text : git'  ", "text : git"), ("'('", "(")])
-def test_a_query_in_single_quotes_is_passed_through_r012(text: str, raw: str) -> None:
+def test_a_query_in_single_quotes_is_passed_through(text: str, raw: str) -> None:
+    """R012."""
     assert repr(parse(text)) == repr(Raw(raw))
 
 
@@ -101,7 +106,8 @@ def operands(tree: QueryTree) -> list[Operand]:
 
 
 @given(st.one_of(st.text(), SYNTAX))
-def test_any_text_gives_a_tree_r115(text: str) -> None:
+def test_any_text_gives_a_tree(text: str) -> None:
+    """R115."""
     tree = parse(text)
     assert all(operand.text for operand in operands(tree))
     assert len(operands(tree)) <= MAX_OPERANDS

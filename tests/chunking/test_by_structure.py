@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -14,7 +15,6 @@ from kebab.config.settings import ChunkingSettings
 from kebab.core.documents import Chunk, ParsedDocument
 from kebab.core.errors import ParseError
 from kebab.core.spans import LineSpan
-from kebab.core.spans import LineSpan
 from kebab.core.text import LineTable, estimate_tokens
 from kebab.parsing.front_matter import read_front_matter
 from kebab.parsing.registry import all_parsers, parser_for
@@ -22,7 +22,14 @@ from kebab.parsing.registry import all_parsers, parser_for
 DEFAULTS = ChunkingSettings()
 SMALL = ChunkingSettings(target_tokens=48, max_tokens=64, min_tokens=12)
 
-SENTENCES = ["A short sentence. ", "한국어 문장은 이렇게 끝난다. ", "日本語の文。", "It’s “quoted”! ", "no stop here ", "https://example.org/a/very/long/path "]
+SENTENCES = [
+    "A short sentence. ",
+    "한국어 문장은 이렇게 끝난다. ",
+    "日本語の文。",
+    "It’s “quoted”! ",
+    "no stop here ",
+    "https://example.org/a/very/long/path ",
+]
 CHARACTERS = ["🙂", "👩‍👩‍👧‍👦", "👍🏽", "e\u0301", "ক্ষ", "n\u0303\u0323", "\u1112\u1161\u11ab", "\u00a0", "\u2028", "\x0c", "\ufeff", "️⃣"]
 
 
@@ -48,9 +55,27 @@ def block(kind: str, body: str, times: int, ending: str) -> str:
     return rows[kind].replace("\n", ending)
 
 
-BODIES = st.lists(st.sampled_from(SENTENCES + CHARACTERS) | st.text(st.characters(codec="utf-8"), max_size=6), min_size=1, max_size=6).map("".join)
+BODIES = st.lists(st.sampled_from(SENTENCES + CHARACTERS) | st.text(st.characters(codec="utf-8"), max_size=6), min_size=1, max_size=6).map(
+    "".join
+)
 KINDS = st.sampled_from(
-    ["heading", "title", "deep", "paragraph", "lines", "code", "open-code", "table", "list", "nested", "quote", "html", "rule", "long-line", "blank"]
+    [
+        "heading",
+        "title",
+        "deep",
+        "paragraph",
+        "lines",
+        "code",
+        "open-code",
+        "table",
+        "list",
+        "nested",
+        "quote",
+        "html",
+        "rule",
+        "long-line",
+        "blank",
+    ]
 )
 ENDINGS = st.sampled_from(["\n", "\n", "\r\n"])
 
@@ -58,7 +83,9 @@ ENDINGS = st.sampled_from(["\n", "\n", "\r\n"])
 @st.composite
 def markdown(draw: st.DrawFn) -> str:
     ending = draw(ENDINGS)
-    matter = draw(st.sampled_from(["", "", "---\ntitle: A title of its own\ntags: [x]\n---\n", "---\nbroken: [\n---\n"])).replace("\n", ending)
+    matter = draw(st.sampled_from(["", "", "---\ntitle: A title of its own\ntags: [x]\n---\n", "---\nbroken: [\n---\n"])).replace(
+        "\n", ending
+    )
     parts = draw(st.lists(st.tuples(KINDS, BODIES, st.integers(1, 30)), max_size=12))
     gap = draw(st.sampled_from(["", ending]))
     return matter + "".join(block(*part, ending) + gap for part in parts)
@@ -90,7 +117,8 @@ SETTINGS = st.sampled_from([DEFAULTS, SMALL, ChunkingSettings(target_tokens=32, 
 
 @given(markdown(), SETTINGS)
 @hypothesis_settings(max_examples=150)
-def test_every_chunk_is_a_slice_of_the_file_and_its_first_span_its_exact_lines_r036_r061_r069(text: str, settings: ChunkingSettings) -> None:
+def test_every_chunk_is_a_slice_of_the_file_and_its_first_span_its_exact_lines(text: str, settings: ChunkingSettings) -> None:
+    """R036, R061, R069."""
     for document in documents(text):
         lines, position = LineTable(document.text), 0
         for ordinal, chunk in enumerate(StructureChunker(settings).chunk(document)):
@@ -201,7 +229,15 @@ def test_small_sections_are_merged_under_the_heading_they_share() -> None:
 
 
 def test_large_sections_stay_apart_and_carry_the_path_of_their_headings() -> None:
-    text = "# Guide\n\n" + section("Install", 30) + section("Use", 30) + "### Deep\n\n" + "Words go deeper. " * 40 + "\n\n" + section("End", 30)
+    text = (
+        "# Guide\n\n"
+        + section("Install", 30)
+        + section("Use", 30)
+        + "### Deep\n\n"
+        + "Words go deeper. " * 40
+        + "\n\n"
+        + section("End", 30)
+    )
     found = [(chunk.heading_path, chunk.text.splitlines()[0]) for chunk in chunks_of(text)]
     assert found == [
         (("Guide", "Install"), "# Guide"),
@@ -249,7 +285,7 @@ def test_overlap_repeats_the_end_of_the_part_before_and_spans_stay_exact() -> No
     text = "word by word " * 1000
     chunks = chunks_of(text, ChunkingSettings(overlap_tokens=30), "a.txt")
     assert len(chunks) > 2
-    for before, after in zip(chunks, chunks[1:], strict=False):
+    for before, after in pairwise(chunks):
         assert before.start < after.start < before.end < after.end
     assert all(chunk.text == text[chunk.start : chunk.end] for chunk in chunks)
 

@@ -10,7 +10,6 @@ from kebab.core.citations import Citation, parse
 from kebab.core.ports import ChunkContext
 from kebab.core.search import RetrievalDetail, SearchHit
 from kebab.core.spans import SPAN_KINDS, CaptionSpan, CodeSpan, LineSpan, PageSpan, RegionSpan, Span, TimeSpan, span_kind
-from kebab.core.spans import CaptionSpan, CodeSpan, LineSpan, PageSpan, RegionSpan, Span, TimeSpan
 from kebab.retrieval.hydration import make_hit
 from kebab.retrieval.snippets import Snippet
 from kebab.wire.citations import citation_v1
@@ -56,7 +55,8 @@ def parsed(citation: str) -> tuple[str, type, Span | None]:
         (CaptionSpan("Figure 3"), "notes/rust/kb.md#caption=Figure%203", "notes/rust/kb.md:caption=Figure 3"),
     ],
 )
-def test_each_kind_of_span_is_written_as_uri_fragment_and_as_text_r020_r053(span: Span, uri: str, text: str) -> None:
+def test_each_kind_of_span_is_written_as_uri_fragment_and_as_text(span: Span, uri: str, text: str) -> None:
+    """R020, R053."""
     citation = Citation("notes/rust/kb.md", span)
     assert (citation.uri, citation.text) == (uri, text)
 
@@ -100,7 +100,8 @@ def as_read_back(span: Span) -> Span:
 
 @pytest.mark.parametrize("kind", SPANS)
 @given(path=PATH, data=st.data())
-def test_both_forms_read_back_to_the_same_place_for_any_path_r020_r053(kind: str, path: str, data: st.DataObject) -> None:
+def test_both_forms_read_back_to_the_same_place_for_any_path(kind: str, path: str, data: st.DataObject) -> None:
+    """R020, R053."""
     span = data.draw(SPANS[kind])
     citation = Citation(path, span)
     assert citation.kind == kind
@@ -123,18 +124,21 @@ def hit_with(*spans: Span, section: str | None = "Install") -> SearchHit:
     return make_hit(chunk, rank=1, detail=detail, score_kind="bm25", snippet=Snippet("text", ()), full_text=False, index_version="v")
 
 
-def test_the_citation_of_a_hit_comes_from_the_first_span_r016() -> None:
+def test_the_citation_of_a_hit_comes_from_the_first_span() -> None:
+    """R016."""
     assert hit_with(LineSpan(3, 9), LineSpan(3, 4), LineSpan(7, 9)).citation.span == LineSpan(3, 9)
 
 
-def test_a_line_span_gives_a_line_citation_with_the_section_label_r017() -> None:
+def test_a_line_span_gives_a_line_citation_with_the_section_label() -> None:
+    """R017."""
     wire = plain(citation_v1(hit_with(LineSpan(3, 9)).citation))
     assert {key: wire[key] for key in ("kind", "path", "start", "end", "section")} == {
         "kind": "line", "path": "notes/a.md", "start": 3, "end": 9, "section": "Install",
     }  # fmt: skip
 
 
-def test_a_page_span_gives_a_page_citation_with_the_section_label_r018() -> None:
+def test_a_page_span_gives_a_page_citation_with_the_section_label() -> None:
+    """R018."""
     wire = plain(citation_v1(hit_with(PageSpan(13)).citation))
     assert {key: wire[key] for key in ("kind", "path", "page", "section", "uri")} == {
         "kind": "page", "path": "notes/a.md", "page": 13, "section": "Install", "uri": "notes/a.md#page=13",
@@ -150,7 +154,8 @@ def test_a_page_span_gives_a_page_citation_with_the_section_label_r018() -> None
         (CaptionSpan("Figure 3"), {"kind": "caption", "label": "Figure 3"}),
     ],
 )
-def test_any_other_span_is_forwarded_as_its_own_variant_r019(span: Span, fields: dict[str, object]) -> None:
+def test_any_other_span_is_forwarded_as_its_own_variant(span: Span, fields: dict[str, object]) -> None:
+    """R019."""
     wire = plain(citation_v1(hit_with(span).citation))
     assert {key: wire[key] for key in fields} == fields
     assert set(wire) - set(fields) == {"schema_version", "path", "uri", "text", "content_hash"}

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kebab.core.documents import Chunk, chunk_id, document_id
-from kebab.core.spans import SPAN_KINDS, LineSpan, span_kind
+from kebab.core.spans import LineSpan
 from kebab.core.text import content_hash
 
 _PRINT_IDS = """

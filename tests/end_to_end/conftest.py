@@ -113,8 +113,7 @@ class User:
         return sorted({hit["doc_path"] for hit in hits})
 
     def write(self, path: str | bytes, content: str | bytes, folder: Path | None = None) -> Path:
-        base = os.fsencode(folder or self.notes)
-        file = Path(os.fsdecode(os.path.join(base, os.fsencode(path))))
+        file = (folder or self.notes) / os.fsdecode(path)
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(content.encode() if isinstance(content, str) else content)
         return file

@@ -31,7 +31,7 @@ READING = [
     ("schema",),
     ("backup", "copy.sqlite"),
 ]
-WRITING = [("ingest", "."), ("index", "--rebuild-fts"), ("index", "--optimize")]
+WRITING = [("ingest", "."), ("index", "--rebuild-fts"), ("index", "--optimize"), ("source", "remove", "notes", "--yes")]
 
 
 # --- paths
@@ -416,7 +416,9 @@ def test_a_full_disk_is_said_and_nothing_is_lost(user: User, small_disk: Path) -
     user.check(user.base / "moved.sqlite")
 
 
-@pytest.mark.parametrize("command", [("ingest", "NOTES"), ("index", "--optimize"), ("index", "--rebuild-fts"), ("search", "word1x5")], ids=" ".join)
+@pytest.mark.parametrize(
+    "command", [("ingest", "NOTES"), ("index", "--optimize"), ("index", "--rebuild-fts"), ("search", "word1x5")], ids=" ".join
+)
 def test_a_disk_that_is_already_full_is_a_clear_error_or_no_matter(user: User, small_disk: Path, command: tuple[str, ...]) -> None:
     fill(user, 3)
     database = small_disk / "kebab.sqlite"
@@ -525,7 +527,9 @@ def test_a_backup_never_overwrites_by_accident(indexed: User) -> None:
 # --- a reader that goes away
 
 
-@pytest.mark.parametrize("command", ["search alpha -k 30 --full-text", "search alpha -k 30 --json", "list docs", "fetch doc 1.md", "--help"])
+@pytest.mark.parametrize(
+    "command", ["search alpha -k 30 --full-text", "search alpha -k 30 --json", "list docs", "fetch doc 1.md", "--help"]
+)
 def test_a_closed_pipe_is_quiet(indexed: User, command: str) -> None:
     process = indexed.start(*command.split())
     assert process.stdout is not None

@@ -65,7 +65,9 @@ def test_eight_processes_search_while_one_writes_again_and_again(user: User) -> 
     while time.monotonic() < deadline:
         rounds += 1
         for number in range(40):
-            user.write(f"{number:04}.md", f"# Note {number}\n\nalpha round{rounds} " + " ".join(f"v{rounds}x{i % 300}" for i in range(1500)))
+            user.write(
+                f"{number:04}.md", f"# Note {number}\n\nalpha round{rounds} " + " ".join(f"v{rounds}x{i % 300}" for i in range(1500))
+            )
         for searcher in searchers:
             assert searcher.stdin is not None
             searcher.stdin.write(b'{"query": "alpha", "k": 50, "match": "all"}\n' * 10)

@@ -38,7 +38,17 @@ def test_yaml_and_toml_say_the_same(text: str) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["# Body\n", "", "---", "---\n", "--- \nnever closed\n", "text\n---\na: b\n---\n", "----\na: b\n---\n", "---\njust text\n---\n", "---\n- a\n---\n"],
+    [
+        "# Body\n",
+        "",
+        "---",
+        "---\n",
+        "--- \nnever closed\n",
+        "text\n---\na: b\n---\n",
+        "----\na: b\n---\n",
+        "---\njust text\n---\n",
+        "---\n- a\n---\n",
+    ],
 )
 def test_a_text_without_front_matter_is_read_from_its_beginning(text: str) -> None:
     matter = read_front_matter(text)
@@ -91,7 +101,8 @@ BOMBS = {
     "quadratic": "a: &a [" + ",".join(["x"] * 5000) + "]\nb: [" + ",".join(["*a"] * 1000) + "]",
     "deep-list": "a: " + "[" * 12_000 + "]" * 12_000,
     "deep-map": "a: " + "{b: " * 5000 + "1" + "}" * 5000,
-    "merge": "a: &a {x: 1}\n" + "\n".join(f"{n}: &{n} {{<<: [{','.join(['*' + b] * 9)}]}}" for b, n in zip("abcdef", "bcdefg", strict=True)),
+    "merge": "a: &a {x: 1}\n"
+    + "\n".join(f"{n}: &{n} {{<<: [{','.join(['*' + b] * 9)}]}}" for b, n in zip("abcdef", "bcdefg", strict=True)),
     "huge-number": "x: " + "9" * 60_000,
     "sexagesimal": "x: " + ":".join(["59"] * 20_000),
 }
@@ -127,7 +138,10 @@ def test_unknown_keys_are_kept() -> None:
     assert read_front_matter(yaml("mood: good\nnested: {a: [1, 2]}")).values == {"mood": "good", "nested": {"a": [1, 2]}}
 
 
-@given(st.text(st.one_of(st.sampled_from("-+.:[]{}&*!|>'\"#%@ \n\tabc019"), st.characters(codec="utf-8")), max_size=200), st.sampled_from(["---", "+++"]))
+@given(
+    st.text(st.one_of(st.sampled_from("-+.:[]{}&*!|>'\"#%@ \n\tabc019"), st.characters(codec="utf-8")), max_size=200),
+    st.sampled_from(["---", "+++"]),
+)
 def test_any_text_between_fences_is_read_without_raising(source: str, fence: str) -> None:
     text = f"{fence}\n{source}\n{fence}\n{BODY}"
     matter = read_front_matter(text)
@@ -164,7 +178,11 @@ def test_tag_and_tags_add_up() -> None:
 
 @pytest.mark.parametrize(
     ("values", "aliases"),
-    [({"aliases": ["New Name", "x"]}, ("New Name", "x")), ({"alias": "one alias, with comma"}, ("one alias, with comma",)), ({"aliases": None}, ())],
+    [
+        ({"aliases": ["New Name", "x"]}, ("New Name", "x")),
+        ({"alias": "one alias, with comma"}, ("one alias, with comma",)),
+        ({"aliases": None}, ()),
+    ],
 )
 def test_an_alias_is_a_title_spaces_and_all(values: dict[str, object], aliases: tuple[str, ...]) -> None:
     assert alias_list(values) == aliases
@@ -197,13 +215,20 @@ def test_dates_with_and_without_time_zone_compare_in_the_right_order() -> None:
 
 @pytest.mark.parametrize(
     ("values", "lang"),
-    [({"lang": "ko"}, "ko"), ({"language": " KO "}, "ko"), ({"lang": "en-US"}, "en-us"), ({"lang": "english language"}, None), ({"lang": 7}, None)],
+    [
+        ({"lang": "ko"}, "ko"),
+        ({"language": " KO "}, "ko"),
+        ({"lang": "en-US"}, "en-us"),
+        ({"lang": "english language"}, None),
+        ({"lang": 7}, None),
+    ],
 )
 def test_a_language_tag_is_taken_and_prose_is_not(values: dict[str, object], lang: str | None) -> None:
     assert lang_of(values) == lang
 
 
-def test_trust_is_one_of_three_levels_or_a_warning_r026() -> None:
+def test_trust_is_one_of_three_levels_or_a_warning() -> None:
+    """R026."""
     assert trust_of({"trust": " Primary "}) == ("primary", None)
     assert trust_of({"trust_level": "generated"}) == ("generated", None)
     assert trust_of({}) == (None, None)

@@ -12,7 +12,6 @@ from kebab.core.documents import ParsedDocument
 from kebab.core.errors import ParseError
 from kebab.core.ports import Parser
 from kebab.core.search import DOC_TYPES, TRUST_LEVELS
-from kebab.core.search import DOC_TYPES, TRUST_LEVELS
 from kebab.core.text import decode
 from kebab.parsing.registry import all_parsers
 

@@ -35,7 +35,8 @@ def test_a_hash_in_a_text_file_is_no_heading_and_dashes_are_no_front_matter() ->
     assert document.metadata == {}
 
 
-def test_source_code_is_code_blocks_of_a_code_document_r133() -> None:
+def test_source_code_is_code_blocks_of_a_code_document() -> None:
+    """R133."""
     document = parsed("def f():\n    pass\n\n\ndef g():\n    pass\n", "tools/x.py")
     assert (document.doc_type, document.format) == ("code", "py")
     assert [block.kind for block in document.blocks] == ["code", "code"]
@@ -59,7 +60,8 @@ def test_source_code_is_code_blocks_of_a_code_document_r133() -> None:
         ("v1.2/notes", ("note", "txt")),
     ],
 )
-def test_the_name_of_a_file_tells_type_and_format_r133(path: str, expected: tuple[str, str]) -> None:
+def test_the_name_of_a_file_tells_type_and_format(path: str, expected: tuple[str, str]) -> None:
+    """R133."""
     assert classify(path) == expected
     assert classify(path)[0] in DOC_TYPES
 

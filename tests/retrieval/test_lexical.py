@@ -25,7 +25,6 @@ from kebab.core.errors import QueryError
 from kebab.core.ports import Retriever
 from kebab.core.search import SearchFilters, SearchHit, SearchQuery
 from kebab.core.spans import LineSpan
-from kebab.core.spans import LineSpan
 from kebab.core.text import LineTable
 from kebab.retrieval.lexical import LexicalRetriever, normalised
 from kebab.store.sqlite.database import Database
@@ -102,18 +101,21 @@ def found(retriever: LexicalRetriever, text: str, **options: Any) -> list[str]:
 # --- the contract
 
 
-def test_it_is_a_retriever_with_the_version_it_was_given_r001_r007_r022(retriever: LexicalRetriever) -> None:
+def test_it_is_a_retriever_with_the_version_it_was_given(retriever: LexicalRetriever) -> None:
+    """R001, R007, R022."""
     as_port: Retriever = retriever
     assert as_port.index_version() == "v1.0"
     assert {hit.index_version for hit in as_port.search(SearchQuery("cargo"))} == {"v1.0"}
 
 
-def test_a_query_is_text_mode_k_and_filters_with_ten_as_default_r005_r051() -> None:
+def test_a_query_is_text_mode_k_and_filters_with_ten_as_default() -> None:
+    """R005, R051."""
     query = SearchQuery("x")
     assert (query.text, query.mode, query.k, query.match, query.filters) == ("x", "lexical", 10, "all", SearchFilters())
 
 
-def test_hits_come_ordered_with_a_normalised_bm25_as_their_score_r006_r009_r010_r037_r048_r067_r073(retriever: LexicalRetriever) -> None:
+def test_hits_come_ordered_with_a_normalised_bm25_as_their_score(retriever: LexicalRetriever) -> None:
+    """R006, R009, R010, R037, R048, R067, R073."""
     hits = retriever.search(SearchQuery("cargo"))
     scores = [hit.score for hit in hits]
     assert len(hits) >= 3
@@ -123,10 +125,13 @@ def test_hits_come_ordered_with_a_normalised_bm25_as_their_score_r006_r009_r010_
     assert {hit.score_kind for hit in hits} == {"bm25"}
 
 
-def test_the_score_is_the_formula_applied_to_what_fts5_says_r010(corpus: Path) -> None:
+def test_the_score_is_the_formula_applied_to_what_fts5_says(corpus: Path) -> None:
+    """R010."""
     connection = Database(corpus).reader()
     raw = dict(
-        connection.execute("SELECT c.chunk_id, bm25(chunks_fts, 0, 0, 4, 1, 8, 1) FROM chunks_fts f JOIN chunks c ON c.id = f.rowid WHERE chunks_fts MATCH 'cargo'")
+        connection.execute(
+            "SELECT c.chunk_id, bm25(chunks_fts, 0, 0, 4, 1, 8, 1) FROM chunks_fts f JOIN chunks c ON c.id = f.rowid WHERE chunks_fts MATCH 'cargo'"
+        )
     )
     connection.close()
     with retriever_on(corpus) as retriever:
@@ -136,26 +141,30 @@ def test_the_score_is_the_formula_applied_to_what_fts5_says_r010(corpus: Path) -
 
 
 @given(st.floats(min_value=-1e300, max_value=-1e-11), st.floats(min_value=-1e300, max_value=-1e-11))
-def test_normalising_keeps_the_order_and_stays_in_range_r010_r073(one: float, other: float) -> None:
+def test_normalising_keeps_the_order_and_stays_in_range(one: float, other: float) -> None:
+    """R010, R073."""
     assert 0 < normalised(one) <= 1
     assert normalised(min(one, other)) >= normalised(max(one, other))
 
 
-def test_k_limits_the_list_r009_r067(retriever: LexicalRetriever) -> None:
+def test_k_limits_the_list(retriever: LexicalRetriever) -> None:
+    """R009, R067."""
     assert len(retriever.search(SearchQuery("cargo", k=2))) == 2
     assert found(retriever, "cargo", k=2) == found(retriever, "cargo")[:2]
 
 
-def test_the_detail_of_a_lexical_hit_has_only_its_own_side_r021(retriever: LexicalRetriever) -> None:
+def test_the_detail_of_a_lexical_hit_has_only_its_own_side(retriever: LexicalRetriever) -> None:
+    """R021."""
     for hit in retriever.search(SearchQuery("cargo")):
         detail = hit.retrieval
         assert detail.method == "lexical"
         assert detail.lexical_score == detail.fusion_score == hit.score
         assert detail.lexical_rank == hit.rank
-        assert detail.vector_score is detail.vector_rank is detail.rrf_score is detail.weights is None
+        assert (detail.vector_score, detail.vector_rank, detail.rrf_score, detail.weights) == (None, None, None, None)
 
 
-def test_a_hit_names_chunk_document_method_and_version_r052(retriever: LexicalRetriever) -> None:
+def test_a_hit_names_chunk_document_method_and_version(retriever: LexicalRetriever) -> None:
+    """R052."""
     hit = retriever.search(SearchQuery("workspace"))[0]
     assert hit.retrieval_method == "fts5-bm25"
     assert hit.text == hit.snippet
@@ -166,7 +175,8 @@ def test_a_hit_names_chunk_document_method_and_version_r052(retriever: LexicalRe
     assert hit.embedding_model is None
 
 
-def test_every_hit_cites_the_lines_that_hold_it_r016_r017_r036_r061_r068_r069(corpus: Path, retriever: LexicalRetriever) -> None:
+def test_every_hit_cites_the_lines_that_hold_it(corpus: Path, retriever: LexicalRetriever) -> None:
+    """R016, R017, R036, R061, R068, R069."""
     root = corpus.parent / "notes"
     hits = retriever.search(SearchQuery("cargo OR 검색 OR restic OR nginx", full_text=True))
     assert len(hits) >= 6
@@ -184,7 +194,8 @@ def test_full_text_is_the_whole_chunk_and_snippet_the_piece_to_show(retriever: L
     assert hit.text == "# Workspace\n\nA cargo workspace groups several packages."
 
 
-def test_snippets_obey_the_limit_of_the_retriever_r014_r015_r034(corpus: Path) -> None:
+def test_snippets_obey_the_limit_of_the_retriever(corpus: Path) -> None:
+    """R014, R015, R034."""
     for limit in (16, 40, 220):
         with retriever_on(corpus, snippet_chars=limit) as retriever:
             hits = retriever.search(SearchQuery("cargo OR 검색 OR restic"))
@@ -192,7 +203,8 @@ def test_snippets_obey_the_limit_of_the_retriever_r014_r015_r034(corpus: Path) -
             assert all(len(hit.snippet) <= limit and len(hit.snippet.split()) <= limit // 4 for hit in hits)
 
 
-def test_searching_changes_nothing_in_the_file_r029(corpus: Path) -> None:
+def test_searching_changes_nothing_in_the_file(corpus: Path) -> None:
+    """R029."""
     before = corpus.read_bytes()
     with retriever_on(corpus) as retriever:
         retriever.search(SearchQuery("cargo", explain=True, match="auto"))
@@ -201,7 +213,8 @@ def test_searching_changes_nothing_in_the_file_r029(corpus: Path) -> None:
     assert corpus.read_bytes() == before
 
 
-def test_one_statement_reads_a_page_of_hits_r008(corpus: Path) -> None:
+def test_one_statement_reads_a_page_of_hits(corpus: Path) -> None:
+    """R008."""
     connection = Database(corpus).reader()
     statements: list[str] = []
     connection.exec_trace = lambda _, sql, __: statements.append(sql) or True  # type: ignore[func-returns-value]
@@ -213,7 +226,9 @@ def test_one_statement_reads_a_page_of_hits_r008(corpus: Path) -> None:
     assert all(table in ranked[0] for table in ("chunks", "documents", "bm25(chunks_fts"))
 
 
-def test_no_network_is_touched_r065(retriever: LexicalRetriever, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_network_is_touched(retriever: LexicalRetriever, monkeypatch: pytest.MonkeyPatch) -> None:
+    """R065."""
+
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("a lexical search opened a socket")
 
@@ -224,20 +239,23 @@ def test_no_network_is_touched_r065(retriever: LexicalRetriever, monkeypatch: py
 # --- known answers
 
 
-def test_a_keyword_finds_the_one_document_once_with_its_citation_r033(retriever_of: Retrieve) -> None:
+def test_a_keyword_finds_the_one_document_once_with_its_citation(retriever_of: Retrieve) -> None:
+    """R033."""
     retriever = retriever_of({"code-and-table.md": (FIXTURES / "markdown" / "code-and-table.md").read_text(encoding="utf-8")})
     (hit,) = retriever.search(SearchQuery("zephyrine"))
     assert hit.citation.uri == "code-and-table.md#L6-L19"
     assert 0 < hit.score <= 1
 
 
-def test_known_queries_find_their_chunk_in_the_top_r060(retriever: LexicalRetriever) -> None:
+def test_known_queries_find_their_chunk_in_the_top(retriever: LexicalRetriever) -> None:
+    """R060."""
     assert found(retriever, "anyhow binaries", k=1) == ["rust/errors.md"]
     assert found(retriever, "restic", k=1) == ["ops/backup.md"]
     assert found(retriever, "배포 일정", k=1) == ["한국어/회의.md"]
 
 
-def test_english_stems_and_diacritics_do_not_matter_r044_r114(retriever: LexicalRetriever) -> None:
+def test_english_stems_and_diacritics_do_not_matter(retriever: LexicalRetriever) -> None:
+    """R044, R114."""
     assert set(found(retriever, "install")) == set(found(retriever, "installation")) == {"ops/deploy.md", "tools/run.py"}
     assert found(retriever, "cafe") == found(retriever, "CAFÉ") == ["ops/backup.md"]
 
@@ -258,10 +276,13 @@ def test_tags_and_aliases_of_the_front_matter_are_searchable(retriever_of: Retri
     assert found(retriever, "xylophone") == found(retriever, "glockenspiel") == ["a.md"]
 
 
-def test_hits_of_a_fixed_corpus_are_those_of_the_golden_file_r039(tmp_path: Path) -> None:
+def test_hits_of_a_fixed_corpus_are_those_of_the_golden_file(tmp_path: Path) -> None:
+    """R039."""
     queries = ["cargo", "install OR nginx", "검색", '"cargo workspace"', "nothing like this"]
     with retriever_on(ingest(tmp_path / "notes", CORPUS, tmp_path / "kb.sqlite")) as retriever:
-        run = {query: [plain(search_hit_v1(hit._replace(indexed_at="…"))) for hit in retriever.search(SearchQuery(query))] for query in queries}
+        run = {
+            query: [plain(search_hit_v1(hit._replace(indexed_at="…"))) for hit in retriever.search(SearchQuery(query))] for query in queries
+        }
     for hits in run.values():
         for hit in hits:
             hit["score"] = hit["retrieval"]["lexical_score"] = hit["retrieval"]["fusion_score"] = round(hit["score"], 9)
@@ -273,7 +294,8 @@ def test_hits_of_a_fixed_corpus_are_those_of_the_golden_file_r039(tmp_path: Path
 # --- determinism
 
 
-def test_the_same_query_gives_the_same_hits_and_scores_r028_r038_r062(corpus: Path) -> None:
+def test_the_same_query_gives_the_same_hits_and_scores(corpus: Path) -> None:
+    """R028, R038, R062."""
     runs = []
     for _ in range(2):
         with retriever_on(corpus) as retriever:
@@ -291,7 +313,8 @@ def test_ties_are_ordered_by_chunk_id(retriever_of: Retrieve) -> None:
 # --- all, any, auto
 
 
-def test_all_wants_every_word_and_any_wants_one_r011(retriever: LexicalRetriever) -> None:
+def test_all_wants_every_word_and_any_wants_one(retriever: LexicalRetriever) -> None:
+    """R011."""
     assert found(retriever, "cargo workspace") == ["rust/workspace.md"]
     assert set(found(retriever, "cargo nginx", match="any")) > {"rust/workspace.md", "ops/deploy.md"}
     assert found(retriever, "cargo nginx") == []
@@ -317,7 +340,9 @@ def test_one_word_is_answered_by_all_however_few_hits_it_has(retriever: LexicalR
     assert retriever.search(SearchQuery("restic", match="auto", k=10)).match == "all"
 
 
-@pytest.mark.parametrize("question", ["how do I restart nginx after a deployment of everything", "What is the zzz of restic?", "이 배포는 어떻게 하나요 zzz"])
+@pytest.mark.parametrize(
+    "question", ["how do I restart nginx after a deployment of everything", "What is the zzz of restic?", "이 배포는 어떻게 하나요 zzz"]
+)
 def test_a_whole_sentence_finds_something_while_one_content_word_is_indexed(retriever: LexicalRetriever, question: str) -> None:
     assert found(retriever, question, match="auto")
 
@@ -374,7 +399,8 @@ def test_operators_phrases_and_groups_keep_their_meaning(retriever: LexicalRetri
     assert found(retriever, "cargo AND anyhow") == ["rust/errors.md"]
 
 
-def test_raw_fts5_is_passed_through_and_its_errors_are_ours_r012(retriever: LexicalRetriever) -> None:
+def test_raw_fts5_is_passed_through_and_its_errors_are_ours(retriever: LexicalRetriever) -> None:
+    """R012."""
     assert found(retriever, "'heading_path : nested'") == ["ops/deep/nested.md"]
     assert found(retriever, "'NEAR(cargo groups, 3)'") == ["rust/workspace.md"]
     for wrong in ("'cargo AND'", "'\"'", "'nosuch : cargo'", "'('", "'*'", "'NEAR('"):
@@ -389,7 +415,8 @@ def test_raw_fts5_is_passed_through_and_its_errors_are_ours_r012(retriever: Lexi
     ["user-agent", "c++", "std::vector", "install AND", "NOT git", "(x", "*", '"', "a:b", "^cargo", "{}", "-cargo", "cargo)", "NEAR(a b)", "a'b", "AND OR NOT",
      '"" ""', "\0", "cargo\0workspace", "%", "_", "\\", "--", ";", "🙂", "\u200d", "e\u0301", "text : cargo"],
 )  # fmt: skip
-def test_what_raises_in_raw_fts5_is_an_ordinary_query_here_r013_r115(retriever: LexicalRetriever, text: str) -> None:
+def test_what_raises_in_raw_fts5_is_an_ordinary_query_here(retriever: LexicalRetriever, text: str) -> None:
+    """R013, R115."""
     for match in ("all", "any", "auto"):
         retriever.search(SearchQuery(text, match=match, explain=True))
 
@@ -397,7 +424,31 @@ def test_what_raises_in_raw_fts5_is_an_ordinary_query_here_r013_r115(retriever: 
 ANYTHING = st.one_of(
     st.text(st.characters(), max_size=60),
     st.lists(
-        st.sampled_from(["AND", "OR", "NOT", "NEAR", '"', "*", "cargo", "cargo*", "한글", "문서를", "(", ")", "^", ":", "'", "\0", "text:", "-", "+", "\ud800", "the"])
+        st.sampled_from(
+            [
+                "AND",
+                "OR",
+                "NOT",
+                "NEAR",
+                '"',
+                "*",
+                "cargo",
+                "cargo*",
+                "한글",
+                "문서를",
+                "(",
+                ")",
+                "^",
+                ":",
+                "'",
+                "\0",
+                "text:",
+                "-",
+                "+",
+                "\ud800",
+                "the",
+            ]
+        )
         | st.text(st.characters(), max_size=5),
         max_size=30,
     ).map(" ".join),
@@ -409,7 +460,8 @@ ANYTHING = st.one_of(
 @example("'\ud800'", "all", False)
 @example("\udcff", "auto", True)
 @example('"\ud800 x"', "any", False)
-def test_any_text_whatsoever_neither_raises_nor_hangs_r013_r115(corpus: Path, text: str, match: Any, ahead: bool) -> None:
+def test_any_text_whatsoever_neither_raises_nor_hangs(corpus: Path, text: str, match: Any, ahead: bool) -> None:
+    """R013, R115."""
     with retriever_on(corpus) as retriever:
         started = time.perf_counter()
         try:
@@ -437,7 +489,20 @@ def test_any_text_whatsoever_neither_raises_nor_hangs_r013_r115(corpus: Path, te
         "a* " * 30_000,
         "cargo OR " * 10_000,
     ],
-    ids=["or", "and", "not", "words", "one-korean-word", "korean", "hyphens", "one-word", "phrase", "parentheses", "prefixes", "or-without-end"],
+    ids=[
+        "or",
+        "and",
+        "not",
+        "words",
+        "one-korean-word",
+        "korean",
+        "hyphens",
+        "one-word",
+        "phrase",
+        "parentheses",
+        "prefixes",
+        "or-without-end",
+    ],
 )
 @pytest.mark.parametrize("match", ["all", "any"])
 def test_a_query_of_any_length_or_depth_is_answered_soon(retriever: LexicalRetriever, text: str, match: Any) -> None:
@@ -447,16 +512,18 @@ def test_a_query_of_any_length_or_depth_is_answered_soon(retriever: LexicalRetri
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\n", "()", "*", '""', "+ - /"])
-def test_a_query_that_says_nothing_gives_an_empty_list_r027(retriever: LexicalRetriever, text: str) -> None:
+def test_a_query_that_says_nothing_gives_an_empty_list(retriever: LexicalRetriever, text: str) -> None:
+    """R027."""
     assert retriever.search(SearchQuery(text, match="auto")) == []
 
 
-def test_an_empty_corpus_and_no_match_are_ordinary_answers_r032_r063(tmp_path: Path, retriever: LexicalRetriever) -> None:
+def test_an_empty_corpus_and_no_match_are_ordinary_answers(tmp_path: Path, retriever: LexicalRetriever) -> None:
+    """R032, R063."""
     assert retriever.search(SearchQuery("zzzzzz")) == []
     Database(tmp_path / "empty.sqlite").writer().close()
     with retriever_on(tmp_path / "empty.sqlite") as empty:
         for match in ("all", "any", "auto"):
-            assert empty.search(SearchQuery("cargo", match=match, explain=True)) == []  # type: ignore[arg-type]
+            assert empty.search(SearchQuery("cargo", match=match, explain=True)) == []
 
 
 # --- Korean (R070; limits: no morphology in the default index, R072)
@@ -464,9 +531,22 @@ def test_an_empty_corpus_and_no_match_are_ordinary_answers_r032_r063(tmp_path: P
 
 @pytest.mark.parametrize(
     "text",
-    ["문서", "문서를", "문서는", "검색", "kubernetes", "kubernetes 검색", "kubernetes에서 문서를", "sqlite 데이터베이스", "데이터베이스", "베이스", "이 문서를 어떻게 검색하나요"],
+    [
+        "문서",
+        "문서를",
+        "문서는",
+        "검색",
+        "kubernetes",
+        "kubernetes 검색",
+        "kubernetes에서 문서를",
+        "sqlite 데이터베이스",
+        "데이터베이스",
+        "베이스",
+        "이 문서를 어떻게 검색하나요",
+    ],
 )
-def test_korean_and_mixed_queries_find_the_korean_note_r070_r072(retriever: LexicalRetriever, text: str) -> None:
+def test_korean_and_mixed_queries_find_the_korean_note(retriever: LexicalRetriever, text: str) -> None:
+    """R070, R072."""
     assert found(retriever, text, match="auto", k=1) == ["한국어/문서.md"]
 
 
@@ -496,20 +576,23 @@ def with_filter(retriever: LexicalRetriever, text: str = "cargo OR nginx OR rest
 EVERYTHING = set(CORPUS)
 
 
-def test_tags_any_wants_one_of_the_tags_r023_r035_r128(retriever: LexicalRetriever) -> None:
+def test_tags_any_wants_one_of_the_tags(retriever: LexicalRetriever) -> None:
+    """R023, R035, R128."""
     assert with_filter(retriever, tags_any=("rust",)) == {"rust/workspace.md", "rust/errors.md"}
     assert with_filter(retriever, tags_any=("build", "production")) == {"rust/workspace.md", "ops/deploy.md"}
     assert with_filter(retriever, tags_any=("RUST",)) == {"rust/workspace.md", "rust/errors.md"}
     assert with_filter(retriever, tags_any=("none",)) == set()
 
 
-def test_tags_all_wants_all_of_them_r129(retriever: LexicalRetriever) -> None:
+def test_tags_all_wants_all_of_them(retriever: LexicalRetriever) -> None:
+    """R129."""
     assert with_filter(retriever, tags_all=("ops", "production")) == {"ops/deploy.md"}
     assert with_filter(retriever, tags_all=("ops",)) == {"ops/deploy.md", "ops/backup.md"}
     assert with_filter(retriever, tags_all=("ops", "rust")) == set()
 
 
-def test_lang_is_exact_r024(retriever: LexicalRetriever) -> None:
+def test_lang_is_exact(retriever: LexicalRetriever) -> None:
+    """R024."""
     assert with_filter(retriever, lang="ko") == {"한국어/문서.md", "한국어/회의.md"}
 
 
@@ -529,17 +612,20 @@ def test_lang_is_exact_r024(retriever: LexicalRetriever) -> None:
         ("[", set()),
     ],
 )
-def test_a_star_in_a_path_glob_stops_at_a_slash_r025(retriever: LexicalRetriever, glob: str, expected: set[str]) -> None:
+def test_a_star_in_a_path_glob_stops_at_a_slash(retriever: LexicalRetriever, glob: str, expected: set[str]) -> None:
+    """R025."""
     assert with_filter(retriever, path_glob=glob) == expected
 
 
-def test_trust_is_ordered_generated_secondary_primary_r026(retriever: LexicalRetriever) -> None:
+def test_trust_is_ordered_generated_secondary_primary(retriever: LexicalRetriever) -> None:
+    """R026."""
     assert with_filter(retriever, trust_min="generated") == EVERYTHING
     assert with_filter(retriever, trust_min="secondary") == EVERYTHING - {"ops/deploy.md"}
     assert with_filter(retriever, trust_min="primary") == EVERYTHING - {"ops/deploy.md", "rust/errors.md"}
 
 
-def test_type_format_source_document_and_date_restrict_too_r133(retriever: LexicalRetriever) -> None:
+def test_type_format_source_document_and_date_restrict_too(retriever: LexicalRetriever) -> None:
+    """R133."""
     assert with_filter(retriever, types=("code",)) == {"tools/run.py"}
     assert with_filter(retriever, types=("code", "note")) == {"tools/run.py", "list.txt"}
     assert with_filter(retriever, formats=("txt",)) == {"list.txt"}
@@ -553,12 +639,19 @@ def test_type_format_source_document_and_date_restrict_too_r133(retriever: Lexic
 
 def test_exclusions_leave_out(retriever: LexicalRetriever) -> None:
     assert with_filter(retriever, exclude_tags=("ops",)) == EVERYTHING - {"ops/deploy.md", "ops/backup.md"}
-    assert with_filter(retriever, exclude_paths=("ops/**", "한국어/*")) == {"rust/workspace.md", "rust/errors.md", "tools/run.py", "list.txt"}
+    assert with_filter(retriever, exclude_paths=("ops/**", "한국어/*")) == {
+        "rust/workspace.md",
+        "rust/errors.md",
+        "tools/run.py",
+        "list.txt",
+    }
 
 
-def test_filters_add_up_and_act_before_the_limit_r130(retriever: LexicalRetriever) -> None:
-    """A tag that is rare among the best matches still fills its list: filters run in SQL beside the MATCH."""
-    assert found(retriever, "cargo OR nginx OR restic", k=1, filters=SearchFilters(tags_all=("ops",), path_glob="ops/d*")) == ["ops/deploy.md"]
+def test_filters_add_up_and_act_before_the_limit(retriever: LexicalRetriever) -> None:
+    """R130: A tag that is rare among the best matches still fills its list: filters run in SQL beside the MATCH."""
+    assert found(retriever, "cargo OR nginx OR restic", k=1, filters=SearchFilters(tags_all=("ops",), path_glob="ops/d*")) == [
+        "ops/deploy.md"
+    ]
 
 
 def test_a_filter_value_is_data_and_never_sql(retriever: LexicalRetriever) -> None:
@@ -574,7 +667,10 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("many")
     files = {
         f"{number:02}.md": f"---\ndate: 2024-01-{number + 1:02}\n---\n"
-        + "".join(f"# Part {part}\n\n" + f"okapi number {number} {part}. " + "some more words in between. " * 30 + "\n\n" for part in range(1 + number % 3))
+        + "".join(
+            f"# Part {part}\n\n" + f"okapi number {number} {part}. " + "some more words in between. " * 30 + "\n\n"
+            for part in range(1 + number % 3)
+        )
         for number in range(25)
     }
     return ingest(folder / "notes", files, folder / "kb.sqlite")
@@ -586,7 +682,8 @@ def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_pages_are_disjoint_and_together_complete(many: Path, sort: Any, per_doc: int | None, k: int) -> None:
     with retriever_on(many) as retriever:
         whole = retriever.search(SearchQuery("okapi", k=1000, sort=sort, per_doc=per_doc))
-        pages, offset = [], 0
+        pages: list[SearchHit] = []
+        offset = 0
         while True:
             page = retriever.search(SearchQuery("okapi", k=k, offset=offset, sort=sort, per_doc=per_doc))
             pages += page

@@ -26,7 +26,8 @@ def terms(*words: str, cjk: tuple[str, ...] = ()) -> QueryTerms:
 
 
 TEXT = st.lists(
-    st.sampled_from(["install", "git", "문서를", "검색", "word", "Installing", "🙂", "e\u0301", "漢字", "…", "a-b"]) | st.text(max_size=9), max_size=120
+    st.sampled_from(["install", "git", "문서를", "검색", "word", "Installing", "🙂", "e\u0301", "漢字", "…", "a-b"]) | st.text(max_size=9),
+    max_size=120,
 ).map(" ".join)
 TERMS = st.builds(
     QueryTerms,
@@ -36,9 +37,8 @@ TERMS = st.builds(
 
 
 @given(text=TEXT, sought=TERMS, chars=st.integers(16, 400))
-def test_a_snippet_is_verbatim_and_within_its_limits_r014_r015_r034(
-    tokenizer: SqliteTokenizer, text: str, sought: QueryTerms, chars: int
-) -> None:
+def test_a_snippet_is_verbatim_and_within_its_limits(tokenizer: SqliteTokenizer, text: str, sought: QueryTerms, chars: int) -> None:
+    """R014, R015, R034."""
     snippet = make_snippet(text, sought, tokenizer, SnippetLimits(chars))
     assert len(snippet.text) <= chars
     assert len(snippet.text.split()) <= max(1, chars // 4)
@@ -78,11 +78,13 @@ def test_highlights_are_ordered_inside_the_snippet_and_stand_on_matches(
         ("", terms("git"), ""),
     ],
 )
-def test_marked_gives_the_form_of_the_web_page_r049(tokenizer: SqliteTokenizer, text: str, sought: QueryTerms, marked: str) -> None:
+def test_marked_gives_the_form_of_the_web_page(tokenizer: SqliteTokenizer, text: str, sought: QueryTerms, marked: str) -> None:
+    """R049."""
     assert make_snippet(text, sought, tokenizer, SnippetLimits(220)).marked() == marked
 
 
-def test_sixteen_words_with_marks_and_ellipsis_r049(tokenizer: SqliteTokenizer) -> None:
+def test_sixteen_words_with_marks_and_ellipsis(tokenizer: SqliteTokenizer) -> None:
+    """R049."""
     text = "before " * 100 + "the git command " + "after " * 100
     snippet = make_snippet(text, terms("git"), tokenizer, SnippetLimits(64))
     assert len(snippet.text.split()) <= 16
@@ -114,7 +116,8 @@ def test_a_match_wider_than_the_window_is_marked_as_far_as_it_is_seen(tokenizer:
     assert "문" in snippet.text
 
 
-def test_korean_and_emoji_count_as_characters_r015(tokenizer: SqliteTokenizer) -> None:
+def test_korean_and_emoji_count_as_characters(tokenizer: SqliteTokenizer) -> None:
+    """R015."""
     for text in ("한국어문장이길게이어진다" * 50, "🙂" * 500, "긴 문장 " * 200):
         snippet = make_snippet(text, terms("x"), tokenizer, SnippetLimits(60))
         assert 0 < len(snippet.text) <= 60

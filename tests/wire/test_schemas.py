@@ -41,12 +41,16 @@ def test_each_schema_is_a_valid_json_schema_that_requires_every_field_it_declare
 
 
 @pytest.mark.parametrize("name", schemas.names())
-def test_raw_bm25_is_on_no_wire_object_r031(name: str) -> None:
-    declared = {field for shape in [schemas.schema(name), *schemas.schema(name).get("$defs", {}).values()] for field in shape.get("properties", {})}
+def test_raw_bm25_is_on_no_wire_object(name: str) -> None:
+    """R031."""
+    declared = {
+        field for shape in [schemas.schema(name), *schemas.schema(name).get("$defs", {}).values()] for field in shape.get("properties", {})
+    }
     assert not [field for field in declared if "bm25" in field.lower()]
 
 
-def test_scores_on_the_wire_are_never_negative_r031(sample: Callable[..., Any]) -> None:
+def test_scores_on_the_wire_are_never_negative(sample: Callable[..., Any]) -> None:
+    """R031."""
     response = sample("search", "git", "--json", "--explain").json()
     assert response["hits"]
 
@@ -60,7 +64,8 @@ def test_scores_on_the_wire_are_never_negative_r031(sample: Callable[..., Any]) 
     assert all(number >= 0 for number in numbers(response))
 
 
-def test_the_search_hit_schema_is_the_published_contract_r030_r040(sample: Callable[..., Any]) -> None:
+def test_the_search_hit_schema_is_the_published_contract(sample: Callable[..., Any]) -> None:
+    """R030, R040."""
     published = json.loads((FOLDER / "search_hit.schema.json").read_text(encoding="utf-8"))
     hits = sample("search", "install git 설치", "--json").json()["hits"]
     assert hits
@@ -111,7 +116,9 @@ def test_hits_citations_chunks_and_list_items_are_valid_by_themselves(sample: Ca
         check(item, "doc_summary")
 
 
-def test_what_writing_commands_write_is_valid_and_complete(kb: Callable[..., Any], write_notes: Callable[..., Path], tmp_path: Path) -> None:
+def test_what_writing_commands_write_is_valid_and_complete(
+    kb: Callable[..., Any], write_notes: Callable[..., Path], tmp_path: Path
+) -> None:
     notes = write_notes({"a.md": "# A\n\ntext\n", "b.md": "---\nx: [\n---\ntext", "bin.dat": "\0\0", "empty.txt": ""})
     check(kb("init", "--json").json(), "done")
     ran = kb("ingest", notes, "--json", "--progress", "json")

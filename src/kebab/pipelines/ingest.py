@@ -108,6 +108,7 @@ class Ingest:
             self.report.unchanged = 1
         elif self._write(STDIN_SOURCE, title, parsed, state, time.time(), "primary"):
             self._count(known)
+        self._store.source_ingested(STDIN_SOURCE)
         self.report.seconds = time.perf_counter() - self._started
         return self.report
 

@@ -29,6 +29,7 @@ _ALIASES = {
     "exclude_tags": "exclude_tag",
 }
 _LISTS = frozenset({"tags_any", "tags_all", "type", "format", "source", "doc", "exclude_path", "exclude_tag"})
+_LOWER_CASE = frozenset({"mode", "type", "format", "lang", "trust_min", "match", "sort"})
 _SWITCHES = frozenset({"full_text", "highlight", "explain", "type_ahead"})
 _NUMBERS = frozenset({"threshold", "min_score"})
 _CHOICES = {"mode": MODES, "match": MATCHES, "sort": SORTS, "trust_min": TRUST_LEVELS, "type": DOC_TYPES}
@@ -108,6 +109,8 @@ def _checked(name: str, value: Any) -> Any:
         if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):
             raise UsageError(f"{name} takes a text or a list of texts, not {value!r}.", hint='For example ["a", "b"].')
         value = tuple(item.strip() for item in items if item.strip())
+        if name in _LOWER_CASE:
+            value = tuple(item.lower() for item in value)
     elif name in _SWITCHES:
         if not isinstance(value, bool):
             raise UsageError(f"{name} takes true or false, not {value!r}.", hint="Write it without quotes.")
@@ -124,6 +127,8 @@ def _checked(name: str, value: Any) -> Any:
             raise UsageError(f"{name} takes a number, not {value!r}.", hint="For example 0.02.")
     elif not isinstance(value, str):
         raise UsageError(f"{name} takes a text, not {value!r}.", hint="Write it in quotes.")
+    elif name in _LOWER_CASE:
+        value = value.lower()
     for item in (value if name in _LISTS else (value,)) if name in _CHOICES else ():
         if item not in _CHOICES[name]:
             raise UsageError(f"{name} = {item!r} is not known.", hint=f"Valid: {', '.join(_CHOICES[name])}.")

@@ -19,6 +19,8 @@ from kebab.core.errors import SourceError
 from kebab.core.text import nfc
 
 IGNORE_FILE = ".kebabignore"
+_NOT_WORTH_A_WORD = frozenset({IGNORE_FILE, ".gitignore", ".git", ".kebab"})
+"""Hidden, and nobody expects to find them."""
 _READ_ATTEMPTS = 3
 _CLOCK_GRAIN_NS = 2_000_000_000
 """A file changed so recently may change again without a new time or size; then only its bytes can tell."""
@@ -141,6 +143,8 @@ def _reason_to_skip(entry: os.DirEntry[str], path: str, kept: set[str], settings
     if entry.path not in kept:
         if entry.is_symlink():
             return "link"
+        if entry.name in _NOT_WORTH_A_WORD:
+            return ""
         return "hidden" if entry.name.startswith(".") and not settings.hidden else "ignored"
     if entry.is_symlink() and not settings.follow_links:
         return "link"

@@ -38,7 +38,8 @@ def test_the_report_counts_everything_and_names_examples(kb: Kb, write_notes: Ca
     assert report["interrupted"] is False
 
 
-def test_ingest_is_idempotent_and_remembers_its_sources_r054(kb: Kb, write_notes: Callable[..., Path]) -> None:
+def test_ingest_is_idempotent_and_remembers_its_sources(kb: Kb, write_notes: Callable[..., Path]) -> None:
+    """R054."""
     notes = write_notes(FILES)
     kb("ingest", notes)
     again = kb("ingest", "--json").json()
@@ -113,7 +114,11 @@ def test_mistakes_are_clear_errors(kb: Kb, arguments: list[str], data: str | byt
     assert "Traceback" not in ran.err
 
 
-@pytest.mark.parametrize("value", [".inf", ":".join(["59"] * 4000), "-.inf", ".nan", "9" * 5000, '"\\uD800"'], ids=["inf", "sexagesimal", "minus", "nan", "digits", "surrogate"])
+@pytest.mark.parametrize(
+    "value",
+    [".inf", ":".join(["59"] * 4000), "-.inf", ".nan", "9" * 5000, '"\\uD800"'],
+    ids=["inf", "sexagesimal", "minus", "nan", "digits", "surrogate"],
+)
 def test_strange_values_in_front_matter_cost_nothing_but_themselves(kb: Kb, write_notes: Callable[..., Path], value: str) -> None:
     notes = write_notes({"strange.md": f"---\ntitle: T\nvalue: {value}\n---\nquagga\n", "z.md": "quagga\n"})
     ran = kb("ingest", notes, "--json")

@@ -76,7 +76,20 @@ def test_config_show_names_the_origin_of_every_value(kb: Kb, tmp_path: Path) -> 
     assert all(item.key in human for item in all_settings())
 
 
-@pytest.mark.parametrize("command", [["search", "x"], ["ingest"], ["list", "docs"], ["doctor"], ["config", "show"], ["schema"], ["verify"], ["index", "--optimize"], ["reset", "--yes"]])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["search", "x"],
+        ["ingest"],
+        ["list", "docs"],
+        ["doctor"],
+        ["config", "show"],
+        ["schema"],
+        ["verify"],
+        ["index", "--optimize"],
+        ["reset", "--yes"],
+    ],
+)
 def test_every_command_obeys_config(kb: Kb, tmp_path: Path, command: list[str]) -> None:
     config = tmp_path / "bad.toml"
     config.write_text("[search]\ndefault_k = 0\n", encoding="utf-8")
@@ -85,7 +98,8 @@ def test_every_command_obeys_config(kb: Kb, tmp_path: Path, command: list[str]) 
     assert "1 to 1000" in ran.json()["hint"]
 
 
-def test_rebuilding_the_text_index_repairs_it_r055(kb: Kb, ingested: Path, database: Path) -> None:
+def test_rebuilding_the_text_index_repairs_it(kb: Kb, ingested: Path, database: Path) -> None:
+    """R055."""
     connection = apsw.Connection(str(database))
     connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('delete-all')")
     connection.close()
@@ -139,7 +153,8 @@ def test_doctor_of_nothing_is_healthy(kb: Kb) -> None:
     assert kb("doctor").code == 0
 
 
-def test_schema_shows_what_the_index_holds_r056(kb: Kb, ingested: Path) -> None:
+def test_schema_shows_what_the_index_holds(kb: Kb, ingested: Path) -> None:
+    """R056."""
     stats = kb("schema", "--json").json()["stats"]
     assert (stats["documents"], stats["chunks"], stats["sources"]) == (2, 2, 1)
     assert stats["index_version"].startswith("lex:1:")

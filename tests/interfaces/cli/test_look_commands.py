@@ -69,7 +69,8 @@ def test_inspecting_a_chunk_shows_its_place_and_text(sample: Kb) -> None:
     assert "chunk_count: " in sample("inspect", "doc", "git/setup.md").out
 
 
-def test_fetch_prints_exactly_what_was_indexed_r061_r069(sample: Kb, sample_notes: Path) -> None:
+def test_fetch_prints_exactly_what_was_indexed(sample: Kb, sample_notes: Path) -> None:
+    """R061, R069."""
     text = (sample_notes / "git" / "setup.md").read_text(encoding="utf-8")
     assert sample("fetch", "doc", "git/setup.md").out == text
     lines = "".join(text.splitlines(keepends=True)[9:12])
@@ -78,7 +79,8 @@ def test_fetch_prints_exactly_what_was_indexed_r061_r069(sample: Kb, sample_note
     assert sample("fetch", "span", "git/setup.md#L10").out == text.splitlines(keepends=True)[9]
 
 
-def test_every_citation_of_a_search_can_be_fetched_and_holds_its_text_r020_r061_r069(sample: Kb) -> None:
+def test_every_citation_of_a_search_can_be_fetched_and_holds_its_text(sample: Kb) -> None:
+    """R020, R061, R069."""
     hits = sample("search", "sqlite 데이터베이스 backup", "--full-text", "-k", "4", "--json").json()["hits"]
     assert hits
     for hit in hits:
@@ -128,7 +130,7 @@ def test_verify_tells_ok_moved_changed_and_gone(kb: Kb, sample_notes: Path, tmp_
     assert kb("verify", "--strict").code == 0
     moved, changed, gone = notes / "git" / "undo.md", notes / "ops" / "backups.md", notes / "cooking" / "sourdough.md"
     body = moved.read_text(encoding="utf-8")
-    moved.write_text(body.replace("---\n", "---\nadded: line\n", 1), encoding="utf-8")
+    moved.write_text("A line above everything.\n\n" + body, encoding="utf-8")
     changed.write_text("# Something else\n", encoding="utf-8")
     gone.unlink()
     report = kb("verify", "--json").json()

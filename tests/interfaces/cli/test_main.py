@@ -41,19 +41,23 @@ def test_help_lists_every_command_and_no_arguments_mean_help(kb: Kb) -> None:
     assert all(re.search(rf"^  {name} ", shown.out, re.MULTILINE) for name in COMMANDS)
 
 
-def test_the_verbs_are_those_of_the_product_r112(kb: Kb) -> None:
-    """ask and eval come with the parts they need."""
+def test_the_verbs_are_those_of_the_product(kb: Kb) -> None:
+    """R112: ask and eval come with the parts they need."""
     shown = kb("--help").out
     assert all(f"  {verb} " in shown for verb in ("ingest", "search", "init", "doctor", "inspect", "list"))
 
 
-def test_one_product_name_in_code_and_documentation_r112() -> None:
-    """Environment variables begin with KEBAB_, folders are called kebab."""
+def test_one_product_name_in_code_and_documentation() -> None:
+    """R112: Environment variables begin with KEBAB_, folders are called kebab."""
     from kebab.config.settings import all_settings
 
     assert all(item.variable.startswith("KEBAB_") for item in all_settings())
     root = Path(__file__).parent.parent.parent.parent
-    found = {name for path in (root / "src").rglob("*.py") for name in re.findall(r"environ(?:\.get\(|\[)\"(\w+)\"", path.read_text(encoding="utf-8"))}
+    found = {
+        name
+        for path in (root / "src").rglob("*.py")
+        for name in re.findall(r"environ(?:\.get\(|\[)\"(\w+)\"", path.read_text(encoding="utf-8"))
+    }
     assert {name for name in found if name.startswith("KEBAB")} <= {"KEBAB_DB", "KEBAB_CONFIG"}
     assert not [name for name in found if name.upper().startswith(("KB_", "KEBAP"))]
 
@@ -73,7 +77,16 @@ def test_an_unknown_command_is_answered_with_a_suggestion(kb: Kb) -> None:
 
 @pytest.mark.parametrize(
     "arguments",
-    [["serch"], ["search", "--nope", "x"], ["fetch", "span"], ["list", "nothing"], ["inspect"], ["--nope"], ["backup"], ["list", "docs", "--limit", "-1"]],
+    [
+        ["serch"],
+        ["search", "--nope", "x"],
+        ["fetch", "span"],
+        ["list", "nothing"],
+        ["inspect"],
+        ["--nope"],
+        ["backup"],
+        ["list", "docs", "--limit", "-1"],
+    ],
     ids=" ".join,
 )
 def test_usage_errors_are_error_objects_under_json(kb: Kb, arguments: list[str]) -> None:
@@ -121,7 +134,22 @@ def loaded_modules(*arguments: str) -> set[str]:
     return set(modules)
 
 
-HEAVY = {"numpy", "onnxruntime", "pydantic", "fastapi", "uvicorn", "mcp", "httpx", "rich", "yaml", "tokenizers", "huggingface_hub", "kiwipiepy", "markdown_it", "msgspec"}
+HEAVY = {
+    "numpy",
+    "onnxruntime",
+    "pydantic",
+    "fastapi",
+    "uvicorn",
+    "mcp",
+    "httpx",
+    "rich",
+    "yaml",
+    "tokenizers",
+    "huggingface_hub",
+    "kiwipiepy",
+    "markdown_it",
+    "msgspec",
+}
 
 
 @pytest.mark.parametrize("command", [["search", "--help"], ["--help"], ["--version"], ["ingest", "--help"]], ids=" ".join)
@@ -129,8 +157,8 @@ def test_help_loads_no_library_and_no_database(command: list[str]) -> None:
     assert not loaded_modules(*command) & (HEAVY | {"apsw", "ignore"})
 
 
-def test_a_lexical_search_loads_nothing_it_does_not_need_r001_r065_r178(sample_db: Path) -> None:
-    """No embedder, no language model, no network client."""
+def test_a_lexical_search_loads_nothing_it_does_not_need(sample_db: Path) -> None:
+    """R001, R065, R178: No embedder, no language model, no network client."""
     modules = loaded_modules("--db", str(sample_db), "search", "git", "--mode", "lexical", "--json")
     assert "apsw" in modules
     assert not modules & (HEAVY | {"ignore", "tomllib", "asyncio", "ssl", "email", "http"})

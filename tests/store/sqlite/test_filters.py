@@ -272,7 +272,12 @@ def test_no_glob_raises_or_warns(pattern: str, path: str) -> None:
 
 @pytest.mark.parametrize(
     ("pattern", "path"),
-    [("*a" * 12 + "*b", "a" * 200), ("**/" * 12 + "x", "a/" * 100 + "a"), ("**a" * 12 + "b", "a/" * 100 + "a"), ("?*" * 14 + "x", "a" * 200)],
+    [
+        ("*a" * 12 + "*b", "a" * 200),
+        ("**/" * 12 + "x", "a/" * 100 + "a"),
+        ("**a" * 12 + "b", "a/" * 100 + "a"),
+        ("?*" * 14 + "x", "a" * 200),
+    ],
 )
 def test_no_glob_hangs(pattern: str, path: str) -> None:
     code = "import sys; from kebab.store.sqlite.path_glob import path_matches; print(path_matches(*sys.argv[1:]))"

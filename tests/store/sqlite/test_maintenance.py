@@ -12,6 +12,7 @@ import pytest
 from kebab.core.errors import Corrupt, StoreError
 from kebab.store.sqlite import maintenance
 from kebab.store.sqlite.database import Database, our_errors
+from kebab.store.sqlite.index_version import fts_config, lexical_index_version, remember_fts_config, stored_fts_config
 
 if TYPE_CHECKING:
     from tests.store.conftest import Shelf
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 @pytest.fixture
 def corpus(shelf: Shelf) -> Shelf:
-    maintenance.remember_fts_config(shelf.connection, maintenance.fts_config("bigrams"))
+    remember_fts_config(shelf.connection, fts_config("bigrams"))
     shelf.write("git.md", "Install git on the machine", "Branches are cheap", title="Git", tags=["vcs"])
     shelf.write("ko.md", "문서를 검색하는 방법", title="한국어")
     return shelf
@@ -120,35 +121,35 @@ def test_readers_see_the_old_index_until_the_new_one_is_complete(corpus: Shelf) 
 
 def test_r056_the_index_version_names_schema_and_configuration() -> None:
     """R056"""
-    config = maintenance.fts_config("bigrams")
-    version = maintenance.lexical_index_version(config)
+    config = fts_config("bigrams")
+    version = lexical_index_version(config)
     kind, schema, digest = version.split(":")
     assert (kind, schema) == ("lex", "1")
     assert len(digest) == 8
-    assert maintenance.lexical_index_version(dict(reversed(config.items()))) == version
+    assert lexical_index_version(dict(reversed(config.items()))) == version
 
 
 @pytest.mark.parametrize("key", ["tokenize", "columns", "korean", "analysis"])
 def test_r056_the_index_version_changes_with_the_tokenizer_and_the_rest(key: str) -> None:
     """R056"""
-    config = maintenance.fts_config("bigrams")
+    config = fts_config("bigrams")
     changed = {**config, key: "other"}
-    assert maintenance.lexical_index_version(changed) != maintenance.lexical_index_version(config)
-    assert maintenance.lexical_index_version(config, schema=2) != maintenance.lexical_index_version(config, schema=1)
+    assert lexical_index_version(changed) != lexical_index_version(config)
+    assert lexical_index_version(config, schema=2) != lexical_index_version(config, schema=1)
 
 
 def test_r056_the_configuration_describes_the_real_table(shelf: Shelf) -> None:
     """R056: what is hashed is what SQLite was told."""
-    config = maintenance.fts_config("bigrams")
+    config = fts_config("bigrams")
     sql = shelf.value("SELECT sql FROM sqlite_master WHERE name = 'chunks_fts'")
     assert f"tokenize = '{config['tokenize']}'" in sql
     assert [row[1] for row in shelf.rows("PRAGMA table_info(chunks_fts)")] == config["columns"]
 
 
 def test_a_rebuild_remembers_how_the_index_was_built(shelf: Shelf) -> None:
-    assert maintenance.stored_fts_config(shelf.connection) is None
+    assert stored_fts_config(shelf.connection) is None
     rebuild(shelf)
-    assert maintenance.stored_fts_config(shelf.connection) == maintenance.fts_config("bigrams")
+    assert stored_fts_config(shelf.connection) == fts_config("bigrams")
 
 
 # --- optimising
@@ -212,7 +213,7 @@ def test_the_checks_find_rows_without_an_owner(corpus: Shelf) -> None:
 
 
 def test_the_checks_find_an_index_of_another_analysis(corpus: Shelf) -> None:
-    maintenance.remember_fts_config(corpus.connection, maintenance.fts_config("morphemes"))
+    remember_fts_config(corpus.connection, fts_config("morphemes"))
     assert checks(corpus) == {**HEALTHY, "analysis": False}
 
 
@@ -229,7 +230,7 @@ def test_a_busy_writer_is_not_taken_for_a_damaged_index(corpus: Shelf) -> None:
 def test_statistics_count_what_is_there(corpus: Shelf) -> None:
     stats = maintenance.stats(corpus.connection, corpus.database)
     assert (stats.sources, stats.documents, stats.chunks, stats.tags, stats.schema) == (1, 2, 3, 1, 1)
-    assert stats.index_version == maintenance.lexical_index_version(maintenance.fts_config("bigrams"))
+    assert stats.index_version == lexical_index_version(fts_config("bigrams"))
 
 
 # --- copies

@@ -172,7 +172,9 @@ def test_r115_one_endless_word_is_accepted(corpus: Shelf) -> None:
 pieces = st.one_of(
     st.text(max_size=12),
     st.text(st.characters(), max_size=6),  # surrogates too
-    st.sampled_from(['"', "'", "(", ")", "*", ":", "^", "-", "+", "AND", "OR", "NOT", "NEAR", "git", "문서를", "東京", "the", "\0", "\udc80"]),
+    st.sampled_from(
+        ['"', "'", "(", ")", "*", ":", "^", "-", "+", "AND", "OR", "NOT", "NEAR", "git", "문서를", "東京", "the", "\0", "\udc80"]
+    ),
 )
 texts = st.lists(pieces, max_size=8).map(" ".join)
 

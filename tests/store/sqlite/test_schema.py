@@ -191,7 +191,9 @@ changes = st.lists(st.tuples(st.sampled_from(["a.md", "b.md", "c.md"]), st.one_o
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(changes=changes)
-def test_r113_whatever_is_written_and_removed_the_index_stays_in_step(shared_shelf: Shelf, changes: list[tuple[str, list[str] | None]]) -> None:
+def test_r113_whatever_is_written_and_removed_the_index_stays_in_step(
+    shared_shelf: Shelf, changes: list[tuple[str, list[str] | None]]
+) -> None:
     """R113, R141"""
     now: dict[str, list[str]] = {}
     shared_shelf.add_source("notes")

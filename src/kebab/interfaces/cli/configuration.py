@@ -12,7 +12,7 @@ from kebab.config.places import FILE_NAME, LOCAL_FOLDER, database_path
 from kebab.config.settings import all_settings
 from kebab.core.errors import ConfigError
 from kebab.interfaces.cli.options import command, config_file, global_options, group, loaded_settings, wants_json
-from kebab.interfaces.cli.render import print_json, table
+from kebab.interfaces.cli.render import done, print_json, table
 
 
 def commented_config() -> str:
@@ -65,15 +65,7 @@ def init_command(here: bool, force: bool) -> int:
         made.append(path)
         database, _ = database_path(_default_settings())
         _make(database.parent)
-    message = " ".join(notes)
-    if wants_json():
-        from kebab.wire.records import DoneV1
-
-        print_json(DoneV1(command="init", message=message, paths=[str(path) for path in made]))
-    else:
-        click.echo(message)
-        click.echo("Next: kb ingest FOLDER")
-    return 0
+    return done("init", " ".join([*notes, "Next: kb ingest FOLDER"]), *made)
 
 
 def _default_settings() -> Any:

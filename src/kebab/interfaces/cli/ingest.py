@@ -10,7 +10,7 @@ import click
 
 from kebab.core.errors import KebabError, UsageError
 from kebab.interfaces.cli.options import command, is_quiet, knowledge_base, wants_json
-from kebab.interfaces.cli.render import print_json, remark
+from kebab.interfaces.cli.render import counted, print_json, remark
 
 if TYPE_CHECKING:
     from kebab.pipelines.ingest_report import IngestReport
@@ -88,7 +88,8 @@ def _print_report(report: IngestReport, interrupted: bool) -> None:
     from kebab.pipelines.ingest_report import SKIP_REASONS
 
     state = "interrupted, run it again to go on" if interrupted else f"in {report.seconds:.1f} s"
-    click.echo(f"{', '.join(report.sources) or 'nothing'}: {report.scanned} files, {report.chunks} chunks written, {state}")
+    files, chunks = counted(report.scanned, "file"), counted(report.chunks, "chunk")
+    click.echo(f"{', '.join(report.sources) or 'nothing'}: {files}, {chunks} written, {state}")
     click.echo(f"  added {report.added}, updated {report.updated}, unchanged {report.unchanged}, removed {report.removed}")
     for reason, skipped in sorted(report.skipped.items(), key=lambda item: -item[1].count):
         more = ", …" if skipped.count > len(skipped.examples) else ""
@@ -96,7 +97,7 @@ def _print_report(report: IngestReport, interrupted: bool) -> None:
     for name in report.absorbed:
         click.echo(f"  the single file {name} is now part of its folder")
     if report.reanalysed:
-        click.echo(f"  {report.reanalysed} chunks analysed again: analysis settings had changed")
+        click.echo(f"  {counted(report.reanalysed, 'chunk')} analysed again: analysis settings had changed")
     for kind, entries in (("failed", report.failed), ("note", report.warnings)):
         for failure in entries[:20]:
             click.echo(f"  {kind}: {failure.path}: {failure.message}")

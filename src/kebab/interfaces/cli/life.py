@@ -9,17 +9,7 @@ import click
 
 from kebab.core.errors import UsageError
 from kebab.interfaces.cli.options import command, knowledge_base, wants_json
-from kebab.interfaces.cli.render import print_json
-
-
-def _done(command_name: str, message: str, *paths: Path) -> int:
-    if wants_json():
-        from kebab.wire.records import DoneV1
-
-        print_json(DoneV1(command=command_name, message=message, paths=[str(path) for path in paths]))
-    else:
-        click.echo(message)
-    return 0
+from kebab.interfaces.cli.render import done
 
 
 @command("index", example="kb index --rebuild-fts\nkb index --optimize")
@@ -30,14 +20,14 @@ def index_command(rebuild_fts: bool, optimize: bool) -> int:
     if not (rebuild_fts or optimize):
         raise UsageError("There is nothing to do.", hint="Choose --rebuild-fts, --optimize or both.")
     kb = knowledge_base()
-    done = []
+    sentences = []
     if rebuild_fts:
-        done.append(f"The text index was rebuilt from {kb.rebuild_fts()} chunks.")
+        sentences.append(f"The text index was rebuilt from {kb.rebuild_fts()} chunks.")
     if optimize:
         before = kb.path.stat().st_size if kb.path.is_file() else 0
         kb.optimize()
-        done.append(f"The database was optimized: {before / 1e6:.1f} MB before, {kb.path.stat().st_size / 1e6:.1f} MB now.")
-    return _done("index", " ".join(done), kb.path)
+        sentences.append(f"The database was optimized: {before / 1e6:.1f} MB before, {kb.path.stat().st_size / 1e6:.1f} MB now.")
+    return done("index", " ".join(sentences), kb.path)
 
 
 @command("backup", example="kb backup ~/kebab-backup.sqlite")
@@ -46,7 +36,7 @@ def index_command(rebuild_fts: bool, optimize: bool) -> int:
 def backup_command(file: Path, force: bool) -> int:
     """Write a consistent copy of the database to FILE, while others read and write it."""
     size = knowledge_base().backup(file.expanduser(), force=force)
-    return _done("backup", f"{size / 1e6:.1f} MB written to {file}.", file)
+    return done("backup", f"{size / 1e6:.1f} MB written to {file}.", file)
 
 
 @command("reset", example="kb reset --yes")
@@ -58,4 +48,4 @@ def reset_command(yes: bool) -> int:
         if wants_json() or not sys.stdin.isatty():
             raise UsageError("kb reset deletes the database, so it asks first.", hint="Say so with --yes.")
         click.confirm(f"Delete {kb.path}?", abort=True)
-    return _done("reset", f"{kb.path} was deleted." if kb.reset() else f"There was no database at {kb.path}.", kb.path)
+    return done("reset", f"{kb.path} was deleted." if kb.reset() else f"There was no database at {kb.path}.", kb.path)

@@ -23,11 +23,15 @@ def list_command() -> None:
 @list_command.command("docs", epilog="Example:\n\n\b\n  kb list docs --type markdown --limit 20")
 @global_options
 @click.option("--tag", "tags_any", multiple=True, help="With this tag.")
+@click.option("--tags", "tags_all", metavar="A,B", help="With all of these tags.")
 @click.option("--type", multiple=True, help="pdf, markdown, code or note.")
+@click.option("--format", multiple=True, help="md, txt, py, …")
+@click.option("--trust-min", help="primary, secondary or generated.")
 @click.option("--lang", help="In this language.")
 @click.option("--path", metavar="GLOB", help="Paths like this one.")
 @click.option("--source", multiple=True, help="Of this source.")
 @click.option("--after", metavar="DATE", help="Not older.")
+@click.option("--before", metavar="DATE", help="Older than.")
 @click.option("--limit", type=click.IntRange(min=0), help="At most this many.")
 @click.option("--offset", type=click.IntRange(min=0), default=0, help="Leave out this many.")
 def list_docs(limit: int | None, offset: int, **options: Any) -> int:
@@ -35,8 +39,8 @@ def list_docs(limit: int | None, offset: int, **options: Any) -> int:
     from kebab.pipelines.search_request import SearchRequest
     from kebab.wire.records import list_v1
 
-    filters = SearchRequest.from_options({name: value for name, value in options.items() if value}).filters()
     kb = knowledge_base()
+    filters = kb.filters_of(SearchRequest.from_options({name: value for name, value in options.items() if value}))
     documents = kb.documents(filters, limit=-1 if limit is None else limit, offset=offset)
     total = kb.count_documents(filters)
     if wants_json():
@@ -46,7 +50,7 @@ def list_docs(limit: int | None, offset: int, **options: Any) -> int:
         ["id", "source", "path", "title", "type", "lang", "chunks", "tags"],
         [[d.doc_id, d.source, d.path, d.title, d.doc_type, d.lang, str(d.chunk_count), ",".join(d.tags)] for d in documents],
     )
-    remark(f"{len(documents)} of {total} documents" if total else _NOTHING_YET)
+    remark(f"{len(documents)} of {total} documents" if total or kb.count_documents() else _NOTHING_YET)
     return 0
 
 

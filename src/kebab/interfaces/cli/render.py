@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 import click
@@ -17,12 +18,29 @@ def print_json(value: Any) -> None:
     click.echo(to_json(value, indent=2 if sys.stdout.isatty() else None))
 
 
+def done(command: str, message: str, *paths: Path) -> int:
+    """What a command did that has nothing else to show."""
+    from kebab.interfaces.cli.options import wants_json
+
+    if wants_json():
+        from kebab.wire.records import DoneV1
+
+        print_json(DoneV1(command=command, message=message, paths=[str(path) for path in paths]))
+    else:
+        click.echo(message)
+    return 0
+
+
 def remark(text: str) -> None:
     """Something beside the result: never on stdout."""
     from kebab.interfaces.cli.options import is_quiet
 
     if not is_quiet():
         click.echo(text, err=True)
+
+
+def counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def has_colour() -> bool:
@@ -34,7 +52,7 @@ def print_search(response: SearchResponse) -> None:
         _print_hit(hit)
     if response.explanation is not None:
         _print_explanation(response.explanation)
-    if response.next_cursor:
+    if response.next_cursor and sys.stdout.isatty():
         remark(f"more: --cursor {response.next_cursor}")
     click.echo(f"returned: {len(response.hits)}")
 

@@ -47,7 +47,7 @@ def document_filter(filters: SearchFilters) -> DocumentFilter:
     if filters.lang:
         conditions.append(f"d.lang = {bind(filters.lang)}")
     if filters.path_glob:
-        conditions.append(f"path_matches({bind(filters.path_glob)}, d.path)")
+        conditions.append(_path(bind(filters.path_glob), filters.path_glob))
     if filters.trust_min:
         conditions.append(f"d.trust_level {one_of(TRUST_LEVELS[TRUST_LEVELS.index(filters.trust_min) :])}")
     if filters.docs:
@@ -56,9 +56,16 @@ def document_filter(filters: SearchFilters) -> DocumentFilter:
         conditions.append(f"d.date >= {bind(filters.after)}")
     if filters.before:
         conditions.append(f"d.date < {bind(filters.before)}")
-    conditions += [f"NOT path_matches({bind(pattern)}, d.path)" for pattern in filters.exclude_paths]
+    conditions += [f"NOT {_path(bind(pattern), pattern)}" for pattern in filters.exclude_paths]
     if filters.exclude_tags:
         excluded = f"SELECT document_id FROM document_tags WHERE tag {one_of(filters.exclude_tags)}"
         conditions.append(f"d.id NOT IN ({excluded})")
     where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
     return DocumentFilter(f"SELECT d.id FROM documents d {' '.join(joins)} {where}", bindings)
+
+
+def _path(bound: str, pattern: str) -> str:
+    """A glob; a plain path may also name a folder, and then means all that is below it."""
+    if set("*?[") & set(pattern):
+        return f"path_matches({bound}, d.path)"
+    return f"(d.path = {bound} OR substr(d.path, 1, length(rtrim({bound}, '/')) + 1) = rtrim({bound}, '/') || '/')"

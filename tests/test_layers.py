@@ -1,0 +1,93 @@
+"""Who may know whom, executed: the contracts of .importlinter, and what they rest on (R003, R004, R064, R066)."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+PACKAGE = ROOT / "src" / "kebab"
+LEXICAL = PACKAGE / "retrieval" / "lexical.py"
+
+
+def imports_of(path: Path) -> set[str]:
+    """Every module a file names in an import, wherever in the file it stands."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, "imports are absolute"
+            found |= {f"{node.module}.{alias.name}" for alias in node.names}
+    return found
+
+
+def test_every_contract_is_kept() -> None:
+    """R003, R004, R064, R066: Layers, no cycles, SQL drivers only under the store, the core alone with the standard library."""
+    ran = subprocess.run(
+        [Path(sys.executable).with_name("lint-imports"), "--no-cache", "--config", ROOT / ".importlinter"],
+        capture_output=True,
+        text=True,
+        check=False,
+        cwd=ROOT,
+    )
+    assert ran.returncode == 0, ran.stdout[-3000:]
+    assert "0 broken" in ran.stdout
+
+
+def test_the_core_imports_nothing_but_the_standard_library_and_itself() -> None:
+    for path in (PACKAGE / "core").rglob("*.py"):
+        for module in imports_of(path):
+            assert module.split(".")[0] in sys.stdlib_module_names or module.startswith("kebab.core"), f"{path.name} imports {module}"
+
+
+def test_the_lexical_retriever_imports_only_what_it_may() -> None:
+    """R003, R004, R064."""
+    allowed = ("kebab.core", "kebab.config", "kebab.analysis", "kebab.retrieval", "typing", "__future__", "collections", "logging")
+    for path in (LEXICAL, LEXICAL.with_name("snippets.py"), LEXICAL.with_name("hydration.py")):
+        assert not [
+            module for module in imports_of(path) if not module.startswith(allowed) and module.split(".")[0] not in sys.stdlib_module_names
+        ]
+
+
+@pytest.mark.parametrize("driver", ["apsw", "sqlite3"])
+def test_the_driver_is_named_only_in_the_store(driver: str) -> None:
+    named = [
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        if any(name.split(".")[0] == driver for name in imports_of(path))
+    ]
+    assert all(path.startswith("store/") for path in named)
+
+
+def test_sql_is_written_only_in_the_store() -> None:
+    words = ("SELECT ", "INSERT INTO", "PRAGMA ", "CREATE TABLE")
+    written = [
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        if "store" not in path.parts
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and any(word in node.value for word in words)
+    ]
+    assert written == []
+
+
+def test_fts5_expressions_are_made_in_one_place() -> None:
+    assert "kebab.core.query_tree" in {name.rpartition(".")[0] for name in imports_of(PACKAGE / "store" / "sqlite" / "match_expression.py")}
+    for path in PACKAGE.rglob("*.py"):
+        if path.name != "match_expression.py" and "store" in path.parts:
+            assert not {"kebab.core.query_tree.Phrase", "kebab.core.query_tree.Prefix"} & imports_of(path)
+
+
+def test_modules_are_of_a_size_one_can_read() -> None:
+    """architecture.md section 5: few above 500 lines, and each of them for a reason."""
+    long = {path.name for path in PACKAGE.rglob("*.py") if len(path.read_text(encoding="utf-8").splitlines()) > 500}
+    assert long <= {"markdown_blocks.py"}
+
+
+def test_no_file_is_a_grab_bag() -> None:
+    assert not {path.stem for path in PACKAGE.rglob("*.py")} & {"utils", "util", "helpers", "common", "misc", "manager"}
