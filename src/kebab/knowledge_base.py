@@ -21,7 +21,7 @@ from kebab.core import citations
 from kebab.core.errors import NotFound, UsageError
 from kebab.core.search import Notice, SearchFilters, SearchResponse
 from kebab.core.spans import LineSpan
-from kebab.core.text import LineTable
+from kebab.core.text import LineTable, storable
 from kebab.pipelines import search as search_pipeline
 from kebab.pipelines.search_request import SearchRequest
 from kebab.retrieval.lexical import LexicalRetriever
@@ -121,7 +121,7 @@ class KnowledgeBase:
         if not title.strip():
             raise UsageError("A text without a file needs a title.", hint="For example: kb ingest - --title 'Shopping list'")
         with self._store.writing("kb ingest -") as writing:
-            return self._new_ingest(writing, None).run_text(text, title.strip())
+            return self._new_ingest(writing, None).run_text(text, storable(title.strip()))
 
     def _new_ingest(self, writing: SqliteWriting, progress: Progress | None) -> Ingest:
         from kebab.chunking.by_structure import StructureChunker

@@ -47,6 +47,6 @@ def test_every_text_has_one_of_five_answers(text: str) -> None:
 
 
 def test_a_long_text_is_judged_by_its_beginning() -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     assert language_of("문서 " * 2_000_000) == "ko"
-    assert time.perf_counter() - started < 0.5
+    assert time.process_time() - started < 0.5

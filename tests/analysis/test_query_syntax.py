@@ -141,9 +141,9 @@ def test_parsing_what_was_understood_gives_the_same_tree_again(text: str) -> Non
 @pytest.mark.parametrize("piece", ["word ", "a AND ", '"', "x* ", "(", "한글", '"a b" OR ', "' ", "\0", " "])
 def test_a_hundred_thousand_characters_are_parsed_at_once(piece: str) -> None:
     text = piece * (100_000 // len(piece))
-    started = time.perf_counter()
+    started = time.process_time()
     parse(text)
-    assert time.perf_counter() - started < 1.0
+    assert time.process_time() - started < 1.0
 
 
 def test_a_pasted_page_is_a_question_about_its_first_words() -> None:

@@ -333,12 +333,12 @@ for n in itertools.count():
     user.write("calm.md", "calm")
     writer = subprocess.Popen([sys.executable, "-c", code, str(file)])
     try:
-        for _ in range(6):
+        for _ in range(4):
             report = user.ingest()
             assert all(entry["code"] == "changing" for entry in report["failed"])
             markers = {word for _, path, text in user.chunks() if path == "busy.md" for word in text.split() if word.startswith("marker")}
             assert len(markers) <= 1, markers
-            assert user.found("calm") == ["calm.md"]
+            assert ("notes", "calm.md", "calm") in user.chunks()
     finally:
         writer.kill()
         writer.wait()
@@ -360,7 +360,7 @@ for n in itertools.count():
     user.write(".gitignore", "*~")
     writer = subprocess.Popen([sys.executable, "-c", code, str(file)])
     try:
-        for _ in range(4):
+        for _ in range(3):
             user.ingest()
             words = [word for _, path, text in user.chunks() if path == "busy.md" for word in text.split()]
             assert len(words) in (0, 2000)
@@ -386,6 +386,9 @@ def test_r061_r069_files_of_every_encoding_are_cited_by_their_own_lines(user: Us
         user.write(name, data)
     user.ingest()
     assert user.found("본문 alpha") == sorted(name for name, _, _ in ENCODINGS)
+    assert {item["doc_path"]: item["encoding"] for item in user.ask("list", "docs")["items"]} == {
+        name: known for name, _, known in ENCODINGS
+    }
     for hit in user.ask("search", "alpha", "--full-text")["hits"]:
         name, data, encoding = next(entry for entry in ENCODINGS if entry[0] == hit["doc_path"])
         text = data.decode({"utf-8": "utf-8-sig"}.get(encoding, encoding))
@@ -395,7 +398,6 @@ def test_r061_r069_files_of_every_encoding_are_cited_by_their_own_lines(user: Us
         assert hit["text"] in cited + "\n", name
         fetched = user.ask("fetch", "span", citation["uri"])["text"]
         assert fetched.rstrip("\n") == cited.rstrip("\n"), name
-        assert user.ask("inspect", "doc", name)["encoding"] == encoding
 
 
 def test_a_one_line_file_of_fifty_megabytes_survives(user: User) -> None:

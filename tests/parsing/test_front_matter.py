@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import time
 
 import pytest
@@ -102,7 +104,7 @@ BOMBS = {
     "deep-list": "a: " + "[" * 12_000 + "]" * 12_000,
     "deep-map": "a: " + "{b: " * 5000 + "1" + "}" * 5000,
     "merge": "a: &a {x: 1}\n"
-    + "\n".join(f"{n}: &{n} {{<<: [{','.join(['*' + b] * 9)}]}}" for b, n in zip("abcdef", "bcdefg", strict=True)),
+    + "\n".join(f"{n}: &{n} {{<<: [{','.join(['*' + b] * 9)}]}}" for b, n in zip("abcdefg", "bcdefgh", strict=True)),
     "huge-number": "x: " + "9" * 60_000,
     "sexagesimal": "x: " + ":".join(["59"] * 20_000),
 }
@@ -110,10 +112,21 @@ BOMBS = {
 
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_bomb_costs_little_time_and_is_read_as_something_harmless(name: str) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     matter = read_front_matter(yaml(BOMBS[name]))
-    assert time.perf_counter() - started < 2.0
+    assert time.process_time() - started < 2.0
     assert len(json.dumps(matter.values)) < 200_000
+
+
+@pytest.mark.parametrize(
+    "source", ["[" * 30_000 + "]" * 30_000, "- " * 30_000, "? " * 30_000, "[" * 60_000, "- ? " * 15_000], ids=lambda source: source[:6]
+)
+def test_nesting_without_end_does_not_bring_the_process_down(source: str) -> None:
+    """In a process of its own: a stack that overflows in C cannot be caught."""
+    script = "import sys; from kebab.parsing.front_matter import read_front_matter; print(read_front_matter(sys.stdin.read()).warning)"
+    ran = subprocess.run([sys.executable, "-c", script], input=yaml(source), capture_output=True, text=True, check=False, timeout=30)
+    assert ran.returncode == 0
+    assert "front matter" in ran.stdout
 
 
 def test_deeply_nested_toml_is_harmless_too() -> None:

@@ -36,7 +36,7 @@ def check(document: ParsedDocument, data: bytes) -> None:
     for block in document.blocks:
         assert position <= block.start < block.end <= len(text)
         assert block.start == 0 or text[block.start - 1] == "\n"
-        assert text[block.start : block.end].strip() or block.kind == "code"
+        assert text[block.start : block.end].strip(" \t\r\n") or block.kind == "code"
         assert (block.level > 0) == (block.kind == "heading")
         position = block.end
     assert document.title
@@ -96,6 +96,6 @@ def test_a_line_of_many_megabytes_is_parsed(parser: Parser) -> None:
 def test_repetition_without_end_takes_little_time(parser: Parser, piece: str) -> None:
     import time
 
-    started = time.perf_counter()
+    started = time.process_time()
     parser.parse((piece * 20_000).encode(), "a.md")
-    assert time.perf_counter() - started < 2.0
+    assert time.process_time() - started < 2.0

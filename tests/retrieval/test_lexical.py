@@ -286,8 +286,6 @@ def test_hits_of_a_fixed_corpus_are_those_of_the_golden_file(tmp_path: Path) -> 
     for hits in run.values():
         for hit in hits:
             hit["score"] = hit["retrieval"]["lexical_score"] = hit["retrieval"]["fusion_score"] = round(hit["score"], 9)
-    if not GOLDEN.exists():
-        GOLDEN.write_text(json.dumps(run, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
     assert run == json.loads(GOLDEN.read_text(encoding="utf-8"))
 
 
@@ -463,14 +461,14 @@ ANYTHING = st.one_of(
 def test_any_text_whatsoever_neither_raises_nor_hangs(corpus: Path, text: str, match: Any, ahead: bool) -> None:
     """R013, R115."""
     with retriever_on(corpus) as retriever:
-        started = time.perf_counter()
+        started = time.process_time()
         try:
             hits = retriever.search(SearchQuery(text, match=match, type_ahead=ahead, explain=True))
         except QueryError:
             assert text.replace("\0", " ").strip().startswith("'"), "only raw FTS5 may be wrong"
         else:
             assert all(hit.snippet and 0 < hit.score <= 1 for hit in hits)
-        assert time.perf_counter() - started < 5
+        assert time.process_time() - started < 5
 
 
 @pytest.mark.parametrize(
@@ -506,9 +504,9 @@ def test_any_text_whatsoever_neither_raises_nor_hangs(corpus: Path, text: str, m
 )
 @pytest.mark.parametrize("match", ["all", "any"])
 def test_a_query_of_any_length_or_depth_is_answered_soon(retriever: LexicalRetriever, text: str, match: Any) -> None:
-    started = time.perf_counter()
+    started = time.process_time()
     retriever.search(SearchQuery(text, match=match))
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2
 
 
 @pytest.mark.parametrize("text", ["", "   ", "\n", "()", "*", '""', "+ - /"])

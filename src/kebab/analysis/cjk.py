@@ -45,6 +45,11 @@ def has_cjk(text: str) -> bool:
     return not text.isascii() and _any_cjk().search(text) is not None
 
 
+def without_cjk(text: str) -> str:
+    """The text with a space in place of every CJK letter: what stands elsewhere keeps its offset."""
+    return _any_cjk().sub(" ", text) if has_cjk(text) else text
+
+
 def runs(word: str) -> list[Run]:
     """The word cut where the script changes, in NFC."""
     if word.isascii():

@@ -137,9 +137,10 @@ def _below(outer: _Piece, inner: _Piece) -> bool:
 
 
 def _common_headings(group: list[_Piece]) -> tuple[str, ...]:
-    """The headings all pieces share; where they share none, those of the first."""
-    common = group[0].headings
-    for piece in group[1:]:
+    """The headings that all text of the chunk stands under; where there is no such heading, those of the first piece."""
+    texts = [piece for piece in group if not piece.opens_section] or group
+    common = texts[0].headings
+    for piece in texts[1:]:
         if piece.headings is common:
             continue
         length = 0

@@ -68,6 +68,8 @@ class LexicalMatches(NamedTuple):
     terms: QueryTerms
     expression: str
     """What the store was asked, in its own language; for explanations only."""
+    dropped: tuple[str, ...] = ()
+    """Stop words that were left out of it."""
 
 
 class LexicalIndex(Protocol):

@@ -89,3 +89,8 @@ class Check(NamedTuple):
     ok: bool
     message: str
     hint: str | None = None
+
+    @classmethod
+    def judged(cls, name: str, ok: bool, message: str, hint: str) -> Check:
+        """The hint belongs to a failure only."""
+        return cls(name, ok, message, None if ok else hint)

@@ -41,9 +41,10 @@ def decode(data: bytes) -> tuple[str, str]:
             try:
                 return data.decode(encoding), encoding.removesuffix("-sig")
             except UnicodeDecodeError as error:
-                raise ParseError(f"The byte order mark says {encoding}, the bytes do not.", reason="encoding") from error
+                hint = "Save it as UTF-8 and ingest it again."
+                raise ParseError(f"The byte order mark says {encoding}, the bytes do not.", reason="encoding", hint=hint) from error
     if b"\0" in data:
-        raise ParseError("The file is binary.", reason="binary")
+        raise _binary()
     try:
         text = data.decode("utf-8")
     except UnicodeDecodeError:
@@ -52,8 +53,12 @@ def decode(data: bytes) -> tuple[str, str]:
         encoding = "utf-8"
     head = text[:8192]
     if len(_CONTROL.findall(head)) > len(head) // 10:
-        raise ParseError("The file is binary.", reason="binary")
+        raise _binary()
     return text, encoding
+
+
+def _binary() -> ParseError:
+    return ParseError("This is binary, not text.", reason="binary", hint="Only text can be indexed.")
 
 
 def _decode_korean_legacy(data: bytes) -> str:

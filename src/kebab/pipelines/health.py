@@ -21,7 +21,7 @@ def program_check(store_version: str) -> Check:
 def disk_check(path: Path) -> Check:
     folder = next((parent for parent in path.absolute().parents if parent.exists()), Path("/"))
     free = shutil.disk_usage(folder).free
-    return Check("disk", free >= _LITTLE_SPACE, f"{free / 1e9:.1f} GB free", "Free some space: ingest needs room for its index.")
+    return Check.judged("disk", free >= _LITTLE_SPACE, f"{free / 1e9:.1f} GB free", "Free some space: ingest needs room for its index.")
 
 
 def source_checks(sources: Sequence[SourceRecord]) -> list[Check]:

@@ -18,6 +18,7 @@ from kebab.config.settings import Settings, all_settings
 from kebab.core.documents import ParsedDocument, Source
 from kebab.core.errors import ParseError, SourceError, UsageError
 from kebab.core.ports import Chunker, DocumentStore, FileState, IndexedDocument, Parser, Progress
+from kebab.core.text import nfc
 from kebab.pipelines.ingest_report import Failure, IngestReport
 from kebab.pipelines.source_names import Scope, resolve, roots_below
 
@@ -113,7 +114,7 @@ class Ingest:
         return self.report
 
     def _ingest_scope(self, scope: Scope, known: list[Source]) -> None:
-        from kebab.sources.folder import FolderScan, found_file, scan_folder
+        from kebab.sources.folder import FolderScan, Skip, found_file, is_too_large, scan_folder
 
         source = scope.source
         root = Path(source.root or "")
@@ -126,11 +127,16 @@ class Ingest:
                     hint="Its text stays searchable; restore it or remove the source.",
                     path=str(root),
                 )
-            scan = FolderScan(files=[found_file(root, root.name)])
+            scan = FolderScan()
+            file = found_file(root, nfc(root.name))
+            if is_too_large(file.size, self._settings.ingest):
+                scan.skips.append(Skip(file.path, "too_large"))
+            else:
+                scan.files.append(file)
         else:
             others = [Path(other.root or "") for other in roots_below(source, known, "folder")]
             scan = scan_folder(root, self._settings.ingest, exclude=self._own_files, other_sources=others)
-            self._absorb_lone_files(source, known)
+            self._absorb_lone_files(source, known, {file.absolute for file in scan.files})
         files = [file for file in scan.files if scope.holds(file.path)]
         for skip in scan.skips:
             if scope.holds(skip.path):
@@ -142,9 +148,11 @@ class Ingest:
         self.report.removed += self._store.remove(source.name, gone)
         self._store.source_ingested(source.name)
 
-    def _absorb_lone_files(self, folder: Source, known: list[Source]) -> None:
+    def _absorb_lone_files(self, folder: Source, known: list[Source], files: set[Path]) -> None:
         """A file that was ingested alone and now comes with its folder is found once, in the folder."""
         for lone in roots_below(folder, known, "file"):
+            if Path(lone.root or "") not in files:
+                continue  # the folder hides it, so it stays by itself
             self._store.remove_source(lone.name)
             self.report.absorbed.append(lone.name)
 

@@ -52,7 +52,9 @@ def search(
         match=hits.match,
         took_ms=(time.perf_counter() - started) * 1000,
         notices=tuple(notices),
-        next_cursor=_cursor(query, hits.match, index_version, query.offset + taken) if more and taken else None,
+        next_cursor=_cursor(query, request.match or settings.match, hits.match, index_version, query.offset + taken)
+        if more and taken
+        else None,
         truncated=truncated,
         explanation=_explanation(hits, kept, packed, request),
     )
@@ -83,9 +85,9 @@ def _fingerprint(query: SearchQuery, index_version: str) -> str:
     return sha256(json.dumps(bound, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _cursor(query: SearchQuery, match: str | None, index_version: str, offset: int) -> str:
+def _cursor(query: SearchQuery, asked: str, match: str | None, index_version: str, offset: int) -> str:
     """The match class goes along: the next page must come from the same list, even if `auto` would now choose another."""
-    state = {"of": _fingerprint(query, index_version), "match": match, "asked": query.match, "offset": offset}
+    state = {"of": _fingerprint(query, index_version), "match": match, "asked": asked, "offset": offset}
     return base64.urlsafe_b64encode(json.dumps(state).encode()).decode().rstrip("=")
 
 

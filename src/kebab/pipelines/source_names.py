@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from stat import S_ISDIR, S_ISREG
 
 from kebab.core.documents import Source
 from kebab.core.errors import SourceError, UsageError
@@ -55,10 +56,20 @@ def roots_below(source: Source, known: Iterable[Source], kind: str) -> list[Sour
 
 
 def _existing(path: Path) -> Path:
-    expanded = path.expanduser()
-    if not expanded.exists():
-        raise SourceError(f"There is no file or folder {path}.", hint="Check the path.", path=str(path))
-    return expanded.resolve()
+    try:
+        absolute = path.expanduser().resolve()
+        str(absolute).encode("utf-8")
+        mode = absolute.stat().st_mode
+    except FileNotFoundError as error:
+        raise SourceError(f"There is no file or folder {path}.", hint="Check the path.", path=str(path)) from error
+    except UnicodeEncodeError as error:
+        shown = str(path).encode("utf-8", "replace").decode()
+        raise SourceError(f"The name of {shown} is not valid UTF-8.", hint="Rename it and ingest it again.", path=shown) from error
+    except (OSError, ValueError, RuntimeError) as error:  # no permission, too long, a NUL, ~nobody
+        raise SourceError(f"{path} cannot be read: {error}.", hint="Check the path and its permissions.", path=str(path)) from error
+    if not (S_ISDIR(mode) or S_ISREG(mode)):
+        raise SourceError(f"{path} is neither a file nor a folder.", hint="Name a folder or a text file.", path=str(path))
+    return absolute
 
 
 def _known_scope(absolute: Path, sources: Sequence[Source]) -> Scope | None:

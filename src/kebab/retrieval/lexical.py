@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from kebab.analysis.query_syntax import parse
-from kebab.analysis.stop_words import is_stop_word
 from kebab.core.ports import LexicalIndex, LexicalMatch, LexicalMatches, QueryTerms
-from kebab.core.query_tree import Bag, QueryTree, Raw, Word
+from kebab.core.query_tree import QueryTree, Raw
 from kebab.core.search import HitList, RetrievalDetail, SearchHit, SearchQuery
 from kebab.retrieval.hydration import make_hit
 from kebab.retrieval.snippets import SnippetLimits, make_snippet
@@ -25,6 +24,7 @@ class _Answer(NamedTuple):
     more: bool
     terms: QueryTerms
     expression: str
+    dropped: tuple[str, ...]
     match: str
 
 
@@ -72,7 +72,7 @@ class LexicalRetriever:
 
         if query.per_doc is None:
             found = ask(query.k, query.offset)
-            return _Answer(list(found.matches), found.more, found.terms, found.expression, reported)
+            return _Answer(list(found.matches), found.more, found.terms, found.expression, found.dropped, reported)
         wanted = query.offset + query.k
         depth = wanted * 4
         while True:  # how deep one must look depends on how often one document repeats itself
@@ -80,7 +80,7 @@ class LexicalRetriever:
             capped = _at_most_per_document(found.matches, query.per_doc)
             if len(capped) > wanted or not found.more:
                 page = capped[query.offset : wanted]
-                return _Answer(page, len(capped) > wanted, found.terms, found.expression, reported)
+                return _Answer(page, len(capped) > wanted, found.terms, found.expression, found.dropped, reported)
             depth *= 4
 
     def _hit(self, match: LexicalMatch, rank: int, answer: _Answer, query: SearchQuery) -> SearchHit:
@@ -121,16 +121,11 @@ class LexicalRetriever:
         match = "any" if answer.match == "any" else "all"
         kept = self._store.count(tree, match=match, drop_stop_words=drop, filters=query.filters)
         unfiltered = self._store.count(tree, match=match, drop_stop_words=drop, filters=type(query.filters)()) if query.filters else kept
-        dropped = (
-            [word.text for word in tree.operands if isinstance(word, Word) and is_stop_word(word.text)]
-            if drop and isinstance(tree, Bag)
-            else []
-        )
         return {
             "lexical": {
                 "expression": answer.expression,
                 "match": answer.match,
-                "stop_words_dropped": dropped,
+                "stop_words_dropped": list(answer.dropped),
                 "matches": kept,
                 "removed_by_filters": unfiltered - kept,
             }

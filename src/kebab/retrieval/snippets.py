@@ -1,6 +1,6 @@
 """The part of a chunk to show: verbatim, within limits of characters and words, matches marked by offsets.
 
-FTS5's own snippet() is not used: it runs the whole MATCH again for every hit (2 ms for ten, against 0.3 here), marks nothing
+FTS5's own snippet() is not used: it runs the whole query again for every hit (2 ms for ten, against 0.3 here), marks nothing
 when the match lies in another column than the text, and knows no limit in characters.
 """
 
@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
+from kebab.analysis.cjk import without_cjk
 from kebab.core.ports import QueryTerms, Tokenizer
 
 ELLIPSIS = "…"
@@ -54,7 +55,8 @@ def make_snippet(text: str, terms: QueryTerms, tokenizer: Tokenizer, limits: Sni
 
 def matches_in(text: str, terms: QueryTerms, tokenizer: Tokenizer) -> list[tuple[int, int]]:
     """Where the query's words, phrases and CJK strings stand, in order, overlapping ones joined."""
-    found = tokenizer.occurrences(text, terms.phrases) if terms.phrases else []
+    # Without its CJK letters, so that the Latin part of kubernetes는 is a word of its own.
+    found = tokenizer.occurrences(without_cjk(text), terms.phrases) if terms.phrases else []
     for term in terms.cjk:
         pairs = (term[i : i + 2] for i in range(len(term) - 1))
         found += _occurrences(text, term) or [place for pair in pairs for place in _occurrences(text, pair)]

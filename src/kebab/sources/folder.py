@@ -125,42 +125,48 @@ def _take(
     exclude: Collection[Path],
 ) -> None:
     path = _relative(root, entry.path)
-    reason = _reason_to_skip(entry, path, kept, settings, exclude)
+    try:
+        status = entry.stat(follow_symlinks=settings.follow_links)
+    except OSError:
+        # A folder that may be listed but not entered, or a link to nothing: whatever was indexed of it stays.
+        scan.skips.append(Skip(_shown(path), "link" if entry.is_symlink() else "unreadable"))
+        scan.unreadable.append(path)
+        return
+    reason = _reason_to_skip(entry, status, path, kept, settings, exclude)
     if reason is None and path in seen:
         reason = "same_name"  # two names that differ only in their Unicode form
-    if reason == "":
-        return
-    if reason is not None:
-        scan.skips.append(Skip(path.encode("utf-8", "replace").decode(), reason))
-        return
-    seen.add(path)
-    status = entry.stat()
-    scan.files.append(FoundFile(path, Path(entry.path), status.st_size, status.st_mtime_ns))
+    if reason:
+        scan.skips.append(Skip(_shown(path), reason))
+    elif reason is None:
+        seen.add(path)
+        scan.files.append(FoundFile(path, Path(entry.path), status.st_size, status.st_mtime_ns))
 
 
-def _reason_to_skip(entry: os.DirEntry[str], path: str, kept: set[str], settings: IngestSettings, exclude: Collection[Path]) -> str | None:
+def _reason_to_skip(
+    entry: os.DirEntry[str], status: os.stat_result, path: str, kept: set[str], settings: IngestSettings, exclude: Collection[Path]
+) -> str | None:
     """None to take it, "" to pass over it without a word, else the word under which it is counted."""
+    if stat.S_ISLNK(status.st_mode) or (entry.path not in kept and entry.is_symlink()):
+        return "link"
     if entry.path not in kept:
-        if entry.is_symlink():
-            return "link"
         if entry.name in _NOT_WORTH_A_WORD:
             return ""
         return "hidden" if entry.name.startswith(".") and not settings.hidden else "ignored"
-    if entry.is_symlink() and not settings.follow_links:
-        return "link"
-    try:
-        status = entry.stat()
-    except OSError:
-        return "unreadable"
     if stat.S_ISDIR(status.st_mode) or Path(entry.path) in exclude:
         return ""
     if not stat.S_ISREG(status.st_mode):
         return "special"
     if not _is_utf8(path):
         return "bad_name"
-    if status.st_size > settings.max_file_mb * 1_000_000:
-        return "too_large"
-    return None
+    return "too_large" if is_too_large(status.st_size, settings) else None
+
+
+def is_too_large(size: int, settings: IngestSettings) -> bool:
+    return size > settings.max_file_mb * 1_000_000
+
+
+def _shown(path: str) -> str:
+    return path.encode("utf-8", "replace").decode()
 
 
 def _relative(root: Path, path: str) -> str:

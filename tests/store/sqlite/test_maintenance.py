@@ -177,6 +177,11 @@ def checks(shelf: Shelf) -> dict[str, bool]:
     return {check.name: check.ok for check in found}
 
 
+def test_only_a_failed_check_carries_a_hint(corpus: Shelf) -> None:
+    found = maintenance.health_checks(Database(corpus.path), "bigrams", named=True)
+    assert [check.hint for check in found] == [None] * len(found)
+
+
 HEALTHY = {"database": True, "file": True, "text index": True, "references": True, "analysis": True}
 
 

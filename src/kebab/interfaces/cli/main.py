@@ -93,8 +93,8 @@ def run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         click.echo("Interrupted.", err=True)
         return 130
-    except BrokenPipeError:
-        # Whoever read our output has seen enough, as in `kb search … | head -1`.
+    except (BrokenPipeError, SystemExit):
+        # Whoever read our output has seen enough, as in `kb search … | head -1`; click turns that into SystemExit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception as error:  # noqa: BLE001 - the boundary: a defect of ours must not look like an empty answer

@@ -56,7 +56,7 @@ def _shown(example: str) -> str:
 
 def group(name: str, *, example: str, **attributes: Any) -> Callable[[_Function], click.Group]:
     def decorate(function: _Function) -> click.Group:
-        decorator: Callable[[_Function], click.Group] = click.group(name, epilog=_shown(example), **attributes)
+        decorator: Callable[[_Function], click.Group] = click.group(name, epilog=_shown(example), no_args_is_help=False, **attributes)
         return decorator(global_options(function))
 
     return decorate

@@ -120,6 +120,8 @@ def _bulk(defaults: SearchRequest) -> int:
         try:
             options = _bulk_options(line, number)
             identifier = _text_id(options.pop("id", None))
+            if "query" not in options:
+                raise UsageError(f"Line {number} has no query.", hint=_BULK_EXAMPLE)
             answer: Any = search_response_v1(kb.search(SearchRequest.from_options(options, defaults)), id=identifier)
         except KebabError as error:
             answer = error_v1(error, id=identifier)
@@ -127,14 +129,16 @@ def _bulk(defaults: SearchRequest) -> int:
     return 0
 
 
+_BULK_EXAMPLE = 'For example {"id": "q1", "query": "install git"}'
+
+
 def _bulk_options(line: str, number: int) -> dict[str, Any]:
-    example = 'For example {"id": "q1", "query": "install git"}'
     try:
         options = json.loads(line)
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"Line {number} is not JSON: {error}.", hint=example) from error
-    if not isinstance(options, dict) or "query" not in options:
-        raise UsageError(f"Line {number} is not an object with a query.", hint=example)
+        raise UsageError(f"Line {number} is not JSON: {error}.", hint=_BULK_EXAMPLE) from error
+    if not isinstance(options, dict):
+        raise UsageError(f"Line {number} is not a JSON object.", hint=_BULK_EXAMPLE)
     return options
 
 
@@ -149,14 +153,21 @@ def _open(kb: KnowledgeBase, response: SearchResponse, number: int) -> int:
     if not 1 <= number <= len(response.hits):
         raise UsageError(f"There is no hit {number}: {len(response.hits)} were found.", hint="Choose another number for --open.")
     editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
-    if not editor:
+    try:
+        arguments = shlex.split(editor or "")
+    except ValueError as error:
+        raise UsageError(f"EDITOR cannot be read as a command: {error}.", hint="For example: export EDITOR=vim") from error
+    if not arguments:
         raise UsageError("No editor is set.", hint="Set EDITOR, for example: export EDITOR=vim")
     hit = response.hits[number - 1]
-    arguments = shlex.split(editor)
     line = (hit.citation.lines or (1, 1))[0]
     if not is_quiet():
         remark(f"opening {hit.citation.text}")
-    return subprocess.run([*arguments, *_at_line(arguments[0], str(kb.file_of(hit.source, hit.doc_path)), line)], check=False).returncode
+    command = [*arguments, *_at_line(arguments[0], str(kb.file_of(hit.source, hit.doc_path)), line)]
+    try:
+        return subprocess.run(command, check=False).returncode
+    except OSError as error:
+        raise UsageError(f"The editor {arguments[0]} cannot be started: {error.strerror}.", hint="Set EDITOR to another one.") from error
 
 
 def _at_line(editor: str, file: str, line: int) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -48,17 +49,30 @@ def our_errors(path: Path) -> Iterator[None]:
         hint = "Rebuild the text index with: kb index --rebuild-fts"
         raise Corrupt(f"The text index of {path} is damaged.", hint=hint, path=where) from error
     except apsw.FullError as error:
-        raise DiskFull(
-            f"There is no space left for {path}.",
-            hint="Free some space and run the command again: it continues.",
-            path=where,
-        ) from error
+        raise _full(path) from error
     except apsw.ReadOnlyError as error:
         raise ReadOnly(f"{path} cannot be written to.", hint="Check its permissions, or name another with --db.", path=where) from error
     except apsw.IOError as error:
+        if _disk_is_full(path):
+            raise _full(path) from error
         raise StoreError(f"Reading or writing {path} failed: {error}.", hint="Check the disk and its free space.", path=where) from error
     except apsw.CantOpenError as error:
         raise StoreError(f"{path} cannot be opened: {error}.", hint="Check the path and its permissions.", path=where) from error
+
+
+def _full(path: Path) -> DiskFull:
+    hint = "Free some space and run the command again: it continues."
+    return DiskFull(f"There is no space left for {path}.", hint=hint, path=str(path))
+
+
+def _disk_is_full(path: Path) -> bool:
+    """SQLite reports some writes without room as plain I/O errors."""
+    from shutil import disk_usage
+
+    try:
+        return disk_usage(path.parent).free < 1 << 20
+    except OSError:
+        return False
 
 
 class Database:
@@ -71,6 +85,7 @@ class Database:
         """True after a reader had to take the file as it is, because its folder cannot be written to."""
 
     def exists(self) -> bool:
+        self.refuse_folder()
         return self.path.is_file() and self.path.stat().st_size > 0
 
     def reader(self) -> apsw.Connection:
@@ -122,6 +137,7 @@ class Database:
     def refuse_folder(self) -> None:
         """A folder where a file is meant is the commonest slip, and SQLite's own words for it are obscure."""
         try:
+            os.fsencode(self.path).decode("utf-8")
             is_folder = self.path.is_dir()
         except (OSError, ValueError) as error:
             raise StoreError(f"{self.path} cannot be opened: {error}.", hint="Check the path and its permissions.") from error
@@ -138,7 +154,10 @@ class Database:
                 connection = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READONLY)
                 self._prepare(connection)
                 connection.pragma("schema_version")  # the first real access: it needs the -shm file
-            except (apsw.CantOpenError, apsw.ReadOnlyError):
+            except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError):
+                log = self.path.with_name(self.path.name + "-wal")
+                if log.exists() and log.stat().st_size > 0:
+                    raise  # without its log the file alone may be half of the truth
                 from urllib.parse import quote
 
                 # WAL needs a writable folder even to read; without one, take the file as it stands.

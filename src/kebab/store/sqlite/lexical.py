@@ -91,7 +91,7 @@ class SqliteLexicalIndex:
             tree,
         )
         found = tuple(LexicalMatch(row[0], chunk_context(row[1:])) for row in rows[:limit])
-        return LexicalMatches(found, len(rows) > limit, expression.terms, expression.text)
+        return LexicalMatches(found, len(rows) > limit, expression.terms, expression.text, expression.dropped)
 
     def count(self, tree: QueryTree, *, match: str, drop_stop_words: bool, filters: SearchFilters) -> int:
         expression: MatchExpression = self._builder.build(tree, match=match, drop_stop_words=drop_stop_words)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
 import apsw
 
-from kebab.core.errors import Corrupt, StoreError
+from kebab.core.errors import Corrupt, NotFound, StoreError
 from kebab.core.records import Check, StoreStats
 from kebab.store.sqlite import migrations
 from kebab.store.sqlite.database import Database, our_errors, run_script, write_transaction
@@ -89,13 +89,13 @@ def stats(connection: apsw.Connection, database: Database) -> StoreStats:
 
 def health_checks(database: Database, korean_analysis: str, *, named: bool) -> list[Check]:
     """Whether file, text index and references are whole, and the index is of the current analysis."""
-    if not database.path.exists() and not named:
-        return [Check("database", True, "none yet; the first kb ingest makes it")]
     try:
         database.reader().close()
         # FTS5 takes its check as an INSERT, so this needs a writer, unless the folder forbids it.
         connection = database.reader() if database.immutable else database.writer()
     except StoreError as error:
+        if isinstance(error, NotFound) and not named:
+            return [Check("database", True, "none yet; the first kb ingest makes it")]
         return [Check("database", False, error.message, error.hint)]
     checks = [Check("database", True, f"schema {connection.pragma('user_version')} at {database.path}")]
     try:
@@ -113,7 +113,7 @@ def health_checks(database: Database, korean_analysis: str, *, named: bool) -> l
 
 def _reference_check(connection: apsw.Connection) -> Check:
     orphans = len(rows_of(connection, "PRAGMA foreign_key_check"))
-    return Check("references", not orphans, f"{orphans} rows refer to nothing" if orphans else "every row has its owner", _RESTORE)
+    return Check.judged("references", not orphans, f"{orphans} rows refer to nothing" if orphans else "every row has its owner", _RESTORE)
 
 
 def _analysis_check(connection: apsw.Connection, korean_analysis: str) -> Check:
@@ -130,7 +130,7 @@ def _file_check(connection: apsw.Connection) -> Check:
     except apsw.Error as error:
         found = [str(error)]
     whole = found == ["ok"]
-    return Check("file", whole, "the database file is whole" if whole else f"damaged: {'; '.join(found)}", _RESTORE)
+    return Check.judged("file", whole, "the database file is whole" if whole else f"damaged: {'; '.join(found)}", _RESTORE)
 
 
 def _fts_check(connection: apsw.Connection) -> Check:
@@ -150,14 +150,14 @@ def backup(connection: apsw.Connection, target: Path) -> None:
     unfinished.unlink(missing_ok=True)
     with our_errors(target):
         try:
-            copy = apsw.Connection(str(unfinished))
-            with copy.backup("main", connection, "main") as running:
-                while not running.done:
-                    running.step(1000)
-            copy.pragma("journal_mode", "delete")  # one file, nothing beside it
-            if copy.pragma("quick_check") != "ok":
-                raise Corrupt(f"The copy in {unfinished} is damaged.", hint="Check the disk and try again.", path=str(target))
-            copy.close()
+            with closing(apsw.Connection(str(unfinished))) as copy:
+                with copy.backup("main", connection, "main") as running:
+                    while not running.done:
+                        running.step(1000)
+                copy.pragma("journal_mode", "delete")  # one file, nothing beside it
+                if copy.pragma("quick_check") != "ok":
+                    raise Corrupt(f"The copy in {unfinished} is damaged.", hint="Check the disk and try again.", path=str(target))
             unfinished.replace(target)
         finally:
-            unfinished.unlink(missing_ok=True)
+            for suffix in ("", "-journal", "-wal", "-shm"):
+                unfinished.with_name(unfinished.name + suffix).unlink(missing_ok=True)

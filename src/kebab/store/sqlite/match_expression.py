@@ -23,6 +23,8 @@ class MatchExpression(NamedTuple):
     text: str
     """Empty when nothing remains to look for."""
     terms: QueryTerms
+    dropped: tuple[str, ...] = ()
+    """Stop words left out."""
 
 
 class MatchExpressionBuilder:
@@ -32,12 +34,13 @@ class MatchExpressionBuilder:
         self.korean_analysis = korean_analysis
         self._phrases: set[tuple[str, ...]] = set()
         self._cjk: dict[str, None] = {}
+        self._dropped: list[str] = []
 
     def build(self, tree: QueryTree, *, match: str, drop_stop_words: bool, type_ahead: bool = False) -> MatchExpression:
-        self._phrases, self._cjk = set(), {}
+        self._phrases, self._cjk, self._dropped = set(), {}, []
         last = _last_operand(tree)
         text = self._render(tree, match == "any", drop_stop_words, (last, type_ahead))
-        return MatchExpression(text, QueryTerms(frozenset(self._phrases), tuple(self._cjk)))
+        return MatchExpression(text, QueryTerms(frozenset(self._phrases), tuple(self._cjk)), tuple(self._dropped))
 
     def _render(self, tree: QueryTree, any_word: bool, drop: bool, ahead: tuple[Operand | None, bool]) -> str:
         match tree:
@@ -62,6 +65,8 @@ class MatchExpressionBuilder:
 
     def _bag(self, operands: tuple[Operand, ...], any_word: bool, drop: bool, ahead: tuple[Operand | None, bool]) -> str:
         telling = [op for op in operands if not (drop and isinstance(op, Word) and is_stop_word(_bare(op.text)))]
+        if telling:
+            self._dropped += [operand.text for operand in operands if operand not in telling]
         last, type_ahead = ahead
         atoms: dict[str, None] = {}
         for operand in telling or operands:
@@ -182,4 +187,5 @@ def _bare(word: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    return '"' + text.replace('"', '""').replace("\0", " ") + '"'
+    """Whatever the text holds, FTS5 sees one string."""
+    return '"' + text.encode("utf-8", "replace").decode().replace('"', '""').replace("\0", " ") + '"'

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -113,7 +113,7 @@ class SqliteStore:
     def reading(self) -> Iterator[SqliteReading | None]:
         """None for a default store that does not exist yet: an empty corpus, not an error."""
         connection: apsw.Connection | None = getattr(self._local, "connection", None)
-        if connection is None and (self._named or self.path.exists()):
+        if connection is None and (self._named or self._database.exists()):
             try:
                 connection = self._local.connection = self._database.reader()
             except NotFound:
@@ -130,11 +130,8 @@ class SqliteStore:
         self._database.make_folder()
         with WriterLock(self.path, wait_s=self._lock_wait_s, purpose=purpose):
             connection = self._database.writer()
-            try:
+            with our_errors(self.path), closing(connection):
                 yield SqliteWriting(connection, self.path)
-            finally:
-                with our_errors(self.path):
-                    connection.close()
 
     def backup(self, target: Path, *, force: bool) -> int:
         """The size of the copy."""
