@@ -52,7 +52,10 @@ def load_settings(
         _read_file(path, values, origins)
     if any(name.startswith("KEBAB_") for name in environment):
         _read_environment(environment, values, origins)
-    for key, value in (flags or {}).items():
+    flags = dict(flags or {})
+    if flags.get("store.path") is None and environment.get("KEBAB_DB"):
+        flags["store.path"] = environment["KEBAB_DB"]
+    for key, value in flags.items():
         if value is not None:
             values[key] = _checked(_field(key), value, f"flag for {key}")
             origins[key] = "flag"
@@ -77,9 +80,10 @@ def _read_file(path: Path, values: dict[str, Any], origins: dict[str, str]) -> N
         raise ConfigError(f"{path} cannot be read: {error}", hint="Correct the line, or see: kb init --force", path=str(path)) from error
     known = {item.key: item for item in all_settings()}
     known |= {f"{item.section}.{item.alias}": item for item in known.values() if item.alias}
+    sections = {item.section for item in known.values()}
     for section, content in document.items():
-        if not isinstance(content, dict):
-            raise _unknown(section, {item.section for item in known.values()}, f"{path}", "section", str(path))
+        if section not in sections or not isinstance(content, dict):
+            raise _unknown(section, sections, str(path), "section", str(path))
         for name, value in content.items():
             key = f"{section}.{name}"
             if key not in known:
@@ -87,7 +91,7 @@ def _read_file(path: Path, values: dict[str, Any], origins: dict[str, str]) -> N
             item = known[key]
             if item.key in values:
                 raise ConfigError(f"{path}: {item.key} is set twice, as {name} too.", hint="Keep one of them.", path=str(path))
-            values[item.key] = _checked(item, value, str(path))
+            values[item.key] = _checked(item, value, str(path), path=str(path))
             origins[item.key] = str(path)
 
 
@@ -112,7 +116,7 @@ def _from_text(item: SettingField, value: str) -> Any:
         return value
 
 
-def _checked(item: SettingField, value: Any, where: str) -> Any:
+def _checked(item: SettingField, value: Any, where: str, path: str | None = None) -> Any:
     """The value as the setting's type, or an error that names the place, the key and what is allowed."""
     if item.type is float and isinstance(value, int) and not isinstance(value, bool):
         value = float(value)
@@ -127,7 +131,7 @@ def _checked(item: SettingField, value: Any, where: str) -> Any:
         raise ConfigError(
             f"{where}: {item.key} = {value!r} is not allowed.",
             hint=f"Allowed: {item.allowed}. Default: {item.default!r}.",
-            path=where if where.endswith(".toml") else None,
+            path=path,
         )
     return value
 

@@ -62,9 +62,11 @@ def _load_toml(source: str) -> Any:
 def _load_yaml(source: str) -> Any:
     import yaml
 
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    from kebab.parsing.safe_yaml import BoundedLoader, refuse_deep_nesting
+
     try:
-        return _plain(yaml.load(source, Loader=loader), [0])
+        refuse_deep_nesting(source)
+        return _plain(yaml.load(source, Loader=BoundedLoader), [0])
     except yaml.YAMLError as error:
         raise ValueError(str(error)) from error
 

@@ -40,7 +40,7 @@ def search(
     kept = _above_scores(hits, request, notices)
     packed = _within_budget(kept, request)
     truncated = len(packed) < len(kept)
-    taken = len(packed) if truncated else len(hits)
+    taken = packed[-1].rank - query.offset if truncated else len(hits)
     below_minimum = len(kept) < len(hits) and request.sort == "relevance"  # then all that follows is below it too
     more = truncated or (hits.more and not below_minimum)
     return SearchResponse(

@@ -100,6 +100,7 @@ def test_r130_a_rare_tag_is_not_starved_by_the_limit(shelf: Shelf) -> None:
 
 
 def test_r024_lang_is_exact(corpus: Shelf) -> None:
+    """R024"""
     assert found(corpus, lang="ko") == ["ko.md", "plain.txt"]
     assert found(corpus, lang="k") == []
 
@@ -120,6 +121,7 @@ def test_r133_r134_types(corpus: Shelf) -> None:
     ],
 )
 def test_r026_trust_is_ordered(corpus: Shelf, least: str, expected: list[str]) -> None:
+    """R026"""
     assert found(corpus, trust_min=least) == expected
 
 

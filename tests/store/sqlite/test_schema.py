@@ -53,6 +53,7 @@ def test_r044_cafe_with_and_without_its_accent_are_one_word(shelf: Shelf, text: 
     [("installation", "install"), ("install", "installing"), ("chunks", "chunk"), ("running", "runs"), ("indexed", "indexing")],
 )
 def test_r114_r116_english_stems_meet(shelf: Shelf, written: str, asked: str) -> None:
+    """R114, R116"""
     shelf.write("a.md", f"a note on {written} here")
     assert len(shelf.matching(asked)) == 1
 

@@ -80,12 +80,9 @@ def config_file() -> str | None:
 
 
 def loaded_settings() -> LoadedSettings:
-    import os
-
     from kebab.config.loading import load_settings
 
-    db = _chosen().get("db") or os.environ.get("KEBAB_DB")
-    return load_settings(config_file(), flags={"store.path": db})
+    return load_settings(config_file(), flags={"store.path": _chosen().get("db")})
 
 
 def knowledge_base() -> KnowledgeBase:

@@ -64,9 +64,10 @@ class MatchExpressionBuilder:
         return f"({kept}) NOT ({') NOT ('.join(dropped)})" if kept and dropped else kept
 
     def _bag(self, operands: tuple[Operand, ...], any_word: bool, drop: bool, ahead: tuple[Operand | None, bool]) -> str:
-        telling = [op for op in operands if not (drop and isinstance(op, Word) and is_stop_word(_bare(op.text)))]
+        silent = [drop and isinstance(operand, Word) and is_stop_word(_bare(operand.text)) for operand in operands]
+        telling = [operand for operand, is_silent in zip(operands, silent, strict=True) if not is_silent]
         if telling:
-            self._dropped += [operand.text for operand in operands if operand not in telling]
+            self._dropped += [operand.text for operand, is_silent in zip(operands, silent, strict=True) if is_silent]
         last, type_ahead = ahead
         atoms: dict[str, None] = {}
         for operand in telling or operands:
