@@ -1,6 +1,7 @@
 """A warm question at 100,000 chunks: the whole of KnowledgeBase.search against the best bare query on the same index.
 
-    python benchmarks/lexical_latency.py [--data FOLDER] [--chunks 100000] [--questions 100] [--rounds 3] [--keep FILE] [--profile]
+    python benchmarks/lexical_latency.py [--data FOLDER] [--chunks 100000] [--questions 100] [--rounds 3] [--keep FILE]
+        [--no-filters] [--profile]
 
 The bare query ranks the OR of the question's words, stop words dropped, with `ORDER BY bm25() LIMIT 10` in a subquery, and joins
 the texts: no parsing, no order among equals, no citations, no snippets. With a filter it joins a table of (tag, chunk) inside the
@@ -47,6 +48,7 @@ def main() -> None:
     options.add_argument("--questions", type=int, default=100)
     options.add_argument("--rounds", type=int, default=3)
     options.add_argument("--keep", type=Path, help="the database to make, or to use again if it is there")
+    options.add_argument("--no-filters", action="store_true", help="only the questions without a tag")
     options.add_argument("--profile", action="store_true", help="also say where the time of match=any goes")
     chosen = options.parse_args()
     with measuring.work_folder() as work:
@@ -56,7 +58,7 @@ def main() -> None:
             build(database, real, chosen.chunks)
         asked = synthetic_corpus.questions(real, chosen.questions)
         with kebab.open(database) as kb:
-            report(kb, asked, chosen.rounds)
+            report(kb, asked, chosen.rounds, () if chosen.no_filters else tuple(synthetic_corpus.TAGS))
             if chosen.profile:
                 profile(kb, asked)
 
@@ -74,14 +76,14 @@ def build(path: Path, real: synthetic_corpus.RealText, chunks: int) -> None:
     print(f"{chunks:,} chunks, {path.stat().st_size / 1e6:.0f} MB, made in {time.process_time() - started:.0f} CPU s\n", flush=True)
 
 
-def report(kb: KnowledgeBase, asked: list[str], rounds: int) -> None:
+def report(kb: KnowledgeBase, asked: list[str], rounds: int, tags: tuple[str, ...]) -> None:
     bare = BareQuery(kb.path)
     contestants: dict[str, Question] = {
         "bare": bare.ask,
         "kebab, match=any": lambda question: kb.search(question, k=K, mode="lexical", match="any"),
         "kebab, match=auto": lambda question: kb.search(question, k=K, mode="lexical", match="auto"),
     }
-    for tag in synthetic_corpus.TAGS:
+    for tag in tags:
         contestants[f"bare, tag {tag}"] = lambda question, tag=tag: bare.ask(question, tag)  # type: ignore[misc]
         contestants[f"kebab, match=any, tag {tag}"] = lambda question, tag=tag: kb.search(  # type: ignore[misc]
             question, k=K, mode="lexical", match="any", tags_any=[tag]

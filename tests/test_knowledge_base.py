@@ -195,7 +195,6 @@ def test_rebuilding_and_optimising_change_no_answer(notes: Path, tmp_path: Path)
 
 
 def test_an_index_built_with_another_analysis_is_searched_as_it_was_built_and_a_notice_says_so(notes: Path, tmp_path: Path) -> None:
-    pytest.importorskip("kiwipiepy")
     with kebab.open(tmp_path / "kb.sqlite") as kb:
         kb.ingest(notes)
         bigrams = kb.search("문서", mode="lexical").index_version

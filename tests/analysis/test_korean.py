@@ -45,20 +45,17 @@ def test_what_is_taken_off_is_exactly_one_particle(word: str) -> None:
 
 
 def test_morphemes_drop_particles_and_endings_and_keep_what_carries_meaning() -> None:
-    pytest.importorskip("kiwipiepy")
     found = list(morphemes("쿠버네티스에서 인증서를 갱신하는 방법"))
     assert {"쿠버네티스", "인증서", "갱신", "방법"} <= set(found)
     assert not {"에서", "를", "는"} & set(found)
 
 
 def test_morphemes_of_a_question_and_of_a_sentence_meet() -> None:
-    pytest.importorskip("kiwipiepy")
     asked, written = set(morphemes("데이터베이스가 잠겼을 때")), set(morphemes("데이터베이스는 잠긴 상태이다"))
     assert "데이터베이스" in asked & written
 
 
 def test_other_cjk_scripts_still_go_as_pairs_and_latin_words_whole() -> None:
-    pytest.importorskip("kiwipiepy")
     assert {"日本", "本語"} <= set(morphemes("日本語 문서"))
     assert "kubernetes" in list(morphemes("kubernetes는 컨테이너를 돌린다"))
 

@@ -298,7 +298,6 @@ def test_a_setting_that_shapes_chunks_indexes_again_and_others_do_not(user: User
 
 def test_r056_another_korean_analysis_analyses_again_and_changes_the_index_version(user: User) -> None:
     """R056"""
-    pytest.importorskip("kiwipiepy")
     user.write("ko.md", "# 안내\n\n문서를 검색했습니다. 형태소 분석.\n")
     user.ingest()
     before = user.ask("search", "검색")

@@ -173,9 +173,10 @@ def _best_cut(text: str, start: int, most: int, code: bool) -> int:
     """The last good place in the second half of the window; the very end of it if there is none."""
     half = start + (most - start) // 2
     for pattern in (_LINE_END, _SPACE) if code else (_SENTENCE_END, _SPACE):
-        cuts = [match.end() for match in pattern.finditer(text, half, most) if not _inside_character(text, match.end())]
-        if cuts:
-            return cuts[-1]
+        cuts = [match.end() for match in pattern.finditer(text, half, most)]
+        for cut in reversed(cuts):
+            if not _inside_character(text, cut):
+                return cut
     cut = most
     while cut > start + 1 and _inside_character(text, cut):
         cut -= 1

@@ -10,6 +10,7 @@ import json
 import os
 import sys
 import time
+from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO
@@ -37,41 +38,49 @@ class WriterLock:
         self._handle: IO[str] | None = None
 
     def __enter__(self) -> WriterLock:
-        try:
-            handle = self._path.open("a+", encoding="utf-8")
-        except PermissionError as error:
-            raise ReadOnly(
-                f"There is no permission to write beside {self._path.with_suffix('')}.",
-                hint="Choose another place with --db.",
-                path=str(self._path),
-            ) from error
         deadline = time.monotonic() + self._wait_s
-        while True:
-            try:
-                _try_lock(handle)
-                break
-            except OSError:
-                if time.monotonic() >= deadline:
-                    holder = self._holder()
-                    handle.close()
-                    raise Locked(
-                        f"Another process is writing to this knowledge base: {holder}.",
-                        hint="Wait for it to finish, or raise store.lock_wait_s.",
-                    ) from None
-                time.sleep(0.05)
-        handle.seek(0)
-        handle.truncate()
-        started = time.strftime("%Y-%m-%d %H:%M:%S")
-        handle.write(json.dumps({"pid": os.getpid(), "purpose": self._purpose, "since": started}))
-        handle.flush()
+        while (handle := self._try()) is None:
+            if time.monotonic() >= deadline:
+                raise Locked(
+                    f"Another process is writing to this knowledge base: {self._holder()}.",
+                    hint="Wait for it to finish, or raise store.lock_wait_s.",
+                )
+            time.sleep(0.05)
         self._handle = handle
+        self._sign(handle)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if self._handle is not None:
-            self._handle.truncate(0)
+            with suppress(OSError):
+                self._handle.truncate(0)
             self._handle.close()
             self._handle = None
+
+    def _try(self) -> IO[str] | None:
+        """The locked file, or None while another process has it."""
+        try:
+            handle = self._path.open("a+", encoding="utf-8")
+        except OSError as error:
+            raise ReadOnly(
+                f"{self._path} cannot be written: {error.strerror}.", hint="Choose another place with --db.", path=str(self._path)
+            ) from error
+        try:
+            _try_lock(handle)
+            # `kb reset` deletes the file: a lock on what is no longer there would keep nobody out.
+            if os.fstat(handle.fileno()).st_ino == self._path.stat().st_ino:
+                return handle
+        except OSError:
+            pass
+        handle.close()
+        return None
+
+    def _sign(self, handle: IO[str]) -> None:
+        """Who holds it, for others to read. On a full disk the lock holds without a name."""
+        started = time.strftime("%Y-%m-%d %H:%M:%S")
+        with suppress(OSError):
+            os.ftruncate(handle.fileno(), 0)
+            os.write(handle.fileno(), json.dumps({"pid": os.getpid(), "purpose": self._purpose, "since": started}).encode())
 
     def _holder(self) -> str:
         try:
