@@ -69,8 +69,11 @@ def document_id(source: str, path: str) -> str:
 
 
 def chunk_id(doc_id: str, ordinal: int, text: str) -> str:
-    """The ordinal keeps two equal passages of one document apart."""
-    return _short_hash(20, "chunk", doc_id, str(ordinal), text)
+    """Begins like its document's id: one sees where it belongs, and the chunks of a document lie together in every index.
+
+    The ordinal keeps two equal passages of one document apart.
+    """
+    return doc_id[:8] + _short_hash(12, "chunk", doc_id, str(ordinal), text)
 
 
 def _short_hash(length: int, *parts: str) -> str:

@@ -11,6 +11,8 @@ from kebab.core.spans import CaptionSpan, CodeSpan, LineSpan, PageSpan, RegionSp
 
 @dataclass(frozen=True, kw_only=True)
 class _Cited:
+    """What every kind of citation has."""
+
     schema_version: Literal["citation.v1"] = "citation.v1"
     path: str
     uri: str
@@ -20,6 +22,8 @@ class _Cited:
 
 @dataclass(frozen=True, kw_only=True)
 class LineCitationV1(_Cited):
+    """Lines of a text."""
+
     kind: Literal["line"] = "line"
     start: int
     end: int
@@ -28,6 +32,8 @@ class LineCitationV1(_Cited):
 
 @dataclass(frozen=True, kw_only=True)
 class PageCitationV1(_Cited):
+    """A page of a paged document."""
+
     kind: Literal["page"] = "page"
     page: int
     section: str | None
@@ -35,6 +41,8 @@ class PageCitationV1(_Cited):
 
 @dataclass(frozen=True, kw_only=True)
 class CodeCitationV1(_Cited):
+    """A symbol in source code."""
+
     kind: Literal["code"] = "code"
     line_start: int
     line_end: int
@@ -44,6 +52,8 @@ class CodeCitationV1(_Cited):
 
 @dataclass(frozen=True, kw_only=True)
 class RegionCitationV1(_Cited):
+    """A rectangle of an image."""
+
     kind: Literal["region"] = "region"
     x: int
     y: int
@@ -53,6 +63,8 @@ class RegionCitationV1(_Cited):
 
 @dataclass(frozen=True, kw_only=True)
 class TimeCitationV1(_Cited):
+    """A stretch of a recording."""
+
     kind: Literal["time"] = "time"
     start_ms: int
     end_ms: int
@@ -61,6 +73,8 @@ class TimeCitationV1(_Cited):
 
 @dataclass(frozen=True, kw_only=True)
 class CaptionCitationV1(_Cited):
+    """A captioned figure or table."""
+
     kind: Literal["caption"] = "caption"
     label: str
 

@@ -10,6 +10,8 @@ from kebab.core import errors
 
 @dataclass(frozen=True, kw_only=True)
 class ErrorV1:
+    """One failure: what happened, and what to do."""
+
     schema_version: Literal["error.v1"] = "error.v1"
     code: str
     message: str
@@ -19,6 +21,8 @@ class ErrorV1:
 
 
 class Outcome(NamedTuple):
+    """Outcome"""
+
     exit_code: int
     http_status: int
 

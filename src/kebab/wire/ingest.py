@@ -10,6 +10,8 @@ from kebab.pipelines.ingest_report import SKIP_REASONS, Failure, IngestReport
 
 @dataclass(frozen=True, kw_only=True)
 class SkippedV1:
+    """Files left out for one reason."""
+
     reason: str
     meaning: str
     count: int
@@ -18,6 +20,8 @@ class SkippedV1:
 
 @dataclass(frozen=True, kw_only=True)
 class FileOutcomeV1:
+    """What happened to one file."""
+
     path: str
     code: str
     message: str
@@ -25,12 +29,16 @@ class FileOutcomeV1:
 
 @dataclass(frozen=True, kw_only=True)
 class SlowFileV1:
+    """A file that took long."""
+
     path: str
     seconds: float
 
 
 @dataclass(frozen=True, kw_only=True)
 class IngestReportV1:
+    """What an ingest did."""
+
     schema_version: Literal["ingest_report.v1"] = "ingest_report.v1"
     sources: list[str]
     scanned: int
@@ -52,6 +60,8 @@ class IngestReportV1:
 
 @dataclass(frozen=True, kw_only=True)
 class IngestProgressV1:
+    """What an ingest is doing."""
+
     schema_version: Literal["ingest_progress.v1"] = "ingest_progress.v1"
     event: Literal["scanning", "file", "sweeping", "done", "failed", "interrupted"]
     """The last three are terminal: exactly one of them ends the stream."""

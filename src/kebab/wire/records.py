@@ -12,6 +12,8 @@ from kebab.wire.citations import CitationV1, citation_v1
 
 @dataclass(frozen=True, kw_only=True)
 class ChunkLineV1:
+    """A chunk of an inspected document."""
+
     chunk_id: str
     ordinal: int
     citation: CitationV1
@@ -20,6 +22,8 @@ class ChunkLineV1:
 
 @dataclass(frozen=True, kw_only=True)
 class DocSummaryV1:
+    """One document."""
+
     schema_version: Literal["doc_summary.v1"] = "doc_summary.v1"
     doc_id: str
     source: str
@@ -45,6 +49,8 @@ class DocSummaryV1:
 
 @dataclass(frozen=True, kw_only=True)
 class ChunkInspectionV1:
+    """One chunk, whole."""
+
     schema_version: Literal["chunk_inspection.v1"] = "chunk_inspection.v1"
     chunk_id: str
     doc_id: str
@@ -64,6 +70,8 @@ class ChunkInspectionV1:
 
 @dataclass(frozen=True, kw_only=True)
 class FetchResultV1:
+    """Indexed text, verbatim."""
+
     schema_version: Literal["fetch_result.v1"] = "fetch_result.v1"
     kind: Literal["document", "chunk", "span"]
     doc_id: str
@@ -77,6 +85,8 @@ class FetchResultV1:
 
 @dataclass(frozen=True, kw_only=True)
 class SourceV1:
+    """A place that was ingested."""
+
     name: str
     kind: str
     root: str | None
@@ -88,12 +98,16 @@ class SourceV1:
 
 @dataclass(frozen=True, kw_only=True)
 class TagV1:
+    """A tag and how many documents have it."""
+
     tag: str
     documents: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class ListV1:
+    """The envelope of every list."""
+
     schema_version: Literal["list.v1"] = "list.v1"
     kind: Literal["docs", "sources", "tags", "libraries"]
     total: int
@@ -102,6 +116,8 @@ class ListV1:
 
 @dataclass(frozen=True, kw_only=True)
 class DifferenceV1:
+    """A passage that no longer stands as it was indexed."""
+
     status: Literal["moved", "changed", "gone", "corrupt"]
     chunk_id: str
     source: str
@@ -111,6 +127,8 @@ class DifferenceV1:
 
 @dataclass(frozen=True, kw_only=True)
 class VerifyReportV1:
+    """Whether every passage still stands in its file."""
+
     schema_version: Literal["verify_report.v1"] = "verify_report.v1"
     documents: int
     ok: int
@@ -123,6 +141,8 @@ class VerifyReportV1:
 
 @dataclass(frozen=True, kw_only=True)
 class CheckV1:
+    """One check of kb doctor."""
+
     name: str
     ok: bool
     message: str
@@ -131,6 +151,8 @@ class CheckV1:
 
 @dataclass(frozen=True, kw_only=True)
 class DoctorV1:
+    """All checks of kb doctor."""
+
     schema_version: Literal["doctor.v1"] = "doctor.v1"
     healthy: bool
     checks: list[CheckV1]
@@ -138,6 +160,8 @@ class DoctorV1:
 
 @dataclass(frozen=True, kw_only=True)
 class StatsV1:
+    """What a database holds."""
+
     path: str
     bytes: int
     schema: int
@@ -153,6 +177,8 @@ class StatsV1:
 
 @dataclass(frozen=True, kw_only=True)
 class SchemaV1:
+    """Wire schemas and statistics."""
+
     schema_version: Literal["schema.v1"] = "schema.v1"
     version: str
     schemas: list[str]
@@ -161,6 +187,8 @@ class SchemaV1:
 
 @dataclass(frozen=True, kw_only=True)
 class SettingV1:
+    """One setting."""
+
     key: str
     value: str | int | float | bool
     default: str | int | float | bool
@@ -172,6 +200,8 @@ class SettingV1:
 
 @dataclass(frozen=True, kw_only=True)
 class ConfigV1:
+    """Every setting, and where its value came from."""
+
     schema_version: Literal["config.v1"] = "config.v1"
     config_file: str | None
     database: str

@@ -13,24 +13,32 @@ ModeV1 = Literal["lexical", "vector", "hybrid"]
 
 @dataclass(frozen=True, kw_only=True)
 class NoticeV1:
+    """Something to know about an answer that is not an error."""
+
     code: str
     message: str
 
 
 @dataclass(frozen=True, kw_only=True)
 class HighlightV1:
+    """A match in the snippet: code points, half-open."""
+
     start: int
     end: int
 
 
 @dataclass(frozen=True, kw_only=True)
 class WeightsV1:
+    """Weight of each list in the fusion."""
+
     lexical: float
     vector: float
 
 
 @dataclass(frozen=True, kw_only=True)
 class RetrievalV1:
+    """Rank and score on each side."""
+
     method: ModeV1
     lexical_score: float | None
     lexical_rank: int | None
@@ -43,6 +51,8 @@ class RetrievalV1:
 
 @dataclass(frozen=True, kw_only=True)
 class SearchHitV1:
+    """One passage that was found."""
+
     schema_version: Literal["search_hit.v1"] = "search_hit.v1"
     rank: int
     score: float
@@ -74,6 +84,8 @@ class SearchHitV1:
 
 @dataclass(frozen=True, kw_only=True)
 class SearchResponseV1:
+    """The answer to one query."""
+
     schema_version: Literal["search_response.v1"] = "search_response.v1"
     id: str | None
     query: str

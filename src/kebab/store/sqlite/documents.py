@@ -20,7 +20,7 @@ from kebab.store.sqlite.rows import heading_columns, rows_of, spans_to_json
 from kebab.store.sqlite.tokenizer import SqliteTokenizer
 from kebab.store.sqlite.vocabulary import Vocabulary
 
-_COMPRESSION = 3  # a third slower than 1 and a tenth smaller; 6 costs twice as much for 3 % more
+_COMPRESSION = 1  # the text index is several times larger anyway: level 6 takes three times as long to save 3 % of the file
 
 
 # Where a chunk stands, and what the text index knows of it.

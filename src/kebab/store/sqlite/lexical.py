@@ -17,33 +17,40 @@ from kebab.store.sqlite.tokenizer import SqliteTokenizer
 from kebab.store.sqlite.vocabulary import Vocabulary
 
 # bm25() costs 93 % of a query, so it must run only on rows that pass the filter, and everything else only on the final few:
-# the ranking stands in a subquery of its own. `chunk_owners` leads from a row to its document without reading its text.
-_SEARCH = f"""
+# the ranking stands in a subquery of its own, and joins nothing. It is cut a little deeper than asked, because equal scores are
+# put in order by chunk id afterwards: `worst` and `found` tell whether the cut may have gone through a group of equals.
+_BY_RELEVANCE = f"""
 WITH ranked AS MATERIALIZED (
-    SELECT chunks_fts.rowid AS id, bm25(chunks_fts, 0, 0, :heading, :text, :title, :cjk) AS bm25, owner.chunk_id
-    FROM chunks_fts CROSS JOIN chunks owner INDEXED BY chunk_owners ON owner.id = chunks_fts.rowid {{date_join}}
-    WHERE chunks_fts MATCH :match {{filter}}
-    ORDER BY {{order}} LIMIT :limit OFFSET :offset
+    SELECT rowid AS id, bm25(chunks_fts, 0, 0, :heading, :text, :title, :cjk) AS bm25
+    FROM chunks_fts WHERE chunks_fts MATCH :match {{filter}}
+    ORDER BY bm25 LIMIT :depth
 )
-SELECT ranked.bm25, {CHUNK_CONTEXT}
+SELECT ranked.bm25, (SELECT max(bm25) FROM ranked) AS worst, (SELECT count(*) FROM ranked) AS found, {CHUNK_CONTEXT}
 FROM ranked
 CROSS JOIN chunks c ON c.id = ranked.id
 JOIN documents d ON d.id = c.document_id
 JOIN sources s ON s.id = d.source_id
-ORDER BY {{outer_order}}
+ORDER BY ranked.bm25, c.chunk_id LIMIT :limit OFFSET :offset
 """
-_COUNT = """
-SELECT count(*) FROM chunks_fts CROSS JOIN chunks owner INDEXED BY chunk_owners ON owner.id = chunks_fts.rowid
-WHERE chunks_fts MATCH :match {filter}
+_BY_DATE = f"""
+WITH ranked AS MATERIALIZED (
+    SELECT chunks_fts.rowid AS id, bm25(chunks_fts, 0, 0, :heading, :text, :title, :cjk) AS bm25, owner.chunk_id, dated.date
+    FROM chunks_fts
+    CROSS JOIN chunks owner ON owner.id = chunks_fts.rowid
+    JOIN documents dated ON dated.id = owner.document_id
+    WHERE chunks_fts MATCH :match {{filter}}
+    ORDER BY dated.date DESC, bm25, owner.chunk_id LIMIT :limit OFFSET :offset
+)
+SELECT ranked.bm25, NULL AS worst, 0 AS found, {CHUNK_CONTEXT}
+FROM ranked
+CROSS JOIN chunks c ON c.id = ranked.id
+JOIN documents d ON d.id = c.document_id
+JOIN sources s ON s.id = d.source_id
+ORDER BY ranked.date DESC, ranked.bm25, ranked.chunk_id
 """
-_ORDERS = {
-    "relevance": ("bm25, owner.chunk_id", "ranked.bm25, ranked.chunk_id", ""),
-    "date": (
-        "dated.date DESC, bm25, owner.chunk_id",
-        "d.date DESC, ranked.bm25, ranked.chunk_id",
-        "JOIN documents dated ON dated.id = owner.document_id",
-    ),
-}
+_COUNT = "SELECT count(*) FROM chunks_fts WHERE chunks_fts MATCH :match {filter}"
+_DEEPER = 16
+"""How much deeper than asked the ranking is cut: room for a few equal scores at its end."""
 
 
 class ColumnWeights(NamedTuple):
@@ -77,20 +84,16 @@ class SqliteLexicalIndex:
         expression = self._builder.build(tree, match=match, drop_stop_words=drop_stop_words, type_ahead=type_ahead)
         if not expression.text.strip():
             return LexicalMatches((), False, expression.terms, "")
-        order, outer_order, date_join = _ORDERS[sort]
         condition, bindings = _filter_condition(filters)
-        rows = self._run(
-            _SEARCH.format(filter=condition, order=order, outer_order=outer_order, date_join=date_join),
-            {
-                **self._weights._asdict(),
-                **bindings,
-                "match": expression.text,
-                "limit": limit + 1,
-                "offset": offset,
-            },
-            tree,
-        )
-        found = tuple(LexicalMatch(row[0], chunk_context(row[1:])) for row in rows[:limit])
+        bindings = {**self._weights._asdict(), **bindings, "match": expression.text, "limit": limit + 1, "offset": offset}
+        statement = (_BY_DATE if sort == "date" else _BY_RELEVANCE).format(filter=condition)
+        depth = offset + limit + 1 + _DEEPER
+        while True:
+            rows = self._run(statement, {**bindings, "depth": depth}, tree)
+            if not rows or rows[-1][0] != rows[-1][1] or rows[-1][2] < depth:
+                break
+            depth *= 8  # the last score equals the worst one ranked: there may be more of the same
+        found = tuple(LexicalMatch(row[0], chunk_context(row[3:])) for row in rows[:limit])
         return LexicalMatches(found, len(rows) > limit, expression.terms, expression.text, expression.dropped)
 
     def count(self, tree: QueryTree, *, match: str, drop_stop_words: bool, filters: SearchFilters) -> int:
@@ -113,6 +116,10 @@ class SqliteLexicalIndex:
             ) from error
 
 
-def _filter_condition(filters: SearchFilters) -> tuple[str, dict[str, str]]:
+def _filter_condition(filters: SearchFilters) -> tuple[str, dict[str, Any]]:
+    """Chunks of the documents that may answer, found once and kept. The `+` forbids SQLite to look each of them up in the text
+    index instead, which would run the whole query once per chunk.
+    """
     sql, bindings = document_filter(filters)
-    return (f"AND owner.document_id IN ({sql})" if sql else ""), bindings
+    chunks = f"SELECT allowed.id FROM chunks allowed WHERE allowed.document_id IN ({sql})"
+    return (f"AND +chunks_fts.rowid IN ({chunks})" if sql else ""), dict(bindings)

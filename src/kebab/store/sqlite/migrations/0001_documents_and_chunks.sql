@@ -72,9 +72,6 @@ CREATE TABLE chunks (
 
 CREATE INDEX chunks_by_document ON chunks (document_id, ordinal);
 
--- From a chunk's row to its document and its id without touching its text: filters and ties need nothing more.
-CREATE INDEX chunk_owners ON chunks (id, document_id, chunk_id);
-
 -- Unstemmed words and their stems, to widen a half-typed word. Grows only; rebuilt with the FTS index.
 CREATE TABLE words (
     word TEXT PRIMARY KEY,
