@@ -11,7 +11,7 @@ from typing import NamedTuple
 from unicodedata import category
 
 from kebab.config.settings import ChunkingSettings
-from kebab.core.documents import Chunk, ParsedDocument
+from kebab.core.documents import Chunk, ParsedDocument, context_of
 from kebab.core.spans import LineSpan
 from kebab.core.text import LineTable, estimate_tokens
 
@@ -62,22 +62,21 @@ class StructureChunker:
         pieces: list[_Piece] = []
         headings: list[tuple[int, str]] = []
         path: tuple[str, ...] = ()
-        title_tokens = estimate_tokens(document.title)
-        limit = self._limit(title_tokens, path)
+        limit = self._limit(document.title, path)
         ends = [block.start for block in document.blocks[1:]] + [document.blocks[-1].end] if document.blocks else []
         for block, end in zip(document.blocks, ends, strict=True):
             is_heading = block.kind == "heading"
             if is_heading:
                 headings = [*(outer for outer in headings if outer[0] < block.level), (block.level, block.title)]
                 path = tuple(title for _, title in headings if title)
-                limit = self._limit(title_tokens, path)
+                limit = self._limit(document.title, path)
             code = block.kind in _CODE_LIKE
             for start, stop, tokens in self._split(document.text, block.start, end, limit, code):
                 pieces.append(_Piece(start, stop, tokens, path, is_heading and start == block.start, limit))
         return pieces
 
-    def _limit(self, title_tokens: int, headings: tuple[str, ...]) -> int:
-        return max(_LEAST_BODY, self._settings.max_tokens - title_tokens - estimate_tokens(" > ".join(headings)))
+    def _limit(self, title: str, headings: tuple[str, ...]) -> int:
+        return max(_LEAST_BODY, self._settings.max_tokens - estimate_tokens(context_of(title, headings)))
 
     def _split(self, text: str, start: int, end: int, limit: int, code: bool) -> list[tuple[int, int, int]]:
         """The range whole if it fits the limit, else parts of about the target; each with its estimated tokens."""

@@ -39,7 +39,7 @@ class ChunkingSettings(NamedTuple):
     max_tokens: Annotated[
         int,
         Setting("No chunk is longer than this with its title and headings; the default model takes 512.", 64, 8192, changes_index=True),
-    ] = 448
+    ] = 480
     min_tokens: Annotated[int, Setting("A section shorter than this joins its neighbour.", 0, 8192, changes_index=True)] = 128
     overlap_tokens: Annotated[
         int, Setting("When a long block is split, each part repeats about this much of the one before.", 0, 200, changes_index=True)
@@ -59,7 +59,7 @@ class SearchSettings(NamedTuple):
         str, Setting("All words, any of them, or all first and any when that gives too few.", choices=("auto", "all", "any"))
     ] = "auto"
     title_weight: Annotated[float, Setting("Weight of the document title in lexical ranking.", 0, 100)] = 8.0
-    heading_weight: Annotated[float, Setting("Weight of the headings above a passage in lexical ranking.", 0, 100)] = 4.0
+    heading_weight: Annotated[float, Setting("Weight of the headings above a passage in lexical ranking.", 0, 100)] = 2.0
     text_weight: Annotated[float, Setting("Weight of the passage itself in lexical ranking.", 0, 100)] = 1.0
     cjk_weight: Annotated[float, Setting("Weight of Chinese, Japanese and Korean terms in lexical ranking.", 0, 100)] = 1.0
 

@@ -64,6 +64,11 @@ class Source(NamedTuple):
     trust_level: str = "primary"
 
 
+def context_of(title: str, headings: tuple[str, ...]) -> str:
+    """What a chunk is embedded with: title and headings, a title that is also the first heading only once."""
+    return " > ".join(headings if headings[:1] == (title,) else (title, *headings))
+
+
 def document_id(source: str, path: str) -> str:
     return _short_hash(16, "document", source, path)
 

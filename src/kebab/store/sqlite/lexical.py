@@ -55,7 +55,7 @@ _DEEPER = 16
 
 class ColumnWeights(NamedTuple):
     title: float = 8.0
-    heading: float = 4.0
+    heading: float = 2.0
     text: float = 1.0
     cjk: float = 1.0
 
