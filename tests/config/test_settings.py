@@ -45,7 +45,7 @@ def test_the_documented_defaults_hold() -> None:
     search = Settings().search
     assert (search.default_k, search.snippet_chars, search.match) == (10, 220, "auto")
     assert next(item for item in ALL if item.key == "search.default_k").alias == "default_top"
-    assert (search.title_weight, search.heading_weight, search.text_weight, search.cjk_weight) == (8, 4, 1, 1)
+    assert (search.title_weight, search.heading_weight, search.text_weight, search.cjk_weight) == (8, 2, 1, 1)
 
 
 def test_exactly_the_settings_that_shape_chunks_index_again() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import sys
 import time
 from typing import TYPE_CHECKING, Any
@@ -110,13 +111,30 @@ def _print_report(report: IngestReport, interrupted: bool) -> None:
 
 
 class _Silent:
+    """Shows nothing. Ctrl-C takes effect here, between two files, so that the report counts exactly what was written; pressed
+    twice it takes effect at once.
+    """
+
     def __enter__(self) -> _Silent:
+        self._interrupted = self._at_work = False
+        self._before = signal.signal(signal.SIGINT, self._interrupt)
         return self
 
     def __exit__(self, *_: object) -> None:
-        pass
+        signal.signal(signal.SIGINT, self._before)
+
+    def _interrupt(self, *_: object) -> None:
+        if self._interrupted or not self._at_work:  # twice, or while waiting for another writer
+            raise KeyboardInterrupt
+        self._interrupted = True
 
     def __call__(self, event: str, **details: Any) -> None:
+        self._at_work = True
+        if self._interrupted:
+            raise KeyboardInterrupt
+        self.show(event, details)
+
+    def show(self, event: str, details: dict[str, Any]) -> None:
         pass
 
     def end(self, event: str) -> None:
@@ -130,7 +148,7 @@ class _JsonLines(_Silent):
         self._started = time.perf_counter()
         self._last = 0.0
 
-    def __call__(self, event: str, **details: Any) -> None:
+    def show(self, event: str, details: dict[str, Any]) -> None:
         elapsed = time.perf_counter() - self._started
         if event == "file" and elapsed - self._last < 0.1:
             return
@@ -167,14 +185,15 @@ class _Bar(_Silent):
         )
         self._task = self._bar.add_task("", total=None, source="", path="")
 
-    def __enter__(self) -> _Bar:
+    def __enter__(self) -> _Silent:
         self._bar.start()
-        return self
+        return super().__enter__()
 
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
+        super().__exit__()
 
-    def __call__(self, event: str, **details: Any) -> None:
+    def show(self, event: str, details: dict[str, Any]) -> None:
         path = str(details.get("path") or event)
         shown = path if len(path) <= 48 else "…" + path[-47:]
         self._bar.update(
