@@ -135,7 +135,7 @@ class Ingest:
                 scan.files.append(file)
         else:
             others = [Path(other.root or "") for other in roots_below(source, known, "folder")]
-            scan = scan_folder(root, self._settings.ingest, exclude=self._own_files, other_sources=others)
+            scan = scan_folder(root, self._settings.ingest, exclude={str(path) for path in self._own_files}, other_sources=others)
             self._absorb_lone_files(source, known, {file.absolute for file in scan.files})
         files = [file for file in scan.files if scope.holds(file.path)]
         for skip in scan.skips:

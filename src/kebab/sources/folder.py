@@ -51,9 +51,7 @@ class FolderScan:
         return not any(folder == "." or path == folder or path.startswith(folder + "/") for folder in self.unreadable)
 
 
-def scan_folder(
-    root: Path, settings: IngestSettings, *, exclude: Collection[Path] = (), other_sources: Collection[Path] = ()
-) -> FolderScan:
+def scan_folder(root: Path, settings: IngestSettings, *, exclude: Collection[str] = (), other_sources: Collection[Path] = ()) -> FolderScan:
     """`exclude` are files of our own; `other_sources` are folders below this one that are sources themselves."""
     if not root.is_dir():
         raise SourceError(
@@ -122,7 +120,7 @@ def _take(
     kept: set[str],
     seen: set[str],
     settings: IngestSettings,
-    exclude: Collection[Path],
+    exclude: Collection[str],
 ) -> None:
     path = _relative(root, entry.path)
     try:
@@ -143,7 +141,7 @@ def _take(
 
 
 def _reason_to_skip(
-    entry: os.DirEntry[str], status: os.stat_result, path: str, kept: set[str], settings: IngestSettings, exclude: Collection[Path]
+    entry: os.DirEntry[str], status: os.stat_result, path: str, kept: set[str], settings: IngestSettings, exclude: Collection[str]
 ) -> str | None:
     """None to take it, "" to pass over it without a word, else the word under which it is counted."""
     if stat.S_ISLNK(status.st_mode) or (entry.path not in kept and entry.is_symlink()):
@@ -152,7 +150,7 @@ def _reason_to_skip(
         if entry.name in _NOT_WORTH_A_WORD:
             return ""
         return "hidden" if entry.name.startswith(".") and not settings.hidden else "ignored"
-    if stat.S_ISDIR(status.st_mode) or Path(entry.path) in exclude:
+    if stat.S_ISDIR(status.st_mode) or entry.path in exclude:
         return ""
     if not stat.S_ISREG(status.st_mode):
         return "special"

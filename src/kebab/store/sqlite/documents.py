@@ -29,6 +29,9 @@ _WORDS = ("heading_path", "text", "title", "cjk")
 _CHUNK_COLUMNS = _PLACE + _WORDS
 
 
+_encode = json.JSONEncoder(ensure_ascii=False, default=str).encode
+
+
 def compress(text: str) -> bytes:
     return zlib.compress(text.encode("utf-8", "surrogatepass"), _COMPRESSION)
 
@@ -39,9 +42,9 @@ def decompress(body: bytes) -> str:
 
 def cjk_column(korean_analysis: str, *texts: str) -> str:
     """Title and headings too: in their own columns the word tokenizer leaves them uncut."""
-    text = "\n".join(texts)
-    if not cjk.has_cjk(text):
+    if not any(map(cjk.has_cjk, texts)):
         return ""
+    text = "\n".join(texts)
     return " ".join(korean.morphemes(text) if korean_analysis == "morphemes" else cjk.column_terms(text))
 
 
@@ -167,7 +170,7 @@ class SqliteDocumentStore:
             "encoding": parsed.encoding,
             "line_count": count_lines(parsed.text),
             "chunk_count": len(document.chunks),
-            "metadata": json.dumps(parsed.metadata, ensure_ascii=False, default=str),
+            "metadata": _encode(parsed.metadata),
             "fingerprint": state.fingerprint,
             "chunker_version": document.chunker_version,
             "indexed_at": now(),
