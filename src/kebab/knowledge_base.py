@@ -19,7 +19,7 @@ from kebab.config.loading import LoadedSettings, load_settings
 from kebab.config.places import database_path
 from kebab.core import citations
 from kebab.core.errors import NotFound, UsageError
-from kebab.core.search import Notice, SearchFilters, SearchResponse
+from kebab.core.search import Notice, SearchFilters, SearchHit, SearchResponse
 from kebab.core.spans import LineSpan
 from kebab.core.text import LineTable, storable
 from kebab.pipelines import search as search_pipeline
@@ -179,7 +179,7 @@ class KnowledgeBase:
     def document(self, key: str) -> tuple[DocumentRecord, list[ChunkRecord]]:
         """By id, beginning of an id, path, or SOURCE:path."""
         with self._catalog() as catalog:
-            record = catalog.find_document(key)
+            record = _find_document(catalog, key)
             return record, catalog.chunks_of(record.doc_id)
 
     def chunk(self, key: str) -> ChunkRecord:
@@ -188,7 +188,7 @@ class KnowledgeBase:
 
     def fetch_document(self, key: str) -> Fetched:
         with self._catalog() as catalog:
-            record = catalog.find_document(key)
+            record = _find_document(catalog, key)
             return Fetched("document", record, catalog.body(record.doc_id))
 
     def fetch_chunk(self, key: str) -> Fetched:
@@ -202,7 +202,7 @@ class KnowledgeBase:
         if span is None:
             raise UsageError(f"{citation} names no lines.", hint="For example: kb fetch span notes/git.md#L10-L20")
         with self._catalog() as catalog:
-            record = catalog.find_document(path)
+            record = _find_document(catalog, path)
             lines = f"{record.path} has lines 1 to {record.line_count}"
             if not isinstance(span, LineSpan):
                 raise NotFound(f"{lines}, and no pages or regions.", hint=f"For example: {record.path}#L1-L{record.line_count}")
@@ -225,6 +225,22 @@ class KnowledgeBase:
             if record.name == source and record.root is not None:
                 return locate(record, path)
         raise NotFound(f"{path} is not a file on disk.", hint=f"Read it with: kb fetch doc {source}:{path}")
+
+    def place_of(self, hit: SearchHit) -> tuple[Path, int]:
+        """The file of a hit and the line where its passage begins now, which may not be where it was indexed."""
+        from kebab.core.text import decode
+
+        file = self.file_of(hit.source, hit.doc_path)
+        if not file.is_file():
+            raise NotFound(f"{file} is gone since it was indexed.", hint="Bring the index up to date with: kb ingest", path=str(file))
+        first = (hit.citation.lines or (1, 1))[0]
+        passage = self.fetch_chunk(hit.chunk_id).text
+        text = decode(file.read_bytes())[0]
+        lines = LineTable(text)
+        if first <= len(lines) and text.startswith(passage, lines.start_of(first)):
+            return file, first
+        found = text.find(passage)
+        return file, lines.line_of(found) if found >= 0 else min(first, len(lines))
 
     def stats(self) -> StoreStats | None:
         with self._store.reading() as reading:
@@ -276,7 +292,25 @@ def _checked_filters(request: SearchRequest, reading: SqliteReading) -> tuple[Se
     for name in request.source:
         if name not in names:
             raise NotFound(f"There is no source {name}.", hint=f"Sources: {', '.join(names) or 'none yet'}.")
-    request = request._replace(doc=tuple(catalog.find_document(key).doc_id for key in request.doc))
+    request = request._replace(doc=tuple(_find_document(catalog, key).doc_id for key in request.doc))
     known = {tag.tag.casefold() for tag in catalog.tags()} if wanted_tags else set()
     missing = sorted(tag for tag in wanted_tags if tag.casefold() not in known)
     return request, [Notice("unknown_tag", f"No document has the tag {tag}. See: kb list tags") for tag in missing]
+
+
+def _find_document(catalog: SqliteCatalog, key: str) -> DocumentRecord:
+    """By what the catalog knows, else as a path on disk that lies in a known source."""
+    try:
+        return catalog.find_document(key)
+    except NotFound:
+        try:
+            absolute = Path(key).expanduser().resolve()
+        except (OSError, ValueError, RuntimeError):
+            raise NotFound(f"No document {storable(key)} is indexed.", hint="See what is there with: kb list docs") from None
+        for source in catalog.sources():
+            root = Path(source.root or "")
+            if source.kind == "folder" and root in absolute.parents:
+                return catalog.find_document(f"{source.name}:{absolute.relative_to(root).as_posix()}")
+            if source.kind == "file" and root == absolute:
+                return catalog.find_document(f"{source.name}:{root.name}")
+        raise

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from kebab.chunking.by_structure import StructureChunker
 from kebab.config.settings import ChunkingSettings
-from kebab.core.documents import Chunk, ParsedDocument
+from kebab.core.documents import Chunk, ParsedDocument, context_of
 from kebab.core.errors import ParseError
 from kebab.core.spans import LineSpan
 from kebab.core.text import LineTable, estimate_tokens
@@ -109,7 +109,7 @@ def chunks_of(text: str, settings: ChunkingSettings = DEFAULTS, path: str = "not
 def tokens_with_context(document: ParsedDocument, chunk: Chunk) -> int:
     """What is embedded: title, headings, chunk. White space makes no tokens of its own, however much of it there is."""
     body = " ".join(chunk.text.split())
-    return estimate_tokens(document.title) + estimate_tokens(" > ".join(chunk.heading_path)) + estimate_tokens(body) - 2
+    return estimate_tokens(context_of(document.title, chunk.heading_path)) + estimate_tokens(body) - 1
 
 
 SETTINGS = st.sampled_from([DEFAULTS, SMALL, ChunkingSettings(target_tokens=32, max_tokens=512, min_tokens=0)])
@@ -149,7 +149,7 @@ def test_nothing_but_front_matter_and_white_space_is_left_out(text: str, setting
 def test_no_chunk_is_longer_than_the_maximum_with_its_title_and_headings(text: str, settings: ChunkingSettings) -> None:
     for document in documents(text):
         for chunk in StructureChunker(settings).chunk(document):
-            context = estimate_tokens(document.title) + estimate_tokens(" > ".join(chunk.heading_path))
+            context = estimate_tokens(context_of(document.title, chunk.heading_path))
             least = context + 32  # however long the headings are, a chunk has some text of its own
             assert tokens_with_context(document, chunk) <= max(settings.max_tokens, least)
 

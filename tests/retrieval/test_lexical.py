@@ -302,10 +302,19 @@ def test_the_same_query_gives_the_same_hits_and_scores(corpus: Path) -> None:
 
 
 def test_ties_are_ordered_by_chunk_id(retriever_of: Retrieve) -> None:
-    retriever = retriever_of({f"{name}.md": "---\ntitle: Same\n---\nquagga in each of them\n" for name in "abcdefghij"})
+    retriever = retriever_of({f"{name}/same.md": "---\ntitle: Same\n---\nquagga in each of them\n" for name in "abcdefghij"})
     hits = retriever.search(SearchQuery("quagga"))
     assert len({hit.score for hit in hits}) == 1
     assert [hit.chunk_id for hit in hits] == sorted(hit.chunk_id for hit in hits)
+
+
+def test_a_group_of_equals_is_never_cut_at_random(retriever_of: Retrieve) -> None:
+    """More equal scores than the ranking looks at first: the page still holds the least chunk ids of all of them."""
+    retriever = retriever_of({f"{number}/same.md": "---\ntitle: Same\n---\nquagga in each of them\n" for number in range(150)})
+    everything = [hit.chunk_id for hit in retriever.search(SearchQuery("quagga", k=200))]
+    assert everything == sorted(everything)
+    assert [hit.chunk_id for hit in retriever.search(SearchQuery("quagga", k=3))] == everything[:3]
+    assert [hit.chunk_id for hit in retriever.search(SearchQuery("quagga", k=3, offset=60))] == everything[60:63]
 
 
 # --- all, any, auto

@@ -67,6 +67,9 @@ def _load_yaml(source: str) -> Any:
     try:
         refuse_deep_nesting(source)
         return _plain(yaml.load(source, Loader=BoundedLoader), [0])
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 2 if error.problem_mark else 1  # lines count from 0 there, and the fence is one more
+        raise ValueError(f"line {line}: {error.problem or error.context}") from error
     except yaml.YAMLError as error:
         raise ValueError(str(error)) from error
 
@@ -138,17 +141,30 @@ def trust_of(values: dict[str, Any]) -> tuple[str | None, str | None]:
     return None, f"trust {trust!r} is not one of {', '.join(reversed(TRUST_LEVELS))}"
 
 
-def date_of(values: dict[str, Any]) -> str | None:
-    """ISO in UTC without a zone, so that dates compare as text."""
+def date_of(values: dict[str, Any]) -> tuple[str | None, str | None]:
+    """ISO in UTC without a zone, so that dates compare as text; and a warning when there is a date we cannot read."""
+    unread = None
     for key in _DATE_KEYS:
         value = values.get(key)
-        if not isinstance(value, str):
+        if value is None:
             continue
-        try:
-            if len(value) == 10:
-                return date.fromisoformat(value).isoformat()
-            moment = datetime.fromisoformat(value)
-            return (moment.astimezone(UTC) if moment.tzinfo else moment).replace(tzinfo=None).isoformat(timespec="seconds")
-        except (ValueError, OverflowError):
-            continue
-    return None
+        found = _iso_date(value)
+        if found is not None:
+            return found, None
+        unread = unread or f"{key} {value!r} is not understood as a date, the file's own is taken; write 2024-05-31"
+    return None, unread
+
+
+def _iso_date(value: Any) -> str | None:
+    if not isinstance(value, str):
+        return None
+    value = re.sub(r"^(\d{4})[/.](\d{1,2})[/.](\d{1,2})$", lambda part: f"{part[1]}-{int(part[2]):02}-{int(part[3]):02}", value.strip())
+    if re.fullmatch(r"\d{4}-\d{2}", value):
+        value += "-01"
+    try:
+        if len(value) == 10:
+            return date.fromisoformat(value).isoformat()
+        moment = datetime.fromisoformat(value)
+        return (moment.astimezone(UTC) if moment.tzinfo else moment).replace(tzinfo=None).isoformat(timespec="seconds")
+    except (ValueError, OverflowError):
+        return None

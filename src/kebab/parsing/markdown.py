@@ -39,6 +39,7 @@ def parse_markdown(text: str, path: str, *, doc_type: str, format: str, encoding
     if not blocks and matter.end:
         blocks = (Block("paragraph", 0, matter.end),)  # nothing but front matter: that is then what can be found
     trust_level, trust_warning = front_matter.trust_of(matter.values)
+    date, date_warning = front_matter.date_of(matter.values)
     return ParsedDocument(
         text=text,
         title=front_matter.title_of(matter.values) or _first_heading(blocks) or nfc(PurePosixPath(path).stem),
@@ -49,9 +50,9 @@ def parse_markdown(text: str, path: str, *, doc_type: str, format: str, encoding
         tags=front_matter.words_of(matter.values, "tags", "tag"),
         aliases=front_matter.alias_list(matter.values),
         trust_level=trust_level,
-        date=front_matter.date_of(matter.values),
+        date=date,
         metadata=matter.values,
-        warnings=tuple(warning for warning in (matter.warning, trust_warning) if warning),
+        warnings=tuple(warning for warning in (matter.warning, trust_warning, date_warning) if warning),
         encoding=encoding,
     )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 import json
 import time
 from hashlib import sha256
@@ -87,25 +86,23 @@ def _fingerprint(query: SearchQuery, index_version: str) -> str:
 
 def _cursor(query: SearchQuery, asked: str, match: str | None, index_version: str, offset: int) -> str:
     """The match class goes along: the next page must come from the same list, even if `auto` would now choose another."""
-    state = {"of": _fingerprint(query, index_version), "match": match, "asked": asked, "offset": offset}
-    return base64.urlsafe_b64encode(json.dumps(state).encode()).decode().rstrip("=")
+    return f"{_fingerprint(query, index_version)}.{asked}.{match}.{offset}"
 
 
 def _resumed(query: SearchQuery, cursor: str, index_version: str) -> SearchQuery:
     try:
-        state = json.loads(base64.urlsafe_b64decode(cursor.encode() + b"=" * (-len(cursor) % 4)))
-        of, match, asked, offset = state["of"], state["match"], state["asked"], state["offset"]
-    except (ValueError, KeyError, TypeError) as error:
+        of, asked, match, offset = cursor.split(".")
+        start = int(offset)
+    except ValueError as error:
         raise StaleCursor("This is not a cursor of ours.", hint="Take next_cursor from the response before.") from error
-    if of != _fingerprint(query, index_version) or asked != query.match or not isinstance(offset, int) or offset < 0:
+    if of != _fingerprint(query, index_version) or asked != query.match or not 0 <= start < 10**9:
         raise StaleCursor(
-            "This cursor belongs to another query, other filters or an older index.",
-            hint="Run the search again without --cursor.",
+            "This cursor belongs to another query, other filters or an older index.", hint="Run the search again without --cursor."
         )
-    return query._replace(offset=offset, match=_pinned(match, asked), keep_stop_words=asked == "all")
+    return query._replace(offset=start, match=_pinned(match, query.match), keep_stop_words=asked == "all")
 
 
-def _pinned(match: Any, asked: Match) -> Match:
+def _pinned(match: str, asked: Match) -> Match:
     return cast("Match", match) if match in ("all", "any") else asked
 
 

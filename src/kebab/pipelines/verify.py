@@ -44,6 +44,11 @@ class VerifyReport:
     differences: list[Difference] = field(default_factory=list)
 
     @property
+    def truncated(self) -> bool:
+        """Whether there are more differences than are listed."""
+        return self.moved + self.changed + self.gone + self.corrupt > len(self.differences)
+
+    @property
     def whole(self) -> bool:
         return not (self.moved or self.changed or self.gone or self.corrupt)
 

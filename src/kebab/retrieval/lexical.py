@@ -7,11 +7,12 @@ from typing import Any, NamedTuple
 from kebab.analysis.query_syntax import parse
 from kebab.core.ports import LexicalIndex, LexicalMatch, LexicalMatches, QueryTerms
 from kebab.core.query_tree import QueryTree, Raw
-from kebab.core.search import HitList, RetrievalDetail, SearchHit, SearchQuery
+from kebab.core.search import HitList, Notice, RetrievalDetail, SearchHit, SearchQuery
 from kebab.retrieval.hydration import make_hit
 from kebab.retrieval.snippets import SnippetLimits, make_snippet
 
 _LEAST_SCORE = 1e-12
+_SOME_WORDS = Notice("some_words", "No passage has all the words; these have some of them.")
 
 
 def normalised(bm25: float) -> float:
@@ -26,6 +27,7 @@ class _Answer(NamedTuple):
     expression: str
     dropped: tuple[str, ...]
     match: str
+    notices: tuple[Notice, ...] = ()
 
 
 class LexicalRetriever:
@@ -44,7 +46,8 @@ class LexicalRetriever:
         answer = self._answer(tree, query)
         hits = [self._hit(match, query.offset + number, answer, query) for number, match in enumerate(answer.matches, start=1)]
         explanation = self._explanation(tree, query, answer) if query.explain else None
-        return HitList(hits, match=answer.match, more=answer.more, explanation=explanation)
+        notices = answer.notices if hits else ()
+        return HitList(hits, match=answer.match, more=answer.more, explanation=explanation, notices=notices)
 
     def _answer(self, tree: QueryTree, query: SearchQuery) -> _Answer:
         if isinstance(tree, Raw):
@@ -55,7 +58,9 @@ class LexicalRetriever:
         if len(every.matches) >= query.k:
             return every
         some = self._matches(tree, query, "any", "any")
-        return every if some.expression == every.expression else some
+        if some.expression == every.expression:
+            return every
+        return some._replace(notices=() if every.matches or query.offset else (_SOME_WORDS,))
 
     def _matches(self, tree: QueryTree, query: SearchQuery, match: str, reported: str) -> _Answer:
         def ask(limit: int, offset: int) -> LexicalMatches:

@@ -137,6 +137,8 @@ class VerifyReportV1:
     gone: int
     corrupt: int
     differences: list[DifferenceV1]
+    truncated: bool
+    """Whether there are more differences than are listed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -256,7 +258,8 @@ def _item(item: DocumentRecord | SourceRecord | TagRecord) -> DocSummaryV1 | Sou
 
 def verify_report_v1(report: VerifyReport) -> VerifyReportV1:
     values = {name: value for name, value in vars(report).items() if name != "differences"}
-    return VerifyReportV1(**values, differences=[DifferenceV1(**vars(difference)) for difference in report.differences])
+    differences = [DifferenceV1(**vars(difference)) for difference in report.differences]
+    return VerifyReportV1(**values, differences=differences, truncated=report.truncated)
 
 
 def doctor_v1(checks: list[Check]) -> DoctorV1:

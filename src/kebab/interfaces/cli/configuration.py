@@ -47,6 +47,7 @@ def init_command(here: bool, force: bool) -> int:
     if here:
         folder = Path.cwd() / LOCAL_FOLDER
         _make(folder)
+        (folder / ".gitignore").write_text("*\n", encoding="utf-8")  # an index is nothing to commit
         made.append(folder / FILE_NAME)
         notes.append(f"This folder has its own index now: {folder / FILE_NAME}.")
     else:

@@ -61,6 +61,9 @@ def ingest_command(paths: tuple[str, ...], name: str | None, title: str | None, 
         return 130
     except KebabError:
         progress.end("failed")
+        run = kb.last_ingest
+        if run is not None and run.report.done and not wants_json():
+            _finish(run.report)  # what was done before, or in other sources
         raise
     _finish(report)
     return 0

@@ -193,6 +193,8 @@ def verify_command(strict: bool) -> int:
         for difference in report.differences:
             now = f" -> {difference.now_at}" if difference.now_at else ""
             click.echo(f"{difference.status}: {difference.citation}{now}")
+        if report.truncated:
+            click.echo("… and more")
         counts = ", ".join(f"{name} {getattr(report, name)}" for name in ("ok", "moved", "changed", "gone", "corrupt"))
         click.echo(f"{report.documents} documents: {counts}")
         if not report.whole:

@@ -48,8 +48,9 @@ def has_colour() -> bool:
 
 
 def print_search(response: SearchResponse) -> None:
+    several_sources = len({hit.source for hit in response.hits}) > 1
     for hit in response.hits:
-        _print_hit(hit)
+        _print_hit(hit, several_sources)
     if response.explanation is not None:
         _print_explanation(response.explanation)
     if response.next_cursor and sys.stdout.isatty():
@@ -57,10 +58,14 @@ def print_search(response: SearchResponse) -> None:
     click.echo(f"returned: {len(response.hits)}")
 
 
-def _print_hit(hit: SearchHit) -> None:
-    click.echo(f"{hit.rank}. [{hit.score:.2f}] {_one_line(hit)}")
+def _print_hit(hit: SearchHit, show_source: bool) -> None:
+    # Where a word is in half of all passages, bm25 is tiny: small is not nothing.
+    score = f"{hit.score:.2f}" if hit.score >= 0.005 else "<0.01"
+    click.echo(f"{hit.rank}. [{score}] {_one_line(hit)}")
     click.echo(f"   doc: {hit.doc_path}")
     click.echo(f"   citation: {_dim(hit.citation.text)}")
+    if show_source:
+        click.echo(f"   source: {hit.source}")
     if hit.heading_path:
         click.echo(f"   heading: {' > '.join(hit.heading_path)}")
     if hit.explanation is not None:
@@ -124,7 +129,9 @@ def table(headings: list[str], rows: list[list[str]]) -> None:
     from rich.table import Table
     from rich.text import Text
 
-    shown = Table(*headings, header_style="bold", box=None, pad_edge=False)
+    shown = Table(header_style="bold", box=None, pad_edge=False)
+    for heading in headings:
+        shown.add_column(heading, overflow="fold")  # a path that is cut cannot be copied
     for row in rows:
         shown.add_row(*(Text(cell) for cell in row))
     Console().print(shown)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kebab.core.errors import KebabError, UsageError
-from kebab.interfaces.cli.options import command, is_quiet, knowledge_base, wants_json
+from kebab.interfaces.cli.options import command, knowledge_base, wants_json
 from kebab.interfaces.cli.render import print_json, print_search, remark
 from kebab.pipelines.search_request import SearchRequest
 
@@ -160,10 +160,9 @@ def _open(kb: KnowledgeBase, response: SearchResponse, number: int) -> int:
     if not arguments:
         raise UsageError("No editor is set.", hint="Set EDITOR, for example: export EDITOR=vim")
     hit = response.hits[number - 1]
-    line = (hit.citation.lines or (1, 1))[0]
-    if not is_quiet():
-        remark(f"opening {hit.citation.text}")
-    command = [*arguments, *_at_line(arguments[0], str(kb.file_of(hit.source, hit.doc_path)), line)]
+    file, line = kb.place_of(hit)
+    remark(f"opening {file} at line {line}")
+    command = [*arguments, *_at_line(arguments[0], str(file), line)]
     try:
         return subprocess.run(command, check=False).returncode
     except OSError as error:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterable
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 import apsw
@@ -197,7 +197,7 @@ class SqliteDocumentStore:
     def _chunk_row(self, chunk: Chunk, document: IndexedDocument) -> list[Any]:
         """The values of _CHUNK_COLUMNS."""
         heading_path, headings = heading_columns(chunk.heading_path)
-        # Tags and aliases are searchable once per document, at its beginning; on every chunk they would drown the text.
+        # Tags, aliases and the file's name are searchable once per document, at its beginning; on every chunk they would drown the text.
         title = "\n".join((document.parsed.title, *(_extra_title(document) if chunk.ordinal == 0 else ())))
         terms = cjk_column(self._korean_analysis, title, heading_path, chunk.text)
         place = [
@@ -221,4 +221,7 @@ class SqliteDocumentStore:
 
 
 def _extra_title(document: IndexedDocument) -> tuple[str, ...]:
-    return (*document.parsed.aliases, *document.parsed.tags)
+    """Aliases, tags and the file's name, by which people remember a note too."""
+    stem = PurePosixPath(document.path).stem
+    name = () if stem.casefold() in document.parsed.title.casefold() else (stem,)
+    return (*document.parsed.aliases, *document.parsed.tags, *name)
