@@ -33,7 +33,7 @@ DEPTH = 30
 TARGETS = (128, 192, 256, 320, 384, 440)
 OVERLAPS = (0, 32, 64)
 MINIMUMS = (32, 64, 128)
-LONGEST = 448
+LONGEST = 480
 
 Range = tuple[int, int]
 

@@ -33,7 +33,7 @@ BAR = 1.3
 K = 10
 _BARE = f"""
 SELECT ranked.bm25, c.chunk_id, c.heading_path, c.text FROM (
-    SELECT chunks_fts.rowid AS id, bm25(chunks_fts, 0, 0, 4, 1, 8, 1) AS bm25
+    SELECT chunks_fts.rowid AS id, bm25(chunks_fts, 0, 0, 2, 1, 8, 1) AS bm25
     FROM chunks_fts {{join}} WHERE chunks_fts MATCH :match ORDER BY bm25 LIMIT {K}
 ) ranked CROSS JOIN chunks c ON c.id = ranked.id ORDER BY ranked.bm25
 """

@@ -113,6 +113,8 @@ class KnowledgeBase:
 
     def ingest(self, *paths: str | os.PathLike[str], name: str | None = None, progress: Progress | None = None) -> IngestReport:
         """Index what is new or changed below the paths, drop what is gone; without paths, in every known source."""
+        if not all(map(os.fspath, paths)):
+            raise UsageError("A path is empty.", hint="Name a folder, or . for this one.")
         with self._store.writing("kb ingest") as writing:
             return self._new_ingest(writing, progress).run([Path(path) for path in paths], name)
 

@@ -129,3 +129,89 @@ def test_two_processes_after_a_reset_cannot_both_be_the_writer(tmp_path: Path) -
         database.with_name("kb.sqlite.lock").unlink()
         with WriterLock(database, wait_s=0, purpose="second"), pytest.raises(Locked), WriterLock(database, wait_s=0, purpose="third"):
             pass
+
+
+@pytest.mark.parametrize("content", [b"my thesis\n", b"SQLite format 3\0" + b"\0" * 100])
+def test_reset_deletes_nothing_but_a_knowledge_base(content: bytes, kb: Any, tmp_path: Path) -> None:
+    file = tmp_path / "thesis.txt"
+    file.write_bytes(content)
+    ran = kb("--db", file, "reset", "--yes", "--json")
+    assert (ran.code, ran.json()["code"]) == (2, "corrupt")
+    assert file.read_bytes() == content
+
+
+def test_reset_deletes_a_damaged_knowledge_base(kb: Any, write_notes: Write, tmp_path: Path) -> None:
+    database = tmp_path / "kb.sqlite"
+    kb("--db", database, "ingest", write_notes({"a.md": "walrus\n"}))
+    database.write_bytes(database.read_bytes()[:8192] + b"\xff" * 20_000)
+    assert kb("--db", database, "reset", "--yes").code == 0
+    assert not database.exists()
+
+
+def test_no_control_character_of_a_note_reaches_the_terminal(kb: Any, write_notes: Write) -> None:
+    evil = "# e \x1b]0;pwn\x07\n\nescword \x1b[2J \x9b31m walrus\n"
+    kb("ingest", write_notes({"e.md": evil, "new\nline\x1b[2J.md": "escword\n"}))
+    for command in (("search", "escword"), ("search", "escword", "--full-text", "--explain"), ("list", "docs"), ("inspect", "doc", "e.md")):
+        ran = kb(*command)
+        assert ran.code == 0
+        assert not set(ran.out + ran.err) & set("\x1b\x07\x9b")
+        assert "\n line" not in ran.out
+        assert "\nline\x1b" not in ran.out
+
+
+def test_a_raw_expression_cannot_keep_the_program_busy(kb: Any, write_notes: Write) -> None:
+    kb("ingest", write_notes({"a.md": "walrus\n"}))
+    ran = kb("search", "'" + " OR ".join(["walrus"] * 1000) + "'", "--json")
+    assert (ran.code, ran.json()["code"]) == (2, "invalid_query")
+
+
+def test_a_known_word_after_hundreds_of_unknown_ones_is_still_found(kb: Any, write_notes: Write) -> None:
+    kb("ingest", write_notes({"a.md": "walrus\n"}))
+    pasted = " ".join(f"unknownword{number}" for number in range(2000)) + " walrus"
+    assert kb("search", "--bulk", input='{"query": "' + pasted + '"}\n').json()["returned"] == 1
+
+
+def test_a_korean_phrase_is_found_in_its_order_only(kb: Any, write_notes: Write) -> None:
+    kb("ingest", write_notes({"a.md": "나이 제한이 있다\n"}))
+    assert kb("search", '"나이 제한이"', "--json").json()["returned"] == 1
+    assert kb("search", '"나이 제한"', "--json").json()["returned"] == 1  # the last word may go on
+    assert kb("search", '"제한이 나이"', "--json").json()["returned"] == 0
+
+
+def test_malformed_front_matter_is_neither_title_nor_heading(kb: Any, write_notes: Write) -> None:
+    kb("ingest", write_notes({"a.md": "---\ntags: [unclosed\nfoo: bar\n---\n\nbody walrus\n"}))
+    document = kb("inspect", "doc", "a.md", "--json").json()
+    assert document["title"] == "a"
+    assert kb("search", "unclosed", "--json").json()["returned"] == 1  # its text is still found
+
+
+def test_title_and_headings_without_end_leave_room_for_the_passage(kb: Any, write_notes: Write, tmp_path: Path) -> None:
+    from kebab.core.documents import context_of
+    from kebab.core.text import estimate_tokens
+
+    notes = write_notes({"a.md": "# " + "word " * 1500 + "\n\n" + "Some text follows here. " * 200})
+    with kebab.open(tmp_path / "kb.sqlite") as base:
+        base.ingest(notes)
+        record, chunks = base.document("a.md")
+        assert all(estimate_tokens(context_of(record.title, chunk.heading_path)) + estimate_tokens(chunk.text) <= 480 for chunk in chunks)
+
+
+@pytest.mark.parametrize("arguments", [("search", "x", "--tags", ","), ("search", "x", "--lang", ""), ("ingest", "")])
+def test_an_empty_option_is_an_error_and_no_option_left_out(arguments: tuple[str, ...], kb: Any) -> None:
+    assert (kb(*arguments, "--json").code, kb(*arguments, "--json").json()["code"]) == (2, "usage")
+
+
+def test_of_two_unicode_forms_of_a_name_verify_reads_the_one_that_was_indexed(kb: Any, tmp_path: Path) -> None:
+    (tmp_path / "\u1100\u1161.md").write_text("decomposed\n")
+    (tmp_path / "\uac00.md").write_text("composed\n")
+    kb("ingest", tmp_path, "--db", tmp_path.parent / f"{tmp_path.name}.sqlite")
+    assert kb("verify", "--strict", "--db", tmp_path.parent / f"{tmp_path.name}.sqlite").code == 0
+
+
+def test_a_backup_of_a_damaged_database_blames_the_right_file(kb: Any, write_notes: Write, tmp_path: Path) -> None:
+    database = tmp_path / "kb.sqlite"
+    kb("--db", database, "ingest", write_notes({f"{number}.md": f"walrus {number} " * 200 for number in range(50)}))
+    database.write_bytes(database.read_bytes()[: 5 * 8192] + b"\xff" * 8192 * 3)
+    ran = kb("--db", database, "backup", tmp_path / "copy.sqlite", "--json")
+    assert ran.code == 2
+    assert not (tmp_path / "copy.sqlite").exists()

@@ -15,9 +15,10 @@ from collections.abc import Callable
 
 from kebab.core.query_tree import And, Bag, Not, Operand, Or, Phrase, Prefix, QueryTree, Raw, Word
 
-MAX_OPERANDS = 256
-"""A pasted page is a question about its first words; beyond this, ranking no longer changes and time still does."""
+MAX_OPERANDS = 20_000
+"""A pasted page still is a query; which of its words are worth asking for is up to the store, who knows them."""
 
+_MAX_WITH_OPERATORS = 512
 _OPERATORS = frozenset({"AND", "OR", "NOT"})
 _TOKEN = re.compile(r'"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+)')
 _SAYS_SOMETHING = re.compile(r"\w")
@@ -44,7 +45,9 @@ def _tokens(text: str) -> list[Operand | str]:
             tokens.append(Prefix(word.rstrip("*")))
         else:
             tokens.append(Word(word))
-    if tokens and isinstance(tokens[-1], str):  # its right side was cut off by MAX_OPERANDS
+    if any(isinstance(token, str) for token in tokens):
+        tokens = tokens[:_MAX_WITH_OPERATORS]
+    if tokens and isinstance(tokens[-1], str):  # its right side was cut off
         tokens.pop()
     return tokens
 

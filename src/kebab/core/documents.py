@@ -7,6 +7,7 @@ from hashlib import sha256
 from typing import Any, Literal, NamedTuple
 
 from kebab.core.spans import Span
+from kebab.core.text import cut_to_tokens
 
 
 class Block(NamedTuple):
@@ -64,9 +65,15 @@ class Source(NamedTuple):
     trust_level: str = "primary"
 
 
+_MOST_TITLE_TOKENS = 64
+_MOST_HEADING_TOKENS = 96
+
+
 def context_of(title: str, headings: tuple[str, ...]) -> str:
-    """What a chunk is embedded with: title and headings, a title that is also the first heading only once."""
-    return " > ".join(headings if headings[:1] == (title,) else (title, *headings))
+    """What a chunk is embedded with: title and headings, a title that is also the first heading only once, neither without end."""
+    below = headings[1:] if headings[:1] == (title,) else headings
+    path = cut_to_tokens(" > ".join(below), _MOST_HEADING_TOKENS)
+    return " > ".join(part for part in (cut_to_tokens(title, _MOST_TITLE_TOKENS), path) if part)
 
 
 def document_id(source: str, path: str) -> str:

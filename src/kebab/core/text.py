@@ -123,10 +123,21 @@ class LineTable:
 def estimate_tokens(text: str, *, code: bool = False) -> int:
     """About how many tokens an embedding model would make of this; rather too many than too few.
 
-    A CJK character counts one; other text is taken at 3.3 characters a token, code at 2.5.
+    A CJK character counts one, any other character beyond ASCII half of its bytes; ASCII is taken at 3.3 characters a token, code at 2.5.
     """
-    cjk = len(_letters(_CJK_LETTERS).findall(text)) if not text.isascii() else 0
-    return cjk + int((len(text) - cjk) / (2.5 if code else 3.3)) + 1
+    per_token = 2.5 if code else 3.3
+    if text.isascii():
+        return int(len(text) / per_token) + 1
+    ascii_letters = len(text.encode("ascii", "ignore"))
+    cjk = len(_letters(_CJK_LETTERS).findall(text))
+    other_bytes = len(text.encode("utf-8", "surrogatepass")) - ascii_letters - 3 * cjk
+    return cjk + other_bytes // 2 + int(ascii_letters / per_token) + 1
+
+
+def cut_to_tokens(text: str, most: int) -> str:
+    while (tokens := estimate_tokens(text)) > most:
+        text = text[: min(len(text) - 1, len(text) * most // tokens)]
+    return text
 
 
 def content_hash(text: str) -> str:

@@ -26,6 +26,8 @@ class FrontMatter(NamedTuple):
     """Where the text after it begins; 0 when there is none."""
     values: dict[str, Any]
     warning: str | None = None
+    unread_end: int = 0
+    """Where a block ends that looks like front matter and could not be read as such; 0 otherwise."""
 
 
 NONE = FrontMatter(0, {})
@@ -45,7 +47,7 @@ def read_front_matter(text: str) -> FrontMatter:
         values = _load_toml(source) if opening[1] == "+++" else _load_yaml(source)
     except (ValueError, RecursionError) as error:
         reason = " ".join(str(error).split())[:200] or type(error).__name__
-        return FrontMatter(0, {}, f"the front matter was not understood: {reason}")
+        return FrontMatter(0, {}, f"the front matter was not understood: {reason}", unread_end=end)
     if values is None:
         return FrontMatter(end, {})
     if not isinstance(values, dict):

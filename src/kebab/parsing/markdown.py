@@ -35,7 +35,9 @@ class MarkdownParser:
 
 def parse_markdown(text: str, path: str, *, doc_type: str, format: str, encoding: str = "utf-8") -> ParsedDocument:
     matter = front_matter.read_front_matter(text)
-    blocks = tuple(_blocks(text, matter.end))
+    blocks = tuple(_blocks(text, matter.end or matter.unread_end))
+    if matter.unread_end:
+        blocks = (Block("code", 0, matter.unread_end), *blocks)  # text to be found, but neither a heading nor a title
     if not blocks and matter.end:
         blocks = (Block("paragraph", 0, matter.end),)  # nothing but front matter: that is then what can be found
     trust_level, trust_warning = front_matter.trust_of(matter.values)

@@ -105,10 +105,13 @@ class SearchRequest(NamedTuple):
 
 def _checked(name: str, value: Any) -> Any:
     if name in _LISTS:
+        given = value
         items = value.split(",") if isinstance(value, str) else value
         if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):
             raise UsageError(f"{name} takes a text or a list of texts, not {value!r}.", hint='For example ["a", "b"].')
         value = tuple(item.strip() for item in items if item.strip())
+        if not value and isinstance(items, list) and isinstance(given, str):
+            raise UsageError(f"{name} is empty.", hint="Name a value, or leave the option out.")
         if name in _LOWER_CASE:
             value = tuple(item.lower() for item in value)
     elif name in _SWITCHES:
@@ -127,6 +130,8 @@ def _checked(name: str, value: Any) -> Any:
             raise UsageError(f"{name} takes a number, not {value!r}.", hint="For example 0.02.")
     elif not isinstance(value, str):
         raise UsageError(f"{name} takes a text, not {value!r}.", hint="Write it in quotes.")
+    elif not value.strip() and name != "query":
+        raise UsageError(f"{name} is empty.", hint="Name a value, or leave the option out.")
     elif name in _LOWER_CASE:
         value = value.lower()
     for item in (value if name in _LISTS else (value,)) if name in _CHOICES else ():

@@ -71,7 +71,8 @@ def scan_folder(root: Path, settings: IngestSettings, *, exclude: Collection[str
             continue
         try:
             with os.scandir(folder) as listing:
-                entries = sorted(listing, key=lambda entry: entry.name)
+                # Of two names that differ only in their Unicode form, the one that is already NFC is taken, as verify will.
+                entries = sorted(listing, key=lambda entry: (entry.name != nfc(entry.name), entry.name))
         except OSError:
             scan.skips.append(Skip(relative_folder or ".", "unreadable"))
             scan.unreadable.append(relative_folder or ".")

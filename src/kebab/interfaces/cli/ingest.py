@@ -11,7 +11,7 @@ import click
 
 from kebab.core.errors import KebabError, UsageError
 from kebab.interfaces.cli.options import command, is_quiet, knowledge_base, wants_json
-from kebab.interfaces.cli.render import counted, print_json, remark
+from kebab.interfaces.cli.render import counted, print_json, remark, say, shown
 
 if TYPE_CHECKING:
     from kebab.pipelines.ingest_report import IngestReport
@@ -83,7 +83,7 @@ def _finish(report: IngestReport, *, interrupted: bool = False) -> None:
         return
     if is_quiet():
         for failure in report.failed:
-            click.echo(f"failed: {failure.path}: {failure.message}", err=True)
+            click.echo(shown(f"failed: {failure.path}: {failure.message}"), err=True)
         return
     _print_report(report, interrupted)
 
@@ -93,22 +93,22 @@ def _print_report(report: IngestReport, interrupted: bool) -> None:
 
     state = "interrupted, run it again to go on" if interrupted else f"in {report.seconds:.1f} s"
     files, chunks = counted(report.scanned, "file"), counted(report.chunks, "chunk")
-    click.echo(f"{', '.join(report.sources) or 'nothing'}: {files}, {chunks} written, {state}")
-    click.echo(f"  added {report.added}, updated {report.updated}, unchanged {report.unchanged}, removed {report.removed}")
+    say(f"{', '.join(report.sources) or 'nothing'}: {files}, {chunks} written, {state}")
+    say(f"  added {report.added}, updated {report.updated}, unchanged {report.unchanged}, removed {report.removed}")
     for reason, skipped in sorted(report.skipped.items(), key=lambda item: -item[1].count):
         more = ", …" if skipped.count > len(skipped.examples) else ""
-        click.echo(f"  skipped {skipped.count} ({SKIP_REASONS.get(reason, reason)}): {', '.join(skipped.examples)}{more}")
+        say(f"  skipped {skipped.count} ({SKIP_REASONS.get(reason, reason)}): {', '.join(skipped.examples)}{more}")
     for name in report.absorbed:
-        click.echo(f"  the single file {name} is now part of its folder")
+        say(f"  the single file {name} is now part of its folder")
     if report.reanalysed:
-        click.echo(f"  {counted(report.reanalysed, 'chunk')} analysed again: analysis settings had changed")
+        say(f"  {counted(report.reanalysed, 'chunk')} analysed again: analysis settings had changed")
     for kind, entries in (("failed", report.failed), ("note", report.warnings)):
         for failure in entries[:20]:
-            click.echo(f"  {kind}: {failure.path}: {failure.message}")
+            say(f"  {kind}: {failure.path}: {failure.message}")
         if len(entries) > 20:
-            click.echo(f"  … and {len(entries) - 20} more; all of them with --json")
+            say(f"  … and {len(entries) - 20} more; all of them with --json")
     if report.slowest and report.slowest[0][1] > 1:
-        click.echo("  slowest: " + ", ".join(f"{path} {seconds:.1f} s" for path, seconds in report.slowest))
+        say("  slowest: " + ", ".join(f"{path} {seconds:.1f} s" for path, seconds in report.slowest))
     if not interrupted and report.added and sys.stdout.isatty():
         remark("Search it with: kb search 'your question'")
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kebab.interfaces.cli.options import command, global_options, group, knowledge_base, wants_json
-from kebab.interfaces.cli.render import print_json, remark, table
+from kebab.interfaces.cli.render import print_json, remark, say, table
 
 if TYPE_CHECKING:
     from kebab.knowledge_base import Fetched
@@ -104,10 +104,9 @@ def inspect_doc(key: str) -> int:
         print_json(doc_summary_v1(record, chunks))
         return 0
     for name, value in record._asdict().items():
-        shown = ", ".join(value) if isinstance(value, tuple) else value
-        click.echo(f"{name}: {shown}")
+        say(f"{name}: {', '.join(value) if isinstance(value, tuple) else value}")
     for chunk in chunks:
-        click.echo(f"  {chunk.chunk_id}  {chunk.citation.text}  {' > '.join(chunk.heading_path)}")
+        say(f"  {chunk.chunk_id}  {chunk.citation.text}  {' > '.join(chunk.heading_path)}")
     return 0
 
 
@@ -122,9 +121,15 @@ def inspect_chunk(key: str) -> int:
 
         print_json(chunk_inspection_v1(chunk))
         return 0
-    click.echo(f"chunk_id: {chunk.chunk_id}\ndoc: {chunk.source}:{chunk.doc_path} ({chunk.title})")
-    click.echo(f"citation: {chunk.citation.text}\nheading: {' > '.join(chunk.heading_path)}")
-    click.echo(f"ordinal: {chunk.ordinal}\ncharacters: {chunk.start_offset} to {chunk.end_offset}\n\n{chunk.text}")
+    say(f"chunk_id: {chunk.chunk_id}")
+    say(f"doc: {chunk.source}:{chunk.doc_path} ({chunk.title})")
+    say(f"citation: {chunk.citation.text}")
+    say(f"heading: {' > '.join(chunk.heading_path)}")
+    say(f"ordinal: {chunk.ordinal}")
+    say(f"characters: {chunk.start_offset} to {chunk.end_offset}")
+    say()
+    for line in chunk.text.splitlines():
+        say(line.expandtabs(4))
     return 0
 
 
@@ -192,7 +197,7 @@ def verify_command(strict: bool) -> int:
     else:
         for difference in report.differences:
             now = f" -> {difference.now_at}" if difference.now_at else ""
-            click.echo(f"{difference.status}: {difference.citation}{now}")
+            say(f"{difference.status}: {difference.citation}{now}")
         if report.truncated:
             click.echo("… and more")
         counts = ", ".join(f"{name} {getattr(report, name)}" for name in ("ok", "moved", "changed", "gone", "corrupt"))

@@ -122,9 +122,11 @@ def _fail(error: KebabError, as_json: bool) -> int:
 
     if as_json:
         click.echo(to_json(error_v1(error)))
-    click.echo(f"Error: {error.message}", err=True)
+    from kebab.interfaces.cli.render import shown
+
+    click.echo(f"Error: {shown(error.message)}", err=True)
     if error.hint:
-        click.echo(f"  {error.hint}", err=True)
+        click.echo(f"  {shown(error.hint)}", err=True)
     outcome = next((OUTCOMES[kind] for kind in type(error).__mro__ if kind in OUTCOMES), None)
     return outcome.exit_code if outcome else 2
 

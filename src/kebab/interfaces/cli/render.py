@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,19 @@ def print_json(value: Any) -> None:
     click.echo(to_json(value, indent=2 if sys.stdout.isatty() else None))
 
 
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+
+
+def shown(text: str) -> str:
+    """Indexed text, titles and file names on one line of a terminal: control characters could move the cursor, or worse."""
+    return _CONTROL.sub("\ufffd", " ".join(text.split()))
+
+
+def say(text: str = "") -> None:
+    """A line for people: whatever it quotes, no control character reaches the terminal."""
+    click.echo(_CONTROL.sub("\ufffd", text))
+
+
 def done(command: str, message: str, *paths: Path) -> int:
     """What a command did that has nothing else to show."""
     from kebab.interfaces.cli.options import wants_json
@@ -27,7 +41,7 @@ def done(command: str, message: str, *paths: Path) -> int:
 
         print_json(DoneV1(command=command, message=message, paths=[str(path) for path in paths]))
     else:
-        click.echo(message)
+        say(message)
     return 0
 
 
@@ -36,7 +50,7 @@ def remark(text: str) -> None:
     from kebab.interfaces.cli.options import is_quiet
 
     if not is_quiet():
-        click.echo(text, err=True)
+        click.echo(_CONTROL.sub("\ufffd", text), err=True)
 
 
 def counted(number: int, noun: str) -> str:
@@ -62,29 +76,34 @@ def _print_hit(hit: SearchHit, show_source: bool) -> None:
     # Where a word is in half of all passages, bm25 is tiny: small is not nothing.
     score = f"{hit.score:.2f}" if hit.score >= 0.005 else "<0.01"
     click.echo(f"{hit.rank}. [{score}] {_one_line(hit)}")
-    click.echo(f"   doc: {hit.doc_path}")
-    click.echo(f"   citation: {_dim(hit.citation.text)}")
+    click.echo(f"   doc: {shown(hit.doc_path)}")
+    click.echo(f"   citation: {_dim(shown(hit.citation.text))}")
     if show_source:
-        click.echo(f"   source: {hit.source}")
+        click.echo(f"   source: {shown(hit.source)}")
     if hit.heading_path:
-        click.echo(f"   heading: {' > '.join(hit.heading_path)}")
+        click.echo(f"   heading: {shown(' > '.join(hit.heading_path))}")
     if hit.explanation is not None:
         _print_hit_explanation(hit)
     if hit.text != hit.snippet:
         click.echo()
-        click.echo("\n".join(f"   | {line}" for line in hit.text.splitlines()))
+        for line in hit.text.splitlines():
+            say(f"   | {line}".expandtabs(4))
     click.echo()
 
 
 def _one_line(hit: SearchHit) -> str:
     """The snippet on one line, its matches set off where the terminal can."""
     if not has_colour():
-        return " ".join(hit.snippet.split())
+        return shown(hit.snippet)
     parts, last = [], 0
     for start, end in hit.highlights:
-        parts += [hit.snippet[last:start], click.style(hit.snippet[start:end], bold=True, fg="yellow")]
+        parts += [_CONTROL.sub(_harmless, hit.snippet[last:start]), click.style(shown(hit.snippet[start:end]), bold=True, fg="yellow")]
         last = end
-    return " ".join("".join([*parts, hit.snippet[last:]]).split())
+    return " ".join("".join([*parts, _CONTROL.sub(_harmless, hit.snippet[last:])]).split())
+
+
+def _harmless(match: re.Match[str]) -> str:
+    return " " if match[0].isspace() else "\ufffd"
 
 
 def _dim(text: str) -> str:
@@ -102,16 +121,16 @@ def _print_hit_explanation(hit: SearchHit) -> None:
         click.echo(f"   rrf: {detail.rrf_score:.4f}")
     click.echo(f"   fusion: rank {hit.rank}, score {detail.fusion_score:.4f} ({hit.retrieval_method})")
     matched = (hit.explanation or {}).get("matched") or {}
-    shown = "; ".join(f"{column}: {', '.join(terms)}" for column, terms in matched.items() if terms)
-    if shown:
-        click.echo(f"   matched: {shown}")
+    listed = "; ".join(f"{column}: {', '.join(terms)}" for column, terms in matched.items() if terms)
+    if listed:
+        say(f"   matched: {listed}")
 
 
 def _print_explanation(explanation: dict[str, Any]) -> None:
     lexical = explanation.get("lexical") or {}
     if lexical:
         click.echo(f"lexical: match {lexical['match']}, {lexical['matches']} matches, {lexical['removed_by_filters']} removed by filters")
-        click.echo(f"lexical: expression {lexical['expression']}")
+        say(f"lexical: expression {lexical['expression']}")
         if lexical["stop_words_dropped"]:
             click.echo(f"lexical: stop words dropped: {', '.join(lexical['stop_words_dropped'])}")
     click.echo(f"removed by --min-score: {explanation['removed_by_min_score']}")
@@ -123,15 +142,15 @@ def table(headings: list[str], rows: list[list[str]]) -> None:
     if not sys.stdout.isatty():
         click.echo("\t".join(headings))
         for row in rows:
-            click.echo("\t".join(cell.replace("\t", " ").replace("\n", " ") for cell in row))
+            click.echo("\t".join(map(shown, row)))
         return
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
-    shown = Table(header_style="bold", box=None, pad_edge=False)
+    ruled = Table(header_style="bold", box=None, pad_edge=False)
     for heading in headings:
-        shown.add_column(heading, overflow="fold")  # a path that is cut cannot be copied
+        ruled.add_column(heading, overflow="fold")  # a path that is cut cannot be copied
     for row in rows:
-        shown.add_row(*(Text(cell) for cell in row))
-    Console().print(shown)
+        ruled.add_row(*(Text(shown(cell)) for cell in row))
+    Console().print(ruled)

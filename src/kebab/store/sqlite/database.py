@@ -88,6 +88,12 @@ class Database:
         self.refuse_folder()
         return self.path.is_file() and self.path.stat().st_size > 0
 
+    def is_ours(self) -> bool:
+        """Told by the first bytes alone, so that a damaged or newer database still counts; an empty file may be ours too."""
+        with self.path.open("rb") as handle:
+            head = handle.read(72)
+        return not head or (head.startswith(b"SQLite format 3\0") and int.from_bytes(head[68:72], "big") == APPLICATION_ID)
+
     def reader(self) -> apsw.Connection:
         """A connection that cannot write. The file must exist and be of our version (an older one is brought up first)."""
         self.refuse_folder()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -144,14 +144,23 @@ def _fts_check(connection: apsw.Connection) -> Check:
     return Check("text index", True, "the text index matches the chunks")
 
 
-def backup(connection: apsw.Connection, target: Path) -> None:
+@contextmanager
+def _blaming(source: Path) -> Iterator[None]:
+    """What is found damaged while copying is the original."""
+    try:
+        yield
+    except apsw.CorruptError as error:
+        raise Corrupt(f"The database {source} is damaged.", hint=_RESTORE, path=str(source)) from error
+
+
+def backup(connection: apsw.Connection, source: Path, target: Path) -> None:
     """A consistent copy while others read and write. It appears under its name only when it is complete."""
     unfinished = target.with_name(target.name + ".unfinished")
     unfinished.unlink(missing_ok=True)
     with our_errors(target):
         try:
             with closing(apsw.Connection(str(unfinished))) as copy:
-                with copy.backup("main", connection, "main") as running:
+                with _blaming(source), copy.backup("main", connection, "main") as running:
                     while not running.done:
                         running.step(1000)
                 copy.pragma("journal_mode", "delete")  # one file, nothing beside it

@@ -6,15 +6,21 @@ the terms that `analysis` puts there; everything else goes through the tokenizer
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from kebab.analysis import cjk, korean
 from kebab.analysis.stop_words import is_stop_word
+from kebab.core.errors import QueryError
 from kebab.core.ports import QueryTerms
 from kebab.core.query_tree import And, Bag, Not, Operand, Or, Phrase, Prefix, QueryTree, Raw, Word
 from kebab.store.sqlite.tokenizer import SqliteTokenizer
 from kebab.store.sqlite.vocabulary import Vocabulary
 
+_MOST_WORDS = 256
+"""Beyond this, ranking no longer changes and time still does."""
+_MOST_RAW_WORDS = 64
+"""FTS5 ranks every mention of a word anew, so a raw expression that repeats itself takes time without end."""
 _SHORTEST_GUESS = 3
 """An unknown last word of fewer letters is not taken for a half-typed one."""
 
@@ -35,9 +41,10 @@ class MatchExpressionBuilder:
         self._phrases: set[tuple[str, ...]] = set()
         self._cjk: dict[str, None] = {}
         self._dropped: list[str] = []
+        self._expanded = 0
 
     def build(self, tree: QueryTree, *, match: str, drop_stop_words: bool, type_ahead: bool = False) -> MatchExpression:
-        self._phrases, self._cjk, self._dropped = set(), {}, []
+        self._phrases, self._cjk, self._dropped, self._expanded = set(), {}, [], 0
         last = _last_operand(tree)
         text = self._render(tree, match == "any", drop_stop_words, (last, type_ahead))
         return MatchExpression(text, QueryTerms(frozenset(self._phrases), tuple(self._cjk)), tuple(self._dropped))
@@ -45,6 +52,11 @@ class MatchExpressionBuilder:
     def _render(self, tree: QueryTree, any_word: bool, drop: bool, ahead: tuple[Operand | None, bool]) -> str:
         match tree:
             case Raw(expression):
+                if len(self.tokenizer.words(expression)) > _MOST_RAW_WORDS:
+                    raise QueryError(
+                        f"This FTS5 expression has more than {_MOST_RAW_WORDS} words.",
+                        hint="Shorten it, or remove the single quotes around the query to search for its words.",
+                    )
                 self._show_words(expression)
                 return expression
             case Bag(operands):
@@ -61,19 +73,31 @@ class MatchExpressionBuilder:
         shown = set(self._phrases), dict(self._cjk)
         dropped = [part for side in drops if (part := self._render(side, any_word, False, ahead))]
         self._phrases, self._cjk = shown  # what must not occur is not highlighted
-        return f"({kept}) NOT ({') NOT ('.join(dropped)})" if kept and dropped else kept
+        unwanted = dropped[0] if len(dropped) == 1 else " OR ".join(f"({part})" for part in dropped)  # NOT after NOT would nest
+        return f"({kept}) NOT ({unwanted})" if kept and dropped else kept
 
     def _bag(self, operands: tuple[Operand, ...], any_word: bool, drop: bool, ahead: tuple[Operand | None, bool]) -> str:
         silent = [drop and isinstance(operand, Word) and is_stop_word(_bare(operand.text)) for operand in operands]
         telling = [operand for operand, is_silent in zip(operands, silent, strict=True) if not is_silent]
         if telling:
             self._dropped += [operand.text for operand, is_silent in zip(operands, silent, strict=True) if is_silent]
+        if len(telling) > _MOST_WORDS:
+            telling = self._fewer(telling, any_word)
         last, type_ahead = ahead
         atoms: dict[str, None] = {}
         for operand in telling or operands:
             half_typed = operand is last and self._may_be_half_typed(operand, type_ahead)
             atoms.update(dict.fromkeys(self._operand(operand, any_word, half_typed)))
         return (" OR " if any_word else " AND ").join(atoms)
+
+    def _fewer(self, operands: list[Operand], any_word: bool) -> list[Operand]:
+        """A pasted page: every word once, and where any will do only words that occur at all."""
+        distinct = list({(type(operand), operand.text): operand for operand in operands}.values())
+        known = [operand for operand in distinct if self._occurs(operand.text)] if any_word else distinct
+        return (known or distinct)[:_MOST_WORDS]
+
+    def _occurs(self, text: str) -> bool:
+        return cjk.has_cjk(text) or any(map(self.vocabulary.knows, self.tokenizer.words(text)))
 
     def _operand(self, operand: Operand, any_word: bool, half_typed: bool) -> list[str]:
         match operand:
@@ -137,10 +161,22 @@ class MatchExpressionBuilder:
     def _phrase(self, text: str) -> list[str]:
         if not cjk.has_cjk(text):
             return self._exact(text)
-        # Its words may carry particles in the text, and its Latin words stand in another column: every part must occur.
+        if self.korean_analysis == "bigrams" and all(run.script != "other" for run in _runs_of(text)):
+            return self._cjk_phrase(_runs_of(text))
+        # Its Latin words stand in another column than its Korean ones, so their order cannot be asked for: every part must occur.
         parts = [atom for word in text.split() for atom in self._word(word, any_word=False)]
         together = " AND ".join(dict.fromkeys(parts))
         return [f"({together})"] if together else []
+
+    def _cjk_phrase(self, runs: list[cjk.Run]) -> list[str]:
+        """As the column holds it: of every run its pairs and its last character; the end of the last run stays open."""
+        terms: list[str] = []
+        for run in runs:
+            terms += cjk.pairs(run.text) + ([run.text[-1]] if len(run.text) > 1 else [])
+        if len(runs[-1].text) > 1:
+            terms.pop()
+        self._cjk.update(dict.fromkeys(run.text for run in runs))
+        return [f"cjk : {_quoted(' '.join(terms))}"]
 
     def _prefix(self, text: str) -> list[str]:
         if cjk.has_cjk(text):
@@ -149,7 +185,8 @@ class MatchExpressionBuilder:
         if not words:
             return []
         *before, beginning = words
-        found = self.vocabulary.expand(beginning)
+        found = self.vocabulary.expand(beginning)[: max(0, _MOST_WORDS - self._expanded)]
+        self._expanded += len(found)
         self._show_words(*words, *found)
         widened = " OR ".join(dict.fromkeys(map(_quoted, (beginning, *found))))
         return [*map(_quoted, before), f"({widened})"]
@@ -161,6 +198,11 @@ class MatchExpressionBuilder:
         if not words or len(words[-1]) < _SHORTEST_GUESS:
             return False
         return type_ahead or not self.vocabulary.knows(words[-1])
+
+
+def _runs_of(text: str) -> list[cjk.Run]:
+    """The runs of all words, without the punctuation between them."""
+    return [run for word in re.findall(r"\w+", text) for run in cjk.runs(word)]
 
 
 def _chain(tree: And | Or | Not) -> list[QueryTree]:

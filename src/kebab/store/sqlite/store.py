@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import apsw
 
-from kebab.core.errors import NotFound, StoreError
+from kebab.core.errors import Corrupt, NotFound, StoreError
 from kebab.store.sqlite.database import Database, our_errors, write_transaction
 from kebab.store.sqlite.index_version import fts_config, remember_fts_config, stored_fts_config
 from kebab.store.sqlite.lexical import ColumnWeights, SqliteLexicalIndex
@@ -59,7 +59,7 @@ class SqliteReading:
     def backup(self, target: Path) -> None:
         from kebab.store.sqlite import maintenance
 
-        maintenance.backup(self._connection, target)
+        maintenance.backup(self._connection, self._database.path, target)
 
 
 class SqliteWriting:
@@ -154,10 +154,12 @@ class SqliteStore:
         self._database.refuse_folder()
         if not self.path.exists():
             return False
+        if not self._database.is_ours():
+            raise Corrupt(f"{self.path} is not a Kebab database, so it is not deleted.", hint="Delete it by hand.", path=str(self.path))
         self.close()
         with WriterLock(self.path, wait_s=self._lock_wait_s, purpose="kb reset"):
-            for path in sorted(self.own_files()):
-                path.unlink(missing_ok=True)
+            for suffix in ("", *_BESIDE):
+                self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
         return True
 
     def health(self, korean_analysis: str) -> list[Check]:
