@@ -245,7 +245,7 @@ def test_a_backup_is_one_whole_file_equal_to_the_original(corpus: Shelf, tmp_pat
     target = tmp_path / "copies" / "copy.sqlite"
     target.parent.mkdir()
     reader = corpus.database.reader()
-    maintenance.backup(reader, shelf.path, target)
+    maintenance.backup(reader, corpus.path, target)
     reader.close()
     assert [path.name for path in target.parent.iterdir()] == ["copy.sqlite"]
     copy = Database(target).writer()
@@ -279,7 +279,7 @@ def test_a_backup_while_another_writes_is_the_state_of_one_moment(corpus: Shelf,
         for number in range(3):
             while len(written) < 20 * (number + 1):
                 pass
-            maintenance.backup(reader, shelf.path, tmp_path / f"copy{number}.sqlite")
+            maintenance.backup(reader, corpus.path, tmp_path / f"copy{number}.sqlite")
         reader.close()
     finally:
         stop.set()
@@ -297,7 +297,7 @@ def test_a_backup_while_another_writes_is_the_state_of_one_moment(corpus: Shelf,
 def test_a_backup_that_cannot_be_written_leaves_nothing_behind(corpus: Shelf, tmp_path: Path) -> None:
     reader = corpus.database.reader()
     with pytest.raises(StoreError):
-        maintenance.backup(reader, shelf.path, tmp_path / "missing" / "copy.sqlite")
+        maintenance.backup(reader, corpus.path, tmp_path / "missing" / "copy.sqlite")
     reader.close()
     assert not (tmp_path / "missing").exists()
 
