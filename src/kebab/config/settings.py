@@ -40,7 +40,7 @@ class ChunkingSettings(NamedTuple):
         int,
         Setting("No chunk is longer than this with its title and headings; the default model takes 512.", 64, 8192, changes_index=True),
     ] = 480
-    min_tokens: Annotated[int, Setting("A section shorter than this joins its neighbour.", 0, 8192, changes_index=True)] = 96
+    min_tokens: Annotated[int, Setting("A section shorter than this joins its neighbour.", 0, 8192, changes_index=True)] = 128
     overlap_tokens: Annotated[
         int, Setting("When a long block is split, each part repeats about this much of the one before.", 0, 200, changes_index=True)
     ] = 0

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE
-from functools import cache
+from functools import cache, lru_cache
 from hashlib import sha256
 from itertools import accumulate
 from unicodedata import is_normalized, normalize
@@ -134,6 +134,7 @@ def estimate_tokens(text: str, *, code: bool = False) -> int:
     return cjk + other_bytes // 2 + int(ascii_letters / per_token) + 1
 
 
+@lru_cache(maxsize=256)  # the title of a document comes with each of its headings
 def cut_to_tokens(text: str, most: int) -> str:
     while (tokens := estimate_tokens(text)) > most:
         text = text[: min(len(text) - 1, len(text) * most // tokens)]
