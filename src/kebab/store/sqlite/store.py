@@ -154,7 +154,7 @@ class SqliteStore:
         self._database.refuse_folder()
         if not self.path.exists():
             return False
-        if not self._database.is_ours():
+        if self._named and not self._database.is_ours():  # what stands in our own place is ours, however damaged
             raise Corrupt(f"{self.path} is not a Kebab database, so it is not deleted.", hint="Delete it by hand.", path=str(self.path))
         self.close()
         with WriterLock(self.path, wait_s=self._lock_wait_s, purpose="kb reset"):
