@@ -35,7 +35,7 @@ def resolve(paths: Sequence[Path], known: Sequence[Source], name: str | None) ->
         scope = _known_scope(absolute, sources)
         if scope is None:
             kind = "folder" if absolute.is_dir() else "file"
-            source = Source(_free_name(absolute, sources, name), kind, str(absolute))  # type: ignore[arg-type]
+            source = Source(_free_name(absolute, sources, name), kind, str(absolute))  # type: ignore[arg-type]  # mypy widens the conditional to str
             scope = Scope(source, is_new=True)
             sources.append(source)
         elif name is not None and name != scope.source.name:

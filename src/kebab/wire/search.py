@@ -146,14 +146,14 @@ def search_hit_v1(hit: SearchHit) -> SearchHitV1:
             fusion_score=hit.retrieval.fusion_score,
             weights=WeightsV1(**weights) if weights else None,
         ),
-        retrieval_method=hit.retrieval_method,  # type: ignore[arg-type]
+        retrieval_method=hit.retrieval_method,  # type: ignore[arg-type]  # as score_kind
         index_version=hit.index_version,
         embedding_model=hit.embedding_model,
         chunker_version=hit.chunker_version,
-        doc_type=hit.doc_type,  # type: ignore[arg-type]
+        doc_type=hit.doc_type,  # type: ignore[arg-type]  # parsers give no other
         lang=hit.lang,
         tags=list(hit.tags),
-        trust_level=hit.trust_level,  # type: ignore[arg-type]
+        trust_level=hit.trust_level,  # type: ignore[arg-type]  # front matter is checked
         source=hit.source,
         indexed_at=hit.indexed_at,
         stale=hit.stale,

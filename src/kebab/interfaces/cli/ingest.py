@@ -167,7 +167,7 @@ class _JsonLines(_Silent):
 
         known = {name: details.get(name) for name in ("source", "path", "done", "total")}
         elapsed = time.perf_counter() - self._started
-        click.echo(to_json(IngestProgressV1(event=event, elapsed_s=elapsed, **known)), err=True)  # type: ignore[arg-type]
+        click.echo(to_json(IngestProgressV1(event=event, elapsed_s=elapsed, **known)), err=True)  # type: ignore[arg-type]  # events are named in the wire type
 
 
 class _Bar(_Silent):
