@@ -29,7 +29,3 @@ CREATE TRIGGER chunks_au AFTER UPDATE OF chunk_id, doc_id, heading_path, text, t
     INSERT INTO chunks_fts (rowid, chunk_id, doc_id, heading_path, text, title, cjk)
     VALUES (new.id, new.chunk_id, new.doc_id, new.heading_path, new.text, new.title, new.cjk);
 END;
-
--- Merge segments sixteen at a time when a level is full, instead of a little with every commit: a fifth less work for an
--- ingest, at the price of a few more segments to look into (`kb index --optimize` makes them one).
-INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('automerge', 0);
