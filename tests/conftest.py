@@ -53,7 +53,22 @@ def isolated_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("HOME", str(home))
     for variable in XDG_VARIABLES:
         monkeypatch.setenv(variable, str(home / variable.split("_")[1].lower()))
+    monkeypatch.setenv("KEBAB_EMBEDDING_MODEL", "none")  # see bundled_models
     return home
+
+
+@pytest.fixture(scope="session")
+def model_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the bundled models are unpacked once, for all workers of a run."""
+    base = tmp_path_factory.getbasetemp()
+    return (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "model-cache"
+
+
+@pytest.fixture
+def bundled_models(isolated_home: Path, model_cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Vectors as every user gets them. Most tests are about something else, and go without to be fast."""
+    monkeypatch.delenv("KEBAB_EMBEDDING_MODEL")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(model_cache))
 
 
 @pytest.fixture(scope="session")

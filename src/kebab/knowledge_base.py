@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from kebab.config.loading import LoadedSettings, load_settings
 from kebab.config.places import database_path
 from kebab.core import citations
-from kebab.core.errors import NotFound, UsageError
+from kebab.core.errors import ModelError, ModelMismatch, ModelMissing, NotFound, SourceError, UsageError, VectorsOff
 from kebab.core.search import Notice, SearchFilters, SearchHit, SearchResponse
 from kebab.core.spans import LineSpan
 from kebab.core.text import LineTable, storable
@@ -30,7 +30,7 @@ from kebab.store.sqlite.lexical import ColumnWeights
 from kebab.store.sqlite.store import SqliteReading, SqliteStore, SqliteWriting
 
 if TYPE_CHECKING:
-    from kebab.core.ports import Progress
+    from kebab.core.ports import EmbeddingModels, Progress, VectorCoverage
     from kebab.core.records import Check, ChunkRecord, DocumentRecord, SourceRecord, StoreStats, TagRecord
     from kebab.pipelines.ingest import Ingest
     from kebab.pipelines.ingest_report import IngestReport
@@ -41,6 +41,7 @@ _EMPTY_CORPUS = Notice("empty_corpus", "Nothing has been ingested yet. Begin wit
 _STALE_INDEX = Notice(
     "stale_index", "The text index was built with other analysis settings. Bring it up to date with: kb index --rebuild-fts"
 )
+_NO_MODEL = VectorsOff("Vectors are turned off (embedding.model is none).", hint="Set embedding.model to bundled, then: kb ingest")
 _READ_ONLY = Notice("read_only", "The folder of the database cannot be written to: it is read as it stands.")
 
 
@@ -71,6 +72,7 @@ class KnowledgeBase:
         path, named = database_path(self.settings)
         store = self.settings.store
         self._store = SqliteStore(path, named=named, busy_timeout_ms=store.busy_timeout_ms, lock_wait_s=store.lock_wait_s)
+        self._models: tuple[EmbeddingModels | None] | None = None
         self.last_ingest: Ingest | None = None
         """The run under way or the last one, for whoever has to say how far it came."""
 
@@ -96,34 +98,93 @@ class KnowledgeBase:
         with self._store.reading() as reading:
             if reading is None:
                 version = lexical_index_version(current)
-                return search_pipeline.search(request, settings, None, index_version=version, notices=[_EMPTY_CORPUS])
+                return search_pipeline.search(request, settings, None, notices=[_EMPTY_CORPUS], unbuilt_version=version)
             config = reading.fts_config() or current
-            version = lexical_index_version(config)
-            index = reading.lexical_index(
-                str(config["korean"]),
-                ColumnWeights(settings.title_weight, settings.heading_weight, settings.text_weight, settings.cjk_weight),
-            )
-            retriever = LexicalRetriever(index, version, snippet_chars=settings.snippet_chars)
             notices = [_STALE_INDEX] if config != current else []
             notices += [_READ_ONLY] if reading.is_immutable else []
             request, about_filters = _checked_filters(request, reading)
-            return search_pipeline.search(request, settings, retriever, index_version=version, notices=[*notices, *about_filters])
+            retrievers = self._retrievers(reading, config, request.mode != "lexical")
+            return search_pipeline.search(request, settings, retrievers, notices=[*notices, *about_filters])
+
+    def _retrievers(self, reading: SqliteReading, config: dict[str, object], with_vectors: bool) -> search_pipeline.Retrievers:
+        settings = self.settings.search
+        weights = ColumnWeights(settings.title_weight, settings.heading_weight, settings.text_weight, settings.cjk_weight)
+        index = reading.lexical_index(str(config["korean"]), weights)
+        lexical = LexicalRetriever(index, lexical_index_version(config), snippet_chars=settings.snippet_chars)
+        if not with_vectors:
+            return search_pipeline.Retrievers(lexical, None)
+        models = self.embedding_models()
+        if models is None:
+            return search_pipeline.Retrievers(lexical, None, _NO_MODEL)
+        coverage = reading.vector_coverage(models)
+        if not coverage.any:
+            return search_pipeline.Retrievers(lexical, None, _no_vectors(coverage, models))
+        from kebab.retrieval.hybrid import HybridRetriever
+        from kebab.retrieval.snippets import SnippetLimits, SnippetMaker
+        from kebab.retrieval.vector import VectorRetriever
+
+        vector = VectorRetriever(
+            reading.vectors(),
+            models,
+            reading.chunks(),
+            coverage.index_version,
+            index=index,
+            snippet_chars=settings.snippet_chars,
+            notices=_partial_vectors(coverage),
+        )
+        snippets = SnippetMaker(index.tokenizer, SnippetLimits(settings.snippet_chars))
+        return search_pipeline.Retrievers(lexical, HybridRetriever(settings, lexical, vector, snippets=snippets))
+
+    def embedding_models(self) -> EmbeddingModels | None:
+        """What makes vectors; None when the settings say nothing does. A model is loaded once, when it is first needed."""
+        if self._models is None:
+            from kebab.config.loading import cache_folder
+            from kebab.embedding.registry import models_for
+
+            self._models = (models_for(self.settings.embedding, cache_folder()),)
+        return self._models[0]
 
     # --- ingest
 
-    def ingest(self, *paths: str | os.PathLike[str], name: str | None = None, progress: Progress | None = None) -> IngestReport:
-        """Index what is new or changed below the paths, drop what is gone; without paths, in every known source."""
+    def ingest(
+        self, *paths: str | os.PathLike[str], name: str | None = None, embed: bool = True, progress: Progress | None = None
+    ) -> IngestReport:
+        """Index what is new or changed below the paths, drop what is gone; without paths, in every known source.
+
+        With `embed`, chunks without a vector get one afterwards.
+        """
         if not all(map(os.fspath, paths)):
             raise UsageError("A path is empty.", hint="Name a folder, or . for this one.")
         with self._store.writing("kb ingest") as writing:
-            return self._new_ingest(writing, progress).run([Path(path) for path in paths], name)
+            ingest = self._new_ingest(writing, progress)
+            missing: SourceError | None = None
+            try:
+                ingest.run([Path(path) for path in paths], name)
+            except SourceError as error:  # one of several: what came from the others is to be embedded all the same
+                missing = error
+            if embed and (missing is None or ingest.report.scanned):
+                self._embed(writing, ingest.report, progress)
+            if missing is not None:
+                raise missing
+            return ingest.report
 
-    def ingest_text(self, text: str, *, title: str) -> IngestReport:
+    def ingest_text(self, text: str, *, title: str, embed: bool = True) -> IngestReport:
         """One document without a file."""
         if not title.strip():
             raise UsageError("A text without a file needs a title.", hint="For example: kb ingest - --title 'Shopping list'")
         with self._store.writing("kb ingest -") as writing:
-            return self._new_ingest(writing, None).run_text(text, storable(title.strip()))
+            report = self._new_ingest(writing, None).run_text(text, storable(title.strip()))
+            if embed:
+                self._embed(writing, report, None)
+            return report
+
+    def _embed(self, writing: SqliteWriting, report: IngestReport, progress: Progress | None) -> None:
+        models = self.embedding_models()
+        if models is None:
+            return
+        from kebab.pipelines.embedding import EmbeddingPhase
+
+        EmbeddingPhase(writing.vectors(), models, report, progress or _no_progress).run()
 
     def _new_ingest(self, writing: SqliteWriting, progress: Progress | None) -> Ingest:
         from kebab.chunking.by_structure import StructureChunker
@@ -255,6 +316,16 @@ class KnowledgeBase:
         with self._store.writing("kb index --rebuild-fts", existing=True) as writing:
             return writing.rebuild_fts(self.settings.analysis.korean)
 
+    def rebuild_vectors(self, progress: Progress | None = None) -> IngestReport:
+        """Forgets all vectors and makes them anew with the model of the settings."""
+        from kebab.pipelines.ingest_report import IngestReport
+
+        report = IngestReport()
+        with self._store.writing("kb index --rebuild-vectors", existing=True) as writing:
+            writing.vectors().clear()
+            self._embed(writing, report, progress)
+        return report
+
     def optimize(self) -> None:
         with self._store.writing("kb index --optimize", existing=True) as writing:
             writing.optimize()
@@ -268,12 +339,17 @@ class KnowledgeBase:
         return self._store.reset()
 
     def health(self) -> list[Check]:
-        from kebab.pipelines.health import disk_check, program_check, source_checks
+        from kebab.pipelines.health import disk_check, program_check, source_checks, vector_check
         from kebab.store.sqlite.maintenance import sqlite_version
 
         checks = [program_check(sqlite_version()), disk_check(self.path)]
         checks += self._store.health(self.settings.analysis.korean)
-        return checks + source_checks(self.sources()) if all(check.ok for check in checks) else checks
+        if not all(check.ok for check in checks):
+            return checks
+        models = self.embedding_models()
+        with self._store.reading() as reading:
+            coverage = reading.vector_coverage(models) if reading and models else None
+        return [*checks, vector_check(coverage, models), *source_checks(self.sources())]
 
     @contextmanager
     def _catalog(self) -> Iterator[SqliteCatalog]:
@@ -282,6 +358,29 @@ class KnowledgeBase:
             if reading is None:
                 raise NotFound("Nothing has been ingested yet.", hint="Begin with: kb ingest FOLDER")
             yield reading.catalog
+
+
+def _no_progress(event: str, **details: Any) -> None:
+    pass
+
+
+def _no_vectors(coverage: VectorCoverage, models: EmbeddingModels) -> ModelError:
+    if coverage.other_models:
+        made, now = ", ".join(coverage.other_models), ", ".join(embedder.name for embedder in models.embedders)
+        return ModelMismatch(
+            f"The vectors here were made by {made}, and embedding.model stands for {now}.",
+            hint="Make them anew with: kb index --rebuild-vectors",
+        )
+    return ModelMissing("There are no vectors yet.", hint="Make them with: kb ingest")
+
+
+def _partial_vectors(coverage: VectorCoverage) -> list[Notice]:
+    if not coverage.missing:
+        return []
+    message = (
+        f"{coverage.embedded:,} of {coverage.chunks:,} passages have vectors; the rest is found by words only. Make them with: kb ingest"
+    )
+    return [Notice("partial_vectors", message)]
 
 
 def _checked_filters(request: SearchRequest, reading: SqliteReading) -> tuple[SearchRequest, list[Notice]]:

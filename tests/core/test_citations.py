@@ -11,7 +11,6 @@ from kebab.core.ports import ChunkContext
 from kebab.core.search import RetrievalDetail, SearchHit
 from kebab.core.spans import SPAN_KINDS, CaptionSpan, CodeSpan, LineSpan, PageSpan, RegionSpan, Span, TimeSpan, span_kind
 from kebab.retrieval.hydration import make_hit
-from kebab.retrieval.snippets import Snippet
 from kebab.wire.citations import citation_v1
 from kebab.wire.objects import plain
 
@@ -117,10 +116,10 @@ def test_any_text_is_a_citation_or_a_path(written: str) -> None:
 
 def hit_with(*spans: Span, section: str | None = "Install") -> SearchHit:
     chunk = ChunkContext(
-        "c1", "d1", "notes/a.md", "A", ("Top", "Install"), section, "text", spans, "hash", "v1", "markdown", "en", (), "primary", "notes", "now"
+        "c1", "d1", "notes/a.md", "A", ("Top", "Install"), section, "text", spans, "hash", "v1", "markdown", "en", (), "primary", "notes", "now", "2026-01-01"
     )  # fmt: skip
     detail = RetrievalDetail(method="lexical", fusion_score=0.5, lexical_score=0.5, lexical_rank=1)
-    return make_hit(chunk, rank=1, detail=detail, score_kind="bm25", snippet=Snippet("text", ()), full_text=False, index_version="v")
+    return make_hit(chunk, rank=1, detail=detail, score_kind="bm25", index_version="v")
 
 
 def test_the_citation_of_a_hit_comes_from_the_first_span() -> None:

@@ -296,7 +296,7 @@ def test_an_unknown_command_is_an_error(reader: User) -> None:
 
 
 def test_vectors_that_do_not_exist_are_an_error(reader: User) -> None:
-    reader.fails("search", "git", "--vec-only", code="no_vectors")
+    reader.fails("search", "git", "--vec-only", code="vectors_off")
 
 
 def test_an_unknown_source_or_document_is_not_an_empty_answer(reader: User) -> None:

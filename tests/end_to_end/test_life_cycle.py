@@ -312,7 +312,7 @@ def test_r056_another_korean_analysis_analyses_again_and_changes_the_index_versi
     after = user.ask("search", "검색하다")
     assert after["returned"] == 1
     assert after["index_version"] != before["index_version"]
-    assert after["notices"] == [notice for notice in after["notices"] if notice["code"] == "no_vectors"]
+    assert after["notices"] == [notice for notice in after["notices"] if notice["code"] == "vectors_off"]
     user.check()
 
 

@@ -115,7 +115,7 @@ def test_a_cursor_of_another_index_is_refused(kb: kebab.KnowledgeBase, database:
     """The version is part of the cursor: an index with another analysis orders its hits otherwise."""
     from kebab.core.ports import Retriever
     from kebab.core.search import HitList, SearchQuery
-    from kebab.pipelines.search import search
+    from kebab.pipelines.search import Retrievers, search
     from kebab.pipelines.search_request import SearchRequest
 
     class Nothing:
@@ -129,7 +129,7 @@ def test_a_cursor_of_another_index_is_refused(kb: kebab.KnowledgeBase, database:
     cursor = kb.search("okapi", k=2).next_cursor
     request = SearchRequest.from_options({"query": "okapi", "k": 2, "cursor": cursor})
     with pytest.raises(StaleCursor):
-        search(request, kb.settings.search, retriever, index_version="lex:2:other")
+        search(request, kb.settings.search, Retrievers(retriever, None))
 
 
 @pytest.mark.parametrize("cursor", ["", " ", "x", "e30", "bnVsbA", "W10", "!!!!", "한글", "eyJvZiI6MX0", "=" * 50, "a" * 10_000])
@@ -179,7 +179,7 @@ def test_a_threshold_on_rrf_removes_nothing_here_and_a_notice_says_so(kb: kebab.
 
 def test_hybrid_without_vectors_answers_lexically_with_a_notice(kb: kebab.KnowledgeBase) -> None:
     response = kb.search("okapi", mode="hybrid")
-    assert (response.mode, response.method, codes(response)) == ("hybrid", "lexical", ["no_vectors"])
+    assert (response.mode, response.method, codes(response)) == ("hybrid", "lexical", ["vectors_off"])
     assert codes(kb.search("okapi", mode="lexical")) == []
     with pytest.raises(ModelMissing):
         kb.search("okapi", mode="vector")

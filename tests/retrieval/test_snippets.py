@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kebab.core.ports import QueryTerms
+from kebab.core.search import QueryTerms
 from kebab.retrieval.snippets import ELLIPSIS, Snippet, SnippetLimits, make_snippet, matches_in
 from kebab.store.sqlite.tokenizer import SqliteTokenizer
 

@@ -29,6 +29,10 @@ def data_folder(environment: Mapping[str, str] = os.environ) -> Path:
     return _xdg(environment, "XDG_DATA_HOME", ".local/share")
 
 
+def cache_folder(environment: Mapping[str, str] = os.environ) -> Path:
+    return _xdg(environment, "XDG_CACHE_HOME", ".cache")
+
+
 def _xdg(environment: Mapping[str, str], variable: str, fallback: str) -> Path:
     """The specification says that a relative path in these variables is to be ignored."""
     given = environment.get(variable, "")

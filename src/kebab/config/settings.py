@@ -17,6 +17,8 @@ class Setting(NamedTuple):
     alias: str | None = None
     changes_index: bool = False
     """Documents indexed under another value are indexed again."""
+    secret: bool = False
+    """Never shown."""
 
 
 class StoreSettings(NamedTuple):
@@ -52,12 +54,55 @@ class AnalysisSettings(NamedTuple):
     ] = "bigrams"
 
 
+class EmbeddingSettings(NamedTuple):
+    model: Annotated[
+        str,
+        Setting(
+            "What makes vectors: `bundled`, `none`, `onnx:FOLDER`, `openai:MODEL` (any endpoint that speaks its API) or `ollama:MODEL`."
+        ),
+    ] = "bundled"
+    cross_language: Annotated[
+        str,
+        Setting(
+            "Whether a question in one script finds text in another. auto: questions in Korean, Japanese, … find English text "
+            "once the corpus has text in such a script; on: English questions find text in other scripts too.",
+            choices=("auto", "on", "off"),
+        ),
+    ] = "auto"
+    threads: Annotated[int, Setting("Processors a model may use; 0 means all.", 0, 256)] = 0
+    endpoint: Annotated[
+        str, Setting("Address of the endpoint; empty means http://127.0.0.1:11434 for ollama and https://api.openai.com/v1 for openai.")
+    ] = ""
+    api_key: Annotated[str, Setting("Key for the endpoint; best given as KEBAB_EMBEDDING_API_KEY.", secret=True)] = ""
+    timeout_s: Annotated[float, Setting("How long one request to the endpoint may take.", 0.1, 3600)] = 60.0
+    retries: Annotated[int, Setting("How often a request that failed for a passing reason is sent again.", 0, 20)] = 3
+    batch_size: Annotated[int, Setting("Texts in one request to the endpoint.", 1, 2048)] = 64
+    pooling: Annotated[str, Setting("For onnx:FOLDER: how the vectors of a text's tokens become one.", choices=("mean", "cls"))] = "mean"
+    max_tokens: Annotated[
+        int, Setting("For onnx:FOLDER: how many tokens the model takes; longer text is embedded in parts.", 16, 32768)
+    ] = 512
+    query_prefix: Annotated[str, Setting("Written before every query, where a model wants that.")] = ""
+    passage_prefix: Annotated[str, Setting("Written before every passage, where a model wants that.")] = ""
+
+
 class SearchSettings(NamedTuple):
     default_k: Annotated[int, Setting("How many hits a search returns.", 1, 1000, alias="default_top")] = 10
     snippet_chars: Annotated[int, Setting("Longest snippet, in characters.", 16, 4000)] = 220
     match: Annotated[
         str, Setting("All words, any of them, or all first and any when that gives too few.", choices=("auto", "all", "any"))
     ] = "auto"
+    hybrid_fusion: Annotated[
+        str, Setting("How lexical and vector hits become one list: by their ranks, or by their scores.", choices=("rrf", "convex"))
+    ] = "rrf"
+    rrf_k: Annotated[int, Setting("The constant of reciprocal rank fusion: the larger, the less the first ranks stand out.", 1, 1000)] = 60
+    vector_weight: Annotated[float, Setting("Weight of a vector hit in rrf; a lexical hit has 1.", 0, 10)] = 1.0
+    vector_weight_weak: Annotated[
+        float, Setting("The same where the words know better: the bundled multilingual model on text in the question's own script.", 0, 10)
+    ] = 0.12
+    convex_weight: Annotated[float, Setting("Share of the vector score in convex.", 0, 1)] = 0.65
+    convex_weight_weak: Annotated[
+        float, Setting("The same where the words know better: the bundled multilingual model on text in the question's own script.", 0, 1)
+    ] = 0.25
     title_weight: Annotated[float, Setting("Weight of the document title in lexical ranking.", 0, 100)] = 8.0
     heading_weight: Annotated[float, Setting("Weight of the headings above a passage in lexical ranking.", 0, 100)] = 2.0
     text_weight: Annotated[float, Setting("Weight of the passage itself in lexical ranking.", 0, 100)] = 1.0
@@ -69,6 +114,7 @@ class Settings(NamedTuple):
     ingest: IngestSettings = IngestSettings()
     chunking: ChunkingSettings = ChunkingSettings()
     analysis: AnalysisSettings = AnalysisSettings()
+    embedding: EmbeddingSettings = EmbeddingSettings()
     search: SearchSettings = SearchSettings()
 
 
@@ -85,6 +131,7 @@ class SettingField(NamedTuple):
     choices: tuple[str, ...]
     alias: str | None
     changes_index: bool
+    secret: bool
 
     @property
     def key(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from hashlib import sha256
+from pathlib import PurePosixPath
 from typing import Any, Literal, NamedTuple
 
 from kebab.core.spans import Span
@@ -74,6 +75,13 @@ def context_of(title: str, headings: tuple[str, ...]) -> str:
     below = headings[1:] if headings[:1] == (title,) else headings
     path = cut_to_tokens(" > ".join(below), _MOST_HEADING_TOKENS)
     return " > ".join(part for part in (cut_to_tokens(title, _MOST_TITLE_TOKENS), path) if part)
+
+
+def embedded_text(path: str, title: str, headings: tuple[str, ...], text: str) -> str:
+    """What a chunk's vector is made of. A title that is only the file's name stays out: a renamed file keeps its vectors."""
+    place = PurePosixPath(path)
+    context = context_of("" if title in (place.name, place.stem) else title, headings)
+    return f"{context}\n\n{text}" if context else text
 
 
 def document_id(source: str, path: str) -> str:

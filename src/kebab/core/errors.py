@@ -15,7 +15,11 @@
     │   ├── ReadOnly           read_only           no permission to write
     │   └── DiskFull           disk_full           no space left for the database
     ├── ModelError             model_error
-    │   └── ModelMissing       no_vectors          vectors were asked for and there are none
+    │   ├── ModelMissing       no_vectors          vectors were asked for and there are none
+    │   │   └── VectorsOff     vectors_off         the settings say that there shall be none
+    │   ├── ModelCorrupt       model_corrupt       weights that are not what they should be
+    │   ├── ModelMismatch      model_mismatch      vectors of another size or model than expected
+    │   └── ModelUnreachable   model_unreachable   an endpoint that does not answer, or refuses
     ├── ParseError             parse_error         one file that cannot be read as text
     └── MissingExtra           missing_extra       an optional package is not installed
 
@@ -95,6 +99,22 @@ class ModelError(KebabError):
 
 class ModelMissing(ModelError):
     code = "no_vectors"
+
+
+class VectorsOff(ModelMissing):
+    code = "vectors_off"
+
+
+class ModelCorrupt(ModelError):
+    code = "model_corrupt"
+
+
+class ModelMismatch(ModelError):
+    code = "model_mismatch"
+
+
+class ModelUnreachable(ModelError):
+    code = "model_unreachable"
 
 
 class ParseError(KebabError):

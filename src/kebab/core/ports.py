@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from kebab.core.documents import Chunk, ParsedDocument
     from kebab.core.query_tree import QueryTree
-    from kebab.core.search import HitList, SearchFilters, SearchQuery
+    from kebab.core.search import HitList, QueryTerms, SearchFilters, SearchQuery
     from kebab.core.spans import Span
 
 
@@ -25,13 +25,6 @@ class Retriever(Protocol):
 
     def search(self, query: SearchQuery) -> HitList: ...
     def index_version(self) -> str: ...
-
-
-class QueryTerms(NamedTuple):
-    """What a hit may show as found: words and phrases as sequences of stems, and CJK strings as they were typed."""
-
-    phrases: frozenset[tuple[str, ...]]
-    cjk: tuple[str, ...]
 
 
 class ChunkContext(NamedTuple):
@@ -53,6 +46,8 @@ class ChunkContext(NamedTuple):
     trust_level: str
     source: str
     indexed_at: str
+    date: str
+    embedding_model: str | None = None
 
 
 class LexicalMatch(NamedTuple):
@@ -90,6 +85,121 @@ class LexicalIndex(Protocol):
     ) -> LexicalMatches: ...
 
     def count(self, tree: QueryTree, *, match: str, drop_stop_words: bool, filters: SearchFilters) -> int: ...
+    def terms(self, tree: QueryTree, *, drop_stop_words: bool) -> QueryTerms:
+        """What a query looks for, without looking for it."""
+        ...
+
+
+class ChunkReader(Protocol):
+    def contexts(self, chunk_ids: Sequence[str]) -> Mapping[str, ChunkContext]:
+        """What is there of these chunks."""
+        ...
+
+
+EmbeddingKind = Literal["query", "passage"]
+"""Some models want to be told which of the two a text is."""
+
+Vectors = Any
+"""A numpy array of float32 with one row per text, each of length 1. The core itself does without numpy."""
+
+
+class Embedder(Protocol):
+    """One model, and so one space of vectors. The vector of a text does not depend on what else is embedded with it."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def version(self) -> str: ...
+    @property
+    def dimension(self) -> int: ...
+    @property
+    def fingerprint(self) -> str:
+        """model@version:dimension; vectors of two fingerprints are never compared."""
+        ...
+
+    def embed(self, texts: Sequence[str], kind: EmbeddingKind) -> Vectors: ...
+
+
+class VectorMatch(NamedTuple):
+    chunk_id: str
+    similarity: float
+    """Cosine, −1 to 1."""
+    home: bool
+    """Whether the chunk belongs to this space first; otherwise it is written in another script than the space is made for."""
+
+
+class VectorStore(Protocol):
+    """Compares a vector with all that are stored of its space."""
+
+    def holds(self, embedder: Embedder) -> bool:
+        """Whether there are vectors of this model; the model itself is not needed for the answer."""
+        ...
+
+    def search(self, space: str, vector: Any, *, filters: SearchFilters, limit: int, homes_only: bool = False) -> Sequence[VectorMatch]: ...
+
+
+class VectorCoverage(NamedTuple):
+    """What part of a corpus has vectors of the models in use."""
+
+    chunks: int | None
+    """None when all of them have one; then nobody counts."""
+    embedded: int | None
+    index_version: str
+    other_models: tuple[str, ...]
+    """Models that are not in use and have left vectors."""
+
+    @property
+    def any(self) -> bool:
+        return self.embedded is None or self.embedded > 0
+
+    @property
+    def missing(self) -> int:
+        return 0 if self.chunks is None or self.embedded is None else self.chunks - self.embedded
+
+
+class PendingChunk(NamedTuple):
+    """A chunk that needs a vector."""
+
+    row: int
+    path: str
+    title: str
+    headings: tuple[str, ...]
+    text: str
+
+
+class NewVector(NamedTuple):
+    text_hash: bytes
+    vector: Any
+    chunks: Sequence[int]
+    """The rows of all chunks that have this very text."""
+
+
+class SpaceQuery(NamedTuple):
+    """A space that a query enters, and which of its chunks it may find there."""
+
+    embedder: Embedder
+    homes_only: bool = False
+    """Only chunks for which this is the first space: the others are found in theirs."""
+    floor: float = -1.0
+    """Cosines below this are as likely between texts that have nothing to do with each other."""
+    weak: bool = False
+    """Whether words know better than this space about chunks in its own script; such hits weigh less."""
+
+
+class EmbeddingModels(Protocol):
+    """All spaces of a knowledge base: which of them a chunk belongs to, and which a query enters."""
+
+    @property
+    def embedders(self) -> Sequence[Embedder]: ...
+    def home_of(self, text: str, /) -> Embedder:
+        """The space that suits this text best."""
+        ...
+
+    def second_home(self, *, other_scripts: bool) -> Embedder | None:
+        """The space that all chunks enter too; `other_scripts`: whether the corpus has text that is not in Latin script."""
+        ...
+
+    def for_query(self, text: str, /) -> Sequence[SpaceQuery]: ...
 
 
 class Parser(Protocol):

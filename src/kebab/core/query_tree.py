@@ -48,3 +48,19 @@ class Raw(NamedTuple):
 
 
 QueryTree = Bag | And | Or | Not | Raw
+
+
+def excludes(tree: QueryTree) -> bool:
+    """Whether it says what must not be there, or says it in the store's own language: meaning alone cannot answer that."""
+    if isinstance(tree, And | Or):
+        return excludes(tree.left) or excludes(tree.right)
+    return isinstance(tree, Not | Raw)
+
+
+def words_of(tree: QueryTree) -> list[str]:
+    """What is wanted, without syntax."""
+    if isinstance(tree, And | Or):
+        return [*words_of(tree.left), *words_of(tree.right)]
+    if isinstance(tree, Not):
+        return words_of(tree.keep)
+    return [] if isinstance(tree, Raw) else [operand.text for operand in tree.operands]

@@ -79,6 +79,10 @@ class StoreStats(NamedTuple):
     tags: int
     words: int
     text_bytes: int
+    vectors: int
+    embedded_chunks: int
+    """Chunks that have a vector of at least one model."""
+    embedding_models: tuple[str, ...]
     index_version: str
 
 

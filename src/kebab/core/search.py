@@ -11,6 +11,8 @@ Mode = Literal["lexical", "vector", "hybrid"]
 MODES: tuple[str, ...] = ("lexical", "vector", "hybrid")
 Match = Literal["auto", "all", "any"]
 MATCHES: tuple[str, ...] = ("auto", "all", "any")
+Fusion = Literal["rrf", "convex"]
+FUSIONS: tuple[str, ...] = ("rrf", "convex")
 Sort = Literal["relevance", "date"]
 SORTS: tuple[str, ...] = ("relevance", "date")
 DOC_TYPES: tuple[str, ...] = ("pdf", "markdown", "code", "note")
@@ -57,6 +59,12 @@ class SearchQuery(NamedTuple):
     explain: bool = False
     keep_stop_words: bool | None = None
     """None: kept when every word is wanted (`all`), dropped otherwise."""
+    fusion: Fusion | None = None
+    """How hybrid hits are put in order; None: as the settings say."""
+    depth: int | None = None
+    """How many candidates hybrid takes from each side; None: three times what is asked for."""
+    bare: bool = False
+    """Hits with their whole text and no snippet: for whoever will keep only some of them."""
 
 
 class RetrievalDetail(NamedTuple):
@@ -97,12 +105,17 @@ class SearchHit(NamedTuple):
     source: str
     indexed_at: str
     embedding_model: str | None = None
+    date: str = ""
     stale: bool = False
     explanation: dict[str, Any] | None = None
 
 
 class HitList(list[SearchHit]):
-    """An ordered list of hits that remembers which match class gave it, whether more follow, and why."""
+    """An ordered list of hits that remembers which match class gave it, whether more follow, and why.
+
+    `terms` is what the snippets mark. `weak` are the chunks whose place says little, because words know better there; `doubtful`
+    those that are in the list only because something has to be the closest.
+    """
 
     def __init__(
         self,
@@ -112,12 +125,25 @@ class HitList(list[SearchHit]):
         more: bool = False,
         explanation: dict[str, Any] | None = None,
         notices: Iterable[Notice] = (),
+        terms: QueryTerms | None = None,
+        weak: frozenset[str] = frozenset(),
+        doubtful: frozenset[str] = frozenset(),
     ) -> None:
         super().__init__(hits)
         self.match = match
         self.more = more
         self.explanation = explanation
         self.notices = tuple(notices)
+        self.terms = terms
+        self.weak = weak
+        self.doubtful = doubtful
+
+
+class QueryTerms(NamedTuple):
+    """What a hit may show as found: words and phrases as sequences of stems, and CJK strings as they were typed."""
+
+    phrases: frozenset[tuple[str, ...]] = frozenset()
+    cjk: tuple[str, ...] = ()
 
 
 class Notice(NamedTuple):

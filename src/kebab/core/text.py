@@ -87,7 +87,12 @@ def nfc(text: str) -> str:
 
 def storable(text: str) -> str:
     """NFC, and without the halves of characters that a command line in another encoding leaves behind."""
-    return nfc(text.encode("utf-8", "replace").decode("utf-8"))
+    return nfc(whole_characters(text))
+
+
+def whole_characters(text: str) -> str:
+    """With a question mark for every half of a character: most libraries take none."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 class LineTable:

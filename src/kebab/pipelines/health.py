@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kebab._version import __version__
+from kebab.core.ports import EmbeddingModels, VectorCoverage
 from kebab.core.records import Check, SourceRecord
 
 _LITTLE_SPACE = 200_000_000
@@ -22,6 +23,21 @@ def disk_check(path: Path) -> Check:
     folder = next((parent for parent in path.absolute().parents if parent.exists()), Path("/"))
     free = shutil.disk_usage(folder).free
     return Check.judged("disk", free >= _LITTLE_SPACE, f"{free / 1e9:.1f} GB free", "Free some space: ingest needs room for its index.")
+
+
+def vector_check(coverage: VectorCoverage | None, models: EmbeddingModels | None) -> Check:
+    """`coverage` is None when there is nothing to cover."""
+    if models is None:
+        return Check("vectors", True, "turned off (embedding.model is none): search is lexical")
+    names = ", ".join(embedder.name for embedder in models.embedders)
+    if coverage is None:
+        return Check("vectors", True, f"none yet; {names}")
+    if coverage.other_models and not coverage.any:
+        made = ", ".join(coverage.other_models)
+        return Check("vectors", False, f"made by {made}; embedding.model stands for {names}", "kb index --rebuild-vectors")
+    if not coverage.missing:
+        return Check("vectors", True, f"every chunk has a vector of {names}")
+    return Check("vectors", False, f"{coverage.embedded:,} of {coverage.chunks:,} chunks have a vector of {names}", "kb ingest")
 
 
 def source_checks(sources: Sequence[SourceRecord]) -> list[Check]:

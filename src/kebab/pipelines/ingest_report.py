@@ -58,6 +58,12 @@ class IngestReport:
     reanalysed: int = 0
     """Chunks whose terms were made again because analysis settings had changed."""
 
+    vectors_made: int = 0
+    """Texts that were embedded."""
+    vectors_reused: int = 0
+    """Chunks whose text had been embedded before."""
+    embedding_seconds: float = 0.0
+
     def skip(self, path: str, reason: str) -> None:
         before = self.skipped.get(reason, Skipped())
         self.skipped[reason] = Skipped(before.count + 1, (*before.examples, path)[:_EXAMPLES])

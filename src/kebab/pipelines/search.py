@@ -4,39 +4,62 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Sequence
 from hashlib import sha256
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
+from kebab.analysis.query_syntax import parse
 from kebab.config.settings import SearchSettings
-from kebab.core.errors import ModelMissing, StaleCursor
+from kebab.core.errors import ModelError, QueryError, StaleCursor
 from kebab.core.ports import Retriever
-from kebab.core.search import HitList, Match, Mode, Notice, SearchHit, SearchQuery, SearchResponse, Sort
+from kebab.core.query_tree import excludes
+from kebab.core.search import Fusion, HitList, Match, Mode, Notice, SearchHit, SearchQuery, SearchResponse, Sort
 from kebab.core.text import estimate_tokens
 from kebab.pipelines.search_request import SearchRequest
+from kebab.retrieval.depth import depth_of
+
+_WORDS_ONLY = Notice("words_only", "The query excludes words or is raw FTS5, so only words were compared.")
+_THRESHOLD_UNUSED = Notice("threshold_unused", "--threshold compares RRF scores, and there are none here; --min-score works in every mode.")
+
+
+class Retrievers(NamedTuple):
+    """What can answer: words always, vectors when there are some."""
+
+    lexical: Retriever
+    hybrid: Retriever | None
+    """Composes both sides and answers in every mode."""
+    why_not: ModelError | None = None
+    """Why there is no hybrid."""
+
+    def of(self, mode: Mode) -> Retriever:
+        return self.lexical if self.hybrid is None or mode == "lexical" else self.hybrid
 
 
 def search(
     request: SearchRequest,
     settings: SearchSettings,
-    retriever: Retriever | None,
+    retrievers: Retrievers | None,
     *,
-    index_version: str,
-    notices: list[Notice] | None = None,
+    notices: Sequence[Notice] = (),
+    unbuilt_version: str = "",
 ) -> SearchResponse:
-    """`retriever` is None for a knowledge base that does not exist yet: an empty corpus, said so in the notices."""
+    """`retrievers` is None for a knowledge base that does not exist yet: an empty corpus, said so in the notices, which would be of
+    `unbuilt_version`.
+    """
     started = time.perf_counter()
-    notices = list(notices or ())
+    said = list(notices)
     mode = cast("Mode", request.mode or "hybrid")
-    if mode == "vector":
-        raise ModelMissing("This knowledge base has no vectors.", hint="Search with --mode lexical.")
-    if mode == "hybrid":
-        notices.append(Notice("no_vectors", "There are no vectors yet: these are lexical results."))
-    query = _query(request, settings, index_version)
-    hits = HitList() if retriever is None or not request.query.strip() else retriever.search(query)
-    if not request.query.strip():
-        notices.append(Notice("empty_query", "The query is empty: there is nothing to search for."))
-    notices.extend(hits.notices)
-    kept = _above_scores(hits, request, notices)
+    blank = not request.query.strip()
+    if blank:
+        said.append(Notice("empty_query", "The query is empty: there is nothing to search for."))
+    if retrievers is None or blank:
+        version = retrievers.of(mode).index_version() if retrievers else unbuilt_version
+        return SearchResponse(
+            query=request.query, mode=mode, method=mode, hits=(), index_version=version, match=None, took_ms=0.0, notices=tuple(said)
+        )
+    query, hits, version = _answer(request, settings, retrievers, mode, said)
+    said.extend(hits.notices)
+    kept = _above_scores(hits, request, said)
     packed = _within_budget(kept, request)
     truncated = len(packed) < len(kept)
     taken = packed[-1].rank - query.offset if truncated else len(hits)
@@ -45,24 +68,63 @@ def search(
     return SearchResponse(
         query=request.query,
         mode=mode,
-        method="lexical",
+        method=query.mode,
         hits=tuple(packed if request.highlight else (hit._replace(highlights=()) for hit in packed)),
-        index_version=index_version,
+        index_version=version,
         match=hits.match,
         took_ms=(time.perf_counter() - started) * 1000,
-        notices=tuple(notices),
-        next_cursor=_cursor(query, request.match or settings.match, hits.match, index_version, query.offset + taken)
-        if more and taken
-        else None,
+        notices=tuple(said),
+        next_cursor=_cursor(query, request.match or settings.match, hits.match, version, query.offset + taken) if more and taken else None,
         truncated=truncated,
-        explanation=_explanation(hits, kept, packed, request),
+        explanation=_explanation(query, hits, kept, packed, request),
     )
 
 
-def _query(request: SearchRequest, settings: SearchSettings, index_version: str) -> SearchQuery:
+def _answer(
+    request: SearchRequest, settings: SearchSettings, retrievers: Retrievers, mode: Mode, said: list[Notice]
+) -> tuple[SearchQuery, HitList, str]:
+    """What the mode asks for; when hybrid cannot have its vectors, what the words give, and why."""
+    used = _possible_mode(request.query, mode, retrievers, said)
+    if used != "lexical":
+        try:
+            return _ask(request, settings, retrievers, used)
+        except ModelError as error:
+            if mode != "hybrid":
+                raise
+            said.append(Notice(error.code, f"These are lexical results: {error.message} {error.hint or ''}".strip()))
+    return _ask(request, settings, retrievers, "lexical")
+
+
+def _ask(request: SearchRequest, settings: SearchSettings, retrievers: Retrievers, mode: Mode) -> tuple[SearchQuery, HitList, str]:
+    retriever = retrievers.of(mode)
+    version = retriever.index_version()
+    query = _query(request, settings, mode, version)
+    return query, retriever.search(query), version
+
+
+def _possible_mode(text: str, mode: Mode, retrievers: Retrievers, said: list[Notice]) -> Mode:
+    if mode == "lexical":
+        return mode
+    if retrievers.why_not is not None:
+        if mode == "vector":
+            raise retrievers.why_not
+        said.append(Notice(retrievers.why_not.code, f"These are lexical results: {retrievers.why_not.message} {retrievers.why_not.hint}"))
+        return "lexical"
+    if excludes(parse(text)):
+        if mode == "vector":
+            raise QueryError(
+                "Meaning alone cannot exclude words or read FTS5 expressions.",
+                hint="Leave out NOT and single quotes, or use --mode lexical.",
+            )
+        said.append(_WORDS_ONLY)
+        return "lexical"
+    return mode
+
+
+def _query(request: SearchRequest, settings: SearchSettings, mode: Mode, index_version: str) -> SearchQuery:
     query = SearchQuery(
         text=request.query,
-        mode="lexical",
+        mode=mode,
         k=request.k or settings.default_k,
         offset=request.offset,
         filters=request.filters(),
@@ -72,6 +134,7 @@ def _query(request: SearchRequest, settings: SearchSettings, index_version: str)
         type_ahead=request.type_ahead,
         full_text=request.full_text,
         explain=request.explain,
+        fusion=cast("Fusion", request.fusion or settings.hybrid_fusion) if mode == "hybrid" else None,
     )
     return _resumed(query, request.cursor, index_version) if request.cursor else query
 
@@ -80,26 +143,27 @@ def _query(request: SearchRequest, settings: SearchSettings, index_version: str)
 
 
 def _fingerprint(query: SearchQuery, index_version: str) -> str:
-    bound = [query.text, query.mode, query.sort, query.per_doc, query.type_ahead, query.filters._asdict(), index_version]
+    bound = [query.text, query.mode, query.fusion, query.sort, query.per_doc, query.type_ahead, query.filters._asdict(), index_version]
     return sha256(json.dumps(bound, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 def _cursor(query: SearchQuery, asked: str, match: str | None, index_version: str, offset: int) -> str:
-    """The match class goes along: the next page must come from the same list, even if `auto` would now choose another."""
-    return f"{_fingerprint(query, index_version)}.{asked}.{match}.{offset}"
+    """Match class and depth go along: the next page must come from the same list, which both of them shape."""
+    depth = (query.depth or depth_of(query)) if query.mode == "hybrid" else 0
+    return f"{_fingerprint(query, index_version)}.{asked}.{match}.{depth}.{offset}"
 
 
 def _resumed(query: SearchQuery, cursor: str, index_version: str) -> SearchQuery:
     try:
-        of, asked, match, offset = cursor.split(".")
-        start = int(offset)
+        of, asked, match, depth, offset = cursor.split(".")
+        start, deep = int(offset), int(depth)
     except ValueError as error:
         raise StaleCursor("This is not a cursor of ours.", hint="Take next_cursor from the response before.") from error
-    if of != _fingerprint(query, index_version) or asked != query.match or not 0 <= start < 10**9:
+    if of != _fingerprint(query, index_version) or asked != query.match or not 0 <= start < 10**9 or not 0 <= deep < 10**6:
         raise StaleCursor(
             "This cursor belongs to another query, other filters or an older index.", hint="Run the search again without --cursor."
         )
-    return query._replace(offset=start, match=_pinned(match, query.match), keep_stop_words=asked == "all")
+    return query._replace(offset=start, match=_pinned(match, query.match), keep_stop_words=asked == "all", depth=deep or None)
 
 
 def _pinned(match: str, asked: Match) -> Match:
@@ -110,15 +174,15 @@ def _pinned(match: str, asked: Match) -> Match:
 
 
 def _above_scores(hits: HitList, request: SearchRequest, notices: list[Notice]) -> list[SearchHit]:
-    if request.threshold is not None:
-        notices.append(
-            Notice(
-                "threshold_unused",
-                "--threshold compares RRF scores, and there are none here; --min-score works in every mode.",
-            )
-        )
-    least = request.min_score
-    return [hit for hit in hits if least is None or hit.score >= least]
+    threshold, least = request.threshold, request.min_score
+    if threshold is not None and hits and hits[0].retrieval.rrf_score is None:
+        notices.append(_THRESHOLD_UNUSED)
+        threshold = None
+    return [
+        hit
+        for hit in hits
+        if (least is None or hit.score >= least) and (threshold is None or (hit.retrieval.rrf_score or 0.0) >= threshold)
+    ]
 
 
 def _within_budget(hits: list[SearchHit], request: SearchRequest) -> list[SearchHit]:
@@ -135,11 +199,16 @@ def _within_budget(hits: list[SearchHit], request: SearchRequest) -> list[Search
     return packed
 
 
-def _explanation(hits: HitList, kept: list[SearchHit], packed: list[SearchHit], request: SearchRequest) -> dict[str, Any] | None:
+def _explanation(
+    query: SearchQuery, hits: HitList, kept: list[SearchHit], packed: list[SearchHit], request: SearchRequest
+) -> dict[str, Any] | None:
     if not request.explain:
         return None
+    below = sum(hit.score < request.min_score for hit in hits) if request.min_score is not None else 0
     return {
         **(hits.explanation or {}),
-        "removed_by_min_score": len(hits) - len(kept),
+        "fewer_than_asked": max(0, query.k - len(hits)),
+        "removed_by_min_score": below,
+        "removed_by_threshold": len(hits) - len(kept) - below,
         "removed_by_max_tokens": len(kept) - len(packed),
     }

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kebab.core.errors import UsageError
-from kebab.core.search import DOC_TYPES, MATCHES, MODES, SORTS, TRUST_LEVELS, SearchFilters
+from kebab.core.search import DOC_TYPES, FUSIONS, MATCHES, MODES, SORTS, TRUST_LEVELS, SearchFilters
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -29,10 +29,10 @@ _ALIASES = {
     "exclude_tags": "exclude_tag",
 }
 _LISTS = frozenset({"tags_any", "tags_all", "type", "format", "source", "doc", "exclude_path", "exclude_tag"})
-_LOWER_CASE = frozenset({"mode", "type", "format", "lang", "trust_min", "match", "sort"})
+_LOWER_CASE = frozenset({"mode", "type", "format", "lang", "trust_min", "match", "sort", "fusion"})
 _SWITCHES = frozenset({"full_text", "highlight", "explain", "type_ahead"})
 _NUMBERS = frozenset({"threshold", "min_score"})
-_CHOICES = {"mode": MODES, "match": MATCHES, "sort": SORTS, "trust_min": TRUST_LEVELS, "type": DOC_TYPES}
+_CHOICES = {"mode": MODES, "match": MATCHES, "fusion": FUSIONS, "sort": SORTS, "trust_min": TRUST_LEVELS, "type": DOC_TYPES}
 """Whole numbers and the least each may be."""
 _LEAST = {"k": 1, "offset": 0, "per_doc": 1, "max_tokens": 1}
 
@@ -59,6 +59,7 @@ class SearchRequest(NamedTuple):
     exclude_path: tuple[str, ...] = ()
     exclude_tag: tuple[str, ...] = ()
     match: str | None = None
+    fusion: str | None = None
     sort: str = "relevance"
     per_doc: int | None = None
     threshold: float | None = None

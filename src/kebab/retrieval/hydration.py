@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from kebab.core.citations import Citation
 from kebab.core.ports import ChunkContext
-from kebab.core.search import RetrievalDetail, SearchHit
-from kebab.retrieval.snippets import Snippet
+from kebab.core.search import QueryTerms, RetrievalDetail, SearchHit
+from kebab.retrieval.snippets import SnippetMaker
 
 RETRIEVAL_METHODS = {
     "bm25": "fts5-bm25",
@@ -23,12 +24,10 @@ def make_hit(
     rank: int,
     detail: RetrievalDetail,
     score_kind: str,
-    snippet: Snippet,
-    full_text: bool,
     index_version: str,
     explanation: dict[str, Any] | None = None,
 ) -> SearchHit:
-    """The citation comes from the first span, which covers the whole chunk."""
+    """Bare: with the whole text and no snippet yet. The citation comes from the first span, which covers the whole chunk."""
     return SearchHit(
         rank=rank,
         score=detail.fusion_score,
@@ -39,9 +38,9 @@ def make_hit(
         title=chunk.title,
         heading_path=chunk.heading_path,
         section_label=chunk.section_label,
-        snippet=snippet.text,
-        highlights=snippet.highlights,
-        text=chunk.text if full_text else snippet.text,
+        snippet="",
+        highlights=(),
+        text=chunk.text,
         citation=Citation(chunk.doc_path, chunk.spans[0], chunk.section_label, chunk.content_hash),
         retrieval=detail,
         retrieval_method=RETRIEVAL_METHODS[score_kind],
@@ -53,5 +52,24 @@ def make_hit(
         trust_level=chunk.trust_level,
         source=chunk.source,
         indexed_at=chunk.indexed_at,
+        embedding_model=chunk.embedding_model,
+        date=chunk.date,
         explanation=explanation,
     )
+
+
+def with_snippet(hit: SearchHit, snippets: SnippetMaker, terms: QueryTerms, *, full_text: bool) -> SearchHit:
+    """A bare hit as it is shown."""
+    snippet = snippets.of(hit.text, terms)
+    return hit._replace(snippet=snippet.text, highlights=snippet.highlights, text=hit.text if full_text else snippet.text)
+
+
+def at_most_per_document(hits: Iterable[SearchHit], most: int) -> list[SearchHit]:
+    """The first few of each document, in order, ranked anew."""
+    seen: dict[str, int] = {}
+    kept: list[SearchHit] = []
+    for hit in hits:
+        seen[hit.doc_id] = seen.get(hit.doc_id, 0) + 1
+        if seen[hit.doc_id] <= most:
+            kept.append(hit)
+    return kept

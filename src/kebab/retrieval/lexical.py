@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from kebab.analysis.query_syntax import parse
-from kebab.core.ports import LexicalIndex, LexicalMatch, LexicalMatches, QueryTerms
+from kebab.core.ports import LexicalIndex, LexicalMatch, LexicalMatches
 from kebab.core.query_tree import QueryTree, Raw
-from kebab.core.search import HitList, Notice, RetrievalDetail, SearchHit, SearchQuery
-from kebab.retrieval.hydration import make_hit
-from kebab.retrieval.snippets import SnippetLimits, make_snippet
+from kebab.core.search import HitList, Notice, QueryTerms, RetrievalDetail, SearchHit, SearchQuery
+from kebab.retrieval.hydration import make_hit, with_snippet
+from kebab.retrieval.snippets import SnippetLimits, SnippetMaker
 
 _LEAST_SCORE = 1e-12
 _SOME_WORDS = Notice("some_words", "No passage has all the words; these have some of them.")
@@ -36,7 +36,7 @@ class LexicalRetriever:
     def __init__(self, store: LexicalIndex, index_version: str, *, snippet_chars: int = 220) -> None:
         self._store = store
         self._index_version = index_version
-        self._limits = SnippetLimits(snippet_chars)
+        self._snippets = SnippetMaker(store.tokenizer, SnippetLimits(snippet_chars))
 
     def index_version(self) -> str:
         return self._index_version
@@ -47,7 +47,7 @@ class LexicalRetriever:
         hits = [self._hit(match, query.offset + number, answer, query) for number, match in enumerate(answer.matches, start=1)]
         explanation = self._explanation(tree, query, answer) if query.explain else None
         notices = answer.notices if hits else ()
-        return HitList(hits, match=answer.match, more=answer.more, explanation=explanation, notices=notices)
+        return HitList(hits, match=answer.match, more=answer.more, explanation=explanation, notices=notices, terms=answer.terms)
 
     def _answer(self, tree: QueryTree, query: SearchQuery) -> _Answer:
         if isinstance(tree, Raw):
@@ -90,18 +90,16 @@ class LexicalRetriever:
 
     def _hit(self, match: LexicalMatch, rank: int, answer: _Answer, query: SearchQuery) -> SearchHit:
         score = normalised(match.bm25)
-        snippet = make_snippet(match.chunk.text, answer.terms, self._store.tokenizer, self._limits)
         detail = RetrievalDetail(method="lexical", fusion_score=score, lexical_score=score, lexical_rank=rank)
-        return make_hit(
+        hit = make_hit(
             match.chunk,
             rank=rank,
             detail=detail,
             score_kind="bm25",
-            snippet=snippet,
-            full_text=query.full_text,
             index_version=self._index_version,
             explanation=self._hit_explanation(match, detail, answer.terms) if query.explain else None,
         )
+        return hit if query.bare else with_snippet(hit, self._snippets, answer.terms, full_text=query.full_text)
 
     def _hit_explanation(self, match: LexicalMatch, detail: RetrievalDetail, terms: QueryTerms) -> dict[str, Any]:
         columns = {

@@ -10,7 +10,8 @@ import re
 from typing import NamedTuple
 
 from kebab.analysis.cjk import without_cjk
-from kebab.core.ports import QueryTerms, Tokenizer
+from kebab.core.ports import Tokenizer
+from kebab.core.search import QueryTerms
 
 ELLIPSIS = "…"
 _WORD = re.compile(r"\S+")
@@ -36,6 +37,16 @@ class SnippetLimits(NamedTuple):
     @property
     def words(self) -> int:
         return max(1, self.chars // 4)
+
+
+class SnippetMaker(NamedTuple):
+    """Makes the snippets of all hits, whatever found them."""
+
+    tokenizer: Tokenizer
+    limits: SnippetLimits = SnippetLimits()
+
+    def of(self, text: str, terms: QueryTerms) -> Snippet:
+        return make_snippet(text, terms, self.tokenizer, self.limits)
 
 
 def make_snippet(text: str, terms: QueryTerms, tokenizer: Tokenizer, limits: SnippetLimits) -> Snippet:

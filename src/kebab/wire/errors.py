@@ -44,6 +44,10 @@ OUTCOMES: dict[type[errors.KebabError], Outcome] = {
     errors.DiskFull: Outcome(2, 507),
     errors.ModelError: Outcome(2, 502),
     errors.ModelMissing: Outcome(2, 409),
+    errors.VectorsOff: Outcome(2, 409),
+    errors.ModelCorrupt: Outcome(2, 500),
+    errors.ModelMismatch: Outcome(2, 409),
+    errors.ModelUnreachable: Outcome(2, 502),
     errors.ParseError: Outcome(2, 422),
     errors.MissingExtra: Outcome(2, 501),
 }

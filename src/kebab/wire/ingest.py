@@ -55,6 +55,9 @@ class IngestReportV1:
     slowest: list[SlowFileV1]
     absorbed: list[str]
     reanalysed: int
+    vectors_made: int
+    vectors_reused: int
+    embedding_seconds: float
     interrupted: bool
 
 
@@ -63,7 +66,7 @@ class IngestProgressV1:
     """What an ingest is doing."""
 
     schema_version: Literal["ingest_progress.v1"] = "ingest_progress.v1"
-    event: Literal["scanning", "file", "sweeping", "done", "failed", "interrupted"]
+    event: Literal["scanning", "file", "sweeping", "embedding", "done", "failed", "interrupted"]
     """The last three are terminal: exactly one of them ends the stream."""
     source: str | None
     path: str | None
@@ -92,6 +95,9 @@ def ingest_report_v1(report: IngestReport, *, interrupted: bool = False) -> Inge
         slowest=[SlowFileV1(path=path, seconds=seconds) for path, seconds in report.slowest],
         absorbed=list(report.absorbed),
         reanalysed=report.reanalysed,
+        vectors_made=report.vectors_made,
+        vectors_reused=report.vectors_reused,
+        embedding_seconds=report.embedding_seconds,
         interrupted=interrupted,
     )
 

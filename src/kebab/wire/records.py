@@ -174,6 +174,9 @@ class StatsV1:
     tags: int
     words: int
     text_bytes: int
+    vectors: int
+    embedded_chunks: int
+    embedding_models: list[str]
     index_version: str
 
 
@@ -267,4 +270,4 @@ def doctor_v1(checks: list[Check]) -> DoctorV1:
 
 
 def stats_v1(stats: StoreStats) -> StatsV1:
-    return StatsV1(**stats._asdict())
+    return StatsV1(**{**stats._asdict(), "embedding_models": list(stats.embedding_models)})

@@ -183,7 +183,7 @@ def test_a_named_database_that_does_not_exist_is_an_error(kb: Kb, tmp_path: Path
         (["--source", "nowhere", "x"], "not_found"),
         (["--doc", "nowhere", "x"], "not_found"),
         (["--cursor", "nonsense", "x"], "stale_cursor"),
-        (["--vec-only", "x"], "no_vectors"),
+        (["--vec-only", "x"], "vectors_off"),
         (["'AND'"], "invalid_query"),
         (["--no-such", "x"], "usage"),
         ([], "usage"),
@@ -204,14 +204,14 @@ def test_every_mistake_is_exit_code_2_with_one_error_object_and_a_hint(search: K
 def test_mode_vector_hybrid_and_default_say_what_is_missing(search: Kb) -> None:
     """R178: without vectors hybrid answers lexically and says so."""
     default = search("gnu", "--json").json()
-    assert (default["mode"], default["method"], [notice["code"] for notice in default["notices"]]) == ("hybrid", "lexical", ["no_vectors"])
+    assert (default["mode"], default["method"], [notice["code"] for notice in default["notices"]]) == ("hybrid", "lexical", ["vectors_off"])
     assert search("gnu").err == ""
 
 
 def test_json_is_the_only_thing_on_stdout(search: Kb) -> None:
     ran = search("gnu", "--json", "--mode", "hybrid", "--tag", "unknown-tag")
     assert ran.out.count("\n") == 1
-    assert {notice["code"] for notice in ran.json()["notices"]} == {"no_vectors", "unknown_tag"}
+    assert {notice["code"] for notice in ran.json()["notices"]} == {"vectors_off", "unknown_tag"}
     assert "unknown-tag" in ran.err
     assert search("gnu", "--json", "--quiet", "--tag", "unknown-tag").err == ""
 

@@ -124,7 +124,7 @@ def test_r056_the_index_version_names_schema_and_configuration() -> None:
     config = fts_config("bigrams")
     version = lexical_index_version(config)
     kind, schema, digest = version.split(":")
-    assert (kind, schema) == ("lex", "1")
+    assert (kind, schema) == ("lex", "2")
     assert len(digest) == 8
     assert lexical_index_version(dict(reversed(config.items()))) == version
 
@@ -182,7 +182,7 @@ def test_only_a_failed_check_carries_a_hint(corpus: Shelf) -> None:
     assert [check.hint for check in found] == [None] * len(found)
 
 
-HEALTHY = {"database": True, "file": True, "text index": True, "references": True, "analysis": True}
+HEALTHY = {"database": True, "file": True, "text index": True, "references": True, "vector index": True, "analysis": True}
 
 
 def test_a_whole_database_passes_every_check(corpus: Shelf) -> None:
@@ -234,7 +234,7 @@ def test_a_busy_writer_is_not_taken_for_a_damaged_index(corpus: Shelf) -> None:
 
 def test_statistics_count_what_is_there(corpus: Shelf) -> None:
     stats = maintenance.stats(corpus.connection, corpus.database)
-    assert (stats.sources, stats.documents, stats.chunks, stats.tags, stats.schema) == (1, 2, 3, 1, 1)
+    assert (stats.sources, stats.documents, stats.chunks, stats.tags, stats.schema) == (1, 2, 3, 1, 2)
     assert stats.index_version == lexical_index_version(fts_config("bigrams"))
 
 

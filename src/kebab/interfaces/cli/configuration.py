@@ -9,7 +9,7 @@ import click
 
 from kebab.config.loading import config_folder
 from kebab.config.places import FILE_NAME, LOCAL_FOLDER, database_path
-from kebab.config.settings import all_settings
+from kebab.config.settings import SettingField, Settings, all_settings
 from kebab.core.errors import ConfigError
 from kebab.interfaces.cli.options import command, config_file, global_options, group, loaded_settings, wants_json
 from kebab.interfaces.cli.render import done, print_json, table
@@ -93,7 +93,7 @@ def config_show() -> int:
     """Every setting, its value, and where that came from."""
     loaded = loaded_settings()
     database, _ = database_path(loaded.settings)
-    values = {item.key: getattr(getattr(loaded.settings, item.section), item.name) for item in all_settings()}
+    values = {item.key: _shown_value(item, loaded.settings) for item in all_settings()}
     if wants_json():
         from kebab.wire.records import ConfigV1, SettingV1
 
@@ -123,3 +123,9 @@ def config_show() -> int:
         [[item.key, repr(values[item.key]), loaded.origins.get(item.key, "default")] for item in all_settings()],
     )
     return 0
+
+
+def _shown_value(item: SettingField, settings: Settings) -> Any:
+    """A secret is never shown, only whether there is one."""
+    value = getattr(getattr(settings, item.section), item.name)
+    return "(set)" if item.secret and value else value

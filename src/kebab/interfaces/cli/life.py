@@ -8,21 +8,27 @@ from pathlib import Path
 import click
 
 from kebab.core.errors import UsageError
+from kebab.interfaces.cli.ingest_progress import progress_of
 from kebab.interfaces.cli.options import command, knowledge_base, wants_json
 from kebab.interfaces.cli.render import done
 
 
-@command("index", example="kb index --rebuild-fts\nkb index --optimize")
+@command("index", example="kb index --rebuild-fts\nkb index --rebuild-vectors   # after a change of embedding.model\nkb index --optimize")
 @click.option("--rebuild-fts", is_flag=True, help="Make all terms and the text index anew from the stored chunks.")
-@click.option("--optimize", is_flag=True, help="Merge the text index, give back free space.")
-def index_command(rebuild_fts: bool, optimize: bool) -> int:
-    """Rebuild or optimize the text index."""
-    if not (rebuild_fts or optimize):
-        raise UsageError("There is nothing to do.", hint="Choose --rebuild-fts, --optimize or both.")
+@click.option("--rebuild-vectors", is_flag=True, help="Embed every chunk again with the model of the settings.")
+@click.option("--optimize", is_flag=True, help="Merge the text index, drop unused vectors, give back free space.")
+def index_command(rebuild_fts: bool, rebuild_vectors: bool, optimize: bool) -> int:
+    """Rebuild or optimize what searches use. Stopping with Ctrl-C is safe; kb ingest goes on with the vectors."""
+    if not (rebuild_fts or rebuild_vectors or optimize):
+        raise UsageError("There is nothing to do.", hint="Choose --rebuild-fts, --rebuild-vectors, --optimize or several.")
     kb = knowledge_base()
     sentences = []
     if rebuild_fts:
         sentences.append(f"The text index was rebuilt from {kb.rebuild_fts()} chunks.")
+    if rebuild_vectors:
+        with progress_of("auto") as progress:
+            report = kb.rebuild_vectors(progress)
+        sentences.append(f"{report.vectors_made} texts were embedded in {report.embedding_seconds:.1f} s.")
     if optimize:
         before = kb.path.stat().st_size if kb.path.is_file() else 0
         kb.optimize()

@@ -111,28 +111,47 @@ def _dim(text: str) -> str:
 
 
 def _print_hit_explanation(hit: SearchHit) -> None:
-    detail = hit.retrieval
+    detail, explanation = hit.retrieval, hit.explanation or {}
     for name, rank, score in (
         ("lexical", detail.lexical_rank, detail.lexical_score),
         ("vector", detail.vector_rank, detail.vector_score),
     ):
-        click.echo(f"   {name}: " + (f"rank {rank}, score {score:.4f}" if rank is not None else "not used"))
+        absent = "not found" if detail.method == "hybrid" else "not used"
+        model = (explanation.get(name) or {}).get("model")
+        click.echo(f"   {name}: " + (f"rank {rank}, score {score:.4f}" if rank is not None else absent) + (f" ({model})" if model else ""))
+    fusion = explanation.get("fusion") or {}
     if detail.rrf_score is not None:
-        click.echo(f"   rrf: {detail.rrf_score:.4f}")
-    click.echo(f"   fusion: rank {hit.rank}, score {detail.fusion_score:.4f} ({hit.retrieval_method})")
-    matched = (hit.explanation or {}).get("matched") or {}
+        click.echo(f"   rrf: {detail.rrf_score:.4f} = lexical {fusion['from_lexical']:.4f} + vector {fusion['from_vector']:.4f}")
+    elif hit.score_kind == "convex":
+        click.echo(f"   convex: {hit.score:.4f}")
+    weights = f", weights lexical {detail.weights['lexical']:g}, vector {detail.weights['vector']:g}" if detail.weights else ""
+    click.echo(f"   fusion: rank {hit.rank}, score {detail.fusion_score:.4f} ({hit.retrieval_method}{weights})")
+    matched = explanation.get("matched") or {}
     listed = "; ".join(f"{column}: {', '.join(terms)}" for column, terms in matched.items() if terms)
     if listed:
         say(f"   matched: {listed}")
 
 
 def _print_explanation(explanation: dict[str, Any]) -> None:
-    lexical = explanation.get("lexical") or {}
+    lexical, vector, fusion = (explanation.get(side) or {} for side in ("lexical", "vector", "fusion"))
     if lexical:
         click.echo(f"lexical: match {lexical['match']}, {lexical['matches']} matches, {lexical['removed_by_filters']} removed by filters")
         say(f"lexical: expression {lexical['expression']}")
         if lexical["stop_words_dropped"]:
             click.echo(f"lexical: stop words dropped: {', '.join(lexical['stop_words_dropped'])}")
+    for space in vector.get("spaces", ()):
+        scope = ", text of its own script only" if space["own_script_only"] else ""
+        click.echo(f"vector: {space['model']}, {space['found']} found{scope}")
+    if fusion:
+        click.echo(
+            f"fusion: {fusion['kind']}, {fusion['depth']} asked of each side, "
+            f"{fusion['both']} found by both, {fusion['lexical_only']} by words only, {fusion['vector_only']} by meaning only"
+        )
+        if fusion["too_far"]:
+            click.echo(f"fusion: {fusion['too_far']} of those closest in meaning are too far away to count by themselves")
+    if explanation["fewer_than_asked"]:
+        click.echo(f"fewer than asked for by {explanation['fewer_than_asked']}: no more passages match or pass the filters")
+    click.echo(f"removed by --threshold: {explanation['removed_by_threshold']}")
     click.echo(f"removed by --min-score: {explanation['removed_by_min_score']}")
     click.echo(f"removed by --max-tokens: {explanation['removed_by_max_tokens']}")
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     example="kb search 'install git' --tag setup\nkb search '\"exact phrase\" OR prefix*' --json\nkb search 문서 검색 --lang ko",
 )
 @click.argument("query", nargs=-1)
-@click.option("--mode", metavar="MODE", help="lexical, vector or hybrid (the default: lexical while there are no vectors).")
+@click.option("--mode", metavar="MODE", help="hybrid (the default: lexical while there are no vectors), lexical or vector.")
 @click.option("--fts-only", is_flag=True, help="The same as --mode lexical.")
 @click.option("--vec-only", is_flag=True, help="The same as --mode vector.")
 @click.option("-k", "--k", "--top", "k", type=int, help="How many hits (setting search.default_k, 10).")
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 @click.option("--after", metavar="DATE", help="Not older: 2026-01-31, or '2 weeks'.")
 @click.option("--before", metavar="DATE", help="Older than: 2026-01-31, or '1 year'.")
 @click.option("--match", help="all words, any of them, or auto: all first, any when that gives too few.")
+@click.option("--fusion", help="rrf or convex: how hybrid mixes (setting search.hybrid_fusion).")
 @click.option("--sort", help="relevance or date (newest first).")
 @click.option("--per-doc", type=int, help="At most this many hits of one document.")
 @click.option("--threshold", type=float, help="Least raw RRF score (hybrid).")
@@ -99,8 +100,8 @@ def _request_options(options: dict[str, Any]) -> dict[str, Any]:
 
 def _remark_on(response: SearchResponse, request: SearchRequest) -> None:
     for notice in response.notices:
-        if notice.code == "no_vectors" and request.mode is None:
-            continue  # nobody asked for them
+        if notice.code == "vectors_off" and request.mode is None:
+            continue  # it was the user who turned them off
         remark(f"note: {notice.message}")
     if not response.hits and response.query.strip() and not any(notice.code == "empty_corpus" for notice in response.notices):
         remark("No passage matches." + (" Try fewer filters." if request.filters() else " Try other words, or kb list docs."))

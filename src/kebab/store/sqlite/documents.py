@@ -16,6 +16,7 @@ from kebab.core.errors import SourceError
 from kebab.core.ports import FileState, IndexedDocument
 from kebab.core.text import count_lines
 from kebab.store.sqlite.database import now, our_errors, write_transaction
+from kebab.store.sqlite.index_version import forget_complete_vectors
 from kebab.store.sqlite.rows import heading_columns, rows_of, spans_to_json
 from kebab.store.sqlite.tokenizer import SqliteTokenizer
 from kebab.store.sqlite.vocabulary import Vocabulary
@@ -120,6 +121,7 @@ class SqliteDocumentStore:
         doc_id = document_id(document.source, document.path)
         row_id = self._write_document(doc_id, document)
         self._write_tags(row_id, document.parsed.tags)
+        forget_complete_vectors(self._connection)
         columns = ", ".join(_CHUNK_COLUMNS)
         old = {
             identifier: (chunk_row, row)

@@ -1,4 +1,4 @@
-"""How the text index was built, and the version that follows from it."""
+"""How the indexes were built, and the versions that follow from it."""
 
 from __future__ import annotations
 
@@ -40,3 +40,21 @@ def remember_fts_config(connection: apsw.Connection, config: dict[str, object]) 
         "INSERT INTO meta VALUES ('fts_config', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
         (json.dumps(config),),
     )
+
+
+# --- vectors: whether every chunk has its own, which is too slow to count at every search
+
+
+def complete_vectors(connection: apsw.Connection) -> str:
+    """The models for which every chunk has a vector, or nothing when some may be missing."""
+    rows = rows_of(connection, "SELECT value FROM meta WHERE key = 'complete_vectors'")
+    return str(rows[0][0]) if rows else ""
+
+
+def remember_complete_vectors(connection: apsw.Connection, models: str) -> None:
+    connection.execute("INSERT INTO meta VALUES ('complete_vectors', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", (models,))
+
+
+def forget_complete_vectors(connection: apsw.Connection) -> None:
+    """Whoever writes chunks has to say so."""
+    connection.execute("DELETE FROM meta WHERE key = 'complete_vectors'")

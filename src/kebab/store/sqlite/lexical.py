@@ -9,7 +9,7 @@ import apsw
 from kebab.core.errors import QueryError
 from kebab.core.ports import LexicalMatch, LexicalMatches
 from kebab.core.query_tree import QueryTree, Raw
-from kebab.core.search import SearchFilters
+from kebab.core.search import QueryTerms, SearchFilters
 from kebab.store.sqlite.filters import document_filter
 from kebab.store.sqlite.match_expression import MatchExpression, MatchExpressionBuilder
 from kebab.store.sqlite.rows import CHUNK_CONTEXT, chunk_context, rows_of
@@ -103,6 +103,9 @@ class SqliteLexicalIndex:
         condition, bindings = _filter_condition(filters)
         rows = self._run(_COUNT.format(filter=condition), {**bindings, "match": expression.text}, tree)
         return int(rows[0][0])
+
+    def terms(self, tree: QueryTree, *, drop_stop_words: bool) -> QueryTerms:
+        return self._builder.build(tree, match="any", drop_stop_words=drop_stop_words).terms
 
     def _run(self, sql: str, bindings: dict[str, Any], tree: QueryTree) -> list[tuple[Any, ...]]:
         try:

@@ -17,6 +17,7 @@ from kebab.store.sqlite.documents import cjk_column
 from kebab.store.sqlite.index_version import fts_config, lexical_index_version, remember_fts_config, stored_fts_config
 from kebab.store.sqlite.rows import rows_of
 from kebab.store.sqlite.tokenizer import SqliteTokenizer
+from kebab.store.sqlite.vector_coverage import stored_spaces
 from kebab.store.sqlite.vocabulary import Vocabulary
 
 _BATCH = 500
@@ -60,6 +61,9 @@ def sqlite_version() -> str:
 
 
 def optimize(connection: apsw.Connection, path: Path) -> None:
+    from kebab.store.sqlite.vector_writer import SqliteVectorWriter
+
+    SqliteVectorWriter(connection, path).drop_unused()
     with our_errors(path):
         connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('optimize')")
         connection.execute("ANALYZE")
@@ -83,6 +87,9 @@ def stats(connection: apsw.Connection, database: Database) -> StoreStats:
         tags=number("SELECT count(DISTINCT tag) FROM document_tags"),
         words=number("SELECT count(*) FROM words"),
         text_bytes=number("SELECT sum(size) FROM documents"),
+        vectors=number("SELECT count(*) FROM vectors"),
+        embedded_chunks=number("SELECT count(DISTINCT chunk) FROM chunks_vec"),
+        embedding_models=tuple(space.fingerprint for space in stored_spaces(connection)),
         index_version=lexical_index_version(config or fts_config("bigrams")),
     )
 
@@ -103,6 +110,7 @@ def health_checks(database: Database, korean_analysis: str, *, named: bool) -> l
         if not database.immutable:
             checks.append(_fts_check(connection))
         checks.append(_reference_check(connection))
+        checks.append(_vector_check(connection))
         checks.append(_analysis_check(connection, korean_analysis))
     except apsw.Error as error:
         checks.append(Check("database", False, f"reading failed: {error}", _RESTORE))
@@ -114,6 +122,18 @@ def health_checks(database: Database, korean_analysis: str, *, named: bool) -> l
 def _reference_check(connection: apsw.Connection) -> Check:
     orphans = len(rows_of(connection, "PRAGMA foreign_key_check"))
     return Check.judged("references", not orphans, f"{orphans} rows refer to nothing" if orphans else "every row has its owner", _RESTORE)
+
+
+def _vector_check(connection: apsw.Connection) -> Check:
+    """Every vector as long as its model says, and every one of a large space to be found by its code."""
+    wrong = "SELECT count(*) FROM vectors v JOIN embedding_spaces e ON e.id = v.space_id WHERE length(v.vector) != 2 * e.dimension"
+    uncoded = """SELECT count(*) FROM embedding_spaces e WHERE e.centre IS NOT NULL
+        AND (SELECT count(*) FROM vectors v WHERE v.space_id = e.id) != (SELECT sum(count) FROM vector_codes c WHERE c.space_id = e.id)"""
+    broken = [int(rows_of(connection, sql)[0][0]) for sql in (wrong, uncoded)]
+    message = (
+        f"{broken[0]} vectors of a wrong size, {broken[1]} models with missing codes" if any(broken) else "vectors and their codes agree"
+    )
+    return Check.judged("vector index", not any(broken), message, "kb index --rebuild-vectors")
 
 
 def _analysis_check(connection: apsw.Connection, korean_analysis: str) -> Check:

@@ -12,8 +12,8 @@ from typing import NamedTuple
 from kebab.analysis import cjk, korean
 from kebab.analysis.stop_words import is_stop_word
 from kebab.core.errors import QueryError
-from kebab.core.ports import QueryTerms
 from kebab.core.query_tree import And, Bag, Not, Operand, Or, Phrase, Prefix, QueryTree, Raw, Word
+from kebab.core.search import QueryTerms
 from kebab.store.sqlite.tokenizer import SqliteTokenizer
 from kebab.store.sqlite.vocabulary import Vocabulary
 
@@ -161,8 +161,9 @@ class MatchExpressionBuilder:
     def _phrase(self, text: str) -> list[str]:
         if not cjk.has_cjk(text):
             return self._exact(text)
-        if self.korean_analysis == "bigrams" and all(run.script != "other" for run in _runs_of(text)):
-            return self._cjk_phrase(_runs_of(text))
+        runs = _runs_of(text)
+        if self.korean_analysis == "bigrams" and runs and all(run.script != "other" for run in runs):
+            return self._cjk_phrase(runs)
         # Its Latin words stand in another column than its Korean ones, so their order cannot be asked for: every part must occur.
         parts = [atom for word in text.split() for atom in self._word(word, any_word=False)]
         together = " AND ".join(dict.fromkeys(parts))

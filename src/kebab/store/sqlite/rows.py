@@ -15,7 +15,7 @@ from kebab.core.text import content_hash
 CHUNK_CONTEXT = """c.chunk_id, c.doc_id, d.path, d.title, c.heading_path, c.headings, c.section_label, c.text, c.source_spans,
     d.chunker_version, d.doc_type, d.lang,
     (SELECT group_concat(tag, char(31)) FROM (SELECT tag FROM document_tags t WHERE t.document_id = d.id ORDER BY tag)),
-    d.trust_level, s.name, d.indexed_at"""
+    d.trust_level, s.name, d.indexed_at, d.date"""
 
 
 _compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
@@ -26,25 +26,9 @@ def rows_of(connection: apsw.Connection, sql: str, bindings: Any = ()) -> list[t
     return cast("list[tuple[Any, ...]]", connection.execute(sql, bindings).fetchall())
 
 
-def chunk_context(row: tuple[Any, ...]) -> ChunkContext:
-    (
-        chunk_id,
-        doc_id,
-        path,
-        title,
-        heading_path,
-        headings,
-        label,
-        text,
-        spans,
-        chunker,
-        doc_type,
-        lang,
-        tags,
-        trust,
-        source,
-        indexed_at,
-    ) = row
+def chunk_context(row: tuple[Any, ...], embedding_model: str | None = None) -> ChunkContext:
+    chunk_id, doc_id, path, title, heading_path, headings, label, text, spans, chunker, doc_type, lang, tags, *rest = row
+    trust, source, indexed_at, date = rest
     return ChunkContext(
         chunk_id,
         doc_id,
@@ -62,6 +46,8 @@ def chunk_context(row: tuple[Any, ...]) -> ChunkContext:
         trust,
         source,
         indexed_at,
+        date,
+        embedding_model,
     )
 
 

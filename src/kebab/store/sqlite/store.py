@@ -9,7 +9,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
@@ -20,9 +20,13 @@ from kebab.store.sqlite.lexical import ColumnWeights, SqliteLexicalIndex
 from kebab.store.sqlite.writer_lock import WriterLock
 
 if TYPE_CHECKING:
+    from kebab.core.ports import EmbeddingModels, VectorCoverage
     from kebab.core.records import Check, StoreStats
     from kebab.store.sqlite.catalog import SqliteCatalog
+    from kebab.store.sqlite.chunk_contexts import SqliteChunkReader
     from kebab.store.sqlite.documents import SqliteDocumentStore
+    from kebab.store.sqlite.vector_writer import SqliteVectorWriter
+    from kebab.store.sqlite.vectors import SqliteVectorStore
 
 _BESIDE = ("-wal", "-shm", "-journal", ".lock")
 
@@ -30,9 +34,10 @@ _BESIDE = ("-wal", "-shm", "-journal", ".lock")
 class SqliteReading:
     """One thread's view of the store."""
 
-    def __init__(self, connection: apsw.Connection, database: Database) -> None:
+    def __init__(self, connection: apsw.Connection, database: Database, codes: dict[int, Any]) -> None:
         self._connection = connection
         self._database = database
+        self._codes = codes
 
     @property
     def catalog(self) -> SqliteCatalog:
@@ -50,6 +55,21 @@ class SqliteReading:
 
     def lexical_index(self, korean_analysis: str, weights: ColumnWeights) -> SqliteLexicalIndex:
         return SqliteLexicalIndex(self._connection, korean_analysis=korean_analysis, weights=weights)
+
+    def vectors(self) -> SqliteVectorStore:
+        from kebab.store.sqlite.vectors import SqliteVectorStore  # brings numpy
+
+        return SqliteVectorStore(self._connection, self._codes)
+
+    def vector_coverage(self, models: EmbeddingModels) -> VectorCoverage:
+        from kebab.store.sqlite.vector_coverage import coverage
+
+        return coverage(self._connection, models)
+
+    def chunks(self) -> SqliteChunkReader:
+        from kebab.store.sqlite.chunk_contexts import SqliteChunkReader
+
+        return SqliteChunkReader(self._connection)
 
     def stats(self) -> StoreStats:
         from kebab.store.sqlite import maintenance
@@ -73,6 +93,11 @@ class SqliteWriting:
         from kebab.store.sqlite.documents import SqliteDocumentStore
 
         return SqliteDocumentStore(self._connection, self._path, korean_analysis=korean_analysis)
+
+    def vectors(self) -> SqliteVectorWriter:
+        from kebab.store.sqlite.vector_writer import SqliteVectorWriter
+
+        return SqliteVectorWriter(self._connection, self._path)
 
     def settle_analysis(self, korean_analysis: str) -> int:
         """Makes the text index one of this analysis; how many chunks had to be analysed again for that."""
@@ -101,6 +126,8 @@ class SqliteStore:
         self._lock_wait_s = lock_wait_s
         self._database = Database(path, busy_timeout_ms=busy_timeout_ms)
         self._local = threading.local()
+        self._codes: dict[int, Any] = {}
+        """Bit codes of vectors that were read, by space, for the next search."""
 
     def close(self) -> None:
         """Closes this thread's connection."""
@@ -120,7 +147,7 @@ class SqliteStore:
                 if self._named:
                     raise
         with our_errors(self.path):
-            yield SqliteReading(connection, self._database) if connection is not None else None
+            yield SqliteReading(connection, self._database, self._codes) if connection is not None else None
 
     @contextmanager
     def writing(self, purpose: str, *, existing: bool = False) -> Iterator[SqliteWriting]:

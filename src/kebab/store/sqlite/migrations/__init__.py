@@ -5,7 +5,10 @@ from __future__ import annotations
 TEXT_INDEX = "0001_text_index.sql"
 """The FTS table and its triggers, as every rebuild makes them."""
 
-MIGRATIONS: tuple[tuple[int, tuple[str, ...]], ...] = ((1, ("0001_documents_and_chunks.sql", TEXT_INDEX)),)
+MIGRATIONS: tuple[tuple[int, tuple[str, ...]], ...] = (
+    (1, ("0001_documents_and_chunks.sql", TEXT_INDEX)),
+    (2, ("0002_vectors.sql",)),
+)
 LATEST = MIGRATIONS[-1][0]
 
 

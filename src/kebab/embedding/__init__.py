@@ -1,0 +1,1 @@
+"""Text → vectors: the models, and how each is run."""

@@ -1,0 +1,200 @@
+"""Vectors from an endpoint the user named: OpenAI's API, which many servers speak, and Ollama's.
+
+This is the only place of the program that uses the network, and only when `embedding.model` says so.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from kebab.config.settings import EmbeddingSettings
+from kebab.core.errors import ConfigError, ModelMismatch, ModelUnreachable
+from kebab.core.text import whole_characters
+
+if TYPE_CHECKING:
+    from kebab.core.ports import EmbeddingKind, Vectors
+
+_PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
+"""Answers after which the same request may succeed."""
+_LONGEST_WAIT_S = 30.0
+_PROBE = "dimension"
+
+
+class Protocol(NamedTuple):
+    """How a kind of endpoint is asked, and where its answer has the vectors."""
+
+    address: str
+    path: str
+    body: Callable[[str, list[str]], dict[str, Any]]
+    vectors: Callable[[Any], list[Any]]
+
+
+def _openai_vectors(answer: Any) -> list[Any]:
+    return [item["embedding"] for item in sorted(answer["data"], key=lambda item: item["index"])]
+
+
+OPENAI = Protocol(
+    address="https://api.openai.com/v1",
+    path="/embeddings",
+    body=lambda model, texts: {"model": model, "input": texts, "encoding_format": "float"},
+    vectors=_openai_vectors,
+)
+# Ollama would cut a long text silently; told not to, it says so.
+OLLAMA = Protocol(
+    address="http://127.0.0.1:11434",
+    path="/api/embed",
+    body=lambda model, texts: {"model": model, "input": texts, "truncate": False},
+    vectors=lambda answer: list(answer["embeddings"]),
+)
+
+
+class EndpointEmbedder:
+    """`dimension` is learnt from the first answer."""
+
+    def __init__(self, protocol: Protocol, model: str, settings: EmbeddingSettings, *, sleep: Callable[[float], None] = time.sleep) -> None:
+        self.name = model
+        self.version = "endpoint-1"
+        self._protocol = protocol
+        self._settings = settings
+        self._sleep = sleep
+        self._dimension: int | None = None
+        self._prefixes = {"query": settings.query_prefix, "passage": settings.passage_prefix}
+        address = (settings.endpoint or protocol.address).rstrip("/")
+        if not address.startswith(("http://", "https://")):
+            raise ConfigError(f"embedding.endpoint = {address!r} is not an address.", hint="It begins with http:// or https://.")
+        self._address = address if address.endswith(protocol.path) else address + protocol.path
+
+    @property
+    def dimension(self) -> int:
+        if self._dimension is None:
+            self.embed([_PROBE], "passage")
+        assert self._dimension is not None
+        return self._dimension
+
+    @property
+    def fingerprint(self) -> str:
+        return f"{self.name}@{self.version}:{self.dimension}"
+
+    def embed(self, texts: Sequence[str], kind: EmbeddingKind) -> Vectors:
+        # An empty text is an error to most endpoints, and a space means the same.
+        prepared = [self._prefixes[kind] + (whole_characters(text) if text.strip() else " ") for text in texts]
+        size = self._settings.batch_size
+        batches = [self._batch(prepared[start : start + size]) for start in range(0, len(prepared), size)]
+        return np.concatenate(batches) if batches else np.empty((0, self.dimension), np.float32)
+
+    def _batch(self, texts: list[str]) -> Vectors:
+        answer = self._ask(self._protocol.body(self.name, texts))
+        try:
+            vectors = np.array(self._protocol.vectors(answer), np.float32)
+        except (KeyError, TypeError, ValueError, IndexError) as error:
+            raise ModelMismatch(
+                f"The answer of {self._address} has no vectors of one size in it.",
+                hint="Check that embedding.model names an embedding model.",
+            ) from error
+        if vectors.ndim != 2 or len(vectors) != len(texts):
+            raise ModelMismatch(
+                f"{self._address} gave {len(vectors)} vectors for {len(texts)} texts.",
+                hint="Check the endpoint, or lower embedding.batch_size.",
+            )
+        lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
+        if not np.isfinite(lengths).all() or not (lengths > 0).all():
+            raise ModelMismatch(
+                f"{self._address} gave a vector that is no direction (NaN, infinite or zero).", hint="Check the model behind the endpoint."
+            )
+        if self._dimension is None:
+            self._dimension = vectors.shape[1]
+        if vectors.shape[1] != self._dimension:
+            raise ModelMismatch(
+                f"{self._address} gave vectors of {vectors.shape[1]} dimensions, before of {self._dimension}.",
+                hint="Check the model behind the endpoint.",
+            )
+        return np.asarray(vectors / lengths, np.float32)
+
+    def _ask(self, body: dict[str, Any]) -> Any:
+        for attempt in range(self._settings.retries + 1):
+            try:
+                return self._send(body)
+            except _Passing as failure:
+                if attempt == self._settings.retries:
+                    raise failure.error from failure
+                self._sleep(min(_LONGEST_WAIT_S, failure.wait_s if failure.wait_s is not None else 0.5 * 2**attempt))
+        raise AssertionError("unreachable")
+
+    def _send(self, body: dict[str, Any]) -> Any:
+        headers = {"Content-Type": "application/json", "Accept": "application/json"}
+        if self._settings.api_key:
+            headers["Authorization"] = f"Bearer {self._settings.api_key}"
+        request = urllib.request.Request(self._address, json.dumps(body).encode(), headers, method="POST")
+        try:
+            with _OPENER.open(request, timeout=self._settings.timeout_s) as response:
+                return json.loads(response.read())
+        except urllib.error.HTTPError as error:
+            raise self._refused(error) from error
+        except ValueError as error:
+            raise ModelUnreachable(f"{self._address} did not answer with JSON.", hint="Check embedding.endpoint.") from error
+        except OSError as error:  # URLError and time-outs included
+            reason = getattr(error, "reason", error)
+            raise _Passing(
+                ModelUnreachable(
+                    f"{self._address} cannot be reached: {reason}.",
+                    hint="Start the server or correct embedding.endpoint; text search works meanwhile (--mode lexical).",
+                )
+            ) from error
+
+    def _refused(self, error: urllib.error.HTTPError) -> Exception:
+        said = _said(error)
+        if error.code in (401, 403):
+            return ModelUnreachable(
+                f"{self._address} refused the key (status {error.code}){said}.", hint="Set KEBAB_EMBEDDING_API_KEY to a valid one."
+            )
+        failure = ModelUnreachable(
+            f"{self._address} answered with status {error.code}{said}.",
+            hint="Check embedding.model and embedding.endpoint; chunking.max_tokens when a text is too long for the model.",
+        )
+        return _Passing(failure, _retry_after(error)) if error.code in _PASSING else failure
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A redirect would carry the texts and the key to an address that nobody named."""
+
+    def redirect_request(self, *_: Any, **__: Any) -> None:
+        return None
+
+
+_OPENER = urllib.request.build_opener(_NoRedirect)
+
+
+class _Passing(Exception):
+    """A failure after which trying again makes sense."""
+
+    def __init__(self, error: ModelUnreachable, wait_s: float | None = None) -> None:
+        super().__init__(error.message)
+        self.error = error
+        self.wait_s = wait_s
+
+
+def _retry_after(error: urllib.error.HTTPError) -> float | None:
+    value = error.headers.get("Retry-After", "")
+    return float(value) if value.isdigit() else None
+
+
+def _said(error: urllib.error.HTTPError) -> str:
+    """What the server says about it, on one line and not without end."""
+    try:
+        text = error.read(2000).decode("utf-8", "replace")
+    except OSError:
+        return ""
+    try:
+        said = json.loads(text).get("error", text)
+        text = said.get("message", text) if isinstance(said, dict) else str(said)
+    except (ValueError, AttributeError):
+        pass
+    line = " ".join(text.split())[:200]
+    return f": {line.rstrip('.')}" if line else ""

@@ -1,0 +1,170 @@
+"""Embedders that run here: the two bundled models, and any sentence encoder in a folder. Each is loaded when it is first used."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kebab.core.errors import ConfigError, ModelCorrupt
+from kebab.core.text import whole_characters
+
+if TYPE_CHECKING:
+    from kebab.core.ports import EmbeddingKind, Vectors
+    from kebab.embedding.onnx_encoder import OnnxEncoder
+
+_GRANITE_TOKENS = 512
+_MULTILINGUAL_TOKENS = 2048
+"""The model knows no limit; this one bounds the memory that a single text takes."""
+
+
+class OnnxEmbedder:
+    def __init__(
+        self,
+        name: str,
+        version: str,
+        dimension: int,
+        load: Callable[[], OnnxEncoder],
+        *,
+        query_prefix: str = "",
+        passage_prefix: str = "",
+    ) -> None:
+        self.name = name
+        self.version = version
+        self.dimension = dimension
+        self._load = load
+        self._encoder: OnnxEncoder | None = None
+        self._prefixes = {"query": query_prefix, "passage": passage_prefix}
+
+    @property
+    def fingerprint(self) -> str:
+        return f"{self.name}@{self.version}:{self.dimension}"
+
+    def embed(self, texts: Sequence[str], kind: EmbeddingKind) -> Vectors:
+        prefix = self._prefixes[kind]
+        return self._loaded().embed([prefix + whole_characters(text) for text in texts])
+
+    def token_count(self, text: str) -> int:
+        return self._loaded().token_count(text)
+
+    def _loaded(self) -> OnnxEncoder:
+        if self._encoder is None:
+            self._encoder = self._load()
+        return self._encoder
+
+
+def granite(cache: Path, threads: int) -> OnnxEmbedder:
+    """English and other text in Latin script."""
+
+    def load() -> OnnxEncoder:
+        from kebab.embedding.onnx_encoder import OnnxEncoder
+
+        return OnnxEncoder(_granite_folder(cache), max_tokens=_GRANITE_TOKENS, pad_id=1, threads=threads)
+
+    return OnnxEmbedder("granite-embedding-30m-english", "int8-1", 384, load)
+
+
+def multilingual(cache: Path, threads: int) -> OnnxEmbedder:
+    """Sixteen languages in one space: Korean, Japanese, Chinese, Thai, Arabic, Russian, and nine in Latin script."""
+
+    def load() -> OnnxEncoder:
+        from kebab.embedding.onnx_encoder import OnnxEncoder
+        from kebab.embedding.tokenizing import QuickTokenizer
+        from kebab.embedding.unigram import UnigramTokenizer
+
+        folder = _multilingual_folder(cache)
+        tokenizer = QuickTokenizer(UnigramTokenizer(folder), folder)
+        return OnnxEncoder(folder, max_tokens=_MULTILINGUAL_TOKENS, pad_id=0, threads=threads, tokenizer=tokenizer)
+
+    return OnnxEmbedder("universal-sentence-encoder-multilingual", "3-1", 512, load)
+
+
+def _granite_folder(cache: Path) -> Path:
+    """Named by what it is made of and by what makes it, so that a change of either makes it anew."""
+    from kebab.embedding.model_files import ModelCache
+
+    def make() -> dict[str, bytes]:
+        from kebab.embedding import granite as model
+        from kebab.embedding.model_files import package_file
+
+        pack = model.read_pack(package_file(model.PACKAGE, model.PACK, model.PACK_SHA256))
+        return {"model.onnx": model.build_graph(pack), "tokenizer.json": pack.tokenizer}
+
+    return ModelCache(cache).get("granite-6a1cc247-1", make)
+
+
+def _multilingual_folder(cache: Path) -> Path:
+    from kebab.embedding.model_files import ModelCache
+
+    def make() -> dict[str, bytes]:
+        from kebab.embedding import multilingual as model
+        from kebab.embedding.model_files import package_file
+        from kebab.embedding.unigram import vocabulary_files
+
+        graph = model.build_graph(model.read_weights(package_file(model.PACKAGE, model.WEIGHTS, model.WEIGHTS_SHA256)), "constants.bin")
+        vocabulary = model.read_vocabulary(package_file(model.PACKAGE, model.VOCABULARY, model.VOCABULARY_SHA256))
+        return {
+            "model.onnx": graph.model,
+            "constants.bin": graph.data,
+            "tokenizer.json": model.tokenizer_json(vocabulary),
+            **vocabulary_files(vocabulary.pieces, vocabulary.charsmap),
+        }
+
+    return ModelCache(cache).get("multilingual-0db566fd-2", make)
+
+
+def from_folder(folder: Path, *, pooling: str, max_tokens: int, query_prefix: str, passage_prefix: str, threads: int) -> OnnxEmbedder:
+    """Any sentence encoder on disk: model.onnx and tokenizer.json in one folder."""
+    for name in ("model.onnx", "tokenizer.json"):
+        if not (folder / name).is_file():
+            raise ConfigError(f"{folder} has no {name}.", hint="embedding.model = onnx:FOLDER needs model.onnx and tokenizer.json there.")
+
+    def load() -> OnnxEncoder:
+        from kebab.embedding.onnx_encoder import OnnxEncoder
+
+        return OnnxEncoder(folder, max_tokens=max_tokens, pad_id=_pad_id(folder), pooling=pooling, threads=threads)
+
+    version = _folder_version(folder, pooling, max_tokens, query_prefix, passage_prefix)
+    return OnnxEmbedder(folder.name, version, _dimension(folder), load, query_prefix=query_prefix, passage_prefix=passage_prefix)
+
+
+def _folder_version(folder: Path, *settings: object) -> str:
+    """From the tokenizer, the graph's size and its first and last parts: a large model is not read whole at every search."""
+    model = folder / "model.onnx"
+    size = model.stat().st_size
+    with model.open("rb") as file:
+        head = file.read(1 << 20)
+        file.seek(max(0, size - (1 << 20)))
+        tail = file.read()
+    digest = sha256(f"{size} {settings}".encode())
+    for data in (head, tail, (folder / "tokenizer.json").read_bytes()):
+        digest.update(data)
+    return digest.hexdigest()[:12]
+
+
+def _dimension(folder: Path) -> int:
+    """As the model's config says, else as the graph itself does."""
+    config = _json(folder / "config.json")
+    size = config.get("hidden_size") or config.get("dim")
+    if isinstance(size, int):
+        return size
+    from kebab.embedding.onnx_encoder import output_dimension
+
+    return output_dimension(folder / "model.onnx")
+
+
+def _pad_id(folder: Path) -> int:
+    config = _json(folder / "config.json")
+    padding = _json(folder / "tokenizer.json").get("padding")
+    pad_id = config.get("pad_token_id") if padding is None else padding.get("pad_id")
+    return pad_id if isinstance(pad_id, int) else 0
+
+
+def _json(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(path.read_bytes()) if path.is_file() else {}
+    except ValueError as error:
+        raise ModelCorrupt(f"{path} is not JSON: {error}.", hint="Check the model's folder.", path=str(path)) from error
+    return value if isinstance(value, dict) else {}

@@ -1,0 +1,115 @@
+"""What an ingest shows while it runs: a bar, JSON lines, or nothing."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import time
+from typing import Any
+
+import click
+
+from kebab.interfaces.cli.options import is_quiet, wants_json
+
+
+class IngestProgress:
+    """Shows nothing. Ctrl-C takes effect here, between two files, so that the report counts exactly what was written; pressed
+    twice it takes effect at once.
+    """
+
+    def __enter__(self) -> IngestProgress:
+        self._interrupted = self._at_work = False
+        self._before = signal.signal(signal.SIGINT, self._interrupt)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        signal.signal(signal.SIGINT, self._before)
+
+    def _interrupt(self, *_: object) -> None:
+        if self._interrupted or not self._at_work:  # twice, or while waiting for another writer
+            raise KeyboardInterrupt
+        self._interrupted = True
+
+    def __call__(self, event: str, **details: Any) -> None:
+        self._at_work = True
+        if self._interrupted:
+            raise KeyboardInterrupt
+        self.show(event, details)
+
+    def show(self, event: str, details: dict[str, Any]) -> None:
+        pass
+
+    def end(self, event: str) -> None:
+        pass
+
+
+class _JsonLines(IngestProgress):
+    """Throttled, so that a million files do not become a million lines; the terminal event always comes."""
+
+    def __init__(self) -> None:
+        self._started = time.perf_counter()
+        self._last = 0.0
+
+    def show(self, event: str, details: dict[str, Any]) -> None:
+        elapsed = time.perf_counter() - self._started
+        if event in ("file", "embedding") and elapsed - self._last < 0.1:
+            return
+        self._last = elapsed
+        self._emit(event, details)
+
+    def end(self, event: str) -> None:
+        self._emit(event, {})
+
+    def _emit(self, event: str, details: dict[str, Any]) -> None:
+        from kebab.wire.ingest import IngestProgressV1
+        from kebab.wire.objects import to_json
+
+        known = {name: details.get(name) for name in ("source", "path", "done", "total")}
+        elapsed = time.perf_counter() - self._started
+        click.echo(to_json(IngestProgressV1(event=event, elapsed_s=elapsed, **known)), err=True)  # type: ignore[arg-type]  # events are named in the wire type
+
+
+class _Bar(IngestProgress):
+    """A bar on the terminal, gone when it is finished."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        self._bar = Progress(
+            TextColumn("{task.fields[source]}", markup=False),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[path]}", markup=False),
+            console=Console(stderr=True),
+            transient=True,
+        )
+        self._task = self._bar.add_task("", total=None, source="", path="")
+
+    def __enter__(self) -> IngestProgress:
+        self._bar.start()
+        return super().__enter__()
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+        super().__exit__()
+
+    def show(self, event: str, details: dict[str, Any]) -> None:
+        path = str(details.get("path") or event)
+        shown = path if len(path) <= 48 else "…" + path[-47:]
+        self._bar.update(
+            self._task,
+            source=details.get("source", ""),
+            path=shown,
+            completed=details.get("done", 0),
+            total=details.get("total"),
+        )
+
+
+def progress_of(style: str) -> IngestProgress:
+    if style == "json":
+        return _JsonLines()
+    if style == "none" or is_quiet() or wants_json() or not sys.stderr.isatty():
+        return IngestProgress()
+    return _Bar()

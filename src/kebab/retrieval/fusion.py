@@ -1,0 +1,125 @@
+"""Two ranked lists → one. Pure arithmetic: nothing here knows where the lists come from."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+
+class FusionPolicy(NamedTuple):
+    """How hits of both sides are put in order.
+
+    `rrf`: by ranks, each list giving weight / (k_rrf + rank). `convex`: by scores, brought to [0, 1] on each side and mixed.
+    Weak hits are those whose vector says less than words do; they have weights of their own.
+    """
+
+    kind: Literal["rrf", "convex"] = "rrf"
+    k_rrf: int = 60
+    vector_weight: float = 1.0
+    vector_weight_weak: float = 0.12
+    convex_weight: float = 0.65
+    convex_weight_weak: float = 0.25
+
+
+class Ranked(NamedTuple):
+    """A place in one list; ranks count from 1."""
+
+    chunk_id: str
+    rank: int
+    score: float
+    weak: bool = False
+
+
+class Fused(NamedTuple):
+    chunk_id: str
+    score: float
+    """In [0, 1]."""
+    rrf_score: float | None
+    lexical: Ranked | None
+    vector: Ranked | None
+    weights: tuple[float, float]
+    """Of the lexical and of the vector side, for this hit."""
+
+
+def fuse(policy: FusionPolicy, lexical: Sequence[Ranked], vector: Sequence[Ranked]) -> list[Fused]:
+    """Best first; equal ones by lexical rank, then by chunk id, so that the order is always the same."""
+    by_words = {hit.chunk_id: hit for hit in lexical}
+    by_vectors = {hit.chunk_id: hit for hit in vector}
+    score = _rrf(policy, vector) if policy.kind == "rrf" else _convex(policy, lexical, vector)
+    fused = [score.of(chunk, by_words.get(chunk), by_vectors.get(chunk)) for chunk in {**by_words, **by_vectors}]
+    return sorted(fused, key=_order)
+
+
+def _order(hit: Fused) -> tuple[float, float, str]:
+    return -hit.score, hit.lexical.rank if hit.lexical else float("inf"), hit.chunk_id
+
+
+class _Rrf(NamedTuple):
+    policy: FusionPolicy
+    most: float
+    """What a hit gets that is first in both lists: dividing by it brings scores to [0, 1] and leaves their order alone."""
+
+    def of(self, chunk_id: str, lexical: Ranked | None, vector: Ranked | None) -> Fused:
+        k, weight = self.policy.k_rrf, _vector_weight(self.policy, vector)
+        raw = (1 / (k + lexical.rank) if lexical else 0.0) + (weight / (k + vector.rank) if vector else 0.0)
+        return Fused(chunk_id, min(1.0, raw / self.most) if self.most else 0.0, raw, lexical, vector, (1.0, weight))
+
+
+def _rrf(policy: FusionPolicy, vector: Sequence[Ranked]) -> _Rrf:
+    heaviest = max((_vector_weight(policy, hit) for hit in vector), default=policy.vector_weight)
+    return _Rrf(policy, (1 + heaviest) / (policy.k_rrf + 1))
+
+
+def _vector_weight(policy: FusionPolicy, hit: Ranked | None) -> float:
+    return policy.vector_weight_weak if hit is not None and hit.weak else policy.vector_weight
+
+
+class _Scale(NamedTuple):
+    """Brings the scores of one list to [0, 1]."""
+
+    least: float
+    span: float
+    prominence: float
+    """How far the best stands out from the rest, in standard deviations: a list without a clear favourite has less of a say."""
+
+    def of(self, score: float) -> float:
+        return (score - self.least) / self.span if self.span else 1.0
+
+
+def _scale(scores: Sequence[float]) -> _Scale:
+    if not scores:
+        return _Scale(0.0, 0.0, 0.0)
+    mean = sum(scores) / len(scores)
+    deviation = (sum((score - mean) ** 2 for score in scores) / len(scores)) ** 0.5
+    least, most = min(scores), max(scores)
+    return _Scale(least, most - least, (most - mean) / deviation if deviation > 1e-12 else 1.0)
+
+
+class _Convex(NamedTuple):
+    policy: FusionPolicy
+    words: _Scale
+    meaning: _Scale
+    words_know_better: bool
+    """Whether the vector side has weak hits: then a hit it has not seen is judged by its words as they are."""
+
+    def of(self, chunk_id: str, lexical: Ranked | None, vector: Ranked | None) -> Fused:
+        share = self._share(self.words_know_better if vector is None else vector.weak)
+        words = self.words.of(_bm25(lexical.score)) if lexical else 0.0
+        meaning = self.meaning.of(vector.score) if vector else 0.0
+        return Fused(chunk_id, (1 - share) * words + share * meaning, None, lexical, vector, (1 - share, share))
+
+    def _share(self, weak: bool) -> float:
+        """Of the vector side."""
+        weight = self.policy.convex_weight_weak if weak else self.policy.convex_weight
+        words, meaning = (1 - weight) * self.words.prominence, weight * self.meaning.prominence
+        return meaning / (words + meaning) if words + meaning else weight
+
+
+def _convex(policy: FusionPolicy, lexical: Sequence[Ranked], vector: Sequence[Ranked]) -> _Convex:
+    words, meaning = _scale([_bm25(hit.score) for hit in lexical]), _scale([hit.score for hit in vector])
+    return _Convex(policy, words, meaning, any(hit.weak for hit in vector))
+
+
+def _bm25(score: float) -> float:
+    """Undoes b / (1 + b), which presses everything that matters into the last tenth."""
+    return score / max(1e-12, 1 - score)

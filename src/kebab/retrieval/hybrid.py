@@ -1,0 +1,144 @@
+"""The hybrid retriever: lexical and vector search behind one door. Only this module knows how their hits become one list."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kebab.config.settings import SearchSettings
+from kebab.core.ports import Retriever
+from kebab.core.search import HitList, Notice, QueryTerms, RetrievalDetail, SearchHit, SearchQuery
+from kebab.retrieval.depth import depth_of
+from kebab.retrieval.fusion import Fused, FusionPolicy, Ranked, fuse
+from kebab.retrieval.hydration import RETRIEVAL_METHODS, at_most_per_document, with_snippet
+from kebab.retrieval.snippets import SnippetMaker
+
+_NO_WORDS = Notice("similar_only", "No passage has these words; these are the closest in meaning.")
+
+
+def policy_of(settings: SearchSettings, query: SearchQuery) -> FusionPolicy:
+    return FusionPolicy(
+        kind=query.fusion or "rrf",
+        k_rrf=settings.rrf_k,
+        vector_weight=settings.vector_weight,
+        vector_weight_weak=settings.vector_weight_weak,
+        convex_weight=settings.convex_weight,
+        convex_weight_weak=settings.convex_weight_weak,
+    )
+
+
+class HybridRetriever:
+    """Dispatches by the mode of the query; in hybrid mode it asks both sides and fuses."""
+
+    def __init__(self, config: SearchSettings, lexical: Retriever, vector: Retriever, *, snippets: SnippetMaker | None = None) -> None:
+        """`snippets`: makes those of the final hits; without it both sides make their own for all of theirs."""
+        self._config = config
+        self._lexical = lexical
+        self._vector = vector
+        self._snippets = snippets
+        self.notices: tuple[Notice, ...] = getattr(vector, "notices", ())
+        """What is wrong with the vectors, known from the start."""
+
+    def index_version(self) -> str:
+        return f"hybrid:{self._lexical.index_version()}+{self._vector.index_version()}"
+
+    def search(self, query: SearchQuery) -> HitList:
+        if query.mode == "lexical":
+            return self._lexical.search(query)
+        if query.mode == "vector":
+            return self._vector.search(query)
+        query = query._replace(fusion=query.fusion or self._config.hybrid_fusion)  # type: ignore[arg-type]  # the loader checked it
+        policy = policy_of(self._config, query)
+        depth = query.depth or depth_of(query)
+        part = query._replace(k=depth, offset=0, sort="relevance", per_doc=None, bare=self._snippets is not None)
+        lexical, vector = self._lexical.search(part._replace(mode="lexical")), self._vector.search(part._replace(mode="vector"))
+        ranked = _ranks(lexical, "lexical"), _ranks(vector, "vector")
+        fused = [item for item in fuse(policy, *ranked) if item.lexical is not None or item.chunk_id not in vector.doubtful]
+        hits = self._ordered(fused, lexical, vector, policy, query)
+        page = hits[query.offset : query.offset + query.k]
+        return HitList(
+            [self._shown(hit, rank, lexical, vector, query) for rank, hit in enumerate(page, start=query.offset + 1)],
+            match=lexical.match,
+            more=len(hits) > query.offset + query.k,
+            explanation=_explanation(policy, depth, lexical, vector, fused) if query.explain else None,
+            notices=(*lexical.notices, *vector.notices, *((_NO_WORDS,) if fused and not lexical else ())),
+            terms=lexical.terms,
+        )
+
+    def _ordered(self, fused: list[Fused], lexical: HitList, vector: HitList, policy: FusionPolicy, query: SearchQuery) -> list[SearchHit]:
+        by_words, by_meaning = ({hit.chunk_id: hit for hit in hits} for hits in (lexical, vector))
+        hits = []
+        for item in fused:
+            sides = [side for side in (by_meaning.get(item.chunk_id), by_words.get(item.chunk_id)) if side is not None]
+            explained = {key: value for side in sides for key, value in (side.explanation or {}).items() if value is not None}
+            hits.append(self._hit(sides[0], item, policy, explained if query.explain else None))
+        if query.per_doc is not None:
+            hits = at_most_per_document(hits, query.per_doc)
+        if query.sort == "date":
+            hits.sort(key=lambda hit: hit.date, reverse=True)
+        return hits
+
+    def _hit(self, hit: SearchHit, item: Fused, policy: FusionPolicy, explained: dict[str, Any] | None) -> SearchHit:
+        lexical, vector = item.lexical, item.vector
+        detail = RetrievalDetail(
+            method="hybrid",
+            fusion_score=item.score,
+            lexical_score=lexical.score if lexical else None,
+            lexical_rank=lexical.rank if lexical else None,
+            vector_score=vector.score if vector else None,
+            vector_rank=vector.rank if vector else None,
+            rrf_score=item.rrf_score,
+            weights=None if item.weights == (1.0, 1.0) else {"lexical": item.weights[0], "vector": item.weights[1]},
+        )
+        return hit._replace(
+            score=item.score,
+            score_kind=policy.kind,
+            retrieval=detail,
+            retrieval_method=RETRIEVAL_METHODS[policy.kind],
+            index_version=self.index_version(),
+            explanation=None if explained is None else _hit_explanation(explained, item, policy),
+        )
+
+    def _shown(self, hit: SearchHit, rank: int, lexical: HitList, vector: HitList, query: SearchQuery) -> SearchHit:
+        if self._snippets is not None:
+            hit = with_snippet(hit, self._snippets, lexical.terms or vector.terms or QueryTerms(), full_text=query.full_text)
+        return hit._replace(rank=rank)
+
+
+def _ranks(hits: HitList, side: str) -> list[Ranked]:
+    ranked = []
+    for place, hit in enumerate(hits, start=1):
+        score = hit.retrieval.lexical_score if side == "lexical" else hit.retrieval.vector_score
+        ranked.append(Ranked(hit.chunk_id, place, hit.score if score is None else score, hit.chunk_id in hits.weak))
+    return ranked
+
+
+def _hit_explanation(parts: dict[str, Any], item: Fused, policy: FusionPolicy) -> dict[str, Any]:
+    words, meaning = item.weights
+    fusion: dict[str, Any] = {"method": policy.kind, "score": item.score, "weights": {"lexical": words, "vector": meaning}}
+    if item.rrf_score is not None:
+        fusion["rrf"] = item.rrf_score
+        fusion["from_lexical"] = 1 / (policy.k_rrf + item.lexical.rank) if item.lexical else 0.0
+        fusion["from_vector"] = meaning / (policy.k_rrf + item.vector.rank) if item.vector else 0.0
+    return {
+        **parts,
+        "lexical": {"rank": item.lexical.rank, "score": item.lexical.score} if item.lexical else None,
+        "vector": {**(parts.get("vector") or {}), "rank": item.vector.rank, "score": item.vector.score, "weak": item.vector.weak}
+        if item.vector
+        else None,
+        "fusion": fusion,
+    }
+
+
+def _explanation(policy: FusionPolicy, depth: int, lexical: HitList, vector: HitList, fused: list[Fused]) -> dict[str, Any]:
+    return {
+        **(lexical.explanation or {}),
+        **(vector.explanation or {}),
+        "fusion": {
+            **policy._asdict(),
+            "depth": depth,
+            "both": sum(item.lexical is not None and item.vector is not None for item in fused),
+            "lexical_only": sum(item.vector is None for item in fused),
+            "vector_only": sum(item.lexical is None for item in fused),
+            "too_far": len(vector.doubtful),
+        },
+    }

@@ -1,0 +1,225 @@
+"""Writing vectors: which chunks still need one, which texts already have one, and the codes that large spaces are searched by."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import apsw
+import numpy as np
+from numpy.typing import NDArray
+
+from kebab.core.ports import Embedder, NewVector, PendingChunk
+from kebab.store.sqlite import bit_codes
+from kebab.store.sqlite.database import now, our_errors, write_transaction
+from kebab.store.sqlite.index_version import forget_complete_vectors, remember_complete_vectors
+from kebab.store.sqlite.rows import heading_list, rows_of
+from kebab.store.sqlite.vector_coverage import models_key
+from kebab.store.sqlite.vectors import EXACT_UP_TO
+
+Array = NDArray[Any]
+
+_SEGMENT = 16384
+"""Codes in a row of vector_codes that is full."""
+_MOST_SMALL_SEGMENTS = 32
+_UNUSED_SHARE = 0.25
+"""Vectors without a chunk may be this part of all before they are dropped."""
+
+
+class SqliteVectorWriter:
+    def __init__(self, connection: apsw.Connection, path: Path) -> None:
+        self._connection = connection
+        self._path = path
+        self._spaces: dict[str, int] = {}
+
+    # --- what is to be done
+
+    def pending(self, embedders: Sequence[Embedder], *, after: int, limit: int) -> list[PendingChunk]:
+        """Chunks without a vector in their first space, in order of their rows."""
+        homes = self._placeholders(embedders)
+        return self._chunks(
+            f"NOT EXISTS (SELECT 1 FROM chunks_vec v WHERE v.chunk = c.id AND v.home = 1 AND v.space_id IN ({homes}))", after, limit
+        )
+
+    def pending_in(self, embedder: Embedder, *, after: int, limit: int) -> list[PendingChunk]:
+        """Chunks that have a vector somewhere and none in this space."""
+        space = self._space(embedder)
+        return self._chunks(f"NOT EXISTS (SELECT 1 FROM chunks_vec v WHERE v.chunk = c.id AND v.space_id = {space})", after, limit)
+
+    def count_pending(self, embedders: Sequence[Embedder]) -> int:
+        homes = self._placeholders(embedders)
+        sql = f"SELECT count(*) FROM chunks WHERE id NOT IN (SELECT chunk FROM chunks_vec WHERE home = 1 AND space_id IN ({homes}))"
+        return self._number(sql)
+
+    def count_pending_in(self, embedder: Embedder) -> int:
+        return self._number(
+            f"SELECT count(*) FROM chunks WHERE id NOT IN (SELECT chunk FROM chunks_vec WHERE space_id = {self._space(embedder)})"
+        )
+
+    def is_home(self, embedder: Embedder) -> bool:
+        """Whether any chunk belongs to this space first."""
+        return bool(self._number(f"SELECT EXISTS (SELECT 1 FROM chunks_vec WHERE home = 1 AND space_id = {self._space(embedder)})"))
+
+    def _chunks(self, condition: str, after: int, limit: int) -> list[PendingChunk]:
+        with our_errors(self._path):
+            rows = rows_of(
+                self._connection,
+                f"""SELECT c.id, d.path, d.title, c.heading_path, c.headings, c.text
+                    FROM chunks c JOIN documents d ON d.id = c.document_id
+                    WHERE c.id > ? AND {condition} ORDER BY c.id LIMIT ?""",
+                (after, limit),
+            )
+        return [PendingChunk(row[0], row[1], row[2], heading_list(row[3], row[4]), row[5]) for row in rows]
+
+    # --- writing
+
+    def link(self, embedder: Embedder, chunks: Sequence[tuple[int, bytes]], *, home: bool) -> set[int]:
+        """Gives chunks (row, hash of their text) the vectors that are there already; which rows that were."""
+        space = self._space(embedder)
+        linked: set[int] = set()
+        with our_errors(self._path), write_transaction(self._connection):
+            for row, text_hash in chunks:
+                found = rows_of(self._connection, "SELECT id FROM vectors WHERE space_id = ? AND text_hash = ?", (space, text_hash))
+                if found:
+                    self._link(row, space, found[0][0], home)
+                    linked.add(row)
+        return linked
+
+    def add(self, embedder: Embedder, vectors: Sequence[NewVector], *, home: bool) -> None:
+        """One transaction: the vectors, the chunks they belong to, and the codes to find them by."""
+        space = self._space(embedder)
+        with our_errors(self._path), write_transaction(self._connection):
+            added: list[tuple[int, Array]] = []
+            for text_hash, vector, chunks in vectors:
+                stored = np.asarray(vector, np.float16)
+                row = rows_of(
+                    self._connection,
+                    "INSERT INTO vectors (space_id, text_hash, vector) VALUES (?, ?, ?) RETURNING id",
+                    (space, text_hash, stored.tobytes()),
+                )
+                added.append((row[0][0], stored))
+                for chunk in chunks:
+                    self._link(chunk, space, row[0][0], home)
+            self._add_codes(space, added)
+
+    def _link(self, chunk: int, space: int, vector: int, home: bool) -> None:
+        """A chunk that has vanished meanwhile needs none."""
+        self._connection.execute(
+            """INSERT INTO chunks_vec (chunk, space_id, vector_id, home) SELECT id, ?, ?, ? FROM chunks WHERE id = ?
+               ON CONFLICT (chunk, space_id) DO UPDATE SET vector_id = excluded.vector_id, home = excluded.home""",
+            (space, vector, int(home), chunk),
+        )
+
+    def clear(self) -> int:
+        """Forgets all vectors; how many there were."""
+        count = self._number("SELECT count(*) FROM vectors")
+        with our_errors(self._path), write_transaction(self._connection):
+            self._connection.execute("DELETE FROM embedding_spaces")
+            forget_complete_vectors(self._connection)
+        self._spaces.clear()
+        return count
+
+    def settle(self, embedders: Sequence[Embedder]) -> None:
+        """After all is embedded: forgets other models' vectors, and unused ones when they have become many."""
+        keep = self._placeholders(embedders)
+        with our_errors(self._path):
+            foreign = rows_of(self._connection, f"SELECT id FROM embedding_spaces WHERE id NOT IN ({keep})")
+            if foreign:
+                with write_transaction(self._connection):
+                    self._connection.execute(f"DELETE FROM embedding_spaces WHERE id NOT IN ({keep})")
+            if not self.count_pending(embedders):
+                with write_transaction(self._connection):
+                    remember_complete_vectors(self._connection, models_key(embedders))
+            total = self._number("SELECT count(*) FROM vectors")
+            unused = self._number("SELECT count(*) FROM vectors WHERE id NOT IN (SELECT vector_id FROM chunks_vec)")
+            if unused > total * _UNUSED_SHARE:
+                self.drop_unused()
+
+    def drop_unused(self) -> None:
+        with our_errors(self._path), write_transaction(self._connection):
+            self._connection.execute("DELETE FROM vectors WHERE id NOT IN (SELECT vector_id FROM chunks_vec)")
+            for (space,) in rows_of(self._connection, "SELECT id FROM embedding_spaces WHERE centre IS NOT NULL"):
+                self._make_codes(space)
+
+    # --- codes
+
+    def _add_codes(self, space: int, added: list[tuple[int, Array]]) -> None:
+        """Small spaces have none. The centre is that of the first vectors, and stays."""
+        centre = rows_of(self._connection, "SELECT centre FROM embedding_spaces WHERE id = ?", (space,))[0][0]
+        if centre is None:
+            if self._number(f"SELECT count(*) FROM vectors WHERE space_id = {space}") > EXACT_UP_TO:
+                self._make_codes(space)
+            return
+        matrix = np.stack([vector for _, vector in added])
+        self._insert_codes(
+            space, np.array([row for row, _ in added], np.int64), bit_codes.encode(matrix, np.frombuffer(centre, np.float32))
+        )
+        self._merge_small(space)
+
+    def _make_codes(self, space: int) -> None:
+        """All codes of a space anew; its centre only if it has none yet."""
+        self._connection.execute("DELETE FROM vector_codes WHERE space_id = ?", (space,))
+        stored = rows_of(self._connection, "SELECT centre FROM embedding_spaces WHERE id = ?", (space,))[0][0]
+        centre = None if stored is None else np.frombuffer(stored, np.float32)
+        last = 0
+        while rows := rows_of(
+            self._connection,
+            "SELECT id, vector FROM vectors WHERE space_id = ? AND id > ? ORDER BY id LIMIT ?",
+            (space, last, _SEGMENT),
+        ):
+            matrix = np.frombuffer(b"".join(row[1] for row in rows), np.float16).reshape(len(rows), -1).astype(np.float32)
+            if centre is None:
+                centre = matrix.mean(axis=0, dtype=np.float64).astype(np.float32)
+                self._connection.execute("UPDATE embedding_spaces SET centre = ? WHERE id = ?", (centre.tobytes(), space))
+            self._insert_codes(space, np.array([row[0] for row in rows], np.int64), bit_codes.encode(matrix, centre))
+            last = rows[-1][0]
+
+    def _insert_codes(self, space: int, ids: Array, planes: Array) -> None:
+        self._connection.execute(
+            "INSERT INTO vector_codes (space_id, count, ids, planes) VALUES (?, ?, ?, ?)",
+            (space, len(ids), ids.tobytes(), planes.tobytes()),
+        )
+
+    def _merge_small(self, space: int) -> None:
+        """Every commit leaves a small row of codes; once they are many they become one."""
+        rows = rows_of(
+            self._connection,
+            "SELECT id, ids, planes FROM vector_codes WHERE space_id = ? AND count < ? ORDER BY id",
+            (space, _SEGMENT),
+        )
+        if len(rows) <= _MOST_SMALL_SEGMENTS:
+            return
+        ids = np.concatenate([np.frombuffer(row[1], np.int64) for row in rows])
+        planes = np.concatenate([np.frombuffer(row[2], np.uint64).reshape(-1, len(row[1]) // 8) for row in rows], axis=1)
+        self._connection.executemany("DELETE FROM vector_codes WHERE id = ?", [(row[0],) for row in rows])
+        for start in range(0, len(ids), _SEGMENT):
+            part = slice(start, start + _SEGMENT)
+            self._insert_codes(space, ids[part], np.ascontiguousarray(planes[:, part]))
+
+    # --- spaces
+
+    def _space(self, embedder: Embedder) -> int:
+        """The row of this model, made when it is not there."""
+        if embedder.fingerprint not in self._spaces:
+            values = (embedder.name, embedder.version, embedder.dimension)
+            with our_errors(self._path):
+                found = rows_of(
+                    self._connection, "SELECT id FROM embedding_spaces WHERE model = ? AND version = ? AND dimension = ?", values
+                )
+                if not found:
+                    with write_transaction(self._connection):
+                        found = rows_of(
+                            self._connection,
+                            "INSERT INTO embedding_spaces (model, version, dimension, created_at) VALUES (?, ?, ?, ?) RETURNING id",
+                            (*values, now()),
+                        )
+            self._spaces[embedder.fingerprint] = found[0][0]
+        return self._spaces[embedder.fingerprint]
+
+    def _placeholders(self, embedders: Iterable[Embedder]) -> str:
+        return ", ".join(str(self._space(embedder)) for embedder in embedders)
+
+    def _number(self, sql: str) -> int:
+        with our_errors(self._path):
+            return int(rows_of(self._connection, sql)[0][0] or 0)
