@@ -24,7 +24,7 @@ def main() -> None:
     with measuring.work_folder() as work:
         corpus = measuring.unpack(chosen.data, "k8s-en", work)
         database = work / "kb.sqlite"
-        measuring.run([measuring.kb(), "--db", str(database), "ingest", str(corpus), "--quiet"])
+        measuring.run([measuring.kb(), "--db", str(database), "ingest", str(corpus), "--no-embed", "--quiet"])
         report(database, chosen.runs)
 
 

@@ -34,7 +34,7 @@ def main() -> None:
 
 def report(corpus: Path, work: Path, rounds: int) -> None:
     ours, theirs = work / "kebab" / "kb.sqlite", work / "bare" / "bare.sqlite"
-    kb_ingest = [measuring.kb(), "--db", str(ours), "ingest", str(corpus), "--quiet"]
+    kb_ingest = [measuring.kb(), "--db", str(ours), "ingest", str(corpus), "--no-embed", "--quiet"]
     bare = [sys.executable, "-I", str(measuring.BENCHMARKS / "bare_fts5.py"), str(corpus), str(theirs)]
     costs = measuring.interleaved(rounds, {"bare": fresh(theirs, bare), "kebab": fresh(ours, kb_ingest)})
     again = [measuring.run(kb_ingest) for _ in range(max(3, rounds))]

@@ -7,7 +7,9 @@ Kebab, and reports the ratio; times are CPU times unless they are called wall.
 from __future__ import annotations
 
 import argparse
+import json
 import os
+import shlex
 import subprocess
 import sys
 import tarfile
@@ -18,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from typing import TypeVar
+from typing import Any, TypeVar
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 BENCHMARKS = Path(__file__).resolve().parent
@@ -100,6 +102,21 @@ def environment() -> Mapping[str, str]:
     """Ours without the user's own Kebab settings, and with compiled modules kept, as an installed program has them."""
     own = {key: value for key, value in os.environ.items() if not key.startswith("KEBAB_") and key != "PYTHONDONTWRITEBYTECODE"}
     return {**own, "XDG_CONFIG_HOME": os.devnull, "NO_COLOR": "1"}
+
+
+def evaluated(data: Path, name: str, work: Path, options: Sequence[str], *, embed: bool = True) -> list[dict[str, Any]]:
+    """The lines of the evaluation tool beside the data folder, which runs a judged set through the installed program's command line."""
+    tool = data.parent / "tools" / "retrieval_eval"
+    command = [sys.executable, str(tool), "--kb", shlex.quote(kb()), "--json", *options, "--keep", str(work), str(data / name)]
+    own = environment() if embed else {**environment(), "KEBAB_EMBEDDING_MODEL": "none"}
+    process = subprocess.run(command, capture_output=True, text=True, env=own)
+    if process.returncode:
+        raise SystemExit(f"{name}: {process.stderr.strip()[-2000:]}")
+    results: list[dict[str, Any]] = [json.loads(line) for line in process.stdout.splitlines()]
+    for result in results:
+        if "stderr" in result:
+            raise SystemExit(f"{name}: {result['stderr']}")
+    return results
 
 
 # --- rounds and tables

@@ -8,9 +8,6 @@ through the installed program's own command line.
 
 from __future__ import annotations
 
-import json
-import shlex
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -83,20 +80,7 @@ def main() -> None:
 
 
 def evaluated(data: Path, name: str, work: Path) -> dict[str, Any]:
-    tool = data.parent / "tools" / "retrieval_eval"
-    command = [sys.executable, str(tool), "--kb", shlex.quote(measuring.kb()), "--modes", "lexical", "--json"]
-    process = subprocess.run(
-        [*command, "--keep", str(work), str(data / name)],
-        capture_output=True,
-        text=True,
-        env=measuring.environment(),
-    )
-    if process.returncode:
-        raise SystemExit(f"{name}: {process.stderr.strip()[-2000:]}")
-    result: dict[str, Any] = json.loads(process.stdout)
-    if "stderr" in result:
-        raise SystemExit(f"{name}: {result['stderr']}")
-    return result
+    return measuring.evaluated(data, name, work, ["--modes", "lexical"], embed=False)[0]
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from __future__ import annotations
 import inspect
 import json
 import sys
+import tempfile
 from collections.abc import Iterator
 from itertools import groupby
 from pathlib import Path
@@ -153,7 +154,8 @@ def _value(option: click.Option) -> str:
 
 def out_of_date(*, write: bool) -> list[str]:
     """The files whose content is not what the program says now; with `write`, corrected on the way."""
-    contents = {**generated_files(), **{name: refreshed(ROOT / name) for name in DOCUMENTS}}
+    with tempfile.TemporaryDirectory() as models:
+        contents = {**generated_files(), **{name: refreshed(ROOT / name, Path(models)) for name in DOCUMENTS}}
     stale = []
     for name, content in contents.items():
         path = ROOT / name

@@ -7,15 +7,20 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
 import kebab
+from kebab.core.ports import EmbeddingKind, EmbeddingModels, SpaceQuery
+from kebab.embedding.bundled import is_latin
+from kebab.embedding.single_model import SingleModel
 
 settings.register_profile("kebab", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("kebab")
@@ -41,6 +46,14 @@ class Ran:
 
 
 Kb = Callable[..., Ran]
+
+
+@pytest.fixture(scope="session", autouse=True)
+def no_models_unless_asked_for() -> Iterator[None]:
+    """For the databases that many tests share, which are made before a test has a home of its own."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KEBAB_EMBEDDING_MODEL", "none")
+        yield
 
 
 @pytest.fixture(autouse=True)
@@ -69,6 +82,90 @@ def bundled_models(isolated_home: Path, model_cache: Path, monkeypatch: pytest.M
     """Vectors as every user gets them. Most tests are about something else, and go without to be fast."""
     monkeypatch.delenv("KEBAB_EMBEDDING_MODEL")
     monkeypatch.setenv("XDG_CACHE_HOME", str(model_cache))
+
+
+class WordEmbedder:
+    """A small model in earnest: every word is a direction of its own, a text is the sum of its words, so texts that share words are
+    close. `synonyms` are words that point where another one does. What it was asked is written down in `batches`.
+    """
+
+    def __init__(self, name: str = "words", version: str = "1", dimension: int = 32, synonyms: Mapping[str, str] | None = None) -> None:
+        self.name = name
+        self.version = version
+        self.dimension = dimension
+        self.synonyms = synonyms or {}
+        self.batches: list[tuple[EmbeddingKind, list[str]]] = []
+
+    @property
+    def fingerprint(self) -> str:
+        return f"{self.name}@{self.version}:{self.dimension}"
+
+    def embed(self, texts: Sequence[str], kind: EmbeddingKind) -> Any:
+        self.batches.append((kind, list(texts)))
+        return np.stack([self._vector(text) for text in texts])
+
+    def texts(self, kind: EmbeddingKind = "passage") -> list[str]:
+        """All that were embedded, in order."""
+        return [text for asked, batch in self.batches if asked == kind for text in batch]
+
+    def _vector(self, text: str) -> Any:
+        words = "".join(letter if letter.isalnum() else " " for letter in text.casefold()).split()
+        total = np.sum([self._direction(self.synonyms.get(word, word)) for word in words or [""]], axis=0, dtype=np.float64)
+        return (total / np.linalg.norm(total)).astype(np.float32)
+
+    def _direction(self, word: str) -> Any:
+        data = b"".join(sha256(f"{self.name} {part} {word}".encode()).digest() for part in range(-(-self.dimension // 32)))
+        return np.frombuffer(data, np.uint8)[: self.dimension].astype(np.float64) - 127.5
+
+
+class TwoScripts:
+    """Two models that share the work as the bundled ones do: one for Latin script, one for everything."""
+
+    def __init__(self, latin: WordEmbedder, everything: WordEmbedder, *, cross_language: str = "auto") -> None:
+        self.latin = latin
+        self.everything = everything
+        self.embedders = (latin, everything)
+        self._cross_language = cross_language
+
+    def home_of(self, text: str) -> WordEmbedder:
+        return self.latin if is_latin(text) else self.everything
+
+    def second_home(self, *, other_scripts: bool) -> WordEmbedder | None:
+        return self.everything if self._cross_language == "on" or (self._cross_language == "auto" and other_scripts) else None
+
+    def for_query(self, text: str) -> list[SpaceQuery]:
+        if not is_latin(text):
+            own, foreign = SpaceQuery(self.everything, homes_only=True, weak=True), SpaceQuery(self.everything, others_only=True, bonus=0.1)
+            return [own] if self._cross_language == "off" else [foreign, own]
+        both = self._cross_language == "on"
+        return [SpaceQuery(self.latin), *([SpaceQuery(self.everything, homes_only=True)] if both else [])]
+
+
+class Toy:
+    """Models that are quick, and knowledge bases that use them."""
+
+    @staticmethod
+    def embedder(name: str = "words", **details: Any) -> WordEmbedder:
+        return WordEmbedder(name, **details)
+
+    @staticmethod
+    def models(embedder: WordEmbedder | None = None) -> EmbeddingModels:
+        return SingleModel(embedder or WordEmbedder())
+
+    @staticmethod
+    def two_scripts(synonyms: Mapping[str, str] | None = None, **details: Any) -> TwoScripts:
+        return TwoScripts(WordEmbedder("latin", synonyms=synonyms), WordEmbedder("everything", dimension=48, synonyms=synonyms), **details)
+
+    @staticmethod
+    def open(path: Path, models: EmbeddingModels | None = None, **settings: Any) -> kebab.KnowledgeBase:
+        knowledge_base = kebab.open(path, **settings)
+        knowledge_base._models = (models or SingleModel(WordEmbedder()),)  # where it keeps those that the settings name
+        return knowledge_base
+
+
+@pytest.fixture(scope="session")
+def toy() -> type[Toy]:
+    return Toy
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""Who may know whom, executed: the contracts of .importlinter, and what they rest on (R003, R004, R064, R066)."""
+"""Who may know whom, executed: the contracts of .importlinter, and what they rest on (R003, R004, R064, R066, R077, R078, R175)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def imports_of(path: Path) -> set[str]:
 
 
 def test_every_contract_is_kept() -> None:
-    """R003, R004, R064, R066: Layers, no cycles, SQL drivers only under the store, the core alone with the standard library."""
+    """R003, R004, R064, R066, R175: Layers, no cycles, SQL drivers only under the store, the core alone with the standard library."""
     ran = subprocess.run(
         [Path(sys.executable).with_name("lint-imports"), "--no-cache", "--config", ROOT / ".importlinter"],
         capture_output=True,
@@ -52,6 +52,38 @@ def test_the_lexical_retriever_imports_only_what_it_may() -> None:
         assert not [
             module for module in imports_of(path) if not module.startswith(allowed) and module.split(".")[0] not in sys.stdlib_module_names
         ]
+
+
+@pytest.mark.parametrize("name", ["hybrid", "vector", "fusion", "depth", "lexical", "hydration", "snippets"])
+def test_retrieval_imports_only_what_it_may(name: str) -> None:
+    """R077, R078, R175: core, config, analysis and itself. Stores and models are ports of the core, and the real ones are handed in."""
+    allowed = ("kebab.core.", "kebab.config.", "kebab.analysis.", "kebab.retrieval.")
+    modules = imports_of(PACKAGE / "retrieval" / f"{name}.py")
+    assert [module for module in modules if not module.startswith(allowed) and module.split(".")[0] not in sys.stdlib_module_names] == []
+
+
+def test_every_module_of_retrieval_is_held_to_that() -> None:
+    """R175: a new one is added above."""
+    (checked,) = (mark.args[1] for mark in test_retrieval_imports_only_what_it_may.pytestmark)  # type: ignore[attr-defined]
+    assert {path.stem for path in (PACKAGE / "retrieval").glob("*.py")} - {"__init__"} == set(checked)
+
+
+def test_retrieving_loads_no_model_and_no_parser() -> None:
+    """R078: whatever is imported on the way."""
+    code = "import sys, kebab.retrieval.hybrid, kebab.retrieval.vector; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    unwanted = ("kebab.embedding", "kebab.parsing", "kebab.chunking", "kebab.sources", "kebab.store", "numpy", "onnxruntime", "tokenizers")
+    assert [module for module in loaded if module.startswith(unwanted)] == []
+
+
+def test_models_are_run_only_by_the_embedders() -> None:
+    """R077, R078: nobody but the facade names an embedder, and it chooses by the setting."""
+    naming = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        if "embedding" not in path.parts and any(module.startswith("kebab.embedding") for module in imports_of(path))
+    }
+    assert naming == {"knowledge_base.py"}
 
 
 @pytest.mark.parametrize("driver", ["apsw", "sqlite3"])

@@ -320,6 +320,8 @@ class KnowledgeBase:
         """Forgets all vectors and makes them anew with the model of the settings."""
         from kebab.pipelines.ingest_report import IngestReport
 
+        if self.embedding_models() is None:
+            raise _NO_MODEL
         report = IngestReport()
         with self._store.writing("kb index --rebuild-vectors", existing=True) as writing:
             writing.vectors().clear()

@@ -50,9 +50,9 @@ def test_there_is_no_schema_file_that_nothing_generates() -> None:
 
 
 @pytest.mark.parametrize("name", SESSIONS["DOCUMENTS"])
-def test_every_command_of_a_document_runs_and_prints_what_is_shown(name: str) -> None:
+def test_every_command_of_a_document_runs_and_prints_what_is_shown(name: str, model_cache: Path) -> None:
     wrong = []
-    outcomes = [outcome for _, block in SESSIONS["run_document"](_read(name)) for outcome in block]
+    outcomes = [outcome for _, block in SESSIONS["run_document"](_read(name), model_cache) for outcome in block]
     for outcome in outcomes:
         if not outcome.as_documented:
             shown = outcome.printed if outcome.command.shown is None else outcome.command.shown
@@ -144,6 +144,7 @@ def test_every_file_the_architecture_names_exists_and_every_room_is_named() -> N
     homes = [ROOT, ROOT / "src/kebab", ROOT / "src/kebab/store/sqlite", ROOT / "src/kebab/interfaces/cli", ROOT / "src/kebab/config"]
     homes += [
         ROOT / "src/kebab/analysis",
+        ROOT / "src/kebab/embedding",
         ROOT / "src/kebab/parsing",
         ROOT / "src/kebab/retrieval",
         ROOT / "src/kebab/pipelines",

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import kebab
-from kebab.core.errors import ModelMissing, StaleCursor
+from kebab.core.errors import ModelMismatch, ModelMissing, ModelUnreachable, QueryError, StaleCursor
+from kebab.core.ports import EmbeddingModels
 from kebab.core.search import SearchResponse
 from kebab.core.text import estimate_tokens
+
+if TYPE_CHECKING:
+    from tests.conftest import Toy, WordEmbedder
 
 
 @pytest.fixture(scope="module")
@@ -220,3 +224,322 @@ def test_without_highlights_the_snippet_is_the_same(kb: kebab.KnowledgeBase) -> 
     assert [hit.snippet for hit in with_marks] == [hit.snippet for hit in without]
     assert all(hit.highlights for hit in with_marks)
     assert not any(hit.highlights for hit in without)
+
+
+# --- with vectors
+
+
+@pytest.fixture(scope="module")
+def vector_database(tmp_path_factory: pytest.TempPathFactory, toy: type[Toy]) -> Path:
+    """40 notes: some have the word okapi, some only a word of the same meaning, some neither; one long note fills the beginning of lists."""
+    folder = tmp_path_factory.mktemp("search-with-vectors")
+    notes = folder / "notes"
+    notes.mkdir()
+    for number in range(40):
+        words = ("okapi okapi", "giraffe", "okapi giraffe", "zebra")[number % 4]
+        (notes / f"{number:02}.md").write_text(
+            f"---\ndate: 2024-02-{1 + number * 7 % 28:02}\ntags: [{'odd' if number % 2 else 'even'}]\n---\n# Note {number}\n\n{words} {f'filler{number} ' * (number % 9)}\n",
+            encoding="utf-8",
+        )
+    (notes / "long.md").write_text(
+        "".join(f"# Part {part}\n\nokapi {part} {'okapi word ' * 70}\n\n" for part in range(60)), encoding="utf-8"
+    )
+    with toy.open(folder / "kb.sqlite", models_of(toy)) as kb:
+        kb.ingest(notes)
+    return folder / "kb.sqlite"
+
+
+def models_of(toy: type[Toy]) -> EmbeddingModels:
+    return toy.models(toy.embedder(synonyms={"giraffe": "okapi"}))
+
+
+@pytest.fixture
+def vkb(vector_database: Path, toy: type[Toy]) -> Iterator[kebab.KnowledgeBase]:
+    with toy.open(vector_database, models_of(toy)) as opened:
+        yield opened
+
+
+def test_every_mode_reports_the_version_of_what_answered(vkb: kebab.KnowledgeBase) -> None:
+    """R096."""
+    versions = {mode: vkb.search("okapi", mode=mode).index_version for mode in ("lexical", "vector", "hybrid")}
+    assert versions["lexical"].startswith("lex:")
+    assert versions["vector"] == "vec:words@1:32"
+    assert versions["hybrid"] == f"hybrid:{versions['lexical']}+vec:words@1:32"
+    for mode, version in versions.items():
+        assert {hit.index_version for hit in vkb.search("okapi", mode=mode)} == {version}
+        assert vkb.search("", mode=mode).index_version == version
+    assert vkb.search("okapi NOT zebra").index_version == versions["lexical"]
+
+
+# --- thresholds
+
+
+def test_a_threshold_excludes_every_hit_whose_rrf_score_is_below_it(vkb: kebab.KnowledgeBase) -> None:
+    """R135."""
+    everything = vkb.search("okapi", k=30)
+    scores = [hit.retrieval.rrf_score or 0 for hit in everything]
+    assert len(set(scores)) > 5
+    for threshold in (0.0, scores[-1], scores[7], scores[0], 1.0):
+        response = vkb.search("okapi", k=30, threshold=threshold, explain=True)
+        assert ids(response) == [hit.chunk_id for hit in everything if (hit.retrieval.rrf_score or 0) >= threshold]
+        assert response.explanation is not None
+        assert response.explanation["removed_by_threshold"] == 30 - len(response)
+        assert "threshold_unused" not in codes(response)
+
+
+def test_at_a_threshold_of_002_the_first_of_one_list_alone_is_dropped(tmp_path: Path, toy: type[Toy]) -> None:
+    """R136: 1/61 = 0.0164 < 0.02 < 1/61 + 1/62."""
+    (tmp_path / "notes").mkdir()
+    for name, text in {"both": "okapi", "meaning": "giraffe giraffe", "other": "unrelated words"}.items():
+        (tmp_path / "notes" / f"{name}.md").write_text(f"---\ntitle: {name}\n---\n{text}\n", encoding="utf-8")
+    with toy.open(tmp_path / "kb.sqlite", models_of(toy)) as kb:
+        kb.ingest(tmp_path / "notes")
+        plain = kb.search("okapi")
+        assert {hit.doc_path: hit.retrieval.rrf_score for hit in plain}["meaning.md"] == pytest.approx(1 / 61, abs=1e-3)
+        assert [hit.doc_path for hit in kb.search("okapi", threshold=0.02)] == ["both.md"]
+        only_words = kb.search("okapi NOT nothing", threshold=0.02)
+        assert len(only_words) == 1
+        assert codes(only_words) == ["words_only", "threshold_unused"]
+
+
+@pytest.mark.parametrize("options", [{"mode": "vector"}, {"mode": "lexical"}, {"fusion": "convex"}], ids=str)
+def test_where_there_is_no_rrf_a_threshold_removes_nothing_and_says_so(vkb: kebab.KnowledgeBase, options: dict[str, Any]) -> None:
+    """product.md 3.7: --min-score works everywhere."""
+    response = vkb.search("okapi", threshold=0.9, **options)
+    assert len(response) == 10
+    assert "threshold_unused" in codes(response)
+    least = response.hits[4].score
+    fewer = vkb.search("okapi", min_score=least, **options)
+    assert 0 < len(fewer) <= 10
+    assert all(hit.score >= least for hit in fewer)
+
+
+def test_a_list_cut_by_a_threshold_ends_there(vkb: kebab.KnowledgeBase) -> None:
+    """R135: all that follows is below it too."""
+    best = vkb.search("okapi", k=5).hits[2].retrieval.rrf_score
+    assert vkb.search("okapi", k=5, threshold=best).next_cursor is None
+
+
+# --- notices: what answered, and why not more
+
+
+def test_without_vectors_hybrid_is_lexical_and_says_how_to_make_them(database: Path, toy: type[Toy]) -> None:
+    """R108."""
+    with toy.open(database) as kb:
+        response = kb.search("okapi")
+        assert (response.mode, response.method, codes(response)) == ("hybrid", "lexical", ["no_vectors"])
+        assert "kb ingest" in response.notices[0].message
+        assert response.index_version.startswith("lex:")
+        assert ids(response) == ids(kb.search("okapi", mode="lexical"))
+        with pytest.raises(ModelMissing) as caught:
+            kb.search("okapi", mode="vector")
+        assert caught.value.code == "no_vectors"
+        assert "kb ingest" in (caught.value.hint or "")
+
+
+def test_with_vectors_of_another_model_hybrid_is_lexical_and_names_both(vector_database: Path, toy: type[Toy]) -> None:
+    """R108, R118."""
+    for other in (toy.embedder("other"), toy.embedder(version="2")):
+        with toy.open(vector_database, toy.models(other)) as kb:
+            response = kb.search("okapi")
+            assert (response.method, codes(response)) == ("lexical", ["model_mismatch"])
+            assert "words@1:32" in response.notices[0].message
+            assert "kb index --rebuild-vectors" in response.notices[0].message
+            with pytest.raises(ModelMismatch):
+                kb.search("okapi", mode="vector")
+        assert other.batches == []
+
+
+def test_a_model_of_another_size_under_the_same_name_is_noticed(vector_database: Path, toy: type[Toy]) -> None:
+    """R118: only the first answer of an endpoint tells."""
+    with toy.open(vector_database, toy.models(toy.embedder(dimension=64))) as kb:
+        response = kb.search("okapi")
+        assert (response.method, codes(response)) == ("lexical", ["model_mismatch"])
+        assert len(response) == 10
+        with pytest.raises(ModelMismatch):
+            kb.search("okapi", mode="vector")
+
+
+def test_while_vectors_are_missing_the_answer_says_how_many(tmp_path: Path, toy: type[Toy]) -> None:
+    """R108: hybrid all the same."""
+    (tmp_path / "notes").mkdir()
+    with toy.open(tmp_path / "kb.sqlite") as kb:
+        for number in range(3):
+            (tmp_path / "notes" / f"{number}.md").write_text(f"okapi number {number}\n", encoding="utf-8")
+            kb.ingest(tmp_path / "notes", embed=number < 2)
+        for mode in ("hybrid", "vector"):
+            response = kb.search("okapi", mode=mode)
+            assert (response.method, codes(response)) == (mode, ["partial_vectors"])
+            assert response.notices[0].message.startswith("2 of 3 passages have vectors")
+            assert "kb ingest" in response.notices[0].message
+        assert {hit.doc_path for hit in kb.search("okapi")} == {"0.md", "1.md", "2.md"}
+        assert codes(kb.search("okapi", mode="lexical")) == []
+        kb.ingest(tmp_path / "notes")
+        assert codes(kb.search("okapi")) == []
+
+
+@pytest.mark.parametrize("query", ["okapi NOT zebra", "'okapi'", "okapi AND (giraffe NOT zebra)"])
+def test_what_meaning_cannot_answer_is_answered_by_words(vkb: kebab.KnowledgeBase, query: str) -> None:
+    response = vkb.search(query)
+    assert (response.mode, response.method, codes(response)[0]) == ("hybrid", "lexical", "words_only")
+    assert ids(response) == ids(vkb.search(query, mode="lexical"))
+    with pytest.raises(QueryError) as caught:
+        vkb.search(query, mode="vector")
+    assert caught.value.hint
+
+
+def test_hits_that_have_none_of_the_words_are_called_similar(vkb: kebab.KnowledgeBase, toy: type[Toy], vector_database: Path) -> None:
+    with toy.open(vector_database, toy.models(toy.embedder(synonyms={"giraffe": "okapi", "camelopard": "okapi"}))) as kb:
+        response = kb.search("camelopard")
+        assert (response.method, codes(response)) == ("hybrid", ["similar_only"])
+        assert len(response) == 10
+        assert {hit.retrieval.lexical_rank for hit in response} == {None}
+    assert codes(vkb.search("okapi")) == []
+
+
+class Down:
+    """An endpoint that does not answer."""
+
+    def __init__(self, embedder: WordEmbedder) -> None:
+        self.name, self.version, self.dimension, self.fingerprint = (
+            embedder.name,
+            embedder.version,
+            embedder.dimension,
+            embedder.fingerprint,
+        )
+
+    def embed(self, _texts: object, _kind: object) -> Any:
+        raise ModelUnreachable("The endpoint does not answer.", hint="Start it.")
+
+
+def test_when_the_endpoint_is_down_hybrid_gives_words_and_a_notice_and_vector_mode_the_error(vector_database: Path, toy: type[Toy]) -> None:
+    from kebab.embedding.single_model import SingleModel
+
+    with toy.open(vector_database, SingleModel(Down(toy.embedder()))) as kb:
+        response = kb.search("okapi", k=5)
+        assert (response.mode, response.method, codes(response)) == ("hybrid", "lexical", ["model_unreachable"])
+        assert response.notices[0].message == "These are lexical results: The endpoint does not answer. Start it."
+        assert ids(response) == ids(kb.search("okapi", k=5, mode="lexical"))
+        following = kb.search("okapi", k=5, mode="lexical", cursor=kb.search("okapi", k=5, mode="lexical").next_cursor)
+        assert not set(ids(following)) & set(ids(response))
+        with pytest.raises(ModelUnreachable):
+            kb.search("okapi", mode="vector")
+        assert codes(kb.search("okapi", mode="lexical")) == []
+
+
+def test_vectors_turned_off_are_named_as_such(vector_database: Path) -> None:
+    with kebab.open(vector_database) as kb:
+        assert codes(kb.search("okapi")) == ["vectors_off"]
+
+
+# --- pages of hybrid and vector lists
+
+
+@pytest.mark.parametrize("k", [3, 10])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"fusion": "convex"},
+        {"sort": "date"},
+        {"sort": "date", "fusion": "convex"},
+        {"per_doc": 1},
+        {"per_doc": 2, "sort": "date"},
+        {"tags_any": ["odd"]},
+        {"mode": "vector"},
+        {"mode": "vector", "sort": "date"},
+        {"mode": "vector", "per_doc": 1},
+        {"mode": "vector", "per_doc": 1, "sort": "date"},
+        {"max_tokens": 60},
+        {"mode": "vector", "max_tokens": 60},
+    ],
+    ids=str,
+)
+def test_pages_by_cursor_are_disjoint_pieces_of_one_list(vkb: kebab.KnowledgeBase, options: dict[str, Any], k: int) -> None:
+    """product.md 3.8: the depth of the first page is the depth of all."""
+    found = pages(vkb, "okapi number", k=k, **options)
+    assert len(found) >= 2
+    paged = [chunk for page in found for chunk in ids(page)]
+    assert len(set(paged)) == len(paged)
+    assert [hit.rank for page in found for hit in page] == list(range(1, len(paged) + 1))
+    hits = [hit for page in found for hit in page]
+    if options.get("sort") == "date":
+        assert [hit.date for hit in hits] == sorted((hit.date for hit in hits), reverse=True)
+    elif options.get("mode") != "vector":
+        assert [hit.score for hit in hits] == sorted((hit.score for hit in hits), reverse=True)
+    if options.get("mode") == "vector" and "sort" not in options:
+        assert paged == ids(vkb.search("okapi number", k=1000, **{name: value for name, value in options.items() if name != "max_tokens"}))
+    if "per_doc" in options:
+        documents = [hit.doc_id for hit in hits]
+        assert max(documents.count(document) for document in documents) <= options["per_doc"]
+
+
+def test_the_page_size_of_a_hybrid_list_may_change_on_the_way(vkb: kebab.KnowledgeBase) -> None:
+    first = vkb.search("okapi", k=5)
+    whole = [*ids(first), *ids(vkb.search("okapi", k=1000, cursor=first.next_cursor))]
+    second = vkb.search("okapi", k=2, cursor=first.next_cursor)
+    third = vkb.search("okapi", k=4, cursor=second.next_cursor)
+    assert [*ids(first), *ids(second), *ids(third)] == whole[:11]
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"fusion": "convex"},
+        {"mode": "vector"},
+        {"mode": "lexical"},
+        {"sort": "date"},
+        {"per_doc": 1},
+        {"tags_any": ["odd"]},
+        {"match": "any"},
+    ],
+    ids=str,
+)
+def test_a_cursor_of_a_hybrid_list_is_bound_to_it(vkb: kebab.KnowledgeBase, changed: dict[str, Any]) -> None:
+    cursor = vkb.search("okapi", k=2).next_cursor
+    assert cursor
+    with pytest.raises(StaleCursor):
+        vkb.search("okapi", k=2, cursor=cursor, **changed)
+
+
+def test_a_cursor_carries_the_depth_and_the_setting_of_fusion_is_bound_too(vector_database: Path, toy: type[Toy]) -> None:
+    with toy.open(vector_database, models_of(toy)) as kb:
+        small, large = kb.search("okapi", k=10).next_cursor, kb.search("okapi", k=12).next_cursor
+        assert small
+        assert large
+        assert [cursor.split(".")[3] for cursor in (small, large)] == ["30", "36"]
+    with toy.open(vector_database, models_of(toy), search_hybrid_fusion="convex") as kb, pytest.raises(StaleCursor):
+        kb.search("okapi", k=10, cursor=small)
+
+
+@pytest.mark.parametrize("depth", ["-1", "x", "99999999999", "1.5", ""])
+def test_a_cursor_with_a_depth_of_its_own_is_refused(vkb: kebab.KnowledgeBase, depth: str) -> None:
+    parts = (vkb.search("okapi", k=2).next_cursor or "").split(".")
+    parts[3] = depth
+    with pytest.raises(StaleCursor):
+        vkb.search("okapi", k=2, cursor=".".join(parts))
+
+
+def test_a_cursor_made_before_the_vectors_changed_their_model_is_refused(vector_database: Path, toy: type[Toy]) -> None:
+    """product.md 3.8: it binds the index version."""
+    with toy.open(vector_database, models_of(toy)) as kb:
+        cursor = kb.search("okapi", k=2).next_cursor
+    with toy.open(vector_database, toy.models(toy.embedder("other"))) as kb, pytest.raises(StaleCursor):
+        kb.search("okapi", k=2, cursor=cursor)
+
+
+# --- explanations
+
+
+def test_what_is_short_of_k_is_said_in_the_explanation(vkb: kebab.KnowledgeBase) -> None:
+    """R109."""
+    response = vkb.search("okapi", k=30, path="0*.md", explain=True)
+    assert response.explanation is not None
+    assert len(response) == 10
+    assert response.explanation["fewer_than_asked"] == 20
+    assert response.explanation["lexical"]["removed_by_filters"] > 0
+    assert response.explanation["fusion"]["kind"] == "rrf"
+    for mode in ("vector", "lexical"):
+        explained = vkb.search("okapi", k=30, path="0*.md", explain=True, mode=mode).explanation
+        assert explained is not None
+        assert explained["fewer_than_asked"] >= 20

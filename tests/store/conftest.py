@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import apsw
+import numpy as np
 import pytest
 
 from kebab.analysis.query_syntax import parse
 from kebab.core.documents import Chunk, ParsedDocument, Source
-from kebab.core.ports import FileState, IndexedDocument
+from kebab.core.ports import Embedder, FileState, IndexedDocument, NewVector
 from kebab.core.search import SearchFilters
 from kebab.core.spans import LineSpan
 from kebab.store.sqlite.database import Database
 from kebab.store.sqlite.documents import SqliteDocumentStore
+from kebab.store.sqlite.filters import document_filter
 from kebab.store.sqlite.lexical import SqliteLexicalIndex
+from kebab.store.sqlite.vector_writer import SqliteVectorWriter
+from kebab.store.sqlite.vectors import SqliteVectorStore
 
 
 def make_document(path: str, *texts: str, source: str = "notes", title: str | None = None, **details: Any) -> IndexedDocument:
@@ -60,6 +65,7 @@ class Shelf:
         self.database = Database(path)
         self.connection: apsw.Connection = self.database.writer()
         self.store = SqliteDocumentStore(self.connection, path, korean_analysis=korean)
+        self._read: tuple[Any, ...] = ()
 
     def add_source(self, name: str) -> None:
         if name not in {source.name for source in self.store.sources()}:
@@ -96,6 +102,73 @@ class Shelf:
         )  # fmt: skip
         return list(dict.fromkeys(hit.chunk.doc_path for hit in found.matches))
 
+    # --- vectors
+
+    @property
+    def vectors(self) -> SqliteVectorWriter:
+        return SqliteVectorWriter(self.connection, self.path)
+
+    @property
+    def vector_store(self) -> SqliteVectorStore:
+        return SqliteVectorStore(self.connection)
+
+    def give(self, embedder: Embedder, vectors: Mapping[int, Any], *, home: bool = True) -> None:
+        """Chunks, by their rows, get these vectors; equal vectors of several chunks are stored as those of different texts."""
+        new = [NewVector(sha256(f"{embedder.name} {row}".encode()).digest()[:16], vector, [row]) for row, vector in vectors.items()]
+        self.vectors.add(embedder, new, home=home)
+
+    def closest(self, space: str, query: Any, *, filters: SearchFilters | None = None, home: bool | None = None) -> list[tuple[str, float]]:
+        """Chunk id and cosine of all chunks of a space, best first: brute force over the rows as they are stored."""
+        documents = {row for (row,) in self.rows(*self._filter(filters))} if filters else None
+        chunks, owners, homes, matrix = self._stored_vectors(space)
+        cosines = matrix @ np.asarray(query, np.float64) if len(chunks) else np.zeros(0)
+        kept = np.full(len(chunks), True) if home is None else (homes > 0) == home
+        if documents is not None:
+            kept &= np.isin(owners, list(documents))
+        order = np.lexsort((chunks[kept], -cosines[kept]))
+        return list(zip(chunks[kept][order].tolist(), cosines[kept][order].tolist(), strict=True))
+
+    def _stored_vectors(self, space: str) -> tuple[Any, ...]:
+        """Chunk ids, rows of their documents, whether they are at home, and vectors; read once, until something is written."""
+        state = (space, self.connection.total_changes())
+        if self._read[:1] != (state,):
+            rows = self.rows(
+                """SELECT c.chunk_id, c.document_id, cv.home, v.vector FROM embedding_spaces e JOIN vectors v ON v.space_id = e.id
+                   JOIN chunks_vec cv ON cv.vector_id = v.id JOIN chunks c ON c.id = cv.chunk
+                   WHERE e.model || '@' || e.version || ':' || e.dimension = ?""",
+                (space,),
+            )
+            matrix = np.frombuffer(b"".join(row[3] for row in rows), np.float16).astype(np.float64).reshape(max(1, len(rows)), -1)
+            chunks, owners, homes = (np.array([row[column] for row in rows]) for column in range(3))
+            self._read = (state, chunks.astype(str), owners.astype(int), homes.astype(int), matrix)
+        return self._read[1:]
+
+    def _filter(self, filters: SearchFilters) -> tuple[str, dict[str, str]]:
+        sql, bindings = document_filter(filters)
+        return sql, bindings
+
+    def check_codes(self) -> None:
+        """Every vector of a space that has codes has its own, and nothing else has."""
+        for space, dimension, centre in self.rows("SELECT id, dimension, centre FROM embedding_spaces"):
+            stored = dict(self.rows("SELECT id, vector FROM vectors WHERE space_id = ?", (space,)))
+            coded: dict[int, bytes] = {}
+            for count, ids, planes in self.rows("SELECT count, ids, planes FROM vector_codes WHERE space_id = ?", (space,)):
+                words = np.frombuffer(planes, np.uint64).reshape(-(-dimension // 64), count)
+                numbers = np.frombuffer(ids, np.int64).tolist()
+                assert len(numbers) == count
+                assert not set(numbers) & set(coded)
+                coded |= {number: words[:, place].tobytes() for place, number in enumerate(numbers)}
+            if centre is None:
+                assert not coded
+                continue
+            assert set(coded) == set(stored)
+            middle = np.frombuffer(centre, np.float32)
+            for number, vector in stored.items():
+                above = np.frombuffer(vector, np.float16).astype(np.float32) > middle
+                bits = np.unpackbits(np.frombuffer(coded[number], np.uint8))
+                assert bits[:dimension].tolist() == above.tolist()
+                assert not bits[dimension:].any()
+
     def check_text_index(self) -> None:
         """Raises when the text index is not exactly that of the chunks: rank 1 compares them."""
         self.connection.execute("INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('integrity-check', 1)")
@@ -115,6 +188,12 @@ def shelf(tmp_path: Path) -> Iterator[Shelf]:
     shelf = Shelf(tmp_path / "kebab.sqlite")
     yield shelf
     shelf.close()
+
+
+@pytest.fixture(scope="session")
+def new_shelf(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Shelf]:
+    """For fixtures that many tests share."""
+    return lambda name: Shelf(tmp_path_factory.mktemp(name) / "kebab.sqlite")
 
 
 @pytest.fixture(scope="module")

@@ -98,7 +98,7 @@ class SearchSettings(NamedTuple):
     vector_weight: Annotated[float, Setting("Weight of a vector hit in rrf; a lexical hit has 1.", 0, 10)] = 1.0
     vector_weight_weak: Annotated[
         float, Setting("The same where the words know better: the bundled multilingual model on text in the question's own script.", 0, 10)
-    ] = 0.12
+    ] = 0.1
     convex_weight: Annotated[float, Setting("Share of the vector score in convex.", 0, 1)] = 0.65
     convex_weight_weak: Annotated[
         float, Setting("The same where the words know better: the bundled multilingual model on text in the question's own script.", 0, 1)

@@ -135,7 +135,9 @@ class VectorStore(Protocol):
         """Whether there are vectors of this model; the model itself is not needed for the answer."""
         ...
 
-    def search(self, space: str, vector: Any, *, filters: SearchFilters, limit: int, homes_only: bool = False) -> Sequence[VectorMatch]: ...
+    def search(
+        self, space: str, vector: Any, *, filters: SearchFilters, limit: int, homes_only: bool = False, others_only: bool = False
+    ) -> Sequence[VectorMatch]: ...
 
 
 class VectorCoverage(NamedTuple):
@@ -180,6 +182,10 @@ class SpaceQuery(NamedTuple):
     embedder: Embedder
     homes_only: bool = False
     """Only chunks for which this is the first space: the others are found in theirs."""
+    others_only: bool = False
+    """Only chunks that have another first space: what the question's own words cannot reach."""
+    bonus: float = 0.0
+    """Added to its cosines where they are put in order with those of another scope of the same query."""
     floor: float = -1.0
     """Cosines below this are as likely between texts that have nothing to do with each other."""
     weak: bool = False

@@ -62,7 +62,7 @@ class SearchQuery(NamedTuple):
     fusion: Fusion | None = None
     """How hybrid hits are put in order; None: as the settings say."""
     depth: int | None = None
-    """How many candidates hybrid takes from each side; None: three times what is asked for."""
+    """How many candidates hybrid takes from each side, or are put in order by date; None: as many as it takes."""
     bare: bool = False
     """Hits with their whole text and no snippet: for whoever will keep only some of them."""
 
@@ -114,7 +114,8 @@ class HitList(list[SearchHit]):
     """An ordered list of hits that remembers which match class gave it, whether more follow, and why.
 
     `terms` is what the snippets mark. `weak` are the chunks whose place says little, because words know better there; `doubtful`
-    those that are in the list only because something has to be the closest.
+    those that are in the list only because something has to be the closest. `depth` is how many candidates the list was made of, where
+    another number would have made another list: the next page needs the same.
     """
 
     def __init__(
@@ -128,6 +129,7 @@ class HitList(list[SearchHit]):
         terms: QueryTerms | None = None,
         weak: frozenset[str] = frozenset(),
         doubtful: frozenset[str] = frozenset(),
+        depth: int | None = None,
     ) -> None:
         super().__init__(hits)
         self.match = match
@@ -137,6 +139,7 @@ class HitList(list[SearchHit]):
         self.terms = terms
         self.weak = weak
         self.doubtful = doubtful
+        self.depth = depth
 
 
 class QueryTerms(NamedTuple):

@@ -18,6 +18,9 @@ from kebab.embedding.onnx_embedder import granite, multilingual
 # else, the closest passage is in half of all cases (benchmarks/README.md).
 _LATIN_FLOOR = 0.57
 _ALL_SCRIPTS_FLOOR = 0.1
+_OTHER_LANGUAGE_FLOOR = 0.28
+# The model finds text of the question's own language closer than better text in another one.
+_OTHER_LANGUAGE_BONUS = 0.1
 
 
 class BundledModels:
@@ -36,10 +39,14 @@ class BundledModels:
 
     def for_query(self, text: str) -> list[SpaceQuery]:
         if not is_latin(text):
-            return [SpaceQuery(self._all_scripts, homes_only=self._cross_language == "off", floor=_ALL_SCRIPTS_FLOOR, weak=True)]
+            own = SpaceQuery(self._all_scripts, homes_only=True, floor=_ALL_SCRIPTS_FLOOR, weak=True)
+            foreign = SpaceQuery(self._all_scripts, others_only=True, bonus=_OTHER_LANGUAGE_BONUS, floor=_OTHER_LANGUAGE_FLOOR)
+            return [own] if self._cross_language == "off" else [foreign, own]
         latin = SpaceQuery(self._latin, floor=_LATIN_FLOOR)
         return (
-            [latin, SpaceQuery(self._all_scripts, homes_only=True, floor=_ALL_SCRIPTS_FLOOR)] if self._cross_language == "on" else [latin]
+            [latin, SpaceQuery(self._all_scripts, homes_only=True, floor=_OTHER_LANGUAGE_FLOOR)]
+            if self._cross_language == "on"
+            else [latin]
         )
 
 

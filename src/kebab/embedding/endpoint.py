@@ -10,9 +10,10 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Sequence
+from hashlib import sha256
+from http.client import HTTPException
 from typing import TYPE_CHECKING, Any, NamedTuple
-
-import numpy as np
+from urllib.parse import urlsplit
 
 from kebab.config.settings import EmbeddingSettings
 from kebab.core.errors import ConfigError, ModelMismatch, ModelUnreachable
@@ -60,7 +61,7 @@ class EndpointEmbedder:
 
     def __init__(self, protocol: Protocol, model: str, settings: EmbeddingSettings, *, sleep: Callable[[float], None] = time.sleep) -> None:
         self.name = model
-        self.version = "endpoint-1"
+        self.version = "endpoint-1" + _mark(settings.passage_prefix)
         self._protocol = protocol
         self._settings = settings
         self._sleep = sleep
@@ -70,6 +71,9 @@ class EndpointEmbedder:
         if not address.startswith(("http://", "https://")):
             raise ConfigError(f"embedding.endpoint = {address!r} is not an address.", hint="It begins with http:// or https://.")
         self._address = address if address.endswith(protocol.path) else address + protocol.path
+        self._key = settings.api_key.strip()
+        if not (self._key.isascii() and self._key.isprintable()):
+            raise ConfigError("embedding.api_key has characters that no key has.", hint="Set KEBAB_EMBEDDING_API_KEY to a valid one.")
 
     @property
     def dimension(self) -> int:
@@ -83,6 +87,8 @@ class EndpointEmbedder:
         return f"{self.name}@{self.version}:{self.dimension}"
 
     def embed(self, texts: Sequence[str], kind: EmbeddingKind) -> Vectors:
+        import numpy as np
+
         # An empty text is an error to most endpoints, and a space means the same.
         prepared = [self._prefixes[kind] + (whole_characters(text) if text.strip() else " ") for text in texts]
         size = self._settings.batch_size
@@ -90,15 +96,20 @@ class EndpointEmbedder:
         return np.concatenate(batches) if batches else np.empty((0, self.dimension), np.float32)
 
     def _batch(self, texts: list[str]) -> Vectors:
+        import numpy as np
+
         answer = self._ask(self._protocol.body(self.name, texts))
         try:
-            vectors = np.array(self._protocol.vectors(answer), np.float32)
-        except (KeyError, TypeError, ValueError, IndexError) as error:
+            with np.errstate(over="ignore"):  # too large a number becomes infinite, which is noticed below
+                vectors = np.array(self._protocol.vectors(answer), np.float32)
+            if vectors.size and vectors.ndim != 2:
+                raise ValueError("vectors of vectors, or no vectors at all")
+        except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
             raise ModelMismatch(
                 f"The answer of {self._address} has no vectors of one size in it.",
                 hint="Check that embedding.model names an embedding model.",
             ) from error
-        if vectors.ndim != 2 or len(vectors) != len(texts):
+        if len(vectors) != len(texts):
             raise ModelMismatch(
                 f"{self._address} gave {len(vectors)} vectors for {len(texts)} texts.",
                 hint="Check the endpoint, or lower embedding.batch_size.",
@@ -129,24 +140,27 @@ class EndpointEmbedder:
 
     def _send(self, body: dict[str, Any]) -> Any:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
-        if self._settings.api_key:
-            headers["Authorization"] = f"Bearer {self._settings.api_key}"
-        request = urllib.request.Request(self._address, json.dumps(body).encode(), headers, method="POST")
+        if self._key:
+            headers["Authorization"] = f"Bearer {self._key}"
         try:
-            with _OPENER.open(request, timeout=self._settings.timeout_s) as response:
-                return json.loads(response.read())
+            request = urllib.request.Request(self._address, json.dumps(body).encode(), headers, method="POST")
+            opener = _DIRECT if urlsplit(self._address).hostname in _HERE else _OPENER
+            with opener.open(request, timeout=self._settings.timeout_s) as response:
+                said = response.read()
         except urllib.error.HTTPError as error:
             raise self._refused(error) from error
-        except ValueError as error:
-            raise ModelUnreachable(f"{self._address} did not answer with JSON.", hint="Check embedding.endpoint.") from error
-        except OSError as error:  # URLError and time-outs included
-            reason = getattr(error, "reason", error)
+        except (OSError, HTTPException, ValueError) as error:  # time-outs, answers that break off, hosts that cannot be
+            reason = " ".join(str(getattr(error, "reason", error)).split())
             raise _Passing(
                 ModelUnreachable(
                     f"{self._address} cannot be reached: {reason}.",
                     hint="Start the server or correct embedding.endpoint; text search works meanwhile (--mode lexical).",
                 )
             ) from error
+        try:
+            return json.loads(said)
+        except (ValueError, RecursionError) as error:
+            raise ModelUnreachable(f"{self._address} did not answer with JSON.", hint="Check embedding.endpoint.") from error
 
     def _refused(self, error: urllib.error.HTTPError) -> Exception:
         said = _said(error)
@@ -169,6 +183,9 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 _OPENER = urllib.request.build_opener(_NoRedirect)
+# What is meant for this machine does not go through a proxy, whatever the environment says.
+_DIRECT = urllib.request.build_opener(_NoRedirect, urllib.request.ProxyHandler({}))
+_HERE = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class _Passing(Exception):
@@ -180,16 +197,22 @@ class _Passing(Exception):
         self.wait_s = wait_s
 
 
+def _mark(passage_prefix: str) -> str:
+    """Vectors of passages with another prefix are others."""
+    return f"-{sha256(passage_prefix.encode('utf-8', 'replace')).hexdigest()[:8]}" if passage_prefix else ""
+
+
 def _retry_after(error: urllib.error.HTTPError) -> float | None:
     value = error.headers.get("Retry-After", "")
-    return float(value) if value.isdigit() else None
+    return float(value) if value.isdecimal() else None
 
 
 def _said(error: urllib.error.HTTPError) -> str:
     """What the server says about it, on one line and not without end."""
     try:
-        text = error.read(2000).decode("utf-8", "replace")
-    except OSError:
+        with error:
+            text = error.read(2000).decode("utf-8", "replace")
+    except (OSError, HTTPException):
         return ""
     try:
         said = json.loads(text).get("error", text)

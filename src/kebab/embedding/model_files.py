@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
+from threading import get_ident
 
 from kebab.core.errors import ModelCorrupt, ModelError, ModelMissing
 
@@ -39,14 +39,13 @@ class ModelCache:
         target = self._folder / key
         if target.is_dir():
             return target
-        unfinished = self._folder / f".{key}.{os.getpid()}"
+        unfinished = self._folder / f".{key}.{os.getpid()}.{get_ident()}"
         files = make()
         try:
             unfinished.mkdir(parents=True, exist_ok=True)
             for name, content in files.items():
                 (unfinished / name).write_bytes(content)
-            with suppress(OSError):  # another process was faster: its files are the same
-                unfinished.rename(target)
+            self._finish(unfinished, target)
         except OSError as error:
             raise ModelError(
                 f"The model cannot be written to {self._folder}: {error.strerror}.",
@@ -56,6 +55,13 @@ class ModelCache:
         finally:
             self._remove(unfinished)
         return target
+
+    def _finish(self, unfinished: Path, target: Path) -> None:
+        try:
+            unfinished.rename(target)
+        except OSError:
+            if not target.is_dir():  # otherwise another process was faster, and its files are the same
+                raise
 
     def _remove(self, folder: Path) -> None:
         if folder.is_dir():

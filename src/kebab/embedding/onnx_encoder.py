@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from kebab.core.errors import ModelCorrupt
+from kebab.core.errors import ModelCorrupt, ModelMismatch
 from kebab.embedding.onnx_graph import Array
 from kebab.embedding.tokenizing import FileTokenizer, Tokenizer
 
@@ -34,12 +34,13 @@ class OnnxEncoder:
         tokenizer: Tokenizer | None = None,
     ) -> None:
         """`pooling`: cls or mean, for a graph that gives a vector per token; `threads`: 0 for all processors."""
+        self._folder = folder
         self._max_tokens = max_tokens
         self._pad_id = pad_id
         self._pooling = pooling
         self._tokenizer = tokenizer or FileTokenizer(folder / "tokenizer.json")
         self._session = _load_session(folder / "model.onnx", threads or _processors())
-        self._inputs = [entry.name for entry in self._session.get_inputs()]
+        self._inputs = _input_types(self._session, folder)
 
     def embed(self, texts: Sequence[str]) -> Array:
         """One unit vector per text, the same whatever else is embedded with it."""
@@ -58,9 +59,9 @@ class OnnxEncoder:
         return len(self._tokenizer.ids([text])[0])
 
     def _parts(self, ids: list[int]) -> list[list[int]]:
-        """The ids with their first and last one (begin and end of a text) around every part."""
+        """The ids with their first and last one (begin and end of a text) around every part. No tokens at all are one padding."""
         if len(ids) <= self._max_tokens:
-            return [ids]
+            return [ids or [self._pad_id]]
         inner, room = ids[1:-1], self._max_tokens - 2
         return [[ids[0], *inner[start : start + room], ids[-1]] for start in range(0, len(inner), room)]
 
@@ -83,8 +84,30 @@ class OnnxEncoder:
             ids[row, : len(part)] = part
             mask[row, : len(part)] = 1
         values = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
-        output = self._session.run(None, {name: values[name] for name in self._inputs})[0]
-        return unit(_pooled(output, mask, self._pooling))
+        try:
+            output = self._session.run(None, {name: values[name].astype(kind, copy=False) for name, kind in self._inputs.items()})[0]
+        except Exception as error:
+            raise ModelMismatch(
+                f"The model in {self._folder} cannot take a text of {length} tokens: {' '.join(str(error).split())[:200]}.",
+                hint="Set embedding.max_tokens to what the model takes.",
+            ) from error
+        vectors = unit(_pooled(output, mask, self._pooling))
+        if not np.isfinite(vectors).all():
+            raise ModelMismatch(
+                f"The model in {self._folder} gave a vector that is no direction (NaN or infinite).", hint="Use another form of the model."
+            )
+        return vectors
+
+
+def _input_types(session: Any, folder: Path) -> dict[str, Any]:
+    types = {entry.name: np.int32 if entry.type == "tensor(int32)" else np.int64 for entry in session.get_inputs()}
+    unknown = sorted(types.keys() - {"input_ids", "attention_mask", "token_type_ids"})
+    if unknown:
+        raise ModelMismatch(
+            f"The model in {folder} asks for {', '.join(unknown)}, which is not known here.",
+            hint="It must take input_ids, attention_mask and token_type_ids, or some of them.",
+        )
+    return types
 
 
 def unit(vectors: Array) -> Array:
@@ -126,12 +149,13 @@ def output_dimension(path: Path) -> int:
 
 
 def _load_session(path: Path, threads: int) -> Any:
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # otherwise it writes down what machine this is, and sends it home
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
-    options.log_severity_level = 3
+    options.log_severity_level = 4  # what goes wrong is raised
     # Waiting threads sleep: spinning ones take the processor from whoever else works on this machine.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kebab.core.errors import ModelCorrupt
+
 Array = NDArray[Any]
 
 UNKNOWN, BEGIN, END = 0, 1, 2
@@ -20,6 +22,8 @@ _SPACE = "▁"
 _UNKNOWN_PENALTY = 10.0
 _FACTOR = np.uint64(0x9E3779B97F4A7C15)
 _POWERS = 64
+_HEADER = 24
+"""Bytes of the header of pieces.bin: how many there are, the longest, the least score."""
 
 
 def _powers(count: int) -> Array:
@@ -54,8 +58,8 @@ def vocabulary_files(pieces: list[tuple[str, float]], charsmap: bytes) -> dict[s
         points = np.stack([_code_points(pieces[number][0]) for number in numbers]) if length else np.zeros((len(numbers), 0), np.uint64)
         hashes[numbers] = ((points + np.uint64(1)) * _powers(length)[None, :]).sum(axis=1, dtype=np.uint64)
     order = np.argsort(hashes, kind="stable")
-    scores = np.array([score for _, score in pieces], np.float32)
-    header = np.array([max(by_length), scores.min()], np.float64)
+    scores = np.array([score for _, score in pieces], np.float64)
+    header = np.array([len(pieces), max(by_length), scores.min()], np.float64)
     return {
         "pieces.bin": b"".join((header.tobytes(), hashes[order].tobytes(), order.astype(np.int64).tobytes(), scores[order].tobytes())),
         "charsmap.bin": charsmap,
@@ -64,15 +68,25 @@ def vocabulary_files(pieces: list[tuple[str, float]], charsmap: bytes) -> dict[s
 
 class UnigramTokenizer:
     def __init__(self, folder: Path) -> None:
+        try:
+            self._open(folder)
+        except Exception as error:
+            raise ModelCorrupt(
+                f"The vocabulary in {folder} cannot be read: {error}.", hint=f"Delete {folder}: it is made again.", path=str(folder)
+            ) from error
+
+    def _open(self, folder: Path) -> None:
         from tokenizers.normalizers import Precompiled
 
         data = np.memmap(folder / "pieces.bin", np.uint8, "r")
-        header = data[:16].view(np.float64)
-        count = (len(data) - 16) // 20
-        self._longest, self._unknown_score = min(_POWERS, int(header[0])), float(header[1]) - _UNKNOWN_PENALTY
-        self._hashes = data[16 : 16 + 8 * count].view(np.uint64)
-        self._ids = data[16 + 8 * count : 16 + 16 * count].view(np.int64)
-        self._scores = data[16 + 16 * count :].view(np.float32)
+        header, arrays = data[:_HEADER].view(np.float64), data[_HEADER:]
+        count = int(header[0])
+        if len(arrays) != 24 * count:
+            raise ValueError("pieces.bin is not whole")
+        self._longest, self._unknown_score = min(_POWERS, int(header[1])), float(header[2]) - _UNKNOWN_PENALTY
+        self._hashes = arrays[: 8 * count].view(np.uint64)
+        self._ids = arrays[8 * count : 16 * count].view(np.int64)
+        self._scores = arrays[16 * count :].view(np.float64)
         self._normalizer = Precompiled((folder / "charsmap.bin").read_bytes())
 
     def ids(self, text: str) -> list[int]:

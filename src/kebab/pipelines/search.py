@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Sequence
 from hashlib import sha256
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, Protocol, cast
 
 from kebab.analysis.query_syntax import parse
 from kebab.config.settings import SearchSettings
@@ -16,23 +16,30 @@ from kebab.core.query_tree import excludes
 from kebab.core.search import Fusion, HitList, Match, Mode, Notice, SearchHit, SearchQuery, SearchResponse, Sort
 from kebab.core.text import estimate_tokens
 from kebab.pipelines.search_request import SearchRequest
-from kebab.retrieval.depth import depth_of
 
 _WORDS_ONLY = Notice("words_only", "The query excludes words or is raw FTS5, so only words were compared.")
 _THRESHOLD_UNUSED = Notice("threshold_unused", "--threshold compares RRF scores, and there are none here; --min-score works in every mode.")
+
+
+class ComposedRetriever(Retriever, Protocol):
+    def index_version(self, mode: Mode = "hybrid") -> str: ...
 
 
 class Retrievers(NamedTuple):
     """What can answer: words always, vectors when there are some."""
 
     lexical: Retriever
-    hybrid: Retriever | None
+    hybrid: ComposedRetriever | None
     """Composes both sides and answers in every mode."""
     why_not: ModelError | None = None
     """Why there is no hybrid."""
 
     def of(self, mode: Mode) -> Retriever:
         return self.lexical if self.hybrid is None or mode == "lexical" else self.hybrid
+
+    def index_version(self, mode: Mode) -> str:
+        """Of the side that answers in this mode."""
+        return self.lexical.index_version() if self.hybrid is None else self.hybrid.index_version(mode)
 
 
 def search(
@@ -53,7 +60,7 @@ def search(
     if blank:
         said.append(Notice("empty_query", "The query is empty: there is nothing to search for."))
     if retrievers is None or blank:
-        version = retrievers.of(mode).index_version() if retrievers else unbuilt_version
+        version = retrievers.index_version(mode) if retrievers else unbuilt_version
         return SearchResponse(
             query=request.query, mode=mode, method=mode, hits=(), index_version=version, match=None, took_ms=0.0, notices=tuple(said)
         )
@@ -74,7 +81,7 @@ def search(
         match=hits.match,
         took_ms=(time.perf_counter() - started) * 1000,
         notices=tuple(said),
-        next_cursor=_cursor(query, request.match or settings.match, hits.match, version, query.offset + taken) if more and taken else None,
+        next_cursor=_cursor(query, request.match or settings.match, hits, version, query.offset + taken) if more and taken else None,
         truncated=truncated,
         explanation=_explanation(query, hits, kept, packed, request),
     )
@@ -96,10 +103,9 @@ def _answer(
 
 
 def _ask(request: SearchRequest, settings: SearchSettings, retrievers: Retrievers, mode: Mode) -> tuple[SearchQuery, HitList, str]:
-    retriever = retrievers.of(mode)
-    version = retriever.index_version()
+    version = retrievers.index_version(mode)
     query = _query(request, settings, mode, version)
-    return query, retriever.search(query), version
+    return query, retrievers.of(mode).search(query), version
 
 
 def _possible_mode(text: str, mode: Mode, retrievers: Retrievers, said: list[Notice]) -> Mode:
@@ -147,10 +153,9 @@ def _fingerprint(query: SearchQuery, index_version: str) -> str:
     return sha256(json.dumps(bound, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def _cursor(query: SearchQuery, asked: str, match: str | None, index_version: str, offset: int) -> str:
+def _cursor(query: SearchQuery, asked: str, hits: HitList, index_version: str, offset: int) -> str:
     """Match class and depth go along: the next page must come from the same list, which both of them shape."""
-    depth = (query.depth or depth_of(query)) if query.mode == "hybrid" else 0
-    return f"{_fingerprint(query, index_version)}.{asked}.{match}.{depth}.{offset}"
+    return f"{_fingerprint(query, index_version)}.{asked}.{hits.match}.{hits.depth or 0}.{offset}"
 
 
 def _resumed(query: SearchQuery, cursor: str, index_version: str) -> SearchQuery:

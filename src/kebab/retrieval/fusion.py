@@ -16,7 +16,7 @@ class FusionPolicy(NamedTuple):
     kind: Literal["rrf", "convex"] = "rrf"
     k_rrf: int = 60
     vector_weight: float = 1.0
-    vector_weight_weak: float = 0.12
+    vector_weight_weak: float = 0.1
     convex_weight: float = 0.65
     convex_weight_weak: float = 0.25
 
@@ -58,20 +58,27 @@ class _Rrf(NamedTuple):
     policy: FusionPolicy
     most: float
     """What a hit gets that is first in both lists: dividing by it brings scores to [0, 1] and leaves their order alone."""
+    some_are_weak: bool
 
     def of(self, chunk_id: str, lexical: Ranked | None, vector: Ranked | None) -> Fused:
-        k, weight = self.policy.k_rrf, _vector_weight(self.policy, vector)
+        k, weight = self.policy.k_rrf, self.weight_of(vector, seen=lexical is not None)
         raw = (1 / (k + lexical.rank) if lexical else 0.0) + (weight / (k + vector.rank) if vector else 0.0)
         return Fused(chunk_id, min(1.0, raw / self.most) if self.most else 0.0, raw, lexical, vector, (1.0, weight))
 
+    def weight_of(self, hit: Ranked | None, *, seen: bool) -> float:
+        """Where some hits are weak, the others are in another language. What the query's words have found there all the same is as weak
+        as the rest. What they cannot find gets on top what weak hits add to a lexical one: otherwise the best of it would come after
+        every hit that both sides have seen.
+        """
+        if hit is None or not self.some_are_weak:
+            return self.policy.vector_weight
+        return self.policy.vector_weight_weak if hit.weak or seen else self.policy.vector_weight + self.policy.vector_weight_weak
+
 
 def _rrf(policy: FusionPolicy, vector: Sequence[Ranked]) -> _Rrf:
-    heaviest = max((_vector_weight(policy, hit) for hit in vector), default=policy.vector_weight)
-    return _Rrf(policy, (1 + heaviest) / (policy.k_rrf + 1))
-
-
-def _vector_weight(policy: FusionPolicy, hit: Ranked | None) -> float:
-    return policy.vector_weight_weak if hit is not None and hit.weak else policy.vector_weight
+    unscaled = _Rrf(policy, 1.0, any(hit.weak for hit in vector))
+    heaviest = max((unscaled.weight_of(hit, seen=False) for hit in vector), default=policy.vector_weight)
+    return unscaled._replace(most=(1 + heaviest) / (policy.k_rrf + 1))
 
 
 class _Scale(NamedTuple):
@@ -103,7 +110,10 @@ class _Convex(NamedTuple):
     """Whether the vector side has weak hits: then a hit it has not seen is judged by its words as they are."""
 
     def of(self, chunk_id: str, lexical: Ranked | None, vector: Ranked | None) -> Fused:
-        share = self._share(self.words_know_better if vector is None else vector.weak)
+        if vector is not None and lexical is None and self.words_know_better and not vector.weak:
+            share = 1.0  # in another language: there are no words to judge it by
+        else:
+            share = self._share(self.words_know_better if vector is None else vector.weak)
         words = self.words.of(_bm25(lexical.score)) if lexical else 0.0
         meaning = self.meaning.of(vector.score) if vector else 0.0
         return Fused(chunk_id, (1 - share) * words + share * meaning, None, lexical, vector, (1 - share, share))

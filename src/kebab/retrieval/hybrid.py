@@ -6,8 +6,8 @@ from typing import Any
 
 from kebab.config.settings import SearchSettings
 from kebab.core.ports import Retriever
-from kebab.core.search import HitList, Notice, QueryTerms, RetrievalDetail, SearchHit, SearchQuery
-from kebab.retrieval.depth import depth_of
+from kebab.core.search import HitList, Mode, Notice, QueryTerms, RetrievalDetail, SearchHit, SearchQuery
+from kebab.retrieval.depth import DEEPEST, depth_of
 from kebab.retrieval.fusion import Fused, FusionPolicy, Ranked, fuse
 from kebab.retrieval.hydration import RETRIEVAL_METHODS, at_most_per_document, with_snippet
 from kebab.retrieval.snippets import SnippetMaker
@@ -38,8 +38,11 @@ class HybridRetriever:
         self.notices: tuple[Notice, ...] = getattr(vector, "notices", ())
         """What is wrong with the vectors, known from the start."""
 
-    def index_version(self) -> str:
-        return f"hybrid:{self._lexical.index_version()}+{self._vector.index_version()}"
+    def index_version(self, mode: Mode = "hybrid") -> str:
+        """Of what answers in this mode."""
+        if mode == "hybrid":
+            return f"hybrid:{self._lexical.index_version()}+{self._vector.index_version()}"
+        return (self._lexical if mode == "lexical" else self._vector).index_version()
 
     def search(self, query: SearchQuery) -> HitList:
         if query.mode == "lexical":
@@ -49,11 +52,16 @@ class HybridRetriever:
         query = query._replace(fusion=query.fusion or self._config.hybrid_fusion)  # type: ignore[arg-type]  # the loader checked it
         policy = policy_of(self._config, query)
         depth = query.depth or depth_of(query)
-        part = query._replace(k=depth, offset=0, sort="relevance", per_doc=None, bare=self._snippets is not None)
-        lexical, vector = self._lexical.search(part._replace(mode="lexical")), self._vector.search(part._replace(mode="vector"))
-        ranked = _ranks(lexical, "lexical"), _ranks(vector, "vector")
-        fused = [item for item in fuse(policy, *ranked) if item.lexical is not None or item.chunk_id not in vector.doubtful]
-        hits = self._ordered(fused, lexical, vector, policy, query)
+        while True:  # how deep one must look depends on how often one document repeats itself
+            part = query._replace(k=depth, offset=0, sort="relevance", per_doc=None, bare=self._snippets is not None)
+            lexical, vector = self._lexical.search(part._replace(mode="lexical")), self._vector.search(part._replace(mode="vector"))
+            ranked = _ranks(lexical, "lexical"), _ranks(vector, "vector")
+            fused = [item for item in fuse(policy, *ranked) if item.lexical is not None or item.chunk_id not in vector.doubtful]
+            hits = self._ordered(fused, lexical, vector, policy, query)
+            enough = query.per_doc is None or len(hits) > query.offset + query.k or not (lexical.more or vector.more)
+            if enough or query.depth or depth >= DEEPEST:
+                break
+            depth *= 4
         page = hits[query.offset : query.offset + query.k]
         return HitList(
             [self._shown(hit, rank, lexical, vector, query) for rank, hit in enumerate(page, start=query.offset + 1)],
@@ -62,6 +70,7 @@ class HybridRetriever:
             explanation=_explanation(policy, depth, lexical, vector, fused) if query.explain else None,
             notices=(*lexical.notices, *vector.notices, *((_NO_WORDS,) if fused and not lexical else ())),
             terms=lexical.terms,
+            depth=depth,
         )
 
     def _ordered(self, fused: list[Fused], lexical: HitList, vector: HitList, policy: FusionPolicy, query: SearchQuery) -> list[SearchHit]:

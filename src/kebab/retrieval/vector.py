@@ -9,6 +9,7 @@ from kebab.analysis.query_syntax import parse
 from kebab.core.ports import ChunkContext, ChunkReader, EmbeddingModels, LexicalIndex, SpaceQuery, VectorMatch, VectorStore
 from kebab.core.query_tree import Bag, QueryTree, words_of
 from kebab.core.search import HitList, Notice, RetrievalDetail, SearchHit, SearchQuery
+from kebab.retrieval.depth import DEEPEST, depth_of
 from kebab.retrieval.hydration import at_most_per_document, make_hit, with_snippet
 from kebab.retrieval.snippets import SnippetLimits, SnippetMaker
 
@@ -30,6 +31,10 @@ class _Found(NamedTuple):
     def weak(self) -> bool:
         """In a weak space only text of the space's own script: what the words of the query cannot reach counts in full."""
         return self.space.weak and self.match.home
+
+    @property
+    def doubtful(self) -> bool:
+        return self.match.similarity < self.space.floor
 
 
 class VectorRetriever:
@@ -63,18 +68,20 @@ class VectorRetriever:
         text = _meant(tree, query.text)
         if not text.strip():
             return HitList(notices=self.notices)
-        wanted = query.offset + query.k
-        depth = 4 * wanted if query.per_doc is not None else wanted
         spaces = [space for space in self._models.for_query(text) if self._store.holds(space.embedder)]
         if not spaces:
             return HitList(notices=(*self.notices, _OTHER_SCRIPT))
-        found = self._found(spaces, text[:MAX_QUERY_CHARS], query, depth)
-        contexts = self._chunks.contexts([item.match.chunk_id for item in found])
-        hits = [self._hit(item, contexts[item.match.chunk_id], query) for item in found if item.match.chunk_id in contexts]
-        if query.per_doc is not None:
-            hits = at_most_per_document(hits, query.per_doc)
-        if query.sort == "date":
-            hits.sort(key=lambda hit: hit.date, reverse=True)
+        asked = list(zip(spaces, _embedded(spaces, text[:MAX_QUERY_CHARS]), strict=True))
+        wanted = query.offset + query.k
+        by_date = (query.depth or depth_of(query)) if query.sort == "date" else None
+        depth = by_date or (4 * wanted if query.per_doc is not None else wanted)
+        while True:  # how deep one must look depends on how often one document repeats itself
+            found, more = self._found(asked, query, depth)
+            hits = self._hits(found[:depth] if by_date else found, query)
+            if len(hits) > wanted or not more or query.per_doc is None or by_date or depth >= DEEPEST:
+                break
+            depth *= 4
+        found = found[:depth]
         ranked = [_ranked(hit, rank) for rank, hit in enumerate(hits, start=1)]
         page = ranked[query.offset : wanted]
         terms = self._index.terms(tree, drop_stop_words=True)
@@ -87,25 +94,42 @@ class VectorRetriever:
             notices=(*self.notices, _LONG_QUERY) if len(text) > MAX_QUERY_CHARS else self.notices,
             terms=terms,
             weak=frozenset(item.match.chunk_id for item in found if item.weak),
-            doubtful=frozenset(item.match.chunk_id for item in found if item.match.similarity < item.space.floor),
+            doubtful=frozenset(item.match.chunk_id for item in found if item.doubtful),
+            depth=by_date,
         )
 
-    def _found(self, spaces: Sequence[SpaceQuery], text: str, query: SearchQuery, depth: int) -> list[_Found]:
-        """One list, whatever spaces were searched. Cosines of two spaces are not comparable, so several lists are merged by place."""
-        lists = []
-        for space in spaces:
-            vector = space.embedder.embed([text], "query")[0]
-            # Twice what is wanted: some of it may be gone by the time it is read.
+    def _hits(self, found: Sequence[_Found], query: SearchQuery) -> list[SearchHit]:
+        contexts = self._chunks.contexts([item.match.chunk_id for item in found])
+        hits = [self._hit(item, contexts[item.match.chunk_id], query) for item in found if item.match.chunk_id in contexts]
+        if query.per_doc is not None:
+            hits = at_most_per_document(hits, query.per_doc)
+        if query.sort == "date":
+            hits.sort(key=lambda hit: hit.date, reverse=True)
+        return hits
+
+    def _found(self, asked: Sequence[tuple[SpaceQuery, Any]], query: SearchQuery, depth: int) -> tuple[list[_Found], bool]:
+        """One list, whatever was searched, a little longer than `depth`, and whether it goes on beyond that; what is too far away to
+        mean anything comes last.
+        """
+        found: list[_Found] = []
+        for space, vector in asked:
             matches = self._store.search(
-                space.embedder.fingerprint, vector, filters=query.filters, limit=2 * depth, homes_only=space.homes_only
+                space.embedder.fingerprint,
+                vector,
+                filters=query.filters,
+                limit=2 * depth,  # twice what is wanted: some of it may be gone by the time it is read
+                homes_only=space.homes_only,
+                others_only=space.others_only,
             )
-            lists.append([_Found(match, space, place) for place, match in enumerate(matches, start=1)])
-        if len(lists) == 1:
-            return lists[0][: depth + 1]
+            found += [_Found(match, space, place) for place, match in enumerate(matches, start=1)]
+        if len(asked) > 1:
+            # Cosines of two spaces cannot be compared, so these are merged by place; those of one space can, with some correction.
+            by_place = len({space.embedder.name for space, _ in asked}) > 1
+            found.sort(key=lambda item: (item.doubtful, item.place if by_place else -(item.match.similarity + item.space.bonus)))
         merged: dict[str, _Found] = {}
-        for item in sorted((item for found in lists for item in found), key=lambda item: (item.place, item.match.chunk_id)):
+        for item in found:
             merged.setdefault(item.match.chunk_id, item)
-        return list(merged.values())[: depth + 1]
+        return list(merged.values())[: depth + 1], len(merged) > depth
 
     def _hit(self, item: _Found, chunk: ChunkContext, query: SearchQuery) -> SearchHit:
         score = min(1.0, max(0.0, item.match.similarity))
@@ -134,12 +158,21 @@ class VectorRetriever:
         searched = [
             {
                 "model": space.embedder.fingerprint,
-                "own_script_only": space.homes_only,
+                "scope": "own_scripts" if space.homes_only else "other_scripts" if space.others_only else "all",
                 "found": sum(item.space is space for item in found),
             }
             for space in spaces
         ]
         return {"vector": {"spaces": searched, "asked_for": query.k, "found": len(found)}}
+
+
+def _embedded(spaces: Sequence[SpaceQuery], text: str) -> list[Any]:
+    """The query in each space; a model is asked once."""
+    vectors: dict[str, Any] = {}
+    for space in spaces:
+        if space.embedder.name not in vectors:
+            vectors[space.embedder.name] = space.embedder.embed([text], "query")[0]
+    return [vectors[space.embedder.name] for space in spaces]
 
 
 def _ranked(hit: SearchHit, rank: int) -> SearchHit:

@@ -88,6 +88,15 @@ def _finish(report: IngestReport, *, interrupted: bool = False) -> None:
     _print_report(report, interrupted)
 
 
+def _vectors(report: IngestReport) -> str:
+    """A passage has one vector for each model that reads it, and a text that was there before keeps its own."""
+    if not report.vectors_made:
+        return f"{counted(report.vectors_reused, 'vector')} known already, none to make"
+    rate = f", {report.vectors_made / report.embedding_seconds:.0f} per second" if report.embedding_seconds > 10 else ""
+    known = f", {report.vectors_reused:,} known already" if report.vectors_reused else ""
+    return f"{counted(report.vectors_made, 'vector')} made in {report.embedding_seconds:.1f} s{rate}{known}"
+
+
 def _print_report(report: IngestReport, interrupted: bool) -> None:
     from kebab.pipelines.ingest_report import SKIP_REASONS
 
@@ -96,9 +105,7 @@ def _print_report(report: IngestReport, interrupted: bool) -> None:
     say(f"{', '.join(report.sources) or 'nothing'}: {files}, {chunks} written, {state}")
     say(f"  added {report.added}, updated {report.updated}, unchanged {report.unchanged}, removed {report.removed}")
     if report.vectors_made or report.vectors_reused:
-        known = f", {report.vectors_reused:,} known already" if report.vectors_reused else ""
-        rate = f", {report.vectors_made / report.embedding_seconds:.0f} per second" if report.embedding_seconds > 10 else ""
-        say(f"  embedded {counted(report.vectors_made, 'text')} in {report.embedding_seconds:.1f} s{rate}{known}")
+        say(f"  {_vectors(report)}")
     for reason, skipped in sorted(report.skipped.items(), key=lambda item: -item[1].count):
         more = ", …" if skipped.count > len(skipped.examples) else ""
         say(f"  skipped {skipped.count} ({SKIP_REASONS.get(reason, reason)}): {', '.join(skipped.examples)}{more}")

@@ -10,12 +10,12 @@ import click
 from kebab.core.errors import UsageError
 from kebab.interfaces.cli.ingest_progress import progress_of
 from kebab.interfaces.cli.options import command, knowledge_base, wants_json
-from kebab.interfaces.cli.render import done
+from kebab.interfaces.cli.render import counted, done
 
 
 @command("index", example="kb index --rebuild-fts\nkb index --rebuild-vectors   # after a change of embedding.model\nkb index --optimize")
 @click.option("--rebuild-fts", is_flag=True, help="Make all terms and the text index anew from the stored chunks.")
-@click.option("--rebuild-vectors", is_flag=True, help="Embed every chunk again with the model of the settings.")
+@click.option("--rebuild-vectors", is_flag=True, help="Drop all vectors and make them anew with the model of the settings.")
 @click.option("--optimize", is_flag=True, help="Merge the text index, drop unused vectors, give back free space.")
 def index_command(rebuild_fts: bool, rebuild_vectors: bool, optimize: bool) -> int:
     """Rebuild or optimize what searches use. Stopping with Ctrl-C is safe; kb ingest goes on with the vectors."""
@@ -28,7 +28,9 @@ def index_command(rebuild_fts: bool, rebuild_vectors: bool, optimize: bool) -> i
     if rebuild_vectors:
         with progress_of("auto") as progress:
             report = kb.rebuild_vectors(progress)
-        sentences.append(f"{report.vectors_made} texts were embedded in {report.embedding_seconds:.1f} s.")
+        off = kb.embedding_models() is None
+        made = f"{counted(report.vectors_made, 'vector')} made in {report.embedding_seconds:.1f} s."
+        sentences.append("All vectors were dropped, and none made: embedding.model is none." if off else made)
     if optimize:
         before = kb.path.stat().st_size if kb.path.is_file() else 0
         kb.optimize()

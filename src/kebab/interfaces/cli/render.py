@@ -124,7 +124,7 @@ def _print_hit_explanation(hit: SearchHit) -> None:
         click.echo(f"   rrf: {detail.rrf_score:.4f} = lexical {fusion['from_lexical']:.4f} + vector {fusion['from_vector']:.4f}")
     elif hit.score_kind == "convex":
         click.echo(f"   convex: {hit.score:.4f}")
-    weights = f", weights lexical {detail.weights['lexical']:g}, vector {detail.weights['vector']:g}" if detail.weights else ""
+    weights = f", weights lexical {detail.weights['lexical']:.3g}, vector {detail.weights['vector']:.3g}" if detail.weights else ""
     click.echo(f"   fusion: rank {hit.rank}, score {detail.fusion_score:.4f} ({hit.retrieval_method}{weights})")
     matched = explanation.get("matched") or {}
     listed = "; ".join(f"{column}: {', '.join(terms)}" for column, terms in matched.items() if terms)
@@ -140,7 +140,7 @@ def _print_explanation(explanation: dict[str, Any]) -> None:
         if lexical["stop_words_dropped"]:
             click.echo(f"lexical: stop words dropped: {', '.join(lexical['stop_words_dropped'])}")
     for space in vector.get("spaces", ()):
-        scope = ", text of its own script only" if space["own_script_only"] else ""
+        scope = {"own_scripts": ", text of its own scripts", "other_scripts": ", text of other scripts"}.get(space["scope"], "")
         click.echo(f"vector: {space['model']}, {space['found']} found{scope}")
     if fusion:
         click.echo(
@@ -148,7 +148,7 @@ def _print_explanation(explanation: dict[str, Any]) -> None:
             f"{fusion['both']} found by both, {fusion['lexical_only']} by words only, {fusion['vector_only']} by meaning only"
         )
         if fusion["too_far"]:
-            click.echo(f"fusion: {fusion['too_far']} of those closest in meaning are too far away to count by themselves")
+            click.echo(f"fusion: too far away in meaning to count by itself: {fusion['too_far']}")
     if explanation["fewer_than_asked"]:
         click.echo(f"fewer than asked for by {explanation['fewer_than_asked']}: no more passages match or pass the filters")
     click.echo(f"removed by --threshold: {explanation['removed_by_threshold']}")

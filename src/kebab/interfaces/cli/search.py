@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     example="kb search 'install git' --tag setup\nkb search '\"exact phrase\" OR prefix*' --json\nkb search 문서 검색 --lang ko",
 )
 @click.argument("query", nargs=-1)
-@click.option("--mode", metavar="MODE", help="hybrid (the default: lexical while there are no vectors), lexical or vector.")
+@click.option("--mode", metavar="MODE", help="hybrid: by words and by meaning (the default); lexical: by words; vector: by meaning.")
 @click.option("--fts-only", is_flag=True, help="The same as --mode lexical.")
 @click.option("--vec-only", is_flag=True, help="The same as --mode vector.")
 @click.option("-k", "--k", "--top", "k", type=int, help="How many hits (setting search.default_k, 10).")
@@ -44,11 +44,11 @@ if TYPE_CHECKING:
 @click.option("--after", metavar="DATE", help="Not older: 2026-01-31, or '2 weeks'.")
 @click.option("--before", metavar="DATE", help="Older than: 2026-01-31, or '1 year'.")
 @click.option("--match", help="all words, any of them, or auto: all first, any when that gives too few.")
-@click.option("--fusion", help="rrf or convex: how hybrid mixes (setting search.hybrid_fusion).")
+@click.option("--fusion", help="How hybrid mixes: rrf, by rank, or convex, by score (setting search.hybrid_fusion, rrf).")
 @click.option("--sort", help="relevance or date (newest first).")
 @click.option("--per-doc", type=int, help="At most this many hits of one document.")
-@click.option("--threshold", type=float, help="Least raw RRF score (hybrid).")
-@click.option("--min-score", type=float, help="Least score, in every mode.")
+@click.option("--threshold", type=float, help="Least raw RRF score, which is 0.033 at most; only hybrid with rrf has one.")
+@click.option("--min-score", type=float, help="Least score, 0 to 1, in every mode.")
 @click.option("--max-tokens", type=int, help="Whole hits up to about this many tokens.")
 @click.option("--full-text", is_flag=True, help="The whole passage, not only a snippet.")
 @click.option("--no-highlight", is_flag=True, help="No marks on what matched.")
@@ -57,10 +57,10 @@ if TYPE_CHECKING:
 @click.option("--exit-code", is_flag=True, help="Exit with 1 when nothing is found.")
 @click.option("--open", "open_hit", type=int, metavar="N", help="Open hit N in $EDITOR at its line.")
 def search_command(query: tuple[str, ...], bulk: bool, exit_code: bool, open_hit: int | None, **options: Any) -> int:
-    """Find the passages that answer QUERY.
+    """Find the passages that answer QUERY, by its words and by its meaning.
 
     Words are searched together, and apart when together they give too few. "A phrase", prefix*, AND, OR and NOT in capitals
-    mean what they say; a query in single quotes is raw FTS5.
+    mean what they say; a query in single quotes is raw FTS5. While there are no vectors, only words are compared.
     """
     if bulk and query:
         raise UsageError("--bulk reads its queries from stdin and takes no QUERY.", hint="Leave one of them out.")
@@ -104,7 +104,14 @@ def _remark_on(response: SearchResponse, request: SearchRequest) -> None:
             continue  # it was the user who turned them off
         remark(f"note: {notice.message}")
     if not response.hits and response.query.strip() and not any(notice.code == "empty_corpus" for notice in response.notices):
-        remark("No passage matches." + (" Try fewer filters." if request.filters() else " Try other words, or kb list docs."))
+        remark(f"No passage matches. {_what_to_try(request)}")
+
+
+def _what_to_try(request: SearchRequest) -> str:
+    given = [option for option, value in (("--threshold", request.threshold), ("--min-score", request.min_score)) if value is not None]
+    if given:
+        return f"Try without {' and '.join(given)}."
+    return "Try fewer filters." if request.filters() else "Try other words, or kb list docs."
 
 
 def _bulk(defaults: SearchRequest) -> int:

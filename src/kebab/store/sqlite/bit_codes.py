@@ -60,12 +60,14 @@ def nearest(differences: Array, count: int) -> Array:
 
 
 def closest(planes: Array, positions: Array, query: Array, count: int) -> Array:
-    """The `count` best of `positions` by the query itself, not its code, against their codes: a much finer measure."""
+    """The `count` best of `positions` by the query itself, not its code, against their codes: a much finer measure. With all that
+    equal the last of them, so that equal vectors are all in or all out.
+    """
     if len(positions) <= count:
         return positions
     bits = np.unpackbits(np.ascontiguousarray(planes[:, positions].T).view(np.uint8), axis=1, count=len(query))
-    products = bits.astype(np.float32) @ query
-    return np.asarray(positions[np.argpartition(-products, count - 1)[:count]])
+    products = np.einsum("ij,j->i", bits.astype(np.float32), query)
+    return np.asarray(positions[products >= np.partition(products, -count)[-count]])
 
 
 def _sampling(rows: int, count: int) -> int:

@@ -17,6 +17,8 @@ from kebab.store.sqlite.path_glob import path_matches
 
 APPLICATION_ID = 0x6B656261  # "keba", so that a file can be told from any other SQLite file
 PAGE_SIZE = 8192
+_MOST_MAPPED = 1 << 28
+"""Bytes of the file that are mapped into memory. More makes reading a little faster, but what is mapped counts as the process's own."""
 
 
 def now() -> str:
@@ -181,7 +183,7 @@ class Database:
         connection.pragma("cache_size", -65536)
         connection.pragma("temp_store", "memory")
         with suppress(OSError):
-            connection.pragma("mmap_size", min(self.path.stat().st_size, 1 << 40))
+            connection.pragma("mmap_size", min(self.path.stat().st_size, _MOST_MAPPED))
         connection.create_scalar_function("path_matches", cast("Any", path_matches), 2, deterministic=True)
 
     def _version(self, connection: apsw.Connection) -> int:
@@ -224,6 +226,16 @@ def write_transaction(connection: apsw.Connection) -> Iterator[None]:
             connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")
+
+
+@contextmanager
+def read_transaction(connection: apsw.Connection) -> Iterator[None]:
+    """All statements inside see one state of the file, whatever others write meanwhile."""
+    connection.execute("SAVEPOINT reading")
+    try:
+        yield
+    finally:
+        connection.execute("RELEASE reading")
 
 
 def run_script(connection: apsw.Connection, script: str) -> None:

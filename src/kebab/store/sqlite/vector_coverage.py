@@ -35,7 +35,9 @@ def coverage(connection: apsw.Connection, models: EmbeddingModels) -> VectorCove
     """How many chunks have a vector of these models, and which other models have left vectors here."""
     ours = {(embedder.name, embedder.version) for embedder in models.embedders}
     spaces = stored_spaces(connection)
-    current = [space for space in spaces if (space.model, space.version) in ours]
+    # By model and version the latest: an endpoint may give vectors of another dimension from one day to the next.
+    latest = {(space.model, space.version): space for space in spaces}
+    current = [space for key, space in latest.items() if key in ours]
     others = tuple(space.fingerprint for space in spaces if space not in current)
     used = [space for space in current if _has_rows(connection, space)]
     version = "vec:" + ",".join(space.fingerprint for space in used)

@@ -214,6 +214,7 @@ class SqliteVectorWriter:
                             "INSERT INTO embedding_spaces (model, version, dimension, created_at) VALUES (?, ?, ?, ?) RETURNING id",
                             (*values, now()),
                         )
+                        forget_complete_vectors(self._connection)  # what was complete lies in another space
             self._spaces[embedder.fingerprint] = found[0][0]
         return self._spaces[embedder.fingerprint]
 

@@ -1,0 +1,149 @@
+"""Which text goes to which of the bundled models, and that the other one is left alone."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kebab.embedding.bundled import BundledModels, is_latin
+from kebab.embedding.onnx_embedder import OnnxEmbedder
+
+GRANITE, MULTILINGUAL = "granite-embedding-30m-english", "universal-sentence-encoder-multilingual"
+LATIN = [
+    "how to set up version control",
+    "Crème brûlée à la carte",
+    "Größe der Straße",
+    "β-carotene is a red-orange pigment",
+    "the angle α between both vectors",
+    "An English page about many things, and one word in Korean: 한글. " + "More English. " * 20,
+    "12345",
+    "192.168.0.1:8080",
+    "3.14 + 2.71 = ?",
+    "",
+    "   \n",
+    "🙂",
+    "kubectl get pods -n kube-system",
+]
+OTHER = [
+    "버전 관리를 설정하는 방법",
+    "kubectl get pods 명령으로 상태를 확인하는 방법",
+    "Kubernetes 설치",
+    "バージョン管理の設定方法",
+    "カタカナ",
+    "如何设置版本控制",
+    "как настроить контроль версий",
+    "Как установить git и настроить репозиторий",
+    "πώς να ρυθμίσω τον έλεγχο εκδόσεων",
+    "كيف حالك",
+    "วันนี้อากาศเป็นอย่างไร",
+    "2024년 3월",
+]
+
+
+def names(models: BundledModels, text: str) -> list[str]:
+    """The models a query is asked of, each once."""
+    return list(dict.fromkeys(space.embedder.name for space in models.for_query(text)))
+
+
+# --- which script
+
+
+@pytest.mark.parametrize("text", LATIN)
+def test_text_in_latin_script_or_without_letters_belongs_to_granite(tmp_path: Path, text: str) -> None:
+    models = BundledModels(tmp_path)
+    assert is_latin(text)
+    assert models.home_of(text).name == GRANITE
+    assert names(models, text) == [GRANITE]
+
+
+@pytest.mark.parametrize("text", OTHER)
+def test_text_in_any_other_script_belongs_to_the_multilingual_model(tmp_path: Path, text: str) -> None:
+    models = BundledModels(tmp_path)
+    assert not is_latin(text)
+    assert models.home_of(text).name == MULTILINGUAL
+    assert names(models, text) == [MULTILINGUAL]
+
+
+@given(st.text(), st.sampled_from(["auto", "on", "off"]))
+def test_an_english_only_model_is_never_asked_what_it_cannot_read(text: str, cross_language: str) -> None:
+    """R118: fused into Korean queries it would take the results with it (nDCG .937 → .528)."""
+    models = BundledModels(Path("unused"), cross_language=cross_language)
+    asked = names(models, text)
+    assert (GRANITE in asked) == is_latin(text)
+    assert models.home_of(text).name == asked[0]
+
+
+# --- cross_language
+
+
+@pytest.mark.parametrize(("cross_language", "other_scripts", "second"), [
+    ("auto", True, MULTILINGUAL), ("auto", False, None),
+    ("on", True, MULTILINGUAL), ("on", False, MULTILINGUAL),
+    ("off", True, None), ("off", False, None),
+])  # fmt: skip
+def test_all_chunks_enter_the_multilingual_space_when_the_corpus_has_other_scripts(
+    tmp_path: Path, cross_language: str, other_scripts: bool, second: str | None
+) -> None:
+    found = BundledModels(tmp_path, cross_language=cross_language).second_home(other_scripts=other_scripts)
+    assert (found and found.name) == second
+
+
+@pytest.mark.parametrize(
+    ("cross_language", "spaces"),
+    [("auto", [(GRANITE, False)]), ("on", [(GRANITE, False), (MULTILINGUAL, True)]), ("off", [(GRANITE, False)])],
+)
+def test_an_english_question_enters_the_multilingual_space_only_when_told_to_and_finds_only_other_scripts_there(
+    tmp_path: Path, cross_language: str, spaces: list[tuple[str, bool]]
+) -> None:
+    """English chunks are found through granite, which is better at them."""
+    found = BundledModels(tmp_path, cross_language=cross_language).for_query("how to set up version control")
+    assert [(space.embedder.name, space.homes_only) for space in found] == spaces
+    assert not any(space.weak for space in found)
+
+
+@pytest.mark.parametrize(("cross_language", "crosses"), [("auto", True), ("on", True), ("off", False)])
+def test_a_korean_question_finds_english_text_unless_told_not_to(tmp_path: Path, cross_language: str, crosses: bool) -> None:
+    """In its own script it finds less than the words do, and such hits weigh less."""
+    spaces = BundledModels(tmp_path, cross_language=cross_language).for_query("버전 관리")
+    assert {space.embedder.name for space in spaces} == {MULTILINGUAL}
+    assert any(not space.homes_only for space in spaces) == crosses
+    assert [space.homes_only for space in spaces if space.weak] == [True]
+
+
+def test_both_models_are_there_in_a_fixed_order(tmp_path: Path) -> None:
+    assert [embedder.name for embedder in BundledModels(tmp_path).embedders] == [GRANITE, MULTILINGUAL]
+
+
+def test_every_space_has_a_floor_below_which_cosines_mean_nothing(tmp_path: Path) -> None:
+    models = BundledModels(tmp_path, cross_language="on")
+    for text in ("version control", "버전 관리"):
+        assert all(-1 < space.floor < 1 for space in models.for_query(text))
+
+
+# --- what is loaded
+
+
+@pytest.mark.parametrize(("text", "needed"), [("how to set up version control", "granite"), ("버전 관리를 설정하는 방법", "multilingual")])
+def test_a_question_loads_only_the_model_of_its_script(
+    tmp_path: Path, granite_folder: Path, multilingual_folder: Path, text: str, needed: str
+) -> None:
+    """The cache holds one model; the other would be unpacked beside it if it were loaded."""
+    cache = tmp_path / "cache"
+    cache.mkdir()
+    folder = granite_folder if needed == "granite" else multilingual_folder
+    (cache / folder.name).symlink_to(folder)
+    models = BundledModels(cache, threads=1)
+    for space in models.for_query(text):
+        assert space.embedder.embed([text], "query").shape == (1, space.embedder.dimension)
+    assert models.home_of(text).embed([text], "passage") is not None
+    assert [path.name for path in cache.iterdir()] == [folder.name]
+
+
+def test_both_bundled_models_say_what_they_are(granite_model: OnnxEmbedder, multilingual_model: OnnxEmbedder, tmp_path: Path) -> None:
+    loaded = [granite_model.fingerprint, multilingual_model.fingerprint]
+    assert [embedder.fingerprint for embedder in BundledModels(tmp_path).embedders] == loaded
+    assert re.fullmatch(rf"{GRANITE}@int8-\d+:384 {MULTILINGUAL}@3-\d+:512", " ".join(loaded))

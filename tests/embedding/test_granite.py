@@ -1,0 +1,170 @@
+"""granite from its pack: read right, calculated right, and hardly changed by int8."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from math import erf, sqrt
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnxruntime
+import pytest
+
+from kebab.core.errors import ModelCorrupt
+from kebab.embedding.granite import PACK, PACK_SHA256, PACKAGE, Pack, build_graph, read_pack
+from kebab.embedding.model_files import package_file
+from kebab.embedding.onnx_embedder import OnnxEmbedder
+from kebab.embedding.onnx_graph import Array
+from kebab.embedding.tokenizing import FileTokenizer
+
+NOTES = Path(__file__).parents[2] / "samples" / "notes"
+VARIED = [
+    "a",
+    "git",
+    "How do I set up version control on a new laptop?",
+    "The quick brown fox jumps over the lazy dog. " * 8,
+    "def add(a: int, b: int) -> int:\n    return a + b\n",
+    "SELECT count(*) FROM chunks WHERE document_id IN (1, 2, 3);",
+    "3.14159 2.71828 1.41421 192.168.0.1 0xdeadbeef",
+    "Crème brûlée, Straße, señor, Ærø, łódź",
+    "!!! ??? --- === ***",
+    "β-carotene is a red-orange pigment (α ≤ 0.05).",
+    "새 노트북에 깃을 설치한다.",
+    "🙂👩‍👩‍👧 emoji",
+]
+
+
+@pytest.fixture(scope="module")
+def pack() -> Pack:
+    return read_pack(package_file(PACKAGE, PACK, PACK_SHA256))
+
+
+class Exact:
+    """The float32 graph of the same tensors, straight from its bytes."""
+
+    def __init__(self, pack: Pack, folder: Path) -> None:
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads = 1
+        self._session = onnxruntime.InferenceSession(build_graph(pack, exact=True), options, providers=["CPUExecutionProvider"])
+        self._tokenizer = FileTokenizer(folder / "tokenizer.json")
+
+    def embed(self, texts: Iterable[str]) -> Array:
+        return np.concatenate([self.embed_ids([ids]) for ids in self._tokenizer.ids(list(texts))])
+
+    def embed_ids(self, batch: list[list[int]]) -> Array:
+        length = max(map(len, batch))
+        ids = np.array([[*row, *[1] * (length - len(row))] for row in batch])
+        mask = np.array([[1] * len(row) + [0] * (length - len(row)) for row in batch])
+        return np.asarray(self._session.run(None, {"input_ids": ids, "attention_mask": mask})[0])
+
+
+@pytest.fixture(scope="module")
+def exact(pack: Pack, granite_folder: Path) -> Exact:
+    return Exact(pack, granite_folder)
+
+
+def test_int8_and_float32_agree_to_a_cosine_of_995_on_varied_texts(exact: Exact, granite_model: OnnxEmbedder) -> None:
+    texts = VARIED + [path.read_text(encoding="utf-8")[:250] for path in sorted(NOTES.glob("*/*.md"))]
+    texts.append(" ".join(text for text in texts if text.isascii())[:1500])
+    cosines = (exact.embed(texts) * granite_model.embed(texts, "passage")).sum(axis=1)
+    assert cosines.min() >= 0.995, dict(zip(texts, cosines, strict=True))
+    assert cosines.mean() >= 0.997
+
+
+def test_texts_that_say_nothing_are_where_int8_is_at_its_worst(exact: Exact, granite_model: OnnxEmbedder) -> None:
+    """An empty text and one word over and over: known, and bounded."""
+    texts = ["", "word " * 200, "word " * 480]
+    cosines = (exact.embed(texts) * granite_model.embed(texts, "passage")).sum(axis=1)
+    assert cosines.min() >= 0.98
+
+
+def test_the_float32_graph_calculates_what_the_architecture_says(exact: Exact, pack: Pack) -> None:
+    """Against the same network written down in numpy, so that int8 is not just compared with our own mistake."""
+    batch = [[0, 33565, 36, 8, 55, 2], [0, 9178, 2], [0, *range(1000, 1008), 2]]
+    expected = np.stack([_roberta(pack, ids) for ids in batch])
+    np.testing.assert_allclose(exact.embed_ids(batch), expected, atol=2e-5)
+
+
+def _roberta(pack: Pack, ids: list[int]) -> Array:
+    tensors, architecture = pack.tensors, pack.architecture
+    heads, hidden = architecture["heads"], architecture["hidden"]
+
+    def normalised(state: Array, name: str) -> Array:
+        centred = state - state.mean(axis=-1, keepdims=True)
+        deviation = np.sqrt((centred**2).mean(axis=-1, keepdims=True) + architecture["layer_norm_eps"])
+        return np.asarray(centred / deviation * tensors[f"{name}.w"] + tensors[f"{name}.b"])
+
+    def linear(state: Array, name: str) -> Array:
+        return np.asarray(state @ tensors[f"{name}.w"].T + tensors[f"{name}.b"])
+
+    def attention(state: Array, name: str) -> Array:
+        query, key, value = (
+            part.reshape(len(ids), heads, -1).transpose(1, 0, 2) for part in np.split(linear(state, f"{name}.qkv"), 3, axis=1)
+        )
+        scores = np.exp(query @ key.transpose(0, 2, 1) / np.sqrt(hidden // heads))
+        attended = (scores / scores.sum(axis=-1, keepdims=True)) @ value
+        return np.asarray(attended.transpose(1, 0, 2).reshape(len(ids), hidden))
+
+    first = architecture["position_offset"]
+    state = tensors["word_emb"][ids] + tensors["pos_emb"][first : first + len(ids)] + tensors["type_emb"][0]
+    state = normalised(state, "emb_ln")
+    gelu = np.vectorize(lambda x: x * 0.5 * (1 + erf(x / sqrt(2))))
+    for layer in range(architecture["layers"]):
+        name = f"l{layer}"
+        state = normalised(linear(attention(state, name), f"{name}.ao") + state, f"{name}.aln")
+        state = normalised(linear(gelu(linear(state, f"{name}.f1")), f"{name}.f2") + state, f"{name}.fln")
+    return np.asarray(state[0] / np.linalg.norm(state[0]))
+
+
+def test_r121_a_page_on_git_is_closest_to_a_question_that_never_says_git(granite_model: OnnxEmbedder) -> None:
+    """R121"""
+    passages = [
+        "Bake the bread for forty minutes, then let it cool on a rack.",
+        "Install git, run git init in the project folder and make the first commit.",
+        "The train from Lisbon to Porto takes three hours.",
+    ]
+    question = granite_model.embed(["how to set up version control"], "query")[0]
+    assert (granite_model.embed(passages, "passage") @ question).argmax() == 1
+
+
+def _written(header: dict[str, Any], *parts: bytes) -> bytes:
+    return b"HMSEMB01" + bytes(8) + json.dumps(header).encode() + b"".join(parts)
+
+
+def test_int8_tensors_are_values_times_the_scale_of_their_group() -> None:
+    values, scales = np.arange(-128, 128, dtype=np.int8), np.array([1, 0.5, 2, 0.25], np.float32)
+    plain = np.array([1.5, -2.5], np.float32)
+    header = {
+        "arch": {"hidden": 2},
+        "tokenizer_len": 3,
+        "tensors": [
+            {"name": "a", "shape": [2, 128], "dtype": "i8", "group": 64, "len": 256 + 16},
+            {"name": "b", "shape": [2], "dtype": "f32", "len": 8},
+        ],
+    }
+    pack = read_pack(_written(header, b"{ }", values.tobytes(), scales.tobytes(), plain.tobytes()))
+    assert pack.architecture == {"hidden": 2}
+    assert pack.tokenizer == b"{ }"
+    np.testing.assert_array_equal(pack.tensors["a"], (values.astype(np.float32) * np.repeat(scales, 64)).reshape(2, 128))
+    np.testing.assert_array_equal(pack.tensors["b"], plain)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        bytes(16) + b"{not json",
+        bytes(16) + b"[]",
+        bytes(16) + b"{}",
+        _written({"arch": {}, "tokenizer_len": 0, "tensors": [{"name": "a", "shape": [2], "dtype": "f32", "len": 8}]}, b"short"),
+        _written(
+            {"arch": {}, "tokenizer_len": 0, "tensors": [{"name": "a", "shape": [64], "dtype": "i8", "group": 64, "len": 68}]}, bytes(40)
+        ),
+    ],
+)
+def test_a_pack_that_cannot_be_read_is_said_to_be_corrupt(data: bytes) -> None:
+    with pytest.raises(ModelCorrupt) as caught:
+        read_pack(data)
+    assert caught.value.hint == f"pip install --force-reinstall {PACKAGE}"

@@ -1,0 +1,105 @@
+"""embedding.model → models, and nothing loaded on the way."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from kebab.config.settings import EmbeddingSettings
+from kebab.core.errors import ConfigError
+from kebab.core.ports import EmbeddingModels
+from kebab.embedding.bundled import BundledModels
+from kebab.embedding.registry import models_for
+from kebab.embedding.single_model import SingleModel
+
+if TYPE_CHECKING:
+    from tests.embedding.conftest import Python, TinyModel
+
+
+def made(tmp_path: Path, **settings: Any) -> EmbeddingModels:
+    models = models_for(EmbeddingSettings(**settings), tmp_path)
+    assert models is not None
+    return models
+
+
+def test_none_means_no_models(tmp_path: Path) -> None:
+    assert models_for(EmbeddingSettings(model="none"), tmp_path) is None
+    assert models_for(EmbeddingSettings(model=" none "), tmp_path) is None
+
+
+def test_the_default_is_bundled_and_takes_its_settings(tmp_path: Path) -> None:
+    models = made(tmp_path)
+    assert isinstance(models, BundledModels)
+    assert models.second_home(other_scripts=False) is None
+    assert made(tmp_path, cross_language="on").second_home(other_scripts=False) is not None
+
+
+@pytest.mark.parametrize(
+    "model", ["", "bundle", "bundled:x", "onnx", "onnx:", "openai", "ollama:", "OPENAI:x", "cohere:x", "/path", "터무니"]
+)
+def test_anything_else_is_refused_with_what_is_valid(tmp_path: Path, model: str) -> None:
+    with pytest.raises(ConfigError) as caught:
+        models_for(EmbeddingSettings(model=model), tmp_path)
+    assert caught.value.message == f"embedding.model = {model!r} is not known."
+    assert caught.value.hint == "Valid: bundled, none, onnx:FOLDER, openai:MODEL, ollama:MODEL."
+
+
+@pytest.mark.parametrize(
+    ("model", "name"), [("openai:text-embedding-3-small", "text-embedding-3-small"), ("ollama:bge-m3:latest", "bge-m3:latest")]
+)
+def test_the_name_of_an_endpoints_model_is_all_after_the_first_colon(tmp_path: Path, model: str, name: str) -> None:
+    models = made(tmp_path, model=model)
+    assert isinstance(models, SingleModel)
+    assert [embedder.name for embedder in models.embedders] == [name]
+
+
+def test_a_folder_may_be_relative_or_in_the_home(tiny: TinyModel, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    tiny.write()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", str(tmp_path))
+    fingerprints = {made(tmp_path, model=f"onnx:{path}").embedders[0].fingerprint for path in (tiny.folder, "tiny", "~/tiny", "./tiny/")}
+    assert len(fingerprints) == 1
+
+
+def test_the_settings_of_a_folder_reach_its_model(tiny: TinyModel, tmp_path: Path) -> None:
+    tiny.write()
+    model = f"onnx:{tiny.folder}"
+    changes: list[dict[str, Any]] = [
+        {},
+        {"pooling": "cls"},
+        {"max_tokens": 64},
+        {"query_prefix": "query: "},
+        {"passage_prefix": "passage: "},
+    ]
+    assert len({made(tmp_path, model=model, **change).embedders[0].fingerprint for change in changes}) == len(changes)
+
+
+def test_building_models_loads_neither_numpy_nor_a_runtime_and_asks_nobody(tiny: TinyModel, tmp_path: Path, python: Python) -> None:
+    """Commands that embed nothing must not pay for the models they could use."""
+    (tiny.write() / "config.json").write_text('{"hidden_size": 4}')
+    code = """
+import json, sys
+from pathlib import Path
+
+def refuse(event, _):
+    if event.startswith(("socket.", "urllib.", "http.client.")):
+        raise RuntimeError(event)
+
+sys.addaudithook(refuse)
+from kebab.config.settings import EmbeddingSettings
+from kebab.embedding.registry import models_for
+for model in json.loads(sys.argv[1]):
+    models = models_for(EmbeddingSettings(model=model), Path(sys.argv[2]))
+    models.home_of("text"), models.for_query("질문"), models.second_home(other_scripts=True)
+    assert [embedder.name for embedder in models.embedders]
+    loaded = [name for name in ("numpy", "onnxruntime", "tokenizers", "huggingface_hub", "onnx") if name in sys.modules]
+    assert not loaded, (model, loaded)
+print(list(Path(sys.argv[2]).iterdir()))
+"""
+    empty = tmp_path / "empty"
+    empty.mkdir()
+    models = ["bundled", f"onnx:{tiny.folder}", "openai:some-model", "ollama:some-model"]
+    assert python(code, json.dumps(models), empty).strip() == "[]"

@@ -1,0 +1,29 @@
+"""One model for everything: every text is at home in it, and every query enters it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kebab.core.ports import SpaceQuery
+from kebab.embedding.single_model import SingleModel
+
+if TYPE_CHECKING:
+    from tests.embedding.conftest import TinyModel
+
+
+@pytest.mark.parametrize("text", ["how to set up version control", "버전 관리", "Съешь ещё", "123", ""])
+def test_every_text_and_every_query_has_the_one_space(tiny: TinyModel, text: str) -> None:
+    tiny.write()
+    embedder = tiny.embedder()
+    models = SingleModel(embedder)
+    assert models.embedders == (embedder,)
+    assert models.home_of(text) is embedder
+    assert models.for_query(text) == [SpaceQuery(embedder, homes_only=False, floor=-1.0, weak=False)]
+
+
+@pytest.mark.parametrize("other_scripts", [True, False])
+def test_there_is_no_second_home(tiny: TinyModel, other_scripts: bool) -> None:
+    tiny.write()
+    assert SingleModel(tiny.embedder()).second_home(other_scripts=other_scripts) is None

@@ -1,0 +1,186 @@
+"""Vectors as a user gets them: the bundled models, real processes, interrupted, killed, turned off, out of reach."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+import signal
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from tests.end_to_end.conftest import User
+
+NOTES = {
+    "git.md": "# Git\n\nRun `git init` in a folder. Every `git commit` keeps a state of all files that one can come back to.\n",
+    "bread.md": "# Sourdough\n\nFeed the starter with flour and water, wait until it has doubled, then bake.\n",
+    "taxes.md": "# Taxes\n\nThe declaration is due in July. Keep receipts for seven years.\n",
+}
+DEAD_ENDPOINT = {
+    "KEBAB_EMBEDDING_MODEL": "openai:some-model",
+    "KEBAB_EMBEDDING_ENDPOINT": "http://127.0.0.1:9/v1",
+    "KEBAB_EMBEDDING_RETRIES": "0",
+}
+
+
+@pytest.fixture
+def person(user: User, model_cache: Path) -> User:
+    """Someone with the default settings."""
+    user.environment.pop("KEBAB_EMBEDDING_MODEL")
+    user.environment["XDG_CACHE_HOME"] = str(model_cache)
+    for path, text in NOTES.items():
+        user.write(path, text)
+    return user
+
+
+def write_many(user: User, count: int) -> None:
+    words = random.Random(7)
+    for number in range(count):
+        body = " ".join(f"w{words.randrange(3000)}" for _ in range(40))
+        user.write(f"many/{number}.md", f"# Note {number}\n\n{body}\n")
+
+
+def vectors_are_whole(user: User) -> None:
+    """Every chunk has exactly one vector in the space of its script, and none is stored twice."""
+    user.check()
+    with user.open() as connection:
+        assert connection.execute(
+            "SELECT c.id FROM chunks c WHERE (SELECT count(*) FROM chunks_vec v WHERE v.chunk = c.id AND v.home = 1) <> 1"
+        ).fetchall() == []  # fmt: skip
+        assert connection.execute("SELECT text_hash FROM vectors GROUP BY space_id, text_hash HAVING count(*) > 1").fetchall() == []
+
+
+def test_r121_a_question_finds_the_page_that_has_none_of_its_words(person: User) -> None:
+    """R121, R126: hybrid is the default as soon as there are vectors."""
+    assert person.ingest()["vectors_made"] == 3
+    answer = person.ask("search", "how to set up version control")
+    assert (answer["mode"], answer["method"]) == ("hybrid", "hybrid")
+    assert answer["hits"][0]["doc_path"] == "git.md"
+    assert answer["hits"][0]["retrieval"]["vector_rank"] == 1
+    assert person.ask("search", "how to set up version control", "--fts-only")["hits"] == []
+
+
+def test_nothing_is_found_where_nothing_is_near(person: User) -> None:
+    person.ingest()
+    answer = person.ask("search", "zeppelin")
+    assert (answer["method"], answer["hits"]) == ("hybrid", [])
+    assert person.run("search", "zeppelin", "--exit-code").code == 1
+
+
+def test_an_ingest_killed_while_it_embeds_goes_on_where_it_was(person: User) -> None:
+    write_many(person, 300)
+    process = person.start("ingest", person.notes, "--json", "--progress", "json")
+    assert process.stderr is not None
+    for line in process.stderr:
+        event = json.loads(line)
+        if event["event"] == "embedding" and event["done"] >= 64:
+            break
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    meanwhile = person.ask("search", "sourdough")
+    assert "partial_vectors" in [notice["code"] for notice in meanwhile["notices"]]
+    assert meanwhile["hits"][0]["doc_path"] == "bread.md"
+    assert "kb ingest" in person.run("doctor").out
+    report = person.ingest()
+    assert 0 < report["vectors_made"] < 303
+    vectors_are_whole(person)
+    assert person.ask("search", "sourdough")["notices"] == []
+    assert person.run("doctor").code == 0
+
+
+def test_ctrl_c_while_it_embeds_is_safe(person: User) -> None:
+    write_many(person, 300)
+    process = person.start("ingest", person.notes, "--json", "--progress", "json")
+    assert process.stderr is not None
+    for line in process.stderr:
+        if json.loads(line)["event"] == "embedding":
+            break
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    report = json.loads(out)
+    assert report["interrupted"] is True
+    assert report["added"] == 303
+    assert person.ingest()["unchanged"] == 303
+    vectors_are_whole(person)
+
+
+def test_a_renamed_or_copied_file_is_not_embedded_again(person: User) -> None:
+    person.ingest()
+    (person.notes / "git.md").rename(person.notes / "versions.md")
+    shutil.copy(person.notes / "bread.md", person.notes / "copy.md")
+    report = person.ingest()
+    assert (report["vectors_made"], report["vectors_reused"]) == (0, 2)
+    assert person.ask("search", "how to set up version control")["hits"][0]["doc_path"] == "versions.md"
+    vectors_are_whole(person)
+
+
+def test_an_edited_file_is_found_by_what_it_says_now(person: User) -> None:
+    person.ingest()
+    person.write("bread.md", "# Violin\n\nRosin the bow before playing, and loosen it afterwards.\n")
+    assert person.ingest()["vectors_made"] == 1
+    assert person.ask("search", "caring for a string instrument")["hits"][0]["doc_path"] == "bread.md"
+    vectors_are_whole(person)
+
+
+def test_without_vectors_search_is_lexical_and_says_how_to_make_them(person: User) -> None:
+    """R122: vectors alone cannot be asked for where there are none."""
+    assert person.ingest(person.notes, "--no-embed")["vectors_made"] == 0
+    answer = person.ask("search", "sourdough")
+    assert (answer["mode"], answer["method"]) == ("hybrid", "lexical")
+    assert [notice["code"] for notice in answer["notices"]] == ["no_vectors"]
+    assert "kb ingest" in answer["notices"][0]["message"]
+    person.fails("search", "sourdough", "--vec-only", code="no_vectors")
+    assert person.ingest()["vectors_made"] == 3
+    assert person.ask("search", "sourdough", "--vec-only")["method"] == "vector"
+
+
+def test_an_endpoint_that_is_down_costs_the_vectors_and_nothing_else(person: User) -> None:
+    person.fails("ingest", person.notes, code="model_unreachable", env=DEAD_ENDPOINT)
+    assert person.ask("search", "sourdough", env=DEAD_ENDPOINT)["hits"][0]["doc_path"] == "bread.md"
+    assert person.ingest()["vectors_made"] == 3  # with the default model
+    answer = person.ask("search", "sourdough", env=DEAD_ENDPOINT)
+    assert answer["method"] == "lexical"
+    assert [notice["code"] for notice in answer["notices"]] == ["model_mismatch"]
+    assert "--rebuild-vectors" in answer["notices"][0]["message"]
+    person.fails("search", "sourdough", "--vec-only", code="model_mismatch", env=DEAD_ENDPOINT)
+
+
+def test_a_question_of_a_hundred_thousand_characters_is_answered(person: User) -> None:
+    person.ingest()
+    question = "sourdough starter flour water " * 3400
+    done = person.run("search", "--bulk", input=json.dumps({"query": question}).encode())
+    answer = json.loads(done.out)
+    assert done.code == 0
+    assert answer["hits"][0]["doc_path"] == "bread.md"
+    assert "long_query" in [notice["code"] for notice in answer["notices"]]
+
+
+def test_a_question_loads_only_the_model_of_its_script(person: User, model_cache: Path, tmp_path: Path) -> None:
+    """An English question never loads the multilingual model, a Korean one never granite."""
+    person.write("ko.md", "# 빵\n\n밀가루와 물로 발효종을 키운 다음 빵을 굽는다.\n")
+    person.ingest()
+    for question, model in (("how do I bake bread", "granite"), ("빵을 굽는 방법", "multilingual")):
+        own = tmp_path / model
+        assert person.ask("search", question, env={"XDG_CACHE_HOME": str(own)})["method"] == "hybrid"
+        assert [folder.name.split("-")[0] for folder in (own / "kebab").iterdir()] == [model]
+        assert [folder.name for folder in own.iterdir()] == ["kebab"], "onnxruntime keeps what it would send home here"
+
+
+def test_a_korean_question_finds_the_english_page(person: User) -> None:
+    person.write("ko.md", "# 세금\n\n신고 기한은 7월이다. 영수증은 7년 동안 보관한다.\n")
+    person.ingest()
+    hits = person.ask("search", "빵 반죽을 발효시키고 굽는 방법")["hits"]
+    assert "bread.md" in [hit["doc_path"] for hit in hits[:3]]
+    vectors_are_whole(person)
+
+
+def test_the_same_question_twice_gives_the_same_bytes(person: User) -> None:
+    """R105"""
+    person.ingest()
+    first, second = (person.ask("search", "how to set up version control", "--explain") for _ in range(2))
+    assert json.dumps(first["hits"]) == json.dumps(second["hits"])
