@@ -42,6 +42,9 @@ _STALE_INDEX = Notice(
     "stale_index", "The text index was built with other analysis settings. Bring it up to date with: kb index --rebuild-fts"
 )
 _NO_MODEL = VectorsOff("Vectors are turned off (embedding.model is none).", hint="Set embedding.model to bundled, then: kb ingest")
+_UNFINISHED_VECTORS = Notice(
+    "partial_vectors", "The last embedding did not come to its end: some questions may find less. Finish it with: kb ingest"
+)
 _READ_ONLY = Notice("read_only", "The folder of the database cannot be written to: it is read as it stands.")
 
 
@@ -377,8 +380,10 @@ def _no_vectors(coverage: VectorCoverage, models: EmbeddingModels) -> ModelError
 
 
 def _partial_vectors(coverage: VectorCoverage) -> list[Notice]:
-    if not coverage.missing:
+    if coverage.chunks is None:
         return []
+    if not coverage.missing:
+        return [_UNFINISHED_VECTORS]
     message = (
         f"{coverage.embedded:,} of {coverage.chunks:,} passages have vectors; the rest is found by words only. Make them with: kb ingest"
     )

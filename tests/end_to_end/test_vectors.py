@@ -179,6 +179,22 @@ def test_a_korean_question_finds_the_english_page(person: User) -> None:
     vectors_are_whole(person)
 
 
+def test_vectors_for_other_scripts_that_are_missing_are_noticed(person: User) -> None:
+    """An embedding that was stopped in its second round leaves every chunk with a vector, and Korean questions with less to find."""
+    person.write("ko.md", "# 세금\n\n신고 기한은 7월이다. 영수증은 7년 동안 보관한다.\n")
+    person.ingest()
+    with person.open() as connection:
+        connection.execute("DELETE FROM chunks_vec WHERE home = 0")
+        connection.execute("DELETE FROM meta WHERE key = 'complete_vectors'")
+    answer = person.ask("search", "빵 반죽을 발효시키고 굽는 방법")
+    assert "partial_vectors" in [notice["code"] for notice in answer["notices"]]
+    assert "kb ingest" in person.run("doctor").out
+    assert person.ingest()["vectors_made"] == 0  # the texts are known
+    after = person.ask("search", "빵 반죽을 발효시키고 굽는 방법")
+    assert "partial_vectors" not in [notice["code"] for notice in after["notices"]]
+    assert "bread.md" in [hit["doc_path"] for hit in after["hits"]]
+
+
 def test_the_same_question_twice_gives_the_same_bytes(person: User) -> None:
     """R105"""
     person.ingest()

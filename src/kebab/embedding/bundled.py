@@ -18,7 +18,7 @@ from kebab.embedding.onnx_embedder import granite, multilingual
 # else, the closest passage is in half of all cases (benchmarks/README.md).
 _LATIN_FLOOR = 0.57
 _ALL_SCRIPTS_FLOOR = 0.1
-_OTHER_LANGUAGE_FLOOR = 0.28
+_OTHER_LANGUAGE_FLOOR = 0.33
 # The model finds text of the question's own language closer than better text in another one.
 _OTHER_LANGUAGE_BONUS = 0.1
 

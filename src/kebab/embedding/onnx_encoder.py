@@ -161,4 +161,6 @@ def _load_session(path: Path, threads: int) -> Any:
     try:
         return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:
-        raise ModelCorrupt(f"{path} cannot be loaded: {error}.", hint="Check the model's folder.", path=str(path)) from error
+        raise ModelCorrupt(
+            f"{path} cannot be loaded: {error}.", hint=f"Delete {path.parent} if it is in Kebab's cache: it is made anew.", path=str(path)
+        ) from error

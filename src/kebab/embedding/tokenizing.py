@@ -54,7 +54,9 @@ def _load(path: Path) -> Any:
     try:
         tokenizer = Tokenizer.from_file(str(path))
     except Exception as error:
-        raise ModelCorrupt(f"{path} is not a tokenizer: {error}.", hint="Check the model's folder.", path=str(path)) from error
+        raise ModelCorrupt(
+            f"{path} is not a tokenizer: {error}.", hint=f"Delete {path.parent} if it is in Kebab's cache: it is made anew.", path=str(path)
+        ) from error
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer

@@ -35,6 +35,8 @@ def vector_check(coverage: VectorCoverage | None, models: EmbeddingModels | None
     if coverage.other_models and not coverage.any:
         made = ", ".join(coverage.other_models)
         return Check("vectors", False, f"made by {made}; embedding.model stands for {names}", "kb index --rebuild-vectors")
+    if coverage.chunks is not None and not coverage.missing:
+        return Check("vectors", False, "the last embedding did not come to its end", "kb ingest")
     if not coverage.missing:
         return Check("vectors", True, f"every chunk has a vector of {names}")
     return Check("vectors", False, f"{coverage.embedded:,} of {coverage.chunks:,} chunks have a vector of {names}", "kb ingest")

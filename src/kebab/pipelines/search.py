@@ -6,6 +6,7 @@ import json
 import time
 from collections.abc import Sequence
 from hashlib import sha256
+from itertools import pairwise
 from typing import Any, NamedTuple, Protocol, cast
 
 from kebab.analysis.query_syntax import parse
@@ -70,7 +71,8 @@ def search(
     packed = _within_budget(kept, request)
     truncated = len(packed) < len(kept)
     taken = packed[-1].rank - query.offset if truncated else len(hits)
-    below_minimum = len(kept) < len(hits) and request.sort == "relevance"  # then all that follows is below it too
+    by_score = all(hit.score >= after.score for hit, after in pairwise(hits))
+    below_minimum = len(kept) < len(hits) and by_score  # then all that follows is below it too
     more = truncated or (hits.more and not below_minimum)
     return SearchResponse(
         query=request.query,

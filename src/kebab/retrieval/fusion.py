@@ -76,9 +76,12 @@ class _Rrf(NamedTuple):
 
 
 def _rrf(policy: FusionPolicy, vector: Sequence[Ranked]) -> _Rrf:
-    unscaled = _Rrf(policy, 1.0, any(hit.weak for hit in vector))
-    heaviest = max((unscaled.weight_of(hit, seen=False) for hit in vector), default=policy.vector_weight)
-    return unscaled._replace(most=(1 + heaviest) / (policy.k_rrf + 1))
+    some_are_weak = any(hit.weak for hit in vector)
+    # What words have found weighs little on the vector side then, and what they have not found has nothing from their side.
+    heaviest = (
+        max(1 + policy.vector_weight_weak, policy.vector_weight + policy.vector_weight_weak) if some_are_weak else 1 + policy.vector_weight
+    )
+    return _Rrf(policy, heaviest / (policy.k_rrf + 1), some_are_weak)
 
 
 class _Scale(NamedTuple):

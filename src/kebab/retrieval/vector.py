@@ -16,7 +16,11 @@ from kebab.retrieval.snippets import SnippetLimits, SnippetMaker
 MAX_QUERY_CHARS = 8000
 """A longer query is embedded by its beginning; a page of text says what it is about well before."""
 _LONG_QUERY = Notice("long_query", f"The query is very long: its first {MAX_QUERY_CHARS:,} characters were compared by meaning.")
-_OTHER_SCRIPT = Notice("no_vectors_for_script", "No text here has vectors that a question in this script can be compared with.")
+_OTHER_SCRIPT = Notice(
+    "no_vectors_for_script",
+    "No text here has vectors that a question in this script can be compared with. "
+    "Make them with the setting embedding.cross_language = on and: kb ingest",
+)
 
 
 class _Found(NamedTuple):
