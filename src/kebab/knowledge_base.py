@@ -187,7 +187,7 @@ class KnowledgeBase:
             return
         from kebab.pipelines.embedding import EmbeddingPhase
 
-        EmbeddingPhase(writing.vectors(), models, report, progress or _no_progress).run()
+        EmbeddingPhase(writing.vectors(), models, report, progress).run()
 
     def _new_ingest(self, writing: SqliteWriting, progress: Progress | None) -> Ingest:
         from kebab.chunking.by_structure import StructureChunker
@@ -363,10 +363,6 @@ class KnowledgeBase:
             if reading is None:
                 raise NotFound("Nothing has been ingested yet.", hint="Begin with: kb ingest FOLDER")
             yield reading.catalog
-
-
-def _no_progress(event: str, **details: Any) -> None:
-    pass
 
 
 def _no_vectors(coverage: VectorCoverage, models: EmbeddingModels) -> ModelError:

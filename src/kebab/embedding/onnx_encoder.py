@@ -86,7 +86,7 @@ class OnnxEncoder:
         values = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         try:
             output = self._session.run(None, {name: values[name].astype(kind, copy=False) for name, kind in self._inputs.items()})[0]
-        except Exception as error:
+        except Exception as error:  # onnxruntime raises a class of its own per status code, with no base but this one
             raise ModelMismatch(
                 f"The model in {self._folder} cannot take a text of {length} tokens: {' '.join(str(error).split())[:200]}.",
                 hint="Set embedding.max_tokens to what the model takes.",
@@ -160,7 +160,7 @@ def _load_session(path: Path, threads: int) -> Any:
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
         return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
-    except Exception as error:
+    except Exception as error:  # as above
         raise ModelCorrupt(
             f"{path} cannot be loaded: {error}.", hint=f"Delete {path.parent} if it is in Kebab's cache: it is made anew.", path=str(path)
         ) from error

@@ -53,7 +53,7 @@ def _load(path: Path) -> Any:
 
     try:
         tokenizer = Tokenizer.from_file(str(path))
-    except Exception as error:
+    except Exception as error:  # the library raises nothing narrower
         raise ModelCorrupt(
             f"{path} is not a tokenizer: {error}.", hint=f"Delete {path.parent} if it is in Kebab's cache: it is made anew.", path=str(path)
         ) from error

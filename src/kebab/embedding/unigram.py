@@ -70,7 +70,7 @@ class UnigramTokenizer:
     def __init__(self, folder: Path) -> None:
         try:
             self._open(folder)
-        except Exception as error:
+        except Exception as error:  # a damaged file fails in numpy or in the normalizer, each in its own way
             raise ModelCorrupt(
                 f"The vocabulary in {folder} cannot be read: {error}.", hint=f"Delete {folder}: it is made again.", path=str(folder)
             ) from error

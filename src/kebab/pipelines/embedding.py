@@ -13,7 +13,7 @@ from typing import Protocol
 
 from kebab.core.documents import embedded_text
 from kebab.core.ports import Embedder, EmbeddingModels, NewVector, PendingChunk, Progress
-from kebab.pipelines.ingest_report import IngestReport
+from kebab.pipelines.ingest_report import IngestReport, quiet
 
 _WINDOW = 2048
 """Chunks looked at together: enough to find many of one length, few enough to hold in memory."""
@@ -43,11 +43,11 @@ class _Text:
 
 
 class EmbeddingPhase:
-    def __init__(self, store: VectorWriter, models: EmbeddingModels, report: IngestReport, progress: Progress) -> None:
+    def __init__(self, store: VectorWriter, models: EmbeddingModels, report: IngestReport, progress: Progress | None = None) -> None:
         self._store = store
         self._models = models
         self._report = report
-        self._progress = progress
+        self._progress: Progress = progress or quiet
         self._done = self._total = 0
 
     def run(self) -> None:

@@ -12,14 +12,14 @@ from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 from kebab.config.settings import Settings, all_settings
 from kebab.core.documents import ParsedDocument, Source
 from kebab.core.errors import ParseError, SourceError, UsageError
 from kebab.core.ports import Chunker, DocumentStore, FileState, IndexedDocument, Parser, Progress
 from kebab.core.text import nfc
-from kebab.pipelines.ingest_report import Failure, IngestReport
+from kebab.pipelines.ingest_report import Failure, IngestReport, quiet
 from kebab.pipelines.source_names import Scope, resolve, roots_below
 
 STDIN_SOURCE = "stdin"
@@ -45,10 +45,6 @@ class FoundFile(Protocol):
     def mtime_ns(self) -> int: ...
 
 
-def _quiet(event: str, **details: Any) -> None:
-    pass
-
-
 class Ingest:
     """One run. `report` is true at every moment, so that an interrupted run can say how far it came."""
 
@@ -68,7 +64,7 @@ class Ingest:
         self._chunker = chunker
         self._parser_for = parser_for
         self._own_files = own_files
-        self._progress: Progress = progress or _quiet
+        self._progress: Progress = progress or quiet
         self._started = time.perf_counter()
         self._fingerprints: dict[str, str] = {}
 

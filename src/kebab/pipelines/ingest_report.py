@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 _EXAMPLES = 5
 _SLOWEST = 5
@@ -22,6 +22,10 @@ SKIP_REASONS = {
     "same_name": "another file has the same name in another Unicode form",
     "other_source": "belongs to another source",
 }
+
+
+def quiet(event: str, **details: Any) -> None:
+    """The progress nobody looks at."""
 
 
 class Failure(NamedTuple):

@@ -1,4 +1,5 @@
-"""Numbered steps of the schema. Each runs in one transaction together with its record; none is ever edited later."""
+"""Numbered steps of the schema. Each runs in one transaction together with its record; none is ever edited later,
+except the text index: a database made before keeps its own until `kb index --rebuild-fts`, and answers the same."""
 
 from __future__ import annotations
 
