@@ -12,7 +12,7 @@ CREATE VIRTUAL TABLE chunks_fts USING fts5 (
     tokenize = 'porter unicode61 remove_diacritics 2'
 );
 
--- Larger leaves than the 4050 bytes FTS5 would choose: many small commits then cost a sixth less.
+-- Larger leaves than the 4050 bytes FTS5 would choose: many small commits then write less.
 INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('pgsz', 16000);
 
 CREATE TRIGGER chunks_ai AFTER INSERT ON chunks BEGIN
