@@ -71,6 +71,10 @@ class StructureChunker:
                 path = tuple(title for _, title in headings if title)
                 limit = self._limit(document.title, path)
             code = block.kind in _CODE_LIKE
+            tokens = estimate_tokens(document.text[block.start : end], code=code)
+            if tokens <= limit:
+                pieces.append(_Piece(block.start, end, tokens, path, is_heading, limit))
+                continue
             for start, stop, tokens in self._split(document.text, block.start, end, limit, code):
                 pieces.append(_Piece(start, stop, tokens, path, is_heading and start == block.start, limit))
         return pieces
@@ -79,10 +83,7 @@ class StructureChunker:
         return max(_LEAST_BODY, self._settings.max_tokens - estimate_tokens(context_of(title, headings)))
 
     def _split(self, text: str, start: int, end: int, limit: int, code: bool) -> list[tuple[int, int, int]]:
-        """The range whole if it fits the limit, else parts of about the target; each with its estimated tokens."""
-        tokens = estimate_tokens(text[start:end], code=code)
-        if tokens <= limit:
-            return [(start, end, tokens)]
+        """Parts of about the target, each with its estimated tokens."""
         parts = []
         target = min(limit, self._settings.target_tokens)
         while start < end:
@@ -114,21 +115,22 @@ class StructureChunker:
     def _join_small(self, groups: list[list[_Piece]]) -> list[list[_Piece]]:
         """A group below the minimum joins the next one, or else the one before, while the target allows."""
         joined: list[list[_Piece]] = []
+        size_before = room_before = 0
         for group in groups:
+            size = sum([piece.tokens for piece in group])
+            room = min(self._settings.target_tokens, min([piece.limit for piece in group]))
             if joined:
-                before, size = joined[-1], _size(group)
-                small = min(_size(before), size) < self._settings.min_tokens
+                before = joined[-1]
+                small = min(size_before, size) < self._settings.min_tokens
                 touching = group[0].start >= before[-1].end
-                room = min(self._settings.target_tokens, *(piece.limit for piece in (*before, *group)))
-                if small and touching and _size(before) + size <= room:
+                if small and touching and size_before + size <= min(room_before, room):
                     before.extend(group)
+                    size_before += size
+                    room_before = min(room_before, room)
                     continue
             joined.append(list(group))
+            size_before, room_before = size, room
         return joined
-
-
-def _size(group: list[_Piece]) -> int:
-    return sum(piece.tokens for piece in group)
 
 
 def _below(outer: _Piece, inner: _Piece) -> bool:

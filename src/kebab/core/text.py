@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE
+from collections.abc import Iterable
 from functools import cache, lru_cache
 from hashlib import sha256
 from itertools import accumulate
@@ -95,15 +96,19 @@ def whole_characters(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
+def line_starts(lines: Iterable[str], start: int = 0) -> list[int]:
+    """Where each of these lines, given without their line feeds, begins, and where one more would."""
+    return list(accumulate(map((1).__add__, map(len, lines)), initial=start))  # without a step in Python per line
+
+
 class LineTable:
     """Which line an offset stands on, and where a line begins; lines count from 1, offsets are code points from 0."""
 
     def __init__(self, text: str) -> None:
         self._text = text
-        lengths = [len(line) + 1 for line in text.split("\n")]
-        last = lengths.pop()
-        self._starts = list(accumulate(lengths, initial=0))
-        if last == 1 and len(self._starts) > 1:
+        self._starts = line_starts(text.split("\n"))
+        self._starts.pop()
+        if len(self._starts) > 1 and self._starts[-1] == len(text):
             self._starts.pop()  # a final newline ends the last line, it does not begin another
 
     def __len__(self) -> int:

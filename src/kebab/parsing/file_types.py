@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pathlib import PurePosixPath
+from kebab.core.documents import file_name
 
 _MARKDOWN = {"md": "md", "markdown": "md", "mdown": "md", "mkd": "md", "mdx": "mdx"}
 
@@ -21,7 +21,7 @@ _CODE_NAMES = frozenset(
 
 def classify(path: str) -> tuple[str, str]:
     """(doc_type, format) of a text file."""
-    name = PurePosixPath(path).name.lower()
+    name = file_name(path).lower()
     extension = name.rpartition(".")[2] if "." in name.lstrip(".") else ""
     if extension in _MARKDOWN:
         return "markdown", _MARKDOWN[extension]

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from itertools import accumulate
-from pathlib import PurePosixPath
 
 from kebab.analysis.language import language_of
-from kebab.core.documents import Block, ParsedDocument
-from kebab.core.text import decode, nfc
+from kebab.core.documents import Block, ParsedDocument, file_stem
+from kebab.core.text import decode, line_starts, nfc
 from kebab.parsing import front_matter
 from kebab.parsing.file_types import classify
 from kebab.parsing.markdown_blocks import scan_blocks
@@ -44,7 +42,7 @@ def parse_markdown(text: str, path: str, *, doc_type: str, format: str, encoding
     date, date_warning = front_matter.date_of(matter.values)
     return ParsedDocument(
         text=text,
-        title=front_matter.title_of(matter.values) or _first_heading(blocks) or nfc(PurePosixPath(path).stem),
+        title=front_matter.title_of(matter.values) or _first_heading(blocks) or nfc(file_stem(path)),
         blocks=blocks,
         doc_type=doc_type,
         format=format,
@@ -61,7 +59,7 @@ def parse_markdown(text: str, path: str, *, doc_type: str, format: str, encoding
 
 def _blocks(text: str, start: int) -> list[Block]:
     lines = text[start:].split("\n")
-    offsets = list(accumulate((len(line) + 1 for line in lines), initial=start))
+    offsets = line_starts(lines, start)
     offsets[-1] = len(text)
     return [
         Block(

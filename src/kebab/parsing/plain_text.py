@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import re
-from pathlib import PurePosixPath
 
 from kebab.analysis.language import language_of
-from kebab.core.documents import Block, ParsedDocument
+from kebab.core.documents import Block, ParsedDocument, file_name
 from kebab.core.text import decode, nfc
 from kebab.parsing.file_types import classify
 
@@ -22,7 +21,7 @@ class PlainTextParser:
         kind = "code" if doc_type == "code" else "paragraph"
         return ParsedDocument(
             text=text,
-            title=nfc(PurePosixPath(path).name),
+            title=nfc(file_name(path)),
             blocks=tuple(_paragraphs(text, kind)),
             doc_type=doc_type,
             format=format_,

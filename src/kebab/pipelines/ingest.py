@@ -1,7 +1,7 @@
 """Ingest, step by step: find the files, leave alone what is known, read, parse, chunk, write, drop what is gone.
 
-One file at a time, one transaction each: it can be stopped anywhere and run again. A file that cannot be taken in is an
-entry in the report; only what stops the whole run (no space, no permission, a missing folder) is an exception.
+Documents are written in small groups, each group one transaction: it can be stopped anywhere and run again. A file that cannot
+be taken in is an entry in the report; only what stops the whole run (no space, no permission, a missing folder) is an exception.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from kebab.config.settings import Settings, all_settings
 from kebab.core.documents import ParsedDocument, Source
@@ -23,6 +23,10 @@ from kebab.pipelines.ingest_report import Failure, IngestReport, quiet
 from kebab.pipelines.source_names import Scope, resolve, roots_below
 
 STDIN_SOURCE = "stdin"
+
+# What is written together: enough that the text index is not rewritten for every file, little enough that nobody waits for it.
+_GROUP_CHARACTERS = 1 << 19
+_GROUP_SECONDS = 0.5
 
 
 class SourceStore(DocumentStore, Protocol):
@@ -43,6 +47,34 @@ class FoundFile(Protocol):
     def size(self) -> int: ...
     @property
     def mtime_ns(self) -> int: ...
+
+
+class _Waiting(NamedTuple):
+    """A document that is ready to be written."""
+
+    document: IndexedDocument
+    is_new: bool
+    seconds: float
+    """What reading it took."""
+
+
+class _Group:
+    """Documents that will be written together."""
+
+    def __init__(self) -> None:
+        self.members: list[_Waiting] = []
+        self._characters = 0
+        self._since = 0.0
+
+    def add(self, document: IndexedDocument, *, is_new: bool, seconds: float) -> None:
+        if not self.members:
+            self._since = time.perf_counter()
+        self.members.append(_Waiting(document, is_new, seconds))
+        self._characters += len(document.parsed.text)
+
+    @property
+    def is_full(self) -> bool:
+        return self._characters >= _GROUP_CHARACTERS or time.perf_counter() - self._since >= _GROUP_SECONDS
 
 
 class Ingest:
@@ -67,6 +99,7 @@ class Ingest:
         self._progress: Progress = progress or quiet
         self._started = time.perf_counter()
         self._fingerprints: dict[str, str] = {}
+        self._group = _Group()
 
     def run(self, paths: Sequence[Path], name: str | None = None) -> IngestReport:
         """Without paths, every source that is known. A remembered folder that is missing fails the run, at its end."""
@@ -103,8 +136,9 @@ class Ingest:
         parsed = parse_markdown(text, title, doc_type="note", format="stdin")
         if known is not None and (known.content_hash, known.fingerprint) == (state.content_hash, state.fingerprint):
             self.report.unchanged = 1
-        elif self._write(STDIN_SOURCE, title, parsed, state, time.time(), "primary"):
-            self._count(known)
+        elif document := self._document(STDIN_SOURCE, title, parsed, state, time.time(), "primary"):
+            self._group.add(document, is_new=known is None, seconds=0.0)
+            self._write_group()
         self._store.source_ingested(STDIN_SOURCE)
         self.report.seconds = time.perf_counter() - self._started
         return self.report
@@ -156,15 +190,18 @@ class Ingest:
         """The paths that must stay in the index."""
         keep: set[str] = set()
         self.report.scanned += len(files)
-        for number, file in enumerate(files):
-            self._progress("file", source=source.name, path=file.path, done=number, total=len(files))
-            known = states.get(file.path)
-            fingerprint = self._fingerprint(self._parser_for(file.path).version)
-            if known and (known.size, known.mtime_ns, known.fingerprint) == (file.size, file.mtime_ns, fingerprint):
-                self.report.unchanged += 1
-                keep.add(file.path)
-            elif self._take_file(source, file, known, fingerprint):
-                keep.add(file.path)
+        try:
+            for number, file in enumerate(files):
+                self._progress("file", source=source.name, path=file.path, done=number, total=len(files))
+                known = states.get(file.path)
+                fingerprint = self._fingerprint(self._parser_for(file.path).version)
+                if known and (known.size, known.mtime_ns, known.fingerprint) == (file.size, file.mtime_ns, fingerprint):
+                    self.report.unchanged += 1
+                    keep.add(file.path)
+                elif self._take_file(source, file, known, fingerprint):
+                    keep.add(file.path)
+        finally:  # also when interrupted between two files
+            self._write_group()
         return keep
 
     def _take_file(self, source: Source, file: FoundFile, known: FileState | None, fingerprint: str) -> bool:
@@ -193,39 +230,44 @@ class Ingest:
         except ParseError as error:
             self.report.skip(file.path, error.reason)
             return False
-        if not self._write(source.name, file.path, parsed, state, read.modified, source.trust_level):
+        document = self._document(source.name, file.path, parsed, state, read.modified, source.trust_level)
+        if document is None:
             return False
-        self._count(known)
-        self.report.took(file.path, time.perf_counter() - started)
+        self._group.add(document, is_new=known is None, seconds=time.perf_counter() - started)
+        if self._group.is_full:
+            self._write_group()
         return True
 
-    def _write(self, source: str, path: str, parsed: ParsedDocument, state: FileState, modified: float, trust: str) -> bool:
+    def _document(
+        self, source: str, path: str, parsed: ParsedDocument, state: FileState, modified: float, trust: str
+    ) -> IndexedDocument | None:
         chunks = self._chunker.chunk(parsed)
         if not chunks:
             self.report.skip(path, "empty")
-            return False
-        for warning in parsed.warnings:
-            self.report.warnings.append(Failure(path, "front_matter", warning))
-        self.report.chunks += self._store.write(
-            IndexedDocument(
-                source=source,
-                path=path,
-                state=state,
-                parsed=parsed,
-                chunks=chunks,
-                chunker_version=self._chunker.version,
-                date=parsed.date or datetime.fromtimestamp(modified, UTC).strftime("%Y-%m-%dT%H:%M:%S"),
-                trust_level=parsed.trust_level or trust,
-            )
+            return None
+        return IndexedDocument(
+            source=source,
+            path=path,
+            state=state,
+            parsed=parsed,
+            chunks=chunks,
+            chunker_version=self._chunker.version,
+            date=parsed.date or datetime.fromtimestamp(modified, UTC).strftime("%Y-%m-%dT%H:%M:%S"),
+            trust_level=parsed.trust_level or trust,
         )
-        self.report.bytes += state.size
-        return True
 
-    def _count(self, known: FileState | None) -> None:
-        if known is None:
-            self.report.added += 1
-        else:
-            self.report.updated += 1
+    def _write_group(self) -> None:
+        """The report counts what is written, not what is about to be."""
+        group, self._group = self._group, _Group()
+        if not group.members:
+            return
+        self.report.chunks += self._store.write(*(member.document for member in group.members))
+        for document, is_new, seconds in group.members:
+            self.report.added += is_new
+            self.report.updated += not is_new
+            self.report.bytes += document.state.size
+            self.report.took(document.path, seconds)
+            self.report.warnings += [Failure(document.path, "front_matter", warning) for warning in document.parsed.warnings]
 
     def _fingerprint(self, parser_version: str) -> str:
         """Changes exactly when the same bytes would give other chunks."""

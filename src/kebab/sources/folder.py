@@ -199,10 +199,10 @@ def read_file(path: Path) -> FileBytes | None:
     import time
 
     for _ in range(_READ_ATTEMPTS):
-        with path.open("rb") as handle:
+        with open(path, "rb", buffering=0) as handle:  # noqa: PTH123 - half the time of Path.open, and this is every file
             before = os.fstat(handle.fileno())
             data = handle.read()
-        after = path.stat()
+        after = os.stat(path)  # noqa: PTH116
         same = (before.st_ino, before.st_size, before.st_mtime_ns) == (after.st_ino, after.st_size, after.st_mtime_ns)
         if same and len(data) == after.st_size:
             settled = time.time_ns() - after.st_mtime_ns > _CLOCK_GRAIN_NS
