@@ -41,9 +41,8 @@ _EMPTY_CORPUS = Notice("empty_corpus", "Nothing has been ingested yet. Begin wit
 _STALE_INDEX = Notice(
     "stale_index", "The text index was built with other analysis settings. Bring it up to date with: kb index --rebuild-fts"
 )
-_NO_MODEL = VectorsOff("Vectors are turned off (embedding.model is none).", hint="Set embedding.model to bundled, then: kb ingest")
 _UNFINISHED_VECTORS = Notice(
-    "partial_vectors", "The last embedding did not come to its end: some questions may find less. Finish it with: kb ingest"
+    "partial_vectors", "Not everything has been embedded that the settings ask for: some questions may find less. Go on with: kb ingest"
 )
 _READ_ONLY = Notice("read_only", "The folder of the database cannot be written to: it is read as it stands.")
 
@@ -100,6 +99,8 @@ class KnowledgeBase:
         settings, current = self.settings.search, fts_config(self.settings.analysis.korean)
         with self._store.reading() as reading:
             if reading is None:
+                if request.mode == "vector":
+                    raise _no_vectors_yet()
                 version = lexical_index_version(current)
                 return search_pipeline.search(request, settings, None, notices=[_EMPTY_CORPUS], unbuilt_version=version)
             config = reading.fts_config() or current
@@ -116,9 +117,12 @@ class KnowledgeBase:
         lexical = LexicalRetriever(index, lexical_index_version(config), snippet_chars=settings.snippet_chars)
         if not with_vectors:
             return search_pipeline.Retrievers(lexical, None)
-        models = self.embedding_models()
+        try:
+            models = self.embedding_models()
+        except ModelError as error:  # words can still answer
+            return search_pipeline.Retrievers(lexical, None, error)
         if models is None:
-            return search_pipeline.Retrievers(lexical, None, _NO_MODEL)
+            return search_pipeline.Retrievers(lexical, None, _vectors_off())
         coverage = reading.vector_coverage(models)
         if not coverage.any:
             return search_pipeline.Retrievers(lexical, None, _no_vectors(coverage, models))
@@ -158,6 +162,8 @@ class KnowledgeBase:
         """
         if not all(map(os.fspath, paths)):
             raise UsageError("A path is empty.", hint="Name a folder, or . for this one.")
+        if embed:
+            self.embedding_models()  # a model that is not there is better noticed before the work than after it
         with self._store.writing("kb ingest") as writing:
             ingest = self._new_ingest(writing, progress)
             missing: SourceError | None = None
@@ -175,6 +181,8 @@ class KnowledgeBase:
         """One document without a file."""
         if not title.strip():
             raise UsageError("A text without a file needs a title.", hint="For example: kb ingest - --title 'Shopping list'")
+        if embed:
+            self.embedding_models()
         with self._store.writing("kb ingest -") as writing:
             report = self._new_ingest(writing, None).run_text(text, storable(title.strip()))
             if embed:
@@ -324,7 +332,7 @@ class KnowledgeBase:
         from kebab.pipelines.ingest_report import IngestReport
 
         if self.embedding_models() is None:
-            raise _NO_MODEL
+            raise _vectors_off()
         report = IngestReport()
         with self._store.writing("kb index --rebuild-vectors", existing=True) as writing:
             writing.vectors().clear()
@@ -344,17 +352,27 @@ class KnowledgeBase:
         return self._store.reset()
 
     def health(self) -> list[Check]:
-        from kebab.pipelines.health import disk_check, program_check, source_checks, vector_check
+        from kebab.pipelines.health import disk_check, program_check, source_checks
         from kebab.store.sqlite.maintenance import sqlite_version
 
         checks = [program_check(sqlite_version()), disk_check(self.path)]
         checks += self._store.health(self.settings.analysis.korean)
         if not all(check.ok for check in checks):
             return checks
-        models = self.embedding_models()
+        return [*checks, *self._vector_health(), *source_checks(self.sources())]
+
+    def _vector_health(self) -> list[Check]:
+        from kebab.config.loading import cache_folder
+        from kebab.embedding.model_files import ModelCache
+        from kebab.pipelines.health import model_check, no_model_check, vector_check
+
+        try:
+            models = self.embedding_models()
+        except ModelError as error:
+            return [no_model_check(error)]
         with self._store.reading() as reading:
             coverage = reading.vector_coverage(models) if reading and models else None
-        return [*checks, vector_check(coverage, models), *source_checks(self.sources())]
+        return [vector_check(coverage, models), model_check(ModelCache(cache_folder()).damaged())]
 
     @contextmanager
     def _catalog(self) -> Iterator[SqliteCatalog]:
@@ -365,6 +383,14 @@ class KnowledgeBase:
             yield reading.catalog
 
 
+def _vectors_off() -> ModelError:
+    return VectorsOff("Vectors are turned off (embedding.model is none).", hint="Set embedding.model to bundled, then: kb ingest")
+
+
+def _no_vectors_yet() -> ModelError:
+    return ModelMissing("There are no vectors yet.", hint="Make them with: kb ingest")
+
+
 def _no_vectors(coverage: VectorCoverage, models: EmbeddingModels) -> ModelError:
     if coverage.other_models:
         made, now = ", ".join(coverage.other_models), ", ".join(embedder.name for embedder in models.embedders)
@@ -372,7 +398,7 @@ def _no_vectors(coverage: VectorCoverage, models: EmbeddingModels) -> ModelError
             f"The vectors here were made by {made}, and embedding.model stands for {now}.",
             hint="Make them anew with: kb index --rebuild-vectors",
         )
-    return ModelMissing("There are no vectors yet.", hint="Make them with: kb ingest")
+    return _no_vectors_yet()
 
 
 def _partial_vectors(coverage: VectorCoverage) -> list[Notice]:

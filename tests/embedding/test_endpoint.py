@@ -301,6 +301,19 @@ def test_an_endpoint_that_is_down_is_a_clear_error(connect: Connect) -> None:
     assert client.waits == [0.5, 1.0]
 
 
+def test_of_many_questions_only_the_first_waits_for_an_endpoint_that_is_down(
+    endpoint: Endpoint, connect: Connect, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    endpoint.script = [Answer(b"", 503)] * 2
+    client = connect(retries=1)
+    first, *others = (client.refused() for _ in range(5))
+    assert {(error.message, error.hint) for error in others} == {(first.message, first.hint)}
+    assert (len(endpoint.requests), client.waits) == (2, [0.5])
+    soon = time.monotonic() + 31
+    monkeypatch.setattr(time, "monotonic", lambda: soon)
+    np.testing.assert_allclose(client.embed("text"), unit(["text"]), atol=1e-6)
+
+
 @pytest.mark.parametrize(
     "raw",
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -16,7 +17,7 @@ import pytest
 from kebab.core.errors import ModelCorrupt, ModelError, ModelMissing
 from kebab.embedding import granite as granite_weights
 from kebab.embedding import multilingual as multilingual_weights
-from kebab.embedding.model_files import ModelCache, package_file
+from kebab.embedding.model_files import ModelCache, is_intact, package_file
 from kebab.embedding.onnx_embedder import granite, multilingual
 
 FILES = {"model.onnx": b"graph" * 1000, "tokenizer.json": b"{}"}
@@ -128,7 +129,7 @@ def test_a_model_whose_package_is_gone_says_so_when_it_is_first_used(monkeypatch
 
 
 def contents(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name != "files.json"}
 
 
 def test_a_model_is_made_once(tmp_path: Path) -> None:
@@ -136,6 +137,49 @@ def test_a_model_is_made_once(tmp_path: Path) -> None:
     folder = cache.get("key", lambda: FILES)
     assert contents(folder) == FILES
     assert cache.get("key", lambda: pytest.fail("made twice")) == folder
+
+
+def flip_a_bit(path: Path) -> None:
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(bytes(data))
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda folder: flip_a_bit(folder / "model.onnx"),
+        lambda folder: (folder / "model.onnx").unlink(),
+        lambda folder: (folder / "tokenizer.json").write_bytes(b""),
+        lambda folder: (folder / "files.json").unlink(),
+        lambda folder: (folder / "files.json").write_text("[1, 2"),
+        lambda folder: (folder / "files.json").write_text('{"model.onnx": 1}'),
+    ],
+    ids=["a bit", "a file", "a cut file", "no list", "half a list", "another list"],
+)
+def test_a_model_that_was_changed_after_it_was_made_is_made_anew(tmp_path: Path, damage: Callable[[Path], object]) -> None:
+    """It would load and give other vectors, and nobody would know why."""
+    folder = ModelCache(tmp_path).get("key", lambda: FILES)
+    damage(folder)
+    assert contents(ModelCache(tmp_path).get("key", lambda: FILES)) == FILES
+    assert [path.name for path in tmp_path.iterdir() if path.name != "home"] == ["key"]
+
+
+def test_a_model_that_was_copied_is_still_the_same(tmp_path: Path) -> None:
+    folder = ModelCache(tmp_path).get("key", lambda: FILES)
+    os.utime(folder / "model.onnx", (1, 1))
+    assert ModelCache(tmp_path).get("key", lambda: pytest.fail("made twice")) == folder
+
+
+def test_a_thorough_look_does_not_trust_times(tmp_path: Path) -> None:
+    folder = ModelCache(tmp_path).get("key", lambda: FILES)
+    before = (folder / "model.onnx").stat()
+    flip_a_bit(folder / "model.onnx")
+    os.utime(folder / "model.onnx", ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert is_intact(folder)
+    assert not is_intact(folder, thorough=True)
+    assert ModelCache(tmp_path).damaged() == [folder]
+    assert ModelCache(tmp_path / "nowhere").damaged() == []
 
 
 def test_making_that_fails_leaves_nothing(tmp_path: Path) -> None:
@@ -180,7 +224,7 @@ def make():
     return {"model.onnx": b"graph" * 1_000_000, "tokenizer.json": b"{}"}
 
 folder = ModelCache(cache).get("key", make)
-print({path.name: path.stat().st_size for path in sorted(folder.iterdir())})
+print({path.name: path.stat().st_size for path in sorted(folder.glob("*[nx]")) if path.name != "files.json"})
 """
     cache, flags = tmp_path / "cache", [tmp_path / "a", tmp_path / "b"]
     processes = [

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 from kebab.core.errors import ModelCorrupt
 from kebab.embedding.multilingual import Vocabulary, tokenizer_json
-from kebab.embedding.onnx_embedder import multilingual
 from kebab.embedding.tokenizing import FileTokenizer
 from kebab.embedding.unigram import UnigramTokenizer, vocabulary_files
 
@@ -89,8 +88,8 @@ def test_the_likeliest_pieces_win(small: tuple[UnigramTokenizer, FileTokenizer],
 
 @pytest.mark.parametrize("name", ["pieces.bin", "charsmap.bin"])
 @pytest.mark.parametrize("kept", [None, 0, 1000])
-def test_a_damaged_vocabulary_in_the_cache_is_a_clear_error(multilingual_folder: Path, tmp_path: Path, name: str, kept: int | None) -> None:
-    """A tool that tidies the cache may remove single files; what is left says how to get a whole model again."""
+def test_a_damaged_vocabulary_is_a_clear_error(multilingual_folder: Path, tmp_path: Path, name: str, kept: int | None) -> None:
+    """Should one get past the cache, what is left says how to get a whole model again."""
     folder = tmp_path / multilingual_folder.name
     folder.mkdir()
     for file in multilingual_folder.iterdir():
@@ -99,6 +98,6 @@ def test_a_damaged_vocabulary_in_the_cache_is_a_clear_error(multilingual_folder:
     if kept is not None:
         (folder / name).write_bytes((multilingual_folder / name).read_bytes()[:kept])
     with pytest.raises(ModelCorrupt) as caught:
-        multilingual(tmp_path, 1).embed(["안녕"], "query")
+        UnigramTokenizer(folder)
     assert caught.value.path == str(folder)
     assert caught.value.hint == f"Delete {folder}: it is made again."

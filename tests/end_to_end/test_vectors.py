@@ -150,6 +150,64 @@ def test_an_endpoint_that_is_down_costs_the_vectors_and_nothing_else(person: Use
     person.fails("search", "sourdough", "--vec-only", code="model_mismatch", env=DEAD_ENDPOINT)
 
 
+def test_a_model_folder_that_is_missing_costs_the_vectors_and_nothing_else(person: User, tmp_path: Path) -> None:
+    person.ingest()
+    gone = {"KEBAB_EMBEDDING_MODEL": f"onnx:{tmp_path / 'gone'}"}
+    answer = person.ask("search", "sourdough", env=gone)
+    assert (answer["method"], answer["hits"][0]["doc_path"]) == ("lexical", "bread.md")
+    assert "model.onnx" in answer["notices"][0]["message"]
+    person.fails("search", "sourdough", "--vec-only", code="no_vectors", env=gone)
+    doctor = person.run("doctor", env=gone)
+    assert doctor.code == 3
+    assert "has no model.onnx" in doctor.out
+    person.write("new.md", "written after the model was gone")
+    person.fails("ingest", code="no_vectors", env=gone)
+    assert person.ask("search", "written after", "--fts-only")["hits"] == [], "it is noticed before the work, not after it"
+    assert person.run("ingest", "--no-embed", env=gone).code == 0
+
+
+def test_vectors_alone_where_there_are_none_for_the_script_of_the_question_are_an_error(person: User) -> None:
+    person.ingest()
+    person.fails("search", "빵을 굽는 방법", "--vec-only", code="no_vectors")
+    answer = person.ask("search", "빵을 굽는 방법")
+    assert answer["method"] == "lexical"
+    assert "cross_language" in answer["notices"][0]["message"]
+
+
+def test_vectors_alone_before_anything_was_ingested_are_an_error(person: User) -> None:
+    person.fails("search", "anything", "--vec-only", code="no_vectors")
+
+
+def test_wanting_more_vectors_than_were_made_is_noticed(person: User) -> None:
+    """embedding.cross_language turned on after the ingest: until the next one, Korean questions find less."""
+    person.ingest()
+    wants_more = {"KEBAB_EMBEDDING_CROSS_LANGUAGE": "on"}
+    assert person.ask("search", "sourdough")["notices"] == []
+    notices = person.ask("search", "sourdough", env=wants_more)["notices"]
+    assert [notice["code"] for notice in notices] == ["partial_vectors"]
+    assert person.run("doctor", env=wants_more).code == 3
+    assert person.run("ingest", env=wants_more).code == 0
+    assert person.ask("search", "sourdough", env=wants_more)["notices"] == []
+    assert person.ask("search", "sourdough", env={"KEBAB_EMBEDDING_CROSS_LANGUAGE": "off"})["notices"] == [], (
+        "more than is wanted is enough"
+    )
+
+
+def test_a_damaged_model_in_the_cache_is_made_anew(person: User, model_cache: Path, tmp_path: Path) -> None:
+    """One bit less and it would still load, and give other vectors."""
+    person.ingest()
+    before = person.ask("search", "how to set up version control")["hits"]
+    own = tmp_path / "cache"
+    shutil.copytree(model_cache, own)
+    (graph,) = own.glob("kebab/granite-*/model.onnx")
+    data = bytearray(graph.read_bytes())
+    data[len(data) // 2] ^= 64
+    graph.write_bytes(bytes(data))
+    assert "changed since" in person.run("doctor", env={"XDG_CACHE_HOME": str(own)}).out
+    assert person.ask("search", "how to set up version control", env={"XDG_CACHE_HOME": str(own)})["hits"] == before
+    assert person.run("doctor", env={"XDG_CACHE_HOME": str(own)}).code == 0
+
+
 def test_a_question_of_a_hundred_thousand_characters_is_answered(person: User) -> None:
     person.ingest()
     question = "sourdough starter flour water " * 3400

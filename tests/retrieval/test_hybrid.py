@@ -322,6 +322,40 @@ def test_pages_of_one_depth_are_disjoint_pieces_of_one_list(fusion: Any) -> None
         assert [page.more for page in pages] == [True] * (len(pages) - 1) + [False]
 
 
+@pytest.mark.parametrize("k", [3, 10])
+def test_pages_that_name_the_depth_of_the_first_go_on_until_both_sides_have_nothing_more(k: int) -> None:
+    """A deeper look adds at the end: what was shown before stays where it was."""
+    words, meaning = [f"w{n:03}" for n in range(300)], [f"m{n:03}" for n in range(200)]
+    retriever, _, _ = hybrid_of(" ".join(words), " ".join(reversed(meaning)))
+    first = retriever.search(HYBRID._replace(k=k))
+    paged, offset = ids(first), k
+    while (page := retriever.search(HYBRID._replace(k=k, offset=offset, depth=first.depth))).more:
+        paged += ids(page)
+        offset += k
+    paged += ids(page)
+    assert sorted(paged) == sorted([*words, *meaning])
+
+
+def test_how_words_matched_is_decided_by_the_first_look() -> None:
+    """Deeper ones would fall back to any word, which is another list."""
+    retriever, words, _ = hybrid_of(" ".join(f"w{n:03}" for n in range(300)), "x")
+    retriever.search(HYBRID._replace(match="auto", k=10, offset=90, depth=30))
+    assert [(query.k, query.match, query.keep_stop_words) for query in words.asked] == [
+        (30, "auto", None), (120, "all", False),
+    ]  # fmt: skip
+
+
+def test_a_list_does_not_go_on_into_what_is_too_far_away() -> None:
+    far = frozenset(f"v{n:02}" for n in range(20, 40))
+    names = " ".join(f"v{n:02}" for n in range(60))
+    hits = hybrid_of("", side("vector", names, doubtful=far, more=True))[0].search(HYBRID._replace(depth=40))
+    assert len(hits) == 10
+    assert hits.more
+    last = hybrid_of("", side("vector", names, doubtful=far, more=True))[0].search(HYBRID._replace(depth=40, offset=10))
+    assert len(last) == 10
+    assert not last.more
+
+
 def test_sorting_by_date_keeps_the_hits_and_puts_the_newest_first() -> None:
     dated = [chunk(name, date=f"2026-01-{day:02}") for name, day in (("a", 5), ("b", 9), ("c", 5), ("d", 1))]
     retriever = HybridRetriever(SearchSettings(), Listed("lexical", dated[:3]), Listed("vector", dated[1:]))
@@ -337,7 +371,7 @@ def test_few_hits_per_document_are_looked_for_deeper_when_one_document_fills_the
     hits = retriever.search(HYBRID._replace(k=4, per_doc=1))
     assert [hit.doc_path for hit in hits] == ["book.md", "note0.md", "note1.md", "note2.md"]
     assert [query.k for query in words.asked] == [query.k for query in meaning.asked] == [120, 480, 1920]
-    assert hits.depth == 1920
+    assert hits.depth == 120, "of the first look: the next page begins with the same one"
     assert hits.more
     again = retriever.search(HYBRID._replace(k=4, per_doc=1, offset=4, depth=hits.depth))
     assert [hit.doc_path for hit in again] == ["note3.md", "note4.md"]

@@ -13,7 +13,7 @@ import apsw
 import numpy as np
 import pytest
 
-from kebab.core.errors import ModelMismatch, ModelUnreachable
+from kebab.core.errors import ModelMismatch, ModelMissing, ModelUnreachable
 from kebab.core.ports import EmbeddingModels, Retriever, SpaceQuery, VectorMatch
 from kebab.core.search import HitList, Notice, SearchFilters, SearchHit, SearchQuery
 from kebab.core.spans import LineSpan
@@ -253,9 +253,8 @@ def test_vectors_of_another_model_are_not_compared(corpus: Path, toy: type[Toy])
     """R118: neither of another name nor of another version."""
     for other in (toy.embedder("other"), toy.embedder(version="2")):
         with opened(corpus, toy.models(other)) as vector:
-            hits = vector.search("install git")
-            assert hits == []
-            assert [notice.code for notice in hits.notices] == ["no_vectors_for_script"]
+            with pytest.raises(ModelMissing):
+                vector.search("install git")
             assert vector.store.asked == []
             assert other.batches == [], "nothing is embedded in vain"
 
@@ -492,8 +491,9 @@ def test_two_scopes_of_one_space_are_merged_by_cosine_with_what_the_models_add(c
 def test_a_space_without_vectors_is_not_entered(corpus_of: Corpus, toy: type[Toy]) -> None:
     models = toy.two_scripts()
     vector = corpus_of({"a.md": MIXED["en/git.md"]}, models)
-    hits = vector.search("깃을 설치")
-    assert (list(hits), [notice.code for notice in hits.notices]) == ([], ["no_vectors_for_script"])
+    with pytest.raises(ModelMissing) as caught:
+        vector.search("깃을 설치")
+    assert "cross_language" in str(caught.value.hint), "an empty list would say that nothing is like it"
     assert models.everything.texts("query") == []
 
 

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 _PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
 """Answers after which the same request may succeed."""
 _LONGEST_WAIT_S = 30.0
+_STAYS_DOWN_S = 30.0
+"""An endpoint that was given up is not asked again for so long: of a thousand questions only the first waits for it."""
 _PROBE = "dimension"
 
 
@@ -66,6 +68,8 @@ class EndpointEmbedder:
         self._settings = settings
         self._sleep = sleep
         self._dimension: int | None = None
+        self._down: tuple[float, ModelUnreachable] | None = None
+        """When it was last found not to answer, however often asked, and how."""
         self._prefixes = {"query": settings.query_prefix, "passage": settings.passage_prefix}
         address = (settings.endpoint or protocol.address).rstrip("/")
         if not address.startswith(("http://", "https://")):
@@ -129,11 +133,15 @@ class EndpointEmbedder:
         return np.asarray(vectors / lengths, np.float32)
 
     def _ask(self, body: dict[str, Any]) -> Any:
+        if self._down is not None and time.monotonic() - self._down[0] < _STAYS_DOWN_S:
+            raise ModelUnreachable(self._down[1].message, hint=self._down[1].hint)
+        self._down = None
         for attempt in range(self._settings.retries + 1):
             try:
                 return self._send(body)
             except _Passing as failure:
                 if attempt == self._settings.retries:
+                    self._down = time.monotonic(), failure.error
                     raise failure.error from failure
                 self._sleep(min(_LONGEST_WAIT_S, failure.wait_s if failure.wait_s is not None else 0.5 * 2**attempt))
         raise AssertionError("unreachable")

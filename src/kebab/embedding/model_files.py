@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from collections.abc import Callable
 from hashlib import sha256
@@ -28,8 +29,32 @@ def package_file(package: str, name: str, digest: str) -> bytes:
     return data
 
 
+_LIST = "files.json"
+
+
+def _entry(path: Path, content: bytes) -> list[int | str]:
+    status = path.stat()
+    return [status.st_size, status.st_mtime_ns, sha256(content).hexdigest()]
+
+
+def is_intact(folder: Path, *, thorough: bool = False) -> bool:
+    """Whether all files are there as they were made. `thorough`: by their sums, whatever their times say."""
+    try:
+        listed: dict[str, tuple[int, int, str]] = json.loads((folder / _LIST).read_bytes())
+        for name, (size, mtime_ns, digest) in listed.items():
+            status = (folder / name).stat()
+            unchanged = (status.st_size, status.st_mtime_ns) == (size, mtime_ns) and not thorough
+            if not unchanged and sha256((folder / name).read_bytes()).hexdigest() != digest:
+                return False
+    except (OSError, ValueError, TypeError, AttributeError):
+        return False
+    return True
+
+
 class ModelCache:
-    """A folder with one folder per model, made once. A folder is there whole or not at all, so a file in it can be trusted."""
+    """A folder with one folder per model, made once, whole or not at all. What is not as it was made is made anew: a list beside the
+    files has their sizes, times and sums, and the sums are compared where size or time differ.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -38,13 +63,16 @@ class ModelCache:
         """The folder of this key, made by `make` (file name → content) when it is not there yet."""
         target = self._folder / key
         if target.is_dir():
-            return target
+            if is_intact(target):
+                return target
+            self._discard(target)
         unfinished = self._folder / f".{key}.{os.getpid()}.{get_ident()}"
         files = make()
         try:
             unfinished.mkdir(parents=True, exist_ok=True)
             for name, content in files.items():
                 (unfinished / name).write_bytes(content)
+            (unfinished / _LIST).write_text(json.dumps({name: _entry(unfinished / name, content) for name, content in files.items()}))
             self._finish(unfinished, target)
         except OSError as error:
             raise ModelError(
@@ -56,12 +84,31 @@ class ModelCache:
             self._remove(unfinished)
         return target
 
+    def damaged(self) -> list[Path]:
+        """The folders whose files are not as they were made; all of them are read."""
+        folders = sorted(self._folder.iterdir()) if self._folder.is_dir() else []
+        return [folder for folder in folders if (folder / _LIST).is_file() and not is_intact(folder, thorough=True)]
+
     def _finish(self, unfinished: Path, target: Path) -> None:
         try:
             unfinished.rename(target)
         except OSError:
             if not target.is_dir():  # otherwise another process was faster, and its files are the same
                 raise
+
+    def _discard(self, damaged: Path) -> None:
+        """Out of the way in one step: another process may be reading it."""
+        aside = self._folder / f".{damaged.name}.{os.getpid()}.{get_ident()}.damaged"
+        try:
+            damaged.rename(aside)
+            self._remove(aside)
+        except OSError:
+            if damaged.is_dir():
+                raise ModelCorrupt(
+                    f"The model in {damaged} has been changed since it was made.",
+                    hint=f"Delete {damaged}: it is made anew.",
+                    path=str(damaged),
+                ) from None
 
     def _remove(self, folder: Path) -> None:
         if folder.is_dir():

@@ -8,7 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kebab.core.errors import ConfigError, ModelCorrupt, ModelMismatch
+from kebab.core.errors import ModelCorrupt, ModelMismatch, ModelMissing
 from kebab.core.text import whole_characters
 
 if TYPE_CHECKING:
@@ -144,7 +144,11 @@ def from_folder(folder: Path, *, pooling: str, max_tokens: int, query_prefix: st
     """Any sentence encoder on disk: model.onnx and tokenizer.json in one folder."""
     for name in ("model.onnx", "tokenizer.json"):
         if not (folder / name).is_file():
-            raise ConfigError(f"{folder} has no {name}.", hint="embedding.model = onnx:FOLDER needs model.onnx and tokenizer.json there.")
+            raise ModelMissing(
+                f"{folder} has no {name}.",
+                hint="embedding.model = onnx:FOLDER needs model.onnx and tokenizer.json there; kb ingest --no-embed does without.",
+                path=str(folder),
+            )
 
     def load() -> OnnxEncoder:
         from kebab.embedding.onnx_encoder import OnnxEncoder

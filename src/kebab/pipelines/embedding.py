@@ -29,7 +29,7 @@ class VectorWriter(Protocol):
     def is_home(self, embedder: Embedder) -> bool: ...
     def link(self, embedder: Embedder, chunks: Sequence[tuple[int, bytes]], *, home: bool) -> set[int]: ...
     def add(self, embedder: Embedder, vectors: Sequence[NewVector], *, home: bool) -> None: ...
-    def settle(self, embedders: Sequence[Embedder]) -> None: ...
+    def settle(self, embedders: Sequence[Embedder], second: Embedder | None = None) -> None: ...
 
 
 class _Text:
@@ -70,7 +70,7 @@ class EmbeddingPhase:
         second = self._models.second_home(other_scripts=len(embedders) > 1 and self._store.is_home(embedders[-1]))
         if second is not None:
             self._embed_second(second)
-        self._store.settle(embedders)
+        self._store.settle(embedders, second)
 
     def _embed_second(self, embedder: Embedder) -> None:
         self._total += self._store.count_pending_in(embedder)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kebab._version import __version__
+from kebab.core.errors import ModelError
 from kebab.core.ports import EmbeddingModels, VectorCoverage
 from kebab.core.records import Check, SourceRecord
 
@@ -36,10 +37,25 @@ def vector_check(coverage: VectorCoverage | None, models: EmbeddingModels | None
         made = ", ".join(coverage.other_models)
         return Check("vectors", False, f"made by {made}; embedding.model stands for {names}", "kb index --rebuild-vectors")
     if coverage.chunks is not None and not coverage.missing:
-        return Check("vectors", False, "the last embedding did not come to its end", "kb ingest")
+        return Check("vectors", False, "not everything has been embedded that the settings ask for", "kb ingest")
     if not coverage.missing:
         return Check("vectors", True, f"every chunk has a vector of {names}")
     return Check("vectors", False, f"{coverage.embedded:,} of {coverage.chunks:,} chunks have a vector of {names}", "kb ingest")
+
+
+def no_model_check(error: ModelError) -> Check:
+    return Check("vectors", False, error.message, error.hint)
+
+
+def model_check(damaged: Sequence[Path]) -> Check:
+    """`damaged`: models in the cache that are not as they were made."""
+    names = ", ".join(map(str, damaged))
+    return Check.judged(
+        "models",
+        not damaged,
+        f"changed since they were made: {names}" if damaged else "as they were made",
+        f"Delete {names}: what is needed is made anew.",
+    )
 
 
 def source_checks(sources: Sequence[SourceRecord]) -> list[Check]:

@@ -72,7 +72,7 @@ def search(
     truncated = len(packed) < len(kept)
     taken = packed[-1].rank - query.offset if truncated else len(hits)
     by_score = all(hit.score >= after.score for hit, after in pairwise(hits))
-    below_minimum = len(kept) < len(hits) and by_score  # then all that follows is below it too
+    below_minimum = len(kept) < len(hits) and by_score  # here the list falls below it, and so it ends
     more = truncated or (hits.more and not below_minimum)
     return SearchResponse(
         query=request.query,
@@ -100,8 +100,12 @@ def _answer(
         except ModelError as error:
             if mode != "hybrid":
                 raise
-            said.append(Notice(error.code, f"These are lexical results: {error.message} {error.hint or ''}".strip()))
+            said.append(_instead(error))
     return _ask(request, settings, retrievers, "lexical")
+
+
+def _instead(error: ModelError) -> Notice:
+    return Notice(error.code, f"These are lexical results: {error.message} {error.hint or ''}".strip())
 
 
 def _ask(request: SearchRequest, settings: SearchSettings, retrievers: Retrievers, mode: Mode) -> tuple[SearchQuery, HitList, str]:
@@ -116,7 +120,7 @@ def _possible_mode(text: str, mode: Mode, retrievers: Retrievers, said: list[Not
     if retrievers.why_not is not None:
         if mode == "vector":
             raise retrievers.why_not
-        said.append(Notice(retrievers.why_not.code, f"These are lexical results: {retrievers.why_not.message} {retrievers.why_not.hint}"))
+        said.append(_instead(retrievers.why_not))
         return "lexical"
     if excludes(parse(text)):
         if mode == "vector":

@@ -31,7 +31,8 @@ _ALIASES = {
 _LISTS = frozenset({"tags_any", "tags_all", "type", "format", "source", "doc", "exclude_path", "exclude_tag"})
 _LOWER_CASE = frozenset({"mode", "type", "format", "lang", "trust_min", "match", "sort", "fusion"})
 _SWITCHES = frozenset({"full_text", "highlight", "explain", "type_ahead"})
-_NUMBERS = frozenset({"threshold", "min_score"})
+_NUMBERS = {"threshold": (0.0, 2.0), "min_score": (0.0, 1.0)}
+"""And between what they lie: a minimum that no score can reach is a slip, not an empty answer."""
 _CHOICES = {"mode": MODES, "match": MATCHES, "fusion": FUSIONS, "sort": SORTS, "trust_min": TRUST_LEVELS, "type": DOC_TYPES}
 """Whole numbers and the least each may be."""
 _LEAST = {"k": 1, "offset": 0, "per_doc": 1, "max_tokens": 1}
@@ -129,6 +130,9 @@ def _checked(name: str, value: Any) -> Any:
     elif name in _NUMBERS:
         if not isinstance(value, int | float) or isinstance(value, bool) or value != value:
             raise UsageError(f"{name} takes a number, not {value!r}.", hint="For example 0.02.")
+        least, most = _NUMBERS[name]
+        if not least <= value <= most:
+            raise UsageError(f"{name} = {value} is out of range.", hint=f"Allowed: {least:g} to {most:g}.")
     elif not isinstance(value, str):
         raise UsageError(f"{name} takes a text, not {value!r}.", hint="Write it in quotes.")
     elif not value.strip() and name != "query":

@@ -9,7 +9,7 @@ OVER_FETCH = 3
 LEAST_DEPTH = 100
 """And at least this much where a page beyond the first, or anything but ranks, needs a longer list."""
 DEEPEST = 10_000
-"""Where looking deeper ends, when one document fills a list that takes few hits of each."""
+"""Where looking deeper ends."""
 _A_PAGE = 10
 """Whoever asks for fewer hits gets the first of these."""
 _PER_DOCUMENT = 4

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 from kebab.config.settings import SearchSettings
 from kebab.core.ports import Retriever
-from kebab.core.search import HitList, Mode, Notice, QueryTerms, RetrievalDetail, SearchHit, SearchQuery
+from kebab.core.search import HitList, Match, Mode, Notice, QueryTerms, RetrievalDetail, SearchHit, SearchQuery
 from kebab.retrieval.depth import DEEPEST, depth_of
 from kebab.retrieval.fusion import Fused, FusionPolicy, Ranked, fuse
 from kebab.retrieval.hydration import RETRIEVAL_METHODS, at_most_per_document, with_snippet
 from kebab.retrieval.snippets import SnippetMaker
 
+_DEEPER = 4
+"""How many times as deep the next look is."""
 _NO_WORDS = Notice("similar_only", "No passage has these words; these are the closest in meaning.")
 
 
@@ -51,39 +53,44 @@ class HybridRetriever:
             return self._vector.search(query)
         query = query._replace(fusion=query.fusion or self._config.hybrid_fusion)  # type: ignore[arg-type]  # the loader checked it
         policy = policy_of(self._config, query)
-        depth = query.depth or depth_of(query)
-        while True:  # how deep one must look depends on how often one document repeats itself
-            part = query._replace(k=depth, offset=0, sort="relevance", per_doc=None, bare=self._snippets is not None)
-            lexical, vector = self._lexical.search(part._replace(mode="lexical")), self._vector.search(part._replace(mode="vector"))
-            ranked = _ranks(lexical, "lexical"), _ranks(vector, "vector")
-            fused = [item for item in fuse(policy, *ranked) if item.lexical is not None or item.chunk_id not in vector.doubtful]
-            hits = self._ordered(fused, lexical, vector, policy, query)
-            enough = query.per_doc is None or len(hits) > query.offset + query.k or not (lexical.more or vector.more)
-            if enough or query.depth or depth >= DEEPEST:
+        wanted = query.offset + query.k
+        depth = looked = query.depth or depth_of(query)
+        hits: list[SearchHit] = []
+        while True:
+            lexical, vector = self._both_sides(query, looked)
+            fused = [item for item in _fused(policy, lexical, vector) if item.lexical is not None or item.chunk_id not in vector.doubtful]
+            # What a deeper look finds follows what was found before: a page that was shown stays what it was.
+            known = {hit.chunk_id for hit in hits}
+            hits += self._hits([item for item in fused if item.chunk_id not in known], lexical, vector, policy, query)
+            listed = _listed(hits, query)
+            goes_on = query.sort == "relevance" and looked < DEEPEST and (lexical.more or _goes_on(vector))
+            # A first page is never short; a later one may be, and so may be any where one document repeats itself.
+            if len(listed) > wanted or not goes_on or (query.depth is None and query.per_doc is None):
                 break
-            depth *= 4
-        page = hits[query.offset : query.offset + query.k]
+            looked *= _DEEPER
+            query = _pinned(query, lexical)
+        page = listed[query.offset : wanted]
         return HitList(
             [self._shown(hit, rank, lexical, vector, query) for rank, hit in enumerate(page, start=query.offset + 1)],
             match=lexical.match,
-            more=len(hits) > query.offset + query.k,
-            explanation=_explanation(policy, depth, lexical, vector, fused) if query.explain else None,
+            more=len(listed) > wanted or goes_on,
+            explanation=_explanation(policy, looked, lexical, vector, fused) if query.explain else None,
             notices=(*lexical.notices, *vector.notices, *((_NO_WORDS,) if fused and not lexical else ())),
             terms=lexical.terms,
             depth=depth,
         )
 
-    def _ordered(self, fused: list[Fused], lexical: HitList, vector: HitList, policy: FusionPolicy, query: SearchQuery) -> list[SearchHit]:
+    def _both_sides(self, query: SearchQuery, depth: int) -> tuple[HitList, HitList]:
+        part = query._replace(k=depth, offset=0, sort="relevance", per_doc=None, bare=self._snippets is not None)
+        return self._lexical.search(part._replace(mode="lexical")), self._vector.search(part._replace(mode="vector"))
+
+    def _hits(self, fused: list[Fused], lexical: HitList, vector: HitList, policy: FusionPolicy, query: SearchQuery) -> list[SearchHit]:
         by_words, by_meaning = ({hit.chunk_id: hit for hit in hits} for hits in (lexical, vector))
         hits = []
         for item in fused:
             sides = [side for side in (by_meaning.get(item.chunk_id), by_words.get(item.chunk_id)) if side is not None]
             explained = {key: value for side in sides for key, value in (side.explanation or {}).items() if value is not None}
             hits.append(self._hit(sides[0], item, policy, explained if query.explain else None))
-        if query.per_doc is not None:
-            hits = at_most_per_document(hits, query.per_doc)
-        if query.sort == "date":
-            hits.sort(key=lambda hit: hit.date, reverse=True)
         return hits
 
     def _hit(self, hit: SearchHit, item: Fused, policy: FusionPolicy, explained: dict[str, Any] | None) -> SearchHit:
@@ -111,6 +118,27 @@ class HybridRetriever:
         if self._snippets is not None:
             hit = with_snippet(hit, self._snippets, lexical.terms or vector.terms or QueryTerms(), full_text=query.full_text)
         return hit._replace(rank=rank)
+
+
+def _fused(policy: FusionPolicy, lexical: HitList, vector: HitList) -> list[Fused]:
+    return fuse(policy, _ranks(lexical, "lexical"), _ranks(vector, "vector"))
+
+
+def _listed(hits: list[SearchHit], query: SearchQuery) -> list[SearchHit]:
+    listed = hits if query.per_doc is None else at_most_per_document(hits, query.per_doc)
+    return sorted(listed, key=lambda hit: hit.date, reverse=True) if query.sort == "date" else listed
+
+
+def _goes_on(vector: HitList) -> bool:
+    """Whether a deeper look could find anything near enough to mean something."""
+    return vector.more and bool(vector) and vector[-1].chunk_id not in vector.doubtful
+
+
+def _pinned(query: SearchQuery, lexical: HitList) -> SearchQuery:
+    """How the words matched is decided by the first look: deeper ones go on with the same list."""
+    if query.match != "auto" or lexical.match not in ("all", "any"):
+        return query
+    return query._replace(match=cast("Match", lexical.match), keep_stop_words=False)
 
 
 def _ranks(hits: HitList, side: str) -> list[Ranked]:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from kebab.analysis.query_syntax import parse
+from kebab.core.errors import ModelMissing
 from kebab.core.ports import ChunkContext, ChunkReader, EmbeddingModels, LexicalIndex, SpaceQuery, VectorMatch, VectorStore
 from kebab.core.query_tree import Bag, QueryTree, words_of
 from kebab.core.search import HitList, Notice, RetrievalDetail, SearchHit, SearchQuery
@@ -16,11 +17,6 @@ from kebab.retrieval.snippets import SnippetLimits, SnippetMaker
 MAX_QUERY_CHARS = 8000
 """A longer query is embedded by its beginning; a page of text says what it is about well before."""
 _LONG_QUERY = Notice("long_query", f"The query is very long: its first {MAX_QUERY_CHARS:,} characters were compared by meaning.")
-_OTHER_SCRIPT = Notice(
-    "no_vectors_for_script",
-    "No text here has vectors that a question in this script can be compared with. "
-    "Make them with the setting embedding.cross_language = on and: kb ingest",
-)
 
 
 class _Found(NamedTuple):
@@ -74,7 +70,10 @@ class VectorRetriever:
             return HitList(notices=self.notices)
         spaces = [space for space in self._models.for_query(text) if self._store.holds(space.embedder)]
         if not spaces:
-            return HitList(notices=(*self.notices, _OTHER_SCRIPT))
+            raise ModelMissing(
+                "No text here has vectors that a question in this script can be compared with.",
+                hint="Make them with the setting embedding.cross_language = on and: kb ingest",
+            )
         asked = list(zip(spaces, _embedded(spaces, text[:MAX_QUERY_CHARS]), strict=True))
         wanted = query.offset + query.k
         by_date = (query.depth or depth_of(query)) if query.sort == "date" else None

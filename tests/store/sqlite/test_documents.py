@@ -216,6 +216,44 @@ def test_r074_a_document_that_fails_half_way_leaves_the_old_version_whole(shelf:
     assert shelf.value("SELECT count(*) FROM words WHERE word = 'bad'") == 1  # the vocabulary noticed the rollback
 
 
+def test_documents_written_together_are_what_they_are_alone(shelf: Shelf) -> None:
+    shelf.write("kept.md", "stays", "goes")
+    documents = [
+        shelf.document("kept.md", "stays", "comes"),
+        shelf.document("new.md", "stays", "another", tags=["t"]),
+        shelf.document("third.md", "more"),
+    ]
+    assert shelf.store.write(*documents) == 5  # one gone, four new
+    assert shelf.texts() == [
+        ("kept.md", "stays"), ("kept.md", "comes"), ("new.md", "stays"), ("new.md", "another"), ("third.md", "more"),
+    ]  # fmt: skip
+    assert shelf.search("goes") == []
+    assert sorted(shelf.search("stays")) == ["kept.md", "new.md"]
+    assert shelf.search("another", tags_any=("t",)) == ["new.md"]
+    assert shelf.store.write(*documents) == 0
+    shelf.check_text_index()
+
+
+def test_r074_of_documents_written_together_all_are_there_or_none(shelf: Shelf) -> None:
+    """R074: the second one cannot be written, so the first is not there either; a reader never sees a part."""
+    shelf.write("a.md", "old")
+    broken = shelf.document("b.md", "new")
+    with pytest.raises(apsw.Error):
+        shelf.store.write(shelf.document("a.md", "young"), broken._replace(date=None))  # type: ignore[arg-type]  # what must not be
+    assert shelf.texts() == [("a.md", "old")]
+    assert (shelf.search("old"), shelf.search("young")) == (["a.md"], [])
+    shelf.check_text_index()
+
+
+def test_many_documents_are_removed_at_once(shelf: Shelf) -> None:
+    for number in range(5):
+        shelf.write(f"{number}.md", f"text of {number}")
+    assert shelf.store.remove("notes", ["0.md", "3.md", "never.md"]) == 2
+    assert [path for path, _ in shelf.texts()] == ["1.md", "2.md", "4.md"]
+    assert shelf.store.remove("notes", []) == 0
+    shelf.check_text_index()
+
+
 @pytest.mark.parametrize("text", ["", "plain", "문서\r\n🙂\n", "a\udc80b", "x" * 100_000])
 def test_the_stored_body_is_the_text_unchanged(text: str) -> None:
     assert decompress(compress(text)) == text

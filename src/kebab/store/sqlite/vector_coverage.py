@@ -11,6 +11,8 @@ from kebab.core.ports import Embedder, EmbeddingModels, VectorCoverage
 from kebab.store.sqlite.index_version import complete_vectors
 from kebab.store.sqlite.rows import rows_of
 
+_SECOND = ";all:"
+
 
 class Space(NamedTuple):
     """A row of embedding_spaces."""
@@ -26,9 +28,12 @@ class Space(NamedTuple):
         return f"{self.model}@{self.version}:{self.dimension}"
 
 
-def models_key(embedders: Iterable[Embedder]) -> str:
-    """Models by name and version; the dimension of an endpoint's vectors would have to be asked for."""
-    return ",".join(f"{embedder.name}@{embedder.version}" for embedder in embedders)
+def models_key(embedders: Iterable[Embedder], second: Embedder | None = None) -> str:
+    """Models by name and version; the dimension of an endpoint's vectors would have to be asked for. `second`: the one that has read
+    every chunk, whichever model is the chunk's own.
+    """
+    key = ",".join(f"{embedder.name}@{embedder.version}" for embedder in embedders)
+    return key if second is None else f"{key}{_SECOND}{second.name}"
 
 
 def coverage(connection: apsw.Connection, models: EmbeddingModels) -> VectorCoverage:
@@ -41,12 +46,19 @@ def coverage(connection: apsw.Connection, models: EmbeddingModels) -> VectorCove
     others = tuple(space.fingerprint for space in spaces if space not in current)
     used = [space for space in current if _has_rows(connection, space)]
     version = "vec:" + ",".join(space.fingerprint for space in used)
-    if used and complete_vectors(connection) == models_key(models.embedders):
+    if used and _is_complete(connection, models, used):
         return VectorCoverage(None, None, version, others)
     total = int(rows_of(connection, "SELECT count(*) FROM chunks")[0][0])
     marks = ",".join(str(space.id) for space in used)
     embedded = rows_of(connection, f"SELECT count(*) FROM chunks_vec WHERE home = 1 AND space_id IN ({marks})")[0][0]
     return VectorCoverage(total, int(embedded), version, others)
+
+
+def _is_complete(connection: apsw.Connection, models: EmbeddingModels, used: list[Space]) -> bool:
+    stored, embedders = complete_vectors(connection), models.embedders
+    second = models.second_home(other_scripts=any(space.model == embedders[-1].name for space in used) and len(embedders) > 1)
+    # More than is wanted now is complete too.
+    return stored == models_key(embedders, second) or (second is None and stored.partition(_SECOND)[0] == models_key(embedders))
 
 
 def _has_rows(connection: apsw.Connection, space: Space) -> bool:

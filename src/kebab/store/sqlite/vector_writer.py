@@ -120,8 +120,10 @@ class SqliteVectorWriter:
         self._spaces.clear()
         return count
 
-    def settle(self, embedders: Sequence[Embedder]) -> None:
-        """After all is embedded: forgets other models' vectors, and unused ones when they have become many."""
+    def settle(self, embedders: Sequence[Embedder], second: Embedder | None = None) -> None:
+        """After all is embedded, and all of it once more by `second`: forgets other models' vectors, and unused ones when they have
+        become many.
+        """
         keep = self._placeholders(embedders)
         with our_errors(self._path):
             foreign = rows_of(self._connection, f"SELECT id FROM embedding_spaces WHERE id NOT IN ({keep})")
@@ -130,7 +132,7 @@ class SqliteVectorWriter:
                     self._connection.execute(f"DELETE FROM embedding_spaces WHERE id NOT IN ({keep})")
             if not self.count_pending(embedders):
                 with write_transaction(self._connection):
-                    remember_complete_vectors(self._connection, models_key(embedders))
+                    remember_complete_vectors(self._connection, models_key(embedders, second))
             total = self._number("SELECT count(*) FROM vectors")
             unused = self._number("SELECT count(*) FROM vectors WHERE id NOT IN (SELECT vector_id FROM chunks_vec)")
             if unused > total * _UNUSED_SHARE:

@@ -1,0 +1,80 @@
+"""Ingest writes in groups: what is read together is written together, and the report counts what is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+
+import kebab
+from kebab.core.ports import IndexedDocument
+from kebab.pipelines import ingest as pipeline
+from kebab.store.sqlite.documents import SqliteDocumentStore
+
+Notes = Callable[[Mapping[str, str]], Path]
+
+
+@pytest.fixture
+def groups(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """How many documents each transaction had."""
+    sizes: list[int] = []
+    write = SqliteDocumentStore.write
+
+    def counted(self: SqliteDocumentStore, *documents: IndexedDocument) -> int:
+        sizes.append(len(documents))
+        return write(self, *documents)
+
+    monkeypatch.setattr(SqliteDocumentStore, "write", counted)
+    return sizes
+
+
+def test_small_files_share_a_transaction_and_a_large_one_ends_it(tmp_path: Path, write_notes: Notes, groups: list[int]) -> None:
+    small = {f"a{number}.md": f"note {number}" for number in range(20)}
+    with kebab.open(tmp_path / "kb.sqlite") as kb:
+        report = kb.ingest(write_notes({**small, "b.md": "word " * 200_000, "c.md": "last"}))
+    assert (report.added, report.scanned) == (22, 22)
+    assert groups == [21, 1]
+
+
+def test_nobody_waits_long_for_what_was_read(
+    tmp_path: Path, write_notes: Notes, groups: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pipeline, "_GROUP_SECONDS", 0.0)
+    with kebab.open(tmp_path / "kb.sqlite") as kb:
+        kb.ingest(write_notes({"a.md": "one", "b.md": "two", "c.md": "three"}))
+    assert groups == [1, 1, 1]
+
+
+@pytest.mark.parametrize("after", [0, 1, 7])
+def test_what_was_read_before_an_interruption_is_written_and_counted(tmp_path: Path, write_notes: Notes, after: int) -> None:
+    seen = []
+
+    def progress(event: str, **details: Any) -> None:
+        if event == "file":
+            seen.append(details["path"])
+            if len(seen) > after:
+                raise KeyboardInterrupt
+
+    folder = write_notes({f"{number}.md": f"note {number}" for number in range(10)})
+    with kebab.open(tmp_path / "kb.sqlite") as kb:
+        with pytest.raises(KeyboardInterrupt):
+            kb.ingest(folder, progress=progress)
+        assert kb.last_ingest is not None
+        assert kb.last_ingest.report.added == kb.count_documents() == after
+        assert kb.ingest(folder).added == 10 - after
+
+
+def test_a_group_that_cannot_be_written_is_not_counted(tmp_path: Path, write_notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = write_notes({"a.md": "one", "b.md": "two"})
+    with kebab.open(tmp_path / "kb.sqlite") as kb:
+        with monkeypatch.context() as patched:
+            patched.setattr(SqliteDocumentStore, "_insert_chunks", lambda *_: (_ for _ in ()).throw(apsw.FullError("no room")))
+            with pytest.raises(kebab.KebabError) as caught:
+                kb.ingest(folder)
+        assert caught.value.code == "disk_full"
+        assert kb.last_ingest is not None
+        assert (kb.last_ingest.report.added, kb.last_ingest.report.chunks, kb.count_documents()) == (0, 0, 0)
+        assert kb.ingest(folder).added == 2
