@@ -15,6 +15,8 @@ from numpy.typing import NDArray
 Array = NDArray[Any]
 
 _WORD = 64
+_AT_ONCE = 65536
+"""Rows. A million take 7.5 ms so, 12.5 all at once, 14.8 by 4,096."""
 
 
 def plane_count(dimension: int) -> int:
@@ -32,14 +34,27 @@ def encode(vectors: Array, centre: Array) -> Array:
 
 def distances(planes: Array, code: Array) -> Array:
     """In how many bits each row differs from `code`, which has one word per plane."""
-    total = np.zeros(planes.shape[1], np.uint16)
-    # A word differs in at most 64 bits, so three of them still fit into a byte, and bytes add up twice as fast.
-    for start in range(0, len(planes), 3):
-        part = np.bitwise_count(planes[start] ^ code[start])
-        for plane, word in zip(planes[start + 1 : start + 3], code[start + 1 : start + 3], strict=True):
-            part += np.bitwise_count(plane ^ word)
-        total += part
+    rows = planes.shape[1]
+    total = np.empty(rows, np.uint16)
+    # Some rows at a time, into the same few buffers: what stays in the processor's cache is much faster for many rows.
+    words, counts, part = (np.empty(min(rows, _AT_ONCE), kind) for kind in (np.uint64, np.uint8, np.uint8))
+    for start in range(0, rows, _AT_ONCE):
+        some = slice(start, min(rows, start + _AT_ONCE))
+        _count_differences(planes[:, some], code, total[some], words, counts, part)
     return total
+
+
+def _count_differences(planes: Array, code: Array, total: Array, words: Array, counts: Array, part: Array) -> None:
+    rows = len(total)
+    words, counts, part = words[:rows], counts[:rows], part[:rows]
+    total.fill(0)
+    # A word differs in at most 64 bits, so three of them still fit into a byte, and bytes add up twice as fast.
+    for first in range(0, len(planes), 3):
+        np.bitwise_count(np.bitwise_xor(planes[first], code[first], out=words), out=part)
+        for plane, word in zip(planes[first + 1 : first + 3], code[first + 1 : first + 3], strict=True):
+            np.bitwise_count(np.bitwise_xor(plane, word, out=words), out=counts)
+            np.add(part, counts, out=part)
+        np.add(total, part, out=total)
 
 
 def nearest(differences: Array, count: int) -> Array:
