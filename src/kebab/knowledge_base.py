@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from kebab.config.loading import LoadedSettings, load_settings
 from kebab.config.places import database_path
 from kebab.core import citations
+from kebab.core.documents import PAGE_BREAK, page_text
 from kebab.core.errors import ModelError, ModelMismatch, ModelMissing, NotFound, SourceError, UsageError, VectorsOff
 from kebab.core.search import Notice, SearchFilters, SearchHit, SearchResponse
-from kebab.core.spans import LineSpan
+from kebab.core.spans import LineSpan, PageSpan
 from kebab.core.text import LineTable, storable
 from kebab.pipelines import search as search_pipeline
 from kebab.pipelines.search_request import SearchRequest
@@ -277,6 +278,8 @@ class KnowledgeBase:
             raise UsageError(f"{citation} names no lines.", hint="For example: kb fetch span notes/git.md#L10-L20")
         with self._catalog() as catalog:
             record = _find_document(catalog, path)
+            if isinstance(span, PageSpan) and catalog.is_paged(record.doc_id):
+                return _fetched_page(record, span, catalog.body(record.doc_id))
             lines = f"{record.path} has lines 1 to {record.line_count}"
             if not isinstance(span, LineSpan):
                 raise NotFound(f"{lines}, and no pages or regions.", hint=f"For example: {record.path}#L1-L{record.line_count}")
@@ -289,7 +292,7 @@ class KnowledgeBase:
         from kebab.pipelines.verify import VerifyReport, verify
 
         with self._store.reading() as reading:
-            return verify(reading.catalog) if reading else VerifyReport()
+            return verify(reading.catalog, _text_of) if reading else VerifyReport()
 
     def file_of(self, source: str, path: str) -> Path:
         """The file behind a document, to open it."""
@@ -302,14 +305,14 @@ class KnowledgeBase:
 
     def place_of(self, hit: SearchHit) -> tuple[Path, int]:
         """The file of a hit and the line where its passage begins now, which may not be where it was indexed."""
-        from kebab.core.text import decode
-
         file = self.file_of(hit.source, hit.doc_path)
         if not file.is_file():
             raise NotFound(f"{file} is gone since it was indexed.", hint="Bring the index up to date with: kb ingest", path=str(file))
         first = (hit.citation.lines or (1, 1))[0]
+        if hit.citation.lines is None:
+            return file, 1  # a page or the like: the viewer has to turn to it
         passage = self.fetch_chunk(hit.chunk_id).text
-        text = decode(file.read_bytes())[0]
+        text = _text_of(file.read_bytes(), hit.doc_path)
         lines = LineTable(text)
         if first <= len(lines) and text.startswith(passage, lines.start_of(first)):
             return file, first
@@ -381,6 +384,19 @@ class KnowledgeBase:
             if reading is None:
                 raise NotFound("Nothing has been ingested yet.", hint="Begin with: kb ingest FOLDER")
             yield reading.catalog
+
+
+def _text_of(data: bytes, path: str) -> str:
+    from kebab.parsing.registry import parser_for
+
+    return parser_for(path).parse(data, path).text
+
+
+def _fetched_page(record: DocumentRecord, span: PageSpan, body: str) -> Fetched:
+    text = page_text(body, span.page)
+    if text is None:
+        raise NotFound(f"{record.path} has pages 1 to {body.count(PAGE_BREAK) + 1}; {span.page} was asked for.", hint="Correct the page.")
+    return Fetched("span", record, text, citations.Citation(record.path, span))
 
 
 def _vectors_off() -> ModelError:

@@ -20,7 +20,7 @@ LABEL = st.text(st.one_of(st.sampled_from("Fig 3p=:L#%? "), st.characters(codec=
 )
 SPANS: dict[str, st.SearchStrategy[Span]] = {
     "line": st.builds(LineSpan, NUMBER, NUMBER),
-    "page": st.builds(PageSpan, NUMBER),
+    "page": st.builds(lambda page: PageSpan(page), NUMBER),
     "code": st.builds(CodeSpan, NUMBER, NUMBER, st.none() | LABEL, st.none() | LABEL),
     "region": st.builds(RegionSpan, NUMBER, NUMBER, NUMBER, NUMBER),
     "time": st.builds(TimeSpan, NUMBER, NUMBER, st.none() | LABEL),

@@ -384,7 +384,7 @@ def test_malformed_front_matter_never_costs_the_document(user: User) -> None:
 def test_malformed_front_matter_is_reported_with_its_file(user: User) -> None:
     user.write("bad.md", "---\ntitle: [unclosed\n---\nbody\n")
     warning = user.ingest()["warnings"][0]
-    assert (warning["path"], warning["code"]) == ("bad.md", "front_matter")
+    assert (warning["path"], warning["code"]) == ("bad.md", "parse")
     assert "front matter" in warning["message"]
     user.write("bad.md", "---\ntitle: [unclosed\n---\nbody two\n")
     assert "bad.md" in user.run("ingest", user.notes).out

@@ -1,21 +1,24 @@
 """Chunks by structure: sections under headings, blocks kept whole while they fit, small sections joined, long blocks split.
 
-A chunk is one range of the document's text, so its text is a slice of the file and its lines are exact. Sizes are estimated
-tokens (`core.text.estimate_tokens`): the title and the headings are embedded with the chunk and count against the maximum.
+What is cited by itself, a page or a symbol of code, stays by itself: nothing is joined across its edge. A chunk is one range of the
+document's text, so its text is a slice of it and its lines are exact. Sizes are estimated tokens (`core.text.estimate_tokens`): the title
+and the headings are embedded with the chunk and count against the maximum.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from typing import NamedTuple
 from unicodedata import category
 
 from kebab.config.settings import ChunkingSettings
-from kebab.core.documents import Chunk, ParsedDocument, context_of
-from kebab.core.spans import LineSpan
+from kebab.core.documents import PAGE_BREAK, Chunk, ParsedDocument, context_of
+from kebab.core.spans import CodeSpan, LineSpan, PageSpan, Span
 from kebab.core.text import LineTable, estimate_tokens
 
-_CODE_LIKE = frozenset({"code", "table", "html"})
+_CODE_LIKE = frozenset({"code", "table", "html", "symbol"})
+_PAGE_BREAK = re.compile(PAGE_BREAK)
 _LEAST_BODY = 32
 """However long title and headings are, a chunk may have this many tokens of its own."""
 
@@ -39,12 +42,14 @@ class _Piece(NamedTuple):
     opens_section: bool
     limit: int
     """The most its chunk may hold beside title and headings."""
+    unit: tuple[int, str]
+    """What must not be mixed: the page it stands on, and the symbol it is part of."""
 
 
 class StructureChunker:
     def __init__(self, settings: ChunkingSettings) -> None:
         self._settings = settings
-        self.version = "structure-1"
+        self.version = "structure-2"
 
     def chunk(self, document: ParsedDocument) -> list[Chunk]:
         pieces = self._pieces(document)
@@ -53,8 +58,9 @@ class StructureChunker:
         for group in self._join_small(self._pack(pieces)):
             start, end = _trimmed(document.text, group[0].start, group[-1].end)
             if start < end:
-                span = LineSpan(*lines.lines_of(start, end))
-                chunks.append(Chunk(len(chunks), start, end, document.text[start:end], _common_headings(group), (span,)))
+                span = _span(document, lines, start, end, group[0])
+                kind = "code" if document.code_lang else "text"
+                chunks.append(Chunk(len(chunks), start, end, document.text[start:end], _common_headings(group), (span,), kind))
         return chunks
 
     def _pieces(self, document: ParsedDocument) -> list[_Piece]:
@@ -64,19 +70,29 @@ class StructureChunker:
         path: tuple[str, ...] = ()
         limit = self._limit(document.title, path)
         ends = [block.start for block in document.blocks[1:]] + [document.blocks[-1].end] if document.blocks else []
-        for block, end in zip(document.blocks, ends, strict=True):
+        page_breaks = _page_breaks(document)
+        unit = (0, "")
+        for number, (block, end) in enumerate(zip(document.blocks, ends, strict=True)):
             is_heading = block.kind == "heading"
             if is_heading:
                 headings = [*(outer for outer in headings if outer[0] < block.level), (block.level, block.title)]
                 path = tuple(title for _, title in headings if title)
                 limit = self._limit(document.title, path)
+            if document.paged:
+                unit = (bisect_right(page_breaks, block.start), "")
+                end = min(end, page_breaks[unit[0]]) if unit[0] < len(page_breaks) else end
+            elif document.code_lang:
+                # A symbol of the same name further on is another one.
+                unit = (number, block.title) if block.kind == "symbol" else (unit[0] if not unit[1] else number, "")
+                path = tuple(block.title.split(".")) if block.kind == "symbol" else ()
+                limit = self._limit(document.title, path)
             code = block.kind in _CODE_LIKE
             tokens = estimate_tokens(document.text[block.start : end], code=code)
             if tokens <= limit:
-                pieces.append(_Piece(block.start, end, tokens, path, is_heading, limit))
+                pieces.append(_Piece(block.start, end, tokens, path, is_heading, limit, unit))
                 continue
             for start, stop, tokens in self._split(document.text, block.start, end, limit, code):
-                pieces.append(_Piece(start, stop, tokens, path, is_heading and start == block.start, limit))
+                pieces.append(_Piece(start, stop, tokens, path, is_heading and start == block.start, limit, unit))
         return pieces
 
     def _limit(self, title: str, headings: tuple[str, ...]) -> int:
@@ -102,7 +118,7 @@ class StructureChunker:
                 group = groups[-1]
                 limit = min(group[0].limit, piece.limit)
                 room = limit if only_headings else min(limit, self._settings.target_tokens)
-                fits = size + piece.tokens <= room and piece.start >= group[-1].end
+                fits = size + piece.tokens <= room and piece.start >= group[-1].end and piece.unit == group[0].unit
                 if fits and (not piece.opens_section or (only_headings and _below(group[0], piece))):
                     group.append(piece)
                     size += piece.tokens
@@ -122,7 +138,7 @@ class StructureChunker:
             if joined:
                 before = joined[-1]
                 small = min(size_before, size) < self._settings.min_tokens
-                touching = group[0].start >= before[-1].end
+                touching = group[0].start >= before[-1].end and group[0].unit == before[0].unit
                 if small and touching and size_before + size <= min(room_before, room):
                     before.extend(group)
                     size_before += size
@@ -131,6 +147,20 @@ class StructureChunker:
             joined.append(list(group))
             size_before, room_before = size, room
         return joined
+
+
+def _page_breaks(document: ParsedDocument) -> list[int]:
+    return [match.start() for match in _PAGE_BREAK.finditer(document.text)] if document.paged else []
+
+
+def _span(document: ParsedDocument, lines: LineTable, start: int, end: int, first: _Piece) -> Span:
+    if document.paged:
+        page = first.unit[0]
+        label = document.page_labels[page] if page < len(document.page_labels) else None
+        return PageSpan(page + 1, label)
+    if document.code_lang:
+        return CodeSpan(*lines.lines_of(start, end), first.unit[1] or None, document.code_lang)
+    return LineSpan(*lines.lines_of(start, end))
 
 
 def _below(outer: _Piece, inner: _Piece) -> bool:

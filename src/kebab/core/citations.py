@@ -62,7 +62,7 @@ def _fragment(span: Span) -> str:
     match span:
         case LineSpan(start, end) | CodeSpan(start, end):
             return f"L{start}-L{end}"
-        case PageSpan(page):
+        case PageSpan(page, _):
             return f"page={page}"
         case RegionSpan(x, y, w, h):
             return f"xywh={x},{y},{w},{h}"

@@ -14,16 +14,21 @@ class Block(NamedTuple):
     """A structural piece of a document: the half-open range of its text that it takes up, whole lines."""
 
     kind: str
-    """heading, paragraph, code, table, list, quote, html, rule"""
+    """heading, paragraph, code, table, list, quote, html, rule; symbol: a function, class or method that is cited by itself"""
     start: int
     end: int
     level: int = 0
     title: str = ""
+    """The words of a heading, the language of a code block, the full name of a symbol (Class.method)."""
 
 
 @dataclass(frozen=True)
 class ParsedDocument:
-    """What a parser makes of one file. `text` is the file's text unchanged; blocks are ranges of it."""
+    """What a parser makes of one file. Blocks are ranges of `text`, in order.
+
+    Of a text format `text` is the file's text unchanged, or has the same number of lines, so that a line of one is a line of the other.
+    Of any other format it is what can be read in it; with `paged`, its pages are parted by form feeds, and no block crosses one.
+    """
 
     text: str
     title: str
@@ -38,6 +43,20 @@ class ParsedDocument:
     metadata: dict[str, Any] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     encoding: str = "utf-8"
+    paged: bool = False
+    page_labels: tuple[str | None, ...] = ()
+    """What is printed on each page, where that is known."""
+    code_lang: str | None = None
+    """The programming language, where symbols are cited."""
+
+
+PAGE_BREAK = "\f"
+
+
+def page_text(text: str, page: int) -> str | None:
+    """A page of a paged document's text, counted from 1."""
+    pages = text.split(PAGE_BREAK)
+    return pages[page - 1] if 1 <= page <= len(pages) else None
 
 
 class Chunk(NamedTuple):

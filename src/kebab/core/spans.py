@@ -18,6 +18,9 @@ class LineSpan(NamedTuple):
 
 class PageSpan(NamedTuple):
     page: int
+    """Counted from 1, as a viewer counts."""
+    label: str | None = None
+    """What is printed on the page, where that is something else (iv, A-3)."""
 
 
 class CodeSpan(NamedTuple):

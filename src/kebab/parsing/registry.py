@@ -1,19 +1,34 @@
-"""Which parser reads which file. A new format is one module and one line here."""
+"""Which parser reads which file. A new format is one module and one line here.
+
+Parsers are light: what they need to read a file with, they import when they read one.
+"""
 
 from __future__ import annotations
 
+from functools import cache
+from importlib import import_module
+
 from kebab.core.ports import Parser
 from kebab.parsing.file_types import classify
-from kebab.parsing.markdown import MarkdownParser
-from kebab.parsing.plain_text import PlainTextParser
 
-_BY_DOC_TYPE: dict[str, Parser] = {"markdown": MarkdownParser()}
-_PLAIN_TEXT: Parser = PlainTextParser()
+_PLAIN_TEXT = "plain_text:PlainTextParser"
+_BY_FORMAT = {
+    "md": "markdown:MarkdownParser",
+    "mdx": "markdown:MarkdownParser",
+}
+"""Format (of `file_types`) → module of this package and class."""
 
 
 def parser_for(path: str) -> Parser:
-    return _BY_DOC_TYPE.get(classify(path)[0], _PLAIN_TEXT)
+    return _parser(_BY_FORMAT.get(classify(path)[1], _PLAIN_TEXT))
 
 
 def all_parsers() -> list[Parser]:
-    return [*_BY_DOC_TYPE.values(), _PLAIN_TEXT]
+    return [_parser(name) for name in dict.fromkeys([*_BY_FORMAT.values(), _PLAIN_TEXT])]
+
+
+@cache
+def _parser(name: str) -> Parser:
+    module, _, parser = name.partition(":")
+    made: Parser = getattr(import_module(f"kebab.parsing.{module}"), parser)()
+    return made

@@ -267,7 +267,7 @@ class Ingest:
             self.report.updated += not is_new
             self.report.bytes += document.state.size
             self.report.took(document.path, seconds)
-            self.report.warnings += [Failure(document.path, "front_matter", warning) for warning in document.parsed.warnings]
+            self.report.warnings += [Failure(document.path, "parse", warning) for warning in document.parsed.warnings]
 
     def _fingerprint(self, parser_version: str) -> str:
         """Changes exactly when the same bytes would give other chunks."""

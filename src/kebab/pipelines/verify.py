@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Protocol
 
+from kebab.core.citations import Citation
+from kebab.core.documents import PAGE_BREAK, page_text
 from kebab.core.errors import ParseError
 from kebab.core.records import ChunkRecord, DocumentRecord, SourceRecord
-from kebab.core.spans import LineSpan
-from kebab.core.text import LineTable, decode, nfc
+from kebab.core.spans import LineSpan, PageSpan, Span
+from kebab.core.text import LineTable, nfc
 
 _MOST_LISTED = 1000
 
@@ -67,20 +69,21 @@ def locate(source: SourceRecord, path: str) -> Path:
     return place
 
 
-def verify(catalog: Catalog) -> VerifyReport:
+def verify(catalog: Catalog, read: Callable[[bytes, str], str]) -> VerifyReport:
+    """`read` gives the text of a file's bytes, as an ingest would, or raises ParseError."""
     report = VerifyReport()
     roots = {source.name: source for source in catalog.sources()}
     for document in catalog.all_documents():
         report.documents += 1
         body = catalog.body(document.doc_id)
-        current = _current_text(roots.get(document.source), document, body)
+        current = _current_text(roots.get(document.source), document, body, read)
         lines = LineTable(body)
         for chunk in catalog.chunks_of(document.doc_id):
             _judge(report, chunk, body, lines, current)
     return report
 
 
-def _current_text(source: SourceRecord | None, document: DocumentRecord, body: str) -> str | None:
+def _current_text(source: SourceRecord | None, document: DocumentRecord, body: str, read: Callable[[bytes, str], str]) -> str | None:
     """What the file says now; the stored text itself where there is no file, None where the file is gone."""
     if source is None or source.root is None:
         return body
@@ -91,15 +94,24 @@ def _current_text(source: SourceRecord | None, document: DocumentRecord, body: s
     if sha256(data).hexdigest() == document.content_hash:
         return body
     try:
-        return decode(data)[0]
+        return read(data, document.path)
     except ParseError:
         return ""
+
+
+def _span_at(text: str, start: int, chunk: ChunkRecord, *, paged: bool) -> Span:
+    if paged:
+        return PageSpan(text.count(PAGE_BREAK, 0, start) + 1)
+    return LineSpan(*LineTable(text).lines_of(start, start + len(chunk.text)))
 
 
 def _judge(report: VerifyReport, chunk: ChunkRecord, body: str, lines: LineTable, current: str | None) -> None:
     status, now_at = "ok", None
     cited = chunk.citation.lines
-    if body[chunk.start_offset : chunk.end_offset] != chunk.text or (cited and chunk.text not in lines.slice(*cited)):
+    page = chunk.spans[0].page if isinstance(chunk.spans[0], PageSpan) else None
+    if body[chunk.start_offset : chunk.end_offset] != chunk.text or (
+        (cited and chunk.text not in lines.slice(*cited)) or (page and chunk.text not in (page_text(body, page) or ""))
+    ):
         status = "corrupt"
     elif current is None:
         status = "gone"
@@ -107,8 +119,7 @@ def _judge(report: VerifyReport, chunk: ChunkRecord, body: str, lines: LineTable
         found = current.find(chunk.text)
         status = "moved" if found >= 0 else "changed"
         if found >= 0:
-            span = LineSpan(*LineTable(current).lines_of(found, found + len(chunk.text)))
-            now_at = f"{chunk.doc_path}#L{span.start}-L{span.end}"
+            now_at = Citation(chunk.doc_path, _span_at(current, found, chunk, paged=page is not None)).uri
     setattr(report, status, getattr(report, status) + 1)
     if status != "ok" and len(report.differences) < _MOST_LISTED:
         report.differences.append(Difference(chunk.chunk_id, chunk.citation.uri, chunk.source, status, now_at))

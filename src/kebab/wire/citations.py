@@ -37,6 +37,7 @@ class PageCitationV1(_Cited):
     kind: Literal["page"] = "page"
     page: int
     section: str | None
+    page_label: str | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,8 +88,8 @@ def citation_v1(citation: Citation) -> CitationV1:
     match citation.span:
         case LineSpan(start, end):
             return LineCitationV1(path=path, uri=uri, text=text, content_hash=digest, start=start, end=end, section=citation.section)
-        case PageSpan(page):
-            return PageCitationV1(path=path, uri=uri, text=text, content_hash=digest, page=page, section=citation.section)
+        case PageSpan(page, label):
+            return PageCitationV1(path=path, uri=uri, text=text, content_hash=digest, page=page, section=citation.section, page_label=label)
         case CodeSpan() as span:
             return CodeCitationV1(path=path, uri=uri, text=text, content_hash=digest, **span._asdict())
         case RegionSpan() as span:

@@ -33,7 +33,7 @@ def test_the_report_counts_everything_and_names_examples(kb: Kb, write_notes: Ca
     assert skipped["empty"] == (1, ["empty.md"])
     assert skipped["ignored"] == (1, ["ignored.md"])
     assert skipped["hidden"] == (1, [".hidden.md"])
-    assert [(item["path"], item["code"]) for item in report["warnings"]] == [("broken.md", "front_matter")]
+    assert [(item["path"], item["code"]) for item in report["warnings"]] == [("broken.md", "parse")]
     assert report["failed"] == []
     assert report["interrupted"] is False
 

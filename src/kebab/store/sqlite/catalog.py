@@ -11,6 +11,7 @@ import apsw
 from kebab.core.errors import Ambiguous, NotFound
 from kebab.core.records import ChunkRecord, DocumentRecord, SourceRecord, TagRecord
 from kebab.core.search import SearchFilters
+from kebab.core.spans import PageSpan
 from kebab.core.text import content_hash, storable
 from kebab.store.sqlite.documents import decompress
 from kebab.store.sqlite.filters import document_filter
@@ -94,6 +95,11 @@ class SqliteCatalog:
         if not rows:
             raise NotFound(f"No document {doc_id} is indexed.", hint="See what is there with: kb list docs")
         return decompress(rows[0][0])
+
+    def is_paged(self, doc_id: str) -> bool:
+        """Whether its passages are cited by page."""
+        rows = rows_of(self._connection, "SELECT source_spans FROM chunks WHERE doc_id = ? ORDER BY ordinal LIMIT 1", (doc_id,))
+        return bool(rows) and isinstance(spans_from_json(rows[0][0])[0], PageSpan)
 
     def all_documents(self) -> Iterator[DocumentRecord]:
         """One at a time, each read on its own, so that no read transaction stays open while the caller works."""

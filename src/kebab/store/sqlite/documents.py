@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import apsw
 
 from kebab.analysis import cjk, korean
+from kebab.analysis.identifiers import inner_words
 from kebab.core.documents import Chunk, Source, chunk_id, document_id, file_stem
 from kebab.core.errors import SourceError
 from kebab.core.ports import FileState, IndexedDocument
@@ -41,12 +42,15 @@ def decompress(body: bytes) -> str:
     return zlib.decompress(body).decode("utf-8", "surrogatepass")
 
 
-def cjk_column(korean_analysis: str, *texts: str) -> str:
-    """Title and headings too: in their own columns the word tokenizer leaves them uncut."""
-    if not any(map(cjk.has_cjk, texts)):
-        return ""
-    text = "\n".join(texts)
-    return " ".join(korean.morphemes(text) if korean_analysis == "morphemes" else cjk.column_terms(text))
+def cjk_column(korean_analysis: str, *texts: str, is_code: bool = False) -> str:
+    """What the word tokenizer leaves uncut in the other columns: CJK text, in title and headings too, and the identifiers of code."""
+    terms: list[str] = []
+    if any(map(cjk.has_cjk, texts)):
+        text = "\n".join(texts)
+        terms += korean.morphemes(text) if korean_analysis == "morphemes" else cjk.column_terms(text)
+    if is_code:
+        terms += inner_words("\n".join(texts))
+    return " ".join(terms)
 
 
 class SqliteDocumentStore:
@@ -205,7 +209,7 @@ class SqliteDocumentStore:
         """The values of _CHUNK_COLUMNS."""
         heading_path, headings = heading_columns(chunk.heading_path)
         title = titles.others if chunk.ordinal else titles.first
-        terms = cjk_column(self._korean_analysis, title, heading_path, chunk.text)
+        terms = cjk_column(self._korean_analysis, title, heading_path, chunk.text, is_code=chunk.kind == "code")
         place = [
             chunk.ordinal,
             chunk.kind,

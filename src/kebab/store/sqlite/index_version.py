@@ -10,7 +10,7 @@ import apsw
 from kebab.store.sqlite import migrations
 from kebab.store.sqlite.rows import rows_of
 
-ANALYSIS_VERSION = 1
+ANALYSIS_VERSION = 2
 """Raised whenever the terms of the same text change, so that an index built before is noticed."""
 
 

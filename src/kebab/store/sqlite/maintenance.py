@@ -36,9 +36,12 @@ def rebuild_fts(connection: apsw.Connection, path: Path, korean_analysis: str) -
         for batch in _chunk_batches(connection):
             connection.executemany(
                 "UPDATE chunks SET cjk = ? WHERE id = ?",
-                [(cjk_column(korean_analysis, title, headings, text), row_id) for row_id, headings, text, title in batch],
+                [
+                    (cjk_column(korean_analysis, title, headings, text, is_code=kind == "code"), row_id)
+                    for row_id, headings, text, title, kind in batch
+                ],
             )
-            vocabulary.add(part for _, _, text, title in batch for part in (title, text))
+            vocabulary.add(part for _, _, text, title, _ in batch for part in (title, text))
             count += len(batch)
         with suppress(apsw.Error):  # without its version, FTS5 refuses even to drop the table
             connection.execute("REPLACE INTO chunks_fts_config VALUES ('version', 4)")
@@ -51,7 +54,9 @@ def rebuild_fts(connection: apsw.Connection, path: Path, korean_analysis: str) -
 
 def _chunk_batches(connection: apsw.Connection) -> Iterator[list[tuple[Any, ...]]]:
     last = -1
-    while batch := rows_of(connection, "SELECT id, heading_path, text, title FROM chunks WHERE id > ? ORDER BY id LIMIT ?", (last, _BATCH)):
+    while batch := rows_of(
+        connection, "SELECT id, heading_path, text, title, kind FROM chunks WHERE id > ? ORDER BY id LIMIT ?", (last, _BATCH)
+    ):
         yield batch
         last = batch[-1][0]
 
