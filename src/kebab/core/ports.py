@@ -212,6 +212,8 @@ class Parser(Protocol):
     """Bytes of one file → a document, or ParseError and nothing else."""
 
     version: str
+    keeps_lines: bool
+    """Whether a line of the document's text is the line of the file with the same number."""
 
     def parse(self, data: bytes, path: str) -> ParsedDocument: ...
 

@@ -24,6 +24,7 @@ _MARKUP = re.compile(r"[\[<{*_~`\\]")
 
 class MarkdownParser:
     version = "markdown-1"
+    keeps_lines = True
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         text, encoding = decode(data)

@@ -54,9 +54,8 @@ def rebuild_fts(connection: apsw.Connection, path: Path, korean_analysis: str) -
 
 def _chunk_batches(connection: apsw.Connection) -> Iterator[list[tuple[Any, ...]]]:
     last = -1
-    while batch := rows_of(
-        connection, "SELECT id, heading_path, text, title, kind FROM chunks WHERE id > ? ORDER BY id LIMIT ?", (last, _BATCH)
-    ):
+    sql = "SELECT id, heading_path, text, title, kind FROM chunks WHERE id > ? ORDER BY id LIMIT ?"
+    while batch := rows_of(connection, sql, (last, _BATCH)):
         yield batch
         last = batch[-1][0]
 
