@@ -77,3 +77,16 @@ def test_text_without_cjk_letters_has_no_terms_and_other_text_has_some(text: str
 @given(MIXED)
 def test_terms_are_words_without_white_space(text: str) -> None:
     assert all(term and not any(character.isspace() for character in term) for term in column_terms(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "phrase"),
+    [("전화는 8812-3390이다", "8812 3390"), ("kubectl apply를 쓴다", "kubectl apply"), ("a b c d를", "b c d"), ("v2.5입니다", "v2 5")],
+)
+def test_a_phrase_of_plain_words_reaches_into_a_word_glued_to_korean(text: str, phrase: str) -> None:
+    assert f" {phrase} " in f" {' '.join(column_terms(text))} "
+
+
+def test_plain_words_elsewhere_stay_out_of_the_column() -> None:
+    """They are found in their own; twice they would count twice."""
+    assert list(column_terms("plain words here, 문서 and more")) == ["문서", "서"]

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import PurePosixPath
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kebab.core.documents import Chunk, chunk_id, document_id
+from kebab.core.documents import Chunk, chunk_id, date_in_name, document_id, file_name, file_stem
 from kebab.core.spans import LineSpan
 from kebab.core.text import content_hash
 
@@ -56,3 +57,26 @@ def test_a_lone_surrogate_has_an_id_too() -> None:
 def test_the_section_label_is_the_innermost_heading() -> None:
     assert Chunk(0, 0, 1, "x", ("A", "B"), (LineSpan(1, 1),)).section_label == "B"
     assert Chunk(0, 0, 1, "x", (), (LineSpan(1, 1),)).section_label is None
+
+
+@pytest.mark.parametrize(
+    ("path", "date"),
+    [
+        ("daily/2025-03-01.md", "2025-03-01"),
+        ("2025-03-01 Standup.md", "2025-03-01"),
+        ("2025-03-01-meeting.md", "2025-03-01"),
+        ("2025-13-01.md", None),
+        ("2025-03-011.md", None),
+        ("1025-03-01.md", None),
+        ("about 2025-03-01.md", None),
+        ("2025-03-01/notes.md", None),
+    ],
+)
+def test_the_date_a_file_is_named_after(path: str, date: str | None) -> None:
+    assert date_in_name(path) == date
+
+
+@pytest.mark.parametrize("path", ["a.md", "x/y.tar.gz", ".hidden", "x/.a.b", "no extension", "a.", "...", "", "x/", "한글 문서.md"])
+def test_names_and_stems_are_those_of_pathlib(path: str) -> None:
+    if not path.endswith("/"):  # a document's path never does
+        assert (file_name(path), file_stem(path)) == (PurePosixPath(path).name, PurePosixPath(path).stem)

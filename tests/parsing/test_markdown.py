@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kebab.core.documents import ParsedDocument
-from kebab.parsing.markdown import MarkdownParser, plain_heading
+from kebab.parsing.markdown import MarkdownParser, parse_markdown, plain_heading
 
 NOTE = """---
 title: Front title
@@ -141,3 +141,24 @@ def test_a_heading_reads_as_a_reader_sees_it(source: str, shown: str) -> None:
 def test_the_format_is_finer_than_the_type(path: str, format_: str) -> None:
     document = parsed("text", path)
     assert (document.doc_type, document.format) == ("markdown", format_)
+
+
+@pytest.mark.parametrize(
+    ("text", "tags"),
+    [
+        ("about #friend and #project/active, #요리\n", ("friend", "project/active", "요리")),
+        ("#start of a line\n", ("start",)),
+        ("- item #a-b\n> quote #c_d.\n", ("a-b", "c_d")),
+        ("issue #123, colour #ff0033 and #a1b2c3, C#sharp, a#b, [link](#anchor), x/#y\n", ()),
+        ("`#inline` and\n\n```\n#code\n```\n\n    #indented\n", ()),
+        ("# Heading\n\n## Sub {#anchor}\n", ()),
+        ("#2025 #2025-goals #v2\n", ("2025-goals", "v2")),
+        ("#twice #twice #Twice\n", ("twice", "Twice")),
+    ],
+)
+def test_tags_in_the_text_are_tags(text: str, tags: tuple[str, ...]) -> None:
+    assert parse_markdown(text, "a.md", doc_type="markdown", format="md").tags == tags
+
+
+def test_tags_of_the_front_matter_come_first() -> None:
+    assert parse_markdown("---\ntags: [x, y]\n---\n#y #z\n", "a.md", doc_type="markdown", format="md").tags == ("x", "y", "z")

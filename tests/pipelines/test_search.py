@@ -544,3 +544,18 @@ def test_what_is_short_of_k_is_said_in_the_explanation(vkb: kebab.KnowledgeBase)
         explained = vkb.search("okapi", k=30, path="0*.md", explain=True, mode=mode).explanation
         assert explained is not None
         assert explained["fewer_than_asked"] >= 20
+
+
+@pytest.mark.parametrize("query", ['"okapi number"', "okapi AND number", "zebra OR okapi"])
+def test_phrases_and_operators_are_binding_in_hybrid_too(vkb: kebab.KnowledgeBase, query: str) -> None:
+    """product.md 3.4: they keep their meaning, whatever is close to it."""
+    words = {hit.chunk_id for hit in vkb.search(query, mode="lexical", k=1000)}
+    response = vkb.search(query, k=1000)
+    assert response.method == "hybrid"
+    assert {hit.chunk_id for hit in response} <= words
+    assert all(hit.retrieval.lexical_rank for hit in response)
+
+
+def test_match_all_is_binding_in_hybrid_too(vkb: kebab.KnowledgeBase) -> None:
+    assert all(hit.retrieval.lexical_rank for hit in vkb.search("okapi number", match="all", k=1000))
+    assert not all(hit.retrieval.lexical_rank for hit in vkb.search("okapi", k=1000)), "otherwise meaning adds what it finds"

@@ -356,12 +356,23 @@ def test_a_list_does_not_go_on_into_what_is_too_far_away() -> None:
     assert not last.more
 
 
-def test_sorting_by_date_keeps_the_hits_and_puts_the_newest_first() -> None:
-    dated = [chunk(name, date=f"2026-01-{day:02}") for name, day in (("a", 5), ("b", 9), ("c", 5), ("d", 1))]
-    retriever = HybridRetriever(SearchSettings(), Listed("lexical", dated[:3]), Listed("vector", dated[1:]))
-    hits = retriever.search(HYBRID._replace(sort="date"))
-    assert ids(hits) == ["b", "c", "a", "d"], "those of one day by relevance"
-    assert [hit.rank for hit in hits] == [1, 2, 3, 4]
+def test_by_date_what_has_the_words_is_not_buried_under_what_is_younger_and_vaguely_alike() -> None:
+    dated = {name: chunk(name, date=f"2026-01-{day:02}") for name, day in (("a", 5), ("b", 9), ("c", 5), ("young", 20))}
+    words, meaning = [dated[name] for name in "abc"], [dated[name] for name in ("young", "b", "c")]
+    hits = HybridRetriever(SearchSettings(), Listed("lexical", words), Listed("vector", meaning)).search(HYBRID._replace(sort="date"))
+    assert ids(hits) == ["b", "c", "a"], "those of one day by relevance"
+    assert [hit.rank for hit in hits] == [1, 2, 3]
+    alike = HybridRetriever(SearchSettings(), Listed("lexical", []), Listed("vector", meaning)).search(HYBRID._replace(sort="date"))
+    assert ids(alike) == ["young", "b", "c"], "without any words, meaning is all there is"
+
+
+def test_whoever_insists_on_words_gets_what_has_them_in_the_order_of_both_sides() -> None:
+    retriever, _, _ = hybrid_of("a b c", "x c y b")
+    hits = retriever.search(HYBRID._replace(insists=True))
+    assert ids(hits) == ["c", "b", "a"]
+    assert not hits.more
+    nothing = hybrid_of("", "x y")[0].search(HYBRID._replace(insists=True))
+    assert (ids(nothing), [notice.code for notice in nothing.notices]) == ([], ["insisted"])
 
 
 def test_few_hits_per_document_are_looked_for_deeper_when_one_document_fills_the_list() -> None:
@@ -590,7 +601,7 @@ def test_hits_of_a_fixed_corpus_are_those_of_the_golden_file(tmp_path: Path, bun
         for query, k in QUERIES.items():
             response = knowledge_base.search(query, k=k)
             assert response.method == "hybrid"
-            hits = [plain(search_hit_v1(hit._replace(indexed_at="…"))) for hit in response]
+            hits = [plain(search_hit_v1(hit._replace(indexed_at="…", date="…"))) for hit in response]
             run[query] = {"notices": [notice.code for notice in response.notices], "hits": hits}
     for answer in run.values():
         for hit in answer["hits"]:

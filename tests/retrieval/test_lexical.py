@@ -281,7 +281,8 @@ def test_hits_of_a_fixed_corpus_are_those_of_the_golden_file(tmp_path: Path) -> 
     queries = ["cargo", "install OR nginx", "검색", '"cargo workspace"', "nothing like this"]
     with retriever_on(ingest(tmp_path / "notes", CORPUS, tmp_path / "kb.sqlite")) as retriever:
         run = {
-            query: [plain(search_hit_v1(hit._replace(indexed_at="…"))) for hit in retriever.search(SearchQuery(query))] for query in queries
+            query: [plain(search_hit_v1(hit._replace(indexed_at="…", date="…"))) for hit in retriever.search(SearchQuery(query))]
+            for query in queries
         }
     for hits in run.values():
         for hit in hits:

@@ -19,6 +19,8 @@ _HANGUL = "\uac00-\ud7a3\u1100-\u11ff\u3130-\u318f"
 _KANA = "\u3040-\u30ff\u31f0-\u31ff"
 _HAN = "\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff\u3005\U00020000-\U0003ffff"
 _WORD = re.compile(r"\w+")
+_BEFORE = 3
+"""Plain words that a phrase may have before one that is glued to CJK letters."""
 
 
 @cache
@@ -63,11 +65,23 @@ def pairs(run: str) -> list[str]:
 
 
 def column_terms(text: str) -> Iterator[str]:
-    """What goes into the `cjk` column for this text: nothing at all for text without CJK letters."""
+    """What goes into the `cjk` column for this text: nothing at all for text without CJK letters.
+
+    A Latin word glued to CJK letters brings the plain words right before it along, so that the phrase "kubectl apply" is also found
+    in "kubectl apply를".
+    """
     if not has_cjk(text):
         return
+    before: list[str] = []
     for word in _WORD.findall(nfc(text)):
-        for run in runs(word) if has_cjk(word) else ():
+        if not has_cjk(word):
+            before.append(word)
+            continue
+        parts = runs(word)
+        if parts[0].script == "other":
+            yield from before[-_BEFORE:]
+        before.clear()
+        for run in parts:
             if run.script == "other":
                 yield run.text
             else:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
+from datetime import date
 from hashlib import sha256
 from typing import Any, Literal, NamedTuple
 
@@ -84,6 +86,7 @@ class Source(NamedTuple):
     trust_level: str = "primary"
 
 
+_DATED_NAME = re.compile(r"(?:19|20)\d\d-\d\d-\d\d(?!\d)")
 _MOST_TITLE_TOKENS = 64
 _MOST_HEADING_TOKENS = 96
 
@@ -111,6 +114,15 @@ def file_stem(path: str) -> str:
     name = file_name(path)
     dot = name.rfind(".")
     return name[:dot] if 0 < dot < len(name) - 1 else name
+
+
+def date_in_name(path: str) -> str | None:
+    """2025-03-01 of `daily/2025-03-01 Standup.md`: the day such a note is about, whenever its file was copied."""
+    match = _DATED_NAME.match(file_name(path))
+    try:
+        return date.fromisoformat(match[0]).isoformat() if match else None
+    except ValueError:
+        return None
 
 
 def document_id(source: str, path: str) -> str:

@@ -57,6 +57,11 @@ def excludes(tree: QueryTree) -> bool:
     return isinstance(tree, Not | Raw)
 
 
+def insists(tree: QueryTree) -> bool:
+    """Whether it was written with syntax that says what must be there: AND, OR, a phrase."""
+    return not isinstance(tree, Bag) or any(isinstance(operand, Phrase) for operand in tree.operands)
+
+
 def words_of(tree: QueryTree) -> list[str]:
     """What is wanted, without syntax."""
     if isinstance(tree, And | Or):

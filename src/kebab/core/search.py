@@ -63,6 +63,8 @@ class SearchQuery(NamedTuple):
     """How hybrid hits are put in order; None: as the settings say."""
     depth: int | None = None
     """How many candidates hybrid takes from each side, or are put in order by date; None: as many as it takes."""
+    insists: bool = False
+    """Whether hits must have the words that were asked for; meaning then only has a say in their order."""
     bare: bool = False
     """Hits with their whole text and no snippet: for whoever will keep only some of them."""
 

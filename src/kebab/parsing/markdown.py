@@ -19,11 +19,15 @@ _STARS = re.compile(r"(\*{1,3}|~~)(?=\S)(.+?)(?<=\S)\1")
 _UNDERSCORES = re.compile(r"(?<!\w)(_{1,3})(?=\S)(.+?)(?<=\S)\1(?!\w)")
 _LITERAL = re.compile(r"\\([!-/:-@\[-`{-~])|(`+)\s?(.+?)\s?(?<!`)\2(?!`)")
 _KEPT = re.compile("\ue000(\\d+)\ue001")
+_INLINE_CODE = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)", re.DOTALL)
+_TAG = re.compile(r"(?:(?<=\s)|(?<![\s\S]))#(?=[\w/-]*[^\W\d_])(\w[\w/-]{0,80}\w|\w)(?![\w/-]|\()")
+_COLOUR = re.compile(r"(?=[a-fA-F]*\d)[0-9a-fA-F]{3,8}")
+_WITHOUT_TAGS = frozenset({"code", "html", "table"})
 _MARKUP = re.compile(r"[\[<{*_~`\\]")
 
 
 class MarkdownParser:
-    version = "markdown-1"
+    version = "markdown-2"
     keeps_lines = True
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
@@ -48,7 +52,7 @@ def parse_markdown(text: str, path: str, *, doc_type: str, format: str, encoding
         doc_type=doc_type,
         format=format,
         lang=front_matter.lang_of(matter.values) or language_of(text[matter.end :]),
-        tags=front_matter.words_of(matter.values, "tags", "tag"),
+        tags=tuple(dict.fromkeys((*front_matter.words_of(matter.values, "tags", "tag"), *_inline_tags(text, blocks)))),
         aliases=front_matter.alias_list(matter.values),
         trust_level=trust_level,
         date=date,
@@ -94,6 +98,19 @@ def plain_heading(source: str) -> str:
         source = emphasis.sub(r"\2", source)
     source = _KEPT.sub(lambda match: literals[int(match[1])] if int(match[1]) < len(literals) else "", source)
     return nfc(" ".join(source.split()))
+
+
+def _inline_tags(text: str, blocks: tuple[Block, ...]) -> list[str]:
+    """#tags as Obsidian has them: after a space, with a letter in them; not in code, and no colours."""
+    if "#" not in text:
+        return []
+    found = []
+    for block in blocks:
+        if block.kind in _WITHOUT_TAGS or text.find("#", block.start, block.end) < 0:
+            continue
+        prose = _INLINE_CODE.sub(" ", text[block.start : block.end])
+        found += [match[1] for match in _TAG.finditer(prose) if not _COLOUR.fullmatch(match[1])]
+    return found
 
 
 def _first_heading(blocks: tuple[Block, ...]) -> str:

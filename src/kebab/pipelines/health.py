@@ -65,5 +65,5 @@ def source_checks(sources: Sequence[SourceRecord]) -> list[Check]:
 def _source_check(source: SourceRecord, root: str) -> Check:
     if Path(root).exists():
         return Check(f"source {source.name}", True, f"{source.documents} documents from {root}")
-    hint = "Mount its disk or restore the folder; until then its documents stay as they are."
+    hint = f"Mount its disk or restore the folder; or forget what came from it with: kb source remove {source.name}"
     return Check(f"source {source.name}", False, f"{root} is not there", hint)

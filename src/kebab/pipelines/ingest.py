@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from kebab.config.settings import Settings, all_settings
-from kebab.core.documents import ParsedDocument, Source
+from kebab.core.documents import ParsedDocument, Source, date_in_name
 from kebab.core.errors import ParseError, SourceError, UsageError
 from kebab.core.ports import Chunker, DocumentStore, FileState, IndexedDocument, Parser, Progress
 from kebab.core.text import nfc
@@ -252,7 +252,7 @@ class Ingest:
             parsed=parsed,
             chunks=chunks,
             chunker_version=self._chunker.version,
-            date=parsed.date or datetime.fromtimestamp(modified, UTC).strftime("%Y-%m-%dT%H:%M:%S"),
+            date=parsed.date or date_in_name(path) or datetime.fromtimestamp(modified, UTC).strftime("%Y-%m-%dT%H:%M:%S"),
             trust_level=parsed.trust_level or trust,
         )
 

@@ -13,7 +13,7 @@ from kebab.analysis.query_syntax import parse
 from kebab.config.settings import SearchSettings
 from kebab.core.errors import ModelError, QueryError, StaleCursor
 from kebab.core.ports import Retriever
-from kebab.core.query_tree import excludes
+from kebab.core.query_tree import excludes, insists
 from kebab.core.search import Fusion, HitList, Match, Mode, Notice, SearchHit, SearchQuery, SearchResponse, Sort
 from kebab.core.text import estimate_tokens
 from kebab.pipelines.search_request import SearchRequest
@@ -147,6 +147,7 @@ def _query(request: SearchRequest, settings: SearchSettings, mode: Mode, index_v
         full_text=request.full_text,
         explain=request.explain,
         fusion=cast("Fusion", request.fusion or settings.hybrid_fusion) if mode == "hybrid" else None,
+        insists=mode == "hybrid" and (request.match == "all" or insists(parse(request.query))),
     )
     return _resumed(query, request.cursor, index_version) if request.cursor else query
 

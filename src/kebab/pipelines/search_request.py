@@ -29,6 +29,7 @@ _ALIASES = {
     "exclude_tags": "exclude_tag",
 }
 _LISTS = frozenset({"tags_any", "tags_all", "type", "format", "source", "doc", "exclude_path", "exclude_tag"})
+_TAGS = frozenset({"tags_any", "tags_all", "exclude_tag"})
 _LOWER_CASE = frozenset({"mode", "type", "format", "lang", "trust_min", "match", "sort", "fusion"})
 _SWITCHES = frozenset({"full_text", "highlight", "explain", "type_ahead"})
 _NUMBERS = {"threshold": (0.0, 2.0), "min_score": (0.0, 1.0)}
@@ -116,6 +117,8 @@ def _checked(name: str, value: Any) -> Any:
             raise UsageError(f"{name} is empty.", hint="Name a value, or leave the option out.")
         if name in _LOWER_CASE:
             value = tuple(item.lower() for item in value)
+        if name in _TAGS:
+            value = tuple(item.lstrip("#") or item for item in value)  # as Obsidian writes them
     elif name in _SWITCHES:
         if not isinstance(value, bool):
             raise UsageError(f"{name} takes true or false, not {value!r}.", hint="Write it without quotes.")

@@ -16,6 +16,10 @@ _DEEPER = 4
 """How many times as deep the next look is."""
 _NO_WORDS = Notice("similar_only", "No passage has these words; these are the closest in meaning.")
 
+_INSISTED = Notice(
+    "insisted", "No passage has what was insisted on. Without quotes, operators and --match all, what is close in meaning is found too."
+)
+
 
 def policy_of(settings: SearchSettings, query: SearchQuery) -> FusionPolicy:
     return FusionPolicy(
@@ -58,12 +62,12 @@ class HybridRetriever:
         hits: list[SearchHit] = []
         while True:
             lexical, vector = self._both_sides(query, looked)
-            fused = [item for item in _fused(policy, lexical, vector) if item.lexical is not None or item.chunk_id not in vector.doubtful]
+            fused = _worth_showing(_fused(policy, lexical, vector), vector, query)
             # What a deeper look finds follows what was found before: a page that was shown stays what it was.
             known = {hit.chunk_id for hit in hits}
             hits += self._hits([item for item in fused if item.chunk_id not in known], lexical, vector, policy, query)
             listed = _listed(hits, query)
-            goes_on = query.sort == "relevance" and looked < DEEPEST and (lexical.more or _goes_on(vector))
+            goes_on = query.sort == "relevance" and looked < DEEPEST and (lexical.more or (_goes_on(vector) and not query.insists))
             # A first page is never short; a later one may be, and so may be any where one document repeats itself.
             if len(listed) > wanted or not goes_on or (query.depth is None and query.per_doc is None):
                 break
@@ -75,7 +79,7 @@ class HybridRetriever:
             match=lexical.match,
             more=len(listed) > wanted or goes_on,
             explanation=_explanation(policy, looked, lexical, vector, fused) if query.explain else None,
-            notices=(*lexical.notices, *vector.notices, *((_NO_WORDS,) if fused and not lexical else ())),
+            notices=(*lexical.notices, *vector.notices, *_about_words(query, fused, lexical, vector)),
             terms=lexical.terms,
             depth=depth,
         )
@@ -120,8 +124,26 @@ class HybridRetriever:
         return hit._replace(rank=rank)
 
 
+def _about_words(query: SearchQuery, fused: list[Fused], lexical: HitList, vector: HitList) -> tuple[Notice, ...]:
+    if lexical:
+        return ()
+    if query.insists:
+        return (_INSISTED,) if any(hit.chunk_id not in vector.doubtful for hit in vector) else ()
+    return (_NO_WORDS,) if fused else ()
+
+
 def _fused(policy: FusionPolicy, lexical: HitList, vector: HitList) -> list[Fused]:
     return fuse(policy, _ranks(lexical, "lexical"), _ranks(vector, "vector"))
+
+
+def _worth_showing(fused: list[Fused], vector: HitList, query: SearchQuery) -> list[Fused]:
+    """Without what is only close, and not close enough to mean anything, or not asked for: whoever insists on words gets passages that
+    have them, and by date a passage with the words must not come after everything that is vaguely alike and younger.
+    """
+    with_words = [item for item in fused if item.lexical is not None]
+    if query.insists or (query.sort == "date" and with_words):
+        return with_words
+    return [item for item in fused if item.lexical is not None or item.chunk_id not in vector.doubtful]
 
 
 def _listed(hits: list[SearchHit], query: SearchQuery) -> list[SearchHit]:

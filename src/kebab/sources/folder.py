@@ -56,7 +56,8 @@ def scan_folder(root: Path, settings: IngestSettings, *, exclude: Collection[str
     if not root.is_dir():
         raise SourceError(
             f"The folder {root} is not there.",
-            hint="Check the path, or mount its disk; nothing was removed.",
+            hint="Check the path, or mount its disk; nothing was removed. What came from a folder that is gone for good goes with: "
+            "kb source remove NAME",
             path=str(root),
         )
     scan = FolderScan()

@@ -78,6 +78,7 @@ class SearchHitV1:
     trust_level: Literal["primary", "secondary", "generated"]
     source: str
     indexed_at: str
+    date: str
     stale: bool
     explanation: dict[str, Any] | None
 
@@ -156,6 +157,7 @@ def search_hit_v1(hit: SearchHit) -> SearchHitV1:
         trust_level=hit.trust_level,  # type: ignore[arg-type]  # front matter is checked
         source=hit.source,
         indexed_at=hit.indexed_at,
+        date=hit.date,
         stale=hit.stale,
         explanation=hit.explanation,
     )

@@ -61,10 +61,11 @@ def has_colour() -> bool:
     return sys.stdout.isatty() and "NO_COLOR" not in os.environ
 
 
-def print_search(response: SearchResponse) -> None:
+def print_search(response: SearchResponse, *, dates: bool = False) -> None:
+    """`dates`: of the documents, where they decide the order."""
     several_sources = len({hit.source for hit in response.hits}) > 1
     for hit in response.hits:
-        _print_hit(hit, several_sources)
+        _print_hit(hit, several_sources, dates)
     if response.explanation is not None:
         _print_explanation(response.explanation)
     if response.next_cursor and sys.stdout.isatty():
@@ -72,7 +73,7 @@ def print_search(response: SearchResponse) -> None:
     click.echo(f"returned: {len(response.hits)}")
 
 
-def _print_hit(hit: SearchHit, show_source: bool) -> None:
+def _print_hit(hit: SearchHit, show_source: bool, show_date: bool) -> None:
     # Where a word is in half of all passages, bm25 is tiny: small is not nothing.
     score = f"{hit.score:.2f}" if hit.score >= 0.005 else "<0.01"
     click.echo(f"{hit.rank}. [{score}] {_one_line(hit)}")
@@ -80,6 +81,8 @@ def _print_hit(hit: SearchHit, show_source: bool) -> None:
     click.echo(f"   citation: {_dim(shown(hit.citation.text))}")
     if show_source:
         click.echo(f"   source: {shown(hit.source)}")
+    if show_date:
+        click.echo(f"   date: {hit.date[:10]}")
     if hit.heading_path:
         click.echo(f"   heading: {shown(' > '.join(hit.heading_path))}")
     if hit.explanation is not None:

@@ -81,7 +81,7 @@ def search_command(query: tuple[str, ...], bulk: bool, exit_code: bool, open_hit
         _remark_on(response, request)
     else:
         _remark_on(response, request)
-        print_search(response)
+        print_search(response, dates=request.sort == "date")
     return 1 if exit_code and not response.hits else 0
 
 

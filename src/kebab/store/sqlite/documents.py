@@ -97,7 +97,7 @@ class SqliteDocumentStore:
             return {path: FileState(*state) for path, *state in rows}
 
     def write(self, *documents: IndexedDocument) -> int:
-        """The number of chunks written, changed or removed. What stayed the same keeps its row."""
+        """The number of chunks written or changed. What stayed the same keeps its row."""
         try:
             with our_errors(self._path), write_transaction(self._connection):
                 forget_complete_vectors(self._connection)
@@ -106,7 +106,7 @@ class SqliteDocumentStore:
                     self._write(document, changes)
                 self._remove_chunks(changes.gone)
                 self._insert_chunks(changes.new)
-                return changes.updated + len(changes.new) + len(changes.gone)
+                return changes.updated + len(changes.new)
         except BaseException:
             self._vocabulary.forget_seen()
             raise
