@@ -14,7 +14,8 @@ def test_all_is_sorted_and_complete() -> None:
     assert list(kebab.__all__) == sorted(kebab.__all__)
     assert dir(kebab) == sorted(kebab.__all__)
     assert {
-        "Citation", "KnowledgeBase", "LexicalRetriever", "RetrievalDetail", "Retriever", "SearchFilters", "SearchHit", "SearchQuery", "open", "__version__",
+        "Citation", "Embedder", "FusionPolicy", "HybridRetriever", "KnowledgeBase", "LexicalRetriever", "RetrievalDetail", "Retriever", "SearchFilters",
+        "SearchHit", "SearchQuery", "VectorRetriever", "VectorStore", "open", "__version__",
     } <= set(kebab.__all__)  # fmt: skip
 
 

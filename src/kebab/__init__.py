@@ -17,16 +17,22 @@ from kebab._version import __version__
 if TYPE_CHECKING:
     from kebab.core.citations import Citation
     from kebab.core.errors import KebabError
-    from kebab.core.ports import Retriever
+    from kebab.core.ports import Embedder, Retriever, VectorStore
     from kebab.core.search import RetrievalDetail, SearchFilters, SearchHit, SearchQuery, SearchResponse
     from kebab.knowledge_base import KnowledgeBase
     from kebab.knowledge_base import open_knowledge_base as open
     from kebab.pipelines.ingest_report import IngestReport
+    from kebab.retrieval.fusion import FusionPolicy
+    from kebab.retrieval.hybrid import HybridRetriever
     from kebab.retrieval.lexical import LexicalRetriever
+    from kebab.retrieval.vector import VectorRetriever
 
 # Loaded when first used: the command line imports this package too, and must not pay for what it does not need.
 _HOMES = {
     "Citation": "kebab.core.citations",
+    "Embedder": "kebab.core.ports",
+    "FusionPolicy": "kebab.retrieval.fusion",
+    "HybridRetriever": "kebab.retrieval.hybrid",
     "IngestReport": "kebab.pipelines.ingest_report",
     "KebabError": "kebab.core.errors",
     "KnowledgeBase": "kebab.knowledge_base",
@@ -37,11 +43,16 @@ _HOMES = {
     "SearchHit": "kebab.core.search",
     "SearchQuery": "kebab.core.search",
     "SearchResponse": "kebab.core.search",
+    "VectorRetriever": "kebab.retrieval.vector",
+    "VectorStore": "kebab.core.ports",
     "open": "kebab.knowledge_base",
 }
 
 __all__ = [
     "Citation",
+    "Embedder",
+    "FusionPolicy",
+    "HybridRetriever",
     "IngestReport",
     "KebabError",
     "KnowledgeBase",
@@ -52,6 +63,8 @@ __all__ = [
     "SearchHit",
     "SearchQuery",
     "SearchResponse",
+    "VectorRetriever",
+    "VectorStore",
     "__version__",
     "open",
 ]

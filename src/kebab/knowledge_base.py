@@ -375,7 +375,10 @@ class KnowledgeBase:
             return [no_model_check(error)]
         with self._store.reading() as reading:
             coverage = reading.vector_coverage(models) if reading and models else None
-        return [vector_check(coverage, models), model_check(ModelCache(cache_folder()).damaged())]
+        checks = [vector_check(coverage, models)]
+        if self.settings.embedding.model.strip() == "bundled":
+            checks.append(model_check(_weights_fault(), ModelCache(cache_folder()).damaged()))
+        return checks
 
     @contextmanager
     def _catalog(self) -> Iterator[SqliteCatalog]:
@@ -384,6 +387,16 @@ class KnowledgeBase:
             if reading is None:
                 raise NotFound("Nothing has been ingested yet.", hint="Begin with: kb ingest FOLDER")
             yield reading.catalog
+
+
+def _weights_fault() -> ModelError | None:
+    from kebab.embedding.bundled import check_weights
+
+    try:
+        check_weights()
+    except ModelError as error:
+        return error
+    return None
 
 
 def _text_of(data: bytes, path: str) -> str:

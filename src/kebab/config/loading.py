@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -128,6 +129,7 @@ def _checked(item: SettingField, value: Any, where: str, path: str | None = None
     in_range = (
         right_type
         and (not item.choices or value in item.choices)
+        and (not item.form or re.fullmatch(item.form, value) is not None)
         and (item.least is None or value >= item.least)
         and (item.most is None or value <= item.most)
     )

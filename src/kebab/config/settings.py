@@ -19,6 +19,9 @@ class Setting(NamedTuple):
     """Documents indexed under another value are indexed again."""
     secret: bool = False
     """Never shown."""
+    form: str = ""
+    """What a text must look like, as a regular expression; `form_words` says it to people."""
+    form_words: str = ""
 
 
 class StoreSettings(NamedTuple):
@@ -58,7 +61,9 @@ class EmbeddingSettings(NamedTuple):
     model: Annotated[
         str,
         Setting(
-            "What makes vectors: `bundled`, `none`, `onnx:FOLDER`, `openai:MODEL` (any endpoint that speaks its API) or `ollama:MODEL`."
+            "What makes vectors: `bundled`, `none`, `onnx:FOLDER`, `openai:MODEL` (any endpoint that speaks its API) or `ollama:MODEL`.",
+            form=r"\s*(bundled|none|(onnx|openai|ollama):.+)\s*",
+            form_words="bundled | none | onnx:FOLDER | openai:MODEL | ollama:MODEL",
         ),
     ] = "bundled"
     cross_language: Annotated[
@@ -71,7 +76,12 @@ class EmbeddingSettings(NamedTuple):
     ] = "auto"
     threads: Annotated[int, Setting("Processors a model may use; 0 means all.", 0, 256)] = 0
     endpoint: Annotated[
-        str, Setting("Address of the endpoint; empty means http://127.0.0.1:11434 for ollama and https://api.openai.com/v1 for openai.")
+        str,
+        Setting(
+            "Address of the endpoint; empty means http://127.0.0.1:11434 for ollama and https://api.openai.com/v1 for openai.",
+            form=r"(https?://.+)?",
+            form_words="an address that begins with http:// or https://",
+        ),
     ] = ""
     api_key: Annotated[str, Setting("Key for the endpoint; best given as KEBAB_EMBEDDING_API_KEY.", secret=True)] = ""
     timeout_s: Annotated[float, Setting("How long one request to the endpoint may take.", 0.1, 3600)] = 60.0
@@ -132,6 +142,8 @@ class SettingField(NamedTuple):
     alias: str | None
     changes_index: bool
     secret: bool
+    form: str
+    form_words: str
 
     @property
     def key(self) -> str:
@@ -146,6 +158,8 @@ class SettingField(NamedTuple):
         """The allowed values in words."""
         if self.choices:
             return " | ".join(f'"{choice}"' for choice in self.choices)
+        if self.form_words:
+            return self.form_words
         if self.type is bool:
             return "true | false"
         if self.least is not None:

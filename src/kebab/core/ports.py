@@ -65,6 +65,8 @@ class LexicalMatches(NamedTuple):
     """What the store was asked, in its own language; for explanations only."""
     dropped: tuple[str, ...] = ()
     """Stop words that were left out of it."""
+    shortened: bool = False
+    """Whether the query was so long that only a part of it was looked for."""
 
 
 class LexicalIndex(Protocol):

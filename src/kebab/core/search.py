@@ -63,6 +63,9 @@ class SearchQuery(NamedTuple):
     """How hybrid hits are put in order; None: as the settings say."""
     depth: int | None = None
     """How many candidates hybrid takes from each side, or are put in order by date; None: as many as it takes."""
+    min_score: float | None = None
+    threshold: float | None = None
+    """The least score and the least RRF score of a hybrid hit: a list that looks deeper has to know where it may end."""
     insists: bool = False
     """Whether hits must have the words that were asked for; meaning then only has a say in their order."""
     bare: bool = False

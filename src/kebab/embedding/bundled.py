@@ -50,6 +50,17 @@ class BundledModels:
         )
 
 
+def check_weights() -> None:
+    """Whether what was installed is what was published; otherwise ModelMissing or ModelCorrupt."""
+    from kebab.embedding import granite as latin
+    from kebab.embedding import multilingual as all_scripts
+    from kebab.embedding.model_files import package_file
+
+    package_file(latin.PACKAGE, latin.PACK, latin.PACK_SHA256)
+    package_file(all_scripts.PACKAGE, all_scripts.WEIGHTS, all_scripts.WEIGHTS_SHA256)
+    package_file(all_scripts.PACKAGE, all_scripts.VOCABULARY, all_scripts.VOCABULARY_SHA256)
+
+
 def is_latin(text: str) -> bool:
     """Also true of text without any letters."""
     language = language_of(text)

@@ -47,13 +47,15 @@ def no_model_check(error: ModelError) -> Check:
     return Check("vectors", False, error.message, error.hint)
 
 
-def model_check(damaged: Sequence[Path]) -> Check:
-    """`damaged`: models in the cache that are not as they were made."""
+def model_check(fault: ModelError | None, damaged: Sequence[Path]) -> Check:
+    """`fault`: of the weights as they were installed; `damaged`: models in the cache that are not as they were made."""
+    if fault is not None:
+        return Check("models", False, fault.message, fault.hint)
     names = ", ".join(map(str, damaged))
     return Check.judged(
         "models",
         not damaged,
-        f"changed since they were made: {names}" if damaged else "as they were made",
+        f"changed since they were made: {names}" if damaged else "as they were published",
         f"Delete {names}: what is needed is made anew.",
     )
 

@@ -139,6 +139,8 @@ class Ingest:
         elif document := self._document(STDIN_SOURCE, title, parsed, state, time.time(), "primary"):
             self._group.add(document, is_new=known is None, seconds=0.0)
             self._write_group()
+        elif known is not None:
+            self.report.removed = self._store.remove(STDIN_SOURCE, [title])
         self._store.source_ingested(STDIN_SOURCE)
         self.report.seconds = time.perf_counter() - self._started
         return self.report

@@ -57,7 +57,7 @@ def search(
     started = time.perf_counter()
     said = list(notices)
     mode = cast("Mode", request.mode or "hybrid")
-    blank = not request.query.strip()
+    blank = not request.query.strip(" \t\r\n'")  # '' is raw FTS5 without an expression
     if blank:
         said.append(Notice("empty_query", "The query is empty: there is nothing to search for."))
     if retrievers is None or blank:
@@ -72,7 +72,7 @@ def search(
     truncated = len(packed) < len(kept)
     taken = packed[-1].rank - query.offset if truncated else len(hits)
     by_score = all(hit.score >= after.score for hit, after in pairwise(hits))
-    below_minimum = len(kept) < len(hits) and by_score  # here the list falls below it, and so it ends
+    below_minimum = len(kept) < len(hits) and by_score  # then all that follows is below it too
     more = truncated or (hits.more and not below_minimum)
     return SearchResponse(
         query=request.query,
@@ -147,6 +147,8 @@ def _query(request: SearchRequest, settings: SearchSettings, mode: Mode, index_v
         full_text=request.full_text,
         explain=request.explain,
         fusion=cast("Fusion", request.fusion or settings.hybrid_fusion) if mode == "hybrid" else None,
+        min_score=request.min_score if mode == "hybrid" else None,
+        threshold=request.threshold if mode == "hybrid" else None,
         insists=mode == "hybrid" and (request.match == "all" or insists(parse(request.query))),
     )
     return _resumed(query, request.cursor, index_version) if request.cursor else query
@@ -218,9 +220,9 @@ def _explanation(
         return None
     below = sum(hit.score < request.min_score for hit in hits) if request.min_score is not None else 0
     return {
-        **(hits.explanation or {}),
         "fewer_than_asked": max(0, query.k - len(hits)),
         "removed_by_min_score": below,
         "removed_by_threshold": len(hits) - len(kept) - below,
         "removed_by_max_tokens": len(kept) - len(packed),
+        **(hits.explanation or {}),  # a hybrid list has removed what is below by itself
     }

@@ -35,8 +35,8 @@ _SWITCHES = frozenset({"full_text", "highlight", "explain", "type_ahead"})
 _NUMBERS = {"threshold": (0.0, 2.0), "min_score": (0.0, 1.0)}
 """And between what they lie: a minimum that no score can reach is a slip, not an empty answer."""
 _CHOICES = {"mode": MODES, "match": MATCHES, "fusion": FUSIONS, "sort": SORTS, "trust_min": TRUST_LEVELS, "type": DOC_TYPES}
-"""Whole numbers and the least each may be."""
 _LEAST = {"k": 1, "offset": 0, "per_doc": 1, "max_tokens": 1}
+"""Whole numbers and the least each may be."""
 
 
 class SearchRequest(NamedTuple):
@@ -86,6 +86,8 @@ class SearchRequest(NamedTuple):
                 raise UsageError(f"There is no search option {given!r}.", hint=hint)
             if value is not None:
                 values[name] = _checked(name, value)
+        if values.get("cursor") and values.get("offset"):
+            raise UsageError("A cursor and an offset contradict each other.", hint="Keep one of them: a cursor knows its place.")
         return cls(**values)
 
     def filters(self) -> SearchFilters:

@@ -92,6 +92,11 @@ def _free_name(absolute: Path, sources: Sequence[Source], wanted: str | None) ->
         name = nfc(wanted.strip())
         if not name:
             raise UsageError("A source's name must not be empty.", hint="For example --name notes")
+        if name.startswith(("/", "~")) or not name.isprintable() or ":" in name:
+            raise UsageError(
+                f"{name!r} is no name for a source.",
+                hint="A name is a word or two without a colon, and no path. For example --name notes",
+            )
         if name in taken:
             raise SourceError(f"There is already a source named {name}.", hint="Choose another with --name.")
         return name

@@ -31,7 +31,7 @@ class Difference:
     citation: str
     source: str
     status: str
-    """moved, changed or gone; `corrupt` when the stored passage is not even in the stored text."""
+    """moved, changed or gone; `unreadable` when nobody may look, `corrupt` when the stored passage is not even in the stored text."""
     now_at: str | None = None
 
 
@@ -42,17 +42,22 @@ class VerifyReport:
     moved: int = 0
     changed: int = 0
     gone: int = 0
+    unreadable: int = 0
     corrupt: int = 0
     differences: list[Difference] = field(default_factory=list)
 
     @property
     def truncated(self) -> bool:
         """Whether there are more differences than are listed."""
-        return self.moved + self.changed + self.gone + self.corrupt > len(self.differences)
+        return self._different > len(self.differences)
 
     @property
     def whole(self) -> bool:
-        return not (self.moved or self.changed or self.gone or self.corrupt)
+        return not self._different
+
+    @property
+    def _different(self) -> int:
+        return self.moved + self.changed + self.gone + self.unreadable + self.corrupt
 
 
 def locate(source: SourceRecord, path: str) -> Path:
@@ -76,10 +81,13 @@ def verify(catalog: Catalog, read: Callable[[bytes, str], str]) -> VerifyReport:
     for document in catalog.all_documents():
         report.documents += 1
         body = catalog.body(document.doc_id)
-        current = _current_text(roots.get(document.source), document, body, read)
         lines = LineTable(body)
+        try:
+            current, readable = _current_text(roots.get(document.source), document, body, read), True
+        except OSError:
+            current, readable = None, False
         for chunk in catalog.chunks_of(document.doc_id):
-            _judge(report, chunk, body, lines, current)
+            _judge(report, chunk, body, lines, current, readable=readable)
     return report
 
 
@@ -89,7 +97,7 @@ def _current_text(source: SourceRecord | None, document: DocumentRecord, body: s
         return body
     try:
         data = locate(source, document.path).read_bytes()
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     if sha256(data).hexdigest() == document.content_hash:
         return body
@@ -105,7 +113,7 @@ def _span_at(text: str, start: int, chunk: ChunkRecord, *, paged: bool) -> Span:
     return LineSpan(*LineTable(text).lines_of(start, start + len(chunk.text)))
 
 
-def _judge(report: VerifyReport, chunk: ChunkRecord, body: str, lines: LineTable, current: str | None) -> None:
+def _judge(report: VerifyReport, chunk: ChunkRecord, body: str, lines: LineTable, current: str | None, *, readable: bool) -> None:
     status, now_at = "ok", None
     cited = chunk.citation.lines
     page = chunk.spans[0].page if isinstance(chunk.spans[0], PageSpan) else None
@@ -114,7 +122,7 @@ def _judge(report: VerifyReport, chunk: ChunkRecord, body: str, lines: LineTable
     ):
         status = "corrupt"
     elif current is None:
-        status = "gone"
+        status = "gone" if readable else "unreadable"
     elif current is not body and current[chunk.start_offset : chunk.end_offset] != chunk.text:
         found = current.find(chunk.text)
         status = "moved" if found >= 0 else "changed"

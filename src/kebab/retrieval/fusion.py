@@ -54,6 +54,14 @@ def _order(hit: Fused) -> tuple[float, float, str]:
     return -hit.score, hit.lexical.rank if hit.lexical else float("inf"), hit.chunk_id
 
 
+def best_beyond(policy: FusionPolicy, depth: int) -> Fused:
+    """As good as a hit can be that neither list has among its first `depth`."""
+    if policy.kind == "convex":
+        return Fused("", 0.0, None, None, None, (0.0, 0.0))  # all scores there are below those that were brought to [0, 1]
+    next_rank = Ranked("", depth + 1, 0.0)
+    return _rrf(policy, ()).of("", next_rank, next_rank)
+
+
 class _Rrf(NamedTuple):
     policy: FusionPolicy
     most: float

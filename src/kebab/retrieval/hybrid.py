@@ -8,7 +8,7 @@ from kebab.config.settings import SearchSettings
 from kebab.core.ports import Retriever
 from kebab.core.search import HitList, Match, Mode, Notice, QueryTerms, RetrievalDetail, SearchHit, SearchQuery
 from kebab.retrieval.depth import DEEPEST, depth_of
-from kebab.retrieval.fusion import Fused, FusionPolicy, Ranked, fuse
+from kebab.retrieval.fusion import Fused, FusionPolicy, Ranked, best_beyond, fuse
 from kebab.retrieval.hydration import RETRIEVAL_METHODS, at_most_per_document, with_snippet
 from kebab.retrieval.snippets import SnippetMaker
 
@@ -63,11 +63,17 @@ class HybridRetriever:
         while True:
             lexical, vector = self._both_sides(query, looked)
             fused = _worth_showing(_fused(policy, lexical, vector), vector, query)
+            good = [item for item in fused if _is_good_enough(item, query)]
             # What a deeper look finds follows what was found before: a page that was shown stays what it was.
             known = {hit.chunk_id for hit in hits}
-            hits += self._hits([item for item in fused if item.chunk_id not in known], lexical, vector, policy, query)
+            hits += self._hits([item for item in good if item.chunk_id not in known], lexical, vector, policy, query)
             listed = _listed(hits, query)
-            goes_on = query.sort == "relevance" and looked < DEEPEST and (lexical.more or (_goes_on(vector) and not query.insists))
+            goes_on = (
+                query.sort == "relevance"
+                and looked < DEEPEST
+                and (lexical.more or (_goes_on(vector) and not query.insists))
+                and _is_good_enough(best_beyond(policy, looked), query)
+            )
             # A first page is never short; a later one may be, and so may be any where one document repeats itself.
             if len(listed) > wanted or not goes_on or (query.depth is None and query.per_doc is None):
                 break
@@ -78,7 +84,7 @@ class HybridRetriever:
             [self._shown(hit, rank, lexical, vector, query) for rank, hit in enumerate(page, start=query.offset + 1)],
             match=lexical.match,
             more=len(listed) > wanted or goes_on,
-            explanation=_explanation(policy, looked, lexical, vector, fused) if query.explain else None,
+            explanation=_explanation(policy, looked, lexical, vector, fused, query) if query.explain else None,
             notices=(*lexical.notices, *vector.notices, *_about_words(query, fused, lexical, vector)),
             terms=lexical.terms,
             depth=depth,
@@ -151,6 +157,13 @@ def _listed(hits: list[SearchHit], query: SearchQuery) -> list[SearchHit]:
     return sorted(listed, key=lambda hit: hit.date, reverse=True) if query.sort == "date" else listed
 
 
+def _is_good_enough(item: Fused, query: SearchQuery) -> bool:
+    """A threshold is about RRF scores; where there are none it removes nothing."""
+    return (query.min_score is None or item.score >= query.min_score) and (
+        query.threshold is None or item.rrf_score is None or item.rrf_score >= query.threshold
+    )
+
+
 def _goes_on(vector: HitList) -> bool:
     """Whether a deeper look could find anything near enough to mean something."""
     return vector.more and bool(vector) and vector[-1].chunk_id not in vector.doubtful
@@ -188,8 +201,13 @@ def _hit_explanation(parts: dict[str, Any], item: Fused, policy: FusionPolicy) -
     }
 
 
-def _explanation(policy: FusionPolicy, depth: int, lexical: HitList, vector: HitList, fused: list[Fused]) -> dict[str, Any]:
+def _explanation(
+    policy: FusionPolicy, depth: int, lexical: HitList, vector: HitList, fused: list[Fused], query: SearchQuery
+) -> dict[str, Any]:
+    below = sum(query.min_score is not None and item.score < query.min_score for item in fused)
     return {
+        "removed_by_min_score": below,
+        "removed_by_threshold": sum(not _is_good_enough(item, query) for item in fused) - below,
         **(lexical.explanation or {}),
         **(vector.explanation or {}),
         "fusion": {

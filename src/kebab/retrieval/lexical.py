@@ -12,6 +12,7 @@ from kebab.retrieval.hydration import make_hit, with_snippet
 from kebab.retrieval.snippets import SnippetLimits, SnippetMaker
 
 _LEAST_SCORE = 1e-12
+_LONG_QUERY = Notice("long_query", "The query is very long: only a part of its words was looked for.")
 _SOME_WORDS = Notice("some_words", "No passage has all the words; these have some of them.")
 
 
@@ -28,6 +29,7 @@ class _Answer(NamedTuple):
     dropped: tuple[str, ...]
     match: str
     notices: tuple[Notice, ...] = ()
+    shortened: bool = False
 
 
 class LexicalRetriever:
@@ -46,7 +48,7 @@ class LexicalRetriever:
         answer = self._answer(tree, query)
         hits = [self._hit(match, query.offset + number, answer, query) for number, match in enumerate(answer.matches, start=1)]
         explanation = self._explanation(tree, query, answer) if query.explain else None
-        notices = answer.notices if hits else ()
+        notices = (*(answer.notices if hits else ()), *((_LONG_QUERY,) if answer.shortened else ()))
         return HitList(hits, match=answer.match, more=answer.more, explanation=explanation, notices=notices, terms=answer.terms)
 
     def _answer(self, tree: QueryTree, query: SearchQuery) -> _Answer:
@@ -77,7 +79,9 @@ class LexicalRetriever:
 
         if query.per_doc is None:
             found = ask(query.k, query.offset)
-            return _Answer(list(found.matches), found.more, found.terms, found.expression, found.dropped, reported)
+            return _Answer(
+                list(found.matches), found.more, found.terms, found.expression, found.dropped, reported, shortened=found.shortened
+            )
         wanted = query.offset + query.k
         depth = wanted * 4
         while True:  # how deep one must look depends on how often one document repeats itself
@@ -85,7 +89,9 @@ class LexicalRetriever:
             capped = _at_most_per_document(found.matches, query.per_doc)
             if len(capped) > wanted or not found.more:
                 page = capped[query.offset : wanted]
-                return _Answer(page, len(capped) > wanted, found.terms, found.expression, found.dropped, reported)
+                return _Answer(
+                    page, len(capped) > wanted, found.terms, found.expression, found.dropped, reported, shortened=found.shortened
+                )
             depth *= 4
 
     def _hit(self, match: LexicalMatch, rank: int, answer: _Answer, query: SearchQuery) -> SearchHit:

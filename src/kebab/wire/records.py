@@ -118,7 +118,7 @@ class ListV1:
 class DifferenceV1:
     """A passage that no longer stands as it was indexed."""
 
-    status: Literal["moved", "changed", "gone", "corrupt"]
+    status: Literal["moved", "changed", "gone", "unreadable", "corrupt"]
     chunk_id: str
     source: str
     citation: str
@@ -135,6 +135,7 @@ class VerifyReportV1:
     moved: int
     changed: int
     gone: int
+    unreadable: int
     corrupt: int
     differences: list[DifferenceV1]
     truncated: bool

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kebab.interfaces.cli.options import command, global_options, group, knowledge_base, wants_json
-from kebab.interfaces.cli.render import print_json, remark, say, table
+from kebab.interfaces.cli.render import print_json, print_verbatim, remark, say, table
 
 if TYPE_CHECKING:
     from kebab.knowledge_base import Fetched
@@ -181,7 +181,7 @@ def _print_fetched(fetched: Fetched) -> int:
             )
         )
         return 0
-    click.echo(fetched.text, nl=not fetched.text.endswith("\n"))
+    print_verbatim(fetched.text)
     return 0
 
 
@@ -200,7 +200,8 @@ def verify_command(strict: bool) -> int:
             say(f"{difference.status}: {difference.citation}{now}")
         if report.truncated:
             click.echo("… and more")
-        counts = ", ".join(f"{name} {getattr(report, name)}" for name in ("ok", "moved", "changed", "gone", "corrupt"))
+        names = ["ok", "moved", "changed", "gone", *(["unreadable"] if report.unreadable else []), "corrupt"]
+        counts = ", ".join(f"{name} {getattr(report, name)}" for name in names)
         click.echo(f"{report.documents} documents: {counts}")
         if not report.whole:
             remark("Bring the index up to date with: kb ingest")

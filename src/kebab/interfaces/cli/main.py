@@ -5,8 +5,10 @@ Exit codes: 0 success, 1 a negative answer, 2 an error, 3 unhealthy, 130 interru
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
+from contextlib import suppress
 from importlib import import_module
 from typing import NoReturn
 
@@ -97,12 +99,36 @@ def run(arguments: list[str]) -> int:
         # Whoever read our output has seen enough, as in `kb search … | head -1`; click turns that into SystemExit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except OSError as error:
+        if not _is_about_output(error):
+            return _internal(error, as_json)
+        return _cannot_write(error)
     except Exception as error:  # noqa: BLE001 - the boundary: a defect of ours must not look like an empty answer
-        import traceback
+        return _internal(error, as_json)
 
-        traceback.print_exc()
-        hint = "This is a defect of Kebab; please report it with the lines above."
+
+def _internal(error: Exception, as_json: bool) -> int:
+    import traceback
+
+    traceback.print_exception(error)
+    hint = "This is a defect of Kebab; please report it with the lines above."
+    try:
         return _fail(_Internal(f"Something unexpected happened: {type(error).__name__}: {error}", hint=hint), as_json)
+    except OSError as failure:
+        return _cannot_write(failure)
+
+
+def _is_about_output(error: OSError) -> bool:
+    """No room where the output goes, or no output at all: everything else that is opened or written has errors of its own."""
+    return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF) and error.filename is None
+
+
+def _cannot_write(error: OSError) -> int:
+    """What is still in the buffer must not be tried again at the end."""
+    with suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    click.echo(f"Error: The output cannot be written: {error.strerror}.\n  Free some space where it goes, or send it elsewhere.", err=True)
+    return 2
 
 
 class _Internal(KebabError):

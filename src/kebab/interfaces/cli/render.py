@@ -19,6 +19,7 @@ def print_json(value: Any) -> None:
     click.echo(to_json(value, indent=2 if sys.stdout.isatty() else None))
 
 
+_STEERING = re.compile(r"\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
@@ -59,6 +60,16 @@ def counted(number: int, noun: str) -> str:
 
 def has_colour() -> bool:
     return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+
+def print_verbatim(text: str) -> None:
+    """To a file or a pipe exactly as it is indexed; on a terminal nothing in it may steer the terminal."""
+    end = "" if text.endswith("\n") else "\n"
+    if sys.stdout.isatty():
+        click.echo(_STEERING.sub("\ufffd", text) + end, nl=False)
+        return
+    sys.stdout.flush()
+    sys.stdout.buffer.write((text + end).encode("utf-8", "replace"))
 
 
 def print_search(response: SearchResponse, *, dates: bool = False) -> None:

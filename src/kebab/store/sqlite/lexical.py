@@ -94,7 +94,7 @@ class SqliteLexicalIndex:
                 break
             depth *= 8  # the last score equals the worst one ranked: there may be more of the same
         found = tuple(LexicalMatch(row[0], chunk_context(row[3:])) for row in rows[:limit])
-        return LexicalMatches(found, len(rows) > limit, expression.terms, expression.text, expression.dropped)
+        return LexicalMatches(found, len(rows) > limit, expression.terms, expression.text, expression.dropped, expression.shortened)
 
     def count(self, tree: QueryTree, *, match: str, drop_stop_words: bool, filters: SearchFilters) -> int:
         expression: MatchExpression = self._builder.build(tree, match=match, drop_stop_words=drop_stop_words)

@@ -183,13 +183,13 @@ def backup(connection: apsw.Connection, source: Path, target: Path) -> None:
     unfinished.unlink(missing_ok=True)
     with our_errors(target):
         try:
-            with closing(apsw.Connection(str(unfinished))) as copy:
-                with _blaming(source), copy.backup("main", connection, "main") as running:
+            with closing(apsw.Connection(str(unfinished))) as copy, _blaming(source):
+                with copy.backup("main", connection, "main") as running:
                     while not running.done:
                         running.step(1000)
                 copy.pragma("journal_mode", "delete")  # one file, nothing beside it
                 if copy.pragma("quick_check") != "ok":
-                    raise Corrupt(f"The copy in {unfinished} is damaged.", hint="Check the disk and try again.", path=str(target))
+                    raise Corrupt(f"The copy of {source} is damaged.", hint="See kb doctor, check the disk, try again.", path=str(source))
             unfinished.replace(target)
         finally:
             for suffix in ("", "-journal", "-wal", "-shm"):

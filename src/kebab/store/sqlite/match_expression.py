@@ -19,6 +19,7 @@ from kebab.store.sqlite.vocabulary import Vocabulary
 
 _MOST_WORDS = 256
 """Beyond this, ranking no longer changes and time still does."""
+_MOST_ATOMS = 1024
 _MOST_RAW_WORDS = 64
 """FTS5 ranks every mention of a word anew, so a raw expression that repeats itself takes time without end."""
 _SHORTEST_GUESS = 3
@@ -31,6 +32,8 @@ class MatchExpression(NamedTuple):
     terms: QueryTerms
     dropped: tuple[str, ...] = ()
     """Stop words left out."""
+    shortened: bool = False
+    """Whether it was too long, and not all of it is looked for."""
 
 
 class MatchExpressionBuilder:
@@ -42,12 +45,13 @@ class MatchExpressionBuilder:
         self._cjk: dict[str, None] = {}
         self._dropped: list[str] = []
         self._expanded = 0
+        self._shortened = False
 
     def build(self, tree: QueryTree, *, match: str, drop_stop_words: bool, type_ahead: bool = False) -> MatchExpression:
-        self._phrases, self._cjk, self._dropped, self._expanded = set(), {}, [], 0
+        self._phrases, self._cjk, self._dropped, self._expanded, self._shortened = set(), {}, [], 0, False
         last = _last_operand(tree)
         text = self._render(tree, match == "any", drop_stop_words, (last, type_ahead))
-        return MatchExpression(text, QueryTerms(frozenset(self._phrases), tuple(self._cjk)), tuple(self._dropped))
+        return MatchExpression(text, QueryTerms(frozenset(self._phrases), tuple(self._cjk)), tuple(self._dropped), self._shortened)
 
     def _render(self, tree: QueryTree, any_word: bool, drop: bool, ahead: tuple[Operand | None, bool]) -> str:
         match tree:
@@ -88,11 +92,16 @@ class MatchExpressionBuilder:
         for operand in telling or operands:
             half_typed = operand is last and self._may_be_half_typed(operand, type_ahead)
             atoms.update(dict.fromkeys(self._operand(operand, any_word, half_typed)))
+            if len(atoms) > _MOST_ATOMS:  # pages of Korean: every two letters are one
+                atoms = dict.fromkeys(list(atoms)[:_MOST_ATOMS])
+                self._shortened = True
+                break
         return (" OR " if any_word else " AND ").join(atoms)
 
     def _fewer(self, operands: list[Operand], any_word: bool) -> list[Operand]:
         """A pasted page: every word once, and where any will do only words that occur at all."""
         distinct = list({(type(operand), operand.text): operand for operand in operands}.values())
+        self._shortened = True
         known = [operand for operand in distinct if self._occurs(operand.text)] if any_word else distinct
         return (known or distinct)[:_MOST_WORDS]
 
@@ -147,6 +156,8 @@ class MatchExpressionBuilder:
         if len(run) == 1:
             return [f"cjk : {_quoted(run)} *"]  # the first character of some pair, or alone
         pairs = cjk.pairs(run)
+        if len(pairs) > _MOST_ATOMS:
+            pairs, self._shortened = pairs[:_MOST_ATOMS], True
         return [f"cjk : {_quoted(pair)}" for pair in pairs] if any_word else [f"cjk : {_quoted(' '.join(pairs))}"]
 
     def _morphemes(self, text: str) -> list[str]:
