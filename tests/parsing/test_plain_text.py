@@ -47,6 +47,7 @@ def test_source_code_is_code_blocks_of_a_code_document() -> None:
     [
         ("a.md", ("markdown", "md")),
         ("a.mdx", ("markdown", "mdx")),
+        ("papers/A.PDF", ("pdf", "pdf")),
         ("src/main.RS", ("code", "rs")),
         ("Dockerfile", ("code", "dockerfile")),
         ("sub/Makefile", ("code", "makefile")),
@@ -66,6 +67,7 @@ def test_the_name_of_a_file_tells_type_and_format(path: str, expected: tuple[str
     assert classify(path)[0] in DOC_TYPES
 
 
-def test_markdown_has_its_own_parser_and_everything_else_is_text() -> None:
+def test_markdown_and_pdf_have_parsers_of_their_own_and_everything_else_is_text() -> None:
     assert parser_for("a.md").version.startswith("markdown")
     assert parser_for("a.py") is parser_for("a.txt")
+    assert parser_for("a.pdf").version.startswith("pdf")

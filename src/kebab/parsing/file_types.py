@@ -20,11 +20,13 @@ _CODE_NAMES = frozenset(
 
 
 def classify(path: str) -> tuple[str, str]:
-    """(doc_type, format) of a text file."""
+    """(doc_type, format) of a file."""
     name = file_name(path).lower()
     extension = name.rpartition(".")[2] if "." in name.lstrip(".") else ""
     if extension in _MARKDOWN:
         return "markdown", _MARKDOWN[extension]
+    if extension == "pdf":
+        return "pdf", "pdf"
     if name in _CODE_NAMES:
         return "code", name.lstrip(".").rpartition(".")[2] if "." in name.lstrip(".") else name.lstrip(".")
     if extension in _CODE:

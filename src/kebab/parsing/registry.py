@@ -15,6 +15,7 @@ _PLAIN_TEXT = "plain_text:PlainTextParser"
 _BY_FORMAT = {
     "md": "markdown:MarkdownParser",
     "mdx": "markdown:MarkdownParser",
+    "pdf": "pdf:PdfParser",
 }
 """Format (of `file_types`) → module of this package and class."""
 

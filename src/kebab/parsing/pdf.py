@@ -1,0 +1,110 @@
+"""PDF: the text of each page as `pdf_reading` gets it and `pdf_repair` mends it, headings from the outline, cited by page."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from kebab.analysis.language import language_of
+from kebab.core.documents import PAGE_BREAK, Block, ParsedDocument, file_stem
+from kebab.core.errors import ParseError
+from kebab.core.text import nfc
+from kebab.parsing import front_matter
+from kebab.parsing.pdf_blocks import find_blocks
+from kebab.parsing.pdf_reading import read_pdf
+from kebab.parsing.pdf_repair import mended_line, mended_pages
+
+_LONGEST_TITLE = 300
+_LONGEST_VALUE = 2000
+# What programs write when nobody has given a title: the name of a file, or of an empty document.
+_NO_TITLE = re.compile(
+    r"(untitled|document|presentation|powerpoint presentation|slide|제목 ?없음|문서|프레젠테이션)[\W\d]*"
+    r"|microsoft \w+ - .*"
+    r"|.*\.(docx?|dotx?|pptx?|xlsx?|hwpx?|odt|odp|rtf|txt|tex|dvi|e?ps|pdf|indd|qxd|p65|fm|pages|key|html?|xml|md|ai|cdr|vsdx?|wpd)",
+    re.IGNORECASE,
+)
+_DATE = re.compile(r"(?:D:)?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:(Z)|([+-]\d\d)'?(\d\d)?)?")
+
+
+class PdfParser:
+    version = "pdf-1"
+    keeps_lines = False
+
+    def __init__(self, password: str = "") -> None:
+        """`password` is tried on files that need one, and ignored by the others."""
+        self._password = password
+
+    def parse(self, data: bytes, path: str) -> ParsedDocument:
+        contents = read_pdf(data, self._password)
+        text = mended_pages(contents.pages)
+        pages = text.split(PAGE_BREAK)
+        empty = sum(not page.strip() for page in pages)
+        if empty == len(pages):
+            raise ParseError(
+                "No page of this PDF has any text.",
+                reason="no_text",
+                hint="It was probably scanned; run it through an OCR program, such as ocrmypdf, and ingest the result.",
+            )
+        blocks = tuple(find_blocks(text, contents.outline))
+        return ParsedDocument(
+            text=text,
+            title=_given_title(contents.info) or _first_heading(blocks) or " ".join(nfc(file_stem(path)).split()),
+            blocks=blocks,
+            doc_type="pdf",
+            format="pdf",
+            lang=language_of(text),
+            metadata=_metadata(contents.info, len(pages)),
+            warnings=_warnings(len(pages), empty, contents.damaged_pages),
+            paged=True,
+            page_labels=tuple(_label(label, number) for number, label in enumerate(contents.labels, 1)),
+        )
+
+
+def _given_title(info: dict[str, str]) -> str:
+    title = nfc(mended_line(info.get("Title", "")))[:_LONGEST_TITLE].rstrip()
+    sensible = any(character.isalpha() for character in title) and not _NO_TITLE.fullmatch(title) and "\ufffd" not in title
+    return title if sensible else ""
+
+
+def _first_heading(blocks: tuple[Block, ...]) -> str:
+    return next((block.title for block in blocks if block.kind == "heading"), "")
+
+
+def _label(label: str, number: int) -> str | None:
+    label = mended_line(label)
+    return label if label and label != str(number) else None
+
+
+def _metadata(info: dict[str, str], page_count: int) -> dict[str, Any]:
+    values: dict[str, Any] = {"page_count": page_count}
+    for key in ("Author", "Subject", "Keywords"):
+        value = nfc(mended_line(info.get(key, "")))[:_LONGEST_VALUE]
+        if value:
+            values[key.lower()] = value
+    for key, name in (("CreationDate", "created"), ("ModDate", "modified")):
+        moment = _iso_date(info.get(key, ""))
+        if moment:
+            values[name] = moment
+    return values
+
+
+def _iso_date(value: str) -> str | None:
+    """D:20230306135820-08'00' → 2023-03-06T21:58:20, as in front matter: UTC without a zone."""
+    found = _DATE.match(value)
+    if found is None:
+        return None
+    year, month, day, hour, minute, second, utc, zone_hours, zone_minutes = found.groups()
+    written = f"{year}-{month or '01'}-{day or '01'}"
+    if hour:
+        zone = "+00:00" if utc else f"{zone_hours}:{zone_minutes or '00'}" if zone_hours else ""
+        written += f"T{hour}:{minute or '00'}:{second or '00'}{zone}"
+    return front_matter.date_of({"created": written})[0]
+
+
+def _warnings(pages: int, empty: int, damaged: int) -> tuple[str, ...]:
+    found = []
+    if damaged:
+        found.append(f"{damaged} of {pages} pages could not be read (damaged?)")
+    if empty > damaged:
+        found.append(f"{empty - damaged} of {pages} pages have no text (scanned?)")
+    return tuple(found)
