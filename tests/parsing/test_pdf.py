@@ -118,6 +118,7 @@ def test_ligatures_become_letters() -> None:
         (["an in-network doctor, an in-", "network one"], "an in-network doctor, an in-network one"),
         (["the body and the build of a body-", "build"], "the body and the build of a body-build"),
         (["problem, and again a prob-", "lem of an exam-", "ple"], "problem, and again a problem of an example"),
+        (["a SEQUENCE, and a SE-", "QUENCE"], "a SEQUENCE, and a SEQUENCE"),
         (["from 2020-", "2021 on"], "from 2020-\n2021 on"),
         (["a dash -", "here"], "a dash -\nhere"),
     ],
@@ -238,6 +239,10 @@ def test_a_title_that_says_nothing_gives_way_to_the_first_heading_or_the_name_of
     info = {"Title": title}
     assert parsed(make_pdf([["x"]], info=info), "papers/green  tea.pdf").title == "green tea"
     assert parsed(make_pdf([["Chapter"]], info=info, outline=[Entry("Chapter", 1)])).title == "Chapter"
+
+
+def test_a_numbered_heading_is_no_title_of_the_whole() -> None:
+    assert parsed(make_pdf([["1 Introduction"]], outline=[Entry("1 Introduction", 1)]), "green tea.pdf").title == "green tea"
 
 
 def test_metadata_is_kept_and_dates_are_written_as_everywhere() -> None:

@@ -10,7 +10,7 @@ from kebab.core.documents import PAGE_BREAK, Block, ParsedDocument, file_stem
 from kebab.core.errors import ParseError
 from kebab.core.text import nfc
 from kebab.parsing import front_matter
-from kebab.parsing.pdf_blocks import find_blocks
+from kebab.parsing.pdf_blocks import NUMBERING, find_blocks
 from kebab.parsing.pdf_reading import read_pdf
 from kebab.parsing.pdf_repair import mended_line, mended_pages
 
@@ -67,7 +67,9 @@ def _given_title(info: dict[str, str]) -> str:
 
 
 def _first_heading(blocks: tuple[Block, ...]) -> str:
-    return next((block.title for block in blocks if block.kind == "heading"), "")
+    """Unless it has a number: then it names a part of the document, "1 Introduction", and would be the title of every part."""
+    title = next((block.title for block in blocks if block.kind == "heading"), "")
+    return "" if NUMBERING.match(title) else title
 
 
 def _label(label: str, number: int) -> str | None:

@@ -16,7 +16,7 @@ from kebab.parsing.pdf_repair import mended_line
 _SENTENCE_END = re.compile(r"[.!?:。！？…][\"'”’)\]]*\Z")
 _SHORT = 0.85
 _FULL_LINE = 0.75
-_NUMBERING = re.compile(r"(?:\d+(?:\.\d+)*|[A-Z]|[IVXLC]+)[.):]*\s+")
+NUMBERING = re.compile(r"(?:\d+(?:\.\d+)*|[A-Z]|[IVXLC]+)[.):]*\s+")
 _LONGEST_TITLE = 300
 _MOST_HEADING_LINES = 4
 _MOST_BESIDE_TITLE = 16
@@ -87,7 +87,7 @@ def _place_headings(lines: list[str], entries: list[OutlineEntry]) -> list[_Head
         title = nfc(mended_line(entry.title))[:_LONGEST_TITLE].rstrip()
         if not title:
             continue
-        place = page.find(title) or page.find(_NUMBERING.sub("", title, count=1)) or page.first_line_like(title)
+        place = page.find(title) or page.find(NUMBERING.sub("", title, count=1)) or page.first_line_like(title)
         if place:
             page.take(place)
             headings.append(_Heading(*place, entry.level, title))
@@ -95,7 +95,7 @@ def _place_headings(lines: list[str], entries: list[OutlineEntry]) -> list[_Head
 
 
 class _SquashedPage:
-    """A page without white space and capitals: what is left is alike in an outline and on the page, wherever lines end."""
+    """A page without white space, hyphens and capitals: what is left is alike in an outline and on the page, wherever lines end."""
 
     def __init__(self, lines: list[str]) -> None:
         self._lines = lines
@@ -140,4 +140,4 @@ class _SquashedPage:
 
 
 def _squash(text: str) -> str:
-    return "".join(nfc(text).casefold().split())
+    return "".join(nfc(text).casefold().replace("-", "").split())

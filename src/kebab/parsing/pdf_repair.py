@@ -66,21 +66,25 @@ class _KnownWords:
 
     def mend(self, found: re.Match[str]) -> str:
         """What stands in place of the break."""
-        if not found.string[found.end()].islower():  # Anglo-|Saxon
-            return "-" if found[0].startswith(JOINED_WORD) else found[0]
         spelling = self._is_spelling(found)
-        return "-" if spelling or (spelling is None and self._usually_spelling) else ""
+        if spelling is None and not found.string[found.end()].islower():  # Anglo-|Saxon
+            spelling = True
+        if spelling is None:
+            spelling = self._usually_spelling
+        if not spelling:
+            return ""
+        return "-" if found.string[found.end()].islower() or found[0].startswith(JOINED_WORD) else found[0]
 
     def _is_spelling(self, found: re.Match[str]) -> bool | None:
         """None: the rest of the document does not tell."""
         before = _WORD_BEFORE.search(found.string, max(0, found.start() - _LONGEST_PART), found.start())
         after = _WORD_AFTER.match(found.string, found.end(), found.end() + _LONGEST_PART)
-        if before is None or after is None or not after[0][0].islower():
+        if before is None or after is None:
             return None
-        if len(before[0]) == 1 or before[0].isupper():  # e-|mail, FDA-|approved
-            return True
         first, second = before[0].casefold(), after[0].casefold()
         if f"{first}-{second}" in self._compounds:
+            return True
+        if (len(first) == 1 or before[0].isupper()) and after[0][0].islower():  # e-|mail, FDA-|approved
             return True
         if first + second in self._words:
             return False
