@@ -561,3 +561,15 @@ def test_phrases_and_operators_are_binding_in_hybrid_too(vkb: kebab.KnowledgeBas
 def test_match_all_is_binding_in_hybrid_too(vkb: kebab.KnowledgeBase) -> None:
     assert all(hit.retrieval.lexical_rank for hit in vkb.search("okapi number", match="all", k=1000))
     assert not all(hit.retrieval.lexical_rank for hit in vkb.search("okapi", k=1000)), "otherwise meaning adds what it finds"
+
+
+def test_a_minimum_ends_a_list_by_cursor_only_where_nothing_more_can_reach_it(vkb: kebab.KnowledgeBase) -> None:
+    """What a deeper look finds may score higher than the end of the first."""
+    whole = [hit for page in pages(vkb, "okapi number", k=3) for hit in page]
+    scores = sorted((hit.retrieval.rrf_score or 0 for hit in whole), reverse=True)
+    for threshold in (scores[5], scores[len(scores) // 2], scores[-1]):
+        paged = [hit for page in pages(vkb, "okapi number", k=3, threshold=threshold) for hit in page]
+        assert all((hit.retrieval.rrf_score or 0) >= threshold for hit in paged)
+        assert len({hit.chunk_id for hit in paged}) == len(paged)
+        # And more: what the first look found on one side only may be found on both sides by a deeper one.
+        assert {hit.chunk_id for hit in paged} >= {hit.chunk_id for hit in whole if (hit.retrieval.rrf_score or 0) >= threshold}

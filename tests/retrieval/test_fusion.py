@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from kebab.config.settings import SearchSettings
 from kebab.core.search import SearchQuery
-from kebab.retrieval.fusion import Fused, FusionPolicy, Ranked, fuse
+from kebab.retrieval.fusion import Fused, FusionPolicy, Ranked, best_beyond, fuse
 from kebab.retrieval.hybrid import policy_of
 
 RRF = FusionPolicy()
@@ -317,3 +317,15 @@ def test_with_all_the_weight_on_one_side_convex_gives_that_sides_order(both: tup
         assert all(one >= other or one == pytest.approx(other, abs=1e-9) for one, other in itertools.pairwise(words))
     if vector:
         assert all(one >= other or one == pytest.approx(other, abs=1e-9) for one, other in itertools.pairwise(meaning))
+
+
+@given(depth=st.integers(1, 2000), k=st.integers(1, 1000), weight=st.floats(0, 10))
+def test_nothing_beyond_the_depth_of_both_lists_is_better_than_the_bound(depth: int, k: int, weight: float) -> None:
+    policy = FusionPolicy(k_rrf=k, vector_weight=weight)
+    bound = best_beyond(policy, depth)
+    ranks = [Ranked(f"c{rank}", rank, 1.0) for rank in range(1, depth + 20)]
+    beyond = {hit.chunk_id for hit in ranks[depth:]}
+    for hit in fuse(policy, ranks, ranks):
+        if hit.chunk_id in beyond:
+            assert hit.score <= bound.score + 1e-12
+            assert (hit.rrf_score or 0) <= (bound.rrf_score or 0) + 1e-12
