@@ -109,7 +109,22 @@ class KnowledgeBase:
             notices += [_READ_ONLY] if reading.is_immutable else []
             request, about_filters = _checked_filters(request, reading)
             retrievers = self._retrievers(reading, config, request.mode != "lexical")
-            return search_pipeline.search(request, settings, retrievers, notices=[*notices, *about_filters])
+            response = search_pipeline.search(request, settings, retrievers, notices=[*notices, *about_filters])
+            self._add_freshness(response, reading)
+            return response
+
+    def _add_freshness(self, response: SearchResponse, reading: SqliteReading) -> None:
+        """Marks hits whose files have changed since, and says how many files wait, as the settings want it."""
+        settings = self.settings.search
+        if settings.freshness == "off":
+            return
+        from kebab.pipelines.freshness import pending_notice, stale_documents
+
+        if response.hits:
+            stale = stale_documents(reading.catalog.files({hit.doc_id for hit in response.hits}))
+            response.hits = tuple(hit._replace(stale=True) if hit.doc_id in stale else hit for hit in response.hits)
+        if settings.freshness == "check":
+            response.notices += pending_notice(reading.catalog.files(), settings.freshness_ms)
 
     def _retrievers(self, reading: SqliteReading, config: dict[str, object], with_vectors: bool) -> search_pipeline.Retrievers:
         settings = self.settings.search

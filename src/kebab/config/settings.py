@@ -113,6 +113,15 @@ class SearchSettings(NamedTuple):
     convex_weight_weak: Annotated[
         float, Setting("The same where the words know better: the bundled multilingual model on text in the question's own script.", 0, 1)
     ] = 0.25
+    freshness: Annotated[
+        str,
+        Setting(
+            "What a search looks at beside the index. hits: whether the files of its hits have changed since (`stale`); check: also "
+            "whether any file has, which is said in a note; off: nothing.",
+            choices=("hits", "check", "off"),
+        ),
+    ] = "hits"
+    freshness_ms: Annotated[float, Setting("How long check may look at files.", 1, 10_000)] = 100.0
     title_weight: Annotated[float, Setting("Weight of the document title in lexical ranking.", 0, 100)] = 8.0
     heading_weight: Annotated[float, Setting("Weight of the headings above a passage in lexical ranking.", 0, 100)] = 2.0
     text_weight: Annotated[float, Setting("Weight of the passage itself in lexical ranking.", 0, 100)] = 1.0

@@ -94,6 +94,8 @@ def _print_hit(hit: SearchHit, show_source: bool, show_date: bool) -> None:
         click.echo(f"   source: {shown(hit.source)}")
     if show_date:
         click.echo(f"   date: {hit.date[:10]}")
+    if hit.stale:
+        click.echo("   stale: the file has changed since it was indexed")
     if hit.heading_path:
         click.echo(f"   heading: {shown(' > '.join(hit.heading_path))}")
     if hit.explanation is not None:
