@@ -10,6 +10,7 @@ from kebab.core.text import decode, line_starts, nfc
 from kebab.parsing import front_matter
 from kebab.parsing.file_types import classify
 from kebab.parsing.markdown_blocks import scan_blocks
+from kebab.parsing.titles import first_heading
 
 _IMAGE_OR_LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])")
 _WIKI_LINK = re.compile(r"!?\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]")
@@ -47,7 +48,7 @@ def parse_markdown(text: str, path: str, *, doc_type: str, format: str, encoding
     date, date_warning = front_matter.date_of(matter.values)
     return ParsedDocument(
         text=text,
-        title=front_matter.title_of(matter.values) or _first_heading(blocks) or nfc(file_stem(path)),
+        title=front_matter.title_of(matter.values) or first_heading(blocks) or nfc(file_stem(path)),
         blocks=blocks,
         doc_type=doc_type,
         format=format,
@@ -111,9 +112,3 @@ def _inline_tags(text: str, blocks: tuple[Block, ...]) -> list[str]:
         prose = _INLINE_CODE.sub(" ", text[block.start : block.end])
         found += [match[1] for match in _TAG.finditer(prose) if not _COLOUR.fullmatch(match[1])]
     return found
-
-
-def _first_heading(blocks: tuple[Block, ...]) -> str:
-    """The first heading of the highest level there is."""
-    headings = [block for block in blocks if block.kind == "heading" and block.title]
-    return min(headings, key=lambda block: block.level).title if headings else ""

@@ -16,6 +16,9 @@ _BY_FORMAT = {
     "md": "markdown:MarkdownParser",
     "mdx": "markdown:MarkdownParser",
     "pdf": "pdf:PdfParser",
+    "html": "html:HtmlParser",
+    "htm": "html:HtmlParser",
+    "xhtml": "html:HtmlParser",
 }
 """Format (of `file_types`) → module of this package and class."""
 

@@ -1,0 +1,271 @@
+"""What a reader sees of an HTML page, line for line where it stands in the source.
+
+Markup goes, every line feed stays: line N of the text is line N of the page, so a citation is lines of the source. Any text is
+accepted, as in a browser, and read in linear time without recursion; nothing is fetched and nothing is run.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from html import unescape
+from typing import NamedTuple
+
+from kebab.core.documents import Block
+from kebab.core.text import nfc
+
+# Quoted values may hold ">". A quote that is never closed is a character like any other, so the scan can fail only for want of a ">".
+_TAG = re.compile(r"""<(/?)([A-Za-z][^\s/>]*+)((?:[^"'>]++|"[^"]*+"|'[^']*+'|["'])*+)>""")
+_PLAIN_TAG = re.compile(r"<(/?)([A-Za-z][^\s/>]*+)([^>]*+)>")
+_LANG = re.compile(r"""(?:^|\s)(?:xml:)?lang\s*=\s*["']?([A-Za-z]{2,3})(?![A-Za-z])""", re.IGNORECASE)
+
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_BREAKS = frozenset(
+    """address article aside blockquote body caption center dd details dialog div dl dt fieldset figcaption figure form frameset
+    header hgroup hr html legend li main menu ol p pre section summary table tbody td tfoot th thead tr ul""".split()
+)
+_SPACES = frozenset("br img input button option textarea".split())
+_RAW = frozenset("script style iframe noembed noframes object".split())
+"""Their content is no markup, or nothing a reader of the source would look for."""
+_UNSEEN = frozenset("nav footer template svg noscript select".split())
+_CONTAINERS = {"table": "table", "ul": "list", "ol": "list", "dl": "list", "menu": "list", "blockquote": "quote", "pre": "code"}
+_CELLS = frozenset(("td", "th"))
+_KEPT_TOGETHER = frozenset(("table", "code"))
+"""Kinds whose inner parts do not begin blocks of their own."""
+
+
+class Page(NamedTuple):
+    text: str
+    blocks: tuple[Block, ...]
+    title: str
+    """The <title>, "" without one."""
+    lang: str
+    """Of <html lang>, "" without one."""
+
+
+def read_page(source: str) -> Page:
+    return _Reader(source).read()
+
+
+class _Reader:
+    def __init__(self, source: str) -> None:
+        self._source = source
+        # In XML an element may close itself; in HTML the slash means nothing.
+        self._is_xml = source.lstrip("\ufeff \t\r\n").startswith("<?xml") or "XHTML" in source[:1024]
+        self._tag = _TAG
+        self._unclosed: set[str] = set()
+        self._parts: list[str] = []
+        self._length = 0
+        self._line_is_blank = True
+        self._last = "\n"
+        self._blocks: list[Block] = []
+        self._block_start = self._block_part = 0
+        self._heading = 0
+        self._heading_has_text = False
+        self._open = {"table": 0, "list": 0, "quote": 0, "code": 0}
+        self._title: str | None = None
+        self._lang = ""
+        self._skipped = ""
+        self._skipped_depth = 0
+
+    def read(self) -> Page:
+        source, position = self._source, 0
+        while (opening := source.find("<", position)) >= 0:
+            if opening > position:
+                self._write_text(source[position:opening])
+            position = self._markup(opening)
+        self._write_text(source[position:])
+        self._end_block()
+        return Page("".join(self._parts), tuple(self._blocks), self._title or "", self._lang)
+
+    def _markup(self, at: int) -> int:
+        """Deal with what begins at this "<" and say where it ends."""
+        source = self._source
+        following = source[at + 1 : at + 2]
+        if following in ("!", "?"):
+            return self._declaration(at)
+        if not (following == "/" or (following.isascii() and following.isalpha())):
+            self._write_text("<")
+            return at + 1
+        match = self._tag.match(source, at) if self._has(">", at) else None
+        if match is None and self._tag is _TAG and self._has(">", at):
+            # From here to the end no ">" stands outside quotes. Asking again at every "<" would take quadratic time.
+            self._tag = _PLAIN_TAG
+            match = self._tag.match(source, at)
+        if match is None:
+            if following == "/" and not source[at + 2 : at + 3].isalpha() and self._has(">", at):
+                return self._drop(at, source.index(">", at) + 1)
+            self._write_text("<")
+            return at + 1
+        self._drop(at, match.end())
+        name = match[2].lower()
+        if match[1]:
+            self._end_tag(name)
+            return match.end()
+        return self._start_tag(name, match[3], match.end())
+
+    def _declaration(self, at: int) -> int:
+        """A comment, a doctype, a processing instruction or, in XML, a stretch of characters as they are."""
+        source = self._source
+        if source.startswith("<!--", at):
+            if source.startswith((">", "->"), at + 4):
+                return self._drop(at, source.index(">", at) + 1)
+            return self._drop(at, source.index("-->", at) + 3 if self._has("-->", at) else len(source))
+        if source.startswith("<![CDATA[", at) and self._has("]]>", at):
+            end = source.index("]]>", at)
+            self._write_literal(source[at + 9 : end])
+            return end + 3
+        if not self._has(">", at):
+            self._write_text(source[at])
+            return at + 1
+        return self._drop(at, source.index(">", at) + 1)
+
+    def _has(self, ending: str, at: int) -> bool:
+        """Whether this stands anywhere further on; what is missing once is not looked for again."""
+        if ending in self._unclosed:
+            return False
+        if self._source.find(ending, at) < 0:
+            self._unclosed.add(ending)
+            return False
+        return True
+
+    def _start_tag(self, name: str, attributes: str, end: int) -> int:
+        closes_itself = self._is_xml and attributes.endswith("/")
+        if self._skipped:
+            if name == "main" or (name == "body" and self._skipped != "template"):
+                self._skipped = ""  # a menu that was never closed does not hide the page
+            else:
+                self._skipped_depth += name == self._skipped and not closes_itself
+                return self._raw_end(name, end) if name in _RAW and not closes_itself else end
+        if name in _RAW or name == "title":
+            return end if closes_itself else self._raw_text(name, end)
+        if name in _UNSEEN:
+            if not closes_itself and self._raw_close(name, end) is not None:
+                self._end_block()
+                self._skipped, self._skipped_depth = name, 1
+            return end
+        if name == "html" and not self._lang and (lang := _LANG.search(attributes)):
+            self._lang = lang[1].lower()
+        self._begin(name)
+        return end
+
+    def _begin(self, name: str) -> None:
+        if name in _HEADINGS:
+            self._end_block()
+            self._heading, self._heading_has_text = _HEADINGS[name], False
+            return
+        if name in _BREAKS:
+            whole = any(self._open[kind] for kind in _KEPT_TOGETHER)
+            if self._heading:
+                if self._heading_has_text:
+                    self._end_block()
+            elif not whole:
+                self._end_block()
+            elif name in _CELLS and not self._line_is_blank:
+                self._write(" | ")
+            self._part_words()
+            if kind := _CONTAINERS.get(name):
+                self._open[kind] += 1
+        elif name in _SPACES:
+            self._part_words()
+
+    def _end_tag(self, name: str) -> None:
+        if self._skipped:
+            self._skipped_depth -= name == self._skipped
+            if self._skipped_depth <= 0 or name in ("body", "html"):
+                self._skipped = ""
+            return
+        if name in _HEADINGS:
+            self._end_block()
+        elif name in _BREAKS:
+            if not self._heading and (name in ("table", "pre") or not any(self._open[kind] for kind in _KEPT_TOGETHER)):
+                self._end_block()
+            if kind := _CONTAINERS.get(name):
+                self._open[kind] = max(0, self._open[kind] - 1)
+            if name not in _CELLS:
+                self._part_words()
+
+    def _raw_text(self, name: str, start: int) -> int:
+        """The content of a script or title, which holds no markup."""
+        close = self._raw_close(name, start)
+        if close is None:
+            return start
+        if name == "title" and self._title is None:
+            self._title = nfc(" ".join(unescape(self._source[start:close]).split()))
+        return self._drop(start, close)
+
+    def _raw_end(self, name: str, start: int) -> int:
+        close = self._raw_close(name, start)
+        return start if close is None else self._drop(start, close)
+
+    def _raw_close(self, name: str, start: int) -> int | None:
+        if name in self._unclosed:
+            return None
+        match = _closing(name).search(self._source, start)
+        if match is None:
+            self._unclosed.add(name)
+            return None
+        return match.start()
+
+    def _drop(self, start: int, end: int) -> int:
+        """Leave this out, but not its line feeds."""
+        if feeds := self._source.count("\n", start, end):
+            self._write("\n" * feeds)
+        return end
+
+    def _write_text(self, raw: str) -> None:
+        self._write_literal(_decoded(raw) if "&" in raw and not self._skipped else raw)
+
+    def _write_literal(self, text: str) -> None:
+        if self._skipped:
+            text = "\n" * text.count("\n")
+        if self._heading and not self._heading_has_text:
+            self._heading_has_text = bool(text.strip())
+        self._write(text)
+
+    def _write(self, text: str) -> None:
+        if not text:
+            return
+        self._parts.append(text)
+        self._length += len(text)
+        self._last = text[-1]
+        last_line = text.rpartition("\n")[2]
+        self._line_is_blank = ("\n" in text or self._line_is_blank) and not last_line.strip()
+
+    def _part_words(self) -> None:
+        if not self._last.isspace():
+            self._write(" ")
+
+    def _end_block(self) -> None:
+        start, end = self._block_start, self._length
+        if start < end:
+            body = "".join(self._parts[self._block_part :])
+            self._add_block(start, body)
+        self._block_start, self._block_part = end, len(self._parts)
+        self._heading = 0
+
+    def _add_block(self, start: int, body: str) -> None:
+        stripped = body.rstrip()
+        if not stripped:
+            return
+        end = start + len(stripped)
+        if self._heading:
+            title = nfc(" ".join(stripped.split()))
+            self._blocks.append(Block("heading", end - len(stripped.lstrip()), end, self._heading, title))
+            return
+        kind = next((kind for kind in ("code", "table", "quote", "list") if self._open[kind]), "paragraph")
+        margin = len(stripped) - len(stripped.lstrip("\r\n" if kind == "code" else None))
+        self._blocks.append(Block(kind, start + margin, end))
+
+
+def _decoded(raw: str) -> str:
+    """Entities as characters; none of them may become a line feed that the source does not have."""
+    decoded = unescape(raw)
+    if decoded.count("\n") == raw.count("\n"):
+        return decoded
+    return "\n".join(unescape(line).replace("\n", " ") for line in raw.split("\n"))
+
+
+@cache
+def _closing(name: str) -> re.Pattern[str]:
+    return re.compile(f"</{name}(?=[\\s/>])", re.IGNORECASE)

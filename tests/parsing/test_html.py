@@ -1,0 +1,183 @@
+"""HTML: the words of a page on the lines of its source."""
+
+from __future__ import annotations
+
+import time
+from html import unescape
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kebab.core.documents import ParsedDocument
+from kebab.core.errors import ParseError
+from kebab.core.text import LineTable
+from kebab.parsing.registry import parser_for
+
+PAGE = """<!DOCTYPE html>
+<html lang="ko-KR">
+<head><title>A &amp; B
+ guide</title>
+<style>p { color: red }</style>
+<script>
+ if (a < b) document.write("<p>no</p>")
+</script></head>
+<body>
+<nav><ul><li>Home</li></ul></nav>
+<h1>Getting <em>started</em></h1>
+<p>One &lt;two&gt;
+three.</p><p>Four</p>
+<!-- not
+this -->
+<ul><li>first</li><li>second</li></ul>
+<h2>Code</h2>
+<pre><code>
+  def f():
+      return 1 &amp; 2
+</code></pre>
+<table><tr><th>a</th><th>b</th></tr>
+<tr><td>1</td><td>2</td></tr></table>
+<blockquote><p>said</p></blockquote>
+<footer>imprint</footer>
+</body></html>
+"""
+
+
+def parse(text: str | bytes, path: str = "page.html") -> ParsedDocument:
+    return parser_for(path).parse(text if isinstance(text, bytes) else text.encode(), path)
+
+
+def seen(document: ParsedDocument) -> list[tuple[str, str]]:
+    return [(block.kind, document.text[block.start : block.end]) for block in document.blocks]
+
+
+def test_a_page_gives_what_a_reader_sees_of_it_in_blocks() -> None:
+    document = parse(PAGE)
+    assert (document.title, document.lang, document.doc_type, document.format) == ("A & B guide", "ko", "note", "html")
+    assert seen(document) == [
+        ("heading", "Getting started"),
+        ("paragraph", "One <two>\nthree."),
+        ("paragraph", "Four"),
+        ("list", "first"),
+        ("list", "second"),
+        ("heading", "Code"),
+        ("code", "  def f():\n      return 1 & 2"),
+        ("table", "a | b \n1 | 2"),
+        ("quote", "said"),
+    ]
+    assert [(block.level, block.title) for block in document.blocks if block.kind == "heading"] == [(1, "Getting started"), (2, "Code")]
+
+
+def test_each_block_stands_on_the_lines_of_the_source() -> None:
+    document = parse(PAGE)
+    lines = LineTable(document.text)
+    cited = {document.text[block.start : block.end]: lines.lines_of(block.start, block.end) for block in document.blocks}
+    assert cited["Getting started"] == (11, 11)
+    assert cited["One <two>\nthree."] == (12, 13)
+    assert cited["Four"] == (13, 13)
+    assert cited["  def f():\n      return 1 & 2"] == (19, 20)
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("a<br>b", [("paragraph", "a b")]),
+        ("a &#10; b", [("paragraph", "a   b")]),
+        ("1 < 2 and 3 > 2", [("paragraph", "1 < 2 and 3 > 2")]),
+        ("<a title='>'>x</a>", [("paragraph", "x")]),
+        ('<a title=">x</a>', [("paragraph", "x")]),
+        ("<h1><div>In a div</div></h1><p>b", [("heading", "In a div"), ("paragraph", "b")]),
+        ("<h1>never closed<p>b", [("heading", "never closed"), ("paragraph", "b")]),
+        ("<nav>never closed <p>b", [("paragraph", "never closed"), ("paragraph", "b")]),
+        ("<script>never closed", [("paragraph", "never closed")]),
+        ("<nav>menu <main>text</main></nav>", [("paragraph", "text")]),
+        ("<SCRIPT>x</SCRIPT>y", [("paragraph", "y")]),
+        ("<nav><nav>a</nav>b</nav>c", [("paragraph", "c")]),
+        ("<!-->a<!-- b", [("paragraph", "a")]),
+        ("<![CDATA[a < b]]>", [("paragraph", "a < b")]),
+        ("<p>가&nbsp;나</p>", [("paragraph", "가\xa0나")]),
+        ("", []),
+        ("<p> </p>", []),
+    ],
+)
+def test_pages_as_they_are_found(source: str, expected: list[tuple[str, str]]) -> None:
+    assert seen(parse(source)) == expected
+
+
+def test_xhtml_elements_close_themselves() -> None:
+    document = parse('<?xml version="1.0"?><html><head><title/><script src="a.js"/></head><body><p>text</p></body></html>', "a.xhtml")
+    assert seen(document) == [("paragraph", "text")]
+    assert document.title == "a"
+
+
+@pytest.mark.parametrize("charset", ["euc-kr", "utf-8", "shift_jis", "windows-1252", "gb2312"])
+def test_the_declared_encoding_is_taken(charset: str) -> None:
+    words = {"euc-kr": "한글 문서", "utf-8": "한글 é", "shift_jis": "日本語", "windows-1252": "café", "gb2312": "中文"}[charset]
+    document = parse(f'<meta charset="{charset}"><p>{words}</p>'.encode(charset))
+    assert seen(document) == [("paragraph", words)]
+
+
+def test_a_page_that_lies_about_its_encoding_is_read_all_the_same() -> None:
+    assert seen(parse('<meta charset="euc-kr"><p>한글</p>'.encode())) == [("paragraph", "한글")]
+    assert seen(parse("<meta charset='unicode_escape'>a\\nb")) == [("paragraph", "a\\nb")]
+    assert seen(parse("<meta charset='euc-kr'>한글".encode("utf-16"))) == [("paragraph", "한글")]
+    with pytest.raises(ParseError):
+        parse(b"<meta charset=euc-kr>\xff\xff\xff")
+
+
+PIECES = st.sampled_from(
+    ["<p>", "</p>", "<h1>", "</h1>", "<h3>", "<table>", "<tr>", "<td>", "</table>", "<pre>", "</pre>", "<nav>", "</nav>", "<li>", "<script>",
+     "</script>", "<title>", "</title>", "<!--", "-->", "<a b='", '<a b="', "'>", '">', "<", ">", "&amp;", "&#10;", "&lt", "\n", "\r\n", " ",
+     "word", "한글", "<br/>", "<![CDATA[", "]]>", "</", "<?", "<main>", "\n\n  x"]
+)  # fmt: skip
+
+
+@given(st.lists(PIECES, max_size=40).map("".join))
+def test_the_words_of_a_block_stand_on_the_lines_it_cites(source: str) -> None:
+    document = parse(source)
+    assert document.text.count("\n") == source.count("\n")
+    lines = LineTable(document.text)
+    sources = source.split("\n")
+    for block in document.blocks:
+        first, last = lines.lines_of(block.start, block.end)
+        cited = document.text[block.start : block.end].split("\n")
+        assert len(cited) == last - first + 1
+        for words, line in zip(cited, sources[first - 1 : last], strict=True):
+            for word in words.replace("|", " ").split():
+                assert all(part in unescape(line) for part in ("word", "한글", "x") if part in word)
+
+
+@pytest.mark.parametrize(
+    "piece",
+    [
+        "<div>",
+        '<a "',
+        "<a '>",
+        '<a ">" ',
+        '<a "" ',
+        "<!--",
+        "<![CDATA[",
+        "</",
+        "<title>",
+        "<nav>",
+        "<script>",
+        "<td>",
+        "<h1>",
+        "&",
+        "<p\n",
+        "<?",
+        "<nav></nav",
+    ],
+)
+def test_repetition_without_end_takes_little_time(piece: str) -> None:
+    started = time.process_time()
+    parse(piece * 100_000)
+    parse(piece * 100_000 + ">\"'>")
+    assert time.process_time() - started < 4.0
+
+
+def test_two_megabytes_take_less_than_a_second() -> None:
+    source = PAGE * (2_000_000 // len(PAGE))
+    started = time.process_time()
+    parse(source)
+    assert time.process_time() - started < 1.0
