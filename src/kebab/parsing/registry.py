@@ -19,6 +19,7 @@ _BY_FORMAT = {
     "html": "html:HtmlParser",
     "htm": "html:HtmlParser",
     "xhtml": "html:HtmlParser",
+    "ipynb": "notebook:NotebookParser",
 }
 """Format (of `file_types`) → module of this package and class."""
 
