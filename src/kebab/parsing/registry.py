@@ -20,6 +20,9 @@ _BY_FORMAT = {
     "htm": "html:HtmlParser",
     "xhtml": "html:HtmlParser",
     "ipynb": "notebook:NotebookParser",
+    "docx": "docx:DocxParser",
+    "pptx": "pptx:PptxParser",
+    "xlsx": "xlsx:XlsxParser",
 }
 """Format (of `file_types`) → module of this package and class."""
 

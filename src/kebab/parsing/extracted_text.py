@@ -1,0 +1,46 @@
+"""The text of a file that has none of its own: put together piece by piece, with its blocks."""
+
+from __future__ import annotations
+
+from kebab.core.documents import PAGE_BREAK, Block
+from kebab.core.text import nfc, whole_characters
+
+_LONGEST_HEADING = 200
+_NEVER_INSIDE = str.maketrans({PAGE_BREAK: " ", "\0": " "})
+
+
+class ExtractedText:
+    """Add the pieces in order; then `text` and `blocks` fit together."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._length = 0
+        self._blocks: list[Block] = []
+
+    def add(self, kind: str, text: str, level: int = 0) -> None:
+        """A block of whole lines; nothing at all if it is blank."""
+        text = whole_characters(text.translate(_NEVER_INSIDE).rstrip().lstrip("\r\n"))
+        if not text.strip():
+            return
+        title = nfc(" ".join(text.split()))[:_LONGEST_HEADING].rstrip() if kind == "heading" else ""
+        self._blocks.append(Block(kind, self._length, self._length + len(text), level, title))
+        self._write(text + "\n")
+
+    def blank_line(self) -> None:
+        if self._parts and self._parts[-1] != PAGE_BREAK:
+            self._write("\n")
+
+    def end_page(self) -> None:
+        self._write(PAGE_BREAK)
+
+    def _write(self, text: str) -> None:
+        self._parts.append(text)
+        self._length += len(text)
+
+    @property
+    def text(self) -> str:
+        return "".join(self._parts)
+
+    @property
+    def blocks(self) -> tuple[Block, ...]:
+        return tuple(self._blocks)

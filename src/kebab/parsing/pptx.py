@@ -1,0 +1,146 @@
+"""Presentations: one page per slide, in the order they are shown; the notes of a slide after its text."""
+
+from __future__ import annotations
+
+from kebab.analysis.language import language_of
+from kebab.core.documents import ParsedDocument
+from kebab.parsing.extracted_text import ExtractedText
+from kebab.parsing.file_types import classify
+from kebab.parsing.office_parts import core_properties, first_of_kind, relationships
+from kebab.parsing.safe_xml import read_xml
+from kebab.parsing.titles import title_of
+from kebab.parsing.zip_container import ZipContainer
+
+_TITLES = frozenset(("title", "ctrTitle"))
+_FURNITURE = frozenset(("sldNum", "dt", "ftr", "hdr", "sldImg"))
+"""Placeholders that say the same on every slide."""
+
+
+class PptxParser:
+    version = "pptx-1"
+    keeps_lines = False
+
+    def parse(self, data: bytes, path: str) -> ParsedDocument:
+        container = ZipContainer(data)
+        extracted = ExtractedText()
+        for number, part in enumerate(_slides(container)):
+            if number:
+                extracted.end_page()
+            _add_slide(extracted, container, part)
+        title, metadata = core_properties(container)
+        doc_type, format_ = classify(path)
+        return ParsedDocument(
+            text=extracted.text,
+            title=title_of(title, extracted.blocks, path),
+            blocks=extracted.blocks,
+            doc_type=doc_type,
+            format=format_,
+            lang=language_of(extracted.text),
+            metadata=dict(metadata),
+            paged=True,
+        )
+
+
+def _slides(container: ZipContainer) -> list[str]:
+    main = first_of_kind(relationships(container, ""), "officeDocument", "ppt/presentation.xml")
+    order = _SlideOrder()
+    read_xml(container.read(main), order)
+    parts = relationships(container, main)
+    return [parts[number].part for number in order.ids if number in parts]
+
+
+def _add_slide(extracted: ExtractedText, container: ZipContainer, part: str) -> None:
+    """Every slide opens a section of its own: without a title its first line stands for one."""
+    shapes = _shapes(container, part)
+    title = next((shape for shape in shapes if shape.placeholder in _TITLES and shape.lines), None)
+    others = [shape for shape in shapes if shape is not title and shape.placeholder not in _FURNITURE]
+    if title:
+        extracted.add("heading", " ".join(title.lines), 1)
+    else:
+        first = next((shape for shape in others if shape.lines), None)
+        extracted.add("heading", first.lines.pop(0) if first else "", 1)
+    for shape in others:
+        extracted.add(shape.kind, "\n".join(shape.lines))
+    notes = first_of_kind(relationships(container, part), "notesSlide", "")
+    if notes in container:
+        for shape in _shapes(container, notes):
+            if shape.placeholder not in _FURNITURE:
+                extracted.add("paragraph", "\n".join(shape.lines))
+
+
+def _shapes(container: ZipContainer, part: str) -> list[_Shape]:
+    slide = _Slide()
+    read_xml(container.read(part), slide)
+    return slide.shapes
+
+
+class _SlideOrder:
+    def __init__(self) -> None:
+        self.ids: list[str] = []
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        if name == "sldId":
+            self.ids.append(attributes.get("r:id", ""))
+
+    def end(self, name: str) -> None: ...
+
+    def text(self, data: str) -> None: ...
+
+
+class _Shape:
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self.placeholder = ""
+        self.lines: list[str] = []
+
+
+class _Slide:
+    """Handles the XML of a slide or of its notes: text shapes and tables, in the order of the file."""
+
+    def __init__(self) -> None:
+        self.shapes: list[_Shape] = []
+        self._line: list[str] = []
+        self._row: list[str] | None = None
+        self._in_text = False
+        self._skipped = 0
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        if name == "Fallback" or self._skipped:
+            self._skipped += 1
+        elif name in ("sp", "tbl"):
+            self.shapes.append(_Shape("table" if name == "tbl" else "paragraph"))
+        elif name == "ph" and self.shapes:
+            self.shapes[-1].placeholder = attributes.get("type", "body")
+        elif name == "t":
+            self._in_text = True
+        elif name in ("br", "tab"):
+            self._line.append(" ")
+        elif name == "tr":
+            self._row = []
+        elif name == "tc" and self._row is not None:
+            self._row.append("")
+
+    def end(self, name: str) -> None:
+        if self._skipped:
+            self._skipped -= 1
+        elif name == "t":
+            self._in_text = False
+        elif name == "p":
+            self._end_paragraph()
+        elif name == "tr":
+            if self._row and any(self._row) and self.shapes:
+                self.shapes[-1].lines.append(" | ".join(self._row))
+            self._row = None
+
+    def text(self, data: str) -> None:
+        if self._in_text and not self._skipped:
+            self._line.append(data)
+
+    def _end_paragraph(self) -> None:
+        text, self._line = " ".join("".join(self._line).split()), []
+        if not text:
+            return
+        if self._row:
+            self._row[-1] = f"{self._row[-1]} {text}".strip()
+        elif self.shapes:
+            self.shapes[-1].lines.append(text)
