@@ -17,6 +17,7 @@ from kebab.core.text import nfc
 # Quoted values may hold ">". A quote that is never closed is a character like any other, so the scan can fail only for want of a ">".
 _TAG = re.compile(r"""<(/?)([A-Za-z][^\s/>]*+)((?:[^"'>]++|"[^"]*+"|'[^']*+'|["'])*+)>""")
 _PLAIN_TAG = re.compile(r"<(/?)([A-Za-z][^\s/>]*+)([^>]*+)>")
+_NO_TAG = re.compile(r"(?!)()()()")
 _LANG = re.compile(r"""(?:^|\s)(?:xml:)?lang\s*=\s*["']?([A-Za-z]{2,3})(?![A-Za-z])""", re.IGNORECASE)
 
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
@@ -30,8 +31,7 @@ _RAW = frozenset("script style iframe noembed noframes object".split())
 _UNSEEN = frozenset("nav footer template svg noscript select".split())
 _CONTAINERS = {"table": "table", "ul": "list", "ol": "list", "dl": "list", "menu": "list", "blockquote": "quote", "pre": "code"}
 _CELLS = frozenset(("td", "th"))
-_KEPT_TOGETHER = frozenset(("table", "code"))
-"""Kinds whose inner parts do not begin blocks of their own."""
+_ROWS = _CELLS | {"tr", "table"}
 
 
 class Page(NamedTuple):
@@ -57,6 +57,7 @@ class _Reader:
         self._parts: list[str] = []
         self._length = 0
         self._line_is_blank = True
+        self._row_has_cells = False
         self._last = "\n"
         self._blocks: list[Block] = []
         self._block_start = self._block_part = 0
@@ -84,17 +85,14 @@ class _Reader:
         following = source[at + 1 : at + 2]
         if following in ("!", "?"):
             return self._declaration(at)
-        if not (following == "/" or (following.isascii() and following.isalpha())):
-            self._write_text("<")
-            return at + 1
-        match = self._tag.match(source, at) if self._has(">", at) else None
-        if match is None and self._tag is _TAG and self._has(">", at):
-            # From here to the end no ">" stands outside quotes. Asking again at every "<" would take quadratic time.
-            self._tag = _PLAIN_TAG
+        if following == "/" and not _is_letter(source[at + 2 : at + 3]) and self._has(">", at):
+            return self._drop(at, source.index(">", at) + 1)  # a comment, for browsers
+        match = self._tag.match(source, at)
+        if match is None and _is_letter(source[at + 1 : at + 3].lstrip("/")[:1]) and self._tag is not _NO_TAG:
+            # From here to the end no ">" stands outside quotes, or none at all. Asking again at every "<" would take quadratic time.
+            self._tag = _PLAIN_TAG if self._has(">", at) else _NO_TAG
             match = self._tag.match(source, at)
         if match is None:
-            if following == "/" and not source[at + 2 : at + 3].isalpha() and self._has(">", at):
-                return self._drop(at, source.index(">", at) + 1)
             self._write_text("<")
             return at + 1
         self._drop(at, match.end())
@@ -151,19 +149,20 @@ class _Reader:
 
     def _begin(self, name: str) -> None:
         if name in _HEADINGS:
+            self._part_words()
             self._end_block()
             self._heading, self._heading_has_text = _HEADINGS[name], False
-            return
-        if name in _BREAKS:
-            whole = any(self._open[kind] for kind in _KEPT_TOGETHER)
+        elif name in _BREAKS:
+            self._part_words()
             if self._heading:
                 if self._heading_has_text:
                     self._end_block()
-            elif not whole:
+            elif not self._is_kept_together():
                 self._end_block()
-            elif name in _CELLS and not self._line_is_blank:
-                self._write(" | ")
-            self._part_words()
+            elif name in _CELLS and self._row_has_cells and not self._line_is_blank:
+                self._write("| ")
+            if name in _ROWS:
+                self._row_has_cells = name in _CELLS
             if kind := _CONTAINERS.get(name):
                 self._open[kind] += 1
         elif name in _SPACES:
@@ -174,16 +173,19 @@ class _Reader:
             self._skipped_depth -= name == self._skipped
             if self._skipped_depth <= 0 or name in ("body", "html"):
                 self._skipped = ""
-            return
-        if name in _HEADINGS:
+        elif name in _HEADINGS:
+            self._part_words()
             self._end_block()
         elif name in _BREAKS:
-            if not self._heading and (name in ("table", "pre") or not any(self._open[kind] for kind in _KEPT_TOGETHER)):
+            self._part_words()
+            if not self._heading and (name in ("table", "pre") or not self._is_kept_together()):
                 self._end_block()
             if kind := _CONTAINERS.get(name):
                 self._open[kind] = max(0, self._open[kind] - 1)
-            if name not in _CELLS:
-                self._part_words()
+
+    def _is_kept_together(self) -> bool:
+        """Whether parts of what is open here do not begin blocks of their own."""
+        return bool(self._open["table"] or self._open["code"])
 
     def _raw_text(self, name: str, start: int) -> int:
         """The content of a script or title, which holds no markup."""
@@ -256,6 +258,10 @@ class _Reader:
         kind = next((kind for kind in ("code", "table", "quote", "list") if self._open[kind]), "paragraph")
         margin = len(stripped) - len(stripped.lstrip("\r\n" if kind == "code" else None))
         self._blocks.append(Block(kind, start + margin, end))
+
+
+def _is_letter(character: str) -> bool:
+    return character.isascii() and character.isalpha()
 
 
 def _decoded(raw: str) -> str:

@@ -23,6 +23,7 @@ _BY_FORMAT = {
     "docx": "docx:DocxParser",
     "pptx": "pptx:PptxParser",
     "xlsx": "xlsx:XlsxParser",
+    "epub": "epub:EpubParser",
 }
 """Format (of `file_types`) → module of this package and class."""
 
