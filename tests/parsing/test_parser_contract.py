@@ -18,7 +18,7 @@ from kebab.parsing.registry import all_parsers, parser_for
 PIECES = st.sampled_from(
     ["# Heading\n", "## 한글 제목\r\n", "text\n", "긴 문장이다. ", "```\n", "| a | b |\n|---|---|\n", "- item\n", "> q\n", "\n", "\r\n", "    code\n",
      "---\n", "+++\n", "title: x\n", "<div>\n", "🙂👩‍👩‍👧", "e\u0301", "\t", "***\n", "===\n", "\u2028", "[a]: /b\n", "<!--\n", "<p>", "<pre>\n", "</pre>",
-     "<h1>", "</h1>", "<table>", "<td>", "</table>", "<nav>", "</nav>", "<title>", "</title>", "&#10;", "&lt;", "<meta charset=euc-kr>", "\x00", "\x0c"]
+     "Title\n=====\n", "::\n\n  x\n", ".. code-block:: c\n", "* org\n", "#+BEGIN_SRC c\n", "#+END_SRC\n", "a,b\n", '"', "<h1>", "</h1>", "<table>", "<td>", "</table>", "<nav>", "</nav>", "<title>", "</title>", "&#10;", "&lt;", "<meta charset=euc-kr>", "\x00", "\x0c"]
 )  # fmt: skip
 TEXT = st.lists(PIECES | st.text(max_size=8), max_size=25).map("".join)
 BYTES = st.one_of(
@@ -59,7 +59,7 @@ def check(parser: Parser, document: ParsedDocument, data: bytes) -> None:
         assert position <= block.start < block.end <= len(text)
         assert text[block.start : block.end].strip(" \t\r\n") or block.kind == "code"
         assert not (document.paged and "\f" in text[block.start : block.end])
-        if document.format in ("md", "mdx", "txt"):
+        if document.format in ("md", "mdx", "txt", "rst", "org", "csv"):
             assert text == decode(data)[0]
             assert block.start == 0 or text[block.start - 1] == "\n"
         assert (block.level > 0) == (block.kind == "heading")

@@ -24,6 +24,10 @@ _BY_FORMAT = {
     "pptx": "pptx:PptxParser",
     "xlsx": "xlsx:XlsxParser",
     "epub": "epub:EpubParser",
+    "rst": "restructured_text:RestructuredTextParser",
+    "org": "org:OrgParser",
+    "csv": "delimited:DelimitedParser",
+    "tsv": "delimited:DelimitedParser",
 }
 """Format (of `file_types`) → module of this package and class."""
 

@@ -1,0 +1,104 @@
+"""reStructuredText: titles by their adornments, literal blocks, paragraphs, as ranges of the file's own text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from kebab.analysis.language import language_of
+from kebab.core.documents import ParsedDocument
+from kebab.core.text import decode, storable
+from kebab.parsing.file_types import classify
+from kebab.parsing.line_blocks import LineBlock, as_ranges, end_of_indented, is_indented
+from kebab.parsing.titles import title_of
+
+_ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1*+[ \t\r]*+")
+_CODE = re.compile(r"\.\. (?:code-block|code|sourcecode|parsed-literal|literalinclude|highlight)::[ \t]*(\S*)")
+_LIST = re.compile(r"[ \t]*(?:[-*+•]|#\.|\(?[0-9]{1,9}[.)])[ \t]")
+_TABLE = re.compile(r"\+[-=+]{3,}+|={2,}+(?: +={2,}+)++[ \r]*$")
+_ROLE = re.compile(r":[\w:.+-]+:`([^`<]*?)(?:\s*<[^`>]*>)?`|``?([^`<]*?)(?:\s*<[^`>]*>)?``?_{0,2}")
+_SHORT = 4
+"""An underline of fewer characters must be as long as its title."""
+
+
+class RestructuredTextParser:
+    version = "rst-1"
+    keeps_lines = True
+
+    def parse(self, data: bytes, path: str) -> ParsedDocument:
+        text, encoding = decode(data)
+        lines = text.split("\n")
+        blocks = as_ranges(text, lines, _scan(lines))
+        doc_type, format_ = classify(path)
+        return ParsedDocument(
+            text=text,
+            title=title_of("", blocks, path),
+            blocks=blocks,
+            doc_type=doc_type,
+            format=format_,
+            lang=language_of(text),
+            encoding=encoding,
+        )
+
+
+def _scan(lines: list[str]) -> Iterator[LineBlock]:
+    levels: dict[tuple[str, bool], int] = {}
+    at = 0
+    while at < len(lines):
+        if not lines[at].strip():
+            at += 1
+            continue
+        title = _title_at(lines, at)
+        if title:
+            block = LineBlock("heading", at, title[0], levels.setdefault(title[1], len(levels) + 1), title[2])
+        else:
+            block = _block_at(lines, at)
+        yield block
+        at = block.end
+        if block.kind == "paragraph" and lines[at - 1].rstrip().endswith("::") and not lines[at - 1].startswith(".."):
+            end = end_of_indented(lines, at)
+            if end > at:
+                first = next(line for line in range(at, end) if lines[line].strip())
+                yield LineBlock("code", first, end)
+                at = end
+
+
+def _title_at(lines: list[str], at: int) -> tuple[int, tuple[str, bool], str] | None:
+    """Where the title ends, how it is adorned (which character, whether above too) and its words."""
+    if _ADORNMENT.fullmatch(lines[at]) and at + 2 < len(lines):
+        above, words, below = (line.rstrip() for line in lines[at : at + 3])
+        if words and above == below and len(above) >= min(_SHORT, len(words)) and not _ADORNMENT.fullmatch(words):
+            return at + 3, (above[0], True), _plain(words)
+    if at + 1 < len(lines) and not is_indented(lines[at]) and _ADORNMENT.fullmatch(lines[at + 1]):
+        words, below = lines[at].rstrip(), lines[at + 1].rstrip()
+        if len(below) >= min(_SHORT, len(words)) and not _ADORNMENT.fullmatch(lines[at]) and below != "::":
+            return at + 2, (below[0], False), _plain(words)
+    return None
+
+
+def _plain(words: str) -> str:
+    """A title as a reader sees it, without the marks of code and links."""
+    return storable(" ".join(_ROLE.sub(lambda match: match[1] or match[2] or "", words).split())) or storable(" ".join(words.split()))
+
+
+def _block_at(lines: list[str], at: int) -> LineBlock:
+    code = _CODE.match(lines[at])
+    if code:
+        return LineBlock("code", at, max(at + 1, end_of_indented(lines, at + 1)), 0, code[1])
+    end = at + 1
+    while end < len(lines) and lines[end].strip() and not _opens_title(lines, end):
+        end += 1
+    first = lines[at]
+    if _TABLE.match(first):
+        return LineBlock("table", at, end)
+    if _ADORNMENT.fullmatch(first) and end == at + 1 and len(first.rstrip()) >= _SHORT:
+        return LineBlock("rule", at, end)
+    return LineBlock("list" if _LIST.match(first) else "paragraph", at, end)
+
+
+def _opens_title(lines: list[str], at: int) -> bool:
+    """Only a title with a line above can follow text without a blank line between; others would make a title of any last line."""
+    if not _ADORNMENT.fullmatch(lines[at]):
+        return False
+    title = _title_at(lines, at)
+    return title is not None and title[1][1] and len(lines[at].rstrip()) >= _SHORT and not _TABLE.match(lines[at])
