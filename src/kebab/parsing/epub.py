@@ -12,7 +12,7 @@ from kebab.core.errors import ParseError
 from kebab.parsing.extracted_text import ExtractedText
 from kebab.parsing.file_types import classify
 from kebab.parsing.html import decode_page
-from kebab.parsing.html_text import Page, read_page
+from kebab.parsing.html_text import read_page
 from kebab.parsing.office_parts import Properties, member_name
 from kebab.parsing.safe_xml import read_xml
 from kebab.parsing.titles import title_of
@@ -38,7 +38,8 @@ class EpubParser:
         extracted, missing = ExtractedText(), 0
         for chapter in chapters:
             if chapter in container:
-                _add_chapter(extracted, read_page(decode_page(container.read(chapter))[0]))
+                extracted.blank_line()
+                extracted.add_page(read_page(decode_page(container.read(chapter))[0]))
             else:
                 missing += 1
         if chapters and missing == len(chapters):
@@ -54,17 +55,6 @@ class EpubParser:
             metadata={"author": author} if (author := package.property("creator")) else {},
             warnings=(f"{missing} of {len(chapters)} chapters are missing in the file",) if missing else (),
         )
-
-
-def _add_chapter(extracted: ExtractedText, page: Page) -> None:
-    """Lines of the source mean nothing to the reader of a book: a paragraph is one line here."""
-    extracted.blank_line()
-    for block in page.blocks:
-        text = page.text[block.start : block.end]
-        if block.kind != "code":
-            lines = (" ".join(line.split()) for line in text.split("\n"))
-            text = ("\n" if block.kind == "table" else " ").join(line for line in lines if line)
-        extracted.add(block.kind, text, block.level)
 
 
 def _primary(language: str) -> str:

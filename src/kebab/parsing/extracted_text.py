@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from kebab.core.documents import PAGE_BREAK, Block
 from kebab.core.text import nfc, whole_characters
+from kebab.parsing.html_text import Page
 
 _LONGEST_HEADING = 200
 _NEVER_INSIDE = str.maketrans({PAGE_BREAK: " ", "\0": " "})
@@ -26,8 +27,17 @@ class ExtractedText:
         self._blocks.append(Block(kind, self._length, self._length + len(text), level, title))
         self._write(text + "\n")
 
+    def add_page(self, page: Page) -> None:
+        """The blocks of a page of HTML. The lines of its source mean nothing here: a paragraph is one line."""
+        for block in page.blocks:
+            text = page.text[block.start : block.end]
+            if block.kind != "code":
+                lines = (" ".join(line.split()) for line in text.split("\n"))
+                text = ("\n" if block.kind == "table" else " ").join(line for line in lines if line)
+            self.add(block.kind, text, block.level)
+
     def blank_line(self) -> None:
-        if self._parts and self._parts[-1] != PAGE_BREAK:
+        if self._parts and self._parts[-1] not in (PAGE_BREAK, "\n"):
             self._write("\n")
 
     def end_page(self) -> None:

@@ -50,8 +50,13 @@ class HtmlParser:
 def decode_page(data: bytes) -> tuple[str, str]:
     """The text and its encoding: by the byte order mark, by what the page says of itself, or as any text; ParseError if none of it fits."""
     match = _DECLARED.search(data, 0, _WHERE_DECLARED)
-    declared = (match[1] or match[2]).decode("ascii", "replace").lower() if match else ""
-    encoding = _ENCODINGS.get(declared)
+    declared = (match[1] or match[2]).decode("ascii", "replace") if match else ""
+    return decode_declared(data, declared)
+
+
+def decode_declared(data: bytes, declared: str) -> tuple[str, str]:
+    """The text and its encoding, where something said which one it is; that is believed only as far as it can be true."""
+    encoding = _ENCODINGS.get(declared.lower())
     if encoding is None or b"\0" in data or _is_utf8(data):
         return decode(data)  # UTF-8 beyond ASCII is never an accident, whatever an old header says
     try:

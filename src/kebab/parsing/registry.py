@@ -28,6 +28,7 @@ _BY_FORMAT = {
     "org": "org:OrgParser",
     "csv": "delimited:DelimitedParser",
     "tsv": "delimited:DelimitedParser",
+    "eml": "eml:EmlParser",
 }
 """Format (of `file_types`) → module of this package and class."""
 
