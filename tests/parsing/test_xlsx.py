@@ -61,6 +61,17 @@ def test_each_sheet_is_a_page_and_each_row_a_line() -> None:
     assert (document.title, document.doc_type, document.format, document.warnings) == ("prices 2024", "note", "xlsx", ())
 
 
+def test_dates_are_shown_as_dates() -> None:
+    styles = f"""<styleSheet {NAMESPACES}><numFmts><numFmt numFmtId="164" formatCode="yyyy&quot;년&quot; m"/><numFmt numFmtId="165" formatCode="[Red]0.0 &quot;d&quot;"/></numFmts>
+<cellStyleXfs><xf numFmtId="14"/></cellStyleXfs><cellXfs><xf numFmtId="0"/><xf numFmtId="14"/><xf numFmtId="164"/><xf numFmtId="165"/></cellXfs></styleSheet>"""
+    cells = "".join(
+        f'<c s="{style}"><v>{value}</v></c>'
+        for style, value in [(0, 45443), (1, 45443), (2, 45443.5), (3, 45443), (1, -1), (1, "x"), (1, "nan"), (1, 1e300)]
+    )
+    document = parse(xlsx(styles=styles, worksheets__sheet2=sheet(f"<row>{cells}</row>")))
+    assert document.text.split("\n")[1] == "45443 | 2024-05-31 | 2024-05-31 12:00 | 45443 | -1 | x | nan | 1e+300"
+
+
 def test_large_sheets_are_bounded_with_a_warning() -> None:
     rows = "".join(f"<row><c><v>{n}</v></c></row>" for n in range(20_005)) + '<row><c r="ZZ1"><v>1</v></c></row>'
     document = parse(xlsx(worksheets__sheet1=sheet(rows)))

@@ -11,6 +11,7 @@ from kebab.parsing.file_types import classify
 from kebab.parsing.office_parts import core_properties, first_of_kind, member_name, relationships
 from kebab.parsing.safe_xml import read_xml
 from kebab.parsing.titles import title_of
+from kebab.parsing.xlsx_dates import date_styles, date_text
 from kebab.parsing.zip_container import ZipContainer, damaged
 
 _MOST_ROWS = 20_000
@@ -31,13 +32,15 @@ class XlsxParser:
         workbook = _Workbook()
         read_xml(container.read(main), workbook)
         strings = _shared_strings(container, first_of_kind(parts, "sharedStrings", member_name("xl", "sharedStrings.xml")))
+        styles = first_of_kind(parts, "styles", member_name("xl", "styles.xml"))
+        dates = date_styles(container.read(styles)) if styles in container else frozenset()
         extracted, warnings = ExtractedText(), []
         for number, (name, id_) in enumerate(workbook.sheets):
             if number:
                 extracted.end_page()
             extracted.add("heading", name, 1)
             if id_ in parts and parts[id_].kind == "worksheet":
-                sheet = _Sheet(strings)
+                sheet = _Sheet(strings, dates)
                 read_xml(container.read(parts[id_].part), sheet)
                 _add_rows(extracted, sheet.rows)
                 warnings += sheet.warnings(name)
@@ -109,8 +112,10 @@ class _SharedStrings:
 class _Sheet:
     """Handles the XML of one sheet. `rows` are lines of text, those without any value left out."""
 
-    def __init__(self, strings: list[str]) -> None:
+    def __init__(self, strings: list[str], dates: frozenset[str]) -> None:
         self._strings = strings
+        self._dates = dates
+        self._is_date = False
         self.rows: list[str] = []
         self._row: list[str] = []
         self._column = 0
@@ -124,6 +129,7 @@ class _Sheet:
         if name == "c":
             self._column = _column(attributes.get("r", ""), len(self._row))
             self._type = attributes.get("t", "n")
+            self._is_date = self._type == "n" and attributes.get("s") in self._dates
             self._parts = []
         elif name == "row":
             self._row = []
@@ -164,6 +170,8 @@ class _Sheet:
             return self._strings[int(raw)]
         if self._type == "b":
             return "TRUE" if raw == "1" else "FALSE"
+        if self._is_date and (date := date_text(raw)):
+            return date
         return _number_text(raw) if self._type == "n" else _cell_text(raw)
 
     def warnings(self, name: str) -> list[str]:
