@@ -9,7 +9,7 @@ with kebab.open("notes.sqlite") as kb:
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
@@ -31,8 +31,9 @@ from kebab.store.sqlite.lexical import ColumnWeights
 from kebab.store.sqlite.store import SqliteReading, SqliteStore, SqliteWriting
 
 if TYPE_CHECKING:
-    from kebab.core.ports import EmbeddingModels, Progress, VectorCoverage
+    from kebab.core.ports import EmbeddingModels, Parser, Progress, VectorCoverage
     from kebab.core.records import Check, ChunkRecord, DocumentRecord, SourceRecord, StoreStats, TagRecord
+    from kebab.parsing.isolation import Parsers
     from kebab.pipelines.ingest import Ingest
     from kebab.pipelines.ingest_report import IngestReport
     from kebab.pipelines.verify import VerifyReport
@@ -170,23 +171,29 @@ class KnowledgeBase:
     # --- ingest
 
     def ingest(
-        self, *paths: str | os.PathLike[str], name: str | None = None, embed: bool = True, progress: Progress | None = None
+        self,
+        *paths: str | os.PathLike[str],
+        name: str | None = None,
+        embed: bool = True,
+        password: str | None = None,
+        progress: Progress | None = None,
     ) -> IngestReport:
         """Index what is new or changed below the paths, drop what is gone; without paths, in every known source.
 
-        With `embed`, chunks without a vector get one afterwards.
+        With `embed`, chunks without a vector get one afterwards. `password`: for encrypted PDFs; otherwise as the settings say.
         """
         if not all(map(os.fspath, paths)):
             raise UsageError("A path is empty.", hint="Name a folder, or . for this one.")
         if embed:
             self.embedding_models()  # a model that is not there is better noticed before the work than after it
         with self._store.writing("kb ingest") as writing:
-            ingest = self._new_ingest(writing, progress)
             missing: SourceError | None = None
-            try:
-                ingest.run([Path(path) for path in paths], name)
-            except SourceError as error:  # one of several: what came from the others is to be embedded all the same
-                missing = error
+            with self._parsers(password) as parsers:
+                ingest = self._new_ingest(writing, parsers.of, progress)
+                try:
+                    ingest.run([Path(path) for path in paths], name)
+                except SourceError as error:  # one of several: what came from the others is to be embedded all the same
+                    missing = error
             if embed and (missing is None or ingest.report.scanned):
                 self._embed(writing, ingest.report, progress)
             if missing is not None:
@@ -199,8 +206,10 @@ class KnowledgeBase:
             raise UsageError("A text without a file needs a title.", hint="For example: kb ingest - --title 'Shopping list'")
         if embed:
             self.embedding_models()
+        from kebab.parsing.registry import parser_for
+
         with self._store.writing("kb ingest -") as writing:
-            report = self._new_ingest(writing, None).run_text(text, storable(title.strip()))
+            report = self._new_ingest(writing, parser_for, None).run_text(text, storable(title.strip()))
             if embed:
                 self._embed(writing, report, None)
             return report
@@ -213,9 +222,18 @@ class KnowledgeBase:
 
         EmbeddingPhase(writing.vectors(), models, report, progress).run()
 
-    def _new_ingest(self, writing: SqliteWriting, progress: Progress | None) -> Ingest:
+    def _parsers(self, password: str | None = None) -> Parsers:
+        from kebab.parsing.isolation import Parsers
+
+        limits = self.settings.ingest
+        return Parsers(
+            max_seconds=limits.max_seconds,
+            max_memory_mb=limits.max_memory_mb,
+            pdf_password=limits.pdf_password if password is None else password,
+        )
+
+    def _new_ingest(self, writing: SqliteWriting, parser_for: Callable[[str], Parser], progress: Progress | None) -> Ingest:
         from kebab.chunking.by_structure import StructureChunker
-        from kebab.parsing.registry import parser_for
         from kebab.pipelines.ingest import Ingest
 
         korean = self.settings.analysis.korean
@@ -307,7 +325,10 @@ class KnowledgeBase:
         from kebab.pipelines.verify import VerifyReport, verify
 
         with self._store.reading() as reading:
-            return verify(reading.catalog, _text_of) if reading else VerifyReport()
+            if reading is None:
+                return VerifyReport()
+            with self._parsers() as parsers:
+                return verify(reading.catalog, lambda data, path: parsers.of(path).parse(data, path).text)
 
     def file_of(self, source: str, path: str) -> Path:
         """The file behind a document, to open it."""

@@ -32,6 +32,9 @@ class StoreSettings(NamedTuple):
 
 class IngestSettings(NamedTuple):
     max_file_mb: Annotated[float, Setting("Larger files are skipped and counted.", 0.001, 4096)] = 64.0
+    max_seconds: Annotated[float, Setting("How long reading one PDF, office file or e-book may take.", 0.1, 86_400)] = 120.0
+    max_memory_mb: Annotated[int, Setting("How much memory reading one of those may take.", 128, 1_048_576)] = 2048
+    pdf_password: Annotated[str, Setting("Password for encrypted PDFs; best given as KEBAB_INGEST_PDF_PASSWORD.", secret=True)] = ""
     hidden: Annotated[bool, Setting("Also read files and folders whose name begins with a dot.")] = False
     follow_links: Annotated[bool, Setting("Follow symbolic links found while walking; loops are noticed.")] = False
     ignore_files: Annotated[bool, Setting("Obey .gitignore and .kebabignore.")] = True

@@ -27,6 +27,7 @@ _MOST_CHAPTERS = 5000
 class EpubParser:
     version = "epub-1"
     keeps_lines = False
+    isolated = True
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         container = ZipContainer(data)

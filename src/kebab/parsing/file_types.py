@@ -6,6 +6,7 @@ from kebab.core.documents import file_name
 
 _MARKDOWN = {"md": "md", "markdown": "md", "mdown": "md", "mkd": "md", "mdx": "mdx"}
 
+_ALIASES = {"htm": "html", "xhtml": "html"}
 _CODE = frozenset(
     """ada adb ads asm awk bash bat bazel bzl c cc cfg clj cljs cmake cmd coffee conf cpp cr cs css cts cu cue cxx d dart dockerfile
     editorconfig el elm env erl ex exs f f90 fish for fs fsx gd gleam go gradle graphql groovy h hbs hcl hh hpp hrl hs hxx ini ipp
@@ -27,6 +28,7 @@ def classify(path: str) -> tuple[str, str]:
         return "markdown", _MARKDOWN[extension]
     if extension == "pdf":
         return "pdf", "pdf"
+    extension = _ALIASES.get(extension, extension)
     if name in _CODE_NAMES:
         return "code", name.lstrip(".").rpartition(".")[2] if "." in name.lstrip(".") else name.lstrip(".")
     if extension in _CODE:

@@ -29,6 +29,7 @@ _DATE = re.compile(r"(?:D:)?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:(Z)|([+
 class PdfParser:
     version = "pdf-1"
     keeps_lines = False
+    isolated = True
 
     def __init__(self, password: str = "") -> None:
         """`password` is tried on files that need one, and ignored by the others."""

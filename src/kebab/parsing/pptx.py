@@ -19,6 +19,7 @@ _FURNITURE = frozenset(("sldNum", "dt", "ftr", "hdr", "sldImg"))
 class PptxParser:
     version = "pptx-1"
     keeps_lines = False
+    isolated = True
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         container = ZipContainer(data)

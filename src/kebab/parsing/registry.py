@@ -12,13 +12,12 @@ from kebab.core.ports import Parser
 from kebab.parsing.file_types import classify
 
 _PLAIN_TEXT = "plain_text:PlainTextParser"
+_PDF = "pdf:PdfParser"
 _BY_FORMAT = {
     "md": "markdown:MarkdownParser",
     "mdx": "markdown:MarkdownParser",
-    "pdf": "pdf:PdfParser",
+    "pdf": _PDF,
     "html": "html:HtmlParser",
-    "htm": "html:HtmlParser",
-    "xhtml": "html:HtmlParser",
     "ipynb": "notebook:NotebookParser",
     "docx": "docx:DocxParser",
     "pptx": "pptx:PptxParser",
@@ -33,8 +32,9 @@ _BY_FORMAT = {
 """Format (of `file_types`) → module of this package and class."""
 
 
-def parser_for(path: str) -> Parser:
-    return _parser(_BY_FORMAT.get(classify(path)[1], _PLAIN_TEXT))
+def parser_for(path: str, *, pdf_password: str = "") -> Parser:
+    name = _BY_FORMAT.get(classify(path)[1], _PLAIN_TEXT)
+    return _parser(name, pdf_password) if name == _PDF and pdf_password else _parser(name)
 
 
 def all_parsers() -> list[Parser]:
@@ -42,7 +42,7 @@ def all_parsers() -> list[Parser]:
 
 
 @cache
-def _parser(name: str) -> Parser:
+def _parser(name: str, *arguments: str) -> Parser:
     module, _, parser = name.partition(":")
-    made: Parser = getattr(import_module(f"kebab.parsing.{module}"), parser)()
+    made: Parser = getattr(import_module(f"kebab.parsing.{module}"), parser)(*arguments)
     return made

@@ -24,6 +24,7 @@ _COLUMN = re.compile("[A-Za-z]{1,4}")
 class XlsxParser:
     version = "xlsx-1"
     keeps_lines = False
+    isolated = True
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         container = ZipContainer(data)

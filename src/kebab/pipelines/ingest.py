@@ -108,16 +108,18 @@ class Ingest:
         if not scopes:
             raise UsageError("There is nothing to ingest yet.", hint="Name a folder: kb ingest ~/notes")
         missing: list[SourceError] = []
-        for scope in scopes:
-            if scope.is_new:
-                self._store.add_source(scope.source)
-            try:
-                self._ingest_scope(scope, known)
-            except SourceError as error:
-                if paths:
-                    raise
-                missing.append(error)
-        self.report.seconds = time.perf_counter() - self._started
+        try:
+            for scope in scopes:
+                if scope.is_new:
+                    self._store.add_source(scope.source)
+                try:
+                    self._ingest_scope(scope, known)
+                except SourceError as error:
+                    if paths:
+                        raise
+                    missing.append(error)
+        finally:
+            self.report.seconds = time.perf_counter() - self._started
         if missing:
             raise missing[0]
         return self.report

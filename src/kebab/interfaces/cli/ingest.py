@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 @click.argument("paths", nargs=-1, metavar="[PATH]…")
 @click.option("--name", help="What to call the source (default: the folder's name).")
 @click.option("--title", help="Title of a text from stdin (PATH is -).")
+@click.option("--password", metavar="TEXT", help="For encrypted PDFs; the setting ingest.pdf_password keeps it out of the shell's history.")
 @click.option("--no-embed", is_flag=True, help="Text index only; a later run makes the vectors.")
 @click.option(
     "--progress",
@@ -31,7 +32,9 @@ if TYPE_CHECKING:
     default="auto",
     help="json: one event per line on stderr.",
 )
-def ingest_command(paths: tuple[str, ...], name: str | None, title: str | None, no_embed: bool, progress_style: str) -> int:
+def ingest_command(
+    paths: tuple[str, ...], name: str | None, title: str | None, password: str | None, no_embed: bool, progress_style: str
+) -> int:
     """Index folders or single files: what is new or changed is read, what is gone is dropped.
 
     A PATH given once is remembered as a source; without one, every known source is brought up to date. One can search as soon as
@@ -51,7 +54,7 @@ def ingest_command(paths: tuple[str, ...], name: str | None, title: str | None, 
     progress = progress_of(progress_style)
     try:
         with progress:
-            report = kb.ingest(*paths, name=name, embed=not no_embed, progress=progress)
+            report = kb.ingest(*paths, name=name, embed=not no_embed, password=password, progress=progress)
             progress.end("done")
     except KeyboardInterrupt:
         progress.end("interrupted")
