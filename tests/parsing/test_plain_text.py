@@ -1,4 +1,4 @@
-"""Text without structure of its own: paragraphs; source code goes this way too."""
+"""Text without structure of its own: paragraphs; configuration goes this way too."""
 
 from __future__ import annotations
 
@@ -35,10 +35,11 @@ def test_a_hash_in_a_text_file_is_no_heading_and_dashes_are_no_front_matter() ->
     assert document.metadata == {}
 
 
-def test_source_code_is_code_blocks_of_a_code_document() -> None:
+@pytest.mark.parametrize("path", ["x.yaml", "x.toml", "x.json", "Dockerfile", "Makefile", "x.ini", "x.hs"])
+def test_configuration_and_code_without_a_grammar_are_code_blocks_of_a_code_document(path: str) -> None:
     """R133."""
-    document = parsed("def f():\n    pass\n\n\ndef g():\n    pass\n", "tools/x.py")
-    assert (document.doc_type, document.format) == ("code", "py")
+    document = parser_for(path).parse(b"one: 1\ntwo: 2\n\n\nthree: 3\n", path)
+    assert (document.doc_type, document.code_lang) == ("code", None)
     assert [block.kind for block in document.blocks] == ["code", "code"]
 
 
@@ -67,7 +68,7 @@ def test_the_name_of_a_file_tells_type_and_format(path: str, expected: tuple[str
     assert classify(path)[0] in DOC_TYPES
 
 
-def test_markdown_and_pdf_have_parsers_of_their_own_and_everything_else_is_text() -> None:
-    assert parser_for("a.md").version.startswith("markdown")
-    assert parser_for("a.py") is parser_for("a.txt")
-    assert parser_for("a.pdf").version.startswith("pdf")
+def test_formats_have_their_own_parsers_and_everything_else_is_text() -> None:
+    for path, parser in (("a.md", "markdown"), ("a.pdf", "pdf"), ("a.py", "code"), ("a.htm", "html"), ("a.xhtml", "html")):
+        assert parser_for(path).version.startswith(parser)
+    assert parser_for("a.yaml") is parser_for("a.txt")

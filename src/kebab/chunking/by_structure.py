@@ -19,6 +19,8 @@ from kebab.core.text import LineTable, estimate_tokens
 
 _CODE_LIKE = frozenset({"code", "table", "html", "symbol"})
 _PAGE_BREAK = re.compile(PAGE_BREAK)
+# The line on which a class ends, after its last method. A passage of its own would be found by the class's name, with nothing in it.
+_ONLY_CLOSES = re.compile(r"(?:[\s)\]};,]|\bend\b)*")
 _LEAST_BODY = 32
 """However long title and headings are, a chunk may have this many tokens of its own."""
 
@@ -57,7 +59,7 @@ class StructureChunker:
         chunks: list[Chunk] = []
         for group in self._join_small(self._pack(pieces)):
             start, end = _trimmed(document.text, group[0].start, group[-1].end)
-            if start < end:
+            if start < end and not (document.code_lang and _ONLY_CLOSES.fullmatch(document.text, start, end)):
                 span = _span(document, lines, start, end, group[0])
                 kind = "code" if document.code_lang else "text"
                 chunks.append(Chunk(len(chunks), start, end, document.text[start:end], _common_headings(group), (span,), kind))

@@ -8,10 +8,10 @@ _MARKDOWN = {"md": "md", "markdown": "md", "mdown": "md", "mkd": "md", "mdx": "m
 
 _ALIASES = {"htm": "html", "xhtml": "html"}
 _CODE = frozenset(
-    """ada adb ads asm awk bash bat bazel bzl c cc cfg clj cljs cmake cmd coffee conf cpp cr cs css cts cu cue cxx d dart dockerfile
+    """ada adb ads asm awk bash bat bazel bzl c cc cfg cjs clj cljs cmake cmd coffee conf cpp cr cs css cts cu cue cxx d dart dockerfile
     editorconfig el elm env erl ex exs f f90 fish for fs fsx gd gleam go gradle graphql groovy h hbs hcl hh hpp hrl hs hxx ini ipp
-    java jl js json json5 jsonc jsx just kt kts less lisp ll lua m make mjs mk ml mli mm mts nim nix pas php pl pm pp properties
-    proto ps1 purs py pyi pyx r rb re rkt rs s sass sc scala scm scss sh sol sql star sv svelte swift tcl tex tf thrift toml ts tsx
+    java jl js json json5 jsonc jsx just kt kts less lisp ll lock lua m make mjs mk ml mli mm mts nim nix pas php pl pm pp properties
+    proto ps1 purs py pyi pyw pyx r rb re rkt rs s sass sc scala scm scss sh sol sql star sv svelte swift tcl tex tf thrift toml ts tsx
     v vala vb vhd vhdl vim vue wat wgsl xsd xsl yaml yml zig zsh""".split()
 )
 _CODE_NAMES = frozenset(

@@ -1,4 +1,7 @@
-"""Text without structure of its own: paragraphs are runs of lines that are not blank. Source code goes this way too."""
+"""Text without structure of its own: paragraphs are runs of lines that are not blank.
+
+Configuration goes this way too, and code of languages without a grammar.
+"""
 
 from __future__ import annotations
 
@@ -8,6 +11,7 @@ from kebab.analysis.language import language_of
 from kebab.core.documents import Block, ParsedDocument, file_name
 from kebab.core.text import decode, nfc
 from kebab.parsing.file_types import classify
+from kebab.parsing.generated_files import refuse_generated
 
 _PARAGRAPH_BREAK = re.compile(r"\n(?:[ \t\r]*\n)+")
 
@@ -19,11 +23,13 @@ class PlainTextParser:
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         text, encoding = decode(data)
         doc_type, format_ = classify(path)
+        if doc_type == "code":
+            refuse_generated(text, path, format_)
         kind = "code" if doc_type == "code" else "paragraph"
         return ParsedDocument(
             text=text,
             title=nfc(file_name(path)),
-            blocks=tuple(_paragraphs(text, kind)),
+            blocks=tuple(paragraphs(text, kind)),
             doc_type=doc_type,
             format=format_,
             lang=language_of(text),
@@ -31,12 +37,14 @@ class PlainTextParser:
         )
 
 
-def _paragraphs(text: str, kind: str) -> list[Block]:
-    blocks, start = [], 0
-    for gap in _PARAGRAPH_BREAK.finditer(text):
+def paragraphs(text: str, kind: str, start: int = 0, end: int | None = None) -> list[Block]:
+    """The runs of lines that are not blank in this range of the text."""
+    blocks = []
+    end = len(text) if end is None else end
+    for gap in _PARAGRAPH_BREAK.finditer(text, start, end):
         if text[start : gap.start()].strip():
             blocks.append(Block(kind, start, gap.end()))
             start = gap.end()
-    if text[start:].strip():
-        blocks.append(Block(kind, start, len(text)))
+    if text[start:end].strip():
+        blocks.append(Block(kind, start, end))
     return blocks

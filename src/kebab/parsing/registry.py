@@ -9,6 +9,7 @@ from functools import cache
 from importlib import import_module
 
 from kebab.core.ports import Parser
+from kebab.parsing.code_languages import LANGUAGE_OF_FORMAT
 from kebab.parsing.file_types import classify
 
 _PLAIN_TEXT = "plain_text:PlainTextParser"
@@ -28,6 +29,7 @@ _BY_FORMAT = {
     "csv": "delimited:DelimitedParser",
     "tsv": "delimited:DelimitedParser",
     "eml": "eml:EmlParser",
+    **dict.fromkeys(LANGUAGE_OF_FORMAT, "code:CodeParser"),
 }
 """Format (of `file_types`) → module of this package and class."""
 

@@ -1,0 +1,291 @@
+"""Source code by symbols: each function, class and method is a block of its own, with the comments and decorators above it.
+
+Tree-sitter finds the symbols; from there on everything is lines. Each line belongs to the innermost symbol it is part of, or to none,
+and a run of lines with one owner is a block. So a class is its head, and what stands between its methods; nothing is lost or taken twice.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from functools import cache
+from importlib import import_module
+from itertools import groupby
+from time import thread_time
+from typing import TYPE_CHECKING, NamedTuple
+
+from kebab.analysis.language import language_of
+from kebab.core.documents import Block, ParsedDocument, file_name
+from kebab.core.text import decode, line_starts, nfc
+from kebab.parsing.code_languages import CodeLanguage, code_language
+from kebab.parsing.file_types import classify
+from kebab.parsing.generated_files import refuse_generated
+from kebab.parsing.plain_text import paragraphs
+
+if TYPE_CHECKING:
+    from tree_sitter import Language, Query, Tree
+
+_DEEPEST = 24
+"""Symbols nested deeper are part of what is around them; a full name is as long as its nesting is deep."""
+_LONGEST_NAME = 120
+_NO_SYMBOL = -1
+_MOST_SECONDS = 1.0
+"""What parsing may take, and as much again per megabyte: ten times what code takes. Beyond, the file is cut at blank lines."""
+_READ = 4_096
+_PROBES = 64
+_PROBE_DEPTH = 64
+_MOST_SIGNS = 10_000
+_TOO_MANY_ERRORS = "The file has too many syntax errors."
+
+_LINE_FEED = re.compile(rb"\n")
+
+_TYPE_ARGUMENTS = re.compile(r"(?<=\w)\s*<.*>", re.DOTALL)
+_PARAMETERS = re.compile(r"(?<!operator)\(.*", re.DOTALL)
+_SEPARATOR = re.compile(r"::|\\|(?<=\w):(?=\w)")
+
+
+class CodeParser:
+    version = "code-1"
+    keeps_lines = True
+
+    def parse(self, data: bytes, path: str) -> ParsedDocument:
+        text, encoding = decode(data)
+        _, format_ = classify(path)
+        refuse_generated(text, path, format_)
+        language = code_language(format_, text)
+        warnings: tuple[str, ...] = ()
+        try:
+            blocks = list(_blocks(text, language)) if language else paragraphs(text, "code")
+        except _NoSyntax as error:
+            blocks, warnings = paragraphs(text, "code"), (f"{error} Its functions and classes are not told apart.",)
+        return ParsedDocument(
+            text=text,
+            title=nfc(file_name(path)),
+            blocks=tuple(blocks),
+            doc_type="code",
+            format=format_,
+            lang=language_of(text),
+            encoding=encoding,
+            warnings=warnings,
+            code_lang=language.name if language else None,
+        )
+
+
+class _NoSyntax(Exception):
+    """Without a syntax tree, code is text."""
+
+
+class _Symbol(NamedTuple):
+    """A symbol as the syntax tree has it: bytes for what is inside what, rows (from 0, both included) for the block."""
+
+    start: int
+    end: int
+    first_row: int
+    last_row: int
+    name: str
+    is_class: bool
+
+
+class _Open(NamedTuple):
+    """A symbol whose end has not been reached."""
+
+    end: int
+    first_row: int
+    last_row: int
+    full_name: str
+    is_class: bool
+    number: int
+    """Whose lines those are that belong to no symbol inside it."""
+
+
+def _blocks(text: str, language: CodeLanguage) -> Iterator[Block]:
+    lines = text.split("\n")
+    starts = line_starts(lines)
+    starts[-1] = len(text)  # the last line has no line feed
+    owners, titles = _owners(text.encode("utf-8", "surrogatepass"), language, lines)
+    row = 0
+    for owner, run in groupby(owners):
+        first, row = row, row + sum(1 for _ in run)
+        start, end = starts[first], starts[row]
+        if owner == _NO_SYMBOL:
+            yield from paragraphs(text, "code", start, end)
+            continue
+        while first < row and not lines[first].strip():
+            first += 1
+        if first < row:
+            yield Block("symbol", starts[first], end, title=titles[owner])
+
+
+def _owners(data: bytes, language: CodeLanguage, lines: list[str]) -> tuple[list[int], list[str]]:
+    """For each line the number of its symbol, and for each number the symbol's full name."""
+    symbols, leads = _symbols(data, language)
+    owners = [_NO_SYMBOL] * len(lines)
+    titles: list[str] = []
+    outer: list[_Open] = [_Open(len(data) + 1, -1, len(lines), "", True, _NO_SYMBOL)]
+    free = 0  # the first row that no symbol before has taken
+    for symbol in symbols:
+        while outer[-1].end <= symbol.start:
+            free = max(free, outer.pop().last_row + 1)
+        around = outer[-1]
+        if not around.is_class or len(outer) > _DEEPEST:
+            continue
+        full_name = f"{around.full_name}.{symbol.name}" if around.full_name else symbol.name
+        last = symbol.last_row
+        while last > symbol.first_row and not lines[last].strip():
+            last -= 1
+        if symbol.first_row <= around.first_row:  # on the line on which the class begins: part of that line's symbol
+            number = around.number
+        elif symbol.first_row < free:  # on the line on which its neighbour ends: one block with it
+            number = owners[symbol.first_row]
+            owners[symbol.first_row : last + 1] = [number] * (last + 1 - symbol.first_row)
+        else:
+            number = len(titles)
+            titles.append(full_name)
+            first = _with_leads(symbol.first_row, leads, max(free, around.first_row + 1))
+            owners[first : last + 1] = [number] * (last + 1 - first)
+        free = max(free, symbol.first_row + 1)
+        outer.append(_Open(symbol.end, symbol.first_row, last, full_name, symbol.is_class, number))
+    return owners, titles
+
+
+def _with_leads(row: int, leads: dict[int, int], least: int) -> int:
+    """The row of the first comment or decorator that stands directly above, with no blank line between."""
+    while (above := leads.get(row - 1)) is not None and above >= least:
+        row = above
+    return row
+
+
+def _symbols(data: bytes, language: CodeLanguage) -> tuple[list[_Symbol], dict[int, int]]:
+    """The symbols, outer ones before inner ones; and of comments and the like, the first row by the last."""
+    from tree_sitter import QueryCursor
+
+    grammar, query = _grammar(language)
+    tree = _syntax_tree(data, grammar)
+    if _has_long_errors(tree, len(data)):
+        raise _NoSyntax(_TOO_MANY_ERRORS)
+    rows = _Rows(data)
+    found: list[tuple[int, int, int, _Symbol]] = []
+    leads: list[tuple[int, int]] = []
+    for _, captured in QueryCursor(query).matches(tree.root_node):
+        if lead := captured.get("lead"):
+            leads.append((lead[0].start_byte, lead[0].end_byte))
+            continue
+        name = captured["name"][0]
+        node = (captured.get("class") or captured["function"])[0]
+        parts = [_clean_name(data[part.start_byte : part.end_byte]) for part in [*captured.get("owner", ()), name]]
+        start, end = node.start_byte, node.end_byte
+        full_name = ".".join(part for part in parts if part)
+        found.append((start, -end, name.start_byte, _Symbol(start, end, *rows.of(start, end), full_name, "class" in captured)))
+    return _without_repetitions(sorted(found)), _lead_rows(data, rows, sorted(leads))
+
+
+def _syntax_tree(data: bytes, grammar: Language) -> Tree:
+    """Where nearly every line is an error, each one costs tree-sitter more than the one before, so there is an end to it.
+
+    The parser is told that the text ends here, as it has no working way to be stopped.
+    """
+    from tree_sitter import Parser
+
+    latest = thread_time() + _MOST_SECONDS + _MOST_SECONDS * len(data) / 1e6
+    is_late = False
+
+    def read(offset: int, _position: object) -> bytes:
+        nonlocal is_late
+        is_late = is_late or thread_time() > latest
+        return b"" if is_late else data[offset : offset + _READ]
+
+    tree = Parser(grammar).parse(read)
+    if is_late:
+        raise _NoSyntax(_TOO_MANY_ERRORS)
+    return tree
+
+
+def _has_long_errors(tree: Tree, length: int) -> bool:
+    """Whether the query would take long: of punctuation that fits nowhere it looks, at each sign, at all that follow.
+
+    Such signs stand side by side in one node. Nodes are looked at below some places only: what is long enough to matter is met there.
+    """
+    for position in range(0, length, max(1, length // _PROBES)):
+        cursor = tree.walk()
+        for _ in range(_PROBE_DEPTH):
+            node = cursor.node
+            if node is None or node.child_count - node.named_child_count > _MOST_SIGNS + 2 * node.named_child_count:
+                return True
+            if cursor.goto_first_child_for_byte(position) is None:
+                break
+    return False
+
+
+class _Rows:
+    """Rows of bytes. Tree-sitter has them too, but reading a node's points makes version 0.26.0 crash."""
+
+    def __init__(self, data: bytes) -> None:
+        self._starts = [0, *(match.end() for match in _LINE_FEED.finditer(data))]
+
+    def of(self, start: int, end: int) -> tuple[int, int]:
+        """First and last row of a range; one that ends with a line feed does not touch the row after it."""
+        return bisect_right(self._starts, start) - 1, bisect_right(self._starts, max(start, end - 1)) - 1
+
+    def start(self, row: int) -> int:
+        return self._starts[row]
+
+
+def _without_repetitions(found: list[tuple[int, int, int, _Symbol]]) -> list[_Symbol]:
+    """Of several ways in which one symbol was found, the widest: with `template <…>`, with its decorators."""
+    symbols: list[_Symbol] = []
+    names: set[int] = set()
+    before = (-1, -1)
+    for start, end, name, symbol in found:
+        if symbol.name and name not in names and (start, end) != before:
+            symbols.append(symbol)
+            before = (start, end)
+        names.add(name)
+    return symbols
+
+
+def _lead_rows(data: bytes, rows: _Rows, leads: list[tuple[int, int]]) -> dict[int, int]:
+    """Last row → first row of the comments and decorators that have their lines to themselves, alone or several together."""
+    first_of: dict[int, int] = {}
+    first = last = -1
+    alone = True
+    position = 0  # what has been looked at
+    for number, (start, end) in enumerate(leads):
+        begins, ends = rows.of(start, end)
+        if begins > last:
+            first, alone, position = begins, True, rows.start(begins)
+        alone = alone and not data[position:start].strip()
+        last, position = max(last, ends), max(position, end)
+        is_last_of_its_line = number + 1 == len(leads) or rows.of(*leads[number + 1])[0] > last
+        if alone and is_last_of_its_line and not data[position : _line_end(data, position)].strip():
+            first_of[last] = first
+    return first_of
+
+
+def _line_end(data: bytes, position: int) -> int:
+    if data[position - 1 : position] == b"\n":
+        return position
+    end = data.find(b"\n", position)
+    return end if end >= 0 else len(data)
+
+
+def _clean_name(text: bytes) -> str:
+    """`a::B<T>::c` is a.B.c; a full name is parted by dots in every language."""
+    name = text[: 4 * _LONGEST_NAME].decode("utf-8", "ignore")
+    if "operator" not in name:
+        name = _TYPE_ARGUMENTS.sub("", name)
+    name = _SEPARATOR.sub(".", _PARAMETERS.sub("", name))
+    return " ".join(name.split()).strip("\"'`.&* ")[:_LONGEST_NAME]
+
+
+@cache
+def _grammar(language: CodeLanguage) -> tuple[Language, Query]:
+    """A grammar of another version may have other nodes than our query asks for; the files are indexed all the same."""
+    from tree_sitter import Language, Query
+
+    module, _, function = language.grammar.partition(":")
+    try:
+        grammar = Language(getattr(import_module(module), function or "language")())
+        return grammar, Query(grammar, language.query)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise _NoSyntax(f"The grammar {module} cannot be used: {error}.") from error
