@@ -19,11 +19,13 @@ from kebab.config.loading import LoadedSettings, load_settings
 from kebab.config.places import database_path
 from kebab.core import citations
 from kebab.core.documents import PAGE_BREAK, page_text
-from kebab.core.errors import ModelError, ModelMismatch, ModelMissing, NotFound, SourceError, UsageError, VectorsOff
+from kebab.core.errors import ModelError, NotFound, SourceError, UsageError
 from kebab.core.search import Notice, SearchFilters, SearchHit, SearchResponse
 from kebab.core.spans import LineSpan, PageSpan
 from kebab.core.text import LineTable, storable
 from kebab.pipelines import search as search_pipeline
+from kebab.pipelines import vector_state
+from kebab.pipelines.document_lookup import checked_filters, find_document
 from kebab.pipelines.search_request import SearchRequest
 from kebab.retrieval.lexical import LexicalRetriever
 from kebab.store.sqlite.index_version import fts_config, lexical_index_version
@@ -31,7 +33,7 @@ from kebab.store.sqlite.lexical import ColumnWeights
 from kebab.store.sqlite.store import SqliteReading, SqliteStore, SqliteWriting
 
 if TYPE_CHECKING:
-    from kebab.core.ports import EmbeddingModels, Parser, Progress, VectorCoverage
+    from kebab.core.ports import EmbeddingModels, Parser, Progress
     from kebab.core.records import Check, ChunkRecord, DocumentRecord, SourceRecord, StoreStats, TagRecord
     from kebab.parsing.isolation import Parsers
     from kebab.pipelines.ingest import Ingest
@@ -42,9 +44,6 @@ if TYPE_CHECKING:
 _EMPTY_CORPUS = Notice("empty_corpus", "Nothing has been ingested yet. Begin with: kb ingest FOLDER")
 _STALE_INDEX = Notice(
     "stale_index", "The text index was built with other analysis settings. Bring it up to date with: kb index --rebuild-fts"
-)
-_UNFINISHED_VECTORS = Notice(
-    "partial_vectors", "Not everything has been embedded that the settings ask for: some questions may find less. Go on with: kb ingest"
 )
 _READ_ONLY = Notice("read_only", "The folder of the database cannot be written to: it is read as it stands.")
 
@@ -102,13 +101,13 @@ class KnowledgeBase:
         with self._store.reading() as reading:
             if reading is None:
                 if request.mode == "vector":
-                    raise _no_vectors_yet()
+                    raise vector_state.no_vectors_yet()
                 version = lexical_index_version(current)
                 return search_pipeline.search(request, settings, None, notices=[_EMPTY_CORPUS], unbuilt_version=version)
             config = reading.fts_config() or current
             notices = [_STALE_INDEX] if config != current else []
             notices += [_READ_ONLY] if reading.is_immutable else []
-            request, about_filters = _checked_filters(request, reading)
+            request, about_filters = checked_filters(request, reading.catalog)
             retrievers = self._retrievers(reading, config, request.mode != "lexical")
             response = search_pipeline.search(request, settings, retrievers, notices=[*notices, *about_filters])
             self._add_freshness(response, reading)
@@ -139,10 +138,10 @@ class KnowledgeBase:
         except ModelError as error:  # words can still answer
             return search_pipeline.Retrievers(lexical, None, error)
         if models is None:
-            return search_pipeline.Retrievers(lexical, None, _vectors_off())
+            return search_pipeline.Retrievers(lexical, None, vector_state.vectors_off())
         coverage = reading.vector_coverage(models)
         if not coverage.any:
-            return search_pipeline.Retrievers(lexical, None, _no_vectors(coverage, models))
+            return search_pipeline.Retrievers(lexical, None, vector_state.no_vectors(coverage, models))
         from kebab.retrieval.hybrid import HybridRetriever
         from kebab.retrieval.snippets import SnippetLimits, SnippetMaker
         from kebab.retrieval.vector import VectorRetriever
@@ -154,7 +153,7 @@ class KnowledgeBase:
             coverage.index_version,
             index=index,
             snippet_chars=settings.snippet_chars,
-            notices=_partial_vectors(coverage),
+            notices=vector_state.partial_vectors(coverage),
         )
         snippets = SnippetMaker(index.tokenizer, SnippetLimits(settings.snippet_chars))
         return search_pipeline.Retrievers(lexical, HybridRetriever(settings, lexical, vector, snippets=snippets))
@@ -266,7 +265,7 @@ class KnowledgeBase:
     def filters_of(self, request: SearchRequest) -> SearchFilters:
         """The filters of a request, checked against what is stored."""
         with self._store.reading() as reading:
-            return (_checked_filters(request, reading)[0] if reading else request).filters()
+            return (checked_filters(request, reading.catalog)[0] if reading else request).filters()
 
     def documents(self, filters: SearchFilters | None = None, *, limit: int = -1, offset: int = 0) -> list[DocumentRecord]:
         with self._store.reading() as reading:
@@ -287,7 +286,7 @@ class KnowledgeBase:
     def document(self, key: str) -> tuple[DocumentRecord, list[ChunkRecord]]:
         """By id, beginning of an id, path, or SOURCE:path."""
         with self._catalog() as catalog:
-            record = _find_document(catalog, key)
+            record = find_document(catalog, key)
             return record, catalog.chunks_of(record.doc_id)
 
     def chunk(self, key: str) -> ChunkRecord:
@@ -296,7 +295,7 @@ class KnowledgeBase:
 
     def fetch_document(self, key: str) -> Fetched:
         with self._catalog() as catalog:
-            record = _find_document(catalog, key)
+            record = find_document(catalog, key)
             return Fetched("document", record, catalog.body(record.doc_id))
 
     def fetch_chunk(self, key: str) -> Fetched:
@@ -310,7 +309,7 @@ class KnowledgeBase:
         if span is None:
             raise UsageError(f"{citation} names no lines.", hint="For example: kb fetch span notes/git.md#L10-L20")
         with self._catalog() as catalog:
-            record = _find_document(catalog, path)
+            record = find_document(catalog, path)
             if isinstance(span, PageSpan) and catalog.is_paged(record.doc_id):
                 return _fetched_page(record, span, catalog.body(record.doc_id))
             lines = f"{record.path} has lines 1 to {record.line_count}"
@@ -371,7 +370,7 @@ class KnowledgeBase:
         from kebab.pipelines.ingest_report import IngestReport
 
         if self.embedding_models() is None:
-            raise _vectors_off()
+            raise vector_state.vectors_off()
         report = IngestReport()
         with self._store.writing("kb index --rebuild-vectors", existing=True) as writing:
             writing.vectors().clear()
@@ -446,66 +445,3 @@ def _fetched_page(record: DocumentRecord, span: PageSpan, body: str) -> Fetched:
     if text is None:
         raise NotFound(f"{record.path} has pages 1 to {body.count(PAGE_BREAK) + 1}; {span.page} was asked for.", hint="Correct the page.")
     return Fetched("span", record, text, citations.Citation(record.path, span))
-
-
-def _vectors_off() -> ModelError:
-    return VectorsOff("Vectors are turned off (embedding.model is none).", hint="Set embedding.model to bundled, then: kb ingest")
-
-
-def _no_vectors_yet() -> ModelError:
-    return ModelMissing("There are no vectors yet.", hint="Make them with: kb ingest")
-
-
-def _no_vectors(coverage: VectorCoverage, models: EmbeddingModels) -> ModelError:
-    if coverage.other_models:
-        made, now = ", ".join(coverage.other_models), ", ".join(embedder.name for embedder in models.embedders)
-        return ModelMismatch(
-            f"The vectors here were made by {made}, and embedding.model stands for {now}.",
-            hint="Make them anew with: kb index --rebuild-vectors",
-        )
-    return _no_vectors_yet()
-
-
-def _partial_vectors(coverage: VectorCoverage) -> list[Notice]:
-    if coverage.chunks is None:
-        return []
-    if not coverage.missing:
-        return [_UNFINISHED_VECTORS]
-    message = (
-        f"{coverage.embedded:,} of {coverage.chunks:,} passages have vectors; the rest is found by words only. Make them with: kb ingest"
-    )
-    return [Notice("partial_vectors", message)]
-
-
-def _checked_filters(request: SearchRequest, reading: SqliteReading) -> tuple[SearchRequest, list[Notice]]:
-    """Documents by their ids, and a word on every filter that no document can pass: that is a mistake, not an empty answer."""
-    wanted_tags = {*request.tags_any, *request.tags_all}
-    if not (request.source or request.doc or wanted_tags):
-        return request, []
-    catalog = reading.catalog
-    names = [source.name for source in catalog.sources()]
-    for name in request.source:
-        if name not in names:
-            raise NotFound(f"There is no source {name}.", hint=f"Sources: {', '.join(names) or 'none yet'}.")
-    request = request._replace(doc=tuple(_find_document(catalog, key).doc_id for key in request.doc))
-    known = {tag.tag.casefold() for tag in catalog.tags()} if wanted_tags else set()
-    missing = sorted(tag for tag in wanted_tags if tag.casefold() not in known)
-    return request, [Notice("unknown_tag", f"No document has the tag {tag}. See: kb list tags") for tag in missing]
-
-
-def _find_document(catalog: SqliteCatalog, key: str) -> DocumentRecord:
-    """By what the catalog knows, else as a path on disk that lies in a known source."""
-    try:
-        return catalog.find_document(key)
-    except NotFound:
-        try:
-            absolute = Path(key).expanduser().resolve()
-        except (OSError, ValueError, RuntimeError):
-            raise NotFound(f"No document {storable(key)} is indexed.", hint="See what is there with: kb list docs") from None
-        for source in catalog.sources():
-            root = Path(source.root or "")
-            if source.kind == "folder" and root in absolute.parents:
-                return catalog.find_document(f"{source.name}:{absolute.relative_to(root).as_posix()}")
-            if source.kind == "file" and root == absolute:
-                return catalog.find_document(f"{source.name}:{root.name}")
-        raise

@@ -61,7 +61,9 @@ class Parsers:
         return ParseError("Its parser broke down over it.", reason="damaged", hint="Open it in its own program and save it again.")
 
     def _running(self) -> subprocess.Popen[bytes]:
-        if self._worker is None or self._worker.poll() is not None:
+        if self._worker is not None and self._worker.poll() is not None:
+            self._stop()
+        if self._worker is None:
             self._worker = subprocess.Popen(
                 # -P: nothing from the folder one happens to be in.
                 [sys.executable, "-P", "-m", "kebab.parsing.worker", str(self._max_memory_mb)],

@@ -74,7 +74,7 @@ def _opened(pdfium: Any, data: bytes, password: str) -> Iterator[Any]:
             raise ParseError(
                 "The password does not open this PDF." if password else "This PDF needs a password.",
                 reason="encrypted",
-                hint="Give its password, or save a copy without one.",
+                hint="Give its password with kb ingest --password, or save a copy without one.",
             )
         if error == pdfium.FPDF_ERR_SECURITY:
             raise ParseError(

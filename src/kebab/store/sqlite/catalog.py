@@ -61,6 +61,9 @@ class SqliteCatalog:
         rows = rows_of(self._connection, "SELECT tag, count(*) FROM document_tags GROUP BY tag ORDER BY count(*) DESC, tag")
         return [TagRecord(*row) for row in rows]
 
+    def languages(self) -> list[str]:
+        return [row[0] for row in rows_of(self._connection, "SELECT DISTINCT lang FROM documents ORDER BY lang")]
+
     def find_document(self, key: str) -> DocumentRecord:
         """By id, by the beginning of an id, by path, or by SOURCE:path. Several matches are an error that lists them."""
         key = storable(key)

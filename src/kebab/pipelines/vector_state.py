@@ -1,0 +1,40 @@
+"""What is to be said when vectors are missing, of another model, or not complete."""
+
+from __future__ import annotations
+
+from kebab.core.errors import ModelError, ModelMismatch, ModelMissing, VectorsOff
+from kebab.core.ports import EmbeddingModels, VectorCoverage
+from kebab.core.search import Notice
+
+_UNFINISHED_VECTORS = Notice(
+    "partial_vectors", "Not everything has been embedded that the settings ask for: some questions may find less. Go on with: kb ingest"
+)
+
+
+def vectors_off() -> ModelError:
+    return VectorsOff("Vectors are turned off (embedding.model is none).", hint="Set embedding.model to bundled, then: kb ingest")
+
+
+def no_vectors_yet() -> ModelError:
+    return ModelMissing("There are no vectors yet.", hint="Make them with: kb ingest")
+
+
+def no_vectors(coverage: VectorCoverage, models: EmbeddingModels) -> ModelError:
+    if coverage.other_models:
+        made, now = ", ".join(coverage.other_models), ", ".join(embedder.name for embedder in models.embedders)
+        return ModelMismatch(
+            f"The vectors here were made by {made}, and embedding.model stands for {now}.",
+            hint="Make them anew with: kb index --rebuild-vectors",
+        )
+    return no_vectors_yet()
+
+
+def partial_vectors(coverage: VectorCoverage) -> list[Notice]:
+    if coverage.chunks is None:
+        return []
+    if not coverage.missing:
+        return [_UNFINISHED_VECTORS]
+    message = (
+        f"{coverage.embedded:,} of {coverage.chunks:,} passages have vectors; the rest is found by words only. Make them with: kb ingest"
+    )
+    return [Notice("partial_vectors", message)]

@@ -1,0 +1,110 @@
+"""What goes wrong while a file is read, or takes too much, costs that file and no more."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from tests.parsing.pdf_bytes import make_pdf
+
+import kebab
+from kebab.core.errors import ParseError
+from kebab.parsing.isolation import Parsers
+from kebab.parsing.registry import parser_for
+
+PDF = make_pdf([["Hello okapi"], ["Second page"]])
+
+
+def parsers(**limits: float | str) -> Parsers:
+    return Parsers(**{"max_seconds": 60.0, "max_memory_mb": 1024, **limits})  # type: ignore[arg-type]  # limits as named above
+
+
+def test_a_document_read_elsewhere_is_the_same() -> None:
+    with parsers() as elsewhere:
+        parser = elsewhere.of("a.pdf")
+        assert parser is not parser_for("a.pdf")
+        assert parser.version == parser_for("a.pdf").version
+        assert [parser.parse(PDF, "a.pdf") for _ in range(2)] == [parser_for("a.pdf").parse(PDF, "a.pdf")] * 2
+
+
+def test_what_is_read_quickly_and_safely_is_read_here() -> None:
+    with parsers() as elsewhere:
+        assert elsewhere.of("a.md") is parser_for("a.md")
+        assert elsewhere._worker is None
+
+
+def test_a_refusal_comes_back_as_it_was_raised() -> None:
+    with parsers() as elsewhere, pytest.raises(ParseError) as there:
+        elsewhere.of("a.pdf").parse(b"%PDF-1.7 nothing", "a.pdf")
+    with pytest.raises(ParseError) as here:
+        parser_for("a.pdf").parse(b"%PDF-1.7 nothing", "a.pdf")
+    assert (there.value.message, there.value.reason, there.value.hint) == (here.value.message, here.value.reason, here.value.hint)
+
+
+def test_a_file_that_takes_too_long_is_given_up_and_the_next_one_is_read() -> None:
+    with parsers(max_seconds=0.001) as elsewhere:
+        with pytest.raises(ParseError) as caught:
+            elsewhere.of("a.pdf").parse(PDF, "a.pdf")
+        assert (caught.value.reason, caught.value.hint) == ("too_costly", "Raise ingest.max_seconds.")
+        elsewhere._max_seconds = 60.0
+        assert elsewhere.of("a.pdf").parse(PDF, "a.pdf").paged
+
+
+def test_a_parser_that_breaks_down_costs_one_file() -> None:
+    with parsers() as elsewhere:
+        elsewhere.of("a.pdf").parse(PDF, "a.pdf")
+        assert elsewhere._worker is not None
+        os.kill(elsewhere._worker.pid, signal.SIGSEGV)
+        elsewhere._worker.wait(10)
+        assert elsewhere.of("a.pdf").parse(PDF, "a.pdf").paged, "a new one is started"
+        os.kill(elsewhere._worker.pid, signal.SIGSTOP)
+        stopped = elsewhere._worker
+        elsewhere._max_seconds = 0.3
+        with pytest.raises(ParseError):
+            elsewhere.of("a.pdf").parse(PDF, "a.pdf")
+        assert stopped.wait(10) == -signal.SIGKILL
+
+
+def test_nothing_of_the_current_folder_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "kebab").mkdir()
+    (tmp_path / "kebab" / "__init__.py").write_text(f"open({str(tmp_path / 'run')!r}, 'w')")
+    (tmp_path / "json.py").write_text(f"open({str(tmp_path / 'run')!r}, 'w')")
+    monkeypatch.chdir(tmp_path)
+    with parsers() as elsewhere:
+        assert elsewhere.of("a.pdf").parse(PDF, "a.pdf").paged
+    assert not (tmp_path / "run").exists()
+
+
+def test_pages_are_cited_fetched_and_verified(tmp_path: Path) -> None:
+    folder = tmp_path / "papers"
+    folder.mkdir()
+    (folder / "two.pdf").write_bytes(PDF)
+    (folder / "broken.pdf").write_bytes(PDF[:100])
+    with kebab.open(tmp_path / "kb.sqlite") as kb:
+        report = kb.ingest(folder)
+        assert (report.added, list(report.skipped)) == (1, ["damaged"])
+        (hit,) = kb.search("second")
+        assert (hit.citation.uri, hit.citation.kind, hit.doc_type) == ("two.pdf#page=2", "page", "pdf")
+        assert kb.fetch_span(hit.citation.uri).text.strip() == "Second page"
+        assert kb.verify().ok == 2
+        with pytest.raises(kebab.KebabError, match="has pages 1 to 2"):
+            kb.fetch_span("two.pdf#page=3")
+        (folder / "two.pdf").write_bytes(make_pdf([["New first"], ["Hello okapi"], ["Second page"]]))
+        verified = kb.verify()
+        assert verified.moved == 2
+        assert {difference.now_at for difference in verified.differences} == {"two.pdf#page=2", "two.pdf#page=3"}
+
+
+def test_a_password_opens_what_is_encrypted(tmp_path: Path) -> None:
+    folder = tmp_path / "papers"
+    folder.mkdir()
+    (folder / "secret.pdf").write_bytes(make_pdf([["Hidden okapi"]], password="open sesame"))
+    with kebab.open(tmp_path / "kb.sqlite") as kb:
+        assert list(kb.ingest(folder).skipped) == ["encrypted"]
+        assert list(kb.ingest(folder, password="wrong").skipped) == ["encrypted"]
+        assert kb.ingest(folder, password="open sesame").added == 1
+        assert kb.search("okapi").hits[0].citation.uri == "secret.pdf#page=1"
+    with kebab.open(tmp_path / "other.sqlite", ingest_pdf_password="open sesame") as kb:
+        assert kb.ingest(folder).added == 1
