@@ -19,7 +19,7 @@ from kebab.config.loading import LoadedSettings, load_settings
 from kebab.config.places import database_path
 from kebab.core import citations
 from kebab.core.documents import PAGE_BREAK, page_text
-from kebab.core.errors import ModelError, NotFound, SourceError, UsageError
+from kebab.core.errors import KebabError, ModelError, NotFound, SourceError, UsageError
 from kebab.core.search import Notice, SearchFilters, SearchHit, SearchResponse
 from kebab.core.spans import LineSpan, PageSpan
 from kebab.core.text import LineTable, storable
@@ -33,6 +33,8 @@ from kebab.store.sqlite.lexical import ColumnWeights
 from kebab.store.sqlite.store import SqliteReading, SqliteStore, SqliteWriting
 
 if TYPE_CHECKING:
+    from threading import Event
+
     from kebab.core.ports import EmbeddingModels, Parser, Progress
     from kebab.core.records import Check, ChunkRecord, DocumentRecord, SourceRecord, StoreStats, TagRecord
     from kebab.parsing.isolation import Parsers
@@ -198,6 +200,28 @@ class KnowledgeBase:
             if missing is not None:
                 raise missing
             return ingest.report
+
+    def watch(
+        self, *paths: str | os.PathLike[str], name: str | None = None, embed: bool = True, stop: Event | None = None
+    ) -> Iterator[IngestReport | KebabError]:
+        """Brings the paths, or every known source, up to date, and again after each change, until `stop` is set.
+
+        Yields a report whenever something was done; what stands in the way for now (a missing folder, another writer) comes as the error.
+        """
+        from kebab.sources.watching import changed_roots
+
+        yield self.ingest(*paths, name=name, embed=embed)
+        wanted = {Path(path).expanduser().resolve() for path in paths}
+        roots = [Path(source.root) for source in self.sources() if source.root is not None]
+        roots = [root for root in roots if not wanted or any(path == root or root in path.parents for path in wanted)]
+        for changed in changed_roots(roots, own_files=self._store.own_files(), stop=stop):
+            try:
+                report = self.ingest(*sorted(changed), embed=embed)
+            except KebabError as error:
+                yield error
+                continue
+            if report.added or report.updated or report.removed or report.failed:
+                yield report
 
     def ingest_text(self, text: str, *, title: str, embed: bool = True) -> IngestReport:
         """One document without a file."""

@@ -49,7 +49,7 @@ class PdfParser:
         blocks = tuple(find_blocks(text, contents.outline))
         return ParsedDocument(
             text=text,
-            title=_given_title(contents.info) or _first_heading(blocks) or " ".join(nfc(file_stem(path)).split()),
+            title=_given_title(contents.info) or _first_heading(blocks) or _name_in_words(path),
             blocks=blocks,
             doc_type="pdf",
             format="pdf",
@@ -59,6 +59,12 @@ class PdfParser:
             paged=True,
             page_labels=tuple(_label(label, number) for number, label in enumerate(contents.labels, 1)),
         )
+
+
+def _name_in_words(path: str) -> str:
+    """Northwind_Standard_Benefits.pdf → Northwind Standard Benefits: often the only place that says which of two like documents it is."""
+    stem = file_stem(path)
+    return " ".join(nfc(stem).replace("_", " ").split()) or stem
 
 
 def _given_title(info: dict[str, str]) -> str:

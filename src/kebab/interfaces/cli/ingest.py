@@ -47,7 +47,7 @@ def ingest_command(
             raise UsageError("- (stdin) cannot be mixed with other paths.", hint="Run kb ingest twice.")
         if title is None:
             raise UsageError("A text from stdin needs a title.", hint="For example: kb ingest - --title 'Shopping list'")
-        _finish(kb.ingest_text(_stdin_text(), title=title, embed=not no_embed))
+        print_report(kb.ingest_text(_stdin_text(), title=title, embed=not no_embed))
         return 0
     if title is not None:
         raise UsageError("--title is for a text from stdin.", hint="Write: kb ingest - --title TITLE")
@@ -60,15 +60,15 @@ def ingest_command(
         progress.end("interrupted")
         run = kb.last_ingest
         if run is not None:
-            _finish(run.report, interrupted=True)
+            print_report(run.report, interrupted=True)
         return 130
     except KebabError:
         progress.end("failed")
         run = kb.last_ingest
         if run is not None and run.report.done and not wants_json():
-            _finish(run.report)  # what was done before, or in other sources
+            print_report(run.report)  # what was done before, or in other sources
         raise
-    _finish(report)
+    print_report(report)
     return 0
 
 
@@ -78,7 +78,7 @@ def _stdin_text() -> str:
     return decode(sys.stdin.buffer.read())[0]
 
 
-def _finish(report: IngestReport, *, interrupted: bool = False) -> None:
+def print_report(report: IngestReport, *, interrupted: bool = False) -> None:
     if wants_json():
         from kebab.wire.ingest import ingest_report_v1
 
@@ -88,7 +88,7 @@ def _finish(report: IngestReport, *, interrupted: bool = False) -> None:
         for failure in report.failed:
             click.echo(shown(f"failed: {failure.path}: {failure.message}"), err=True)
         return
-    _print_report(report, interrupted)
+    _show(report, interrupted)
 
 
 def _vectors(report: IngestReport) -> str:
@@ -100,7 +100,7 @@ def _vectors(report: IngestReport) -> str:
     return f"{counted(report.vectors_made, 'vector')} made in {report.embedding_seconds:.1f} s{rate}{known}"
 
 
-def _print_report(report: IngestReport, interrupted: bool) -> None:
+def _show(report: IngestReport, interrupted: bool) -> None:
     from kebab.pipelines.ingest_report import SKIP_REASONS
 
     state = "interrupted, run it again to go on" if interrupted else f"in {report.seconds:.1f} s"

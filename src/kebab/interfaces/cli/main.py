@@ -22,6 +22,7 @@ from kebab.interfaces.cli.options import global_options
 _COMMANDS: dict[str, tuple[str, str]] = {
     "search": ("search", "Find the passages that answer a query."),
     "ingest": ("ingest", "Index folders, files or stdin; again to bring the index up to date."),
+    "watch": ("watch", "Keep the index up to date while files change."),
     "source": ("source", "Manage the places that were ingested."),
     "list": ("look", "List documents, sources or tags."),
     "inspect": ("look", "Show what is stored about a document or chunk."),

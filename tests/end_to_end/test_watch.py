@@ -1,0 +1,103 @@
+"""kb watch: an afternoon of edits ends with an index equal to a fresh one."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tests.end_to_end.conftest import User
+
+
+@contextmanager
+def watching(user: User, *arguments: str | Path) -> Iterator[subprocess.Popen[bytes]]:
+    process = user.start("watch", *arguments, "--json", stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    try:
+        yield process
+    finally:
+        process.send_signal(signal.SIGINT)
+        assert process.wait(30) == 0
+
+
+def until(condition: Callable[[], bool], seconds: float = 20) -> None:
+    """Long, because other tests run meanwhile."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, "it did not come about"
+        time.sleep(0.1)
+
+
+def git(folder: Path, *arguments: str) -> None:
+    who = ["-c", "user.name=Someone", "-c", "user.email=someone@example.org"]
+    subprocess.run(["git", *who, *arguments], cwd=folder, check=True, capture_output=True)
+
+
+def save_by_rename(file: Path, text: str) -> None:
+    """As vim and many others do."""
+    beside = file.with_name(f".{file.name}.swp")
+    beside.write_text(text)
+    beside.replace(file)
+
+
+def test_an_afternoon_of_edits_ends_with_the_index_of_a_fresh_ingest(user: User, tmp_path: Path) -> None:
+    notes = user.notes
+    for number in range(8):
+        user.write(f"part/{number}.md", f"# Note {number}\n\nfirst words of {number}\n")
+    git(notes, "init", "-q", "-b", "main")
+    git(notes, "add", ".")
+    git(notes, "commit", "-qm", "first")
+    git(notes, "checkout", "-qb", "other")
+    user.write("part/1.md", "# Other\n\nthe branch says otherwise\n")
+    user.write("only-here.md", "branchword\n")
+    git(notes, "add", ".")
+    git(notes, "commit", "-qm", "second")
+    git(notes, "checkout", "-q", "main")
+    with watching(user, notes):
+        until(lambda: user.database.exists() and "part/0.md" in user.found("first"))
+        user.write("new.md", "created afterwards")
+        until(lambda: user.found("created") == ["new.md"])
+        save_by_rename(notes / "part/0.md", "# Note 0\n\nsaved in another place\n")
+        until(lambda: user.found("saved") == ["part/0.md"])
+        (notes / "part/2.md").rename(notes / "part/renamed.md")
+        (notes / "part/3.md").unlink()
+        until(lambda: "part/renamed.md" in user.found("first") and "part/3.md" not in user.found("first"))
+        (notes / "part").rename(notes / "moved")
+        until(lambda: "moved/5.md" in user.found("first"))
+        (notes / "moved").rename(notes / "part")
+        git(notes, "checkout", "-qf", "other")
+        until(lambda: user.found("branchword") == ["only-here.md"] and user.found("otherwise") == ["part/1.md"])
+        git(notes, "checkout", "-q", "main")
+        until(lambda: user.found("branchword") == [])
+    user.check()
+    fresh = tmp_path / "fresh.sqlite"
+    user.run("--db", fresh, "ingest", notes)
+    assert user.chunks() == user.chunks(fresh)
+
+
+def test_a_single_file_is_watched_through_saves_by_rename(user: User) -> None:
+    file = user.write("lone.md", "before")
+    with watching(user, file):
+        until(lambda: user.database.exists() and user.found("before") == ["lone.md"])
+        for word in ("between", "after"):
+            save_by_rename(file, word)
+            until(lambda word=word: user.found(word) == ["lone.md"])  # type: ignore[misc]  # mypy cannot infer the default of a lambda
+
+
+def test_a_database_inside_the_watched_folder_does_not_keep_it_busy(user: User) -> None:
+    user.write("a.md", "alpha")
+    database = user.notes / "kb.sqlite"
+    process = user.start("--db", database, "watch", user.notes, "--json")
+    time.sleep(4)
+    process.send_signal(signal.SIGTERM)
+    out, _ = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert len(out.splitlines()) == 1, "one report, of the first ingest"
+
+
+def test_a_path_that_is_not_there_is_an_error_at_once(user: User) -> None:
+    user.fails("watch", user.home / "nowhere", code="source_error")
