@@ -533,7 +533,7 @@ def test_every_command_of_the_program_is_tried_below(user: User) -> None:
     help_text = user.run("--help").out
     listed = help_text[help_text.index("Commands") : help_text.index("Example")]
     names = {line.split()[0] for line in listed.splitlines()[1:] if line.strip() and not line.startswith("   ")}
-    assert names == {command[0] for command in COMMANDS}
+    assert names == {command[0] for command in COMMANDS} | {"watch"}, "watch never ends; test_watch.py tries it"
 
 
 @pytest.fixture(scope="module")

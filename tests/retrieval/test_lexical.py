@@ -24,7 +24,6 @@ import kebab
 from kebab.core.errors import QueryError
 from kebab.core.ports import Retriever
 from kebab.core.search import SearchFilters, SearchHit, SearchQuery
-from kebab.core.spans import LineSpan
 from kebab.core.text import LineTable
 from kebab.retrieval.lexical import LexicalRetriever, normalised
 from kebab.store.sqlite.database import Database
@@ -181,10 +180,11 @@ def test_every_hit_cites_the_lines_that_hold_it(corpus: Path, retriever: Lexical
     hits = retriever.search(SearchQuery("cargo OR 검색 OR restic OR nginx", full_text=True))
     assert len(hits) >= 6
     for hit in hits:
-        assert isinstance(hit.citation.span, LineSpan)
+        assert hit.citation.kind == ("code" if hit.doc_type == "code" else "line")
+        assert hit.citation.lines
         assert hit.citation.path == hit.doc_path
         assert hit.citation.section == hit.section_label
-        lines = LineTable((root / hit.doc_path).read_bytes().decode()).slice(hit.citation.span.start, hit.citation.span.end)
+        lines = LineTable((root / hit.doc_path).read_bytes().decode()).slice(*hit.citation.lines)
         assert lines.rstrip("\n") == hit.text
         assert hit.citation.content_hash == sha256(hit.text.encode()).hexdigest()
 

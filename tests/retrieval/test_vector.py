@@ -16,7 +16,6 @@ import pytest
 from kebab.core.errors import ModelMismatch, ModelMissing, ModelUnreachable
 from kebab.core.ports import EmbeddingModels, Retriever, SpaceQuery, VectorMatch
 from kebab.core.search import HitList, Notice, SearchFilters, SearchHit, SearchQuery
-from kebab.core.spans import LineSpan
 from kebab.core.text import LineTable
 from kebab.retrieval.vector import MAX_QUERY_CHARS, VectorRetriever
 from kebab.store.sqlite.chunk_contexts import SqliteChunkReader
@@ -204,10 +203,11 @@ def test_hits_are_filled_from_the_database_by_chunk_id(corpus: Path, vector: Ope
 def test_every_hit_cites_the_lines_that_hold_it(corpus: Path, vector: Opened) -> None:
     """R095: from the first span, as in lexical search."""
     for hit in vector.search("install git", k=100, full_text=True):
-        assert isinstance(hit.citation.span, LineSpan)
+        assert hit.citation.kind == ("code" if hit.doc_type == "code" else "line")
+        assert hit.citation.lines
         assert (hit.citation.path, hit.citation.section) == (hit.doc_path, hit.section_label)
         source = (corpus.parent / "notes" / hit.doc_path).read_bytes().decode()
-        assert LineTable(source).slice(hit.citation.span.start, hit.citation.span.end).rstrip("\n") == hit.text
+        assert LineTable(source).slice(*hit.citation.lines).rstrip("\n") == hit.text
         assert hit.citation.content_hash == sha256(hit.text.encode()).hexdigest()
 
 
