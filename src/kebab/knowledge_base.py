@@ -18,14 +18,12 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from kebab.config.loading import LoadedSettings, load_settings
 from kebab.config.places import database_path
 from kebab.core import citations
-from kebab.core.documents import PAGE_BREAK, page_text
 from kebab.core.errors import KebabError, ModelError, NotFound, SourceError, UsageError
 from kebab.core.search import Notice, SearchFilters, SearchHit, SearchResponse
 from kebab.core.spans import LineSpan, PageSpan
 from kebab.core.text import LineTable, storable
 from kebab.pipelines import search as search_pipeline
 from kebab.pipelines import vector_state
-from kebab.pipelines.document_lookup import checked_filters, find_document
 from kebab.pipelines.search_request import SearchRequest
 from kebab.retrieval.lexical import LexicalRetriever
 from kebab.store.sqlite.index_version import fts_config, lexical_index_version
@@ -109,7 +107,7 @@ class KnowledgeBase:
             config = reading.fts_config() or current
             notices = [_STALE_INDEX] if config != current else []
             notices += [_READ_ONLY] if reading.is_immutable else []
-            request, about_filters = checked_filters(request, reading.catalog)
+            request, about_filters = _checked_filters(request, reading)
             retrievers = self._retrievers(reading, config, request.mode != "lexical")
             response = search_pipeline.search(request, settings, retrievers, notices=[*notices, *about_filters])
             self._add_freshness(response, reading)
@@ -123,10 +121,10 @@ class KnowledgeBase:
         from kebab.pipelines.freshness import pending_notice, stale_documents
 
         if response.hits:
-            stale = stale_documents(reading.catalog.files({hit.doc_id for hit in response.hits}))
+            stale = stale_documents(reading.files({hit.doc_id for hit in response.hits}))
             response.hits = tuple(hit._replace(stale=True) if hit.doc_id in stale else hit for hit in response.hits)
         if settings.freshness == "check":
-            response.notices += pending_notice(reading.catalog.files(), settings.freshness_ms)
+            response.notices += pending_notice(reading.files(), settings.freshness_ms)
 
     def _retrievers(self, reading: SqliteReading, config: dict[str, object], with_vectors: bool) -> search_pipeline.Retrievers:
         settings = self.settings.search
@@ -289,7 +287,7 @@ class KnowledgeBase:
     def filters_of(self, request: SearchRequest) -> SearchFilters:
         """The filters of a request, checked against what is stored."""
         with self._store.reading() as reading:
-            return (checked_filters(request, reading.catalog)[0] if reading else request).filters()
+            return (_checked_filters(request, reading)[0] if reading else request).filters()
 
     def documents(self, filters: SearchFilters | None = None, *, limit: int = -1, offset: int = 0) -> list[DocumentRecord]:
         with self._store.reading() as reading:
@@ -310,7 +308,7 @@ class KnowledgeBase:
     def document(self, key: str) -> tuple[DocumentRecord, list[ChunkRecord]]:
         """By id, beginning of an id, path, or SOURCE:path."""
         with self._catalog() as catalog:
-            record = find_document(catalog, key)
+            record = _find_document(catalog, key)
             return record, catalog.chunks_of(record.doc_id)
 
     def chunk(self, key: str) -> ChunkRecord:
@@ -319,7 +317,7 @@ class KnowledgeBase:
 
     def fetch_document(self, key: str) -> Fetched:
         with self._catalog() as catalog:
-            record = find_document(catalog, key)
+            record = _find_document(catalog, key)
             return Fetched("document", record, catalog.body(record.doc_id))
 
     def fetch_chunk(self, key: str) -> Fetched:
@@ -333,7 +331,7 @@ class KnowledgeBase:
         if span is None:
             raise UsageError(f"{citation} names no lines.", hint="For example: kb fetch span notes/git.md#L10-L20")
         with self._catalog() as catalog:
-            record = find_document(catalog, path)
+            record = _find_document(catalog, path)
             if isinstance(span, PageSpan) and catalog.is_paged(record.doc_id):
                 return _fetched_page(record, span, catalog.body(record.doc_id))
             lines = f"{record.path} has lines 1 to {record.line_count}"
@@ -448,6 +446,20 @@ class KnowledgeBase:
             yield reading.catalog
 
 
+def _checked_filters(request: SearchRequest, reading: SqliteReading) -> tuple[SearchRequest, list[Notice]]:
+    if not (request.source or request.doc or request.tags_any or request.tags_all or request.lang):
+        return request, []
+    from kebab.pipelines.document_lookup import checked_filters
+
+    return checked_filters(request, reading.catalog)
+
+
+def _find_document(catalog: SqliteCatalog, key: str) -> DocumentRecord:
+    from kebab.pipelines.document_lookup import find_document
+
+    return find_document(catalog, key)
+
+
 def _weights_fault() -> ModelError | None:
     from kebab.embedding.bundled import check_weights
 
@@ -465,6 +477,8 @@ def _text_of(data: bytes, path: str) -> str:
 
 
 def _fetched_page(record: DocumentRecord, span: PageSpan, body: str) -> Fetched:
+    from kebab.core.documents import PAGE_BREAK, page_text
+
     text = page_text(body, span.page)
     if text is None:
         raise NotFound(f"{record.path} has pages 1 to {body.count(PAGE_BREAK) + 1}; {span.page} was asked for.", hint="Correct the page.")

@@ -65,7 +65,7 @@ def test_a_time_that_is_up_is_said(kb: kebab.KnowledgeBase, notes: Path) -> None
     (notes / "000.md").write_text("changed, and longer")
     with kb._store.reading() as reading:
         assert reading is not None
-        files = reading.catalog.files()
+        files = reading.files()
     assert pending_notice(files, -1.0) == ()
     (notice,) = pending_notice(files, 10_000.0)
     assert notice.message.startswith("1 file pending")

@@ -51,26 +51,6 @@ class ChunkRecord(NamedTuple):
         return Citation(self.doc_path, self.spans[0], self.section_label, self.content_hash)
 
 
-class IndexedFile(NamedTuple):
-    """A file as it was when it was indexed, to tell whether it has changed since."""
-
-    doc_id: str
-    root: str
-    """Of its source: a folder, or the file itself."""
-    kind: str
-    path: str
-    size: int
-    mtime_ns: int | None
-    """None when the file was so young that its time proved nothing."""
-    indexed_at: str
-    ingested_at: str
-    """When its source was last looked through."""
-
-    @property
-    def place(self) -> str:
-        return self.root if self.kind == "file" else f"{self.root}/{self.path}"
-
-
 class SourceRecord(NamedTuple):
     name: str
     kind: str

@@ -23,8 +23,6 @@ class Catalog(Protocol):
 def checked_filters(request: SearchRequest, catalog: Catalog) -> tuple[SearchRequest, list[Notice]]:
     """Documents by their ids, and a word on every filter that no document can pass: that is a mistake, not an empty answer."""
     wanted_tags = {*request.tags_any, *request.tags_all}
-    if not (request.source or request.doc or wanted_tags or request.lang):
-        return request, []
     names = [source.name for source in catalog.sources()]
     for name in request.source:
         if name not in names:

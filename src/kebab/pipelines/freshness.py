@@ -9,9 +9,8 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Sequence
-from datetime import UTC, datetime
 
-from kebab.core.records import IndexedFile
+from kebab.core.indexed_file import IndexedFile
 from kebab.core.search import Notice
 
 
@@ -78,4 +77,6 @@ def _is_new(entry: os.DirEntry[str], known: set[str], since: float) -> bool:
 
 
 def _seconds(moment: str) -> float:
+    from datetime import UTC, datetime  # most searches need no date
+
     return datetime.fromisoformat(moment.removesuffix("Z")).replace(tzinfo=UTC).timestamp()

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import apsw
 
 from kebab.core.errors import Ambiguous, NotFound
-from kebab.core.records import ChunkRecord, DocumentRecord, IndexedFile, SourceRecord, TagRecord
+from kebab.core.records import ChunkRecord, DocumentRecord, SourceRecord, TagRecord
 from kebab.core.search import SearchFilters
 from kebab.core.spans import PageSpan
 from kebab.core.text import content_hash, storable
@@ -98,17 +98,6 @@ class SqliteCatalog:
         if not rows:
             raise NotFound(f"No document {doc_id} is indexed.", hint="See what is there with: kb list docs")
         return decompress(rows[0][0])
-
-    def files(self, doc_ids: Collection[str] | None = None) -> list[IndexedFile]:
-        """Of these documents or of all, as far as they come from files."""
-        some = "" if doc_ids is None else "AND d.doc_id IN (SELECT value FROM json_each(?))"
-        rows = rows_of(
-            self._connection,
-            f"""SELECT d.doc_id, s.root, s.kind, d.path, d.size, d.mtime_ns, d.indexed_at, coalesce(s.ingested_at, d.indexed_at)
-                FROM documents d JOIN sources s ON s.id = d.source_id WHERE s.root IS NOT NULL {some} ORDER BY d.id""",
-            () if doc_ids is None else (json.dumps(list(doc_ids)),),
-        )
-        return [IndexedFile(*row) for row in rows]
 
     def is_paged(self, doc_id: str) -> bool:
         """Whether its passages are cited by page."""

@@ -5,8 +5,9 @@ Above this module nobody sees a connection or a driver's exception.
 
 from __future__ import annotations
 
+import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,9 +15,11 @@ from typing import TYPE_CHECKING, Any
 import apsw
 
 from kebab.core.errors import Corrupt, NotFound, StoreError
+from kebab.core.indexed_file import IndexedFile
 from kebab.store.sqlite.database import Database, our_errors, write_transaction
 from kebab.store.sqlite.index_version import fts_config, remember_fts_config, stored_fts_config
 from kebab.store.sqlite.lexical import ColumnWeights, SqliteLexicalIndex
+from kebab.store.sqlite.rows import rows_of
 from kebab.store.sqlite.writer_lock import WriterLock
 
 if TYPE_CHECKING:
@@ -55,6 +58,19 @@ class SqliteReading:
 
     def lexical_index(self, korean_analysis: str, weights: ColumnWeights) -> SqliteLexicalIndex:
         return SqliteLexicalIndex(self._connection, korean_analysis=korean_analysis, weights=weights)
+
+    def files(self, doc_ids: Collection[str] | None = None) -> list[IndexedFile]:
+        """Of these documents or of all, as far as they come from files."""
+        # Led by the few ids: SQLite would rather read all documents in order.
+        some = "" if doc_ids is None else "json_each(?) AS wanted CROSS JOIN "
+        on = "" if doc_ids is None else "ON d.doc_id = wanted.value"
+        rows = rows_of(
+            self._connection,
+            f"""SELECT d.doc_id, s.root, s.kind, d.path, d.size, d.mtime_ns, d.indexed_at, coalesce(s.ingested_at, d.indexed_at)
+                FROM {some} documents d {on} JOIN sources s ON s.id = d.source_id WHERE s.root IS NOT NULL""",
+            () if doc_ids is None else (json.dumps(list(doc_ids)),),
+        )
+        return [IndexedFile(*row) for row in rows]
 
     def vectors(self) -> SqliteVectorStore:
         from kebab.store.sqlite.vectors import SqliteVectorStore  # brings numpy
