@@ -58,10 +58,10 @@ class Properties:
         self.values: dict[str, str] = {}
         self._name = ""
 
-    def start(self, name: str, attributes: dict[str, str]) -> None:  # noqa: ARG002
+    def start(self, name: str, attributes: dict[str, str]) -> None:  # noqa: ARG002 - for readers to override
         self._name = name
 
-    def end(self, name: str) -> None:  # noqa: ARG002
+    def end(self, name: str) -> None:  # noqa: ARG002 - as above
         self._name = ""
 
     def text(self, data: str) -> None:

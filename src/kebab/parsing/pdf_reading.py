@@ -171,7 +171,7 @@ def _read_outline(pdfium: Any, document: Any) -> list[OutlineEntry]:
         seen.add(address)
         page = _page_of(pdfium, document, bookmark)
         if page >= 0:
-            title = _read_value(lambda buffer, size, entry=bookmark: pdfium.FPDFBookmark_GetTitle(entry, buffer, size))  # type: ignore[misc]
+            title = _read_value(lambda buffer, size, entry=bookmark: pdfium.FPDFBookmark_GetTitle(entry, buffer, size))  # type: ignore[misc]  # the default of a lambda has no type
             entries.append(OutlineEntry(title, page, level))
         ahead.append((pdfium.FPDFBookmark_GetNextSibling(document, bookmark), level))
         if level < _DEEPEST_ENTRY:

@@ -16,7 +16,7 @@ from kebab.core.search import Notice
 
 def is_stale(file: IndexedFile) -> bool:
     try:
-        status = os.stat(file.place)  # noqa: PTH116
+        status = os.stat(file.place)  # noqa: PTH116 - thousands of them
     except (FileNotFoundError, NotADirectoryError):
         return True
     except OSError:
@@ -64,7 +64,7 @@ def _new_files(files: Sequence[IndexedFile], until: float) -> tuple[int, bool]:
         if time.perf_counter() > until:
             return count, False
         try:
-            if os.stat(folder).st_mtime > ingested[folder]:  # noqa: PTH116
+            if os.stat(folder).st_mtime > ingested[folder]:  # noqa: PTH116 - thousands of them
                 with os.scandir(folder) as entries:
                     count += sum(_is_new(entry, names, ingested[folder]) for entry in entries)
         except OSError:

@@ -203,7 +203,7 @@ def read_file(path: Path) -> FileBytes | None:
         with open(path, "rb", buffering=0) as handle:  # noqa: PTH123 - half the time of Path.open, and this is every file
             before = os.fstat(handle.fileno())
             data = handle.read()
-        after = os.stat(path)  # noqa: PTH116
+        after = os.stat(path)  # noqa: PTH116 - thousands of them
         same = (before.st_ino, before.st_size, before.st_mtime_ns) == (after.st_ino, after.st_size, after.st_mtime_ns)
         if same and len(data) == after.st_size:
             settled = time.time_ns() - after.st_mtime_ns > _CLOCK_GRAIN_NS
