@@ -6,8 +6,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
+
 import kebab
+from kebab.core.errors import ModelCorrupt
 from kebab.core.records import Check
+from kebab.embedding import granite
+from kebab.pipelines.health import model_check
 
 if TYPE_CHECKING:
     from tests.conftest import Toy
@@ -51,3 +56,21 @@ def test_vectors_of_another_model_are_named_with_the_command_that_makes_them_ane
         assert "words@1:32" in check.message
         kb.rebuild_vectors()
         assert vectors(kb).ok
+
+
+def test_weights_that_were_tampered_with_or_are_gone_are_a_fault(tmp_path: Path) -> None:
+    """Also while a good model is still in the cache: the next one would be made of them."""
+    fault = ModelCorrupt("The weights are not the ones that were published.", hint="pip install --force-reinstall it")
+    check = model_check(fault, [])
+    assert (check.ok, check.message, check.hint) == (False, fault.message, fault.hint)
+    assert model_check(None, []).ok
+    assert str(tmp_path) in str(model_check(None, [tmp_path]).hint)
+
+
+def test_doctor_looks_at_the_installed_weights(tmp_path: Path, write_notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(granite, "PACK_SHA256", "0" * 64)  # what is installed is then not what is expected
+    with kebab.open(tmp_path / "kb.sqlite", embedding_model="bundled") as kb:
+        kb.ingest(write_notes({"a.md": "text"}), embed=False)
+        (check,) = (check for check in kb.health() if check.name == "models")
+    assert not check.ok
+    assert "not the ones that were published" in check.message

@@ -214,4 +214,12 @@ def test_a_backup_of_a_damaged_database_blames_the_right_file(kb: Any, write_not
     database.write_bytes(database.read_bytes()[: 5 * 8192] + b"\xff" * 8192 * 3)
     ran = kb("--db", database, "backup", tmp_path / "copy.sqlite", "--json")
     assert ran.code == 2
+    assert ran.json()["path"] == str(database), "not the copy, which is as it should be"
+    assert "copy.sqlite" not in ran.json()["message"]
     assert not (tmp_path / "copy.sqlite").exists()
+
+
+def test_a_language_that_no_document_is_in_is_said(kb: Any, write_notes: Write) -> None:
+    kb("ingest", write_notes({"a.md": "walrus in English"}))
+    notices = kb("search", "walrus", "--lang", "xx", "--json").json()["notices"]
+    assert "unknown_lang" in [notice["code"] for notice in notices]
