@@ -216,6 +216,8 @@ class Parser(Protocol):
     version: str
     keeps_lines: bool
     """Whether a line of the document's text is the line of the file with the same number."""
+    isolated: bool
+    """Whether it must run in a process of its own: what it is made of may crash, or take what it wants."""
 
     def parse(self, data: bytes, path: str) -> ParsedDocument: ...
 

@@ -48,6 +48,7 @@ _SEPARATOR = re.compile(r"::|\\|(?<=\w):(?=\w)")
 class CodeParser:
     version = "code-1"
     keeps_lines = True
+    isolated = False
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         text, encoding = decode(data)

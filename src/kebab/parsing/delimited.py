@@ -22,6 +22,7 @@ _LONGEST_HEADER = 10_000
 class DelimitedParser:
     version = "csv-1"
     keeps_lines = True
+    isolated = False
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         text, encoding = decode(data)

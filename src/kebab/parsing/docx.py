@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import re
 
-from kebab.analysis.language import language_of
 from kebab.core.documents import ParsedDocument
 from kebab.parsing.extracted_text import ExtractedText
-from kebab.parsing.file_types import classify
-from kebab.parsing.office_parts import core_properties, first_of_kind, member_name, relationships
+from kebab.parsing.office_parts import first_of_kind, member_name, office_document, relationships
 from kebab.parsing.safe_xml import read_xml
-from kebab.parsing.titles import title_of
 from kebab.parsing.zip_container import ZipContainer
 
 _HEADING_NAME = re.compile(r"heading ?([1-9])", re.IGNORECASE)
@@ -35,17 +32,7 @@ class DocxParser:
             if notes in container:
                 read_xml(container.read(notes), body)
         extracted = body.finished()
-        title, metadata = core_properties(container)
-        doc_type, format_ = classify(path)
-        return ParsedDocument(
-            text=extracted.text,
-            title=title_of(title, extracted.blocks, path),
-            blocks=extracted.blocks,
-            doc_type=doc_type,
-            format=format_,
-            lang=language_of(extracted.text),
-            metadata=dict(metadata),
-        )
+        return office_document(container, extracted, path)
 
 
 def _heading_levels(container: ZipContainer, part: str) -> dict[str, int]:

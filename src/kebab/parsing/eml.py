@@ -42,6 +42,7 @@ class _Content(NamedTuple):
 class EmlParser:
     version = "eml-1"
     keeps_lines = False
+    isolated = False
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         letter = _read(data)

@@ -31,7 +31,7 @@ class Parsers:
 
     def of(self, path: str) -> Parser:
         parser = parser_for(path)
-        return _Isolated(self, parser) if getattr(parser, "isolated", False) else parser
+        return _Isolated(self, parser) if parser.isolated else parser
 
     def parse_elsewhere(self, data: bytes, path: str) -> ParsedDocument:
         worker = self._running()
@@ -100,6 +100,7 @@ class _Isolated:
         self._parsers = parsers
         self.version = parser.version
         self.keeps_lines = parser.keeps_lines
+        self.isolated = False  # it runs there already
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         return self._parsers.parse_elsewhere(data, path)

@@ -30,6 +30,7 @@ _MARKUP = re.compile(r"[\[<{*_~`\\]")
 class MarkdownParser:
     version = "markdown-2"
     keeps_lines = True
+    isolated = False
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         text, encoding = decode(data)

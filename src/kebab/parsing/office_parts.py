@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from posixpath import dirname, join, normpath
 from typing import NamedTuple
 
+from kebab.analysis.language import language_of
+from kebab.core.documents import ParsedDocument
 from kebab.core.errors import ParseError
+from kebab.parsing.extracted_text import ExtractedText
+from kebab.parsing.file_types import classify
 from kebab.parsing.safe_xml import read_xml
+from kebab.parsing.titles import title_of
 from kebab.parsing.zip_container import ZipContainer
 
 
@@ -80,3 +86,28 @@ def core_properties(container: ZipContainer) -> tuple[str, dict[str, str]]:
     found = {key: " ".join(value.split()) for key, value in handler.values.items()}
     kept = {"creator": "author", "created": "created", "keywords": "keywords", "subject": "subject"}
     return found.get("title", ""), {name: found[key] for key, name in kept.items() if found.get(key)}
+
+
+def office_document(
+    container: ZipContainer,
+    extracted: ExtractedText,
+    path: str,
+    *,
+    headings_title: bool = True,
+    paged: bool = False,
+    warnings: Sequence[str] = (),
+) -> ParsedDocument:
+    """What was extracted, with what the file says of itself. `headings_title`: whether the first heading may stand for a missing title."""
+    title, metadata = core_properties(container)
+    doc_type, format_ = classify(path)
+    return ParsedDocument(
+        text=extracted.text,
+        title=title_of(title, extracted.blocks if headings_title else (), path),
+        blocks=extracted.blocks,
+        doc_type=doc_type,
+        format=format_,
+        lang=language_of(extracted.text),
+        metadata=dict(metadata),
+        warnings=tuple(warnings),
+        paged=paged,
+    )

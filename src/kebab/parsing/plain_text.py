@@ -19,6 +19,7 @@ _PARAGRAPH_BREAK = re.compile(r"\n(?:[ \t\r]*\n)+")
 class PlainTextParser:
     version = "text-1"
     keeps_lines = True
+    isolated = False
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         text, encoding = decode(data)

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-from kebab.analysis.language import language_of
 from kebab.core.documents import ParsedDocument
 from kebab.parsing.extracted_text import ExtractedText
-from kebab.parsing.file_types import classify
-from kebab.parsing.office_parts import core_properties, first_of_kind, relationships
+from kebab.parsing.office_parts import first_of_kind, office_document, relationships
 from kebab.parsing.safe_xml import read_xml
-from kebab.parsing.titles import title_of
 from kebab.parsing.zip_container import ZipContainer
 
 _TITLES = frozenset(("title", "ctrTitle"))
@@ -28,18 +25,7 @@ class PptxParser:
             if number:
                 extracted.end_page()
             _add_slide(extracted, container, part)
-        title, metadata = core_properties(container)
-        doc_type, format_ = classify(path)
-        return ParsedDocument(
-            text=extracted.text,
-            title=title_of(title, extracted.blocks, path),
-            blocks=extracted.blocks,
-            doc_type=doc_type,
-            format=format_,
-            lang=language_of(extracted.text),
-            metadata=dict(metadata),
-            paged=True,
-        )
+        return office_document(container, extracted, path, paged=True)
 
 
 def _slides(container: ZipContainer) -> list[str]:

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import re
 
-from kebab.analysis.language import language_of
 from kebab.core.documents import ParsedDocument
 from kebab.parsing.extracted_text import ExtractedText
-from kebab.parsing.file_types import classify
-from kebab.parsing.office_parts import core_properties, first_of_kind, member_name, relationships
+from kebab.parsing.office_parts import first_of_kind, member_name, office_document, relationships
 from kebab.parsing.safe_xml import read_xml
-from kebab.parsing.titles import title_of
 from kebab.parsing.xlsx_dates import date_styles, date_text
 from kebab.parsing.zip_container import ZipContainer, damaged
 
@@ -45,19 +42,8 @@ class XlsxParser:
                 read_xml(container.read(parts[id_].part), sheet)
                 _add_rows(extracted, sheet.rows)
                 warnings += sheet.warnings(name)
-        title, metadata = core_properties(container)
-        doc_type, format_ = classify(path)
-        return ParsedDocument(
-            text=extracted.text,
-            title=title_of(title, (), path),  # the first sheet's name, mostly "Sheet1", says nothing about the whole
-            blocks=extracted.blocks,
-            doc_type=doc_type,
-            format=format_,
-            lang=language_of(extracted.text),
-            metadata=dict(metadata),
-            warnings=tuple(warnings),
-            paged=True,
-        )
+        # The first sheet's name, mostly "Sheet1", says nothing about the whole.
+        return office_document(container, extracted, path, headings_title=False, paged=True, warnings=warnings)
 
 
 def _add_rows(extracted: ExtractedText, rows: list[str]) -> None:
