@@ -6,8 +6,11 @@ import json
 import signal
 import subprocess
 import time
+from contextlib import closing
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import apsw
 import pytest
 
 if TYPE_CHECKING:
@@ -48,7 +51,7 @@ def test_eight_processes_search_while_one_ingests_from_nothing(user: User) -> No
     assert json.loads(out)["added"] == 600
     assert errors == b""
     assert waves >= 1
-    assert {answer["schema_version"] for answer in answers} == {"search_response.v1"}
+    assert not [answer for answer in answers if answer["schema_version"] != "search_response.v1"]
     assert len(answers) == waves * SEARCHERS * 15
     assert all(answer["returned"] in (0, 1, 2, 3) for answer in answers)
     assert slowest < 30
@@ -84,18 +87,25 @@ def test_eight_processes_search_while_one_writes_again_and_again(user: User) -> 
     user.check()
 
 
+def documents_in(database: Path) -> int:
+    """Asked of the file itself: a `kb` process takes as long to start as the ingest takes to finish."""
+    try:
+        with closing(apsw.Connection(str(database), flags=apsw.SQLITE_OPEN_READONLY)) as connection:
+            return int(connection.execute("SELECT count(*) FROM documents").fetchall()[0][0])
+    except apsw.Error:
+        return 0  # not made yet
+
+
 @pytest.fixture
 def busy(user: User) -> subprocess.Popen[bytes]:
     """An ingest that is stopped in the middle of its work, its lock in hand."""
     write(user, 600)
     process = user.start("ingest", user.notes, "--json")
     deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        time.sleep(0.05)
-        lock = user.database.with_name(user.database.name + ".lock")
-        if lock.exists() and lock.read_text() and user.ask("list", "docs", "--limit", "0")["total"]:
-            break
+    while time.monotonic() < deadline and not documents_in(user.database):
+        time.sleep(0.002)
     process.send_signal(signal.SIGSTOP)
+    assert 0 < documents_in(user.database) < 600
     return process
 
 

@@ -52,6 +52,32 @@ def test_a_new_file_is_marked_as_ours_and_records_its_migrations(path: Path) -> 
     connection.close()
 
 
+def test_a_reader_that_comes_while_the_file_is_being_made_sees_it_before_or_after_never_half(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Regression: the first commit fell between two looks of the reader, which took the file for somebody else's."""
+    change(path, "PRAGMA journal_mode = wal; CREATE TABLE gone (x); DROP TABLE gone")
+    opened = Database._open_reader
+
+    def meanwhile_made(self: Database) -> apsw.Connection:
+        connection = opened(self)
+
+        def make_it(cursor: object, sql: str, bindings: object) -> bool:
+            if "user_version" in sql:
+                connection.exec_trace = None
+                made(path)
+            return True
+
+        connection.exec_trace = make_it
+        return connection
+
+    monkeypatch.setattr(Database, "_open_reader", meanwhile_made)
+    with pytest.raises(NotFound):
+        Database(path).reader()
+    monkeypatch.undo()
+    Database(path).reader().close()
+
+
 def test_migrations_are_numbered_from_one_without_gaps() -> None:
     assert [version for version, _ in migrations.MIGRATIONS] == list(range(1, migrations.LATEST + 1))
 

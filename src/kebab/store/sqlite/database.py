@@ -117,7 +117,7 @@ class Database:
         with our_errors(self.path):
             connection = apsw.Connection(str(self.path))
             self._prepare(connection)
-            if connection.pragma("user_version") == 0 and not connection.execute("SELECT 1 FROM sqlite_master").fetchall():
+            if _has_nothing(connection):
                 connection.pragma("page_size", PAGE_SIZE)
             else:
                 self._version(connection)
@@ -166,9 +166,11 @@ class Database:
                 log = self.path.with_name(self.path.name + "-wal")
                 if log.exists() and log.stat().st_size > 0:
                     raise  # without its log the file alone may be half of the truth
+                if os.access(self.path.absolute().parent, os.W_OK) and not _disk_is_full(self.path):
+                    raise  # somebody may be writing, and a reader who believes that nobody is reads nonsense
                 from urllib.parse import quote
 
-                # WAL needs a writable folder even to read; without one, take the file as it stands.
+                # WAL needs a folder with room to write even to read; without one, take the file as it stands.
                 connection = apsw.Connection(
                     f"file:{quote(str(self.path.absolute()))}?immutable=1",
                     flags=apsw.SQLITE_OPEN_READONLY | apsw.SQLITE_OPEN_URI,
@@ -187,10 +189,11 @@ class Database:
         connection.create_scalar_function("path_matches", cast("Any", path_matches), 2, deterministic=True)
 
     def _version(self, connection: apsw.Connection) -> int:
-        with our_errors(self.path):
+        # In one state of the file: another process may just be making it, and its first commit falls between any two looks.
+        with our_errors(self.path), read_transaction(connection):
             application, version = connection.pragma("application_id"), connection.pragma("user_version")
-            if application == version == 0 and not connection.execute("SELECT 1 FROM sqlite_master").fetchall():
-                raise self._not_there()  # another process is just making it, or died at that
+            if application == version == 0 and _has_nothing(connection):
+                raise self._not_there()  # it is just being made, or its maker died at that
         if application != APPLICATION_ID:
             raise Corrupt(f"{self.path} is not a Kebab database.", hint="Name another file with --db.", path=str(self.path))
         if version > migrations.LATEST:
@@ -213,6 +216,10 @@ class Database:
                 connection.execute("INSERT INTO migrations VALUES (?, ?, ?)", (version, names[0], now()))
                 connection.pragma("application_id", APPLICATION_ID)
                 connection.pragma("user_version", version)
+
+
+def _has_nothing(connection: apsw.Connection) -> bool:
+    return not connection.execute("SELECT 1 FROM sqlite_master LIMIT 1").fetchall()
 
 
 @contextmanager
