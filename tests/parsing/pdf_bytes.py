@@ -10,6 +10,7 @@ _PADDING = bytes.fromhex("28bf4e5e4e758a4164004e56fffa01082e2e00b6d0683e802f0ca9
 _FILE_ID = b"0123456789abcdef"
 _CATALOG, _PAGES, _HELVETICA, _ANY_SCRIPT, _INFO, _OUTLINE, _CMAP, _ENCRYPT = range(1, 9)
 _FIRST_FREE = 9
+_BOLD = b"<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica-Bold /Encoding /WinAnsiEncoding >>"
 
 
 class At(NamedTuple):
@@ -18,6 +19,8 @@ class At(NamedTuple):
     x: float
     y: float
     text: str
+    size: float = 12
+    bold: bool = False
 
 
 class Entry(NamedTuple):
@@ -54,8 +57,8 @@ def make_pdf(
         content = b"\n".join(_draw(item, characters) for item in _placed(page))
         number = _FIRST_FREE + 2 * len(page_numbers)
         objects[number] = (
-            b"<< /Type /Page /Parent %d 0 R /MediaBox [0 0 612 792] /Contents %d 0 R /Resources << /Font << /F1 %d 0 R /F2 %d 0 R >> >> >>"
-            % (_PAGES, number + 1, _HELVETICA, _ANY_SCRIPT)
+            b"<< /Type /Page /Parent %d 0 R /MediaBox [0 0 612 792] /Contents %d 0 R /Resources << /Font << /F1 %d 0 R /F2 %d 0 R /F3 %s >> >> >>"
+            % (_PAGES, number + 1, _HELVETICA, _ANY_SCRIPT, _BOLD)
         )
         objects[number + 1] = _stream(content, number + 1, key)
         page_numbers.append(number)
@@ -104,9 +107,9 @@ class _Characters:
 def _draw(item: At, characters: _Characters) -> bytes:
     if item.text.isascii():
         shown = item.text.replace("\\", "\\\\").replace("(", "\\(").replace(")", "\\)")
-        return f"BT /F1 12 Tf {item.x} {item.y} Td ({shown}) Tj ET".encode()
+        return f"BT /{'F3' if item.bold else 'F1'} {item.size} Tf {item.x} {item.y} Td ({shown}) Tj ET".encode()
     shown = "".join(f"{characters.code(character):04x}" for character in item.text)
-    return f"BT /F2 12 Tf {item.x} {item.y} Td <{shown}> Tj ET".encode()
+    return f"BT /F2 {item.size} Tf {item.x} {item.y} Td <{shown}> Tj ET".encode()
 
 
 def _outline(entries: Sequence[Entry], pages: Sequence[int], first: int, key: bytes | None) -> dict[int, bytes]:

@@ -17,6 +17,7 @@ from kebab.core.errors import ParseError
 from kebab.core.spans import PageSpan
 from kebab.parsing import pdf_reading
 from kebab.parsing.pdf import PdfParser
+from kebab.parsing.pdf_headings import TypeLine, outline_by_type
 from kebab.parsing.pdf_repair import mended_pages
 
 
@@ -224,6 +225,94 @@ def test_an_outline_is_read_to_a_bounded_depth() -> None:
     assert [level for level, _, _ in headings(document)] == list(range(1, 9))
 
 
+# Headings by their type
+
+
+def set_page(*lines: str | tuple[str, float, bool]) -> list[At]:
+    """Lines below one another; those given as text, size and bold are set so, the others as body text."""
+    placed, y = [], 740.0
+    for line in lines:
+        text, size, bold = (line, 12.0, False) if isinstance(line, str) else line
+        y -= 1.2 * size
+        placed.append(At(72, y, text, size, bold))
+    return placed
+
+
+BODY = [f"This is line {number} of a text that goes on and on for a while." for number in range(12)]
+
+
+def test_without_an_outline_headings_are_what_is_larger_or_bolder_and_go_on_over_pages() -> None:
+    document = parsed(
+        make_pdf(
+            [
+                set_page(("Tea and Coffee", 24, False), *BODY, ("Green Tea", 16, True), *BODY, ("Brewing", 12, True), *BODY),
+                set_page(*BODY, ("Black", 16, True), ("Tea", 16, True), *BODY),
+            ]
+        )
+    )
+    assert headings(document) == [
+        (1, "Tea and Coffee", "Tea and Coffee"),
+        (2, "Green Tea", "Green Tea"),
+        (3, "Brewing", "Brewing"),
+        (2, "Black Tea", "Black\nTea"),
+    ]
+    assert document.title == "Tea and Coffee"
+    chunks = StructureChunker(ChunkingSettings(min_tokens=0)).chunk(document)
+    assert [chunk.heading_path for chunk in chunks if isinstance(chunk.spans[0], PageSpan) and chunk.spans[0].page == 2] == [
+        ("Tea and Coffee", "Green Tea", "Brewing"),
+        ("Tea and Coffee", "Black Tea"),
+    ]
+    check(document)
+
+
+def test_an_outline_knows_better_than_the_type() -> None:
+    document = parsed(make_pdf([set_page(("Large words", 24, True), *BODY, "Chapter", *BODY)], outline=[Entry("Chapter", 1)]))
+    assert headings(document) == [(1, "Chapter", "Chapter")]
+
+
+def test_what_only_begins_in_bold_ends_like_a_sentence_or_lists_something_is_no_heading() -> None:
+    run_in = [At(72, 400, "Note:", 12, True), At(110, 400, "this line goes on in plain letters")]
+    large = set_page(*BODY, ("A whole sentence in large letters.", 18, True), ("• one of a list", 18, True), ("12", 18, True))
+    assert headings(parsed(make_pdf([[*set_page(*BODY), *run_in], large]))) == []
+
+
+def test_a_running_head_and_a_way_of_writing_are_no_headings() -> None:
+    pages = [
+        set_page((f"Annual Report {number}", 18, True), *BODY, (f"Part {'ABCDEFGHIJKL'[number]}", 15, True), *BODY) for number in range(12)
+    ]
+    assert [title for _, title, _ in headings(parsed(make_pdf(pages)))] == [f"Part {letter}" for letter in "ABCDEFGHIJKL"]
+    half_bold = set_page(*[(line, 12, number % 2 == 0) for number, line in enumerate(BODY)])
+    assert headings(parsed(make_pdf([half_bold]))) == []
+
+
+def test_the_name_on_a_title_page_is_completed_by_what_stands_below_it() -> None:
+    title_page = set_page(("Acme", 40, False), ("Travel Expenses", 24, False))
+    assert parsed(make_pdf([title_page, set_page(*BODY)]), "f.pdf").title == "Acme Travel Expenses"
+
+
+@given(
+    st.lists(
+        st.lists(
+            st.builds(
+                TypeLine,
+                st.text(min_size=1, max_size=20).filter(str.strip),
+                st.sampled_from([0.0, 9.0, 11.0, 12.5, 16.0, 30.0]),
+                st.booleans(),
+            ),
+            max_size=12,
+        ),
+        max_size=8,
+    )
+)
+def test_headings_by_type_are_lines_of_their_page_in_order_with_levels_from_one(pages: list[list[TypeLine]]) -> None:
+    entries = outline_by_type(pages)
+    assert [entry.page for entry in entries] == sorted(entry.page for entry in entries)
+    assert {entry.level for entry in entries} == set(range(1, 1 + len({entry.level for entry in entries})))
+    for entry in entries:
+        assert entry.title in " ".join(line.text for line in pages[entry.page])
+    assert outline_by_type(pages) == entries
+
+
 # Title and metadata
 
 
@@ -389,8 +478,10 @@ def test_memory_does_not_grow_with_the_pages_that_were_read() -> None:
 
     data = make_pdf([[f"page {number}"] for number in range(50)])
     with pdf_reading._opened(real, data, "") as document:
-        pages, _ = pdf_reading._read_pages(Counting(), document, 50)
-    assert pages[-1] == "page 49"
+        pages = pdf_reading._Pages(Counting(), document, with_lines=True)
+        pages.read(50)
+    assert pages.texts[-1] == "page 49"
+    assert [line.text for line in pages.lines[-1]] == ["page 49"]
     assert opened == {"pages": 0, "most": 2}
 
 

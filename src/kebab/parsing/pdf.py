@@ -1,4 +1,4 @@
-"""PDF: the text of each page as `pdf_reading` gets it and `pdf_repair` mends it, headings from the outline, cited by page."""
+"""PDF: text of pages as `pdf_reading` gets and `pdf_repair` mends it, headings from the outline or by their type, cited by page."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _DATE = re.compile(r"(?:D:)?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:(Z)|([+
 
 
 class PdfParser:
-    version = "pdf-1"
+    version = "pdf-2"
     keeps_lines = False
     isolated = True
 
@@ -74,9 +74,15 @@ def _given_title(info: dict[str, str]) -> str:
 
 
 def _first_heading(blocks: tuple[Block, ...]) -> str:
-    """Unless it has a number: then it names a part of the document, "1 Introduction", and would be the title of every part."""
-    title = next((block.title for block in blocks if block.kind == "heading"), "")
-    return "" if NUMBERING.match(title) else title
+    """Unless it has a number: then it names a part of the document, "1 Introduction", and would be the title of every part.
+    A single word, such as the name of the company on a title page, is completed by the heading that stands right below it.
+    """
+    headings = [(number, block.title) for number, block in enumerate(blocks) if block.kind == "heading"][:2]
+    if not headings or NUMBERING.match(headings[0][1]):
+        return ""
+    (number, title), *below = headings
+    beneath = below[0][1] if below and below[0][0] == number + 1 and blocks[number + 1].level > blocks[number].level else ""
+    return title if " " in title else f"{title} {beneath}".rstrip()
 
 
 def _label(label: str, number: int) -> str | None:

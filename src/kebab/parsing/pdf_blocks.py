@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from kebab.core.documents import PAGE_BREAK, Block
 from kebab.core.text import line_starts, nfc
-from kebab.parsing.pdf_reading import OutlineEntry
+from kebab.parsing.pdf_headings import OutlineEntry
 from kebab.parsing.pdf_repair import mended_line
 
 _SENTENCE_END = re.compile(r"[.!?:。！？…][\"'”’)\]]*\Z")

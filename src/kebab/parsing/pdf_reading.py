@@ -1,4 +1,4 @@
-"""What PDFium finds in the bytes of a PDF: the text of its pages, their labels, the outline, and who made it.
+"""What PDFium finds in the bytes of a PDF: the text of its pages, their labels, the outline (or what stands out), and who made it.
 
 The C functions are called directly. pypdfium2's classes recurse once per character that has no text, take the error of an earlier file
 for that of a file without pages, and write to the log. Here nothing raises but what is raised below: each handle is checked, each closed.
@@ -7,12 +7,14 @@ for that of a file without pages, and write to the log. Here nothing raises but 
 from __future__ import annotations
 
 import ctypes
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from threading import Lock
 from typing import Any, NamedTuple
 
 from kebab.core.errors import ParseError
+from kebab.parsing.pdf_headings import OutlineEntry, TypeLine, outline_by_type, type_line
 
 _MOST_PAGES = 50_000
 _MOST_CHARACTERS = 50_000_000
@@ -20,18 +22,13 @@ _MOST_CHARACTERS = 50_000_000
 _MOST_ENTRIES = 4000
 _DEEPEST_ENTRY = 8
 _LONGEST_VALUE_BYTES = 16_384
+_BOLD_WEIGHT = 600
+_BOLD_NAME = re.compile(rb"bold|black|heavy|demi|cmbx", re.IGNORECASE)
+_LONGEST_FONT_NAME = 128
 _INFO_KEYS = ("Title", "Author", "Subject", "Keywords", "CreationDate", "ModDate")
 
 _ONE_AT_A_TIME = Lock()
 """PDFium is not safe for threads, not even with a document for each of them."""
-
-
-class OutlineEntry(NamedTuple):
-    title: str
-    page: int
-    """Counted from 0."""
-    level: int
-    """Counted from 1."""
 
 
 class PdfContents(NamedTuple):
@@ -54,13 +51,15 @@ def read_pdf(data: bytes, password: str) -> PdfContents:
             raise _damaged()
         if count > _MOST_PAGES:
             raise _unsafe(f"It says that it has {count:,} pages")
-        pages, damaged_pages = _read_pages(pdfium, document, count)
+        outline = _read_outline(pdfium, document)
+        pages = _Pages(pdfium, document, with_lines=not outline)
+        pages.read(count)
         return PdfContents(
-            pages,
+            pages.texts,
             [_read_label(pdfium, document, number) for number in range(count)],
-            _read_outline(pdfium, document),
+            outline or outline_by_type(pages.lines),
             {key: _read_info(pdfium, document, key) for key in _INFO_KEYS},
-            damaged_pages,
+            pages.damaged,
         )
 
 
@@ -95,48 +94,89 @@ def _unsafe(what: str) -> ParseError:
     return ParseError(f"{what}, more than a PDF may have here.", reason="unsafe", hint="Split it into several files if it is genuine.")
 
 
-def _read_pages(pdfium: Any, document: Any, count: int) -> tuple[list[str], int]:
-    """The texts of the pages, and how many of them could not be read."""
-    pages, damaged, room = [], 0, _MOST_CHARACTERS
-    for number in range(count):
-        text = _read_page(pdfium, document, number, room)
-        room -= len(text or "")
-        damaged += text is None
-        pages.append(text or "")
-    return pages, damaged
+class _Pages:
+    """Reads page after page. Each is closed before the next one is opened: PDFium holds all that is drawn on an open page."""
 
+    def __init__(self, pdfium: Any, document: Any, *, with_lines: bool) -> None:
+        """`with_lines`: also how each line is set."""
+        self._pdfium = pdfium
+        self._document = document
+        self._with_lines = with_lines
+        self._room = _MOST_CHARACTERS
+        self.texts: list[str] = []
+        self.lines: list[list[TypeLine]] = []
+        self.damaged = 0
+        """How many pages could not be read."""
 
-def _read_page(pdfium: Any, document: Any, number: int, room: int) -> str | None:
-    """Each page is closed before the next one is opened: PDFium holds all that is drawn on an open page."""
-    page = pdfium.FPDF_LoadPage(document, number)
-    if not page:
-        return None
-    try:
-        text_page = pdfium.FPDFText_LoadPage(page)
-        if not text_page:
-            return None
+    def read(self, count: int) -> None:
+        for number in range(count):
+            with self._text_page(number) as text_page:
+                text = self._read_text(text_page) if text_page else ""
+                lines = _read_lines(self._pdfium, text_page, text) if text and self._with_lines else []
+            self.damaged += not text_page
+            self._room -= len(text)
+            self.texts.append(text)
+            self.lines.append(lines)
+
+    @contextmanager
+    def _text_page(self, number: int) -> Iterator[Any]:
+        pdfium = self._pdfium
+        page = pdfium.FPDF_LoadPage(self._document, number)
+        text_page = pdfium.FPDFText_LoadPage(page) if page else None
         try:
-            return _read_characters(pdfium, text_page, room)
+            yield text_page
         finally:
-            pdfium.FPDFText_ClosePage(text_page)
-    finally:
-        pdfium.FPDF_ClosePage(page)
+            if text_page:
+                pdfium.FPDFText_ClosePage(text_page)
+            if page:
+                pdfium.FPDF_ClosePage(page)
+
+    def _read_text(self, text_page: Any) -> str:
+        pdfium = self._pdfium
+        first, end = 0, pdfium.FPDFText_CountChars(text_page)
+        if end > self._room:
+            raise _unsafe(f"It has more than {_MOST_CHARACTERS:,} characters")
+        # A range that begins or ends with a character that has no text, such as an unknown glyph, gives no text at all.
+        while first < end and pdfium.FPDFText_GetTextIndexFromCharIndex(text_page, first) < 0:
+            first += 1
+        while first < end and pdfium.FPDFText_GetTextIndexFromCharIndex(text_page, end - 1) < 0:
+            end -= 1
+        if first >= end:
+            return ""
+        buffer = (ctypes.c_ushort * (2 * (end - first) + 1))()  # two for characters beyond U+FFFF, and a NUL at the end
+        written = pdfium.FPDFText_GetText(text_page, first, end - first, buffer)
+        return memoryview(buffer)[: max(0, written - 1)].tobytes().decode("utf-16-le", "ignore")
 
 
-def _read_characters(pdfium: Any, text_page: Any, room: int) -> str:
-    first, end = 0, pdfium.FPDFText_CountChars(text_page)
-    if end > room:
-        raise _unsafe(f"It has more than {_MOST_CHARACTERS:,} characters")
-    # A range that begins or ends with a character that has no text, such as an unknown glyph, gives no text at all.
-    while first < end and pdfium.FPDFText_GetTextIndexFromCharIndex(text_page, first) < 0:
-        first += 1
-    while first < end and pdfium.FPDFText_GetTextIndexFromCharIndex(text_page, end - 1) < 0:
-        end -= 1
-    if first >= end:
-        return ""
-    buffer = (ctypes.c_ushort * (2 * (end - first) + 1))()  # two for characters beyond U+FFFF, and a NUL at the end
-    written = pdfium.FPDFText_GetText(text_page, first, end - first, buffer)
-    return memoryview(buffer)[: max(0, written - 1)].tobytes().decode("utf-16-le", "ignore")
+def _read_lines(pdfium: Any, text_page: Any, text: str) -> list[TypeLine]:
+    """How the lines of a page are set, told by their first and last letters: asking for every letter takes as long as reading."""
+    lines, start = [], 0
+    for line in text.split("\n"):
+        written = line.strip()
+        if written:
+            first = start + line.find(written[0])
+            ends = [_read_letter(pdfium, text_page, place) for place in (first, first + len(written) - 1)]
+            # A line is as large as the smaller of them: a borrowed font may have a huge box around its letters.
+            lines.append(type_line(written, min(height for height, _ in ends), bold=all(bold for _, bold in ends)))
+        start += len(line) + 1
+    return lines
+
+
+def _read_letter(pdfium: Any, text_page: Any, place: int) -> tuple[float, bool]:
+    """Its height, with room for all letters of its font, and whether it is bold. Nothing for a letter that is not drawn."""
+    box, index = pdfium.FS_RECTF(), pdfium.FPDFText_GetCharIndexFromTextIndex(text_page, place)
+    if index < 0 or not pdfium.FPDFText_GetLooseCharBox(text_page, index, box):
+        return 0.0, False
+    return abs(box.top - box.bottom), _is_bold(pdfium, text_page, index)
+
+
+def _is_bold(pdfium: Any, text_page: Any, index: int) -> bool:
+    """By the weight of its font, or by the font's name: many fonts, the standard ones among them, do not tell their weight."""
+    if pdfium.FPDFText_GetFontWeight(text_page, index) >= _BOLD_WEIGHT:
+        return True
+    name = ctypes.create_string_buffer(_LONGEST_FONT_NAME)
+    written = pdfium.FPDFText_GetFontInfo(text_page, index, name, _LONGEST_FONT_NAME, None)
+    return 0 < written <= _LONGEST_FONT_NAME and _BOLD_NAME.search(name.value) is not None
 
 
 def _read_label(pdfium: Any, document: Any, number: int) -> str:
