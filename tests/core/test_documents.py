@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kebab.core.documents import Chunk, chunk_id, date_in_name, document_id, file_name, file_stem
+from kebab.core.documents import Block, Chunk, ParsedDocument, bounded, chunk_id, date_in_name, document_id, file_name, file_stem
 from kebab.core.spans import LineSpan
 from kebab.core.text import content_hash
 
@@ -80,3 +80,27 @@ def test_the_date_a_file_is_named_after(path: str, date: str | None) -> None:
 def test_names_and_stems_are_those_of_pathlib(path: str) -> None:
     if not path.endswith("/"):  # a document's path never does
         assert (file_name(path), file_stem(path)) == (PurePosixPath(path).name, PurePosixPath(path).stem)
+
+
+# --- names without end
+
+
+def test_names_are_cut_and_the_text_stays_as_it_is() -> None:
+    long = "x" * 5000
+    document = ParsedDocument(
+        text=long, title=long, blocks=(Block("heading", 0, 5000, 1, long),), doc_type="note", format="md", lang="en",
+        tags=("short", long, *(f"tag{number}" for number in range(1000))), aliases=(long,) * 300,
+    )  # fmt: skip
+    cut = bounded(document)
+    assert cut.text == long
+    assert (len(cut.title), len(cut.blocks[0].title), {len(alias) for alias in cut.aliases}) == (300, 300, {300})
+    assert cut.title.endswith("…")
+    assert (len(cut.tags), len(cut.aliases)) == (200, 200)
+    assert cut.tags[0] == "short"
+    assert cut.warnings == ("902 of its tags and aliases are left out: too many, or too long",)
+    assert bounded(cut).tags == cut.tags
+
+
+def test_ordinary_names_are_left_alone() -> None:
+    document = ParsedDocument("# A\n", "A", (Block("heading", 0, 4, 1, "A"),), "note", "md", "en", tags=("b",), aliases=("c",))
+    assert bounded(document) is document

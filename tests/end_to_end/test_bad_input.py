@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import shutil
@@ -59,6 +60,26 @@ def test_one_missing_path_among_several_stops_before_anything_is_done(user: User
     user.write("a.md", "alpha")
     user.fails("ingest", user.notes, "nowhere", code="source_error")
     assert not user.database.exists() or user.ask("list", "sources")["items"] == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# Night\n\nLog:\n" + "\n".join(f"2026-03-01T02:12:{i % 60:02} worker INFO request {i * 7919} ok" for i in range(4000)) + "\n---\n\ntapir\n",
+        "# " + "x " * 150_000 + "\n\ntapir\n",
+        "---\ntitle: " + "word " * 50_000 + "\n---\n# x\n\ntapir\n",
+        "---\n" + "a: b\n" * 50_000 + "---\n# tapir\n",
+        "---\ntags: [" + ", ".join(f"tag{i}" for i in range(30_000)) + "]\n---\ntapir\n",
+    ],
+    ids=["a pasted log above a rule", "heading", "title", "repeated keys", "tags"],
+)  # fmt: skip
+def test_names_without_end_are_stored_once_and_not_with_every_passage(user: User, text: str) -> None:
+    """Regression: a database 500 times as large as the file."""
+    file = user.write("long.md", text)
+    user.ingest()
+    assert user.database.stat().st_size < 8 * file.stat().st_size + 300_000
+    (hit,) = user.ask("search", "tapir", "-k", "1")["hits"]
+    assert len(json.dumps(hit)) < 12_000
 
 
 def test_an_unreadable_file_costs_one_line_in_the_report(user: User) -> None:

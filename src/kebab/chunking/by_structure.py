@@ -33,6 +33,9 @@ _JOINER = "\u200d"
 _MODIFIER = re.compile("[\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f\u1160-\u11ff\ud7b0-\ud7ff]")
 _FLAG_LETTERS = re.compile("[\U0001f1e6-\U0001f1ff]+$|[\U0001f1e6-\U0001f1ff]")
 
+_DEEPEST = 12
+"""So many headings above a passage are kept: an outline may nest a thousand, and each passage carries them all."""
+
 
 class _Piece(NamedTuple):
     """A range of text that is kept together, under its headings."""
@@ -78,7 +81,7 @@ class StructureChunker:
             is_heading = block.kind == "heading"
             if is_heading:
                 headings = [*(outer for outer in headings if outer[0] < block.level), (block.level, block.title)]
-                path = tuple(title for _, title in headings if title)
+                path = tuple(title for _, title in headings if title)[-_DEEPEST:]
                 limit = self._limit(document.title, path)
             if document.paged:
                 unit = (bisect_right(page_breaks, block.start), "")

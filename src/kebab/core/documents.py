@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import date
 from hashlib import sha256
 from typing import Any, Literal, NamedTuple
@@ -50,6 +50,34 @@ class ParsedDocument:
     """What is printed on each page, where that is known."""
     code_lang: str | None = None
     """The programming language, where symbols are cited."""
+
+
+_LONGEST_NAME = 300
+_MOST_NAMES = 200
+
+
+def bounded(document: ParsedDocument) -> ParsedDocument:
+    """With names of a length that names have. Title and headings stand on every passage below them: a pasted log that a line of dashes
+    makes a heading would be stored once per passage. The text itself stays as it is, and can be found.
+    """
+    names = (document.title, *document.tags, *document.aliases)
+    too_many = len(document.tags) > _MOST_NAMES or len(document.aliases) > _MOST_NAMES
+    if not too_many and all(len(name) <= _LONGEST_NAME for name in (*names, *(block.title for block in document.blocks))):
+        return document
+    tags = tuple(tag for tag in document.tags if len(tag) <= _LONGEST_NAME)[:_MOST_NAMES]
+    lost = len(document.tags) - len(tags) + max(0, len(document.aliases) - _MOST_NAMES)
+    return replace(
+        document,
+        title=_cut(document.title),
+        blocks=tuple(block._replace(title=_cut(block.title)) for block in document.blocks),
+        tags=tags,
+        aliases=tuple(map(_cut, document.aliases[:_MOST_NAMES])),
+        warnings=(*document.warnings, *([f"{lost:,} of its tags and aliases are left out: too many, or too long"] if lost else [])),
+    )
+
+
+def _cut(name: str) -> str:
+    return name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1].rstrip() + "…"
 
 
 PAGE_BREAK = "\f"

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from kebab.config.settings import Settings, all_settings
-from kebab.core.documents import ParsedDocument, Source, date_in_name
+from kebab.core.documents import ParsedDocument, Source, bounded, date_in_name
 from kebab.core.errors import ParseError, SourceError, UsageError
 from kebab.core.ports import Chunker, DocumentStore, FileState, IndexedDocument, Parser, Progress
 from kebab.core.text import nfc
@@ -245,6 +245,7 @@ class Ingest:
     def _document(
         self, source: str, path: str, parsed: ParsedDocument, state: FileState, modified: float, trust: str
     ) -> IndexedDocument | None:
+        parsed = bounded(parsed)
         chunks = self._chunker.chunk(parsed)
         if not chunks:
             self.report.skip(path, "empty")
