@@ -80,6 +80,26 @@ def test_a_weight_multiplies_what_the_vector_side_gives() -> None:
     assert [fused[chunk].weights for fused in (strong, weak) for chunk in "ab"] == [(1.0, 0.5)] * 2 + [(1.0, 0.1)] * 2
 
 
+@pytest.mark.parametrize("kind", ["rrf", "convex"])
+def test_where_vectors_are_weak_a_passage_with_all_the_words_stands_before_everything_without(kind: Any) -> None:
+    """Regression: an English page that was merely the closest came before the Korean note with the very word."""
+    words = [hit._replace(complete=hit.chunk_id == "it") for hit in ranked("it", "part", scores=[0.9, 0.89])]
+    meaning = ranked("foreign", "part", *"abcdefgh", weak=("part", *"abcdefgh"))
+    fused = fuse(FusionPolicy(kind=kind), words, meaning)
+    assert fused[0].chunk_id == "it"
+    assert all(0 <= hit.score <= 1 for hit in fused)
+    strong = fuse(FusionPolicy(kind=kind), words, ranked("part", "a"))
+    assert order(strong) == order(fuse(FusionPolicy(kind=kind), ranked("it", "part", scores=[0.9, 0.89]), ranked("part", "a")))
+
+
+def test_where_words_say_little_they_have_a_smaller_weight() -> None:
+    policy = FusionPolicy(lexical_weight_weak=0.25)
+    fused = by_chunk(fuse(policy, ranked("a", "b", weak=("a",)), ranked("b", "a")))
+    assert fused["a"].rrf_score == pytest.approx(0.25 / 61 + 1 / 62)
+    assert fused["b"].rrf_score == pytest.approx(1 / 62 + 1 / 61)
+    assert (fused["a"].weights, fused["b"].weights) == ((0.25, 1.0), (1.0, 1.0))
+
+
 def test_the_closest_passage_in_another_language_stands_beside_the_best_that_words_have_found() -> None:
     """product.md 3.18: weak hits count less, those that the lexical side could not see count in full."""
     own = ranked(*"abcdef")

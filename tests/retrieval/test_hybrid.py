@@ -270,8 +270,15 @@ def test_the_size_of_a_lexical_score_does_not_change_the_fused_order() -> None:
 
 def test_the_policy_comes_from_the_settings_and_the_query_may_choose_another() -> None:
     """R079, R080: search.hybrid_fusion and search.rrf_k; k itself is the caller's (search.default_k)."""
-    settings = SearchSettings(rrf_k=10, vector_weight=0.5, vector_weight_weak=0.2, convex_weight=0.3, convex_weight_weak=0.1)
-    assert policy_of(settings, HYBRID) == FusionPolicy("rrf", 10, 0.5, 0.2, 0.3, 0.1)
+    weights: dict[str, Any] = {
+        "vector_weight": 0.5,
+        "vector_weight_weak": 0.2,
+        "lexical_weight_weak": 0.6,
+        "convex_weight": 0.3,
+        "convex_weight_weak": 0.1,
+    }
+    settings = SearchSettings(rrf_k=10, **weights)
+    assert policy_of(settings, HYBRID) == FusionPolicy("rrf", 10, **weights)
     assert policy_of(settings, HYBRID._replace(fusion="convex")).kind == "convex"
     retriever, _, _ = hybrid_of("a", "a", hybrid_fusion="convex")
     assert {hit.retrieval_method for hit in retriever.search(HYBRID)} == {"hybrid-convex"}

@@ -342,6 +342,27 @@ def test_auto_replaces_a_short_list_by_that_of_any(retriever: LexicalRetriever) 
     assert hits[0].doc_path == "rust/workspace.md"
 
 
+def test_some_of_the_words_say_little_about_code_and_all_of_them_as_much_as_about_anything(retriever: LexicalRetriever) -> None:
+    def weak(text: str) -> set[str]:
+        hits = retriever.search(SearchQuery(text, match="auto"))
+        assert "tools/run.py" in paths(hits)
+        return {hit.doc_path for hit in hits if hit.chunk_id in hits.weak}
+
+    assert weak("how do I install the cargo of a submarine") == {"tools/run.py"}
+    assert weak("installs package cargo") == set()
+    assert weak("installs") == set()
+
+
+def test_which_passages_have_all_the_words_is_known_where_that_was_asked(retriever: LexicalRetriever) -> None:
+    def complete(text: str, **options: Any) -> set[str]:
+        hits = retriever.search(SearchQuery(text, **options))
+        return {hit.doc_path for hit in hits if hit.chunk_id in hits.complete}
+
+    assert complete("cargo workspace", match="auto", k=5) == {"rust/workspace.md"}
+    assert complete("cargo", match="auto", k=2) == set(found(retriever, "cargo", k=2))
+    assert complete("cargo workspace", match="any") == set()
+
+
 def test_auto_counts_the_offset_too(retriever: LexicalRetriever) -> None:
     assert retriever.search(SearchQuery("cargo workspace", match="auto", k=1, offset=1)).match == "any"
 

@@ -118,9 +118,10 @@ class SearchHit(NamedTuple):
 class HitList(list[SearchHit]):
     """An ordered list of hits that remembers which match class gave it, whether more follow, and why.
 
-    `terms` is what the snippets mark. `weak` are the chunks whose place says little, because words know better there; `doubtful`
-    those that are in the list only because something has to be the closest. `depth` is how many candidates the list was made of, where
-    another number would have made another list: the next page needs the same.
+    `terms` is what the snippets mark. `weak` are the chunks whose place says little, because the other side knows better there;
+    `doubtful` those that are in the list only because something has to be the closest; `complete` those that are known to have all the
+    words. `depth` is how many candidates the list was
+    made of, where another number would have made another list: the next page needs the same.
     """
 
     def __init__(
@@ -134,6 +135,7 @@ class HitList(list[SearchHit]):
         terms: QueryTerms | None = None,
         weak: frozenset[str] = frozenset(),
         doubtful: frozenset[str] = frozenset(),
+        complete: frozenset[str] = frozenset(),
         depth: int | None = None,
     ) -> None:
         super().__init__(hits)
@@ -144,6 +146,7 @@ class HitList(list[SearchHit]):
         self.terms = terms
         self.weak = weak
         self.doubtful = doubtful
+        self.complete = complete
         self.depth = depth
 
 

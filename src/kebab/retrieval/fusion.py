@@ -5,18 +5,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
+_ALL_THE_WORDS = 2.0
+"""Weight of a lexical hit that has all the words, where vectors are weak: whoever types a word that is there wants to see it, whatever
+else is close in another language. Enough to stand before everything that has none or some of them.
+"""
+
 
 class FusionPolicy(NamedTuple):
     """How hits of both sides are put in order.
 
     `rrf`: by ranks, each list giving weight / (k_rrf + rank). `convex`: by scores, brought to [0, 1] on each side and mixed.
-    Weak hits are those whose vector says less than words do; they have weights of their own.
+    Weak hits of one side are those of which the other side knows more; they have weights of their own.
     """
 
     kind: Literal["rrf", "convex"] = "rrf"
     k_rrf: int = 60
     vector_weight: float = 1.0
     vector_weight_weak: float = 0.1
+    lexical_weight_weak: float = 0.4
     convex_weight: float = 0.65
     convex_weight_weak: float = 0.25
 
@@ -28,6 +34,8 @@ class Ranked(NamedTuple):
     rank: int
     score: float
     weak: bool = False
+    complete: bool = False
+    """Whether it is known to have all the words of the query."""
 
 
 class Fused(NamedTuple):
@@ -45,7 +53,7 @@ def fuse(policy: FusionPolicy, lexical: Sequence[Ranked], vector: Sequence[Ranke
     """Best first; equal ones by lexical rank, then by chunk id, so that the order is always the same."""
     by_words = {hit.chunk_id: hit for hit in lexical}
     by_vectors = {hit.chunk_id: hit for hit in vector}
-    score = _rrf(policy, vector) if policy.kind == "rrf" else _convex(policy, lexical, vector)
+    score = _rrf(policy, lexical, vector) if policy.kind == "rrf" else _convex(policy, lexical, vector)
     fused = [score.of(chunk, by_words.get(chunk), by_vectors.get(chunk)) for chunk in {**by_words, **by_vectors}]
     return sorted(fused, key=_order)
 
@@ -59,7 +67,7 @@ def best_beyond(policy: FusionPolicy, depth: int) -> Fused:
     if policy.kind == "convex":
         return Fused("", 0.0, None, None, None, (0.0, 0.0))  # all scores there are below those that were brought to [0, 1]
     next_rank = Ranked("", depth + 1, 0.0)
-    return _rrf(policy, ()).of("", next_rank, next_rank)
+    return _rrf(policy, (), ()).of("", next_rank, next_rank)
 
 
 class _Rrf(NamedTuple):
@@ -70,8 +78,14 @@ class _Rrf(NamedTuple):
 
     def of(self, chunk_id: str, lexical: Ranked | None, vector: Ranked | None) -> Fused:
         k, weight = self.policy.k_rrf, self.weight_of(vector, seen=lexical is not None)
-        raw = (1 / (k + lexical.rank) if lexical else 0.0) + (weight / (k + vector.rank) if vector else 0.0)
-        return Fused(chunk_id, min(1.0, raw / self.most) if self.most else 0.0, raw, lexical, vector, (1.0, weight))
+        words = self.words_of(lexical)
+        raw = (words / (k + lexical.rank) if lexical else 0.0) + (weight / (k + vector.rank) if vector else 0.0)
+        return Fused(chunk_id, min(1.0, raw / self.most) if self.most else 0.0, raw, lexical, vector, (words, weight))
+
+    def words_of(self, hit: Ranked | None) -> float:
+        if hit is not None and hit.weak:
+            return self.policy.lexical_weight_weak
+        return _ALL_THE_WORDS if hit is not None and hit.complete and self.some_are_weak else 1.0
 
     def weight_of(self, hit: Ranked | None, *, seen: bool) -> float:
         """Where some hits are weak, the others are in another language. What the query's words have found there all the same is as weak
@@ -83,12 +97,11 @@ class _Rrf(NamedTuple):
         return self.policy.vector_weight_weak if hit.weak or seen else self.policy.vector_weight + self.policy.vector_weight_weak
 
 
-def _rrf(policy: FusionPolicy, vector: Sequence[Ranked]) -> _Rrf:
+def _rrf(policy: FusionPolicy, lexical: Sequence[Ranked], vector: Sequence[Ranked]) -> _Rrf:
     some_are_weak = any(hit.weak for hit in vector)
     # What words have found weighs little on the vector side then, and what they have not found has nothing from their side.
-    heaviest = (
-        max(1 + policy.vector_weight_weak, policy.vector_weight + policy.vector_weight_weak) if some_are_weak else 1 + policy.vector_weight
-    )
+    words = _ALL_THE_WORDS if any(hit.complete for hit in lexical) else 1
+    heaviest = max(words, policy.vector_weight) + policy.vector_weight_weak if some_are_weak else 1 + policy.vector_weight
     return _Rrf(policy, heaviest / (policy.k_rrf + 1), some_are_weak)
 
 
@@ -119,6 +132,8 @@ class _Convex(NamedTuple):
     meaning: _Scale
     words_know_better: bool
     """Whether the vector side has weak hits: then a hit it has not seen is judged by its words as they are."""
+    some_are_complete: bool
+    """Whether there are hits with all the words that have to stand before the others."""
 
     def of(self, chunk_id: str, lexical: Ranked | None, vector: Ranked | None) -> Fused:
         if vector is not None and lexical is None and self.words_know_better and not vector.weak:
@@ -127,7 +142,10 @@ class _Convex(NamedTuple):
             share = self._share(self.words_know_better if vector is None else vector.weak)
         words = self.words.of(_bm25(lexical.score)) if lexical else 0.0
         meaning = self.meaning.of(vector.score) if vector else 0.0
-        return Fused(chunk_id, (1 - share) * words + share * meaning, None, lexical, vector, (1 - share, share))
+        mixed = (1 - share) * words + share * meaning
+        if self.some_are_complete:
+            mixed = (mixed + (lexical is not None and lexical.complete)) / _ALL_THE_WORDS
+        return Fused(chunk_id, mixed, None, lexical, vector, (1 - share, share))
 
     def _share(self, weak: bool) -> float:
         """Of the vector side."""
@@ -138,7 +156,8 @@ class _Convex(NamedTuple):
 
 def _convex(policy: FusionPolicy, lexical: Sequence[Ranked], vector: Sequence[Ranked]) -> _Convex:
     words, meaning = _scale([_bm25(hit.score) for hit in lexical]), _scale([hit.score for hit in vector])
-    return _Convex(policy, words, meaning, any(hit.weak for hit in vector))
+    some_are_weak = any(hit.weak for hit in vector)
+    return _Convex(policy, words, meaning, some_are_weak, some_are_weak and any(hit.complete for hit in lexical))
 
 
 def _bm25(score: float) -> float:

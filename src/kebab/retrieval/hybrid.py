@@ -27,6 +27,7 @@ def policy_of(settings: SearchSettings, query: SearchQuery) -> FusionPolicy:
         k_rrf=settings.rrf_k,
         vector_weight=settings.vector_weight,
         vector_weight_weak=settings.vector_weight_weak,
+        lexical_weight_weak=settings.lexical_weight_weak,
         convex_weight=settings.convex_weight,
         convex_weight_weak=settings.convex_weight_weak,
     )
@@ -180,7 +181,8 @@ def _ranks(hits: HitList, side: str) -> list[Ranked]:
     ranked = []
     for place, hit in enumerate(hits, start=1):
         score = hit.retrieval.lexical_score if side == "lexical" else hit.retrieval.vector_score
-        ranked.append(Ranked(hit.chunk_id, place, hit.score if score is None else score, hit.chunk_id in hits.weak))
+        known = hit.chunk_id in hits.weak, hit.chunk_id in hits.complete
+        ranked.append(Ranked(hit.chunk_id, place, hit.score if score is None else score, *known))
     return ranked
 
 
@@ -189,7 +191,7 @@ def _hit_explanation(parts: dict[str, Any], item: Fused, policy: FusionPolicy) -
     fusion: dict[str, Any] = {"method": policy.kind, "score": item.score, "weights": {"lexical": words, "vector": meaning}}
     if item.rrf_score is not None:
         fusion["rrf"] = item.rrf_score
-        fusion["from_lexical"] = 1 / (policy.k_rrf + item.lexical.rank) if item.lexical else 0.0
+        fusion["from_lexical"] = words / (policy.k_rrf + item.lexical.rank) if item.lexical else 0.0
         fusion["from_vector"] = meaning / (policy.k_rrf + item.vector.rank) if item.vector else 0.0
     return {
         **parts,

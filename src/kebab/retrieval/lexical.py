@@ -13,6 +13,7 @@ from kebab.retrieval.snippets import SnippetLimits, SnippetMaker
 
 _LEAST_SCORE = 1e-12
 _LONG_QUERY = Notice("long_query", "The query is very long: only a part of its words was looked for.")
+# Code seldom says what it does in the words of a question: a few of them that it happens to have tell little (`weak`).
 _SOME_WORDS = Notice("some_words", "No passage has all the words; these have some of them.")
 
 
@@ -30,6 +31,11 @@ class _Answer(NamedTuple):
     match: str
     notices: tuple[Notice, ...] = ()
     shortened: bool = False
+    complete: frozenset[str] = frozenset()
+
+
+def _with_all_words(answer: _Answer) -> _Answer:
+    return answer._replace(complete=frozenset(match.chunk.chunk_id for match in answer.matches))
 
 
 class LexicalRetriever:
@@ -49,20 +55,29 @@ class LexicalRetriever:
         hits = [self._hit(match, query.offset + number, answer, query) for number, match in enumerate(answer.matches, start=1)]
         explanation = self._explanation(tree, query, answer) if query.explain else None
         notices = (*(answer.notices if hits else ()), *((_LONG_QUERY,) if answer.shortened else ()))
-        return HitList(hits, match=answer.match, more=answer.more, explanation=explanation, notices=notices, terms=answer.terms)
+        return HitList(
+            hits,
+            match=answer.match,
+            more=answer.more,
+            explanation=explanation,
+            notices=notices,
+            terms=answer.terms,
+            weak=frozenset(hit.chunk_id for hit in hits if hit.doc_type == "code") if _SOME_WORDS in notices else frozenset(),
+            complete=answer.complete,
+        )
 
     def _answer(self, tree: QueryTree, query: SearchQuery) -> _Answer:
         if isinstance(tree, Raw):
             return self._matches(tree, query, "all", "raw")
         if query.match != "auto":
             return self._matches(tree, query, query.match, query.match)
-        every = self._matches(tree, query, "all", "all")
+        every = _with_all_words(self._matches(tree, query, "all", "all"))
         if len(every.matches) >= query.k:
             return every
         some = self._matches(tree, query, "any", "any")
         if some.expression == every.expression:
             return every
-        return some._replace(notices=() if every.matches or query.offset else (_SOME_WORDS,))
+        return some._replace(notices=() if every.matches or query.offset else (_SOME_WORDS,), complete=every.complete)
 
     def _matches(self, tree: QueryTree, query: SearchQuery, match: str, reported: str) -> _Answer:
         def ask(limit: int, offset: int) -> LexicalMatches:
