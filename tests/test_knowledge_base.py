@@ -12,6 +12,7 @@ import kebab
 from kebab.core.errors import Ambiguous, ConfigError, NotFound, SourceError, UsageError
 from kebab.core.search import SearchFilters
 from kebab.pipelines.search_request import SearchRequest
+from kebab.store.sqlite import migrations
 
 NOTES = {
     "a.md": "---\ntags: [rust]\naliases: [Alpha]\n---\n# Chunking\n\nMarkdown chunking rules are simple.\n",
@@ -42,7 +43,7 @@ def test_a_response_is_a_sequence_of_hits_with_more_to_say(notes: Path, tmp_path
         assert isinstance(response, kebab.SearchResponse)
         assert all(isinstance(hit, kebab.SearchHit) for hit in response)
         assert (response.query, response.method, response.match) == ("markdown", "lexical", "all")
-        assert response.index_version.startswith("lex:2:")
+        assert response.index_version.startswith(f"lex:{migrations.LATEST}:")
         assert response.took_ms >= 0
         assert kb.search(SearchRequest.from_options({"query": "markdown", "k": 1})).hits == response.hits[:1]
 

@@ -13,14 +13,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from kebab.config.loading import LoadedSettings, load_settings
 from kebab.config.places import database_path
-from kebab.core import citations
 from kebab.core.errors import KebabError, ModelError, NotFound, SourceError, UsageError
 from kebab.core.search import Notice, SearchFilters, SearchHit, SearchResponse
-from kebab.core.spans import LineSpan, PageSpan
 from kebab.core.text import LineTable, storable
 from kebab.pipelines import search as search_pipeline
 from kebab.pipelines import vector_state
@@ -36,6 +34,8 @@ if TYPE_CHECKING:
     from kebab.core.ports import EmbeddingModels, Parser, Progress
     from kebab.core.records import Check, ChunkRecord, DocumentRecord, SourceRecord, StoreStats, TagRecord
     from kebab.parsing.isolation import Parsers
+    from kebab.pipelines.context_notes import Description
+    from kebab.pipelines.fetching import Fetched
     from kebab.pipelines.ingest import Ingest
     from kebab.pipelines.ingest_report import IngestReport
     from kebab.pipelines.verify import VerifyReport
@@ -56,16 +56,6 @@ def open_knowledge_base(
     if db is not None:
         flags["store.path"] = os.fspath(db)
     return KnowledgeBase(load_settings(Path(config) if config is not None else None, flags=flags))
-
-
-class Fetched(NamedTuple):
-    """Verbatim indexed text, with the citation it answers to."""
-
-    kind: Literal["document", "chunk", "span"]
-    document: DocumentRecord
-    text: str
-    citation: citations.Citation | None = None
-    chunk_id: str | None = None
 
 
 class KnowledgeBase:
@@ -273,14 +263,28 @@ class KnowledgeBase:
 
     def remove_source(self, name: str) -> int:
         """Forgets a source and all that came from it; how many documents that were. The files stay."""
+        from kebab.pipelines.source_names import no_such_source
+
         with self._store.writing("kb source remove", existing=True) as writing:
             documents = writing.documents(self.settings.analysis.korean)
             names = [source.name for source in documents.sources()]
             if name not in names:
-                raise NotFound(f"There is no source {name}.", hint=f"Sources: {', '.join(names) or 'none yet'}.")
+                raise no_such_source(name, names)
             count = len(documents.known_files(name))
             documents.remove_source(name)
             return count
+
+    def describe_source(self, place: str, text: str) -> Description:
+        """Attaches a note to SOURCE or SOURCE/FOLDER, in place of the one it had; an empty text takes it away.
+
+        Hits below carry it as `context`, and its words count as words of every passage there.
+        """
+        from kebab.pipelines.context_notes import describe
+
+        korean = self.settings.analysis.korean
+        with self._store.writing("kb source describe", existing=True) as writing:
+            writing.settle_analysis(korean)
+            return describe(writing.notes(korean), place, text)
 
     # --- looking inside
 
@@ -316,31 +320,23 @@ class KnowledgeBase:
             return catalog.find_chunk(key)
 
     def fetch_document(self, key: str) -> Fetched:
+        from kebab.pipelines import fetching
+
         with self._catalog() as catalog:
-            record = _find_document(catalog, key)
-            return Fetched("document", record, catalog.body(record.doc_id))
+            return fetching.fetch_document(catalog, key)
 
     def fetch_chunk(self, key: str) -> Fetched:
+        from kebab.pipelines import fetching
+
         with self._catalog() as catalog:
-            chunk = catalog.find_chunk(key)
-            return Fetched("chunk", catalog.find_document(chunk.doc_id), chunk.text, chunk.citation, chunk.chunk_id)
+            return fetching.fetch_chunk(catalog, key)
 
     def fetch_span(self, citation: str) -> Fetched:
         """Exactly the cited lines of the indexed text."""
-        path, span = citations.parse(citation)
-        if span is None:
-            raise UsageError(f"{citation} names no lines.", hint="For example: kb fetch span notes/git.md#L10-L20")
+        from kebab.pipelines import fetching
+
         with self._catalog() as catalog:
-            record = _find_document(catalog, path)
-            if isinstance(span, PageSpan) and catalog.is_paged(record.doc_id):
-                return _fetched_page(record, span, catalog.body(record.doc_id))
-            lines = f"{record.path} has lines 1 to {record.line_count}"
-            if not isinstance(span, LineSpan):
-                raise NotFound(f"{lines}, and no pages or regions.", hint=f"For example: {record.path}#L1-L{record.line_count}")
-            if not 1 <= span.start <= span.end <= record.line_count:
-                raise NotFound(f"{lines}; {span.start} to {span.end} were asked for.", hint="Correct the lines.")
-            text = LineTable(catalog.body(record.doc_id)).slice(span.start, span.end)
-            return Fetched("span", record, text, citations.Citation(record.path, span))
+            return fetching.fetch_span(catalog, citation)
 
     def verify(self) -> VerifyReport:
         from kebab.pipelines.verify import VerifyReport, verify
@@ -474,12 +470,3 @@ def _text_of(data: bytes, path: str) -> str:
     from kebab.parsing.registry import parser_for
 
     return parser_for(path).parse(data, path).text
-
-
-def _fetched_page(record: DocumentRecord, span: PageSpan, body: str) -> Fetched:
-    from kebab.core.documents import PAGE_BREAK, page_text
-
-    text = page_text(body, span.page)
-    if text is None:
-        raise NotFound(f"{record.path} has pages 1 to {body.count(PAGE_BREAK) + 1}; {span.page} was asked for.", hint="Correct the page.")
-    return Fetched("span", record, text, citations.Citation(record.path, span))

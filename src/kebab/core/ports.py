@@ -48,6 +48,8 @@ class ChunkContext(NamedTuple):
     indexed_at: str
     date: str
     embedding_model: str | None = None
+    notes: tuple[str, ...] = ()
+    """On the document's source and folders, the outermost first."""
 
 
 class LexicalMatch(NamedTuple):

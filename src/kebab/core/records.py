@@ -27,6 +27,8 @@ class DocumentRecord(NamedTuple):
     chunker_version: str
     indexed_at: str
     metadata: dict[str, Any]
+    context: tuple[str, ...]
+    """The notes on its source and folders, the outermost first."""
 
 
 class ChunkRecord(NamedTuple):
@@ -45,10 +47,22 @@ class ChunkRecord(NamedTuple):
     text: str
     content_hash: str
     chunker_version: str
+    context: tuple[str, ...]
 
     @property
     def citation(self) -> Citation:
         return Citation(self.doc_path, self.spans[0], self.section_label, self.content_hash)
+
+
+class ContextNote(NamedTuple):
+    """What somebody said about a source, or a folder or file in it."""
+
+    folder: str
+    """Empty for the whole source."""
+    text: str
+
+    def covers(self, path: str) -> bool:
+        return not self.folder or path == self.folder or path.startswith(self.folder + "/")
 
 
 class SourceRecord(NamedTuple):
@@ -59,6 +73,7 @@ class SourceRecord(NamedTuple):
     documents: int
     chunks: int
     ingested_at: str | None
+    notes: tuple[ContextNote, ...]
 
 
 class TagRecord(NamedTuple):

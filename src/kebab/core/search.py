@@ -112,6 +112,8 @@ class SearchHit(NamedTuple):
     embedding_model: str | None = None
     date: str = ""
     stale: bool = False
+    context: tuple[str, ...] = ()
+    """The notes on its source and folders, the outermost first."""
     explanation: dict[str, Any] | None = None
 
 

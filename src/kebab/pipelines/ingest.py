@@ -34,7 +34,7 @@ class SourceStore(DocumentStore, Protocol):
 
     def sources(self) -> list[Source]: ...
     def add_source(self, source: Source) -> None: ...
-    def remove_source(self, name: str) -> None: ...
+    def absorb_source(self, lone: str, folder: str, path: str) -> None: ...
     def source_ingested(self, name: str) -> None: ...
 
 
@@ -170,7 +170,7 @@ class Ingest:
         else:
             others = [Path(other.root or "") for other in roots_below(source, known, "folder")]
             scan = scan_folder(root, self._settings.ingest, exclude={str(path) for path in self._own_files}, other_sources=others)
-            self._absorb_lone_files(source, known, {file.absolute for file in scan.files})
+            self._absorb_lone_files(source, known, {file.absolute: file.path for file in scan.files})
         files = [file for file in scan.files if scope.holds(file.path)]
         for skip in scan.skips:
             if scope.holds(skip.path):
@@ -182,12 +182,13 @@ class Ingest:
         self.report.removed += self._store.remove(source.name, gone)
         self._store.source_ingested(source.name)
 
-    def _absorb_lone_files(self, folder: Source, known: list[Source], files: set[Path]) -> None:
+    def _absorb_lone_files(self, folder: Source, known: list[Source], files: dict[Path, str]) -> None:
         """A file that was ingested alone and now comes with its folder is found once, in the folder."""
         for lone in roots_below(folder, known, "file"):
-            if Path(lone.root or "") not in files:
+            path = files.get(Path(lone.root or ""))
+            if path is None:
                 continue  # the folder hides it, so it stays by itself
-            self._store.remove_source(lone.name)
+            self._store.absorb_source(lone.name, folder.name, path)
             self.report.absorbed.append(lone.name)
 
     def _take_files(self, source: Source, files: Sequence[FoundFile], states: dict[str, FileState]) -> set[str]:

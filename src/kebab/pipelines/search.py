@@ -206,7 +206,7 @@ def _within_budget(hits: list[SearchHit], request: SearchRequest) -> list[Search
     used = 0
     packed: list[SearchHit] = []
     for hit in hits:
-        used += estimate_tokens(hit.text)
+        used += estimate_tokens("\n".join((*hit.context, hit.text)))
         if packed and used > request.max_tokens:
             break
         packed.append(hit)

@@ -8,7 +8,7 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 
 from kebab.core.documents import Source
-from kebab.core.errors import SourceError, UsageError
+from kebab.core.errors import NotFound, SourceError, UsageError
 from kebab.core.text import nfc
 
 
@@ -53,6 +53,10 @@ def roots_below(source: Source, known: Iterable[Source], kind: str) -> list[Sour
     return [
         other for other in known if other.kind == kind and other.root and other.name != source.name and root in Path(other.root).parents
     ]
+
+
+def no_such_source(name: str, known: Sequence[str]) -> NotFound:
+    return NotFound(f"There is no source {name}.", hint=f"Sources: {', '.join(known) or 'none yet'}.")
 
 
 def _existing(path: Path) -> Path:

@@ -54,6 +54,7 @@ def make_hit(
         indexed_at=chunk.indexed_at,
         embedding_model=chunk.embedding_model,
         date=chunk.date,
+        context=chunk.notes,
         explanation=explanation,
     )
 

@@ -127,6 +127,7 @@ class LexicalRetriever:
             "title": match.chunk.title,
             "heading": " > ".join(match.chunk.heading_path),
             "text": match.chunk.text,
+            "context": "\n".join(match.chunk.notes),
         }
         return {
             "lexical": {"rank": detail.lexical_rank, "score": detail.lexical_score},

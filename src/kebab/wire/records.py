@@ -43,6 +43,7 @@ class DocSummaryV1:
     chunker_version: str
     indexed_at: str
     metadata: dict[str, Any]
+    context: list[str]
     chunks: list[ChunkLineV1] | None
     """Only when one document is inspected."""
 
@@ -66,6 +67,7 @@ class ChunkInspectionV1:
     citation: CitationV1
     text: str
     chunker_version: str
+    context: list[str]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,6 +86,14 @@ class FetchResultV1:
 
 
 @dataclass(frozen=True, kw_only=True)
+class ContextNoteV1:
+    """A note on a source (no folder) or on a folder in it."""
+
+    folder: str | None
+    text: str
+
+
+@dataclass(frozen=True, kw_only=True)
 class SourceV1:
     """A place that was ingested."""
 
@@ -94,6 +104,7 @@ class SourceV1:
     documents: int
     chunks: int
     ingested_at: str | None
+    notes: list[ContextNoteV1]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,7 +239,7 @@ def doc_summary_v1(record: DocumentRecord, chunks: list[ChunkRecord] | None = No
     values = record._asdict()
     values["doc_path"] = values.pop("path")
     values["lines"] = values.pop("line_count")
-    values["tags"] = list(record.tags)
+    values |= {"tags": list(record.tags), "context": list(record.context)}
     return DocSummaryV1(**values, chunks=None if chunks is None else [_chunk_line(chunk) for chunk in chunks])
 
 
@@ -243,7 +254,8 @@ def _chunk_line(chunk: ChunkRecord) -> ChunkLineV1:
 
 def chunk_inspection_v1(chunk: ChunkRecord) -> ChunkInspectionV1:
     values = {name: value for name, value in chunk._asdict().items() if name not in ("spans", "content_hash")}
-    return ChunkInspectionV1(**{**values, "heading_path": list(chunk.heading_path)}, citation=citation_v1(chunk.citation))
+    values |= {"heading_path": list(chunk.heading_path), "context": list(chunk.context)}
+    return ChunkInspectionV1(**values, citation=citation_v1(chunk.citation))
 
 
 def list_v1(kind: Literal["docs", "sources", "tags", "libraries"], total: int, items: list[Any]) -> ListV1:
@@ -255,9 +267,14 @@ def _item(item: DocumentRecord | SourceRecord | TagRecord) -> DocSummaryV1 | Sou
         case DocumentRecord():
             return doc_summary_v1(item)
         case SourceRecord():
-            return SourceV1(**item._asdict())
+            return _source_v1(item)
         case TagRecord():
             return TagV1(**item._asdict())
+
+
+def _source_v1(source: SourceRecord) -> SourceV1:
+    notes = [ContextNoteV1(folder=note.folder or None, text=note.text) for note in source.notes]
+    return SourceV1(**{**source._asdict(), "notes": notes})
 
 
 def verify_report_v1(report: VerifyReport) -> VerifyReportV1:

@@ -80,6 +80,8 @@ class SearchHitV1:
     indexed_at: str
     date: str
     stale: bool
+    context: list[str]
+    """The notes on its source and folders, the outermost first; their words count as words of the passage."""
     explanation: dict[str, Any] | None
 
 
@@ -159,5 +161,6 @@ def search_hit_v1(hit: SearchHit) -> SearchHitV1:
         indexed_at=hit.indexed_at,
         date=hit.date,
         stale=hit.stale,
+        context=list(hit.context),
         explanation=hit.explanation,
     )

@@ -11,7 +11,8 @@ from kebab.core.documents import Source, chunk_id, document_id
 from kebab.core.errors import SourceError
 from kebab.core.ports import FileState
 from kebab.store.sqlite.catalog import SqliteCatalog
-from kebab.store.sqlite.documents import cjk_column, compress, decompress
+from kebab.store.sqlite.derived_terms import cjk_column
+from kebab.store.sqlite.documents import compress, decompress
 
 if TYPE_CHECKING:
     from tests.store.conftest import Shelf

@@ -14,7 +14,6 @@ import kebab
 from kebab.core.documents import Source
 from kebab.store.sqlite import migrations
 from kebab.store.sqlite.database import Database
-from kebab.store.sqlite.documents import SqliteDocumentStore
 
 if TYPE_CHECKING:
     from tests.conftest import Toy
@@ -24,19 +23,38 @@ TEXTS = ("git keeps every version", "rebase moves commits", "한국어 문서를
 TABLES_OF_2 = {"embedding_spaces", "vectors", "chunks_vec", "vector_codes"}
 
 
+def made_by(version: int, folder: Path, patch: pytest.MonkeyPatch, shelf: Shelf) -> Path:
+    """A file of the first migrations alone, with documents in it. The store of today writes tables that it has not, so they are copied."""
+    shelf.store.add_source(Source("notes", "folder", str(folder / "notes")))
+    shelf.store.write(shelf.document("git.md", *TEXTS, tags=["vcs"], title="Git"))
+    path = folder / "old" / "kebab.sqlite"
+    patch.setattr(migrations, "MIGRATIONS", migrations.MIGRATIONS[:version])
+    patch.setattr(migrations, "LATEST", version)
+    with closing(Database(path).writer()) as connection:
+        connection.execute("ATTACH ? AS today", (str(shelf.path),))
+        for table in ("sources", "documents", "document_tags", "chunks", "words"):
+            columns = ", ".join(row[1] for row in connection.execute(f"PRAGMA main.table_info({table})"))
+            connection.execute(f"INSERT INTO main.{table} ({columns}) SELECT {columns} FROM today.{table}")
+        assert connection.pragma("user_version") == version
+    return path
+
+
 @pytest.fixture
 def of_schema_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shelf: Shelf) -> Path:
-    """Made by the first migration alone, with documents in it."""
-    path = tmp_path / "old" / "kebab.sqlite"
     with monkeypatch.context() as patch:
-        patch.setattr(migrations, "MIGRATIONS", migrations.MIGRATIONS[:1])
-        patch.setattr(migrations, "LATEST", 1)
-        with closing(Database(path).writer()) as connection:
-            store = SqliteDocumentStore(connection, path, korean_analysis="bigrams")
-            store.add_source(Source("notes", "folder", str(tmp_path / "notes")))
-            store.write(shelf.document("git.md", *TEXTS, tags=["vcs"], title="Git"))
-            assert connection.pragma("user_version") == 1
-            assert not TABLES_OF_2 & tables(connection)
+        path = made_by(1, tmp_path, patch, shelf)
+    with closing(apsw.Connection(str(path))) as connection:
+        assert not TABLES_OF_2 & tables(connection)
+    return path
+
+
+@pytest.fixture
+def of_schema_2(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shelf: Shelf) -> Path:
+    with monkeypatch.context() as patch:
+        path = made_by(2, tmp_path, patch, shelf)
+    with closing(apsw.Connection(str(path))) as connection:
+        assert tables(connection) >= TABLES_OF_2
+        assert "context_notes" not in tables(connection)
     return path
 
 
@@ -45,18 +63,27 @@ def tables(connection: apsw.Connection) -> set[str]:
 
 
 def contents(connection: apsw.Connection) -> dict[str, list[Any]]:
-    return {table: connection.execute(f"SELECT * FROM {table}").fetchall() for table in ("sources", "documents", "document_tags", "chunks")}
+    """Of the columns that every version has."""
+    columns = {
+        "sources": "id, name, kind, root, trust_level, created_at, ingested_at",
+        "documents": "*",
+        "document_tags": "*",
+        "chunks": "*",
+    }
+    return {table: connection.execute(f"SELECT {shown} FROM {table}").fetchall() for table, shown in columns.items()}
 
 
 @pytest.mark.parametrize("way", [Database.reader, Database.writer], ids=["reading", "writing"])
-def test_a_file_of_schema_1_is_brought_to_2_with_all_it_has(of_schema_1: Path, way: Callable[[Database], apsw.Connection]) -> None:
+def test_a_file_of_schema_1_is_brought_up_with_all_it_has(of_schema_1: Path, way: Callable[[Database], apsw.Connection]) -> None:
     with closing(apsw.Connection(str(of_schema_1))) as connection:
         before = contents(connection)
     with closing(way(Database(of_schema_1))) as connection:
-        assert connection.pragma("user_version") == migrations.LATEST == 2
+        assert connection.pragma("user_version") == migrations.LATEST
         assert tables(connection) >= TABLES_OF_2
         assert contents(connection) == before
-        assert [version for (version,) in connection.execute("SELECT version FROM migrations ORDER BY version")] == [1, 2]
+        assert [version for (version,) in connection.execute("SELECT version FROM migrations ORDER BY version")] == list(
+            range(1, migrations.LATEST + 1)
+        )
         assert connection.execute("SELECT count(*) FROM chunks_fts WHERE chunks_fts MATCH 'rebase'").fetchall() == [(1,)]
         assert connection.execute("PRAGMA foreign_key_check").fetchall() == []
 
@@ -93,3 +120,12 @@ def test_an_old_knowledge_base_answers_by_words_and_gets_vectors_by_the_next_ing
 def test_an_old_file_in_use_by_a_lexical_search_works_without_any_model(of_schema_1: Path) -> None:
     with kebab.open(of_schema_1) as kb:
         assert [hit.doc_path for hit in kb.search("rebase", mode="lexical")] == ["git.md"]
+
+
+def test_a_file_of_schema_2_can_be_described_and_finds_by_the_note(of_schema_2: Path) -> None:
+    with kebab.open(of_schema_2) as kb:
+        before = [hit.chunk_id for hit in kb.search("rebase", mode="lexical")]
+        assert [source.notes for source in kb.sources()] == [()]
+        kb.describe_source("notes", "what team-a writes")
+        (hit,) = kb.search("team-a rebase", mode="lexical", match="all")
+        assert ([hit.chunk_id], hit.context) == (before, ("what team-a writes",))

@@ -10,7 +10,8 @@ from kebab.interfaces.cli.options import command, global_options, group, knowled
 from kebab.interfaces.cli.render import print_json, print_verbatim, remark, say, table
 
 if TYPE_CHECKING:
-    from kebab.knowledge_base import Fetched
+    from kebab.core.records import SourceRecord
+    from kebab.pipelines.fetching import Fetched
 
 _NOTHING_YET = "Nothing has been ingested yet. Begin with: kb ingest FOLDER"
 
@@ -65,12 +66,16 @@ def list_sources() -> int:
         print_json(list_v1("sources", len(sources), sources))
         return 0
     table(
-        ["name", "kind", "documents", "chunks", "last ingest", "root"],
-        [[s.name, s.kind, str(s.documents), str(s.chunks), s.ingested_at or "never finished", s.root or ""] for s in sources],
+        ["name", "kind", "documents", "chunks", "last ingest", "root", "notes"],
+        [[s.name, s.kind, str(s.documents), str(s.chunks), s.ingested_at or "never finished", s.root or "", _notes(s)] for s in sources],
     )
     if not sources:
         remark(_NOTHING_YET)
     return 0
+
+
+def _notes(source: SourceRecord) -> str:
+    return "; ".join(f"{note.folder}: {note.text}" if note.folder else note.text for note in source.notes)
 
 
 @list_command.command("tags", epilog="Example:\n\n\b\n  kb list tags")
@@ -125,6 +130,8 @@ def inspect_chunk(key: str) -> int:
     say(f"doc: {chunk.source}:{chunk.doc_path} ({chunk.title})")
     say(f"citation: {chunk.citation.text}")
     say(f"heading: {' > '.join(chunk.heading_path)}")
+    if chunk.context:
+        say(f"context: {' > '.join(chunk.context)}")
     say(f"ordinal: {chunk.ordinal}")
     say(f"characters: {chunk.start_offset} to {chunk.end_offset}")
     say()

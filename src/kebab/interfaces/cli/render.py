@@ -22,6 +22,9 @@ def print_json(value: Any) -> None:
 _STEERING = re.compile(r"\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
+_MOST_CONTEXT = 200
+"""Characters of a hit's notes that are shown to people: who wrote them knows how they go on."""
+
 
 def shown(text: str) -> str:
     """Indexed text, titles and file names on one line of a terminal: control characters could move the cursor, or worse."""
@@ -98,6 +101,8 @@ def _print_hit(hit: SearchHit, show_source: bool, show_date: bool) -> None:
         click.echo("   stale: the file has changed since it was indexed")
     if hit.heading_path:
         click.echo(f"   heading: {shown(' > '.join(hit.heading_path))}")
+    if hit.context:
+        click.echo(f"   context: {_faint(_cut(shown(' > '.join(hit.context))))}")
     if hit.explanation is not None:
         _print_hit_explanation(hit)
     if hit.text != hit.snippet:
@@ -124,6 +129,14 @@ def _harmless(match: re.Match[str]) -> str:
 
 def _dim(text: str) -> str:
     return click.style(text, fg="cyan") if has_colour() else text
+
+
+def _faint(text: str) -> str:
+    return click.style(text, dim=True) if has_colour() else text
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _MOST_CONTEXT else text[: _MOST_CONTEXT - 1].rstrip() + "…"
 
 
 def _print_hit_explanation(hit: SearchHit) -> None:

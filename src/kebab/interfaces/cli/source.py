@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from typing import TYPE_CHECKING
 
 import click
 
@@ -10,10 +11,37 @@ from kebab.core.errors import UsageError
 from kebab.interfaces.cli.options import global_options, group, knowledge_base, wants_json
 from kebab.interfaces.cli.render import counted, done
 
+if TYPE_CHECKING:
+    from kebab.pipelines.context_notes import Description
 
-@group("source", example="kb source remove old-notes")
+
+@group("source", example="kb source describe notes/work 'minutes of team A'\nkb source remove old-notes")
 def source_command() -> None:
     """Manage the places that were ingested; list them with kb list sources."""
+
+
+@source_command.command(
+    "describe",
+    epilog="Example:\n\n\b\n  kb source describe notes 'what I learned at work'\n  kb source describe notes/work 'minutes of team A'\n"
+    "  kb source describe notes/work --remove",
+)
+@global_options
+@click.argument("place", metavar="NAME[/FOLDER]")
+@click.argument("text", required=False)
+@click.option("--remove", is_flag=True, help="Take the note away; an empty TEXT does the same.")
+def source_describe(place: str, text: str | None, remove: bool) -> int:
+    """Say in a sentence what a source, or a folder in it, is about. Every hit below carries the note, and is found by its words too."""
+    if (text is None) != remove:
+        raise UsageError("kb source describe takes a TEXT, or --remove.", hint="For example: kb source describe notes 'what I learned'")
+    kb = knowledge_base()
+    return done("source describe", _described(kb.describe_source(place, text or "")), kb.path)
+
+
+def _described(result: Description) -> str:
+    again = f"{counted(result.chunks, 'chunk')} indexed again."
+    if result.text is not None:
+        return f"{result.place} is described: {again}"
+    return f"{result.place} had no note." if result.before is None else f"The note on {result.place} is taken away: {again}"
 
 
 @source_command.command("remove", epilog="Example:\n\n\b\n  kb source remove old-notes --yes")

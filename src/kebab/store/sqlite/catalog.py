@@ -9,23 +9,25 @@ from typing import Any
 import apsw
 
 from kebab.core.errors import Ambiguous, NotFound
-from kebab.core.records import ChunkRecord, DocumentRecord, SourceRecord, TagRecord
+from kebab.core.records import ChunkRecord, ContextNote, DocumentRecord, SourceRecord, TagRecord
 from kebab.core.search import SearchFilters
 from kebab.core.spans import PageSpan
 from kebab.core.text import content_hash, storable
+from kebab.store.sqlite.context_notes import notes_by_source
 from kebab.store.sqlite.documents import decompress
 from kebab.store.sqlite.filters import document_filter
-from kebab.store.sqlite.rows import heading_list, rows_of, spans_from_json, split_tags
+from kebab.store.sqlite.rows import NOTES_ABOVE, heading_list, rows_of, spans_from_json, split_values
 
-_DOCUMENTS = """
+_DOCUMENTS = f"""
 SELECT d.doc_id, s.name, d.path, d.title, d.doc_type, d.format, d.lang, d.trust_level,
        (SELECT group_concat(tag, char(31)) FROM (SELECT tag FROM document_tags t WHERE t.document_id = d.id ORDER BY tag)),
-       d.date, d.size, d.encoding, d.line_count, d.chunk_count, d.content_hash, d.chunker_version, d.indexed_at, d.metadata
+       d.date, d.size, d.encoding, d.line_count, d.chunk_count, d.content_hash, d.chunker_version, d.indexed_at, d.metadata,
+       {NOTES_ABOVE}
 FROM documents d JOIN sources s ON s.id = d.source_id
 """
-_CHUNKS = """
+_CHUNKS = f"""
 SELECT c.chunk_id, c.doc_id, s.name, d.path, d.title, c.ordinal, c.kind, c.heading_path, c.headings, c.section_label,
-       c.start_offset, c.end_offset, c.source_spans, c.text, d.chunker_version
+       c.start_offset, c.end_offset, c.source_spans, c.text, d.chunker_version, {NOTES_ABOVE}
 FROM chunks c JOIN documents d ON d.id = c.document_id JOIN sources s ON s.id = d.source_id
 """
 _SHORTEST_ID_PREFIX = 4
@@ -55,7 +57,8 @@ class SqliteCatalog:
             """SELECT s.name, s.kind, s.root, s.trust_level, count(d.id), coalesce(sum(d.chunk_count), 0), s.ingested_at
                FROM sources s LEFT JOIN documents d ON d.source_id = s.id GROUP BY s.id ORDER BY s.name""",
         )
-        return [SourceRecord(*row) for row in rows]
+        notes = notes_by_source(self._connection)
+        return [_source(row, notes.get(row[0], [])) for row in rows]
 
     def tags(self) -> list[TagRecord]:
         rows = rows_of(self._connection, "SELECT tag, count(*) FROM document_tags GROUP BY tag ORDER BY count(*) DESC, tag")
@@ -125,11 +128,17 @@ class SqliteCatalog:
 
 def _document(row: tuple[Any, ...]) -> DocumentRecord:
     values = dict(zip(DocumentRecord._fields, row, strict=True))
-    return DocumentRecord(**{**values, "tags": split_tags(values["tags"]), "metadata": json.loads(values["metadata"])})
+    values |= {name: split_values(values[name]) for name in ("tags", "context")}
+    return DocumentRecord(**{**values, "metadata": json.loads(values["metadata"])})
+
+
+def _source(row: tuple[Any, ...], notes: list[ContextNote]) -> SourceRecord:
+    name, kind, root, trust_level, documents, chunks, ingested_at = row
+    return SourceRecord(name, kind, root, trust_level, documents, chunks, ingested_at, tuple(notes))
 
 
 def _chunk(row: tuple[Any, ...]) -> ChunkRecord:
-    (chunk_id, doc_id, source, path, title, ordinal, kind, heading_path, headings, label, start, end, spans, text, chunker) = row
+    (chunk_id, doc_id, source, path, title, ordinal, kind, heading_path, headings, label, start, end, spans, text, chunker, notes) = row
     return ChunkRecord(
         chunk_id=chunk_id,
         doc_id=doc_id,
@@ -146,6 +155,7 @@ def _chunk(row: tuple[Any, ...]) -> ChunkRecord:
         text=text,
         content_hash=content_hash(text),
         chunker_version=chunker,
+        context=split_values(notes),
     )
 
 

@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from kebab.analysis import cjk, korean
-from kebab.analysis.identifiers import inner_words
 from kebab.core.documents import Chunk, Source, chunk_id, document_id, file_stem
 from kebab.core.errors import SourceError
 from kebab.core.ports import FileState, IndexedDocument
 from kebab.core.text import count_lines
+from kebab.store.sqlite.context_notes import NoteTerms
 from kebab.store.sqlite.database import now, our_errors, write_transaction
+from kebab.store.sqlite.derived_terms import cjk_column
 from kebab.store.sqlite.index_version import forget_complete_vectors
 from kebab.store.sqlite.rows import heading_columns, rows_of, spans_to_json
 from kebab.store.sqlite.tokenizer import SqliteTokenizer
@@ -40,17 +40,6 @@ def compress(text: str) -> bytes:
 
 def decompress(body: bytes) -> str:
     return zlib.decompress(body).decode("utf-8", "surrogatepass")
-
-
-def cjk_column(korean_analysis: str, *texts: str, is_code: bool = False) -> str:
-    """What the word tokenizer leaves uncut in the other columns: CJK text, in title and headings too, and the identifiers of code."""
-    terms: list[str] = []
-    if any(map(cjk.has_cjk, texts)):
-        text = "\n".join(texts)
-        terms += korean.morphemes(text) if korean_analysis == "morphemes" else cjk.column_terms(text)
-    if is_code:
-        terms += inner_words("\n".join(texts))
-    return " ".join(terms)
 
 
 class SqliteDocumentStore:
@@ -80,6 +69,16 @@ class SqliteDocumentStore:
         with our_errors(self._path), write_transaction(self._connection):
             self._connection.execute("DELETE FROM sources WHERE name = ?", (name,))
 
+    def absorb_source(self, lone: str, folder: str, path: str) -> None:
+        """The one file of a source now comes with its folder, under this path; what was said about it moves along."""
+        with our_errors(self._path), write_transaction(self._connection):
+            self._connection.execute(
+                """UPDATE OR IGNORE context_notes SET source_id = (SELECT id FROM sources WHERE name = ?), folder = ?
+                   WHERE source_id = (SELECT id FROM sources WHERE name = ?)""",
+                (folder, path, lone),
+            )
+            self._connection.execute("DELETE FROM sources WHERE name = ?", (lone,))
+
     def source_ingested(self, name: str) -> None:
         with our_errors(self._path), write_transaction(self._connection):
             self._connection.execute("UPDATE sources SET ingested_at = ? WHERE name = ?", (now(), name))
@@ -102,8 +101,9 @@ class SqliteDocumentStore:
             with our_errors(self._path), write_transaction(self._connection):
                 forget_complete_vectors(self._connection)
                 changes = _ChunkChanges()
+                notes = NoteTerms(self._connection, self._korean_analysis)
                 for document in documents:
-                    self._write(document, changes)
+                    self._write(document, notes.of(document.source, document.path), changes)
                 self._remove_chunks(changes.gone)
                 self._insert_chunks(changes.new)
                 return changes.updated + len(changes.new)
@@ -125,7 +125,7 @@ class SqliteDocumentStore:
             self._connection.execute("DELETE FROM documents WHERE doc_id IN (SELECT value FROM json_each(?))", (gone,))
             return self._connection.changes()
 
-    def _write(self, document: IndexedDocument, changes: _ChunkChanges) -> None:
+    def _write(self, document: IndexedDocument, note_terms: str, changes: _ChunkChanges) -> None:
         doc_id = document_id(document.source, document.path)
         row_id = self._write_document(doc_id, document)
         self._write_tags(row_id, document.parsed.tags)
@@ -139,7 +139,7 @@ class SqliteDocumentStore:
         titles = _titles(document)
         for chunk in document.chunks:
             identifier = chunk_id(doc_id, chunk.ordinal, chunk.text)
-            row = self._chunk_row(chunk, titles)
+            row = self._chunk_row(chunk, titles, note_terms)
             if identifier not in old:
                 changes.new.append((identifier, doc_id, row_id, *row))
                 continue
@@ -205,11 +205,12 @@ class SqliteDocumentStore:
             [(row_id, tag) for tag in tags],
         )
 
-    def _chunk_row(self, chunk: Chunk, titles: _Titles) -> list[Any]:
+    def _chunk_row(self, chunk: Chunk, titles: _Titles, note_terms: str) -> list[Any]:
         """The values of _CHUNK_COLUMNS."""
         heading_path, headings = heading_columns(chunk.heading_path)
         title = titles.others if chunk.ordinal else titles.first
-        terms = cjk_column(self._korean_analysis, title, heading_path, chunk.text, is_code=chunk.kind == "code")
+        is_code = chunk.kind == "code"
+        terms = cjk_column(self._korean_analysis, title, heading_path, chunk.text, is_code=is_code, note_terms=note_terms)
         place = [
             chunk.ordinal,
             chunk.kind,

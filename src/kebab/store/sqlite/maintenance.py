@@ -12,8 +12,9 @@ import apsw
 from kebab.core.errors import Corrupt, NotFound, StoreError
 from kebab.core.records import Check, StoreStats
 from kebab.store.sqlite import migrations
+from kebab.store.sqlite.context_notes import NoteTerms
 from kebab.store.sqlite.database import Database, our_errors, run_script, write_transaction
-from kebab.store.sqlite.documents import cjk_column
+from kebab.store.sqlite.derived_terms import cjk_column
 from kebab.store.sqlite.index_version import fts_config, lexical_index_version, remember_fts_config, stored_fts_config
 from kebab.store.sqlite.rows import rows_of
 from kebab.store.sqlite.tokenizer import SqliteTokenizer
@@ -32,16 +33,18 @@ def rebuild_fts(connection: apsw.Connection, path: Path, korean_analysis: str) -
         # The triggers would update a possibly damaged index row by row; it is rebuilt as a whole instead.
         for trigger in ("chunks_ai", "chunks_ad", "chunks_au"):
             connection.execute(f"DROP TRIGGER IF EXISTS {trigger}")
+        notes = NoteTerms(connection, korean_analysis)
+        vocabulary.add(notes.texts())
         count = 0
         for batch in _chunk_batches(connection):
             connection.executemany(
                 "UPDATE chunks SET cjk = ? WHERE id = ?",
                 [
-                    (cjk_column(korean_analysis, title, headings, text, is_code=kind == "code"), row_id)
-                    for row_id, headings, text, title, kind in batch
+                    (cjk_column(korean_analysis, title, headings, text, is_code=kind == "code", note_terms=notes.of(source, path)), row_id)
+                    for row_id, headings, text, title, kind, source, path in batch
                 ],
             )
-            vocabulary.add(part for _, _, text, title, _ in batch for part in (title, text))
+            vocabulary.add(part for _, _, text, title, *_ in batch for part in (title, text))
             count += len(batch)
         with suppress(apsw.Error):  # without its version, FTS5 refuses even to drop the table
             connection.execute("REPLACE INTO chunks_fts_config VALUES ('version', 4)")
@@ -54,7 +57,9 @@ def rebuild_fts(connection: apsw.Connection, path: Path, korean_analysis: str) -
 
 def _chunk_batches(connection: apsw.Connection) -> Iterator[list[tuple[Any, ...]]]:
     last = -1
-    sql = "SELECT id, heading_path, text, title, kind FROM chunks WHERE id > ? ORDER BY id LIMIT ?"
+    sql = """SELECT c.id, c.heading_path, c.text, c.title, c.kind, s.name, d.path
+        FROM chunks c LEFT JOIN documents d ON d.id = c.document_id LEFT JOIN sources s ON s.id = d.source_id
+        WHERE c.id > ? ORDER BY c.id LIMIT ?"""
     while batch := rows_of(connection, sql, (last, _BATCH)):
         yield batch
         last = batch[-1][0]

@@ -11,11 +11,17 @@ from kebab.core.ports import ChunkContext
 from kebab.core.spans import SPAN_KINDS, LineSpan, Span, span_kind
 from kebab.core.text import content_hash
 
+# The notes that a document lies below, the outermost first, for a query that has `documents d`.
+NOTES_ABOVE = """(SELECT group_concat(text, char(31)) FROM (
+        SELECT n.text FROM context_notes n WHERE n.source_id = d.source_id
+        AND (n.folder = '' OR n.folder = d.path OR n.folder || '/' = substr(d.path, 1, length(n.folder) + 1)) ORDER BY length(n.folder)))"""
+
 # The columns of a ChunkContext, for a query that has `chunks c`, `documents d` and `sources s`.
-CHUNK_CONTEXT = """c.chunk_id, c.doc_id, d.path, d.title, c.heading_path, c.headings, c.section_label, c.text, c.source_spans,
+CHUNK_CONTEXT = f"""c.chunk_id, c.doc_id, d.path, d.title, c.heading_path, c.headings, c.section_label, c.text, c.source_spans,
     d.chunker_version, d.doc_type, d.lang,
     (SELECT group_concat(tag, char(31)) FROM (SELECT tag FROM document_tags t WHERE t.document_id = d.id ORDER BY tag)),
-    d.trust_level, s.name, d.indexed_at, d.date"""
+    d.trust_level, s.name, d.indexed_at, d.date,
+    {NOTES_ABOVE}"""
 
 
 _compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
@@ -28,7 +34,7 @@ def rows_of(connection: apsw.Connection, sql: str, bindings: Any = ()) -> list[t
 
 def chunk_context(row: tuple[Any, ...], embedding_model: str | None = None) -> ChunkContext:
     chunk_id, doc_id, path, title, heading_path, headings, label, text, spans, chunker, doc_type, lang, tags, *rest = row
-    trust, source, indexed_at, date = rest
+    trust, source, indexed_at, date, notes = rest
     return ChunkContext(
         chunk_id,
         doc_id,
@@ -42,17 +48,18 @@ def chunk_context(row: tuple[Any, ...], embedding_model: str | None = None) -> C
         chunker,
         doc_type,
         lang,
-        split_tags(tags),
+        split_values(tags),
         trust,
         source,
         indexed_at,
         date,
         embedding_model,
+        split_values(notes),
     )
 
 
-def split_tags(tags: str | None) -> tuple[str, ...]:
-    return tuple(tags.split("\x1f")) if tags else ()
+def split_values(joined: str | None) -> tuple[str, ...]:
+    return tuple(joined.split("\x1f")) if joined else ()
 
 
 def heading_list(heading_path: str, headings: str | None) -> tuple[str, ...]:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from kebab.core.records import Check, StoreStats
     from kebab.store.sqlite.catalog import SqliteCatalog
     from kebab.store.sqlite.chunk_contexts import SqliteChunkReader
+    from kebab.store.sqlite.context_notes import SqliteNoteStore
     from kebab.store.sqlite.documents import SqliteDocumentStore
     from kebab.store.sqlite.vector_writer import SqliteVectorWriter
     from kebab.store.sqlite.vectors import SqliteVectorStore
@@ -109,6 +110,11 @@ class SqliteWriting:
         from kebab.store.sqlite.documents import SqliteDocumentStore
 
         return SqliteDocumentStore(self._connection, self._path, korean_analysis=korean_analysis)
+
+    def notes(self, korean_analysis: str) -> SqliteNoteStore:
+        from kebab.store.sqlite.context_notes import SqliteNoteStore
+
+        return SqliteNoteStore(self._connection, self._path, korean_analysis=korean_analysis)
 
     def vectors(self) -> SqliteVectorWriter:
         from kebab.store.sqlite.vector_writer import SqliteVectorWriter

@@ -9,6 +9,7 @@ TEXT_INDEX = "0001_text_index.sql"
 MIGRATIONS: tuple[tuple[int, tuple[str, ...]], ...] = (
     (1, ("0001_documents_and_chunks.sql", TEXT_INDEX)),
     (2, ("0002_vectors.sql",)),
+    (3, ("0003_context_notes.sql",)),
 )
 LATEST = MIGRATIONS[-1][0]
 
