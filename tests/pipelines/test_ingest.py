@@ -10,6 +10,7 @@ import apsw
 import pytest
 
 import kebab
+from kebab.core.documents import Repository
 from kebab.core.ports import IndexedDocument
 from kebab.pipelines import ingest as pipeline
 from kebab.store.sqlite.documents import SqliteDocumentStore
@@ -78,3 +79,43 @@ def test_a_group_that_cannot_be_written_is_not_counted(tmp_path: Path, write_not
         assert kb.last_ingest is not None
         assert (kb.last_ingest.report.added, kb.last_ingest.report.chunks, kb.count_documents()) == (0, 0, 0)
         assert kb.ingest(folder).added == 2
+
+
+# --- the repository of a source
+
+
+def git_files(
+    root: Path, *, branch: str = "main", commit: str = "ab" * 20, url: str = "https://user:s3cret@example.org/team/product.git"
+) -> None:
+    (root / ".git" / "refs" / "heads").mkdir(parents=True, exist_ok=True)
+    (root / ".git" / "HEAD").write_text(f"ref: refs/heads/{branch}")
+    (root / ".git" / "refs" / "heads" / branch).write_text(commit)
+    (root / ".git" / "config").write_text(f'[remote "origin"]\n\turl = {url}\n')
+
+
+def test_every_ingest_records_what_is_checked_out(tmp_path: Path, write_notes: Notes) -> None:
+    root = write_notes({"docs/a.md": "alpha"})
+    git_files(root)
+    with kebab.open(tmp_path / "kb.sqlite") as kb:
+        kb.ingest(root / "docs")
+        assert kb.sources()[0].repository == Repository("product", "main", "ab" * 20)
+        git_files(root, branch="side", commit="cd" * 20)
+        kb.ingest()
+        assert kb.sources()[0].repository == Repository("product", "side", "cd" * 20)
+    assert b"s3cret" not in (tmp_path / "kb.sqlite").read_bytes()
+
+
+def test_a_lone_file_has_the_repository_of_its_folder_and_stdin_none(tmp_path: Path, write_notes: Notes) -> None:
+    root = write_notes({"a.md": "alpha"})
+    git_files(root)
+    with kebab.open(tmp_path / "kb.sqlite") as kb:
+        kb.ingest(root / "a.md")
+        kb.ingest_text("beta", title="b")
+        assert {source.name: source.repository and source.repository.name for source in kb.sources()} == {"a.md": "product", "stdin": None}
+
+
+def test_a_broken_repository_costs_nothing(tmp_path: Path, write_notes: Notes) -> None:
+    root = write_notes({"a.md": "alpha", ".git": "gitdir: nowhere"})
+    with kebab.open(tmp_path / "kb.sqlite") as kb:
+        assert kb.ingest(root).added == 1
+        assert kb.sources()[0].repository is None

@@ -114,6 +114,16 @@ class Source(NamedTuple):
     trust_level: str = "primary"
 
 
+class Repository(NamedTuple):
+    """The git repository a folder belongs to, as it is checked out there."""
+
+    name: str
+    branch: str | None
+    """None when a commit is checked out without one."""
+    commit: str | None
+    """None before the first one."""
+
+
 _DATED_NAME = re.compile(r"(?:19|20)\d\d-\d\d-\d\d(?!\d)")
 _MOST_TITLE_TOKENS = 64
 _MOST_HEADING_TOKENS = 96

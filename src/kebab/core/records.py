@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from kebab.core.citations import Citation
+from kebab.core.documents import Repository
 from kebab.core.spans import Span
 
 
@@ -73,6 +74,8 @@ class SourceRecord(NamedTuple):
     documents: int
     chunks: int
     ingested_at: str | None
+    repository: Repository | None
+    """At its last ingest."""
     notes: tuple[ContextNote, ...]
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from kebab.config.settings import Settings, all_settings
-from kebab.core.documents import ParsedDocument, Source, bounded, date_in_name
+from kebab.core.documents import ParsedDocument, Repository, Source, bounded, date_in_name
 from kebab.core.errors import ParseError, SourceError, UsageError
 from kebab.core.ports import Chunker, DocumentStore, FileState, IndexedDocument, Parser, Progress
 from kebab.core.text import nfc
@@ -35,7 +35,7 @@ class SourceStore(DocumentStore, Protocol):
     def sources(self) -> list[Source]: ...
     def add_source(self, source: Source) -> None: ...
     def absorb_source(self, lone: str, folder: str, path: str) -> None: ...
-    def source_ingested(self, name: str) -> None: ...
+    def source_ingested(self, name: str, repository: Repository | None) -> None: ...
 
 
 class FoundFile(Protocol):
@@ -143,12 +143,13 @@ class Ingest:
             self._write_group()
         elif known is not None:
             self.report.removed = self._store.remove(STDIN_SOURCE, [title])
-        self._store.source_ingested(STDIN_SOURCE)
+        self._store.source_ingested(STDIN_SOURCE, None)
         self.report.seconds = time.perf_counter() - self._started
         return self.report
 
     def _ingest_scope(self, scope: Scope, known: list[Source]) -> None:
         from kebab.sources.folder import FolderScan, Skip, found_file, is_too_large, scan_folder
+        from kebab.sources.git_repository import repository_of
 
         source = scope.source
         root = Path(source.root or "")
@@ -180,7 +181,7 @@ class Ingest:
         gone = [path for path in states if path not in keep and scope.holds(path) and scan.covers(path)]
         self._progress("sweeping", source=source.name, total=len(gone))
         self.report.removed += self._store.remove(source.name, gone)
-        self._store.source_ingested(source.name)
+        self._store.source_ingested(source.name, repository_of(root if source.kind == "folder" else root.parent))
 
     def _absorb_lone_files(self, folder: Source, known: list[Source], files: dict[Path, str]) -> None:
         """A file that was ingested alone and now comes with its folder is found once, in the folder."""

@@ -94,6 +94,15 @@ class ContextNoteV1:
 
 
 @dataclass(frozen=True, kw_only=True)
+class RepositoryV1:
+    """The git repository of a source at its last ingest."""
+
+    name: str
+    branch: str | None
+    commit: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
 class SourceV1:
     """A place that was ingested."""
 
@@ -104,6 +113,7 @@ class SourceV1:
     documents: int
     chunks: int
     ingested_at: str | None
+    repository: RepositoryV1 | None
     notes: list[ContextNoteV1]
 
 
@@ -274,7 +284,8 @@ def _item(item: DocumentRecord | SourceRecord | TagRecord) -> DocSummaryV1 | Sou
 
 def _source_v1(source: SourceRecord) -> SourceV1:
     notes = [ContextNoteV1(folder=note.folder or None, text=note.text) for note in source.notes]
-    return SourceV1(**{**source._asdict(), "notes": notes})
+    repository = RepositoryV1(**source.repository._asdict()) if source.repository else None
+    return SourceV1(**{**source._asdict(), "repository": repository, "notes": notes})
 
 
 def verify_report_v1(report: VerifyReport) -> VerifyReportV1:

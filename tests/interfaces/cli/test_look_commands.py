@@ -43,6 +43,22 @@ def test_list_sources_and_tags(sample: Kb, sample_notes: Path) -> None:
     assert counts == sorted(counts, reverse=True)
 
 
+def test_list_sources_shows_the_repository_of_a_folder(kb: Kb, write_notes: Callable[..., Path]) -> None:
+    commit = "0123456789" * 4
+    root = write_notes({"a.md": "alpha", ".git/HEAD": "ref: refs/heads/main", ".git/refs/heads/main": commit})
+    assert kb("ingest", root).code == 0
+    (source,) = kb("list", "sources", "--json").json()["items"]
+    assert source["repository"] == {"name": "notes", "branch": "main", "commit": commit}
+    heading, row = kb("list", "sources").out.splitlines()
+    assert dict(zip(heading.split("\t"), row.split("\t"), strict=True))["repository"] == "notes main 0123456789"
+    (root / ".git" / "HEAD").write_text(commit)
+    kb("ingest")
+    assert kb("list", "sources").out.splitlines()[1].split("\t")[-2] == "notes 0123456789"
+    shutil.rmtree(root / ".git")
+    kb("ingest")
+    assert kb("list", "sources", "--json").json()["items"][0]["repository"] is None
+
+
 def test_lists_of_an_empty_corpus_are_empty(kb: Kb) -> None:
     for what in ("docs", "sources", "tags"):
         listed = kb("list", what, "--json")

@@ -11,7 +11,7 @@ import apsw
 import pytest
 
 import kebab
-from kebab.core.documents import Source
+from kebab.core.documents import Repository, Source
 from kebab.store.sqlite import migrations
 from kebab.store.sqlite.database import Database
 
@@ -129,3 +129,17 @@ def test_a_file_of_schema_2_can_be_described_and_finds_by_the_note(of_schema_2: 
         kb.describe_source("notes", "what team-a writes")
         (hit,) = kb.search("team-a rebase", mode="lexical", match="all")
         assert ([hit.chunk_id], hit.context) == (before, ("what team-a writes",))
+
+
+def test_a_file_of_schema_3_learns_of_repositories_by_the_next_ingest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shelf: Shelf
+) -> None:
+    with monkeypatch.context() as patch:
+        path = made_by(3, tmp_path, patch, shelf)
+    (tmp_path / "notes" / ".git").mkdir(parents=True)
+    (tmp_path / "notes" / ".git" / "HEAD").write_text("ref: refs/heads/main")
+    (tmp_path / "notes" / "git.md").write_text("git keeps every version")
+    with kebab.open(path) as kb:
+        assert [source.repository for source in kb.sources()] == [None]
+        kb.ingest()
+        assert [source.repository for source in kb.sources()] == [Repository("notes", "main", None)]

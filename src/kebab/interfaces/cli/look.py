@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from kebab.pipelines.fetching import Fetched
 
 _NOTHING_YET = "Nothing has been ingested yet. Begin with: kb ingest FOLDER"
+_SHORT_COMMIT = 10
 
 
 @group("list", example="kb list docs --tag rust\nkb list sources")
@@ -66,12 +67,23 @@ def list_sources() -> int:
         print_json(list_v1("sources", len(sources), sources))
         return 0
     table(
-        ["name", "kind", "documents", "chunks", "last ingest", "root", "notes"],
-        [[s.name, s.kind, str(s.documents), str(s.chunks), s.ingested_at or "never finished", s.root or "", _notes(s)] for s in sources],
+        ["name", "kind", "documents", "chunks", "last ingest", "root", "repository", "notes"],
+        [
+            [s.name, s.kind, str(s.documents), str(s.chunks), s.ingested_at or "never finished", s.root or "", _repository(s), _notes(s)]
+            for s in sources
+        ],
     )
     if not sources:
         remark(_NOTHING_YET)
     return 0
+
+
+def _repository(source: SourceRecord) -> str:
+    """As `kebab main 1f0c9a7be2`, with what is known."""
+    if source.repository is None:
+        return ""
+    name, branch, commit = source.repository
+    return " ".join(part for part in (name, branch, commit and commit[:_SHORT_COMMIT]) if part)
 
 
 def _notes(source: SourceRecord) -> str:

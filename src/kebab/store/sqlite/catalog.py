@@ -8,6 +8,7 @@ from typing import Any
 
 import apsw
 
+from kebab.core.documents import Repository
 from kebab.core.errors import Ambiguous, NotFound
 from kebab.core.records import ChunkRecord, ContextNote, DocumentRecord, SourceRecord, TagRecord
 from kebab.core.search import SearchFilters
@@ -54,7 +55,8 @@ class SqliteCatalog:
     def sources(self) -> list[SourceRecord]:
         rows = rows_of(
             self._connection,
-            """SELECT s.name, s.kind, s.root, s.trust_level, count(d.id), coalesce(sum(d.chunk_count), 0), s.ingested_at
+            """SELECT s.name, s.kind, s.root, s.trust_level, count(d.id), coalesce(sum(d.chunk_count), 0), s.ingested_at,
+                      s.repository, s.branch, s.commit_id
                FROM sources s LEFT JOIN documents d ON d.source_id = s.id GROUP BY s.id ORDER BY s.name""",
         )
         notes = notes_by_source(self._connection)
@@ -133,8 +135,9 @@ def _document(row: tuple[Any, ...]) -> DocumentRecord:
 
 
 def _source(row: tuple[Any, ...], notes: list[ContextNote]) -> SourceRecord:
-    name, kind, root, trust_level, documents, chunks, ingested_at = row
-    return SourceRecord(name, kind, root, trust_level, documents, chunks, ingested_at, tuple(notes))
+    name, kind, root, trust_level, documents, chunks, ingested_at, repository, branch, commit = row
+    belongs_to = Repository(repository, branch, commit) if repository is not None else None
+    return SourceRecord(name, kind, root, trust_level, documents, chunks, ingested_at, belongs_to, tuple(notes))
 
 
 def _chunk(row: tuple[Any, ...]) -> ChunkRecord:

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from kebab.core.documents import Chunk, Source, chunk_id, document_id, file_stem
+from kebab.core.documents import Chunk, Repository, Source, chunk_id, document_id, file_stem
 from kebab.core.errors import SourceError
 from kebab.core.ports import FileState, IndexedDocument
 from kebab.core.text import count_lines
@@ -79,9 +79,12 @@ class SqliteDocumentStore:
             )
             self._connection.execute("DELETE FROM sources WHERE name = ?", (lone,))
 
-    def source_ingested(self, name: str) -> None:
+    def source_ingested(self, name: str, repository: Repository | None) -> None:
+        facts = repository or (None, None, None)
         with our_errors(self._path), write_transaction(self._connection):
-            self._connection.execute("UPDATE sources SET ingested_at = ? WHERE name = ?", (now(), name))
+            self._connection.execute(
+                "UPDATE sources SET ingested_at = ?, repository = ?, branch = ?, commit_id = ? WHERE name = ?", (now(), *facts, name)
+            )
 
     # --- documents
 

@@ -10,6 +10,7 @@ MIGRATIONS: tuple[tuple[int, tuple[str, ...]], ...] = (
     (1, ("0001_documents_and_chunks.sql", TEXT_INDEX)),
     (2, ("0002_vectors.sql",)),
     (3, ("0003_context_notes.sql",)),
+    (4, ("0004_repositories.sql",)),
 )
 LATEST = MIGRATIONS[-1][0]
 
