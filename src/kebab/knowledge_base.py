@@ -87,21 +87,38 @@ class KnowledgeBase:
     def search(self, query: str | SearchRequest, **options: Any) -> SearchResponse:
         """Hits for a query; the options are those of `kb search`, in snake case."""
         request = query if isinstance(query, SearchRequest) else SearchRequest.from_options({"query": query, **options})
-        settings, current = self.settings.search, fts_config(self.settings.analysis.korean)
         with self._store.reading() as reading:
             if reading is None:
                 if request.mode == "vector":
                     raise vector_state.no_vectors_yet()
-                version = lexical_index_version(current)
-                return search_pipeline.search(request, settings, None, notices=[_EMPTY_CORPUS], unbuilt_version=version)
-            config = reading.fts_config() or current
-            notices = [_STALE_INDEX] if config != current else []
-            notices += [_READ_ONLY] if reading.is_immutable else []
-            request, about_filters = _checked_filters(request, reading)
-            retrievers = self._retrievers(reading, config, request.mode != "lexical")
-            response = search_pipeline.search(request, settings, retrievers, notices=[*notices, *about_filters])
+                version = lexical_index_version(fts_config(self.settings.analysis.korean))
+                return search_pipeline.search(request, self.settings.search, None, notices=[_EMPTY_CORPUS], unbuilt_version=version)
+            request, retrievers, notices = self._prepared(request, reading)
+            response = search_pipeline.search(request, self.settings.search, retrievers, notices=notices)
             self._add_freshness(response, reading)
             return response
+
+    def similar(self, reference: str, *, other_docs: bool = False, **options: Any) -> SearchResponse:
+        """Passages like the one with this chunk id, path or citation; the options are those of `kb similar`, in snake case."""
+        from kebab.pipelines.passage_lookup import find_passage
+        from kebab.pipelines.similar import similar, similar_request
+
+        request = similar_request(reference, options)
+        with self._reading() as reading:
+            passage = find_passage(reading.catalog, reference)
+            request, retrievers, notices = self._prepared(request, reading)
+            response = similar(passage, request, self.settings.search, retrievers, other_docs=other_docs, notices=notices)
+            self._add_freshness(response, reading)
+            return response
+
+    def _prepared(self, request: SearchRequest, reading: SqliteReading) -> tuple[SearchRequest, search_pipeline.Retrievers, list[Notice]]:
+        """The request with its filters checked, what can answer it, and what must be said of the database."""
+        current = fts_config(self.settings.analysis.korean)
+        config = reading.fts_config() or current
+        notices = [_STALE_INDEX] if config != current else []
+        notices += [_READ_ONLY] if reading.is_immutable else []
+        request, about_filters = _checked_filters(request, reading)
+        return request, self._retrievers(reading, config, request.mode != "lexical"), [*notices, *about_filters]
 
     def _add_freshness(self, response: SearchResponse, reading: SqliteReading) -> None:
         """Marks hits whose files have changed since, and says how many files wait, as the settings want it."""
@@ -146,7 +163,7 @@ class KnowledgeBase:
             notices=vector_state.partial_vectors(coverage),
         )
         snippets = SnippetMaker(index.tokenizer, SnippetLimits(settings.snippet_chars))
-        return search_pipeline.Retrievers(lexical, HybridRetriever(settings, lexical, vector, snippets=snippets))
+        return search_pipeline.Retrievers(lexical, HybridRetriever(settings, lexical, vector, snippets=snippets), vector=vector)
 
     def embedding_models(self) -> EmbeddingModels | None:
         """What makes vectors; None when the settings say nothing does. A model is loaded once, when it is first needed."""
@@ -434,11 +451,16 @@ class KnowledgeBase:
         return checks
 
     @contextmanager
-    def _catalog(self) -> Iterator[SqliteCatalog]:
+    def _reading(self) -> Iterator[SqliteReading]:
         """For what must be there: looking up one thing in an empty corpus is an error."""
         with self._store.reading() as reading:
             if reading is None:
                 raise NotFound("Nothing has been ingested yet.", hint="Begin with: kb ingest FOLDER")
+            yield reading
+
+    @contextmanager
+    def _catalog(self) -> Iterator[SqliteCatalog]:
+        with self._reading() as reading:
             yield reading.catalog
 
 

@@ -258,3 +258,12 @@ def test_the_same_question_twice_gives_the_same_bytes(person: User) -> None:
     person.ingest()
     first, second = (person.ask("search", "how to set up version control", "--explain") for _ in range(2))
     assert json.dumps(first["hits"]) == json.dumps(second["hits"])
+
+
+def test_passages_like_another_one_by_their_vectors_and_without_a_model(person: User) -> None:
+    person.write("ferment.md", "# Yeast\n\nKeep a jar of wild yeast: flour, water and patience, and the loaf rises by itself.\n")
+    person.ingest()
+    answer = person.ask("similar", "bread.md", "-k", "1")
+    assert (answer["method"], answer["hits"][0]["doc_path"], answer["hits"][0]["score_kind"]) == ("vector", "ferment.md", "cosine")
+    assert 0.5 < answer["hits"][0]["score"] < 1
+    assert answer["notices"] == []

@@ -117,9 +117,8 @@ def test_a_cursor_of_another_query_is_refused(kb: kebab.KnowledgeBase, changed: 
 
 def test_a_cursor_of_another_index_is_refused(kb: kebab.KnowledgeBase, database: Path, tmp_path: Path) -> None:
     """The version is part of the cursor: an index with another analysis orders its hits otherwise."""
-    from kebab.core.ports import Retriever
     from kebab.core.search import HitList, SearchQuery
-    from kebab.pipelines.search import Retrievers, search
+    from kebab.pipelines.search import Retrievers, WordRetriever, search
     from kebab.pipelines.search_request import SearchRequest
 
     class Nothing:
@@ -129,7 +128,10 @@ def test_a_cursor_of_another_index_is_refused(kb: kebab.KnowledgeBase, database:
         def index_version(self) -> str:
             return "lex:2:other"
 
-    retriever: Retriever = Nothing()
+        def telling_words(self, text: str) -> list[str]:  # noqa: ARG002
+            return []
+
+    retriever: WordRetriever = Nothing()
     cursor = kb.search("okapi", k=2).next_cursor
     request = SearchRequest.from_options({"query": "okapi", "k": 2, "cursor": cursor})
     with pytest.raises(StaleCursor):

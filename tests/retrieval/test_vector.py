@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from kebab.core.errors import ModelMismatch, ModelMissing, ModelUnreachable
-from kebab.core.ports import EmbeddingModels, Retriever, SpaceQuery, VectorMatch
+from kebab.core.ports import EmbeddingModels, Middle, Retriever, SpaceQuery, VectorMatch
 from kebab.core.search import HitList, Notice, SearchFilters, SearchHit, SearchQuery
 from kebab.core.text import LineTable
 from kebab.retrieval.vector import MAX_QUERY_CHARS, VectorRetriever
@@ -45,6 +45,9 @@ class SpyStore:
 
     def holds(self, embedder: Any) -> bool:
         return self._store.holds(embedder)
+
+    def middle_of(self, chunk_ids: Any, embedders: Any) -> Middle | None:
+        return self._store.middle_of(chunk_ids, embedders)
 
     def search(self, space: str, vector: Any, **options: Any) -> list[VectorMatch]:
         self.asked.append({"space": space, "vector": np.array(vector), **options})

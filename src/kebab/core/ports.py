@@ -89,6 +89,10 @@ class LexicalIndex(Protocol):
     ) -> LexicalMatches: ...
 
     def count(self, tree: QueryTree, *, match: str, drop_stop_words: bool, filters: SearchFilters) -> int: ...
+    def size(self) -> int:
+        """How many chunks there are."""
+        ...
+
     def terms(self, tree: QueryTree, *, drop_stop_words: bool) -> QueryTerms:
         """What a query looks for, without looking for it."""
         ...
@@ -132,6 +136,16 @@ class VectorMatch(NamedTuple):
     """Whether the chunk belongs to this space first; otherwise it is written in another script than the space is made for."""
 
 
+class Middle(NamedTuple):
+    """Where several chunks stand together: the mean of their vectors, of length 1."""
+
+    space: str
+    """The fingerprint of its space, as it is stored: a model need not be asked for it."""
+    vector: Any
+    embedder: Embedder
+    """What made these vectors."""
+
+
 class VectorStore(Protocol):
     """Compares a vector with all that are stored of its space."""
 
@@ -142,6 +156,10 @@ class VectorStore(Protocol):
     def search(
         self, space: str, vector: Any, *, filters: SearchFilters, limit: int, homes_only: bool = False, others_only: bool = False
     ) -> Sequence[VectorMatch]: ...
+
+    def middle_of(self, chunk_ids: Sequence[str], embedders: Sequence[Embedder]) -> Middle | None:
+        """Of these chunks, in the space where most of them are at home; None when none has a vector of these models."""
+        ...
 
 
 class VectorCoverage(NamedTuple):

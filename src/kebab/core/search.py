@@ -35,6 +35,7 @@ class SearchFilters(NamedTuple):
     before: str | None = None
     exclude_paths: tuple[str, ...] = ()
     exclude_tags: tuple[str, ...] = ()
+    exclude_docs: tuple[str, ...] = ()
 
     def __bool__(self) -> bool:
         return self != _NO_FILTERS

@@ -22,18 +22,28 @@ _WORDS_ONLY = Notice("words_only", "The query excludes words or is raw FTS5, so 
 _THRESHOLD_UNUSED = Notice("threshold_unused", "--threshold compares RRF scores, and there are none here; --min-score works in every mode.")
 
 
+class WordRetriever(Retriever, Protocol):
+    def telling_words(self, text: str) -> Sequence[str]: ...
+
+
 class ComposedRetriever(Retriever, Protocol):
     def index_version(self, mode: Mode = "hybrid") -> str: ...
+
+
+class NearRetriever(Protocol):
+    def near(self, chunk_ids: Sequence[str], query: SearchQuery) -> HitList | None: ...
 
 
 class Retrievers(NamedTuple):
     """What can answer: words always, vectors when there are some."""
 
-    lexical: Retriever
+    lexical: WordRetriever
     hybrid: ComposedRetriever | None
     """Composes both sides and answers in every mode."""
     why_not: ModelError | None = None
     """Why there is no hybrid."""
+    vector: NearRetriever | None = None
+    """The side of hybrid that goes by meaning."""
 
     def of(self, mode: Mode) -> Retriever:
         return self.lexical if self.hybrid is None or mode == "lexical" else self.hybrid
@@ -68,7 +78,7 @@ def search(
     query, hits, version = _answer(request, settings, retrievers, mode, said)
     said.extend(hits.notices)
     kept = _above_scores(hits, request, said)
-    packed = _within_budget(kept, request)
+    packed = within_budget(kept, request.max_tokens)
     truncated = len(packed) < len(kept)
     taken = packed[-1].rank - query.offset if truncated else len(hits)
     by_score = all(hit.score >= after.score for hit, after in pairwise(hits))
@@ -199,15 +209,15 @@ def _above_scores(hits: HitList, request: SearchRequest, notices: list[Notice]) 
     ]
 
 
-def _within_budget(hits: list[SearchHit], request: SearchRequest) -> list[SearchHit]:
+def within_budget(hits: list[SearchHit], max_tokens: int | None) -> list[SearchHit]:
     """Whole hits up to the budget, and always the first one: an answer too long is better than none."""
-    if request.max_tokens is None:
+    if max_tokens is None:
         return hits
     used = 0
     packed: list[SearchHit] = []
     for hit in hits:
         used += estimate_tokens("\n".join((*hit.context, hit.text)))
-        if packed and used > request.max_tokens:
+        if packed and used > max_tokens:
             break
         packed.append(hit)
     return packed

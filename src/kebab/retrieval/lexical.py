@@ -66,6 +66,12 @@ class LexicalRetriever:
             complete=answer.complete,
         )
 
+    def telling_words(self, text: str) -> list[str]:
+        """The words of a text by which passages like it are found."""
+        from kebab.retrieval.telling_words import telling_words
+
+        return telling_words(text, self._store)
+
     def _answer(self, tree: QueryTree, query: SearchQuery) -> _Answer:
         if isinstance(tree, Raw):
             return self._matches(tree, query, "all", "raw")

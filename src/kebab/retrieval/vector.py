@@ -9,7 +9,7 @@ from kebab.analysis.query_syntax import parse
 from kebab.core.errors import ModelMissing
 from kebab.core.ports import ChunkContext, ChunkReader, EmbeddingModels, LexicalIndex, SpaceQuery, VectorMatch, VectorStore
 from kebab.core.query_tree import Bag, QueryTree, words_of
-from kebab.core.search import HitList, Notice, RetrievalDetail, SearchHit, SearchQuery
+from kebab.core.search import HitList, Notice, QueryTerms, RetrievalDetail, SearchHit, SearchQuery
 from kebab.retrieval.depth import DEEPEST, depth_of
 from kebab.retrieval.hydration import at_most_per_document, make_hit, with_snippet
 from kebab.retrieval.snippets import SnippetLimits, SnippetMaker
@@ -100,6 +100,21 @@ class VectorRetriever:
             doubtful=frozenset(item.match.chunk_id for item in found if item.doubtful),
             depth=by_date,
         )
+
+    def near(self, chunk_ids: Sequence[str], query: SearchQuery) -> HitList | None:
+        """What is closest to these chunks themselves, which are among it; None when none of them has a vector.
+
+        The text of the query is not read: the vectors are there already, so that no model is loaded.
+        """
+        middle = self._store.middle_of(chunk_ids, self._models.embedders)
+        if middle is None:
+            return None
+        space = SpaceQuery(middle.embedder)
+        matches = self._store.search(middle.space, middle.vector, filters=query.filters, limit=query.k + 1)
+        hits = self._hits([_Found(match, space, place) for place, match in enumerate(matches[: query.k], start=1)], query)
+        shown = [with_snippet(hit, self._snippets, QueryTerms(), full_text=query.full_text) for hit in hits]
+        ranked = [_ranked(hit, rank) for rank, hit in enumerate(shown, start=1)]
+        return HitList(ranked, more=len(matches) > query.k, notices=self.notices)
 
     def _hits(self, found: Sequence[_Found], query: SearchQuery) -> list[SearchHit]:
         contexts = self._chunks.contexts([item.match.chunk_id for item in found])

@@ -105,6 +105,12 @@ def test_r024_lang_is_exact(corpus: Shelf) -> None:
     assert found(corpus, lang="k") == []
 
 
+def test_documents_that_are_left_out(corpus: Shelf) -> None:
+    one, other = document_id("notes", "en/one.md"), document_id("src", "code.py")
+    assert found(corpus, exclude_docs=(one, other)) == ["en/deep/er.md", "ko.md", "plain.txt"]
+    assert found(corpus, exclude_docs=(one,), tags_any=("rust",)) == ["plain.txt"]
+
+
 def test_r133_r134_types(corpus: Shelf) -> None:
     """R133, R134"""
     assert found(corpus, types=("code",)) == ["code.py"]

@@ -92,6 +92,7 @@ MANY: dict[str, dict[str, Any]] = {
     "before": {"before": "2026-11-01"},
     "exclude_paths": {"exclude_paths": ("code/**",)},
     "exclude_tags": {"exclude_tags": ("rarer",)},
+    "exclude_docs": {"exclude_docs": ("no such document",)},
     "several": {"tags_any": ("common",), "lang": "en", "trust_min": "secondary", "exclude_tags": ("nonsense",)},
 }
 
@@ -475,3 +476,60 @@ def test_a_search_sees_one_state_whatever_is_written_meanwhile(
     assert SqliteVectorStore(reader).search(words.fingerprint, query, filters=SearchFilters(), limit=10) == []
     assert store.search(words.fingerprint, query, filters=SearchFilters(), limit=10) == []
     reader.close()
+
+
+# --- several chunks taken together
+
+
+def chunk_ids(shelf: Shelf) -> dict[str, str]:
+    """Text → chunk id."""
+    return dict(shelf.rows("SELECT text, chunk_id FROM chunks"))
+
+
+def test_the_middle_of_chunks_is_the_mean_of_their_vectors_of_length_one(shelf: Shelf, toy: type[Toy]) -> None:
+    embedder = toy.embedder(dimension=4)
+    shelf.write("a.md", "one", "two", "three")
+    rows, ids = shelf.chunk_rows(), chunk_ids(shelf)
+    shelf.give(embedder, {rows["one"]: np.eye(4, dtype=np.float32)[0], rows["two"]: np.eye(4, dtype=np.float32)[1]})
+    middle = shelf.vector_store.middle_of([ids["one"], ids["two"], ids["three"]], [embedder])
+    assert middle is not None
+    assert (middle.space, middle.embedder) == (embedder.fingerprint, embedder)
+    assert middle.vector.tolist() == pytest.approx([2**-0.5, 2**-0.5, 0, 0], abs=1e-6)
+    one = shelf.vector_store.middle_of([ids["one"]], [embedder])
+    assert one is not None
+    assert one.vector.tolist() == [1, 0, 0, 0]
+
+
+def test_the_middle_is_taken_where_most_of_the_chunks_are_at_home(shelf: Shelf, toy: type[Toy]) -> None:
+    latin, everything = toy.embedder("latin", dimension=4), toy.embedder("everything", dimension=6)
+    shelf.write("a.md", "one", "two", "셋")
+    rows, ids = shelf.chunk_rows(), chunk_ids(shelf)
+    shelf.give(latin, {rows["one"]: np.eye(4, dtype=np.float32)[0], rows["two"]: np.eye(4, dtype=np.float32)[0]})
+    shelf.give(everything, {rows["one"]: np.eye(6, dtype=np.float32)[1]}, home=False)
+    shelf.give(everything, {rows["셋"]: np.eye(6, dtype=np.float32)[2]})
+    every = shelf.vector_store.middle_of(list(ids.values()), [latin, everything])
+    korean = shelf.vector_store.middle_of([ids["셋"]], [latin, everything])
+    assert every is not None
+    assert korean is not None
+    assert (every.space, korean.space) == (latin.fingerprint, everything.fingerprint)
+
+
+def test_without_a_vector_of_these_models_there_is_no_middle(shelf: Shelf, toy: type[Toy]) -> None:
+    old, new = toy.embedder("old", dimension=4), toy.embedder("new", dimension=4)
+    shelf.write("a.md", "one", "two")
+    rows, ids = shelf.chunk_rows(), chunk_ids(shelf)
+    shelf.give(old, {rows["one"]: np.eye(4, dtype=np.float32)[0]})
+    store = shelf.vector_store
+    assert store.middle_of([ids["one"]], [new]) is None
+    assert store.middle_of([ids["two"]], [old]) is None
+    assert store.middle_of([], [old]) is None
+
+
+def test_opposite_vectors_have_a_middle_that_is_close_to_nothing(shelf: Shelf, toy: type[Toy]) -> None:
+    embedder = toy.embedder(dimension=4)
+    shelf.write("a.md", "one", "two")
+    rows, ids = shelf.chunk_rows(), chunk_ids(shelf)
+    shelf.give(embedder, {rows["one"]: np.eye(4, dtype=np.float32)[0], rows["two"]: -np.eye(4, dtype=np.float32)[0]})
+    middle = shelf.vector_store.middle_of(list(ids.values()), [embedder])
+    assert middle is not None
+    assert middle.vector.tolist() == [0, 0, 0, 0]

@@ -21,6 +21,7 @@ from kebab.interfaces.cli.options import global_options
 # Name → module and summary. Written out, so that `kb --help` imports none of them.
 _COMMANDS: dict[str, tuple[str, str]] = {
     "search": ("search", "Find the passages that answer a query."),
+    "similar": ("similar", "Find passages like another one."),
     "ingest": ("ingest", "Index folders, files or stdin; again to bring the index up to date."),
     "watch": ("watch", "Keep the index up to date while files change."),
     "source": ("source", "Manage the places that were ingested."),

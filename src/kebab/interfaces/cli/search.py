@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,6 +20,29 @@ if TYPE_CHECKING:
     from kebab.knowledge_base import KnowledgeBase
 
 
+def filter_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Which documents may answer."""
+    for decorate in reversed(
+        (
+            click.option("--tag", "tags_any", multiple=True, help="Documents with this tag; repeat it for any of several."),
+            click.option("--tags", "tags_all", metavar="A,B", help="Documents with all of these tags."),
+            click.option("--type", "type", multiple=True, help="pdf, markdown, code or note; may be repeated."),
+            click.option("--format", "format", multiple=True, help="Finer than --type: md, txt, py, …"),
+            click.option("--lang", help="Language of the document: en, ko, ja, zh, …"),
+            click.option("--path", metavar="GLOB", help="'docs/**/*.md'; * stops at a slash."),
+            click.option("--exclude-path", multiple=True, metavar="GLOB", help="Leave out these paths."),
+            click.option("--exclude-tag", multiple=True, help="Leave out documents with this tag."),
+            click.option("--trust-min", help="primary, secondary or generated."),
+            click.option("--source", multiple=True, help="Only this source; see kb list sources."),
+            click.option("--doc", multiple=True, metavar="ID", help="Only this document."),
+            click.option("--after", metavar="DATE", help="Not older: 2026-01-31, or '2 weeks'."),
+            click.option("--before", metavar="DATE", help="Older than: 2026-01-31, or '1 year'."),
+        )
+    ):
+        function = decorate(function)
+    return function
+
+
 @command(
     "search",
     example="kb search 'install git' --tag setup\nkb search '\"exact phrase\" OR prefix*' --json\nkb search 문서 검색 --lang ko",
@@ -30,19 +54,7 @@ if TYPE_CHECKING:
 @click.option("-k", "--k", "--top", "k", type=int, help="How many hits (setting search.default_k, 10).")
 @click.option("--offset", type=int, help="Leave out this many from the beginning.")
 @click.option("--cursor", help="Go on where a response with next_cursor ended.")
-@click.option("--tag", "tags_any", multiple=True, help="Documents with this tag; repeat it for any of several.")
-@click.option("--tags", "tags_all", metavar="A,B", help="Documents with all of these tags.")
-@click.option("--type", "type", multiple=True, help="pdf, markdown, code or note; may be repeated.")
-@click.option("--format", "format", multiple=True, help="Finer than --type: md, txt, py, …")
-@click.option("--lang", help="Language of the document: en, ko, ja, zh, …")
-@click.option("--path", metavar="GLOB", help="'docs/**/*.md'; * stops at a slash.")
-@click.option("--exclude-path", multiple=True, metavar="GLOB", help="Leave out these paths.")
-@click.option("--exclude-tag", multiple=True, help="Leave out documents with this tag.")
-@click.option("--trust-min", help="primary, secondary or generated.")
-@click.option("--source", multiple=True, help="Only this source; see kb list sources.")
-@click.option("--doc", multiple=True, metavar="ID", help="Only this document.")
-@click.option("--after", metavar="DATE", help="Not older: 2026-01-31, or '2 weeks'.")
-@click.option("--before", metavar="DATE", help="Older than: 2026-01-31, or '1 year'.")
+@filter_options
 @click.option("--match", help="all words, any of them, or auto: all first, any when that gives too few.")
 @click.option("--fusion", help="How hybrid mixes: rrf, by rank, or convex, by score (setting search.hybrid_fusion, rrf).")
 @click.option("--sort", help="relevance or date (newest first).")

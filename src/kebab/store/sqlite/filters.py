@@ -60,6 +60,8 @@ def document_filter(filters: SearchFilters) -> DocumentFilter:
     if filters.exclude_tags:
         excluded = f"SELECT document_id FROM document_tags WHERE tag {one_of(filters.exclude_tags)}"
         conditions.append(f"d.id NOT IN ({excluded})")
+    if filters.exclude_docs:
+        conditions.append(f"d.doc_id NOT {one_of(filters.exclude_docs)}")
     where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
     return DocumentFilter(f"SELECT d.id FROM documents d {' '.join(joins)} {where}", bindings)
 

@@ -114,6 +114,9 @@ class SqliteLexicalIndex:
         rows = self._run(_COUNT.format(filter=condition), {**bindings, "match": expression.text}, tree)
         return int(rows[0][0])
 
+    def size(self) -> int:
+        return int(rows_of(self._connection, "SELECT count(*) FROM chunks")[0][0])
+
     def terms(self, tree: QueryTree, *, drop_stop_words: bool) -> QueryTerms:
         return self._builder.build(tree, match="any", drop_stop_words=drop_stop_words).terms
 

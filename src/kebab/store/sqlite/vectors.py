@@ -6,15 +6,16 @@ exactly. Filters come first: the rows they leave are compared exactly when they 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 import apsw
 import numpy as np
 from numpy.typing import NDArray
 
 from kebab.core.errors import ModelMismatch
-from kebab.core.ports import Embedder, VectorMatch
+from kebab.core.ports import Embedder, Middle, VectorMatch
 from kebab.core.search import SearchFilters
 from kebab.store.sqlite import bit_codes
 from kebab.store.sqlite.database import read_transaction
@@ -23,6 +24,7 @@ from kebab.store.sqlite.rows import rows_of
 from kebab.store.sqlite.vector_coverage import Space, stored_spaces
 
 Array = NDArray[Any]
+_Id = TypeVar("_Id", int, str)
 
 EXACT_UP_TO = 8192
 """Vectors compared exactly without a look at their codes: reading this many takes about 10 ms."""
@@ -113,6 +115,27 @@ class SqliteVectorStore:
                 _refuse_other_dimension(space, spaces.values())
                 return []
             return self._search(spaces[space], np.asarray(vector, np.float32), filters, limit, home)
+
+    def middle_of(self, chunk_ids: Sequence[str], embedders: Sequence[Embedder]) -> Middle | None:
+        ours = {(embedder.name, embedder.version): embedder for embedder in embedders}
+        with read_transaction(self._connection):
+            spaces = {space.id: space for space in stored_spaces(self._connection) if (space.model, space.version) in ours}
+            rows: list[tuple[Any, ...]] = []
+            for some in _batches(list(chunk_ids)):
+                rows += rows_of(
+                    self._connection,
+                    f"""SELECT cv.space_id, v.vector FROM chunks c CROSS JOIN chunks_vec cv ON cv.chunk = c.id AND cv.home = 1
+                        CROSS JOIN vectors v ON v.id = cv.vector_id WHERE c.chunk_id IN ({_marks(some)}) ORDER BY c.chunk_id""",
+                    some,
+                )
+        homes = Counter(space for space, _ in rows if space in spaces)
+        if not homes:
+            return None
+        space = spaces[max(homes, key=lambda number: (homes[number], number))]  # of two with as many the younger
+        matrix = _matrix([vector for number, vector in rows if number == space.id], space)
+        mean = matrix.mean(axis=0)
+        length = float(np.linalg.norm(mean))
+        return Middle(space.fingerprint, mean / length if length else mean, ours[space.model, space.version])
 
     def _search(self, known: Space, query: Array, filters: SearchFilters, limit: int, home: bool | None) -> list[VectorMatch]:
         if not filters:
@@ -244,16 +267,19 @@ def _order(match: VectorMatch) -> tuple[float, str]:
     return -match.similarity, match.chunk_id
 
 
-def _batches(values: list[int]) -> Iterator[list[int]]:
+def _batches(values: list[_Id]) -> Iterator[list[_Id]]:
     for start in range(0, len(values), _BINDINGS):
         yield values[start : start + _BINDINGS]
 
 
-def _marks(values: list[int]) -> str:
+def _marks(values: list[Any]) -> str:
     return ",".join("?" * len(values))
 
 
 def _products(vectors: list[bytes], space: Space, query: Array) -> Array:
-    matrix = np.frombuffer(b"".join(vectors), np.float16).reshape(-1, space.dimension)
     # Not `@`: there the last bits of a product depend on the rows beside it, and equal vectors would not be equally close.
-    return np.asarray(np.einsum("ij,j->i", matrix.astype(np.float32), query))
+    return np.asarray(np.einsum("ij,j->i", _matrix(vectors, space), query))
+
+
+def _matrix(vectors: list[bytes], space: Space) -> Array:
+    return np.frombuffer(b"".join(vectors), np.float16).reshape(-1, space.dimension).astype(np.float32)
