@@ -128,6 +128,9 @@ def test_a_cursor_of_another_index_is_refused(kb: kebab.KnowledgeBase, database:
         def index_version(self) -> str:
             return "lex:2:other"
 
+        def suggestions(self, query: SearchQuery) -> list[str]:  # noqa: ARG002
+            return []
+
         def telling_words(self, text: str) -> list[str]:  # noqa: ARG002
             return []
 

@@ -71,6 +71,14 @@ class LexicalMatches(NamedTuple):
     """Whether the query was so long that only a part of it was looked for."""
 
 
+class NearWord(NamedTuple):
+    """A word of the corpus that is spelt almost like another one."""
+
+    word: str
+    edits: int
+    """Letters inserted, left out, replaced or swapped."""
+
+
 class LexicalIndex(Protocol):
     @property
     def tokenizer(self) -> Tokenizer: ...
@@ -89,6 +97,10 @@ class LexicalIndex(Protocol):
     ) -> LexicalMatches: ...
 
     def count(self, tree: QueryTree, *, match: str, drop_stop_words: bool, filters: SearchFilters) -> int: ...
+    def near_words(self, word: str, edits: int) -> Sequence[NearWord]:
+        """Known words that so many slips lead to, the nearest first and one for each stem; some may be in no chunk any more."""
+        ...
+
     def size(self) -> int:
         """How many chunks there are."""
         ...

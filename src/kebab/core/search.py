@@ -165,6 +165,8 @@ class Notice(NamedTuple):
 
     code: str
     message: str
+    suggestions: tuple[str, ...] = ()
+    """Queries to ask instead."""
 
 
 class SearchResponse:

@@ -24,6 +24,7 @@ _THRESHOLD_UNUSED = Notice("threshold_unused", "--threshold compares RRF scores,
 
 class WordRetriever(Retriever, Protocol):
     def telling_words(self, text: str) -> Sequence[str]: ...
+    def suggestions(self, query: SearchQuery) -> Sequence[str]: ...
 
 
 class ComposedRetriever(Retriever, Protocol):
@@ -77,6 +78,8 @@ def search(
         )
     query, hits, version = _answer(request, settings, retrievers, mode, said)
     said.extend(hits.notices)
+    if not hits and query.mode != "vector" and not query.offset and not query.type_ahead:
+        said.extend(_did_you_mean(retrievers.lexical.suggestions(query)))
     kept = _above_scores(hits, request, said)
     packed = within_budget(kept, request.max_tokens)
     truncated = len(packed) < len(kept)
@@ -116,6 +119,12 @@ def _answer(
 
 def _instead(error: ModelError) -> Notice:
     return Notice(error.code, f"These are lexical results: {error.message} {error.hint or ''}".strip())
+
+
+def _did_you_mean(suggestions: Sequence[str]) -> list[Notice]:
+    *others, last = suggestions or ("",)
+    listed = f"{', '.join(others)} or {last}" if others else last
+    return [Notice("did_you_mean", f"Did you mean: {listed}?", tuple(suggestions))] if suggestions else []
 
 
 def _ask(request: SearchRequest, settings: SearchSettings, retrievers: Retrievers, mode: Mode) -> tuple[SearchQuery, HitList, str]:

@@ -66,6 +66,13 @@ class LexicalRetriever:
             complete=answer.complete,
         )
 
+    def suggestions(self, query: SearchQuery) -> list[str]:
+        """What to ask instead of a query that finds nothing; nothing when no word of it is unknown."""
+        from kebab.retrieval.did_you_mean import suggestions
+
+        probe = query._replace(mode="lexical", k=1, offset=0, bare=True, explain=False)
+        return suggestions(query.text, self._store, lambda text: bool(self.search(probe._replace(text=text))))
+
     def telling_words(self, text: str) -> list[str]:
         """The words of a text by which passages like it are found."""
         from kebab.retrieval.telling_words import telling_words

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from kebab.core.search import SearchHit, SearchResponse
+from kebab.core.search import Notice, SearchHit, SearchResponse
 from kebab.wire.citations import CitationV1, citation_v1
 
 ModeV1 = Literal["lexical", "vector", "hybrid"]
@@ -17,6 +17,8 @@ class NoticeV1:
 
     code: str
     message: str
+    suggestions: list[str] | None
+    """Queries to ask instead; only with code did_you_mean."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,13 +116,17 @@ def search_response_v1(response: SearchResponse, *, id: str | None = None) -> Se
         match=response.match,  # type: ignore[arg-type]  # all, any or raw, by construction of the retrievers
         returned=len(response.hits),
         hits=[search_hit_v1(hit) for hit in response.hits],
-        notices=[NoticeV1(code=notice.code, message=notice.message) for notice in response.notices],
+        notices=[notice_v1(notice) for notice in response.notices],
         next_cursor=response.next_cursor,
         truncated=response.truncated,
         index_version=response.index_version,
         took_ms=response.took_ms,
         explanation=response.explanation,
     )
+
+
+def notice_v1(notice: Notice) -> NoticeV1:
+    return NoticeV1(code=notice.code, message=notice.message, suggestions=list(notice.suggestions) or None)
 
 
 def search_hit_v1(hit: SearchHit) -> SearchHitV1:

@@ -162,3 +162,15 @@ def test_a_lexical_search_loads_nothing_it_does_not_need(sample_db: Path) -> Non
     modules = loaded_modules("--db", str(sample_db), "search", "git", "--mode", "lexical", "--json")
     assert "apsw" in modules
     assert not modules & (HEAVY | {"ignore", "tomllib", "asyncio", "ssl", "email", "http"})
+
+
+def test_a_search_with_hits_loads_nothing_that_is_for_other_answers(sample_db: Path) -> None:
+    script = f"""
+import sys
+import kebab
+with kebab.open({str(sample_db)!r}) as kb:
+    assert kb.search("git", mode="lexical").hits
+    others = ("did_you_mean", "edit_distance", "telling_words", "similar", "passage_lookup")
+    print([name for name in sys.modules if name.startswith("kebab.") and name.endswith(others)])
+"""
+    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -370,3 +370,17 @@ def test_open_without_an_editor_a_wrong_number_or_a_missing_editor_is_a_clear_er
         assert ran.code == 2
         assert ran.json()["code"] == "usage"
         assert "Traceback" not in ran.err
+
+
+def test_a_misspelt_query_is_answered_with_what_may_have_been_meant(search: Kb) -> None:
+    ran = search("worksapce")
+    assert (ran.code, ran.out) == (0, "returned: 0\n")
+    assert ran.err == "No passage matches. Did you mean: workspace?\n"
+    (notice,) = (each for each in search("worksapce", "--json", "--mode", "lexical").json()["notices"] if each["code"] == "did_you_mean")
+    assert notice == {"code": "did_you_mean", "message": "Did you mean: workspace?", "suggestions": ["workspace"]}
+    assert "note: Did you mean" not in search("worksapce gnu").err
+
+
+def test_bulk_lines_carry_suggestions_too(search: Kb) -> None:
+    ran = search("--bulk", "--mode", "lexical", input='{"query": "worksapce"}\n{"query": "workspace"}\n')
+    assert [[notice["suggestions"] for notice in line["notices"]] for line in ran.json_lines()] == [[["workspace"]], []]

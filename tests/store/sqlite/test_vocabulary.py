@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import apsw
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
+from kebab.analysis.edit_distance import edit_distance
 from kebab.store.sqlite.tokenizer import SqliteTokenizer
-from kebab.store.sqlite.vocabulary import MAX_EXPANSIONS, Vocabulary
+from kebab.store.sqlite.vocabulary import MAX_EXPANSIONS, MAX_NEAR, Vocabulary
 
 if TYPE_CHECKING:
     from tests.store.conftest import Shelf
@@ -82,3 +86,58 @@ def test_a_prefix_is_taken_literally(vocabulary: Vocabulary) -> None:
     assert vocabulary.expand("%") == []
     assert vocabulary.expand("_") == []
     assert vocabulary.expand("") != []
+
+
+# --- misspelt words
+
+
+def near(vocabulary: Vocabulary, word: str, edits: int = 1) -> list[tuple[str, int]]:
+    return [(known.word, known.edits) for known in vocabulary.near(word, edits)]
+
+
+@pytest.mark.parametrize("typed", ["kubernets", "kubernettes", "kubernates", "kuebrnetes", "ubernetes", "kubernetesx", "kubenretes"])
+def test_one_slip_anywhere_leads_to_the_word(vocabulary: Vocabulary, typed: str) -> None:
+    vocabulary.add(["kubernetes something else"])
+    assert near(vocabulary, typed) == [("kubernetes", 1)]
+
+
+def test_every_swap_of_neighbours_is_one_slip(vocabulary: Vocabulary) -> None:
+    """Also where the pieces that are looked for meet."""
+    for word in ("form", "words", "swapped", "neighbour"):
+        vocabulary.add([word])
+        for place in range(len(word) - 1):
+            typed = word[:place] + word[place + 1] + word[place] + word[place + 2 :]
+            assert (word, 1) in near(vocabulary, typed) or typed == word
+
+
+@given(word=st.text("abcd", min_size=4, max_size=9), data=st.data())
+def test_no_word_at_distance_one_is_missed(word: str, data: st.DataObject) -> None:
+    """Held to brute force."""
+    others = data.draw(st.sets(st.text("abcd", min_size=3, max_size=10), max_size=30))
+    connection = apsw.Connection(":memory:")
+    connection.execute("CREATE TABLE words (word TEXT PRIMARY KEY, stem TEXT NOT NULL) WITHOUT ROWID")
+    connection.executemany("INSERT INTO words VALUES (?1, ?1)", [(other,) for other in others])
+    expected = {other for other in others if edit_distance(word, other, 1)}
+    assert {known.word for known in Vocabulary(connection, SqliteTokenizer(connection)).near(word, 1)} == expected
+
+
+def test_two_slips_only_where_two_are_allowed(vocabulary: Vocabulary) -> None:
+    vocabulary.add(["deployment"])
+    assert near(vocabulary, "deplyomnet") == []
+    assert near(vocabulary, "deplyomnet", 2) == [("deployment", 2)]
+    assert near(vocabulary, "deploymnt", 2) == [("deployment", 1)]
+
+
+def test_of_one_stem_the_nearest_word_is_offered_and_the_nearest_come_first(vocabulary: Vocabulary) -> None:
+    vocabulary.add(["deployment deployments deploymant"])
+    assert near(vocabulary, "deploymnet", 2) == [("deployment", 1), ("deploymant", 2)]
+    vocabulary.add(["renew renewal"])
+    assert near(vocabulary, "renewl") == [("renewal", 1)]
+
+
+def test_the_word_itself_is_not_near_and_never_too_many_are(vocabulary: Vocabulary) -> None:
+    letters = "abcdfghjkmnpqrtuvwxz"
+    vocabulary.add(["okapi", " ".join(f"{'okapi'[:place]}{letter}{'okapi'[place + 1 :]}" for place in range(5) for letter in letters)])
+    found = near(vocabulary, "okapi")
+    assert "okapi" not in dict(found)
+    assert len(found) == MAX_NEAR

@@ -114,9 +114,12 @@ def _remark_on(response: SearchResponse, request: SearchRequest) -> None:
     for notice in response.notices:
         if notice.code == "vectors_off" and request.mode is None:
             continue  # it was the user who turned them off
+        if notice.code == "did_you_mean":
+            continue  # said below, where nothing else has to be tried
         remark(f"note: {notice.message}")
     if not response.hits and response.query.strip() and not any(notice.code == "empty_corpus" for notice in response.notices):
-        remark(f"No passage matches. {_what_to_try(request)}")
+        meant = [notice.message for notice in response.notices if notice.code == "did_you_mean"]
+        remark(f"No passage matches. {meant[0] if meant else _what_to_try(request)}")
 
 
 def _what_to_try(request: SearchRequest) -> str:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import apsw
 
 from kebab.core.errors import QueryError
-from kebab.core.ports import LexicalMatch, LexicalMatches
+from kebab.core.ports import LexicalMatch, LexicalMatches, NearWord
 from kebab.core.query_tree import QueryTree, Raw
 from kebab.core.search import QueryTerms, SearchFilters
 from kebab.store.sqlite.database import read_transaction
@@ -113,6 +113,9 @@ class SqliteLexicalIndex:
         condition, bindings = _filter_condition(filters)
         rows = self._run(_COUNT.format(filter=condition), {**bindings, "match": expression.text}, tree)
         return int(rows[0][0])
+
+    def near_words(self, word: str, edits: int) -> list[NearWord]:
+        return self._builder.vocabulary.near(word, edits)
 
     def size(self) -> int:
         return int(rows_of(self._connection, "SELECT count(*) FROM chunks")[0][0])

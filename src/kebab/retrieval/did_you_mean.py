@@ -1,0 +1,113 @@
+"""Queries that would have found something, for one that found nothing because of how its words are spelt."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from itertools import islice, product
+from typing import NamedTuple
+from unicodedata import normalize
+
+from kebab.analysis import cjk, korean
+from kebab.analysis.edit_distance import edit_distance
+from kebab.analysis.query_syntax import parse
+from kebab.core.ports import LexicalIndex, NearWord
+from kebab.core.query_tree import Bag, Phrase, Raw, Word
+from kebab.core.search import SearchFilters
+from kebab.core.text import nfc
+
+MOST_SUGGESTIONS = 3
+_MOST_WORDS = 64
+"""Of a pasted page, the first of its words are looked at."""
+_MOST_UNKNOWN = 3
+"""Unknown words looked after: each of them costs a walk through the vocabulary."""
+_MOST_CHOICES = 3
+_MOST_TRIED = 6
+"""Every suggestion is a search that must find something."""
+_SHORTEST = 4
+"""Shorter words are one letter away from too many others."""
+_LONG = 8
+"""From this length on, two letters may be wrong. Of Korean words the letters are counted, three or fewer to a syllable."""
+_PASSAGES_READ = 20
+_WORD = re.compile(r"[^\W_]+")
+
+
+class _Slip(NamedTuple):
+    """A word of the query that is in no passage, and what may have been meant."""
+
+    start: int
+    end: int
+    choices: list[str]
+
+
+def suggestions(text: str, index: LexicalIndex, finds: Callable[[str], bool]) -> list[str]:
+    """The query with its unknown words replaced by words of the corpus, the likeliest first; only what `finds` something."""
+    if isinstance(parse(text), Raw):
+        return []
+    text = nfc(text)
+    slips = [slip for slip in islice(_slips(text, index), _MOST_UNKNOWN) if slip.choices]
+    if not slips:
+        return []
+    ways = sorted(product(*(range(len(slip.choices)) for slip in slips)), key=lambda way: (sum(way), way))
+    tried = (_mended(text, slips, way) for way in ways[:_MOST_TRIED])
+    return list(islice((query for query in tried if finds(query)), MOST_SUGGESTIONS))
+
+
+def _mended(text: str, slips: list[_Slip], way: tuple[int, ...]) -> str:
+    """From the end, so that the places of the others stay right."""
+    for slip, choice in reversed(list(zip(slips, way, strict=True))):
+        text = text[: slip.start] + slip.choices[choice] + text[slip.end :]
+    return text
+
+
+def _slips(text: str, index: LexicalIndex) -> Iterator[_Slip]:
+    for match in islice(_WORD.finditer(text), _MOST_WORDS):
+        start = match.start()
+        for run in cjk.runs(match[0]):
+            word = korean.strip_particle(run.text) if run.script == "hangul" else run.text
+            if run.script in ("hangul", "other") and _is_unknown(word, run.script, index):
+                choices = _korean_choices(word, index) if run.script == "hangul" else _choices(word, index)
+                yield _Slip(start, start + len(word), choices)
+            start += len(run.text)
+
+
+def _is_unknown(word: str, script: str, index: LexicalIndex) -> bool:
+    """Numbers are left alone: the next one to it is just another number."""
+    long_enough = len(word) >= (2 if script == "hangul" else _SHORTEST)
+    return long_enough and word.isalpha() and not _passages_with(word, index)
+
+
+def _choices(word: str, index: LexicalIndex) -> list[str]:
+    folded = index.tokenizer.words(word)
+    if len(folded) != 1:
+        return []
+    for edits in (1, 2) if len(word) >= _LONG else (1,):
+        choices = _by_frequency(index.near_words(folded[0], edits), index)
+        if choices:
+            return choices
+    return []
+
+
+def _korean_choices(word: str, index: LexicalIndex) -> list[str]:
+    """The index has pairs of syllables and no words, so those of the passages that share a pair with it are compared, letter by letter."""
+    letters = normalize("NFD", word)
+    most = 2 if len(letters) >= _LONG else 1
+    found = index.search(Bag((Word(word),)), match="any", drop_stop_words=False, filters=SearchFilters(), limit=_PASSAGES_READ)
+    words = {other for match in found.matches for other in _korean_words(nfc(match.chunk.text))}
+    near = ((other, edit_distance(letters, normalize("NFD", other), most)) for other in words)
+    return _by_frequency([NearWord(other, edits) for other, edits in near if edits], index)
+
+
+def _korean_words(text: str) -> Iterator[str]:
+    for word in _WORD.findall(text):
+        yield from (korean.strip_particle(run.text) for run in cjk.runs(word) if run.script == "hangul")
+
+
+def _by_frequency(near: Iterable[NearWord], index: LexicalIndex) -> list[str]:
+    """Fewest slips first, then the most frequent. Known words may be of passages that are gone."""
+    counted = [(edits, -_passages_with(word, index), word) for word, edits in near]
+    return [word for _, passages, word in sorted(counted) if passages][:_MOST_CHOICES]
+
+
+def _passages_with(word: str, index: LexicalIndex) -> int:
+    return index.count(Bag((Phrase(word),)), match="all", drop_stop_words=False, filters=SearchFilters())
