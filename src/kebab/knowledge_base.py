@@ -192,6 +192,10 @@ class KnowledgeBase:
             raise UsageError("A path is empty.", hint="Name a folder, or . for this one.")
         if embed:
             self.embedding_models()  # a model that is not there is better noticed before the work than after it
+        if not paths and not self._store.exists():
+            from kebab.pipelines.ingest import nothing_yet
+
+            raise nothing_yet()
         with self._store.writing("kb ingest") as writing:
             missing: SourceError | None = None
             with self._parsers(password) as parsers:

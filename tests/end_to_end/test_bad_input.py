@@ -504,6 +504,22 @@ def test_a_limit_on_the_size_of_files_is_a_clear_error_and_nothing_is_lost(user:
 # --- permissions
 
 
+def test_a_config_file_without_permission_is_not_to_be_overwritten(user: User) -> None:
+    config = user.home / "config" / "kebab" / "config.toml"
+    config.parent.mkdir(parents=True)
+    config.write_text("[search]\n")
+    config.chmod(0)
+    done = user.fails("config", "show", code="invalid_config")
+    assert "Permission denied" in done.err
+    assert "permissions" in done.err
+    assert "--force" not in done.err
+
+
+def test_nothing_to_ingest_leaves_nothing_behind(user: User) -> None:
+    user.fails("ingest", code="usage")
+    assert not user.database.exists()
+
+
 def test_search_in_a_read_only_folder_works_with_a_notice(indexed: User) -> None:
     folder = indexed.database.parent
     for file in folder.iterdir():
@@ -514,7 +530,8 @@ def test_search_in_a_read_only_folder_works_with_a_notice(indexed: User) -> None
         assert answer["returned"] == 10
         assert "read_only" in [notice["code"] for notice in answer["notices"]]
         indexed.ask("list", "docs")
-        indexed.ask("doctor")
+        (about_text,) = [check for check in indexed.ask("doctor")["checks"] if check["name"] == "text index"]
+        assert "NOT checked" in about_text["message"]
         indexed.fails("ingest", indexed.notes, code="read_only")
         indexed.fails("index", "--optimize", code="read_only")
         indexed.fails("reset", "--yes", code="read_only")

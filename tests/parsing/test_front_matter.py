@@ -76,12 +76,11 @@ def test_front_matter_may_be_the_whole_file() -> None:
         "x: !!python/object/apply:os.system ['echo hacked']",
         "x: &a [*a]",
         "a: &a {b: *a}",
-        "x: 2024-13-45",
         "? [a]\n: b\n? {c: d}\n: e",
         "x: *nowhere",
         "title: \x01",
     ],
-    ids=["unclosed", "colons", "tab", "python-object", "self-list", "self-map", "no-such-day", "odd-keys", "no-anchor", "control"],
+    ids=["unclosed", "colons", "tab", "python-object", "self-list", "self-map", "odd-keys", "no-anchor", "control"],
 )
 def test_malformed_yaml_is_a_warning_and_the_text_stays(source: str) -> None:
     matter = read_front_matter(yaml(source))
@@ -183,6 +182,12 @@ def test_any_text_between_fences_is_read_without_raising(source: str, fence: str
 )
 def test_tags_come_as_list_or_text(value: object, tags: tuple[str, ...]) -> None:
     assert words_of({"tags": value}, "tags", "tag") == tags
+
+
+def test_a_day_that_does_not_exist_costs_the_date_and_nothing_else() -> None:
+    matter = read_front_matter("---\ntitle: Plan\ndate: 2024-13-45\n---\n")
+    assert matter.values == {"title": "Plan", "date": "2024-13-45"}
+    assert matter.warning is None
 
 
 def test_tag_and_tags_add_up() -> None:

@@ -46,7 +46,7 @@ def _kiwi() -> Kiwi:
     except ImportError as error:
         raise MissingExtra(
             'analysis.korean = "morphemes" needs the package kiwipiepy.',
-            hint="Install it with: pip install 'kebab[korean]', or set analysis.korean = \"bigrams\".",
+            hint="Install it with: pip install 'kebab[korean]', or set analysis.korean = \"bigrams\" and run: kb index --rebuild-fts",
         ) from error
     return Kiwi(num_workers=1)
 

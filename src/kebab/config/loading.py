@@ -81,14 +81,20 @@ def _read_file(path: Path, values: dict[str, Any], origins: dict[str, str]) -> N
 
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, OSError) as error:
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror}.", hint="Check its permissions.", path=str(path)) from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read: {error}", hint="Correct the line, or see: kb init --force", path=str(path)) from error
     known = {item.key: item for item in all_settings()}
     known |= {f"{item.section}.{item.alias}": item for item in known.values() if item.alias}
     sections = {item.section for item in known.values()}
     for section, content in document.items():
-        if section not in sections or not isinstance(content, dict):
+        if section not in sections:
             raise _unknown(section, sections, str(path), "section", str(path))
+        if not isinstance(content, dict):
+            raise ConfigError(
+                f"{path}: {section} is a section, not a value.", hint=f"Write [{section}] and its settings below.", path=str(path)
+            )
         for name, value in content.items():
             key = f"{section}.{name}"
             if key not in known:
@@ -152,6 +158,9 @@ def _field(key: str) -> SettingField:
 def _unknown(name: str, known: Any, where: str, noun: str, path: str | None) -> ConfigError:
     from difflib import get_close_matches
 
-    close = get_close_matches(name, list(known), n=1)
+    section, _, last = name.rpartition(".")
+    # By the last part alone: within a section all names begin alike, and anything would be close.
+    close = get_close_matches(last, [key.rpartition(".")[2] for key in known if key.rpartition(".")[0] == section], n=1)
+    close = [f"{section}.{close[0]}".lstrip(".")] if close else get_close_matches(name, list(known), n=1, cutoff=0.8)
     hint = f"Did you mean {close[0]}?" if close else "All settings are listed by: kb config show"
     return ConfigError(f"{where}: there is no {noun} {name}.", hint=hint, path=path)

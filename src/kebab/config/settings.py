@@ -178,7 +178,7 @@ class SettingField(NamedTuple):
         if self.type is bool:
             return "true | false"
         if self.least is not None:
-            return f"{self.least:g} to {self.most:g}" if self.most is not None else f"at least {self.least:g}"
+            return f"{self.least} to {self.most}" if self.most is not None else f"at least {self.least}"
         return "text"
 
 

@@ -109,7 +109,7 @@ def words_of(values: dict[str, Any], *keys: str) -> tuple[str, ...]:
         if isinstance(value, str):
             items: list[Any] = value.split(",") if "," in value else value.split()
         else:
-            items = value if isinstance(value, list) else []
+            items = value if isinstance(value, list) else [value]  # `tags: 2024`
         for item in items:
             word = nfc(str(item)).strip().lstrip("#").strip()
             if word and isinstance(item, str | int | float):

@@ -13,11 +13,21 @@ _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml's is ten
 
 
 class BoundedLoader(_Loader):  # type: ignore[misc]  # its base is known only at run time
+    def construct_yaml_timestamp(self, node: Any) -> Any:
+        """As text, when there is no such day: the rest of the front matter is right all the same."""
+        try:
+            return super().construct_yaml_timestamp(node)
+        except ValueError:
+            return self.construct_scalar(node)
+
     def flatten_mapping(self, node: Any) -> None:
         """Merge keys (`<<`) copy what they name; a few lines of them can stand for billions of values."""
         super().flatten_mapping(node)
         if len(node.value) > _MOST_MERGED:
             raise ValueError("it merges too many values")
+
+
+BoundedLoader.add_constructor("tag:yaml.org,2002:timestamp", BoundedLoader.construct_yaml_timestamp)
 
 
 def refuse_deep_nesting(source: str) -> None:

@@ -77,6 +77,10 @@ class _Group:
         return self._characters >= _GROUP_CHARACTERS or time.perf_counter() - self._since >= _GROUP_SECONDS
 
 
+def nothing_yet() -> UsageError:
+    return UsageError("There is nothing to ingest yet.", hint="Name a folder: kb ingest ~/notes")
+
+
 class Ingest:
     """One run. `report` is true at every moment, so that an interrupted run can say how far it came."""
 
@@ -106,7 +110,7 @@ class Ingest:
         known = self._store.sources()
         scopes = resolve(paths, known, name) if paths else [Scope(source) for source in known if source.root]
         if not scopes:
-            raise UsageError("There is nothing to ingest yet.", hint="Name a folder: kb ingest ~/notes")
+            raise nothing_yet()
         missing: list[SourceError] = []
         try:
             for scope in scopes:

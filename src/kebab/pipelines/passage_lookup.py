@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
@@ -12,6 +13,8 @@ from kebab.core.records import ChunkRecord, DocumentRecord
 from kebab.core.spans import LineSpan, PageSpan, Span
 from kebab.core.text import LineTable
 from kebab.pipelines.document_lookup import Catalog, find_document
+
+_BARE_LINES = re.compile(r"(.+)[:#](\d+)(?:-(\d+))?")
 
 
 class PassageCatalog(Catalog, Protocol):
@@ -63,7 +66,9 @@ def find_span(catalog: PassageCatalog, citation: str) -> CitedText:
     """Exactly the cited lines, or the cited page."""
     path, span = citations.parse(citation)
     if span is None:
-        raise UsageError(f"{citation} names no lines.", hint="For example: kb fetch span notes/git.md#L10-L20")
+        bare = _BARE_LINES.fullmatch(citation)
+        meant = f"Write them with an L: {bare[1]}#L{bare[2]}-L{bare[3] or bare[2]}" if bare else "For example: notes/git.md#L10-L20"
+        raise UsageError(f"{citation} names no lines.", hint=meant)
     record = find_document(catalog, path)
     if isinstance(span, PageSpan) and catalog.is_paged(record.doc_id):
         return _cited_page(record, span, catalog.body(record.doc_id))

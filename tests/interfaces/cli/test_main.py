@@ -34,6 +34,19 @@ def test_every_command_has_help_with_an_example_and_the_global_options(kb: Kb, c
         assert option in ran.out
 
 
+@pytest.mark.parametrize("group", ["list", "fetch", "inspect", "source"])
+def test_a_group_alone_names_what_may_follow(kb: Kb, group: str) -> None:
+    ran = kb(group)
+    assert ran.code == 2
+    assert f"kb {group} " in ran.err.split("One of:")[1]
+
+
+def test_ctrl_c_while_the_program_is_loaded_is_no_traceback() -> None:
+    loading = "import sys, builtins\nreal = builtins.__import__\ndef late(name, *a, **k):\n    if name == 'click': raise KeyboardInterrupt\n    return real(name, *a, **k)\nbuiltins.__import__ = late\nfrom kebab.__main__ import main\nmain()"
+    done = subprocess.run([sys.executable, "-c", loading], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "Interrupted.\n")
+
+
 def test_help_lists_every_command_and_no_arguments_mean_help(kb: Kb) -> None:
     shown = kb("--help")
     assert shown.code == 0

@@ -222,6 +222,8 @@ def verify_command(strict: bool) -> int:
         names = ["ok", "moved", "changed", "gone", *(["unreadable"] if report.unreadable else []), "corrupt"]
         counts = ", ".join(f"{name} {getattr(report, name)}" for name in names)
         click.echo(f"{report.documents} documents: {counts}")
-        if not report.whole:
+        if report.moved or report.changed or report.gone:
             remark("Bring the index up to date with: kb ingest")
+        if report.unreadable:
+            remark("What cannot be read stays as it was indexed; check the permissions of those files.")
     return 1 if strict and not report.whole else 0

@@ -141,6 +141,8 @@ def _usage_error(error: click.ClickException) -> KebabError:
     message = error.format_message()
     context = getattr(error, "ctx", None)
     hint = f"See: {context.command_path} --help" if context is not None else "See: kb --help"
+    if context is not None and isinstance(context.command, click.Group) and message.startswith("Missing command"):
+        hint = f"One of: {', '.join(f'{context.command_path} {name}' for name in context.command.list_commands(context))}"
     return UsageError(message if message.endswith((".", "?", "!")) else f"{message}.", hint=hint)
 
 

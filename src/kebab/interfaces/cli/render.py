@@ -98,7 +98,7 @@ def _print_hit(hit: SearchHit, show_source: bool, show_date: bool) -> None:
     if show_date:
         click.echo(f"   date: {hit.date[:10]}")
     if hit.stale:
-        click.echo("   stale: the file has changed since it was indexed")
+        click.echo("   stale: its file has changed or is gone since it was indexed")
     if hit.heading_path:
         click.echo(f"   heading: {shown(' > '.join(hit.heading_path))}")
     if hit.context:

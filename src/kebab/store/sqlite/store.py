@@ -158,6 +158,9 @@ class SqliteStore:
             connection.close()
             self._local.connection = None
 
+    def exists(self) -> bool:
+        return self._database.exists()
+
     @contextmanager
     def reading(self) -> Iterator[SqliteReading | None]:
         """None for a default store that does not exist yet: an empty corpus, not an error."""
