@@ -55,7 +55,7 @@ def test_the_lexical_retriever_imports_only_what_it_may() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["hybrid", "vector", "fusion", "depth", "lexical", "hydration", "snippets", "telling_words", "did_you_mean"]
+    "name", ["hybrid", "vector", "fusion", "depth", "duplicates", "lexical", "hydration", "snippets", "telling_words", "did_you_mean"]
 )
 def test_retrieval_imports_only_what_it_may(name: str) -> None:
     """R077, R078, R175: core, config, analysis and itself. Stores and models are ports of the core, and the real ones are handed in."""

@@ -109,8 +109,8 @@ class User:
         return self.ask("ingest", *(arguments or (self.notes,)), **options)
 
     def found(self, query: str, *options: str, **more: Any) -> list[str]:
-        """Paths of the hits, each once, sorted."""
-        hits = self.ask("search", query, "-k", "100", "--match", "all", *options, **more)["hits"]
+        """Paths of the hits, each once, sorted; files with the same text too."""
+        hits = self.ask("search", query, "-k", "100", "--match", "all", "--duplicates", "show", *options, **more)["hits"]
         return sorted({hit["doc_path"] for hit in hits})
 
     def write(self, path: str | bytes, content: str | bytes, folder: Path | None = None) -> Path:

@@ -73,7 +73,7 @@ def test_eight_processes_search_while_one_writes_again_and_again(user: User) -> 
             )
         for searcher in searchers:
             assert searcher.stdin is not None
-            searcher.stdin.write(b'{"query": "alpha", "k": 50, "match": "all"}\n' * 10)
+            searcher.stdin.write(b'{"query": "alpha", "k": 50, "match": "all", "duplicates": "show"}\n' * 10)
             searcher.stdin.flush()
         assert user.ingest()["updated"] == 40
     for searcher in searchers:

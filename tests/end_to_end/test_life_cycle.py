@@ -388,7 +388,7 @@ def test_r061_r069_files_of_every_encoding_are_cited_by_their_own_lines(user: Us
     assert {item["doc_path"]: item["encoding"] for item in user.ask("list", "docs")["items"]} == {
         name: known for name, _, known in ENCODINGS
     }
-    for hit in user.ask("search", "alpha", "--full-text")["hits"]:
+    for hit in user.ask("search", "alpha", "--full-text", "--duplicates", "show")["hits"]:
         name, data, encoding = next(entry for entry in ENCODINGS if entry[0] == hit["doc_path"])
         text = data.decode({"utf-8": "utf-8-sig"}.get(encoding, encoding))
         lines = text.split("\n")

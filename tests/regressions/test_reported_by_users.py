@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,11 @@ Write = Callable[[Mapping[str, str]], Path]
 def test_hits_of_several_sources_name_their_source(kb: Any, write_notes: Write, tmp_path: Path) -> None:
     folder = write_notes({"a/plan.md": "penguin plan\n", "b/plan.md": "penguin plan\n"})
     kb("ingest", folder / "a", folder / "b")
-    shown = kb("search", "penguin").out
+    shown = kb("search", "penguin", "--duplicates", "show").out
     assert "   source: a\n" in shown
     assert "   source: b\n" in shown
+    folded = kb("search", "penguin").out
+    assert re.search(r"   source: (a|b)\n   also in: (?!\1)[ab]:plan\.md:L1-L1\n", folded), folded
     assert "source:" not in kb("search", "penguin", "--source", "a").out
 
 
@@ -39,7 +42,7 @@ def test_open_refuses_a_file_that_is_gone_and_makes_none(kb: Any, write_notes: W
 
 
 def test_a_missing_source_does_not_swallow_the_report_of_the_others(kb: Any, write_notes: Write) -> None:
-    folder = write_notes({"aaa/x.md": "walrus\n", "zzz/y.md": "walrus\n"})
+    folder = write_notes({"aaa/x.md": "walrus\n", "zzz/y.md": "a walrus\n"})
     kb("ingest", folder / "aaa", folder / "zzz")
     (folder / "aaa").rename(folder / "elsewhere")
     (folder / "zzz" / "w.md").write_text("another walrus\n")

@@ -83,7 +83,7 @@ def test_a_weight_multiplies_what_the_vector_side_gives() -> None:
 @pytest.mark.parametrize("kind", ["rrf", "convex"])
 def test_where_vectors_are_weak_a_passage_with_all_the_words_stands_before_everything_without(kind: Any) -> None:
     """Regression: an English page that was merely the closest came before the Korean note with the very word."""
-    words = [hit._replace(complete=hit.chunk_id == "it") for hit in ranked("it", "part", scores=[0.9, 0.89])]
+    words = [hit._replace(all_words=hit.chunk_id == "it") for hit in ranked("it", "part", scores=[0.9, 0.89])]
     meaning = ranked("foreign", "part", *"abcdefgh", weak=("part", *"abcdefgh"))
     fused = fuse(FusionPolicy(kind=kind), words, meaning)
     assert fused[0].chunk_id == "it"

@@ -356,7 +356,7 @@ def test_some_of_the_words_say_little_about_code_and_all_of_them_as_much_as_abou
 def test_which_passages_have_all_the_words_is_known_where_that_was_asked(retriever: LexicalRetriever) -> None:
     def complete(text: str, **options: Any) -> set[str]:
         hits = retriever.search(SearchQuery(text, **options))
-        return {hit.doc_path for hit in hits if hit.chunk_id in hits.complete}
+        return {hit.doc_path for hit in hits if hit.chunk_id in hits.all_words}
 
     assert complete("cargo workspace", match="auto", k=5) == {"rust/workspace.md"}
     assert complete("cargo", match="auto", k=2) == set(found(retriever, "cargo", k=2))

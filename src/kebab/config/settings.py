@@ -119,6 +119,14 @@ class SearchSettings(NamedTuple):
     convex_weight_weak: Annotated[
         float, Setting("The same where the words know better: the bundled multilingual model on text in the question's own script.", 0, 1)
     ] = 0.25
+    duplicates: Annotated[
+        str,
+        Setting(
+            "Passages with the same text, but for a small edit in long ones. fold: the best one is shown and names the others; show: each "
+            "is a hit of its own.",
+            choices=("fold", "show"),
+        ),
+    ] = "fold"
     freshness: Annotated[
         str,
         Setting(

@@ -15,6 +15,8 @@ Fusion = Literal["rrf", "convex"]
 FUSIONS: tuple[str, ...] = ("rrf", "convex")
 Sort = Literal["relevance", "date"]
 SORTS: tuple[str, ...] = ("relevance", "date")
+Duplicates = Literal["fold", "show"]
+DUPLICATES: tuple[str, ...] = ("fold", "show")
 DOC_TYPES: tuple[str, ...] = ("pdf", "markdown", "code", "note")
 TRUST_LEVELS: tuple[str, ...] = ("generated", "secondary", "primary")  # ascending
 
@@ -53,6 +55,8 @@ class SearchQuery(NamedTuple):
     match: Match = "all"
     sort: Sort = "relevance"
     per_doc: int | None = None
+    duplicates: Duplicates = "show"
+    """Whether passages with nearly the same text are hits of their own, or folded under the best of them."""
     type_ahead: bool = False
     """The last word may be half typed: widen it to the known words that begin so."""
     full_text: bool = False
@@ -66,7 +70,9 @@ class SearchQuery(NamedTuple):
     """How many candidates hybrid takes from each side, or are put in order by date; None: as many as it takes."""
     min_score: float | None = None
     threshold: float | None = None
-    """The least score and the least RRF score of a hybrid hit: a list that looks deeper has to know where it may end."""
+    """The least score, and the least RRF score of a hybrid hit: a list that looks deeper has to know where it may end, and what will not
+    be shown can carry no copies.
+    """
     insists: bool = False
     """Whether hits must have the words that were asked for; meaning then only has a say in their order."""
     bare: bool = False
@@ -84,6 +90,16 @@ class RetrievalDetail(NamedTuple):
     vector_rank: int | None = None
     rrf_score: float | None = None
     weights: dict[str, float] | None = None
+
+
+class Duplicate(NamedTuple):
+    """A passage with the same text as a hit, or nearly: where else it stands."""
+
+    chunk_id: str
+    doc_id: str
+    doc_path: str
+    source: str
+    citation: Citation
 
 
 class SearchHit(NamedTuple):
@@ -116,13 +132,15 @@ class SearchHit(NamedTuple):
     context: tuple[str, ...] = ()
     """The notes on its source and folders, the outermost first."""
     explanation: dict[str, Any] | None = None
+    duplicates: tuple[Duplicate, ...] = ()
+    """Folded under this hit, best first."""
 
 
 class HitList(list[SearchHit]):
     """An ordered list of hits that remembers which match class gave it, whether more follow, and why.
 
     `terms` is what the snippets mark. `weak` are the chunks whose place says little, because the other side knows better there;
-    `doubtful` those that are in the list only because something has to be the closest; `complete` those that are known to have all the
+    `doubtful` those that are in the list only because something has to be the closest; `all_words` those that are known to have all the
     words. `depth` is how many candidates the list was
     made of, where another number would have made another list: the next page needs the same.
     """
@@ -138,7 +156,7 @@ class HitList(list[SearchHit]):
         terms: QueryTerms | None = None,
         weak: frozenset[str] = frozenset(),
         doubtful: frozenset[str] = frozenset(),
-        complete: frozenset[str] = frozenset(),
+        all_words: frozenset[str] = frozenset(),
         depth: int | None = None,
     ) -> None:
         super().__init__(hits)
@@ -149,7 +167,7 @@ class HitList(list[SearchHit]):
         self.terms = terms
         self.weak = weak
         self.doubtful = doubtful
-        self.complete = complete
+        self.all_words = all_words
         self.depth = depth
 
 

@@ -14,7 +14,7 @@ from kebab.config.settings import SearchSettings
 from kebab.core.errors import ModelError, QueryError, StaleCursor
 from kebab.core.ports import Retriever
 from kebab.core.query_tree import excludes, insists
-from kebab.core.search import Fusion, HitList, Match, Mode, Notice, SearchHit, SearchQuery, SearchResponse, Sort
+from kebab.core.search import Duplicates, Fusion, HitList, Match, Mode, Notice, SearchHit, SearchQuery, SearchResponse, Sort
 from kebab.core.text import estimate_tokens
 from kebab.pipelines.search_request import SearchRequest
 
@@ -162,11 +162,12 @@ def _query(request: SearchRequest, settings: SearchSettings, mode: Mode, index_v
         match=cast("Match", request.match or settings.match),
         sort=cast("Sort", request.sort),
         per_doc=request.per_doc,
+        duplicates=cast("Duplicates", request.duplicates or settings.duplicates),
         type_ahead=request.type_ahead,
         full_text=request.full_text,
         explain=request.explain,
         fusion=cast("Fusion", request.fusion or settings.hybrid_fusion) if mode == "hybrid" else None,
-        min_score=request.min_score if mode == "hybrid" else None,
+        min_score=request.min_score,
         threshold=request.threshold if mode == "hybrid" else None,
         insists=mode == "hybrid" and (request.match == "all" or insists(parse(request.query))),
     )
@@ -177,7 +178,8 @@ def _query(request: SearchRequest, settings: SearchSettings, mode: Mode, index_v
 
 
 def _fingerprint(query: SearchQuery, index_version: str) -> str:
-    bound = [query.text, query.mode, query.fusion, query.sort, query.per_doc, query.type_ahead, query.filters._asdict(), index_version]
+    shaped_by = [query.text, query.mode, query.fusion, query.sort, query.per_doc, query.duplicates, query.type_ahead]
+    bound = [*shaped_by, query.filters._asdict(), index_version]
     return sha256(json.dumps(bound, sort_keys=True).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 

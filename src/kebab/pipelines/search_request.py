@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kebab.core.errors import UsageError
-from kebab.core.search import DOC_TYPES, FUSIONS, MATCHES, MODES, SORTS, TRUST_LEVELS, SearchFilters
+from kebab.core.search import DOC_TYPES, DUPLICATES, FUSIONS, MATCHES, MODES, SORTS, TRUST_LEVELS, SearchFilters
 
 if TYPE_CHECKING:
     from datetime import datetime
@@ -30,11 +30,19 @@ _ALIASES = {
 }
 _LISTS = frozenset({"tags_any", "tags_all", "type", "format", "source", "doc", "exclude_path", "exclude_tag"})
 _TAGS = frozenset({"tags_any", "tags_all", "exclude_tag"})
-_LOWER_CASE = frozenset({"mode", "type", "format", "lang", "trust_min", "match", "sort", "fusion"})
+_LOWER_CASE = frozenset({"mode", "type", "format", "lang", "trust_min", "match", "sort", "fusion", "duplicates"})
 _SWITCHES = frozenset({"full_text", "highlight", "explain", "type_ahead"})
 _NUMBERS = {"threshold": (0.0, 2.0), "min_score": (0.0, 1.0)}
 """And between what they lie: a minimum that no score can reach is a slip, not an empty answer."""
-_CHOICES = {"mode": MODES, "match": MATCHES, "fusion": FUSIONS, "sort": SORTS, "trust_min": TRUST_LEVELS, "type": DOC_TYPES}
+_CHOICES = {
+    "mode": MODES,
+    "match": MATCHES,
+    "fusion": FUSIONS,
+    "sort": SORTS,
+    "duplicates": DUPLICATES,
+    "trust_min": TRUST_LEVELS,
+    "type": DOC_TYPES,
+}
 _LEAST = {"k": 1, "offset": 0, "per_doc": 1, "max_tokens": 1}
 """Whole numbers and the least each may be."""
 
@@ -64,6 +72,7 @@ class SearchRequest(NamedTuple):
     fusion: str | None = None
     sort: str = "relevance"
     per_doc: int | None = None
+    duplicates: str | None = None
     threshold: float | None = None
     min_score: float | None = None
     max_tokens: int | None = None

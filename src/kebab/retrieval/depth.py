@@ -1,8 +1,9 @@
-"""How deep hybrid search looks on each side."""
+"""How deep a search looks first: hybrid on each side, and the others where a list leaves out some of what was found."""
 
 from __future__ import annotations
 
 from kebab.core.search import SearchQuery
+from kebab.retrieval.duplicates import REACH
 
 OVER_FETCH = 3
 """How many times what is asked for each side gives."""
@@ -14,6 +15,22 @@ _A_PAGE = 10
 """Whoever asks for fewer hits gets the first of these."""
 _PER_DOCUMENT = 4
 """Deeper where several hits of one document count as few."""
+
+
+_SOME_COPIES = 6
+"""Room for a few passages that are folded, so that one look is enough for most questions."""
+
+
+def shortens(query: SearchQuery) -> bool:
+    """Whether some of what is found will not be a hit of its own."""
+    return query.per_doc is not None or query.duplicates == "fold"
+
+
+def first_look(query: SearchQuery) -> int:
+    wanted = query.offset + query.k
+    repeating_documents = wanted * _PER_DOCUMENT if query.per_doc is not None else 0
+    repeating_passages = wanted + REACH + max(_SOME_COPIES, wanted // 2) if query.duplicates == "fold" else 0
+    return max(wanted, repeating_documents, repeating_passages)
 
 
 def depth_of(query: SearchQuery) -> int:

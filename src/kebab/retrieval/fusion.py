@@ -34,7 +34,7 @@ class Ranked(NamedTuple):
     rank: int
     score: float
     weak: bool = False
-    complete: bool = False
+    all_words: bool = False
     """Whether it is known to have all the words of the query."""
 
 
@@ -85,7 +85,7 @@ class _Rrf(NamedTuple):
     def words_of(self, hit: Ranked | None) -> float:
         if hit is not None and hit.weak:
             return self.policy.lexical_weight_weak
-        return _ALL_THE_WORDS if hit is not None and hit.complete and self.some_are_weak else 1.0
+        return _ALL_THE_WORDS if hit is not None and hit.all_words and self.some_are_weak else 1.0
 
     def weight_of(self, hit: Ranked | None, *, seen: bool) -> float:
         """Where some hits are weak, the others are in another language. What the query's words have found there all the same is as weak
@@ -100,7 +100,7 @@ class _Rrf(NamedTuple):
 def _rrf(policy: FusionPolicy, lexical: Sequence[Ranked], vector: Sequence[Ranked]) -> _Rrf:
     some_are_weak = any(hit.weak for hit in vector)
     # What words have found weighs little on the vector side then, and what they have not found has nothing from their side.
-    words = _ALL_THE_WORDS if any(hit.complete for hit in lexical) else 1
+    words = _ALL_THE_WORDS if any(hit.all_words for hit in lexical) else 1
     heaviest = max(words, policy.vector_weight) + policy.vector_weight_weak if some_are_weak else 1 + policy.vector_weight
     return _Rrf(policy, heaviest / (policy.k_rrf + 1), some_are_weak)
 
@@ -132,7 +132,7 @@ class _Convex(NamedTuple):
     meaning: _Scale
     words_know_better: bool
     """Whether the vector side has weak hits: then a hit it has not seen is judged by its words as they are."""
-    some_are_complete: bool
+    some_have_all_words: bool
     """Whether there are hits with all the words that have to stand before the others."""
 
     def of(self, chunk_id: str, lexical: Ranked | None, vector: Ranked | None) -> Fused:
@@ -143,8 +143,8 @@ class _Convex(NamedTuple):
         words = self.words.of(_bm25(lexical.score)) if lexical else 0.0
         meaning = self.meaning.of(vector.score) if vector else 0.0
         mixed = (1 - share) * words + share * meaning
-        if self.some_are_complete:
-            mixed = (mixed + (lexical is not None and lexical.complete)) / _ALL_THE_WORDS
+        if self.some_have_all_words:
+            mixed = (mixed + (lexical is not None and lexical.all_words)) / _ALL_THE_WORDS
         return Fused(chunk_id, mixed, None, lexical, vector, (1 - share, share))
 
     def _share(self, weak: bool) -> float:
@@ -157,7 +157,7 @@ class _Convex(NamedTuple):
 def _convex(policy: FusionPolicy, lexical: Sequence[Ranked], vector: Sequence[Ranked]) -> _Convex:
     words, meaning = _scale([_bm25(hit.score) for hit in lexical]), _scale([hit.score for hit in vector])
     some_are_weak = any(hit.weak for hit in vector)
-    return _Convex(policy, words, meaning, some_are_weak, some_are_weak and any(hit.complete for hit in lexical))
+    return _Convex(policy, words, meaning, some_are_weak, some_are_weak and any(hit.all_words for hit in lexical))
 
 
 def _bm25(score: float) -> float:

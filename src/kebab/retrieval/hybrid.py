@@ -9,7 +9,7 @@ from kebab.core.ports import Retriever
 from kebab.core.search import HitList, Match, Mode, Notice, QueryTerms, RetrievalDetail, SearchHit, SearchQuery
 from kebab.retrieval.depth import DEEPEST, depth_of
 from kebab.retrieval.fusion import Fused, FusionPolicy, Ranked, best_beyond, fuse
-from kebab.retrieval.hydration import RETRIEVAL_METHODS, at_most_per_document, with_snippet
+from kebab.retrieval.hydration import RETRIEVAL_METHODS, at_most_per_document, fold_duplicates, shortened, with_snippet
 from kebab.retrieval.snippets import SnippetMaker
 
 _DEEPER = 4
@@ -60,23 +60,24 @@ class HybridRetriever:
         policy = policy_of(self._config, query)
         wanted = query.offset + query.k
         depth = looked = query.depth or depth_of(query)
-        hits: list[SearchHit] = []
+        looks: list[list[SearchHit]] = []
         while True:
             lexical, vector = self._both_sides(query, looked)
             fused = _worth_showing(_fused(policy, lexical, vector), vector, query)
             good = [item for item in fused if _is_good_enough(item, query)]
             # What a deeper look finds follows what was found before: a page that was shown stays what it was.
-            known = {hit.chunk_id for hit in hits}
-            hits += self._hits([item for item in good if item.chunk_id not in known], lexical, vector, policy, query)
-            listed = _listed(hits, query)
+            known = {hit.chunk_id for look in looks for hit in look}
+            looks.append(self._hits([item for item in good if item.chunk_id not in known], lexical, vector, policy, query))
+            listed = self._listed(looks, query)
             goes_on = (
                 query.sort == "relevance"
                 and looked < DEEPEST
                 and (lexical.more or (_goes_on(vector) and not query.insists))
                 and _is_good_enough(best_beyond(policy, looked), query)
             )
-            # A first page is never short; a later one may be, and so may be any where one document repeats itself.
-            if len(listed) > wanted or not goes_on or (query.depth is None and query.per_doc is None):
+            # A first page is never short; a later one may be, and so may be any where documents or passages repeat themselves.
+            is_long_enough = query.depth is None and query.per_doc is None and len(listed) == sum(map(len, looks))
+            if len(listed) > wanted or not goes_on or is_long_enough:
                 break
             looked *= _DEEPER
             query = _pinned(query, lexical)
@@ -92,8 +93,16 @@ class HybridRetriever:
         )
 
     def _both_sides(self, query: SearchQuery, depth: int) -> tuple[HitList, HitList]:
-        part = query._replace(k=depth, offset=0, sort="relevance", per_doc=None, bare=self._snippets is not None)
+        part = query._replace(k=depth, offset=0, sort="relevance", per_doc=None, duplicates="show", bare=self._snippets is not None)
         return self._lexical.search(part._replace(mode="lexical")), self._vector.search(part._replace(mode="vector"))
+
+    def _listed(self, looks: list[list[SearchHit]], query: SearchQuery) -> list[SearchHit]:
+        """Copies are looked for within one look: then a page that was shown stays what it was, and carries all it ever will."""
+        whole_texts = self._snippets is not None or query.full_text
+        if query.sort == "date" or query.duplicates == "show":  # by date there is one look only
+            return shortened([hit for look in looks for hit in look], query, complete=True, whole_texts=whole_texts)
+        hits = [hit for look in looks for hit in fold_duplicates(look, query, complete=True, whole_texts=whole_texts)]
+        return hits if query.per_doc is None else at_most_per_document(hits, query.per_doc)
 
     def _hits(self, fused: list[Fused], lexical: HitList, vector: HitList, policy: FusionPolicy, query: SearchQuery) -> list[SearchHit]:
         by_words, by_meaning = ({hit.chunk_id: hit for hit in hits} for hits in (lexical, vector))
@@ -153,11 +162,6 @@ def _worth_showing(fused: list[Fused], vector: HitList, query: SearchQuery) -> l
     return [item for item in fused if item.lexical is not None or item.chunk_id not in vector.doubtful]
 
 
-def _listed(hits: list[SearchHit], query: SearchQuery) -> list[SearchHit]:
-    listed = hits if query.per_doc is None else at_most_per_document(hits, query.per_doc)
-    return sorted(listed, key=lambda hit: hit.date, reverse=True) if query.sort == "date" else listed
-
-
 def _is_good_enough(item: Fused, query: SearchQuery) -> bool:
     """A threshold is about RRF scores; where there are none it removes nothing."""
     return (query.min_score is None or item.score >= query.min_score) and (
@@ -181,7 +185,7 @@ def _ranks(hits: HitList, side: str) -> list[Ranked]:
     ranked = []
     for place, hit in enumerate(hits, start=1):
         score = hit.retrieval.lexical_score if side == "lexical" else hit.retrieval.vector_score
-        known = hit.chunk_id in hits.weak, hit.chunk_id in hits.complete
+        known = hit.chunk_id in hits.weak, hit.chunk_id in hits.all_words
         ranked.append(Ranked(hit.chunk_id, place, hit.score if score is None else score, *known))
     return ranked
 

@@ -1,13 +1,14 @@
-"""A stored chunk and its ranks → SearchHit. The one place where hits are made, whatever found them."""
+"""A stored chunk and its ranks → SearchHit. The one place where hits are made, whatever found them, and lists of them made shorter."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from kebab.core.citations import Citation
 from kebab.core.ports import ChunkContext
-from kebab.core.search import QueryTerms, RetrievalDetail, SearchHit
+from kebab.core.search import Duplicate, QueryTerms, RetrievalDetail, SearchHit, SearchQuery
+from kebab.retrieval.duplicates import Passage, folded
 from kebab.retrieval.snippets import SnippetMaker
 
 RETRIEVAL_METHODS = {
@@ -26,6 +27,7 @@ def make_hit(
     score_kind: str,
     index_version: str,
     explanation: dict[str, Any] | None = None,
+    copies: Iterable[ChunkContext] = (),
 ) -> SearchHit:
     """Bare: with the whole text and no snippet yet. The citation comes from the first span, which covers the whole chunk."""
     return SearchHit(
@@ -41,7 +43,7 @@ def make_hit(
         snippet="",
         highlights=(),
         text=chunk.text,
-        citation=Citation(chunk.doc_path, chunk.spans[0], chunk.section_label, chunk.content_hash),
+        citation=_citation(chunk),
         retrieval=detail,
         retrieval_method=RETRIEVAL_METHODS[score_kind],
         index_version=index_version,
@@ -56,13 +58,53 @@ def make_hit(
         date=chunk.date,
         context=chunk.notes,
         explanation=explanation,
+        duplicates=tuple(Duplicate(copy.chunk_id, copy.doc_id, copy.doc_path, copy.source, _citation(copy)) for copy in copies),
     )
+
+
+def _citation(chunk: ChunkContext) -> Citation:
+    return Citation(chunk.doc_path, chunk.spans[0], chunk.section_label, chunk.content_hash)
 
 
 def with_snippet(hit: SearchHit, snippets: SnippetMaker, terms: QueryTerms, *, full_text: bool) -> SearchHit:
     """A bare hit as it is shown."""
     snippet = snippets.of(hit.text, terms)
     return hit._replace(snippet=snippet.text, highlights=snippet.highlights, text=hit.text if full_text else snippet.text)
+
+
+def shortened(hits: list[SearchHit], query: SearchQuery, *, complete: bool, whole_texts: bool = True) -> list[SearchHit]:
+    """What of the hits stands in the list that was asked for, and in which order.
+
+    By date the newest copy stands, and the best passages of each document; otherwise the best copy, and a document whose best passage
+    is folded under another one may show its next.
+    """
+    by_date = query.sort == "date"
+    if by_date:
+        hits = hits if query.per_doc is None else at_most_per_document(hits, query.per_doc)
+        hits = sorted(hits, key=lambda hit: hit.date, reverse=True)
+    if query.duplicates == "fold":
+        hits = fold_duplicates(hits, query, complete=complete, whole_texts=whole_texts)
+    return hits if by_date or query.per_doc is None else at_most_per_document(hits, query.per_doc)
+
+
+def fold_duplicates(hits: Sequence[SearchHit], query: SearchQuery, *, complete: bool, whole_texts: bool = True) -> list[SearchHit]:
+    """The first of those with nearly the same text, carrying the others; see `duplicates.folded` for `complete`.
+
+    Without `whole_texts` only the hashes of the passages are compared, because snippets say little about the rest.
+    """
+
+    def passage(hit: SearchHit) -> Passage | None:
+        if query.min_score is not None and hit.score < query.min_score:
+            return None  # by date, it could take copies with it that are good enough
+        return Passage(hit.text if whole_texts else "", hit.citation.content_hash or "")
+
+    enough = query.offset + query.k + 1 if query.per_doc is None else None
+    return [
+        hit._replace(duplicates=tuple(Duplicate(copy.chunk_id, copy.doc_id, copy.doc_path, copy.source, copy.citation) for copy in copies))
+        if copies
+        else hit
+        for hit, copies in folded(hits, passage, complete=complete, enough=enough)
+    ]
 
 
 def at_most_per_document(hits: Iterable[SearchHit], most: int) -> list[SearchHit]:

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from kebab.analysis.query_syntax import parse
-from kebab.core.ports import LexicalIndex, LexicalMatch, LexicalMatches
+from kebab.core.ports import ChunkContext, LexicalIndex, LexicalMatch, LexicalMatches
 from kebab.core.query_tree import QueryTree, Raw
 from kebab.core.search import HitList, Notice, QueryTerms, RetrievalDetail, SearchHit, SearchQuery
+from kebab.retrieval.depth import first_look, shortens
+from kebab.retrieval.duplicates import Passage, folded
 from kebab.retrieval.hydration import make_hit, with_snippet
 from kebab.retrieval.snippets import SnippetLimits, SnippetMaker
 
 _LEAST_SCORE = 1e-12
+_DEEPER = 4
+"""How many times as deep the next look is."""
 _LONG_QUERY = Notice("long_query", "The query is very long: only a part of its words was looked for.")
 # Code seldom says what it does in the words of a question: a few of them that it happens to have tell little (`weak`).
 _SOME_WORDS = Notice("some_words", "No passage has all the words; these have some of them.")
@@ -22,8 +27,15 @@ def normalised(bm25: float) -> float:
     return max(_LEAST_SCORE, -bm25 / (1 + abs(bm25)))
 
 
+class _Listed(NamedTuple):
+    """A match, and those that are folded under it."""
+
+    match: LexicalMatch
+    copies: list[ChunkContext]
+
+
 class _Answer(NamedTuple):
-    matches: list[LexicalMatch]
+    matches: list[_Listed]
     more: bool
     terms: QueryTerms
     expression: str
@@ -31,11 +43,11 @@ class _Answer(NamedTuple):
     match: str
     notices: tuple[Notice, ...] = ()
     shortened: bool = False
-    complete: frozenset[str] = frozenset()
+    all_words: frozenset[str] = frozenset()
 
 
 def _with_all_words(answer: _Answer) -> _Answer:
-    return answer._replace(complete=frozenset(match.chunk.chunk_id for match in answer.matches))
+    return answer._replace(all_words=frozenset(listed.match.chunk.chunk_id for listed in answer.matches))
 
 
 class LexicalRetriever:
@@ -63,7 +75,7 @@ class LexicalRetriever:
             notices=notices,
             terms=answer.terms,
             weak=frozenset(hit.chunk_id for hit in hits if hit.doc_type == "code") if _SOME_WORDS in notices else frozenset(),
-            complete=answer.complete,
+            all_words=answer.all_words,
         )
 
     def suggestions(self, query: SearchQuery) -> list[str]:
@@ -90,7 +102,7 @@ class LexicalRetriever:
         some = self._matches(tree, query, "any", "any")
         if some.expression == every.expression:
             return every
-        return some._replace(notices=() if every.matches or query.offset else (_SOME_WORDS,), complete=every.complete)
+        return some._replace(notices=() if every.matches or query.offset else (_SOME_WORDS,), all_words=every.all_words)
 
     def _matches(self, tree: QueryTree, query: SearchQuery, match: str, reported: str) -> _Answer:
         def ask(limit: int, offset: int) -> LexicalMatches:
@@ -105,24 +117,15 @@ class LexicalRetriever:
                 type_ahead=query.type_ahead,
             )
 
-        if query.per_doc is None:
+        if shortens(query):
+            found, page, more = _page(ask, query)
+        else:
             found = ask(query.k, query.offset)
-            return _Answer(
-                list(found.matches), found.more, found.terms, found.expression, found.dropped, reported, shortened=found.shortened
-            )
-        wanted = query.offset + query.k
-        depth = wanted * 4
-        while True:  # how deep one must look depends on how often one document repeats itself
-            found = ask(depth, 0)
-            capped = _at_most_per_document(found.matches, query.per_doc)
-            if len(capped) > wanted or not found.more:
-                page = capped[query.offset : wanted]
-                return _Answer(
-                    page, len(capped) > wanted, found.terms, found.expression, found.dropped, reported, shortened=found.shortened
-                )
-            depth *= 4
+            page, more = [_Listed(match, []) for match in found.matches], found.more
+        return _Answer(page, more, found.terms, found.expression, found.dropped, reported, shortened=found.shortened)
 
-    def _hit(self, match: LexicalMatch, rank: int, answer: _Answer, query: SearchQuery) -> SearchHit:
+    def _hit(self, listed: _Listed, rank: int, answer: _Answer, query: SearchQuery) -> SearchHit:
+        match = listed.match
         score = normalised(match.bm25)
         detail = RetrievalDetail(method="lexical", fusion_score=score, lexical_score=score, lexical_rank=rank)
         hit = make_hit(
@@ -132,6 +135,7 @@ class LexicalRetriever:
             score_kind="bm25",
             index_version=self._index_version,
             explanation=self._hit_explanation(match, detail, answer.terms) if query.explain else None,
+            copies=listed.copies,
         )
         return hit if query.bare else with_snippet(hit, self._snippets, answer.terms, full_text=query.full_text)
 
@@ -174,11 +178,39 @@ def _drops_stop_words(query: SearchQuery) -> bool:
     return query.match != "all" if query.keep_stop_words is None else not query.keep_stop_words
 
 
-def _at_most_per_document(matches: tuple[LexicalMatch, ...], most: int) -> list[LexicalMatch]:
+def _page(ask: Callable[[int, int], LexicalMatches], query: SearchQuery) -> tuple[LexicalMatches, list[_Listed], bool]:
+    """Of a list that is shorter than what matched; and whether more follows. How deep one must look for it depends on how often
+    documents, or passages, repeat themselves.
+    """
+    wanted = query.offset + query.k
+    depth = first_look(query)
+    while True:
+        found = ask(depth, 0)
+        listed = _folded(found, query) if query.duplicates == "fold" else [_Listed(match, []) for match in found.matches]
+        if query.per_doc is not None:
+            listed = _at_most_per_document(listed, query.per_doc)
+        if len(listed) > wanted or not found.more:
+            return found, listed[query.offset : wanted], len(listed) > wanted
+        depth *= _DEEPER
+
+
+def _folded(found: LexicalMatches, query: SearchQuery) -> list[_Listed]:
+    def passage(match: LexicalMatch) -> Passage | None:
+        if query.min_score is not None and normalised(match.bm25) < query.min_score:
+            return None  # by date, it could take copies with it that are good enough
+        return Passage(match.chunk.text, match.chunk.content_hash)
+
+    enough = query.offset + query.k + 1 if query.per_doc is None else None
+    groups = folded(found.matches, passage, complete=not found.more, enough=enough)
+    return [_Listed(match, [copy.chunk for copy in copies]) for match, copies in groups]
+
+
+def _at_most_per_document(listed: list[_Listed], most: int) -> list[_Listed]:
     seen: dict[str, int] = {}
     kept = []
-    for match in matches:
-        seen[match.chunk.doc_id] = seen.get(match.chunk.doc_id, 0) + 1
-        if seen[match.chunk.doc_id] <= most:
-            kept.append(match)
+    for item in listed:
+        document = item.match.chunk.doc_id
+        seen[document] = seen.get(document, 0) + 1
+        if seen[document] <= most:
+            kept.append(item)
     return kept

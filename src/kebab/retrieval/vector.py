@@ -10,10 +10,12 @@ from kebab.core.errors import ModelMissing
 from kebab.core.ports import ChunkContext, ChunkReader, EmbeddingModels, LexicalIndex, SpaceQuery, VectorMatch, VectorStore
 from kebab.core.query_tree import Bag, QueryTree, words_of
 from kebab.core.search import HitList, Notice, QueryTerms, RetrievalDetail, SearchHit, SearchQuery
-from kebab.retrieval.depth import DEEPEST, depth_of
-from kebab.retrieval.hydration import at_most_per_document, make_hit, with_snippet
+from kebab.retrieval.depth import DEEPEST, depth_of, first_look, shortens
+from kebab.retrieval.hydration import make_hit, shortened, with_snippet
 from kebab.retrieval.snippets import SnippetLimits, SnippetMaker
 
+_DEEPER = 4
+"""How many times as deep the next look is."""
 MAX_QUERY_CHARS = 8000
 """A longer query is embedded by its beginning; a page of text says what it is about well before."""
 _LONG_QUERY = Notice("long_query", f"The query is very long: its first {MAX_QUERY_CHARS:,} characters were compared by meaning.")
@@ -77,13 +79,14 @@ class VectorRetriever:
         asked = list(zip(spaces, _embedded(spaces, text[:MAX_QUERY_CHARS]), strict=True))
         wanted = query.offset + query.k
         by_date = (query.depth or depth_of(query)) if query.sort == "date" else None
-        depth = by_date or (4 * wanted if query.per_doc is not None else wanted)
-        while True:  # how deep one must look depends on how often one document repeats itself
+        depth = by_date or first_look(query)
+        while True:  # how deep one must look depends on how often documents, or passages, repeat themselves
             found, more = self._found(asked, query, depth)
-            hits = self._hits(found[:depth] if by_date else found, query)
-            if len(hits) > wanted or not more or query.per_doc is None or by_date or depth >= DEEPEST:
+            last = not more or not shortens(query) or by_date is not None or depth >= DEEPEST
+            hits = self._hits(found[:depth] if by_date else found, query, complete=last)
+            if len(hits) > wanted or last:
                 break
-            depth *= 4
+            depth *= _DEEPER
         found = found[:depth]
         ranked = [_ranked(hit, rank) for rank, hit in enumerate(hits, start=1)]
         page = ranked[query.offset : wanted]
@@ -111,19 +114,16 @@ class VectorRetriever:
             return None
         space = SpaceQuery(middle.embedder)
         matches = self._store.search(middle.space, middle.vector, filters=query.filters, limit=query.k + 1)
-        hits = self._hits([_Found(match, space, place) for place, match in enumerate(matches[: query.k], start=1)], query)
+        hits = self._hits([_Found(match, space, place) for place, match in enumerate(matches[: query.k], start=1)], query, complete=True)
         shown = [with_snippet(hit, self._snippets, QueryTerms(), full_text=query.full_text) for hit in hits]
         ranked = [_ranked(hit, rank) for rank, hit in enumerate(shown, start=1)]
         return HitList(ranked, more=len(matches) > query.k, notices=self.notices)
 
-    def _hits(self, found: Sequence[_Found], query: SearchQuery) -> list[SearchHit]:
+    def _hits(self, found: Sequence[_Found], query: SearchQuery, *, complete: bool) -> list[SearchHit]:
+        """`complete`: nobody will look deeper."""
         contexts = self._chunks.contexts([item.match.chunk_id for item in found])
         hits = [self._hit(item, contexts[item.match.chunk_id], query) for item in found if item.match.chunk_id in contexts]
-        if query.per_doc is not None:
-            hits = at_most_per_document(hits, query.per_doc)
-        if query.sort == "date":
-            hits.sort(key=lambda hit: hit.date, reverse=True)
-        return hits
+        return shortened(hits, query, complete=complete)
 
     def _found(self, asked: Sequence[tuple[SpaceQuery, Any]], query: SearchQuery, depth: int) -> tuple[list[_Found], bool]:
         """One list, whatever was searched, a little longer than `depth`, and whether it goes on beyond that; what is too far away to

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from kebab.core.search import Notice, SearchHit, SearchResponse
+from kebab.core.search import Duplicate, Notice, SearchHit, SearchResponse
 from kebab.wire.citations import CitationV1, citation_v1
 
 ModeV1 = Literal["lexical", "vector", "hybrid"]
@@ -52,6 +52,17 @@ class RetrievalV1:
 
 
 @dataclass(frozen=True, kw_only=True)
+class DuplicateV1:
+    """Where else the text of a hit stands, the same or nearly so."""
+
+    chunk_id: str
+    doc_id: str
+    doc_path: str
+    source: str
+    citation: CitationV1
+
+
+@dataclass(frozen=True, kw_only=True)
 class SearchHitV1:
     """One passage that was found."""
 
@@ -84,6 +95,7 @@ class SearchHitV1:
     stale: bool
     context: list[str]
     """The notes on its source and folders, the outermost first; their words count as words of the passage."""
+    duplicates: list[DuplicateV1]
     explanation: dict[str, Any] | None
 
 
@@ -129,6 +141,16 @@ def notice_v1(notice: Notice) -> NoticeV1:
     return NoticeV1(code=notice.code, message=notice.message, suggestions=list(notice.suggestions) or None)
 
 
+def duplicate_v1(duplicate: Duplicate) -> DuplicateV1:
+    return DuplicateV1(
+        chunk_id=duplicate.chunk_id,
+        doc_id=duplicate.doc_id,
+        doc_path=duplicate.doc_path,
+        source=duplicate.source,
+        citation=citation_v1(duplicate.citation),
+    )
+
+
 def search_hit_v1(hit: SearchHit) -> SearchHitV1:
     weights = hit.retrieval.weights
     return SearchHitV1(
@@ -168,5 +190,6 @@ def search_hit_v1(hit: SearchHit) -> SearchHitV1:
         date=hit.date,
         stale=hit.stale,
         context=list(hit.context),
+        duplicates=[duplicate_v1(duplicate) for duplicate in hit.duplicates],
         explanation=hit.explanation,
     )

@@ -120,7 +120,7 @@ def test_mistakes_are_clear_errors(kb: Kb, arguments: list[str], data: str | byt
     ids=["inf", "sexagesimal", "minus", "nan", "digits", "surrogate"],
 )
 def test_strange_values_in_front_matter_cost_nothing_but_themselves(kb: Kb, write_notes: Callable[..., Path], value: str) -> None:
-    notes = write_notes({"strange.md": f"---\ntitle: T\nvalue: {value}\n---\nquagga\n", "z.md": "quagga\n"})
+    notes = write_notes({"strange.md": f"---\ntitle: T\nvalue: {value}\n---\nquagga\n", "z.md": "another quagga\n"})
     ran = kb("ingest", notes, "--json")
     assert ran.code == 0, ran.err[-300:]
     assert kb("search", "quagga", "--json").json()["returned"] == 2

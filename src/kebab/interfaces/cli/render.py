@@ -75,9 +75,14 @@ def print_verbatim(text: str) -> None:
     sys.stdout.buffer.write((text + end).encode("utf-8", "replace"))
 
 
+_NAMED_DUPLICATES = 3
+"""The others are counted."""
+
+
 def print_search(response: SearchResponse, *, dates: bool = False) -> None:
     """`dates`: of the documents, where they decide the order."""
-    several_sources = len({hit.source for hit in response.hits}) > 1
+    sources = {hit.source for hit in response.hits} | {copy.source for hit in response.hits for copy in hit.duplicates}
+    several_sources = len(sources) > 1
     for hit in response.hits:
         _print_hit(hit, several_sources, dates)
     if response.explanation is not None:
@@ -103,6 +108,8 @@ def _print_hit(hit: SearchHit, show_source: bool, show_date: bool) -> None:
         click.echo(f"   heading: {shown(' > '.join(hit.heading_path))}")
     if hit.context:
         click.echo(f"   context: {_faint(_cut(shown(' > '.join(hit.context))))}")
+    if hit.duplicates:
+        click.echo(f"   {_faint(_also_in(hit))}")
     if hit.explanation is not None:
         _print_hit_explanation(hit)
     if hit.text != hit.snippet:
@@ -110,6 +117,16 @@ def _print_hit(hit: SearchHit, show_source: bool, show_date: bool) -> None:
         for line in hit.text.splitlines():
             say(f"   | {line}".expandtabs(4))
     click.echo()
+
+
+def _also_in(hit: SearchHit) -> str:
+    places = [
+        duplicate.citation.text if duplicate.source == hit.source else f"{duplicate.source}:{duplicate.citation.text}"
+        for duplicate in hit.duplicates
+    ]
+    named = ", ".join(map(shown, places[:_NAMED_DUPLICATES]))
+    others = len(hit.duplicates) - _NAMED_DUPLICATES
+    return f"also in: {named}" + (f" (+{others})" if others > 0 else "")
 
 
 def _one_line(hit: SearchHit) -> str:

@@ -59,6 +59,9 @@ def filter_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--fusion", help="How hybrid mixes: rrf, by rank, or convex, by score (setting search.hybrid_fusion, rrf).")
 @click.option("--sort", help="relevance or date (newest first).")
 @click.option("--per-doc", type=int, help="At most this many hits of one document.")
+@click.option(
+    "--duplicates", metavar="HOW", help="Passages with nearly the same text: fold them under the best one, or show each (setting, fold)."
+)
 @click.option("--threshold", type=float, help="Least raw RRF score, which is 0.033 at most; only hybrid with rrf has one.")
 @click.option("--min-score", type=float, help="Least score, 0 to 1, in every mode.")
 @click.option("--max-tokens", type=int, help="Whole hits up to about this many tokens.")

@@ -1,0 +1,156 @@
+"""Passages with (nearly) the same text: one of them stands in a list, and carries the others.
+
+A backup of a note, a README that was vendored twice, the folders of several versions: their passages have nearly the same score and so
+stand close together in a ranked list. A passage is therefore compared only with the few before it. Whether it is folded depends
+on nothing that comes after it, so that a list looked at more deeply begins as it did before, and pages fit together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import NamedTuple, TypeVar
+
+REACH = 10
+"""How many places after the last copy the next one may stand."""
+MOST_COPIES = 100
+"""So many are folded under one passage; the next one stands again, and carries those after it."""
+
+_SHINGLE = 5
+"""Words in a row that are compared as one."""
+_LEAST_OVERLAP = 0.9
+"""Share of the shingles of two passages that both have: in a hundred words one may be another."""
+_LEAST_SHINGLES = 60
+"""In shorter passages a single word may be all that matters, so these must be equal."""
+_PROBE = 24
+"""Characters of a piece that is looked for in the other passage, before anything is counted."""
+_PROBES = 8
+"""How many of them, spread over the passage."""
+_MOST_MISSED = 2
+"""Pieces that edits may have hit."""
+_LONGEST_WORD = 16
+"""What is longer and not ASCII is a sentence of a script without spaces: its characters are compared in place of words."""
+
+T = TypeVar("T")
+
+
+class Passage:
+    """A text that is compared with others; what costs time is made when it is needed, and kept."""
+
+    def __init__(self, text: str, content_hash: str = "") -> None:
+        """Equal hashes mean equal texts: who does not have the whole text gives its hash alone."""
+        self.text = text
+        self.content_hash = content_hash
+        self.length = len(text)
+        self.beginning = (text.split(None, 1) or [""])[0]
+        """The first word tells most texts apart."""
+
+    @cached_property
+    def words(self) -> list[str]:
+        return self.text.split()
+
+    @cached_property
+    def probes(self) -> list[str]:
+        starts = (self.length * number // _PROBES for number in range(_PROBES))
+        return [self.text[start : start + _PROBE] for start in starts]
+
+    @cached_property
+    def shingles(self) -> frozenset[tuple[str, ...]]:
+        """None where the text is short, or says so little that is different that two of its kind look alike."""
+        units = [unit for word in self.words for unit in (word if _is_unspaced(word) else (word,))]
+        shingles = frozenset(zip(*(units[start:] for start in range(_SHINGLE)), strict=False))
+        return shingles if len(shingles) >= _LEAST_SHINGLES else frozenset()
+
+
+class Folded(NamedTuple):
+    """Places in a list: of the passage that stands, and of its copies."""
+
+    place: int
+    copies: list[int]
+
+    @property
+    def last(self) -> int:
+        return self.copies[-1] if self.copies else self.place
+
+
+def is_duplicate(one: Passage, other: Passage) -> bool:
+    """Whether two passages say the same in the same words, but for white space and, if they are long, a small edit."""
+    if one.content_hash == other.content_hash and one.content_hash:
+        return True
+    if not one.text or not other.text:
+        return not (one.text or other.text or one.content_hash or other.content_hash)
+    if one.beginning == other.beginning and one.words == other.words:
+        return True
+    shorter, longer = (one, other) if one.length < other.length or (one.length == other.length and one.text < other.text) else (other, one)
+    return (
+        shorter.length >= _LEAST_OVERLAP * longer.length
+        and shorter.length >= _LEAST_SHINGLES
+        and _has_pieces_of(longer.text, shorter.probes)
+        and _overlap(one.shingles, other.shingles) >= _LEAST_OVERLAP
+    )
+
+
+def _has_pieces_of(text: str, probes: list[str]) -> bool:
+    """Cheap, and no for nearly all pairs."""
+    missed = 0
+    for probe in probes:
+        if probe not in text:
+            missed += 1
+            if missed > _MOST_MISSED:
+                return False
+    return True
+
+
+def _is_unspaced(word: str) -> bool:
+    return len(word) > _LONGEST_WORD and not word.isascii()
+
+
+def _overlap(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]]) -> float:
+    common = len(one & other)
+    return common / (len(one) + len(other) - common) if common else 0.0
+
+
+def places_folded(passages: Sequence[Passage | None], enough: int | None = None) -> list[Folded]:
+    """In the order of the list. None stands for what is never folded. `enough`: of so many the copies are found, and no more stand."""
+    groups: list[Folded] = []
+    open_groups: list[Folded] = []
+    for place, passage in enumerate(passages):
+        open_groups = [group for group in open_groups if group.last >= place - REACH and len(group.copies) < MOST_COPIES]
+        are_enough = enough is not None and len(groups) >= enough
+        if are_enough and not open_groups:
+            break
+        group = _group_of(passage, open_groups, passages) if passage is not None else None
+        if group is not None:
+            group.copies.append(place)
+        if group is not None or are_enough:
+            continue
+        groups.append(Folded(place, []))
+        if passage is not None:
+            open_groups.append(groups[-1])
+    return groups
+
+
+def _group_of(passage: Passage, groups: Sequence[Folded], passages: Sequence[Passage | None]) -> Folded | None:
+    """The best one. Only what stands is compared, never its copies: otherwise many small edits would add up."""
+    for group in groups:
+        standing = passages[group.place]
+        if standing is not None and is_duplicate(standing, passage):
+            return group
+    return None
+
+
+def folded(
+    items: Sequence[T], passage_of: Callable[[T], Passage | None], *, complete: bool, enough: int | None = None
+) -> list[tuple[T, list[T]]]:
+    """Each item that stands, or the first so many if that is `enough`, with its copies.
+
+    Unless the list is `complete`, those at its end are left out whose copies may stand beyond it: what is shown once must not get
+    another copy when somebody looks deeper, which no page would then show.
+    """
+    groups = places_folded([passage_of(item) for item in items], enough)
+    settled: list[tuple[T, list[T]]] = []
+    for group in groups:
+        if not complete and len(group.copies) < MOST_COPIES and group.last + REACH >= len(items):
+            break
+        settled.append((items[group.place], [items[copy] for copy in group.copies]))
+    return settled
