@@ -118,7 +118,8 @@ class KnowledgeBase:
         notices = [_STALE_INDEX] if config != current else []
         notices += [_READ_ONLY] if reading.is_immutable else []
         request, about_filters = _checked_filters(request, reading)
-        return request, self._retrievers(reading, config, request.mode != "lexical"), [*notices, *about_filters]
+        retrievers = self._retrievers(reading, config, request.mode != "lexical")._replace(chunks=reading.chunks)
+        return request, retrievers, [*notices, *about_filters]
 
     def _add_freshness(self, response: SearchResponse, reading: SqliteReading) -> None:
         """Marks hits whose files have changed since, and says how many files wait, as the settings want it."""

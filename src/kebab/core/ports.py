@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 if TYPE_CHECKING:
     from kebab.core.documents import Chunk, ParsedDocument
     from kebab.core.query_tree import QueryTree
-    from kebab.core.search import HitList, QueryTerms, SearchFilters, SearchQuery
+    from kebab.core.search import HitList, Neighbours, QueryTerms, SearchFilters, SearchQuery
     from kebab.core.spans import Span
 
 
@@ -113,6 +113,10 @@ class LexicalIndex(Protocol):
 class ChunkReader(Protocol):
     def contexts(self, chunk_ids: Sequence[str]) -> Mapping[str, ChunkContext]:
         """What is there of these chunks."""
+        ...
+
+    def neighbours(self, chunk_ids: Sequence[str], count: int) -> Mapping[str, Neighbours]:
+        """Up to `count` chunks before and after each of these in its document."""
         ...
 
 

@@ -102,6 +102,23 @@ class Duplicate(NamedTuple):
     citation: Citation
 
 
+class Neighbour(NamedTuple):
+    """A passage that stands beside a hit in its document."""
+
+    chunk_id: str
+    heading_path: tuple[str, ...]
+    section_label: str | None
+    text: str
+    citation: Citation
+
+
+class Neighbours(NamedTuple):
+    """In the order of the document; fewer than asked for, or none, at its beginning and its end."""
+
+    before: tuple[Neighbour, ...] = ()
+    after: tuple[Neighbour, ...] = ()
+
+
 class SearchHit(NamedTuple):
     rank: int
     score: float
@@ -134,6 +151,8 @@ class SearchHit(NamedTuple):
     explanation: dict[str, Any] | None = None
     duplicates: tuple[Duplicate, ...] = ()
     """Folded under this hit, best first."""
+    neighbours: Neighbours | None = None
+    """None: nobody asked for them."""
 
 
 class HitList(list[SearchHit]):
@@ -187,6 +206,16 @@ class Notice(NamedTuple):
     """Queries to ask instead."""
 
 
+class DocumentGroup(NamedTuple):
+    """The hits of one document, best first."""
+
+    doc_id: str
+    doc_path: str
+    title: str
+    source: str
+    hits: tuple[SearchHit, ...]
+
+
 class SearchResponse:
     """The hits, and what must be said about them. Iterating over it gives the hits."""
 
@@ -204,6 +233,7 @@ class SearchResponse:
         next_cursor: str | None = None,
         truncated: bool = False,
         explanation: dict[str, Any] | None = None,
+        grouped: bool = False,
     ) -> None:
         self.query = query
         self.mode = mode
@@ -216,6 +246,15 @@ class SearchResponse:
         self.next_cursor = next_cursor
         self.truncated = truncated
         self.explanation = explanation
+        self.grouped = grouped
+        """Whether they are wanted by document."""
+
+    def by_document(self) -> list[DocumentGroup]:
+        """The hits, each document's together; documents in the order of their best hits."""
+        hits_of: dict[str, list[SearchHit]] = {}
+        for hit in self.hits:
+            hits_of.setdefault(hit.doc_id, []).append(hit)
+        return [DocumentGroup(hits[0].doc_id, hits[0].doc_path, hits[0].title, hits[0].source, tuple(hits)) for hits in hits_of.values()]
 
     def __iter__(self) -> Iterator[SearchHit]:
         return iter(self.hits)

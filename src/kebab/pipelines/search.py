@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import sha256
 from itertools import pairwise
 from typing import Any, NamedTuple, Protocol, cast
@@ -12,9 +12,9 @@ from typing import Any, NamedTuple, Protocol, cast
 from kebab.analysis.query_syntax import parse
 from kebab.config.settings import SearchSettings
 from kebab.core.errors import ModelError, QueryError, StaleCursor
-from kebab.core.ports import Retriever
+from kebab.core.ports import ChunkReader, Retriever
 from kebab.core.query_tree import excludes, insists
-from kebab.core.search import Duplicates, Fusion, HitList, Match, Mode, Notice, SearchHit, SearchQuery, SearchResponse, Sort
+from kebab.core.search import Duplicates, Fusion, HitList, Match, Mode, Neighbours, Notice, SearchHit, SearchQuery, SearchResponse, Sort
 from kebab.core.text import estimate_tokens
 from kebab.pipelines.search_request import SearchRequest
 
@@ -45,6 +45,8 @@ class Retrievers(NamedTuple):
     """Why there is no hybrid."""
     vector: NearRetriever | None = None
     """The side of hybrid that goes by meaning."""
+    chunks: Callable[[], ChunkReader] | None = None
+    """What reads the neighbours of hits."""
 
     def of(self, mode: Mode) -> Retriever:
         return self.lexical if self.hybrid is None or mode == "lexical" else self.hybrid
@@ -74,13 +76,21 @@ def search(
     if retrievers is None or blank:
         version = retrievers.index_version(mode) if retrievers else unbuilt_version
         return SearchResponse(
-            query=request.query, mode=mode, method=mode, hits=(), index_version=version, match=None, took_ms=0.0, notices=tuple(said)
+            query=request.query,
+            mode=mode,
+            method=mode,
+            hits=(),
+            index_version=version,
+            match=None,
+            took_ms=0.0,
+            notices=tuple(said),
+            grouped=request.group,
         )
     query, hits, version = _answer(request, settings, retrievers, mode, said)
     said.extend(hits.notices)
     if not hits and query.mode != "vector" and not query.offset and not query.type_ahead:
         said.extend(_did_you_mean(retrievers.lexical.suggestions(query)))
-    kept = _above_scores(hits, request, said)
+    kept = with_neighbours(_above_scores(hits, request, said), request, retrievers)
     packed = within_budget(kept, request.max_tokens)
     truncated = len(packed) < len(kept)
     taken = packed[-1].rank - query.offset if truncated else len(hits)
@@ -99,6 +109,7 @@ def search(
         next_cursor=_cursor(query, request.match or settings.match, hits, version, query.offset + taken) if more and taken else None,
         truncated=truncated,
         explanation=_explanation(query, hits, kept, packed, request),
+        grouped=request.group,
     )
 
 
@@ -227,11 +238,23 @@ def within_budget(hits: list[SearchHit], max_tokens: int | None) -> list[SearchH
     used = 0
     packed: list[SearchHit] = []
     for hit in hits:
-        used += estimate_tokens("\n".join((*hit.context, hit.text)))
+        used += sum(map(estimate_tokens, _texts(hit)))
         if packed and used > max_tokens:
             break
         packed.append(hit)
     return packed
+
+
+def _texts(hit: SearchHit) -> list[str]:
+    before, after = hit.neighbours or Neighbours()
+    return ["\n".join((*hit.context, hit.text)), *(neighbour.text for neighbour in (*before, *after))]
+
+
+def with_neighbours(hits: list[SearchHit], request: SearchRequest, retrievers: Retrievers) -> list[SearchHit]:
+    if not request.neighbours or retrievers.chunks is None:
+        return hits
+    beside = retrievers.chunks().neighbours([hit.chunk_id for hit in hits], request.neighbours)
+    return [hit._replace(neighbours=beside[hit.chunk_id]) for hit in hits]
 
 
 def _explanation(

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from datetime import datetime
 
 MAX_K = 1000
+MAX_NEIGHBOURS = 5
 _UNITS = {"day": 1, "week": 7, "month": 30, "year": 365, "d": 1, "w": 7, "m": 30, "y": 365}
 _RELATIVE = re.compile(r"(\d{1,6})\s*(day|week|month|year|d|w|m|y)s?(?:\s+ago)?", re.IGNORECASE)
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?)?")
@@ -31,7 +32,7 @@ _ALIASES = {
 _LISTS = frozenset({"tags_any", "tags_all", "type", "format", "source", "doc", "exclude_path", "exclude_tag"})
 _TAGS = frozenset({"tags_any", "tags_all", "exclude_tag"})
 _LOWER_CASE = frozenset({"mode", "type", "format", "lang", "trust_min", "match", "sort", "fusion", "duplicates"})
-_SWITCHES = frozenset({"full_text", "highlight", "explain", "type_ahead"})
+_SWITCHES = frozenset({"full_text", "highlight", "explain", "type_ahead", "group"})
 _NUMBERS = {"threshold": (0.0, 2.0), "min_score": (0.0, 1.0)}
 """And between what they lie: a minimum that no score can reach is a slip, not an empty answer."""
 _CHOICES = {
@@ -43,8 +44,15 @@ _CHOICES = {
     "trust_min": TRUST_LEVELS,
     "type": DOC_TYPES,
 }
-_LEAST = {"k": 1, "offset": 0, "per_doc": 1, "max_tokens": 1}
-"""Whole numbers and the least each may be."""
+_ANY_NUMBER = 10**9
+_WHOLE_NUMBERS = {
+    "k": (1, MAX_K),
+    "offset": (0, _ANY_NUMBER),
+    "per_doc": (1, _ANY_NUMBER),
+    "max_tokens": (1, _ANY_NUMBER),
+    "neighbours": (0, MAX_NEIGHBOURS),
+}
+"""The least and the most each may be."""
 
 
 class SearchRequest(NamedTuple):
@@ -80,6 +88,8 @@ class SearchRequest(NamedTuple):
     highlight: bool = True
     explain: bool = False
     type_ahead: bool = False
+    group: bool = False
+    neighbours: int = 0
 
     @classmethod
     def from_options(cls, options: Mapping[str, Any], defaults: SearchRequest | None = None) -> SearchRequest:
@@ -133,14 +143,12 @@ def _checked(name: str, value: Any) -> Any:
     elif name in _SWITCHES:
         if not isinstance(value, bool):
             raise UsageError(f"{name} takes true or false, not {value!r}.", hint="Write it without quotes.")
-    elif name in _LEAST:
+    elif name in _WHOLE_NUMBERS:
         if not isinstance(value, int) or isinstance(value, bool):
             raise UsageError(f"{name} takes a whole number, not {value!r}.", hint="For example 10.")
-        if not _LEAST[name] <= value <= (MAX_K if name == "k" else 10**9):
-            raise UsageError(
-                f"{name} = {value} is out of range.",
-                hint=f"Allowed: {_LEAST[name]} to {MAX_K if name == 'k' else 10**9}.",
-            )
+        fewest, largest = _WHOLE_NUMBERS[name]
+        if not fewest <= value <= largest:
+            raise UsageError(f"{name} = {value} is out of range.", hint=f"Allowed: {fewest} to {largest}.")
     elif name in _NUMBERS:
         if not isinstance(value, int | float) or isinstance(value, bool) or value != value:
             raise UsageError(f"{name} takes a number, not {value!r}.", hint="For example 0.02.")

@@ -10,12 +10,12 @@ from kebab.config.settings import SearchSettings
 from kebab.core.errors import ModelError, ModelMissing, UsageError
 from kebab.core.search import HitList, Mode, Notice, SearchHit, SearchQuery, SearchResponse
 from kebab.pipelines.passage_lookup import Passage
-from kebab.pipelines.search import Retrievers, within_budget
+from kebab.pipelines.search import Retrievers, with_neighbours, within_budget
 from kebab.pipelines.search_request import SearchRequest
 from kebab.retrieval.depth import DEEPEST
 from kebab.retrieval.hydration import at_most_per_document
 
-_ABOUT_QUERIES = ("cursor", "match", "fusion", "sort", "threshold", "explain", "type_ahead")
+_ABOUT_QUERIES = ("cursor", "match", "fusion", "sort", "threshold", "explain", "type_ahead", "duplicates")
 """Options of search that say how a typed query is read, mixed or paged."""
 _SHOWN_WORDS = 5
 
@@ -29,7 +29,7 @@ def similar_request(reference: str, options: Mapping[str, Any]) -> SearchRequest
     if unused:
         raise UsageError(
             f"{unused[0]} is about a typed query, and a passage is none.",
-            hint="Use k, offset, mode, per_doc, min_score, max_tokens, full_text and the filters of search.",
+            hint="Use k, offset, mode, per_doc, min_score, max_tokens, full_text, group, neighbours and the filters of search.",
         )
     if request.mode == "hybrid":
         raise UsageError("Passages are compared by vectors or by words, not by both.", hint="Valid modes: vector, lexical.")
@@ -51,7 +51,8 @@ def similar(
     query = _query(passage, request, settings, other_docs)
     method, hits = _answer(passage, request, query, retrievers, said)
     said.extend(hits.notices)
-    kept = [hit for hit in hits if request.min_score is None or hit.score >= request.min_score]
+    above = [hit for hit in hits if request.min_score is None or hit.score >= request.min_score]
+    kept = with_neighbours(above, request, retrievers)
     packed = within_budget(kept, request.max_tokens)
     if not packed:
         said.append(_nothing(method, hits, request, other_docs))
@@ -65,6 +66,7 @@ def similar(
         took_ms=(time.perf_counter() - started) * 1000,
         notices=tuple(said),
         truncated=len(packed) < len(kept),
+        grouped=request.group,
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from kebab.core.search import Duplicate, Notice, SearchHit, SearchResponse
+from kebab.core.search import Duplicate, Neighbour, Neighbours, Notice, SearchHit, SearchResponse
 from kebab.wire.citations import CitationV1, citation_v1
 
 ModeV1 = Literal["lexical", "vector", "hybrid"]
@@ -63,6 +63,36 @@ class DuplicateV1:
 
 
 @dataclass(frozen=True, kw_only=True)
+class NeighbourV1:
+    """A passage beside a hit, whole."""
+
+    chunk_id: str
+    heading_path: list[str]
+    section_label: str | None
+    text: str
+    citation: CitationV1
+
+
+@dataclass(frozen=True, kw_only=True)
+class NeighboursV1:
+    """What stands before and after a hit in its document, in the document's order."""
+
+    before: list[NeighbourV1]
+    after: list[NeighbourV1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class DocumentGroupV1:
+    """The hits of one document, by their ranks; best first."""
+
+    doc_id: str
+    doc_path: str
+    title: str
+    source: str
+    ranks: list[int]
+
+
+@dataclass(frozen=True, kw_only=True)
 class SearchHitV1:
     """One passage that was found."""
 
@@ -96,6 +126,7 @@ class SearchHitV1:
     context: list[str]
     """The notes on its source and folders, the outermost first; their words count as words of the passage."""
     duplicates: list[DuplicateV1]
+    neighbours: NeighboursV1 | None
     explanation: dict[str, Any] | None
 
 
@@ -111,6 +142,7 @@ class SearchResponseV1:
     match: Literal["all", "any", "raw"] | None
     returned: int
     hits: list[SearchHitV1]
+    groups: list[DocumentGroupV1] | None
     notices: list[NoticeV1]
     next_cursor: str | None
     truncated: bool
@@ -128,6 +160,7 @@ def search_response_v1(response: SearchResponse, *, id: str | None = None) -> Se
         match=response.match,  # type: ignore[arg-type]  # all, any or raw, by construction of the retrievers
         returned=len(response.hits),
         hits=[search_hit_v1(hit) for hit in response.hits],
+        groups=_groups_v1(response) if response.grouped else None,
         notices=[notice_v1(notice) for notice in response.notices],
         next_cursor=response.next_cursor,
         truncated=response.truncated,
@@ -139,6 +172,33 @@ def search_response_v1(response: SearchResponse, *, id: str | None = None) -> Se
 
 def notice_v1(notice: Notice) -> NoticeV1:
     return NoticeV1(code=notice.code, message=notice.message, suggestions=list(notice.suggestions) or None)
+
+
+def _groups_v1(response: SearchResponse) -> list[DocumentGroupV1]:
+    return [
+        DocumentGroupV1(
+            doc_id=group.doc_id,
+            doc_path=group.doc_path,
+            title=group.title,
+            source=group.source,
+            ranks=[hit.rank for hit in group.hits],
+        )
+        for group in response.by_document()
+    ]
+
+
+def neighbours_v1(neighbours: Neighbours) -> NeighboursV1:
+    return NeighboursV1(before=[_neighbour_v1(one) for one in neighbours.before], after=[_neighbour_v1(one) for one in neighbours.after])
+
+
+def _neighbour_v1(neighbour: Neighbour) -> NeighbourV1:
+    return NeighbourV1(
+        chunk_id=neighbour.chunk_id,
+        heading_path=list(neighbour.heading_path),
+        section_label=neighbour.section_label,
+        text=neighbour.text,
+        citation=citation_v1(neighbour.citation),
+    )
 
 
 def duplicate_v1(duplicate: Duplicate) -> DuplicateV1:
@@ -191,5 +251,6 @@ def search_hit_v1(hit: SearchHit) -> SearchHitV1:
         stale=hit.stale,
         context=list(hit.context),
         duplicates=[duplicate_v1(duplicate) for duplicate in hit.duplicates],
+        neighbours=neighbours_v1(hit.neighbours) if hit.neighbours is not None else None,
         explanation=hit.explanation,
     )

@@ -1,4 +1,4 @@
-"""What kb search shows around a hit: where else it stands."""
+"""What kb search shows around a hit: where else it stands, what stands beside it, and hits by document."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ Kb = Callable[..., Any]
 NOTES = {
     **{f"copy{number}.md": "# Okapi\n\nThe okapi lives in the forest.\n" for number in range(6)},
     "other.md": "# Zoo\n\nThe okapi was in the zoo.\n",
+    "long.md": "# Long\n\n" + "".join(f"## Part {number}\n\ngnu {'word ' * 200}end{number}\n\n" for number in range(3)),
+    "more.md": "# More\n\nA gnu.\n",
 }
 
 
@@ -76,3 +78,59 @@ def test_another_way_is_a_usage_error(search: Kb) -> None:
     ran = search("okapi", "--duplicates", "hide")
     assert ran.code == 2
     assert "fold, show" in ran.err
+
+
+def test_groups_are_blocks_of_one_document(search: Kb) -> None:
+    out = search("gnu", "--group").out
+    assert out.count("doc: long.md (Long)\n") == 1
+    assert out.count("doc: more.md (More)\n") == 1
+    assert "   doc:" not in out
+    assert out.count("   citation: long.md:") == 3
+    block = out.split("doc: long.md (Long)\n")[1].split("doc: ")[0]
+    assert block.count("   citation: ") == 3
+    assert out.endswith("returned: 4\n")
+
+
+def test_groups_in_the_json_name_the_ranks_and_leave_the_hits_in_order(search: Kb) -> None:
+    grouped, plain = search("gnu", "--group", "--json").json(), search("gnu", "--json").json()
+    assert plain["groups"] is None
+    assert [hit["chunk_id"] for hit in grouped["hits"]] == [hit["chunk_id"] for hit in plain["hits"]]
+    ranks = [group["ranks"] for group in grouped["groups"]]
+    assert sorted(rank for of_one in ranks for rank in of_one) == [1, 2, 3, 4]
+    for group in grouped["groups"]:
+        assert {grouped["hits"][rank - 1]["doc_path"] for rank in group["ranks"]} == {group["doc_path"]}
+    assert search("zeppelin", "--group", "--json").json()["groups"] == []
+
+
+def test_neighbours_stand_around_the_hit(search: Kb) -> None:
+    lines = search("end1", "--neighbours", "1").out.splitlines()
+    (hit,) = [number for number, line in enumerate(lines) if line.startswith("1. [")]
+    (before,) = [number for number, line in enumerate(lines) if line.startswith("   before: long.md:L")]
+    (after,) = [number for number, line in enumerate(lines) if line.startswith("   after: long.md:L")]
+    assert before < hit < after
+    assert any("end0" in line for line in lines[before:hit])
+    assert any("end2" in line for line in lines[after:])
+
+
+def test_neighbours_in_the_json_have_citations_of_their_own(search: Kb) -> None:
+    hit = search("end0", "--neighbours", "2", "--json").json()["hits"][0]
+    assert hit["neighbours"]["before"] == []
+    assert [one["citation"]["section"] for one in hit["neighbours"]["after"]] == ["Part 1", "Part 2"]
+    assert search("end0", "--json").json()["hits"][0]["neighbours"] is None
+
+
+@pytest.mark.parametrize("wrong", ["6", "-1"])
+def test_too_many_neighbours_are_a_usage_error(search: Kb, wrong: str) -> None:
+    ran = search("gnu", "--neighbours", wrong)
+    assert ran.code == 2
+    assert "0 to 5" in ran.err
+
+
+def test_lines_of_a_bulk_may_ask_for_groups_and_neighbours(search: Kb) -> None:
+    lines = [{"query": "end1", "neighbours": 1, "group": True}, {"query": "end1", "neighbours": 9}, {"query": "end1", "group": "x"}]
+    first, second, third = (
+        json.loads(line) for line in search("--bulk", input="".join(json.dumps(line) + "\n" for line in lines)).out.splitlines()
+    )
+    assert len(first["groups"]) == 1
+    assert [len(side) for side in first["hits"][0]["neighbours"].values()] == [1, 1]
+    assert (second["code"], third["code"]) == ("usage", "usage")

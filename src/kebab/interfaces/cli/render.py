@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from kebab.core.search import SearchHit, SearchResponse
+from kebab.core.search import DocumentGroup, Neighbour, Neighbours, SearchHit, SearchResponse
 
 
 def print_json(value: Any) -> None:
@@ -83,8 +83,12 @@ def print_search(response: SearchResponse, *, dates: bool = False) -> None:
     """`dates`: of the documents, where they decide the order."""
     sources = {hit.source for hit in response.hits} | {copy.source for hit in response.hits for copy in hit.duplicates}
     several_sources = len(sources) > 1
-    for hit in response.hits:
-        _print_hit(hit, several_sources, dates)
+    if response.grouped:
+        for group in response.by_document():
+            _print_group(group, several_sources, dates)
+    else:
+        for hit in response.hits:
+            _print_hit(hit, several_sources, dates)
     if response.explanation is not None:
         _print_explanation(response.explanation)
     if response.next_cursor and sys.stdout.isatty():
@@ -92,11 +96,26 @@ def print_search(response: SearchResponse, *, dates: bool = False) -> None:
     click.echo(f"returned: {len(response.hits)}")
 
 
-def _print_hit(hit: SearchHit, show_source: bool, show_date: bool) -> None:
+def _print_group(group: DocumentGroup, show_source: bool, show_date: bool) -> None:
+    click.echo(f"doc: {shown(group.doc_path)}" + (f" ({shown(group.title)})" if group.title else ""))
+    if show_source:
+        click.echo(f"source: {shown(group.source)}")
+    if show_date:
+        click.echo(f"date: {group.hits[0].date[:10]}")
+    click.echo()
+    for hit in group.hits:
+        _print_hit(hit, show_source=False, show_date=False, show_doc=False)
+
+
+def _print_hit(hit: SearchHit, show_source: bool, show_date: bool, show_doc: bool = True) -> None:
+    before, after = hit.neighbours or Neighbours()
+    for neighbour in before:
+        _print_neighbour("before", neighbour)
     # Where a word is in half of all passages, bm25 is tiny: small is not nothing.
     score = f"{hit.score:.2f}" if hit.score >= 0.005 else "<0.01"
     click.echo(f"{hit.rank}. [{score}] {_one_line(hit)}")
-    click.echo(f"   doc: {shown(hit.doc_path)}")
+    if show_doc:
+        click.echo(f"   doc: {shown(hit.doc_path)}")
     click.echo(f"   citation: {_dim(shown(hit.citation.text))}")
     if show_source:
         click.echo(f"   source: {shown(hit.source)}")
@@ -116,7 +135,15 @@ def _print_hit(hit: SearchHit, show_source: bool, show_date: bool) -> None:
         click.echo()
         for line in hit.text.splitlines():
             say(f"   | {line}".expandtabs(4))
+    for neighbour in after:
+        _print_neighbour("after", neighbour)
     click.echo()
+
+
+def _print_neighbour(where: str, neighbour: Neighbour) -> None:
+    click.echo(f"   {_faint(f'{where}: {shown(neighbour.citation.text)}')}")
+    for line in neighbour.text.splitlines():
+        click.echo(_faint(_CONTROL.sub("\ufffd", f"   | {line}".expandtabs(4))))
 
 
 def _also_in(hit: SearchHit) -> str:

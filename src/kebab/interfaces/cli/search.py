@@ -13,7 +13,7 @@ import click
 from kebab.core.errors import KebabError, UsageError
 from kebab.interfaces.cli.options import command, knowledge_base, wants_json
 from kebab.interfaces.cli.render import print_json, print_search, remark
-from kebab.pipelines.search_request import SearchRequest
+from kebab.pipelines.search_request import MAX_NEIGHBOURS, SearchRequest
 
 if TYPE_CHECKING:
     from kebab.core.search import SearchResponse
@@ -66,6 +66,8 @@ def filter_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--min-score", type=float, help="Least score, 0 to 1, in every mode.")
 @click.option("--max-tokens", type=int, help="Whole hits up to about this many tokens.")
 @click.option("--full-text", is_flag=True, help="The whole passage, not only a snippet.")
+@click.option("--group", is_flag=True, help="Hits of one document together, documents in the order of their best hits.")
+@click.option("--neighbours", type=int, metavar="N", help=f"The N passages before and after each hit too; {MAX_NEIGHBOURS} at most.")
 @click.option("--no-highlight", is_flag=True, help="No marks on what matched.")
 @click.option("--explain", is_flag=True, help="Why each hit is where it is.")
 @click.option("--bulk", is_flag=True, help="Queries as JSON lines on stdin, one response per line.")

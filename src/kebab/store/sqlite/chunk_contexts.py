@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 
 import apsw
 
+from kebab.core.citations import Citation
 from kebab.core.ports import ChunkContext
-from kebab.store.sqlite.rows import CHUNK_CONTEXT, chunk_context, rows_of
+from kebab.core.search import Neighbour, Neighbours
+from kebab.core.text import content_hash
+from kebab.store.sqlite.rows import CHUNK_CONTEXT, chunk_context, heading_list, rows_of, spans_from_json
 
 _AT_ONCE = 1000
+# Led by the few hits, whose neighbours the index on document and ordinal finds.
+_NEIGHBOURS = """
+SELECT hit.chunk_id, near.ordinal < hit.ordinal, near.chunk_id, near.heading_path, near.headings, near.section_label, near.text,
+       d.path, near.source_spans
+FROM json_each(:hits) AS wanted
+CROSS JOIN chunks hit ON hit.chunk_id = wanted.value
+CROSS JOIN chunks near ON near.document_id = hit.document_id
+    AND near.ordinal BETWEEN hit.ordinal - :count AND hit.ordinal + :count AND near.ordinal <> hit.ordinal
+JOIN documents d ON d.id = hit.document_id
+ORDER BY hit.id, near.ordinal
+"""
 
 
 class SqliteChunkReader:
@@ -29,4 +44,15 @@ class SqliteChunkReader:
                 some,
             )
             found.update((row[1], chunk_context(row[1:], row[0])) for row in rows)
+        return found
+
+    def neighbours(self, chunk_ids: Sequence[str], count: int) -> dict[str, Neighbours]:
+        """One statement for all of them."""
+        found = dict.fromkeys(chunk_ids, Neighbours())
+        for row in rows_of(self._connection, _NEIGHBOURS, {"hits": json.dumps(list(chunk_ids)), "count": count}):
+            of, is_before, chunk_id, heading_path, headings, label, text, path, spans = row
+            citation = Citation(path, spans_from_json(spans)[0], label, content_hash(text))
+            neighbour = Neighbour(chunk_id, heading_list(heading_path, headings), label, text, citation)
+            before, after = found[of]
+            found[of] = Neighbours((*before, neighbour), after) if is_before else Neighbours(before, (*after, neighbour))
         return found
