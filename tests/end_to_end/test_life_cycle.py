@@ -525,7 +525,7 @@ COMMANDS: list[tuple[str, ...]] = [
     ("search", "alpha"), ("list", "docs"), ("list", "sources"), ("list", "tags"), ("inspect", "doc", "a.md"), ("inspect", "chunk", "CHUNK"),
     ("fetch", "doc", "a.md"), ("fetch", "chunk", "CHUNK"), ("fetch", "span", "a.md#L1-L1"), ("verify",), ("schema",), ("doctor",), ("config", "show"),
     ("index", "--optimize"), ("index", "--rebuild-fts"), ("backup", "COPY"), ("ingest", "NOTES"), ("ingest",), ("init", "--force"), ("reset", "--yes"),
-    ("source", "remove", "notes", "--yes"),
+    ("similar", "a.md"), ("source", "describe", "notes", "letters"), ("source", "remove", "notes", "--yes"),
 ]  # fmt: skip
 
 

@@ -101,7 +101,7 @@ def test_equal_texts_are_embedded_once_also_across_windows(workshop: Workshop, m
     assert (report.vectors_made, report.vectors_reused) == (1, 6)
     assert workshop.embedder.texts() == ["the very same text"]
     with workshop.open() as kb:
-        assert len(kb.search("very same text", mode="vector", k=100)) == 10
+        assert len(kb.search("very same text", mode="vector", k=100, duplicates="show")) == 10
 
 
 def test_without_embedding_only_the_text_index_is_made(workshop: Workshop) -> None:
