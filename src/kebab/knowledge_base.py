@@ -256,14 +256,10 @@ class KnowledgeBase:
         EmbeddingPhase(writing.vectors(), models, report, progress).run()
 
     def _parsers(self, password: str | None = None) -> Parsers:
-        from kebab.parsing.isolation import Parsers
+        from kebab.parsing.isolation import Limits, Parsers
 
-        limits = self.settings.ingest
-        return Parsers(
-            max_seconds=limits.max_seconds,
-            max_memory_mb=limits.max_memory_mb,
-            pdf_password=limits.pdf_password if password is None else password,
-        )
+        settings = self.settings.ingest
+        return Parsers(Limits(settings.max_seconds, settings.max_memory_mb, settings.pdf_password if password is None else password))
 
     def _new_ingest(self, writing: SqliteWriting, parser_for: Callable[[str], Parser], progress: Progress | None) -> Ingest:
         from kebab.chunking.by_structure import StructureChunker

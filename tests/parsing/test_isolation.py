@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import time
+from concurrent.futures import CancelledError
 from pathlib import Path
 
 import pytest
@@ -11,14 +13,20 @@ from tests.parsing.pdf_bytes import make_pdf
 
 import kebab
 from kebab.core.errors import ParseError
-from kebab.parsing.isolation import Parsers
+from kebab.core.ports import BackgroundParser
+from kebab.parsing.isolation import Limits, Parsers, Worker
 from kebab.parsing.registry import parser_for
 
 PDF = make_pdf([["Hello okapi"], ["Second page"]])
 
 
 def parsers(**limits: float | str) -> Parsers:
-    return Parsers(**{"max_seconds": 60.0, "max_memory_mb": 1024, **limits})  # type: ignore[arg-type]  # limits as named above
+    return Parsers(Limits(**{"max_seconds": 60.0, "max_memory_mb": 1024, **limits}), workers=1)  # type: ignore[arg-type]  # as named above
+
+
+def only_worker(elsewhere: Parsers) -> Worker:
+    (worker,) = elsewhere._all
+    return worker
 
 
 def test_a_document_read_elsewhere_is_the_same() -> None:
@@ -32,7 +40,7 @@ def test_a_document_read_elsewhere_is_the_same() -> None:
 def test_what_is_read_quickly_and_safely_is_read_here() -> None:
     with parsers() as elsewhere:
         assert elsewhere.of("a.md") is parser_for("a.md")
-        assert elsewhere._worker is None
+        assert not elsewhere._all
 
 
 def test_a_refusal_comes_back_as_it_was_raised() -> None:
@@ -48,23 +56,53 @@ def test_a_file_that_takes_too_long_is_given_up_and_the_next_one_is_read() -> No
         with pytest.raises(ParseError) as caught:
             elsewhere.of("a.pdf").parse(PDF, "a.pdf")
         assert (caught.value.reason, caught.value.hint) == ("too_costly", "Raise ingest.max_seconds.")
-        elsewhere._max_seconds = 60.0
+        only_worker(elsewhere).limits = Limits(60.0, 1024)
         assert elsewhere.of("a.pdf").parse(PDF, "a.pdf").paged
 
 
 def test_a_parser_that_breaks_down_costs_one_file() -> None:
     with parsers() as elsewhere:
         elsewhere.of("a.pdf").parse(PDF, "a.pdf")
-        assert elsewhere._worker is not None
-        os.kill(elsewhere._worker.pid, signal.SIGSEGV)
-        elsewhere._worker.wait(10)
+        worker = only_worker(elsewhere)
+        assert worker.process is not None
+        os.kill(worker.process.pid, signal.SIGSEGV)
+        worker.process.wait(10)
         assert elsewhere.of("a.pdf").parse(PDF, "a.pdf").paged, "a new one is started"
-        os.kill(elsewhere._worker.pid, signal.SIGSTOP)
-        stopped = elsewhere._worker
-        elsewhere._max_seconds = 0.3
+        stopped = worker.process
+        os.kill(stopped.pid, signal.SIGSTOP)
+        worker.limits = Limits(0.3, 1024)
         with pytest.raises(ParseError):
             elsewhere.of("a.pdf").parse(PDF, "a.pdf")
         assert stopped.wait(10) == -signal.SIGKILL
+
+
+def test_several_files_are_parsed_at_once_and_each_answer_is_that_of_its_file() -> None:
+    files = {f"{number}.py": f"def f{number}():\n    return {number}\n".encode() for number in range(40)}
+    with Parsers(Limits(60.0, 1024), workers=3) as elsewhere:
+        parser = elsewhere.of("0.py")
+        assert isinstance(parser, BackgroundParser)
+        begun = {path: parser.begin(data, path) for path, data in files.items()}
+        begun["bad.pdf"] = elsewhere.begin(b"no pdf", "bad.pdf")
+        assert {path: begun[path]() for path in files} == {path: parser_for(path).parse(data, path) for path, data in files.items()}
+        with pytest.raises(ParseError):
+            begun["bad.pdf"]()
+        processes = [worker.process for worker in elsewhere._all]
+        assert 1 <= len(processes) <= 3
+    assert all(process is not None and process.poll() is not None for process in processes), "none is left behind"
+
+
+def test_what_is_still_being_parsed_at_the_end_is_not_waited_for() -> None:
+    with parsers() as elsewhere:
+        elsewhere.of("a.pdf").parse(PDF, "a.pdf")
+        process = only_worker(elsewhere).process
+        assert process is not None
+        os.kill(process.pid, signal.SIGSTOP)
+        begun = [elsewhere.begin(PDF, "a.pdf") for _ in range(3)]
+        started = time.monotonic()
+    assert time.monotonic() - started < 10
+    assert process.poll() is not None
+    with pytest.raises((ParseError, CancelledError)):
+        begun[-1]()
 
 
 def test_nothing_of_the_current_folder_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

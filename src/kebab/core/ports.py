@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from kebab.core.documents import Chunk, ParsedDocument
@@ -256,6 +256,15 @@ class Parser(Protocol):
     """Whether it must run in a process of its own: what it is made of may crash, or take what it wants."""
 
     def parse(self, data: bytes, path: str) -> ParsedDocument: ...
+
+
+@runtime_checkable
+class BackgroundParser(Parser, Protocol):
+    """One that works while its caller does something else."""
+
+    def begin(self, data: bytes, path: str) -> Callable[[], ParsedDocument]:
+        """Starts; what it returns waits for the end, and raises what `parse` would."""
+        ...
 
 
 class Chunker(Protocol):

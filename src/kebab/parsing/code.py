@@ -48,7 +48,7 @@ _SEPARATOR = re.compile(r"::|\\|(?<=\w):(?=\w)")
 class CodeParser:
     version = "code-1"
     keeps_lines = True
-    isolated = False
+    isolated = True  # the grammars are C, and a file may be made to keep them busy
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         text, encoding = decode(data)

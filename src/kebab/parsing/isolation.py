@@ -1,11 +1,15 @@
-"""Parsers that run in a process of their own, within limits of time and memory (see `worker`)."""
+"""Parsers that run in processes of their own, within limits of time and memory (see `worker`), several at once where there are cores."""
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import threading
+from collections.abc import Callable
+from contextlib import suppress
 from types import TracebackType
+from typing import TYPE_CHECKING, NamedTuple
 
 from kebab.core.documents import ParsedDocument
 from kebab.core.errors import ParseError
@@ -13,39 +17,91 @@ from kebab.core.ports import Parser
 from kebab.parsing.registry import parser_for
 from kebab.parsing.worker import from_answer, receive, send
 
+if TYPE_CHECKING:
+    from concurrent.futures import ThreadPoolExecutor
+
+_MOST_WORKERS = 4
+"""The one writer keeps up with no more."""
+
+
+class Limits(NamedTuple):
+    """What one file may take."""
+
+    max_seconds: float
+    max_memory_mb: int
+    pdf_password: str = ""
+
 
 class Parsers:
-    """Parsers for files by their path. One worker process at a time, started when it is first needed."""
+    """Parsers for files by their path. The processes are started when they are first needed, and end with the `with` block."""
 
-    def __init__(self, *, max_seconds: float, max_memory_mb: int, pdf_password: str = "") -> None:
-        self._max_seconds = max_seconds
-        self._max_memory_mb = max_memory_mb
-        self._pdf_password = pdf_password
-        self._worker: subprocess.Popen[bytes] | None = None
+    def __init__(self, limits: Limits, *, workers: int | None = None) -> None:
+        self._limits = limits
+        self._count = workers or max(1, min(_MOST_WORKERS, (os.cpu_count() or 1) - 1))
+        self._pool: ThreadPoolExecutor | None = None
+        self._idle: list[Worker] = []
+        self._all: list[Worker] = []
 
     def __enter__(self) -> Parsers:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
-        self._stop()
+        """Whatever is still being parsed is not waited for."""
+        if self._pool is not None:
+            self._pool.shutdown(wait=False, cancel_futures=True)
+            for worker in self._all:
+                worker.end()
+            self._pool.shutdown()
+            for worker in self._all:
+                worker.stop()
 
     def of(self, path: str) -> Parser:
         parser = parser_for(path)
         return _Isolated(self, parser) if parser.isolated else parser
 
-    def parse_elsewhere(self, data: bytes, path: str) -> ParsedDocument:
-        worker = self._running()
-        assert worker.stdin is not None
-        assert worker.stdout is not None
-        in_time = threading.Event()
-        watch = threading.Timer(self._max_seconds, _kill, (worker, in_time))
+    def begin(self, data: bytes, path: str) -> Callable[[], ParsedDocument]:
+        """Starts parsing; what it returns waits for the end, and raises what went wrong."""
+        if self._pool is None:
+            from concurrent.futures import ThreadPoolExecutor
+
+            # Each thread only waits for a process.
+            self._pool = ThreadPoolExecutor(self._count, thread_name_prefix="kebab-parser")
+        return self._pool.submit(self._parse, data, path).result
+
+    def _parse(self, data: bytes, path: str) -> ParsedDocument:
+        try:
+            worker = self._idle.pop()
+        except IndexError:
+            worker = Worker(self._limits)
+            self._all.append(worker)
+        try:
+            return worker.parse(data, path)
+        finally:
+            self._idle.append(worker)
+
+
+class Worker:
+    """One process, started again when it had to be killed."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self.process: subprocess.Popen[bytes] | None = None
+        self._ended = False
+
+    def parse(self, data: bytes, path: str) -> ParsedDocument:
+        process = self._running()
+        assert process.stdin is not None
+        assert process.stdout is not None
+        too_late = threading.Event()
+        watch = threading.Timer(self.limits.max_seconds, _kill, (process, too_late))
+        watch.daemon = True
         watch.start()
         try:
-            send(worker.stdin, {"path": path, "pdf_password": self._pdf_password}, data)
-            header, body = receive(worker.stdout)
+            send(process.stdin, {"path": path, "pdf_password": self.limits.pdf_password}, data)
+            header, body = receive(process.stdout)
         except (EOFError, OSError, ValueError) as error:
-            self._stop()
-            raise self._ended(in_time) from error
+            self.stop()
+            raise self._broken(too_late) from error
         finally:
             watch.cancel()
         if "error" in header:
@@ -53,54 +109,59 @@ class Parsers:
             raise ParseError(message, reason=reason, hint=hint)
         return from_answer(header, body)
 
-    def _ended(self, killed: threading.Event) -> ParseError:
-        if killed.is_set():
-            return ParseError(
-                f"Reading it took longer than {self._max_seconds:g} seconds.", reason="too_costly", hint="Raise ingest.max_seconds."
-            )
+    def end(self) -> None:
+        """For good, from another thread: whoever waits for an answer hears that the process is gone."""
+        self._ended = True
+        if self.process is not None:
+            self.process.kill()
+
+    def _broken(self, too_late: threading.Event) -> ParseError:
+        if too_late.is_set():
+            seconds = f"{self.limits.max_seconds:g}"
+            return ParseError(f"Reading it took longer than {seconds} seconds.", reason="too_costly", hint="Raise ingest.max_seconds.")
         return ParseError("Its parser broke down over it.", reason="damaged", hint="Open it in its own program and save it again.")
 
     def _running(self) -> subprocess.Popen[bytes]:
-        if self._worker is not None and self._worker.poll() is not None:
-            self._stop()
-        if self._worker is None:
-            self._worker = subprocess.Popen(
+        if self.process is not None and self.process.poll() is not None:
+            self.stop()
+        if self._ended:
+            raise ParseError("The ingest has ended.", reason="damaged", hint="Run it again.")
+        if self.process is None:
+            self.process = subprocess.Popen(
                 # -P: nothing from the folder one happens to be in.
-                [sys.executable, "-P", "-m", "kebab.parsing.worker", str(self._max_memory_mb)],
+                [sys.executable, "-P", "-m", "kebab.parsing.worker", str(self.limits.max_memory_mb)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
                 start_new_session=True,  # Ctrl-C is for the ingest, which ends the worker in its own time
             )
-        return self._worker
+        return self.process
 
-    def _stop(self) -> None:
-        worker, self._worker = self._worker, None
-        if worker is None:
+    def stop(self) -> None:
+        process, self.process = self.process, None
+        if process is None:
             return
-        worker.kill()
-        worker.wait()
-        for stream in (worker.stdin, worker.stdout):
+        process.kill()
+        process.wait()
+        for stream in (process.stdin, process.stdout):
             if stream is not None:
-                try:
+                with suppress(OSError):  # what was not sent is not needed any more
                     stream.close()
-                except OSError:
-                    continue  # what was not sent is not needed any more
 
 
-def _kill(worker: subprocess.Popen[bytes], killed: threading.Event) -> None:
-    killed.set()
-    worker.kill()
+def _kill(process: subprocess.Popen[bytes], too_late: threading.Event) -> None:
+    too_late.set()
+    process.kill()
 
 
 class _Isolated:
     """A parser whose work is done elsewhere."""
 
     def __init__(self, parsers: Parsers, parser: Parser) -> None:
-        self._parsers = parsers
         self.version = parser.version
         self.keeps_lines = parser.keeps_lines
         self.isolated = False  # it runs there already
+        self.begin = parsers.begin
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
-        return self._parsers.parse_elsewhere(data, path)
+        return self.begin(data, path)()

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import sys
-from dataclasses import asdict
+from dataclasses import fields
 from typing import IO, Any
 
 from kebab.core.documents import Block, ParsedDocument
@@ -37,9 +37,8 @@ def _exactly(stream: IO[bytes], count: int) -> bytes:
 
 
 def as_answer(document: ParsedDocument) -> tuple[dict[str, Any], bytes]:
-    values = asdict(document)
-    text = values.pop("text")
-    return {"document": values}, text.encode("utf-8", "surrogatepass")
+    values = {field.name: getattr(document, field.name) for field in fields(document) if field.name != "text"}
+    return {"document": values}, document.text.encode("utf-8", "surrogatepass")
 
 
 def from_answer(header: dict[str, Any], body: bytes) -> ParsedDocument:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import time
+from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple, Protocol
@@ -17,7 +19,7 @@ from typing import NamedTuple, Protocol
 from kebab.config.settings import Settings, all_settings
 from kebab.core.documents import ParsedDocument, Repository, Source, bounded, date_in_name
 from kebab.core.errors import ParseError, SourceError, UsageError
-from kebab.core.ports import Chunker, DocumentStore, FileState, IndexedDocument, Parser, Progress
+from kebab.core.ports import BackgroundParser, Chunker, DocumentStore, FileState, IndexedDocument, Parser, Progress
 from kebab.core.text import nfc
 from kebab.pipelines.ingest_report import Failure, IngestReport, quiet
 from kebab.pipelines.source_names import Scope, resolve, roots_below
@@ -27,6 +29,9 @@ STDIN_SOURCE = "stdin"
 # What is written together: enough that the text index is not rewritten for every file, little enough that nobody waits for it.
 _GROUP_CHARACTERS = 1 << 19
 _GROUP_SECONDS = 0.5
+# What may have been read and not been written yet.
+_MOST_AHEAD = 16
+_MOST_BYTES_AHEAD = 1 << 25
 
 
 class SourceStore(DocumentStore, Protocol):
@@ -47,6 +52,25 @@ class FoundFile(Protocol):
     def size(self) -> int: ...
     @property
     def mtime_ns(self) -> int: ...
+
+
+class _Begun(NamedTuple):
+    """A file that was read and whose parser may be at work."""
+
+    path: str
+    is_new: bool
+    state: FileState
+    modified: float
+    parsed: Callable[[], ParsedDocument]
+    """Waits for the parser, and raises what it raises."""
+    elsewhere: bool
+    """Whether the parser is at work meanwhile."""
+    seconds: float
+    """What reading it took."""
+
+
+def _is_enough(ahead: Collection[_Begun]) -> bool:
+    return len(ahead) > _MOST_AHEAD or sum(begun.state.size for begun in ahead) > _MOST_BYTES_AHEAD
 
 
 class _Waiting(NamedTuple):
@@ -197,8 +221,9 @@ class Ingest:
             self.report.absorbed.append(lone.name)
 
     def _take_files(self, source: Source, files: Sequence[FoundFile], states: dict[str, FileState]) -> set[str]:
-        """The paths that must stay in the index."""
+        """The paths that must stay in the index. Parsers in processes of their own are given files ahead; all is written in order."""
         keep: set[str] = set()
+        ahead: deque[_Begun] = deque()
         self.report.scanned += len(files)
         try:
             for number, file in enumerate(files):
@@ -208,45 +233,59 @@ class Ingest:
                 if known and (known.size, known.mtime_ns, known.fingerprint) == (file.size, file.mtime_ns, fingerprint):
                     self.report.unchanged += 1
                     keep.add(file.path)
-                elif self._take_file(source, file, known, fingerprint):
-                    keep.add(file.path)
+                elif begun := self._begin_file(source, file, known, fingerprint, keep):
+                    ahead.append(begun)
+                while ahead and (_is_enough(ahead) or not ahead[0].elsewhere):
+                    self._finish_file(source, ahead.popleft(), keep)
+            while ahead:
+                self._finish_file(source, ahead.popleft(), keep)
         finally:  # also when interrupted between two files
             self._write_group()
         return keep
 
-    def _take_file(self, source: Source, file: FoundFile, known: FileState | None, fingerprint: str) -> bool:
-        """Whether the file stays in the index: also when it could not be read just now and was there before."""
+    def _begin_file(self, source: Source, file: FoundFile, known: FileState | None, fingerprint: str, keep: set[str]) -> _Begun | None:
+        """Reads the file and begins to parse it, if it has changed. What cannot be read just now stays as it was."""
         from kebab.sources.folder import read_file
 
         started = time.perf_counter()
         try:
             read = read_file(file.absolute)
         except FileNotFoundError:
-            return False
+            return None
         except OSError as error:
             self.report.failed.append(Failure(file.path, "unreadable", f"The file cannot be read: {error.strerror}."))
-            return True
+            keep.add(file.path)
+            return None
         if read is None:
             self.report.failed.append(Failure(file.path, "changing", "The file changed while it was read; run again later."))
-            return True
+            keep.add(file.path)
+            return None
         state = FileState(read.size, read.mtime_ns, sha256(read.data).hexdigest(), fingerprint)
         if known and (known.content_hash, known.fingerprint) == (state.content_hash, fingerprint):
             if (known.size, known.mtime_ns) != (state.size, state.mtime_ns):
                 self._store.touch(source.name, file.path, state)
             self.report.unchanged += 1
-            return True
+            keep.add(file.path)
+            return None
+        parser = self._parser_for(file.path)
+        elsewhere = isinstance(parser, BackgroundParser)
+        parsed = parser.begin(read.data, file.path) if isinstance(parser, BackgroundParser) else partial(parser.parse, read.data, file.path)
+        return _Begun(file.path, known is None, state, read.modified, parsed, elsewhere, time.perf_counter() - started)
+
+    def _finish_file(self, source: Source, begun: _Begun, keep: set[str]) -> None:
+        started = time.perf_counter()
         try:
-            parsed = self._parser_for(file.path).parse(read.data, file.path)
+            parsed = begun.parsed()
         except ParseError as error:
-            self.report.skip(file.path, error.reason)
-            return False
-        document = self._document(source.name, file.path, parsed, state, read.modified, source.trust_level)
+            self.report.skip(begun.path, error.reason)
+            return
+        document = self._document(source.name, begun.path, parsed, begun.state, begun.modified, source.trust_level)
         if document is None:
-            return False
-        self._group.add(document, is_new=known is None, seconds=time.perf_counter() - started)
+            return
+        keep.add(begun.path)
+        self._group.add(document, is_new=begun.is_new, seconds=begun.seconds + time.perf_counter() - started)
         if self._group.is_full:
             self._write_group()
-        return True
 
     def _document(
         self, source: str, path: str, parsed: ParsedDocument, state: FileState, modified: float, trust: str
