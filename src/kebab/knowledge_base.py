@@ -405,8 +405,11 @@ class KnowledgeBase:
         """Forgets all vectors and makes them anew with the model of the settings."""
         from kebab.pipelines.ingest_report import IngestReport
 
-        if self.embedding_models() is None:
+        models = self.embedding_models()
+        if models is None:
             raise vector_state.vectors_off()
+        for embedder in models.embedders:
+            embedder.embed(["Is it there?"], "passage")  # before anything is forgotten
         report = IngestReport()
         with self._store.writing("kb index --rebuild-vectors", existing=True) as writing:
             writing.vectors().clear()

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kebab.analysis.cjk import has_cjk
 from kebab.embedding.bundled import BundledModels, is_latin
 from kebab.embedding.onnx_embedder import OnnxEmbedder
 
@@ -57,7 +58,7 @@ def test_text_in_latin_script_or_without_letters_belongs_to_granite(tmp_path: Pa
     models = BundledModels(tmp_path)
     assert is_latin(text)
     assert models.home_of(text).name == GRANITE
-    assert names(models, text) == [GRANITE]
+    assert names(models, text) == [MULTILINGUAL if has_cjk(text) else GRANITE]
 
 
 @pytest.mark.parametrize("text", OTHER)
@@ -73,8 +74,16 @@ def test_an_english_only_model_is_never_asked_what_it_cannot_read(text: str, cro
     """R118: fused into Korean queries it would take the results with it (nDCG .937 → .528)."""
     models = BundledModels(Path("unused"), cross_language=cross_language)
     asked = names(models, text)
-    assert (GRANITE in asked) == is_latin(text)
-    assert models.home_of(text).name == asked[0]
+    assert (GRANITE in asked) == (is_latin(text) and not has_cjk(text))
+    assert has_cjk(text) or models.home_of(text).name == asked[0]
+
+
+@pytest.mark.parametrize(
+    "text", ["StatefulSet PersistentVolumeClaim 삭제", "kubectl rollout restart deployment 방법", "PostgreSQL connection pool 오류"]
+)
+def test_one_korean_word_among_english_names_makes_a_korean_question(text: str) -> None:
+    """Regression: by the share of its letters such a question was English, and the Korean page that answers it came thirteenth."""
+    assert names(BundledModels(Path("unused")), text) == [MULTILINGUAL]
 
 
 # --- cross_language

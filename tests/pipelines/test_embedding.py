@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import kebab
-from kebab.core.errors import ModelUnreachable, SourceError
+from kebab.core.errors import ModelMissing, ModelUnreachable, SourceError
 from kebab.pipelines import embedding
 from kebab.pipelines.ingest_report import IngestReport
 from kebab.store.sqlite.database import Database
@@ -353,8 +353,24 @@ def test_rebuilding_embeds_everything_again(workshop: Workshop) -> None:
     with workshop.open() as kb:
         report = kb.rebuild_vectors()
         assert (report.vectors_made, report.vectors_reused) == (5, 0)
-        assert len(workshop.embedder.texts()) == 10
+        assert len(workshop.embedder.texts()) == 11, "one more to see whether the model is there at all"
         assert codes(kb.search("note3n1")) == []
+
+
+def test_a_model_that_is_gone_costs_no_vectors_when_they_are_to_be_made_anew(workshop: Workshop) -> None:
+    """Regression: all of them were forgotten before the model was asked."""
+    workshop.ingest({f"{number}.md": text(9, f"note{number}n") for number in range(5)})
+    with workshop.open() as kb:
+
+        def gone(*_: object) -> None:
+            raise ModelMissing("The model is gone.", hint="Bring it back.")
+
+        workshop.embedder.embed = gone  # type: ignore[method-assign,assignment]
+        with pytest.raises(ModelMissing):
+            kb.rebuild_vectors()
+        stats = kb.stats()
+        assert stats is not None
+        assert stats.embedded_chunks == 5
 
 
 # --- two scripts

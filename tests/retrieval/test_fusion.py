@@ -92,6 +92,11 @@ def test_where_vectors_are_weak_a_passage_with_all_the_words_stands_before_every
     assert order(strong) == order(fuse(FusionPolicy(kind=kind), ranked("it", "part", scores=[0.9, 0.89]), ranked("part", "a")))
 
 
+def test_first_on_both_sides_is_one_also_where_words_say_little() -> None:
+    """R086."""
+    assert fuse(FusionPolicy(), ranked("a", "b", weak=("a", "b")), ranked("a"))[0].score == 1.0
+
+
 def test_where_words_say_little_they_have_a_smaller_weight() -> None:
     policy = FusionPolicy(lexical_weight_weak=0.25)
     fused = by_chunk(fuse(policy, ranked("a", "b", weak=("a",)), ranked("b", "a")))

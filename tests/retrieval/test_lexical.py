@@ -363,6 +363,24 @@ def test_which_passages_have_all_the_words_is_known_where_that_was_asked(retriev
     assert complete("cargo workspace", match="any") == set()
 
 
+@pytest.mark.parametrize("text", ["cargo workspace", "how do I install the cargo of a submarine", "cargo"])
+def test_what_is_known_of_the_words_does_not_depend_on_how_the_match_was_chosen(retriever: LexicalRetriever, text: str) -> None:
+    """Regression: the next page pins the match of the first, and weighed the same hits otherwise."""
+    first = retriever.search(SearchQuery(text, match="auto", k=30, tell_all_words=True))
+    pinned = retriever.search(SearchQuery(text, match=first.match, k=30, keep_stop_words=False, tell_all_words=True))  # type: ignore[arg-type]
+    assert (paths(pinned), pinned.weak, pinned.all_words) == (paths(first), first.weak, first.all_words)
+    one = retriever.search(SearchQuery("cargo", match="any", k=30, tell_all_words=True))
+    assert one.all_words == {hit.chunk_id for hit in one}
+
+
+def test_no_passage_with_all_the_words_is_lost_behind_those_with_some(retriever_of: Retrieve) -> None:
+    files = {f"{number:02}.md": "alpha alpha alpha\n" for number in range(20)} | {"both.md": "beta " + "filler " * 80 + "alpha\n"}
+    retriever = retriever_of(files)
+    hits = retriever.search(SearchQuery("alpha beta", match="auto", k=5, tell_all_words=True))
+    assert "both.md" in paths(hits)
+    assert {hit.doc_path for hit in hits if hit.chunk_id in hits.all_words} == {"both.md"}
+
+
 def test_auto_counts_the_offset_too(retriever: LexicalRetriever) -> None:
     assert retriever.search(SearchQuery("cargo workspace", match="auto", k=1, offset=1)).match == "any"
 

@@ -77,6 +77,8 @@ class SearchQuery(NamedTuple):
     """Whether hits must have the words that were asked for; meaning then only has a say in their order."""
     bare: bool = False
     """Hits with their whole text and no snippet: for whoever will keep only some of them."""
+    tell_all_words: bool = False
+    """Whether to say which hits have all the words, and to leave out none of those that a longer list has."""
 
 
 class RetrievalDetail(NamedTuple):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kebab.analysis.cjk import has_cjk
 from kebab.analysis.language import language_of
 from kebab.core.ports import Embedder, SpaceQuery
 from kebab.embedding.onnx_embedder import granite, multilingual
@@ -38,7 +39,7 @@ class BundledModels:
         return self._all_scripts if wanted else None
 
     def for_query(self, text: str) -> list[SpaceQuery]:
-        if not is_latin(text):
+        if not is_latin(text) or has_cjk(text):  # one Korean word among English names makes a Korean question
             own = SpaceQuery(self._all_scripts, homes_only=True, floor=_ALL_SCRIPTS_FLOOR, weak=True)
             foreign = SpaceQuery(self._all_scripts, others_only=True, bonus=_OTHER_LANGUAGE_BONUS, floor=_OTHER_LANGUAGE_FLOOR)
             return [own] if self._cross_language == "off" else [foreign, own]

@@ -62,12 +62,15 @@ def _order(hit: Fused) -> tuple[float, float, str]:
     return -hit.score, hit.lexical.rank if hit.lexical else float("inf"), hit.chunk_id
 
 
-def best_beyond(policy: FusionPolicy, depth: int) -> Fused:
+def best_beyond(policy: FusionPolicy, depth: int, lexical: Sequence[Ranked] = (), vector: Sequence[Ranked] = ()) -> Fused:
     """As good as a hit can be that neither list has among its first `depth`."""
     if policy.kind == "convex":
         return Fused("", 0.0, None, None, None, (0.0, 0.0))  # all scores there are below those that were brought to [0, 1]
-    next_rank = Ranked("", depth + 1, 0.0)
-    return _rrf(policy, (), ()).of("", next_rank, next_rank)
+    some_are_weak = any(hit.weak for hit in vector)
+    heaviest = max(_heaviest(policy, lexical, some_are_weak), _heaviest(policy, (), some_are_weak))
+    raw = heaviest / (policy.k_rrf + depth + 1)
+    most = _rrf(policy, lexical, vector).most
+    return Fused("", min(1.0, raw / most) if most else 0.0, raw, None, None, (1.0, policy.vector_weight))
 
 
 class _Rrf(NamedTuple):
@@ -99,10 +102,15 @@ class _Rrf(NamedTuple):
 
 def _rrf(policy: FusionPolicy, lexical: Sequence[Ranked], vector: Sequence[Ranked]) -> _Rrf:
     some_are_weak = any(hit.weak for hit in vector)
-    # What words have found weighs little on the vector side then, and what they have not found has nothing from their side.
-    words = _ALL_THE_WORDS if any(hit.all_words for hit in lexical) else 1
-    heaviest = max(words, policy.vector_weight) + policy.vector_weight_weak if some_are_weak else 1 + policy.vector_weight
-    return _Rrf(policy, heaviest / (policy.k_rrf + 1), some_are_weak)
+    return _Rrf(policy, _heaviest(policy, lexical, some_are_weak) / (policy.k_rrf + 1), some_are_weak)
+
+
+def _heaviest(policy: FusionPolicy, lexical: Sequence[Ranked], some_are_weak: bool) -> float:
+    """The weights of both sides together, of the hit that has most. Where vectors are weak, what words have found weighs little on the
+    vector side, and what they have not found has nothing from theirs.
+    """
+    words = max((_Rrf(policy, 1.0, some_are_weak).words_of(hit) for hit in lexical), default=1.0)
+    return max(words, policy.vector_weight) + policy.vector_weight_weak if some_are_weak else words + policy.vector_weight
 
 
 class _Scale(NamedTuple):

@@ -9,7 +9,7 @@ from kebab.core.ports import Retriever
 from kebab.core.search import HitList, Match, Mode, Notice, QueryTerms, RetrievalDetail, SearchHit, SearchQuery
 from kebab.retrieval.depth import DEEPEST, depth_of
 from kebab.retrieval.fusion import Fused, FusionPolicy, Ranked, best_beyond, fuse
-from kebab.retrieval.hydration import RETRIEVAL_METHODS, at_most_per_document, fold_duplicates, shortened, with_snippet
+from kebab.retrieval.hydration import RETRIEVAL_METHODS, at_most_per_document, fold_duplicates, shortened, with_snippet, without_repetition
 from kebab.retrieval.snippets import SnippetMaker
 
 _DEEPER = 4
@@ -73,7 +73,7 @@ class HybridRetriever:
                 query.sort == "relevance"
                 and looked < DEEPEST
                 and (lexical.more or (_goes_on(vector) and not query.insists))
-                and _is_good_enough(best_beyond(policy, looked), query)
+                and _is_good_enough(best_beyond(policy, looked, _ranks(lexical, "lexical"), _ranks(vector, "vector")), query)
             )
             # A first page is never short; a later one may be, and so may be any where documents or passages repeat themselves.
             is_long_enough = query.depth is None and query.per_doc is None and len(listed) == sum(map(len, looks))
@@ -94,14 +94,17 @@ class HybridRetriever:
 
     def _both_sides(self, query: SearchQuery, depth: int) -> tuple[HitList, HitList]:
         part = query._replace(k=depth, offset=0, sort="relevance", per_doc=None, duplicates="show", bare=self._snippets is not None)
-        return self._lexical.search(part._replace(mode="lexical")), self._vector.search(part._replace(mode="vector"))
+        by_words = part._replace(mode="lexical", tell_all_words=True)
+        return self._lexical.search(by_words), self._vector.search(part._replace(mode="vector"))
 
     def _listed(self, looks: list[list[SearchHit]], query: SearchQuery) -> list[SearchHit]:
-        """Copies are looked for within one look: then a page that was shown stays what it was, and carries all it ever will."""
+        """Copies are looked for within one look, so that a page that was shown stays what it was; what is equal to something of an
+        earlier look is not shown again.
+        """
         whole_texts = self._snippets is not None or query.full_text
         if query.sort == "date" or query.duplicates == "show":  # by date there is one look only
             return shortened([hit for look in looks for hit in look], query, complete=True, whole_texts=whole_texts)
-        hits = [hit for look in looks for hit in fold_duplicates(look, query, complete=True, whole_texts=whole_texts)]
+        hits = without_repetition(fold_duplicates(look, query, complete=True, whole_texts=whole_texts) for look in looks)
         return hits if query.per_doc is None else at_most_per_document(hits, query.per_doc)
 
     def _hits(self, fused: list[Fused], lexical: HitList, vector: HitList, policy: FusionPolicy, query: SearchQuery) -> list[SearchHit]:

@@ -100,11 +100,24 @@ def fold_duplicates(hits: Sequence[SearchHit], query: SearchQuery, *, complete: 
 
     enough = query.offset + query.k + 1 if query.per_doc is None else None
     return [
-        hit._replace(duplicates=tuple(Duplicate(copy.chunk_id, copy.doc_id, copy.doc_path, copy.source, copy.citation) for copy in copies))
-        if copies
-        else hit
+        hit._replace(duplicates=tuple(map(_as_duplicate, copies))) if copies else hit
         for hit, copies in folded(hits, passage, complete=complete, enough=enough)
     ]
+
+
+def _as_duplicate(copy: SearchHit) -> Duplicate:
+    return Duplicate(copy.chunk_id, copy.doc_id, copy.doc_path, copy.source, copy.citation)
+
+
+def without_repetition(looks: Iterable[list[SearchHit]]) -> list[SearchHit]:
+    """One list of all; a hit with exactly the text of one before it is named there instead, with the copies it has."""
+    listed: dict[str, SearchHit] = {}
+    for look in looks:
+        for hit in look:
+            text = hit.citation.content_hash or hit.chunk_id
+            first = listed.get(text)
+            listed[text] = first._replace(duplicates=(*first.duplicates, _as_duplicate(hit), *hit.duplicates)) if first else hit
+    return list(listed.values())
 
 
 def at_most_per_document(hits: Iterable[SearchHit], most: int) -> list[SearchHit]:

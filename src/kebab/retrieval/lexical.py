@@ -44,10 +44,18 @@ class _Answer(NamedTuple):
     notices: tuple[Notice, ...] = ()
     shortened: bool = False
     all_words: frozenset[str] = frozenset()
+    """The chunks that are known to have all the words."""
+    none_has_all: bool = False
 
 
-def _with_all_words(answer: _Answer) -> _Answer:
-    return answer._replace(all_words=frozenset(listed.match.chunk.chunk_id for listed in answer.matches))
+def _ids(answer: _Answer) -> frozenset[str]:
+    return frozenset(listed.match.chunk.chunk_id for listed in answer.matches)
+
+
+def _knowing(some: _Answer, every: _Answer, *, complete: bool) -> _Answer:
+    """The list of any, told which of its passages have all the words; `complete`: with those of them that stand further down."""
+    further = [listed for listed in every.matches if listed.match.chunk.chunk_id not in _ids(some)] if complete else []
+    return some._replace(matches=[*some.matches, *further], all_words=_ids(every), none_has_all=not every.matches)
 
 
 class LexicalRetriever:
@@ -74,7 +82,7 @@ class LexicalRetriever:
             explanation=explanation,
             notices=notices,
             terms=answer.terms,
-            weak=frozenset(hit.chunk_id for hit in hits if hit.doc_type == "code") if _SOME_WORDS in notices else frozenset(),
+            weak=frozenset(hit.chunk_id for hit in hits if hit.doc_type == "code") if answer.none_has_all else frozenset(),
             all_words=answer.all_words,
         )
 
@@ -94,15 +102,17 @@ class LexicalRetriever:
     def _answer(self, tree: QueryTree, query: SearchQuery) -> _Answer:
         if isinstance(tree, Raw):
             return self._matches(tree, query, "all", "raw")
-        if query.match != "auto":
-            return self._matches(tree, query, query.match, query.match)
-        every = _with_all_words(self._matches(tree, query, "all", "all"))
-        if len(every.matches) >= query.k:
+        if query.match == "any" and not query.tell_all_words:
+            return self._matches(tree, query, "any", "any")
+        every = self._matches(tree, query, "all", query.match if query.match != "auto" else "all")
+        every = every._replace(all_words=_ids(every))
+        if query.match == "all" or (query.match == "auto" and len(every.matches) >= query.k):
             return every
         some = self._matches(tree, query, "any", "any")
         if some.expression == every.expression:
             return every
-        return some._replace(notices=() if every.matches or query.offset else (_SOME_WORDS,), all_words=every.all_words)
+        notices = (_SOME_WORDS,) if query.match == "auto" and not every.matches and not query.offset else ()
+        return _knowing(some, every, complete=query.tell_all_words)._replace(notices=notices)
 
     def _matches(self, tree: QueryTree, query: SearchQuery, match: str, reported: str) -> _Answer:
         def ask(limit: int, offset: int) -> LexicalMatches:

@@ -249,17 +249,17 @@ def test_settling_remembers_that_all_is_done_only_when_it_is(shelf: Shelf, words
     assert complete_vectors(shelf.connection) == "", "whoever writes a chunk says so"
 
 
-def test_unused_vectors_stay_until_they_are_more_than_a_quarter(shelf: Shelf, words: WordEmbedder) -> None:
+def test_unused_vectors_stay_until_they_are_more_than_half(shelf: Shelf, words: WordEmbedder) -> None:
     for number in range(20):
         shelf.write(f"{number}.md", f"text number {number}")
     embed(shelf, words)
-    for number in range(5):
+    for number in range(10):
         shelf.store.remove("notes", [f"{number}.md"])
     embed(shelf, words)
-    assert counts(shelf)["vectors"] == 20, "a quarter: they may come back"
-    shelf.store.remove("notes", ["5.md"])
+    assert counts(shelf)["vectors"] == 20, "half: they may come back, as after another way of cutting"
+    shelf.store.remove("notes", ["10.md"])
     embed(shelf, words)
-    assert counts(shelf)["vectors"] == 14
+    assert counts(shelf)["vectors"] == 9
 
 
 def test_clearing_forgets_everything_and_says_how_much_that_was(

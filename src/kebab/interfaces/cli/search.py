@@ -62,7 +62,7 @@ def filter_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option(
     "--duplicates", metavar="HOW", help="Passages with nearly the same text: fold them under the best one, or show each (setting, fold)."
 )
-@click.option("--threshold", type=float, help="Least raw RRF score, which is 0.033 at most; only hybrid with rrf has one.")
+@click.option("--threshold", type=float, help="Least raw RRF score; first on both sides is 0.033. Only hybrid with rrf has one.")
 @click.option("--min-score", type=float, help="Least score, 0 to 1, in every mode.")
 @click.option("--max-tokens", type=int, help="Whole hits up to about this many tokens.")
 @click.option("--full-text", is_flag=True, help="The whole passage, not only a snippet.")

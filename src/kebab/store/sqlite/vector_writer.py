@@ -23,7 +23,7 @@ Array = NDArray[Any]
 _SEGMENT = 16384
 """Codes in a row of vector_codes that is full."""
 _MOST_SMALL_SEGMENTS = 32
-_UNUSED_SHARE = 0.25
+_UNUSED_SHARE = 0.5
 """Vectors without a chunk may be this part of all before they are dropped."""
 
 
