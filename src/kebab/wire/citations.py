@@ -9,7 +9,7 @@ from kebab.core.citations import Citation
 from kebab.core.spans import CaptionSpan, CodeSpan, LineSpan, PageSpan, RegionSpan, TimeSpan
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class _Cited:
     """What every kind of citation has."""
 
@@ -20,7 +20,7 @@ class _Cited:
     content_hash: str | None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class LineCitationV1(_Cited):
     """Lines of a text."""
 
@@ -30,7 +30,7 @@ class LineCitationV1(_Cited):
     section: str | None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class PageCitationV1(_Cited):
     """A page of a paged document."""
 
@@ -40,7 +40,7 @@ class PageCitationV1(_Cited):
     page_label: str | None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class CodeCitationV1(_Cited):
     """A symbol in source code."""
 
@@ -51,7 +51,7 @@ class CodeCitationV1(_Cited):
     lang: str | None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class RegionCitationV1(_Cited):
     """A rectangle of an image."""
 
@@ -62,7 +62,7 @@ class RegionCitationV1(_Cited):
     h: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class TimeCitationV1(_Cited):
     """A stretch of a recording."""
 
@@ -72,7 +72,7 @@ class TimeCitationV1(_Cited):
     speaker: str | None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class CaptionCitationV1(_Cited):
     """A captioned figure or table."""
 

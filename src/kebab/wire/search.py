@@ -1,4 +1,8 @@
-"""search_response.v1 and search_hit.v1."""
+"""search_response.v1 and search_hit.v1.
+
+The classes here and in `citations` are made at the start of every `kb search --json`, so they have no more methods than they need:
+frozen ones with equality take three times as long to make.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from kebab.wire.citations import CitationV1, citation_v1
 ModeV1 = Literal["lexical", "vector", "hybrid"]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class NoticeV1:
     """Something to know about an answer that is not an error."""
 
@@ -21,7 +25,7 @@ class NoticeV1:
     """Queries to ask instead; only with code did_you_mean."""
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class HighlightV1:
     """A match in the snippet: code points, half-open."""
 
@@ -29,7 +33,7 @@ class HighlightV1:
     end: int
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class WeightsV1:
     """Weight of each list in the fusion."""
 
@@ -37,7 +41,7 @@ class WeightsV1:
     vector: float
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class RetrievalV1:
     """Rank and score on each side."""
 
@@ -51,7 +55,7 @@ class RetrievalV1:
     weights: WeightsV1 | None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class DuplicateV1:
     """Where else the text of a hit stands, the same or nearly so."""
 
@@ -62,7 +66,7 @@ class DuplicateV1:
     citation: CitationV1
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class NeighbourV1:
     """A passage beside a hit, whole."""
 
@@ -73,7 +77,7 @@ class NeighbourV1:
     citation: CitationV1
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class NeighboursV1:
     """What stands before and after a hit in its document, in the document's order."""
 
@@ -81,7 +85,7 @@ class NeighboursV1:
     after: list[NeighbourV1]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class DocumentGroupV1:
     """The hits of one document, by their ranks; best first."""
 
@@ -92,7 +96,7 @@ class DocumentGroupV1:
     ranks: list[int]
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class SearchHitV1:
     """One passage that was found."""
 
@@ -130,7 +134,7 @@ class SearchHitV1:
     explanation: dict[str, Any] | None
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, eq=False, repr=False)
 class SearchResponseV1:
     """The answer to one query."""
 
