@@ -218,20 +218,13 @@ class KnowledgeBase:
 
         Yields a report whenever something was done; what stands in the way for now (a missing folder, another writer) comes as the error.
         """
-        from kebab.sources.watching import changed_roots
+        from kebab.pipelines.keeping_up import keep_up
 
         yield self.ingest(*paths, name=name, embed=embed)
         wanted = {Path(path).expanduser().resolve() for path in paths}
         roots = [Path(source.root) for source in self.sources() if source.root is not None]
         roots = [root for root in roots if not wanted or any(path == root or root in path.parents for path in wanted)]
-        for changed in changed_roots(roots, own_files=self._store.own_files(), stop=stop):
-            try:
-                report = self.ingest(*sorted(changed), embed=embed)
-            except KebabError as error:
-                yield error
-                continue
-            if report.added or report.updated or report.removed or report.failed:
-                yield report
+        yield from keep_up(roots, lambda root: self.ingest(root, embed=embed), own_files=self._store.own_files(), stop=stop)
 
     def ingest_text(self, text: str, *, title: str, embed: bool = True) -> IngestReport:
         """One document without a file."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import signal
 import subprocess
 import time
@@ -9,6 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from kebab.store.sqlite.writer_lock import WriterLock
 
 if TYPE_CHECKING:
     from tests.end_to_end.conftest import User
@@ -103,3 +106,29 @@ def test_a_database_inside_the_watched_folder_does_not_keep_it_busy(user: User) 
 
 def test_a_path_that_is_not_there_is_an_error_at_once(user: User) -> None:
     user.fails("watch", user.home / "nowhere", code="source_error")
+
+
+def test_a_folder_that_was_deleted_and_made_again_is_watched_again(user: User) -> None:
+    """Regression: the system went on watching the folder that is gone."""
+    user.write("a.md", "# Alpha\n\nokapi\n")
+    with watching(user, user.notes):
+        until(lambda: user.found("okapi") == ["a.md"])
+        shutil.rmtree(user.notes)
+        time.sleep(1)
+        user.write("b.md", "# Beta\n\nfoxtrot\n")
+        until(lambda: user.found("foxtrot") == ["b.md"])
+        user.write("c.md", "# Gamma\n\nquokka\n")
+        until(lambda: user.found("quokka") == ["c.md"])
+
+
+def test_what_another_writer_stood_in_the_way_of_is_done_afterwards(user: User) -> None:
+    """Regression: the change was forgotten with the error."""
+    user.write("a.md", "# Alpha\n\nokapi\n")
+    user.environment["KEBAB_STORE_LOCK_WAIT_S"] = "0.2"
+    with watching(user, user.notes):
+        until(lambda: user.found("okapi") == ["a.md"])
+        with WriterLock(user.database, wait_s=20, purpose="a test"):
+            user.write("b.md", "# Beta\n\ncharlie\n")
+            time.sleep(2)
+            assert user.found("charlie") == []
+        until(lambda: user.found("charlie") == ["b.md"])

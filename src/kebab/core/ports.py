@@ -253,7 +253,9 @@ class Parser(Protocol):
     keeps_lines: bool
     """Whether a line of the document's text is the line of the file with the same number."""
     isolated: bool
-    """Whether it must run in a process of its own: what it is made of may crash, or take what it wants."""
+    """Whether it must run in a process of its own: what it is made of may crash, or a file may be made to take all it can. Markdown and
+    plain text are read by code of ours that takes time and memory in proportion to the file.
+    """
 
     def parse(self, data: bytes, path: str) -> ParsedDocument: ...
 

@@ -22,7 +22,7 @@ _LONGEST_HEADER = 10_000
 class DelimitedParser:
     version = "csv-1"
     keeps_lines = True
-    isolated = False
+    isolated = True
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         text, encoding = decode(data)

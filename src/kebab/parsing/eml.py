@@ -42,7 +42,7 @@ class _Content(NamedTuple):
 class EmlParser:
     version = "eml-1"
     keeps_lines = False
-    isolated = False
+    isolated = True
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         letter = _read(data)

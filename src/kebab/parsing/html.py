@@ -29,7 +29,7 @@ _ENCODINGS = {
 class HtmlParser:
     version = "html-1"
     keeps_lines = True
-    isolated = False
+    isolated = True
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         from kebab.parsing.html_text import read_page

@@ -65,7 +65,7 @@ class _Part(NamedTuple):
 class NotebookParser:
     version = "ipynb-1"
     keeps_lines = True
-    isolated = False
+    isolated = True
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         source, encoding = decode(data)

@@ -28,7 +28,7 @@ _KINDS = {"src": "code", "example": "code", "export": "code", "quote": "quote", 
 class OrgParser:
     version = "org-1"
     keeps_lines = True
-    isolated = False
+    isolated = True
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         text, encoding = decode(data)

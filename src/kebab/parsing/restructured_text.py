@@ -24,7 +24,7 @@ _SHORT = 4
 class RestructuredTextParser:
     version = "rst-1"
     keeps_lines = True
-    isolated = False
+    isolated = True
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         text, encoding = decode(data)

@@ -15,19 +15,38 @@ _TICK_MS = 300
 """How often single files are looked at: editors put a new file in the place of the old one, and a watch would stay with the old."""
 
 
-def changed_roots(roots: Sequence[Path], *, own_files: Collection[Path] = (), stop: Event | None = None) -> Iterator[set[Path]]:
+def changed_roots(
+    roots: Sequence[Path], *, own_files: Collection[Path] = (), stop: Event | None = None, again: Collection[Path] = ()
+) -> Iterator[set[Path]]:
     """Which of these folders and files have changes, each time there are some; all of them the first time, since something may have
-    changed before the watch began. Ends when `stop` is set. Roots that are not there are not watched.
+    changed before the watch began, and those in `again` every time somebody looks. Ends when `stop` is set.
     """
-    from watchfiles import watch
-
-    folders = [root for root in roots if root.is_dir()]
+    folders = [root for root in roots if not root.is_file()]
     files = {root: _state(root) for root in roots if root not in folders}
     own = {str(path) for path in own_files}
+    stop = stop or Event()
+    yield set(roots)
+    while not stop.is_set():
+        there = {folder: _place(folder) for folder in folders if folder.is_dir()}
+        for changed in _changes_below(list(there), own, stop):
+            changed |= _changed(files) | set(again)
+            replaced = {folder for folder in folders if folder.is_dir() and _place(folder) != there.get(folder)}
+            if changed or replaced:
+                yield changed | replaced
+            if replaced:
+                break  # the system goes on watching what stood there before
+            if stop.is_set():
+                return
+
+
+def _changes_below(folders: Sequence[Path], own: Collection[str], stop: Event) -> Iterator[set[Path]]:
+    """The folders in which something has changed, and nothing now and then."""
     if not folders:
-        yield from _changed_files_only(files, stop)
+        while not stop.wait(_TICK_MS / 1000):
+            yield set()
         return
-    first = True
+    from watchfiles import watch
+
     for changes in watch(
         *folders,
         watch_filter=lambda _, path: path not in own and f"{os.sep}.git{os.sep}" not in path,
@@ -39,19 +58,16 @@ def changed_roots(roots: Sequence[Path], *, own_files: Collection[Path] = (), st
         ignore_permission_denied=True,
     ):
         paths = [Path(path) for _, path in changes]
-        changed = {folder for folder in folders if any(folder == path or folder in path.parents for path in paths)} | _changed(files)
-        if first or changed:
-            yield set(roots) if first else changed
-        first = False
+        yield {folder for folder in folders if any(folder == path or folder in path.parents for path in paths)}
 
 
-def _changed_files_only(files: dict[Path, object], stop: Event | None) -> Iterator[set[Path]]:
-    yield set(files)
-    stop = stop or Event()
-    while not stop.wait(_TICK_MS / 1000):
-        changed = _changed(files)
-        if changed:
-            yield changed
+def _place(folder: Path) -> tuple[int, int] | None:
+    """Which folder it is, whatever its name: another one after it was deleted and made again."""
+    try:
+        status = folder.stat()
+    except OSError:
+        return None
+    return status.st_dev, status.st_ino
 
 
 def _changed(files: dict[Path, object]) -> set[Path]:

@@ -78,6 +78,25 @@ def test_a_reader_that_comes_while_the_file_is_being_made_sees_it_before_or_afte
     Database(path).reader().close()
 
 
+def test_a_reader_undoes_what_a_writer_that_died_had_begun(path: Path, tmp_path: Path) -> None:
+    """Regression: a file left with a rollback journal could not be read at all."""
+    made(path)
+    change(path, "PRAGMA journal_mode = delete")
+    writer = apsw.Connection(str(path))
+    writer.execute("PRAGMA cache_size = 5; PRAGMA cache_spill = 5; BEGIN; CREATE TABLE half (x)")
+    writer.execute(
+        "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000) INSERT INTO half SELECT randomblob(500) FROM n"
+    )
+    left = tmp_path / "left.sqlite"
+    for suffix in ("", "-journal"):  # as they are at the moment of a kill
+        left.with_name(left.name + suffix).write_bytes(path.with_name(path.name + suffix).read_bytes())
+    writer.close()
+    connection = Database(left).reader()
+    assert connection.execute("SELECT name FROM sqlite_master WHERE name = 'half'").fetchall() == []
+    assert connection.pragma("quick_check") == "ok"
+    connection.close()
+
+
 def test_migrations_are_numbered_from_one_without_gaps() -> None:
     assert [version for version, _ in migrations.MIGRATIONS] == list(range(1, migrations.LATEST + 1))
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -167,7 +167,9 @@ class Database:
                 if log.exists() and log.stat().st_size > 0:
                     raise  # without its log the file alone may be half of the truth
                 if os.access(self.path.absolute().parent, os.W_OK) and not _disk_is_full(self.path):
-                    raise  # somebody may be writing, and a reader who believes that nobody is reads nonsense
+                    if not self.path.with_name(self.path.name + "-journal").exists():
+                        raise  # somebody may be writing, and a reader who believes that nobody is reads nonsense
+                    return self._rolled_back_reader()
                 from urllib.parse import quote
 
                 # WAL needs a folder with room to write even to read; without one, take the file as it stands.
@@ -178,6 +180,16 @@ class Database:
                 self._prepare(connection)
                 connection.pragma("schema_version")
                 self.immutable = True
+        return connection
+
+    def _rolled_back_reader(self) -> apsw.Connection:
+        """A writer died while it made the file. Only whoever may write can undo what it had begun."""
+        with closing(apsw.Connection(str(self.path))) as writer:
+            self._prepare(writer)
+            writer.pragma("schema_version")
+        connection = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READONLY)
+        self._prepare(connection)
+        connection.pragma("schema_version")
         return connection
 
     def _prepare(self, connection: apsw.Connection) -> None:
