@@ -141,9 +141,9 @@ def test_the_score_is_the_formula_applied_to_what_fts5_says(corpus: Path) -> Non
 
 @given(st.floats(min_value=-1e300, max_value=-1e-11), st.floats(min_value=-1e300, max_value=-1e-11))
 def test_normalising_keeps_the_order_and_stays_in_range(one: float, other: float) -> None:
-    """R010, R073."""
+    """R010, R073: to the last bit but one, which division rounds as it likes; hits are put in order by what FTS5 says."""
     assert 0 < normalised(one) <= 1
-    assert normalised(min(one, other)) >= normalised(max(one, other))
+    assert normalised(min(one, other)) >= normalised(max(one, other)) * (1 - 4e-16)
 
 
 def test_k_limits_the_list(retriever: LexicalRetriever) -> None:
