@@ -6,8 +6,6 @@ import io
 import zipfile
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kebab.core.documents import ParsedDocument
 from kebab.core.errors import ParseError
@@ -140,22 +138,3 @@ def test_a_document_without_its_main_part_is_damaged() -> None:
         archive.writestr("other.xml", "<x/>")
     with pytest.raises(ParseError, match=r"word/document\.xml is missing"):
         parse(packed.getvalue())
-
-
-SAMPLE = docx()
-
-
-@given(st.integers(0, len(SAMPLE) - 1), st.integers(1, 255))
-def test_a_changed_byte_gives_a_document_or_a_parse_error(position: int, flip: int) -> None:
-    data = bytearray(SAMPLE)
-    data[position] ^= flip
-    try:
-        parse(bytes(data))
-    except ParseError as error:
-        assert error.reason
-
-
-@given(st.integers(0, len(SAMPLE) - 1))
-def test_a_truncated_file_gives_a_parse_error(length: int) -> None:
-    with pytest.raises(ParseError):
-        parse(SAMPLE[:length])

@@ -6,8 +6,6 @@ import io
 import zipfile
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kebab.core.documents import ParsedDocument
 from kebab.core.errors import ParseError
@@ -92,17 +90,3 @@ def test_what_is_missing_broken_or_harmful_is_refused(part: str, content: str | 
 def test_entities_of_a_chapter_are_not_expanded_and_depth_does_no_harm() -> None:
     evil = '<!DOCTYPE html [<!ENTITY a "aaaa">]><p>&a;</p>' + "<div>" * 100_000
     assert "aaaa" not in parse(epub({"OEBPS/two.html": evil})).text.partition("&a;")[2]
-
-
-SAMPLE = epub()
-
-
-@given(st.integers(0, len(SAMPLE) - 1), st.integers(0, 255))
-def test_a_changed_byte_gives_a_document_or_a_parse_error(position: int, flip: int) -> None:
-    data = bytearray(SAMPLE)
-    data[position] ^= flip
-    try:
-        parse(bytes(data))
-        parse(SAMPLE[:position])
-    except ParseError as error:
-        assert error.reason

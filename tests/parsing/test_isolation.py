@@ -6,6 +6,7 @@ import os
 import signal
 import time
 from concurrent.futures import CancelledError
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -74,6 +75,15 @@ def test_a_parser_that_breaks_down_costs_one_file() -> None:
         with pytest.raises(ParseError):
             elsewhere.of("a.pdf").parse(PDF, "a.pdf")
         assert stopped.wait(10) == -signal.SIGKILL
+
+
+@pytest.mark.parametrize(("path", "text"), [("k.kt", "<a" * 50_000), ("b.sh", "a|" * 50_000), ("c.cs", "a<" * 20_000)])
+def test_code_that_brings_its_grammar_down_costs_that_file(path: str, text: str) -> None:
+    """Regression: the ingest itself died of it, every time."""
+    with parsers(max_seconds=30.0) as elsewhere:
+        with suppress(ParseError):
+            assert elsewhere.of(path).parse(text.encode(), path).text == text
+        assert elsewhere.of("a.py").parse(b"def f():\n    pass\n", "a.py").code_lang == "python"
 
 
 def test_several_files_are_parsed_at_once_and_each_answer_is_that_of_its_file() -> None:

@@ -6,8 +6,6 @@ import io
 import zipfile
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from kebab.chunking.by_structure import StructureChunker
 from kebab.config.settings import ChunkingSettings
@@ -100,17 +98,3 @@ def test_what_is_missing_broken_or_harmful_is_refused(part: str, content: str | 
     with pytest.raises(ParseError) as refused:
         parse(pptx(parts))
     assert refused.value.reason == reason
-
-
-SAMPLE = pptx()
-
-
-@given(st.integers(0, len(SAMPLE) - 1), st.integers(0, 255))
-def test_a_changed_byte_gives_a_document_or_a_parse_error(position: int, flip: int) -> None:
-    data = bytearray(SAMPLE)
-    data[position] ^= flip
-    try:
-        parse(bytes(data))
-        parse(SAMPLE[:position])
-    except ParseError as error:
-        assert error.reason

@@ -1,0 +1,57 @@
+"""Whole files of formats with a form of their own, with a byte changed or cut off anywhere: a document or a parse error, nothing else.
+
+PDF has more ways to be damaged, and a test of its own.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.parsing.test_docx import docx
+from tests.parsing.test_eml import letter
+from tests.parsing.test_epub import epub
+from tests.parsing.test_notebook import SAMPLE as NOTEBOOK
+from tests.parsing.test_parser_contract import check
+from tests.parsing.test_pptx import pptx
+from tests.parsing.test_xlsx import xlsx
+
+from kebab.core.errors import ParseError
+from kebab.parsing.registry import parser_for
+
+SAMPLES = {
+    "a.docx": docx(),
+    "a.eml": letter().as_bytes(),
+    "a.epub": epub(),
+    "a.ipynb": json.dumps(NOTEBOOK, indent=1).encode(),
+    "a.pptx": pptx(),
+    "a.xlsx": xlsx(),
+}
+
+
+def outcome(path: str, data: bytes) -> None:
+    parser = parser_for(path)
+    try:
+        document = parser.parse(data, path)
+    except ParseError as error:
+        assert error.reason
+    else:
+        check(parser, document, data)
+
+
+@pytest.mark.parametrize("path", SAMPLES)
+def test_the_whole_file_is_read(path: str) -> None:
+    assert parser_for(path).parse(SAMPLES[path], path).text.strip()
+
+
+@pytest.mark.parametrize("path", SAMPLES)
+@given(place=st.floats(0, 1, exclude_max=True), flip=st.integers(1, 255))
+def test_a_changed_byte_and_a_cut_give_a_document_or_a_parse_error(path: str, place: float, flip: int) -> None:
+    sample = SAMPLES[path]
+    position = int(place * len(sample))
+    changed = bytearray(sample)
+    changed[position] ^= flip
+    outcome(path, bytes(changed))
+    outcome(path, sample[:position])
