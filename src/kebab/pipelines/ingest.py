@@ -268,8 +268,10 @@ class Ingest:
             keep.add(file.path)
             return None
         parser = self._parser_for(file.path)
-        elsewhere = isinstance(parser, BackgroundParser)
-        parsed = parser.begin(read.data, file.path) if isinstance(parser, BackgroundParser) else partial(parser.parse, read.data, file.path)
+        if elsewhere := isinstance(parser, BackgroundParser):
+            parsed = parser.begin(read.data, file.path)
+        else:
+            parsed = partial(parser.parse, read.data, file.path)
         return _Begun(file.path, known is None, state, read.modified, parsed, elsewhere, time.perf_counter() - started)
 
     def _finish_file(self, source: Source, begun: _Begun, keep: set[str]) -> None:

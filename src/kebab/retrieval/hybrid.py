@@ -63,7 +63,8 @@ class HybridRetriever:
         looks: list[list[SearchHit]] = []
         while True:
             lexical, vector = self._both_sides(query, looked)
-            fused = _worth_showing(_fused(policy, lexical, vector), vector, query)
+            ranked = _ranks(lexical, "lexical"), _ranks(vector, "vector")
+            fused = _worth_showing(fuse(policy, *ranked), vector, query)
             good = [item for item in fused if _is_good_enough(item, query)]
             # What a deeper look finds follows what was found before: a page that was shown stays what it was.
             known = {hit.chunk_id for look in looks for hit in look}
@@ -73,7 +74,7 @@ class HybridRetriever:
                 query.sort == "relevance"
                 and looked < DEEPEST
                 and (lexical.more or (_goes_on(vector) and not query.insists))
-                and _is_good_enough(best_beyond(policy, looked, _ranks(lexical, "lexical"), _ranks(vector, "vector")), query)
+                and _is_good_enough(best_beyond(policy, looked, *ranked), query)
             )
             # A first page is never short; a later one may be, and so may be any where documents or passages repeat themselves.
             is_long_enough = query.depth is None and query.per_doc is None and len(listed) == sum(map(len, looks))
@@ -149,10 +150,6 @@ def _about_words(query: SearchQuery, fused: list[Fused], lexical: HitList, vecto
     if query.insists:
         return (_INSISTED,) if any(hit.chunk_id not in vector.doubtful for hit in vector) else ()
     return (_NO_WORDS,) if fused else ()
-
-
-def _fused(policy: FusionPolicy, lexical: HitList, vector: HitList) -> list[Fused]:
-    return fuse(policy, _ranks(lexical, "lexical"), _ranks(vector, "vector"))
 
 
 def _worth_showing(fused: list[Fused], vector: HitList, query: SearchQuery) -> list[Fused]:

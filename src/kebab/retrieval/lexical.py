@@ -54,7 +54,8 @@ def _ids(answer: _Answer) -> frozenset[str]:
 
 def _knowing(some: _Answer, every: _Answer, *, complete: bool) -> _Answer:
     """The list of any, told which of its passages have all the words; `complete`: with those of them that stand further down."""
-    further = [listed for listed in every.matches if listed.match.chunk.chunk_id not in _ids(some)] if complete else []
+    known = _ids(some)
+    further = [listed for listed in every.matches if listed.match.chunk.chunk_id not in known] if complete else []
     return some._replace(matches=[*some.matches, *further], all_words=_ids(every), none_has_all=not every.matches)
 
 
