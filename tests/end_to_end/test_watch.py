@@ -131,4 +131,4 @@ def test_what_another_writer_stood_in_the_way_of_is_done_afterwards(user: User) 
             user.write("b.md", "# Beta\n\ncharlie\n")
             time.sleep(2)
             assert user.found("charlie") == []
-        until(lambda: user.found("charlie") == ["b.md"])
+        until(lambda: user.found("charlie") == ["b.md"], seconds=60)

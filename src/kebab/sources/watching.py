@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from threading import Event
@@ -15,29 +14,22 @@ _LONGEST_MS = 800
 _TICK_MS = 300
 """How often single files are looked at: editors put a new file in the place of the old one, and a watch would stay with the old."""
 
-_AGAIN_S = 2.0
-"""How long to leave alone what could not be done just now."""
-
 
 def changed_roots(
     roots: Sequence[Path], *, own_files: Collection[Path] = (), stop: Event | None = None, again: Collection[Path] = ()
 ) -> Iterator[set[Path]]:
     """Which of these folders and files have changes, each time there are some; all of them the first time, since something may have
-    changed before the watch began, and those in `again` every few seconds. Ends when `stop` is set.
+    changed before the watch began, and those in `again` every time somebody looks. Ends when `stop` is set.
     """
     folders = [root for root in roots if not root.is_file()]
     files = {root: _state(root) for root in roots if root not in folders}
     own = {str(path) for path in own_files}
     stop = stop or Event()
     yield set(roots)
-    tried = time.monotonic()
     while not stop.is_set():
         there = {folder: _place(folder) for folder in folders if folder.is_dir()}
         for changed in _changes_below(list(there), own, stop):
-            changed |= _changed(files)
-            if again and time.monotonic() - tried > _AGAIN_S:
-                changed |= set(again)
-                tried = time.monotonic()
+            changed |= _changed(files) | set(again)
             replaced = {folder for folder in folders if folder.is_dir() and _place(folder) != there.get(folder)}
             if changed or replaced:
                 yield changed | replaced
