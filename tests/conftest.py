@@ -126,6 +126,7 @@ class TwoScripts:
         self.everything = everything
         self.embedders = (latin, everything)
         self._cross_language = cross_language
+        self.latin_floor = -1.0
 
     def home_of(self, text: str) -> WordEmbedder:
         return self.latin if is_latin(text) else self.everything
@@ -137,8 +138,8 @@ class TwoScripts:
         if not is_latin(text):
             own, foreign = SpaceQuery(self.everything, homes_only=True, weak=True), SpaceQuery(self.everything, others_only=True, bonus=0.1)
             return [own] if self._cross_language == "off" else [foreign, own]
-        both = self._cross_language == "on"
-        return [SpaceQuery(self.latin), *([SpaceQuery(self.everything, homes_only=True)] if both else [])]
+        foreign = SpaceQuery(self.everything, homes_only=True, instead=self._cross_language == "auto")
+        return [SpaceQuery(self.latin, floor=self.latin_floor), *([] if self._cross_language == "off" else [foreign])]
 
 
 class Toy:

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 from kebab.config.settings import EmbeddingSettings
-from kebab.core.errors import ConfigError, ModelError, ModelMismatch, ModelUnreachable
+from kebab.core.errors import ConfigError, ModelError, ModelMismatch, ModelUnreachable, TextRefused
 from kebab.embedding.endpoint import OLLAMA, OPENAI, EndpointEmbedder, Protocol
 
 if TYPE_CHECKING:
@@ -217,16 +217,66 @@ def test_r118_the_fingerprint_has_the_dimension_of_the_first_answer(endpoint: En
     """R118"""
     embedder = connect().embedder
     assert not endpoint.requests
-    assert embedder.fingerprint == "some-model@endpoint-1:8"
-    assert embedder.fingerprint == "some-model@endpoint-1:8"
+    assert embedder.fingerprint == "some-model@openai-1:8"
+    assert embedder.fingerprint == "some-model@openai-1:8"
     assert len(endpoint.requests) == 1
+
+
+@pytest.mark.parametrize("protocol", [OPENAI, OLLAMA], ids=lambda protocol: protocol.name)
+def test_r118_what_speaks_another_protocol_is_another_model_whatever_its_name(connect: Connect, protocol: Protocol) -> None:
+    """R118"""
+    assert connect(protocol).embedder.fingerprint == f"some-model@{protocol.name}-1:8"
+
+
+def test_vectors_without_an_index_are_in_the_order_of_the_texts(endpoint: Endpoint, connect: Connect) -> None:
+    """Regression: servers that leave the index out were told that they had given no vectors."""
+    texts = ["one", "two", "three"]
+    endpoint.script = [Answer(json.dumps({"data": [{"embedding": vector_of(text)} for text in texts]}).encode())]
+    np.testing.assert_allclose(connect().embed(*texts), unit(texts), atol=1e-6)
 
 
 def test_r118_another_prefix_of_passages_is_another_fingerprint(connect: Connect) -> None:
     """R118: the vectors are others; a prefix of queries changes none that are stored."""
     versions = [connect(**change).embedder.version for change in ({}, {"passage_prefix": "passage: "}, {"passage_prefix": "p: "})]
     assert len(set(versions)) == 3
-    assert connect(query_prefix="query: ").embedder.version == versions[0] == "endpoint-1"
+    assert connect(query_prefix="query: ").embedder.version == versions[0] == "openai-1"
+
+
+# --- texts that are not taken
+
+
+def at_most(characters: int) -> Callable[[Request], Answer]:
+    """A model that takes texts of so many characters."""
+
+    def answer(request: Request) -> Answer:
+        too_long = any(len(text) > characters for text in request.body["input"])
+        return Answer(b'{"error": "the input length exceeds the context length"}', 400) if too_long else right(request)
+
+    return answer
+
+
+@pytest.mark.parametrize("protocol", [OPENAI, OLLAMA], ids=lambda protocol: protocol.name)
+def test_a_text_longer_than_the_model_takes_is_embedded_in_parts_and_the_others_as_ever(
+    endpoint: Endpoint, connect: Connect, protocol: Protocol
+) -> None:
+    """R124: nothing is cut off unnoticed."""
+    long = " ".join(f"word{number}" for number in range(300))
+    endpoint.script = [at_most(1500)] * 99
+    client = connect(protocol)
+    found = client.embed("one", long, "two")
+    np.testing.assert_allclose(found[[0, 2]], unit(["one", "two"]), atol=1e-6)
+    halves = [batch[0] for batch in endpoint.batches if len(batch) == 1 and batch[0] in long and batch[0] != long]
+    assert " ".join(halves) == long
+    parts = np.array([[len(half)] for half in halves]) * unit(halves)
+    np.testing.assert_allclose(found[1], parts.sum(axis=0) / np.linalg.norm(parts.sum(axis=0)), atol=1e-5)
+    np.testing.assert_allclose(client.embed(long)[0], found[1], atol=1e-6)
+
+
+def test_a_short_text_that_is_refused_is_an_error_about_this_text(endpoint: Endpoint, connect: Connect) -> None:
+    endpoint.script = [at_most(3)] * 9
+    error = connect().refused("fine", "too")
+    assert error.code == "text_refused"
+    assert error.message.endswith("answered with status 400: the input length exceeds the context length.")
 
 
 # --- passing trouble
@@ -353,16 +403,16 @@ def test_a_wrong_key_is_not_tried_again_and_not_shown(endpoint: Endpoint, connec
     ("protocol", "body"),
     [(OLLAMA, b'{"error": "the input length exceeds the context length"}'), (OPENAI, b"the input length exceeds the context length")],
 )
-def test_a_text_too_long_for_the_model_is_an_error_that_says_what_to_change(
+def test_a_text_that_is_refused_however_short_is_an_error_that_says_what_to_change(
     endpoint: Endpoint, connect: Connect, protocol: Protocol, body: bytes
 ) -> None:
-    endpoint.script = [Answer(body, 400)]
+    endpoint.script = [Answer(body, 400)] * 999
     error = connect(protocol).refused("long " * 10_000)
-    assert isinstance(error, ModelUnreachable)
+    assert isinstance(error, TextRefused)
     assert error.message.endswith("answered with status 400: the input length exceeds the context length.")
     assert error.hint is not None
     assert "chunking.max_tokens" in error.hint
-    assert len(endpoint.requests) == 1
+    assert len(endpoint.requests) < 12, "one part is enough to know"
 
 
 @pytest.mark.parametrize(
@@ -412,7 +462,7 @@ def test_an_answer_that_is_not_json_is_a_clear_error(endpoint: Endpoint, connect
 
 @pytest.mark.parametrize(
     "body",
-    [b"null", b"[]", b"3", b'"text"', b"{}", b'{"data": null}', b'{"data": [1]}', b'{"data": [{"index": 0}]}', b'{"data": [{"embedding": [1]}]}',
+    [b"null", b"[]", b"3", b'"text"', b"{}", b'{"data": null}', b'{"data": [1]}', b'{"data": [{"index": 0}]}', b'{"data": [{"index": "0", "embedding": [1]}, {"embedding": [1]}]}',
      b'{"data": [{"index": 0, "embedding": "AAAA"}]}', b'{"data": [{"index": 0, "embedding": 1}]}', b'{"data": [{"index": 0, "embedding": [[1]]}]}',
      b'{"data": [{"index": 0, "embedding": {"a": 1}}]}', b'{"error": {"message": "no"}}',
      b'{"data": [{"index": 0, "embedding": [1' + b"0" * 400 + b"]}]}"],

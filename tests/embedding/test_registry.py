@@ -77,6 +77,25 @@ def test_the_settings_of_a_folder_reach_its_model(tiny: TinyModel, tmp_path: Pat
     assert len({made(tmp_path, model=model, **change).embedders[0].fingerprint for change in changes}) == len(changes)
 
 
+def test_a_model_for_latin_script_leaves_the_other_scripts_to_the_bundled_one(tiny: TinyModel, tmp_path: Path) -> None:
+    """R118: told by its tokenizer, which knows eight English words; an English-only model is never asked a Korean question."""
+    tiny.write()
+    models = made(tmp_path, model=f"onnx:{tiny.folder}")
+    own, bundled = models.embedders
+    assert [own.name, bundled.name] == ["tiny", "universal-sentence-encoder-multilingual"]
+    assert models.home_of("version control") is own
+    assert models.home_of("버전 관리") is bundled
+    assert {space.embedder.name for space in models.for_query("버전 관리")} == {bundled.name}
+    assert [space.embedder.name for space in models.for_query("version control") if not space.instead] == ["tiny"]
+
+
+def test_what_a_model_reads_can_be_said(tiny: TinyModel, tmp_path: Path) -> None:
+    tiny.write()
+    assert isinstance(made(tmp_path, model=f"onnx:{tiny.folder}", scripts="all"), SingleModel)
+    assert isinstance(made(tmp_path, model="openai:some-model", scripts="latin"), BundledModels)
+    assert isinstance(made(tmp_path, model="ollama:some-model", scripts="latin"), BundledModels)
+
+
 def test_building_models_loads_neither_numpy_nor_a_runtime_and_asks_nobody(tiny: TinyModel, tmp_path: Path, python: Python) -> None:
     """Commands that embed nothing must not pay for the models they could use."""
     (tiny.write() / "config.json").write_text('{"hidden_size": 4}')

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import kebab
-from kebab.core.errors import ModelMissing, ModelUnreachable, SourceError
+from kebab.core.errors import ModelMissing, ModelUnreachable, SourceError, TextRefused
 from kebab.pipelines import embedding
 from kebab.pipelines.ingest_report import IngestReport
 from kebab.store.sqlite.database import Database
@@ -79,11 +79,55 @@ def test_what_is_embedded_is_title_headings_and_text_as_a_passage(workshop: Work
 
 
 def test_texts_are_embedded_in_batches_of_about_one_length_the_longest_first(workshop: Workshop) -> None:
-    workshop.ingest({f"{number:03}.md": text(1 + number * 37 % 150, f"note{number}n") for number in range(150)})
+    workshop.ingest({f"{number:03}.md": text(1 + number * 37 % 30, f"note{number}n") for number in range(150)})
     batches = [[len(text) for text in batch] for _, batch in workshop.embedder.batches]
     assert [len(batch) for batch in batches] == [64, 64, 22]
     lengths = [length for batch in batches for length in batch]
     assert lengths == sorted(lengths, reverse=True)
+
+
+def test_long_texts_make_small_batches_so_that_one_can_interrupt(workshop: Workshop) -> None:
+    """Regression: with 64 long passages between two commits, Ctrl-C took eleven seconds."""
+    workshop.ingest({f"{number:03}.md": text(200, f"note{number}n") for number in range(40)})
+    batches = [[len(text) for text in batch] for _, batch in workshop.embedder.batches]
+    assert len(batches) > 3
+    assert max(map(sum, batches)) <= 24_000
+
+
+def refusing(embedder: WordEmbedder, word: str) -> Callable[[Any, Any], Any]:
+    """What does not take texts with a word in them."""
+    really = embedder.embed
+
+    def embed(texts: Any, kind: Any) -> Any:
+        if any(word in text for text in texts):
+            raise TextRefused("The endpoint answered with status 400: no.")
+        return really(texts, kind)
+
+    return embed
+
+
+def test_texts_that_are_refused_are_named_and_all_others_get_their_vectors(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Regression: one such text, and no later one got a vector."""
+    notes = {f"{number:02}.md": text(5, f"note{number}n") for number in range(40)}
+    notes |= {f"bad/{number:02}.md": f"# Bad {number}\n\n{'long ' * 50} unspeakable {number}\n" for number in range(20)}
+    with monkeypatch.context() as patch:
+        patch.setattr(workshop.embedder, "embed", refusing(workshop.embedder, "unspeakable"))
+        report = workshop.ingest(notes)
+    assert report.vectors_made == 40
+    assert sorted(warning.path for warning in report.warnings) == [f"bad/{number:02}.md" for number in range(20)]
+    assert {warning.code for warning in report.warnings} == {"text_refused"}
+    assert "found by its words only. The endpoint answered" in report.warnings[0].message
+    with workshop.open() as kb:
+        assert codes(kb.search("note3n1")) == ["partial_vectors"]
+        assert kb.search("unspeakable", mode="lexical").hits
+    assert (again := workshop.ingest()).vectors_made == 20
+    assert again.warnings == []
+
+
+def test_a_model_that_refuses_everything_is_an_error(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workshop.embedder, "embed", refusing(workshop.embedder, ""))
+    with pytest.raises(TextRefused):
+        workshop.ingest({f"{number:02}.md": text(5, f"note{number}n") for number in range(40)})
 
 
 def test_windows_keep_the_memory_small_and_nothing_is_left_between_them(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:

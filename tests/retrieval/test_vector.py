@@ -500,6 +500,24 @@ def test_a_space_without_vectors_is_not_entered(corpus_of: Corpus, toy: type[Toy
     assert models.everything.texts("query") == []
 
 
+def test_for_want_of_text_in_its_own_script_an_english_question_is_compared_with_the_others(corpus_of: Corpus, toy: type[Toy]) -> None:
+    """Regression: an English question to Korean notes was told that there are no vectors."""
+    models = toy.two_scripts(KOREAN)
+    hits = corpus_of({path: text for path, text in MIXED.items() if path.startswith("ko/")}, models).search("install git", k=1)
+    assert [hit.doc_path for hit in hits] == ["ko/git.md"]
+    assert hits.notices == ()
+
+
+def test_where_there_is_text_in_its_own_script_an_english_question_leaves_the_other_model_alone(corpus_of: Corpus, toy: type[Toy]) -> None:
+    models = toy.two_scripts(KOREAN)
+    vector = corpus_of(MIXED, models)
+    assert vector.search("install git").notices == ()
+    assert models.everything.texts("query") == []
+    models.latin_floor = 1.1
+    assert [notice.code for notice in vector.search("install git").notices] == ["other_scripts"], "an empty answer tells what was not asked"
+    assert models.everything.texts("query") == []
+
+
 def test_what_lies_below_the_floor_of_its_space_is_called_doubtful(corpus_of: Corpus, toy: type[Toy]) -> None:
     class Floored:
         def __init__(self, embedder: WordEmbedder) -> None:

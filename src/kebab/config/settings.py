@@ -72,9 +72,17 @@ class EmbeddingSettings(NamedTuple):
     cross_language: Annotated[
         str,
         Setting(
-            "Whether a question in one script finds text in another. auto: questions in Korean, Japanese, … find English text "
-            "once the corpus has text in such a script; on: English questions find text in other scripts too.",
+            "Whether a question in one script finds text in another by meaning. auto: questions in Korean, Japanese, … find English "
+            "text once the corpus has text in such a script, and English questions find such text where there is no other; on: always.",
             choices=("auto", "on", "off"),
+        ),
+    ] = "auto"
+    scripts: Annotated[
+        str,
+        Setting(
+            "What a model of your own reads: all, or latin (text in other scripts then goes to the bundled model). auto looks at the "
+            "tokenizer of onnx:FOLDER, and takes an endpoint's model to read all.",
+            choices=("auto", "all", "latin"),
         ),
     ] = "auto"
     threads: Annotated[int, Setting("Processors a model may use; 0 means all.", 0, 256)] = 0

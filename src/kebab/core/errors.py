@@ -20,6 +20,7 @@
     │   ├── ModelCorrupt       model_corrupt       weights that are not what they should be
     │   ├── ModelMismatch      model_mismatch      vectors of another size or model than expected
     │   └── ModelUnreachable   model_unreachable   an endpoint that does not answer, or refuses
+    │       └── TextRefused    text_refused        a text that an endpoint does not take, too long for instance
     ├── ParseError             parse_error         one file that cannot be read as text
     └── MissingExtra           missing_extra       an optional package is not installed
 
@@ -115,6 +116,10 @@ class ModelMismatch(ModelError):
 
 class ModelUnreachable(ModelError):
     code = "model_unreachable"
+
+
+class TextRefused(ModelUnreachable):
+    code = "text_refused"
 
 
 class ParseError(KebabError):

@@ -228,6 +228,8 @@ class SpaceQuery(NamedTuple):
     """Cosines below this are as likely between texts that have nothing to do with each other."""
     weak: bool = False
     """Whether words know better than this space about chunks in its own script; such hits weigh less."""
+    instead: bool = False
+    """Entered only when none of the query's other spaces holds anything."""
 
 
 class EmbeddingModels(Protocol):

@@ -3,7 +3,7 @@
 granite reads English and other text in Latin script; the multilingual encoder reads everything, less well. A chunk belongs to the
 model of its script. A question in Latin script is asked of granite; any other one of the multilingual encoder, which therefore also gets
 the chunks in Latin script once the corpus has text in another one. granite knows nothing of other scripts: its vectors are never
-compared with such a question (measured: nDCG .937 → .528).
+compared with such a question (measured: nDCG .937 → .528). A model of the user's that reads Latin script only takes granite's place.
 """
 
 from __future__ import annotations
@@ -25,8 +25,10 @@ _OTHER_LANGUAGE_BONUS = 0.1
 
 
 class BundledModels:
-    def __init__(self, cache: Path, *, cross_language: str = "auto", threads: int = 0) -> None:
-        self._latin: Embedder = granite(cache, threads)
+    def __init__(self, cache: Path, *, latin: Embedder | None = None, cross_language: str = "auto", threads: int = 0) -> None:
+        """`latin`: instead of granite."""
+        self._latin: Embedder = latin or granite(cache, threads)
+        self._latin_floor = _LATIN_FLOOR if latin is None else -1.0
         self._all_scripts: Embedder = multilingual(cache, threads)
         self._cross_language = cross_language
         self.embedders = (self._latin, self._all_scripts)
@@ -43,12 +45,9 @@ class BundledModels:
             own = SpaceQuery(self._all_scripts, homes_only=True, floor=_ALL_SCRIPTS_FLOOR, weak=True)
             foreign = SpaceQuery(self._all_scripts, others_only=True, bonus=_OTHER_LANGUAGE_BONUS, floor=_OTHER_LANGUAGE_FLOOR)
             return [own] if self._cross_language == "off" else [foreign, own]
-        latin = SpaceQuery(self._latin, floor=_LATIN_FLOOR)
-        return (
-            [latin, SpaceQuery(self._all_scripts, homes_only=True, floor=_OTHER_LANGUAGE_FLOOR)]
-            if self._cross_language == "on"
-            else [latin]
-        )
+        latin = SpaceQuery(self._latin, floor=self._latin_floor)
+        foreign = SpaceQuery(self._all_scripts, homes_only=True, floor=_OTHER_LANGUAGE_FLOOR, instead=self._cross_language == "auto")
+        return [latin] if self._cross_language == "off" else [latin, foreign]
 
 
 def check_weights() -> None:

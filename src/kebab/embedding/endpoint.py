@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 from kebab.config.settings import EmbeddingSettings
-from kebab.core.errors import ConfigError, ModelMismatch, ModelUnreachable
+from kebab.core.errors import ConfigError, ModelMismatch, ModelUnreachable, TextRefused
 from kebab.core.text import whole_characters
 
 if TYPE_CHECKING:
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 
 _PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
 """Answers after which the same request may succeed."""
+_ABOUT_THE_TEXT = frozenset({400, 413, 422})
+"""Answers that say of a request, and so of a text in it, that it will not be taken."""
+_SHORTEST_PART = 500
+"""A text of fewer characters is not too long for any model: if it is refused, it is for another reason."""
 _LONGEST_WAIT_S = 30.0
 _STAYS_DOWN_S = 30.0
 """An endpoint that was given up is not asked again for so long: of a thousand questions only the first waits for it."""
@@ -33,6 +37,7 @@ _PROBE = "dimension"
 class Protocol(NamedTuple):
     """How a kind of endpoint is asked, and where its answer has the vectors."""
 
+    name: str
     address: str
     path: str
     body: Callable[[str, list[str]], dict[str, Any]]
@@ -40,10 +45,13 @@ class Protocol(NamedTuple):
 
 
 def _openai_vectors(answer: Any) -> list[Any]:
-    return [item["embedding"] for item in sorted(answer["data"], key=lambda item: item["index"])]
+    """By their index; servers that leave it out keep the order of the texts."""
+    numbered = [(item.get("index", place), item["embedding"]) for place, item in enumerate(answer["data"])]
+    return [vector for _, vector in sorted(numbered, key=lambda pair: pair[0])]
 
 
 OPENAI = Protocol(
+    name="openai",
     address="https://api.openai.com/v1",
     path="/embeddings",
     body=lambda model, texts: {"model": model, "input": texts, "encoding_format": "float"},
@@ -51,6 +59,7 @@ OPENAI = Protocol(
 )
 # Ollama would cut a long text silently; told not to, it says so.
 OLLAMA = Protocol(
+    name="ollama",
     address="http://127.0.0.1:11434",
     path="/api/embed",
     body=lambda model, texts: {"model": model, "input": texts, "truncate": False},
@@ -63,7 +72,7 @@ class EndpointEmbedder:
 
     def __init__(self, protocol: Protocol, model: str, settings: EmbeddingSettings, *, sleep: Callable[[float], None] = time.sleep) -> None:
         self.name = model
-        self.version = "endpoint-1" + _mark(settings.passage_prefix)
+        self.version = f"{protocol.name}-1" + _mark(settings.passage_prefix)
         self._protocol = protocol
         self._settings = settings
         self._sleep = sleep
@@ -96,8 +105,25 @@ class EndpointEmbedder:
         # An empty text is an error to most endpoints, and a space means the same.
         prepared = [self._prefixes[kind] + (whole_characters(text) if text.strip() else " ") for text in texts]
         size = self._settings.batch_size
-        batches = [self._batch(prepared[start : start + size]) for start in range(0, len(prepared), size)]
+        batches = [self._taken(prepared[start : start + size]) for start in range(0, len(prepared), size)]
         return np.concatenate(batches) if batches else np.empty((0, self.dimension), np.float32)
+
+    def _taken(self, texts: list[str]) -> Vectors:
+        """What is refused is asked for in smaller parts: a batch by halves, and a text that is too long as the mean of its halves."""
+        import numpy as np
+
+        try:
+            return self._batch(texts)
+        except TextRefused:
+            if len(texts) > 1:
+                middle = len(texts) // 2
+                return np.concatenate([self._taken(texts[:middle]), self._taken(texts[middle:])])
+            if len(texts[0]) < _SHORTEST_PART:
+                raise
+        halves = _halves(texts[0])
+        vectors = np.concatenate([self._taken([half]) for half in halves])
+        mean = np.array([len(half) for half in halves], np.float32) @ vectors
+        return np.asarray(mean / np.linalg.norm(mean), np.float32)[None]
 
     def _batch(self, texts: list[str]) -> Vectors:
         import numpy as np
@@ -108,7 +134,7 @@ class EndpointEmbedder:
                 vectors = np.array(self._protocol.vectors(answer), np.float32)
             if vectors.size and vectors.ndim != 2:
                 raise ValueError("vectors of vectors, or no vectors at all")
-        except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
+        except (KeyError, TypeError, AttributeError, ValueError, IndexError, OverflowError) as error:
             raise ModelMismatch(
                 f"The answer of {self._address} has no vectors of one size in it.",
                 hint="Check that embedding.model names an embedding model.",
@@ -176,7 +202,8 @@ class EndpointEmbedder:
             return ModelUnreachable(
                 f"{self._address} refused the key (status {error.code}){said}.", hint="Set KEBAB_EMBEDDING_API_KEY to a valid one."
             )
-        failure = ModelUnreachable(
+        kind = TextRefused if error.code in _ABOUT_THE_TEXT else ModelUnreachable
+        failure = kind(
             f"{self._address} answered with status {error.code}{said}.",
             hint="Check embedding.model and embedding.endpoint; chunking.max_tokens when a text is too long for the model.",
         )
@@ -203,6 +230,13 @@ class _Passing(Exception):
         super().__init__(error.message)
         self.error = error
         self.wait_s = wait_s
+
+
+def _halves(text: str) -> tuple[str, str]:
+    """Cut between two words, where there are any near the middle."""
+    middle = len(text) // 2
+    cut = text.rfind(" ", middle - 100, middle)
+    return (text[:cut], text[cut + 1 :]) if cut > 0 else (text[:middle], text[middle:])
 
 
 def _mark(passage_prefix: str) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from kebab.config.settings import EmbeddingSettings
 from kebab.core.errors import ConfigError
-from kebab.core.ports import EmbeddingModels
+from kebab.core.ports import Embedder, EmbeddingModels
 
 
 def models_for(settings: EmbeddingSettings, cache: Path) -> EmbeddingModels | None:
@@ -29,34 +29,44 @@ def _bundled(_name: str, settings: EmbeddingSettings, cache: Path) -> EmbeddingM
     return BundledModels(cache, cross_language=settings.cross_language, threads=settings.threads)
 
 
-def _onnx(name: str, settings: EmbeddingSettings, _cache: Path) -> EmbeddingModels:
+def _onnx(name: str, settings: EmbeddingSettings, cache: Path) -> EmbeddingModels:
+    from kebab.embedding.model_scripts import reads_east_asian
     from kebab.embedding.onnx_embedder import from_folder
-    from kebab.embedding.single_model import SingleModel
 
-    return SingleModel(
-        from_folder(
-            Path(name).expanduser().absolute(),
-            pooling=settings.pooling,
-            max_tokens=settings.max_tokens,
-            query_prefix=settings.query_prefix,
-            passage_prefix=settings.passage_prefix,
-            threads=settings.threads,
-        )
+    folder = Path(name).expanduser().absolute()
+    embedder = from_folder(
+        folder,
+        pooling=settings.pooling,
+        max_tokens=settings.max_tokens,
+        query_prefix=settings.query_prefix,
+        passage_prefix=settings.passage_prefix,
+        threads=settings.threads,
     )
+    latin_only = settings.scripts == "latin" or (settings.scripts == "auto" and not reads_east_asian(folder / "tokenizer.json"))
+    return _alone_or_with_bundled(embedder, settings, cache, latin_only=latin_only)
 
 
-def _openai(name: str, settings: EmbeddingSettings, _cache: Path) -> EmbeddingModels:
+def _openai(name: str, settings: EmbeddingSettings, cache: Path) -> EmbeddingModels:
     from kebab.embedding.endpoint import OPENAI, EndpointEmbedder
-    from kebab.embedding.single_model import SingleModel
 
-    return SingleModel(EndpointEmbedder(OPENAI, name, settings))
+    # What is behind an endpoint cannot be looked at.
+    return _alone_or_with_bundled(EndpointEmbedder(OPENAI, name, settings), settings, cache, latin_only=settings.scripts == "latin")
 
 
-def _ollama(name: str, settings: EmbeddingSettings, _cache: Path) -> EmbeddingModels:
+def _ollama(name: str, settings: EmbeddingSettings, cache: Path) -> EmbeddingModels:
     from kebab.embedding.endpoint import OLLAMA, EndpointEmbedder
+
+    return _alone_or_with_bundled(EndpointEmbedder(OLLAMA, name, settings), settings, cache, latin_only=settings.scripts == "latin")
+
+
+def _alone_or_with_bundled(embedder: Embedder, settings: EmbeddingSettings, cache: Path, *, latin_only: bool) -> EmbeddingModels:
+    """A model that knows nothing of other scripts must not be asked about them; the bundled one for all scripts stands in."""
+    from kebab.embedding.bundled import BundledModels
     from kebab.embedding.single_model import SingleModel
 
-    return SingleModel(EndpointEmbedder(OLLAMA, name, settings))
+    if latin_only:
+        return BundledModels(cache, latin=embedder, cross_language=settings.cross_language, threads=settings.threads)
+    return SingleModel(embedder)
 
 
 _PROVIDERS: dict[str, Callable[[str, EmbeddingSettings, Path], EmbeddingModels]] = {

@@ -7,18 +7,25 @@ next run goes on. A text that was embedded before, in whatever file, is not embe
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from hashlib import sha256
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from kebab.core.documents import embedded_text
+from kebab.core.errors import TextRefused
 from kebab.core.ports import Embedder, EmbeddingModels, NewVector, PendingChunk, Progress
-from kebab.pipelines.ingest_report import IngestReport, quiet
+from kebab.pipelines.ingest_report import Failure, IngestReport, quiet
 
 _WINDOW = 2048
 """Chunks looked at together: enough to find many of one length, few enough to hold in memory."""
 _AT_ONCE = 64
-"""Texts embedded between two commits: some seconds of work."""
+"""Texts embedded between two commits, at most."""
+_CHARS_AT_ONCE = 24_000
+"""Characters embedded between two commits, about a second's work: so much is lost when the process is killed, and so long waits whoever
+interrupts it."""
+_REFUSED_IN_A_ROW = 8
+"""After so many refused texts, and none taken between them, it may not be about the texts."""
+_HARMLESS = "Is it about the text?"
 
 
 class VectorWriter(Protocol):
@@ -32,13 +39,23 @@ class VectorWriter(Protocol):
     def settle(self, embedders: Sequence[Embedder], second: Embedder | None = None) -> None: ...
 
 
+class _Waiting(NamedTuple):
+    """A chunk that waits for its vector."""
+
+    row: int
+    path: str
+    text: str
+
+
 class _Text:
     """A text to embed, and all chunks that have it."""
 
-    __slots__ = ("chunks", "text")
+    __slots__ = ("chunks", "hash", "path", "text")
 
-    def __init__(self, text: str) -> None:
-        self.text = text
+    def __init__(self, text_hash: bytes, first: _Waiting) -> None:
+        self.hash = text_hash
+        self.text = first.text
+        self.path = first.path
         self.chunks: list[int] = []
 
 
@@ -49,6 +66,7 @@ class EmbeddingPhase:
         self._report = report
         self._progress: Progress = progress or quiet
         self._done = self._total = 0
+        self._refused_in_a_row = 0
 
     def run(self) -> None:
         started = time.perf_counter()
@@ -63,10 +81,9 @@ class EmbeddingPhase:
         after = 0
         while chunks := self._store.pending(embedders, after=after, limit=_WINDOW):
             after = chunks[-1].row
-            texts = [(chunk.row, _text_of(chunk)) for chunk in chunks]
+            waiting = _waiting(chunks)
             for embedder in embedders:
-                own = [(row, text) for row, text in texts if self._models.home_of(text) is embedder]
-                self._embed(embedder, own, home=True)
+                self._embed(embedder, [chunk for chunk in waiting if self._models.home_of(chunk.text) is embedder], home=True)
         second = self._models.second_home(other_scripts=len(embedders) > 1 and self._store.is_home(embedders[-1]))
         if second is not None:
             self._embed_second(second)
@@ -77,41 +94,66 @@ class EmbeddingPhase:
         after = 0
         while chunks := self._store.pending_in(embedder, after=after, limit=_WINDOW):
             after = chunks[-1].row
-            self._embed(embedder, [(chunk.row, _text_of(chunk)) for chunk in chunks], home=False)
+            self._embed(embedder, _waiting(chunks), home=False)
 
-    def _embed(self, embedder: Embedder, chunks: Sequence[tuple[int, str]], *, home: bool) -> None:
+    def _embed(self, embedder: Embedder, chunks: Sequence[_Waiting], *, home: bool) -> None:
         if not chunks:
             return
-        hashed = [(row, _hash(text), text) for row, text in chunks]
-        linked = self._store.link(embedder, [(row, text_hash) for row, text_hash, _ in hashed], home=home)
+        hashed = [(chunk, _hash(chunk.text)) for chunk in chunks]
+        linked = self._store.link(embedder, [(chunk.row, text_hash) for chunk, text_hash in hashed], home=home)
         self._report.vectors_reused += len(linked)
         self._advance(len(linked), embedder)
         texts: dict[bytes, _Text] = {}
-        for row, text_hash, text in hashed:
-            if row not in linked:
-                texts.setdefault(text_hash, _Text(text)).chunks.append(row)
-        for batch in _by_length(texts):
-            vectors = embedder.embed([text.text for _, text in batch], "passage")
-            new = [NewVector(text_hash, vector, text.chunks) for (text_hash, text), vector in zip(batch, vectors, strict=True)]
-            self._store.add(embedder, new, home=home)
-            self._report.vectors_made += len(batch)
-            self._advance(sum(len(text.chunks) for _, text in batch), embedder)
+        for chunk, text_hash in hashed:
+            if chunk.row not in linked:
+                texts.setdefault(text_hash, _Text(text_hash, chunk)).chunks.append(chunk.row)
+        for batch in _by_length(texts.values()):
+            self._embed_batch(embedder, batch, home=home)
+
+    def _embed_batch(self, embedder: Embedder, batch: list[_Text], *, home: bool) -> None:
+        """A batch that is refused is halved until the text that it was refused for stands alone; the others get their vectors."""
+        try:
+            vectors = embedder.embed([text.text for text in batch], "passage")
+        except TextRefused as refusal:
+            if len(batch) == 1:
+                self._refuse(embedder, batch[0], refusal)
+                return
+            for part in (batch[: len(batch) // 2], batch[len(batch) // 2 :]):
+                self._embed_batch(embedder, part, home=home)
+            return
+        self._refused_in_a_row = 0
+        new = [NewVector(text.hash, vector, text.chunks) for text, vector in zip(batch, vectors, strict=True)]
+        self._store.add(embedder, new, home=home)
+        self._report.vectors_made += len(batch)
+        self._advance(sum(len(text.chunks) for text in batch), embedder)
+
+    def _refuse(self, embedder: Embedder, text: _Text, refusal: TextRefused) -> None:
+        self._refused_in_a_row += 1
+        if self._refused_in_a_row % _REFUSED_IN_A_ROW == 0:
+            embedder.embed([_HARMLESS], "passage")  # what refuses this too refuses everything, and that is an error
+        message = f"A passage of {len(text.text):,} characters got no vector and is found by its words only. {refusal.message}"
+        self._report.warnings.append(Failure(text.path, refusal.code, message))
 
     def _advance(self, count: int, embedder: Embedder) -> None:
         self._done += count
         self._progress("embedding", path=embedder.name, done=self._done, total=max(self._total, self._done))
 
 
-def _text_of(chunk: PendingChunk) -> str:
-    return embedded_text(chunk.path, chunk.title, chunk.headings, chunk.text)
+def _waiting(chunks: Iterable[PendingChunk]) -> list[_Waiting]:
+    return [_Waiting(chunk.row, chunk.path, embedded_text(chunk.path, chunk.title, chunk.headings, chunk.text)) for chunk in chunks]
 
 
 def _hash(text: str) -> bytes:
     return sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]
 
 
-def _by_length(texts: dict[bytes, _Text]) -> Iterator[list[tuple[bytes, _Text]]]:
+def _by_length(texts: Iterable[_Text]) -> Iterator[list[_Text]]:
     """Texts of about one length together, longest first: what runs out of memory does so at once, and the rate only gets better."""
-    ordered = sorted(texts.items(), key=lambda item: -len(item[1].text))
-    for start in range(0, len(ordered), _AT_ONCE):
-        yield ordered[start : start + _AT_ONCE]
+    batch: list[_Text] = []
+    for text in sorted(texts, key=lambda text: -len(text.text)):
+        if batch and (len(batch) == _AT_ONCE or (len(batch) + 1) * len(batch[0].text) > _CHARS_AT_ONCE):
+            yield batch
+            batch = []
+        batch.append(text)
+    if batch:
+        yield batch

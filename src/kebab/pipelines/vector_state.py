@@ -21,11 +21,14 @@ def no_vectors_yet() -> ModelError:
 
 def no_vectors(coverage: VectorCoverage, models: EmbeddingModels) -> ModelError:
     if coverage.other_models:
-        made, now = ", ".join(coverage.other_models), ", ".join(embedder.name for embedder in models.embedders)
-        return ModelMismatch(
-            f"The vectors here were made by {made}, and embedding.model stands for {now}.",
-            hint="Make them anew with: kb index --rebuild-vectors",
+        names = [embedder.name for embedder in models.embedders]
+        made = [model.partition("@")[0] for model in coverage.other_models]
+        happened = (
+            f"The vectors here were made by {', '.join(made)} in another version or with other settings"
+            if set(made) <= set(names)
+            else f"The vectors here were made by {', '.join(made)}, and embedding.model stands for {', '.join(names)}"
         )
+        return ModelMismatch(f"{happened}.", hint="Make them anew with: kb index --rebuild-vectors")
     return no_vectors_yet()
 
 

@@ -88,7 +88,7 @@ class HybridRetriever:
             match=lexical.match,
             more=len(listed) > wanted or goes_on,
             explanation=_explanation(policy, looked, lexical, vector, fused, query) if query.explain else None,
-            notices=(*lexical.notices, *vector.notices, *_about_words(query, fused, lexical, vector)),
+            notices=_notices(query, fused, lexical, vector),
             terms=lexical.terms,
             depth=depth,
         )
@@ -142,6 +142,15 @@ class HybridRetriever:
         if self._snippets is not None:
             hit = with_snippet(hit, self._snippets, lexical.terms or vector.terms or QueryTerms(), full_text=query.full_text)
         return hit._replace(rank=rank)
+
+
+def _notices(query: SearchQuery, fused: list[Fused], lexical: HitList, vector: HitList) -> tuple[Notice, ...]:
+    """A side's excuse for having found nothing matters when the other one has found nothing either; what both say is said once."""
+    said: dict[str, Notice] = {}
+    for notice in (*lexical.notices, *vector.notices):
+        if not (fused and notice.code == "other_scripts"):
+            said.setdefault(notice.code, notice)
+    return (*said.values(), *_about_words(query, fused, lexical, vector))
 
 
 def _about_words(query: SearchQuery, fused: list[Fused], lexical: HitList, vector: HitList) -> tuple[Notice, ...]:

@@ -18,6 +18,10 @@ _DEEPER = 4
 """How many times as deep the next look is."""
 MAX_QUERY_CHARS = 8000
 """A longer query is embedded by its beginning; a page of text says what it is about well before."""
+_OTHER_SCRIPTS = Notice(
+    "other_scripts",
+    "Text in Korean and other scripts was not compared with this question by meaning; the setting embedding.cross_language = on does that.",
+)
 _LONG_QUERY = Notice("long_query", f"The query is very long: its first {MAX_QUERY_CHARS:,} characters were compared by meaning.")
 
 
@@ -70,8 +74,9 @@ class VectorRetriever:
         text = _meant(tree, query.text)
         if not text.strip():
             return HitList(notices=self.notices)
-        spaces = [space for space in self._models.for_query(text) if self._store.holds(space.embedder)]
-        if not spaces:
+        held = [space for space in self._models.for_query(text) if self._store.holds(space.embedder)]
+        spaces = [space for space in held if not space.instead] or held
+        if not held:
             raise ModelMissing(
                 "No text here has vectors that a question in this script can be compared with.",
                 hint="Make them with the setting embedding.cross_language = on and: kb ingest",
@@ -97,12 +102,15 @@ class VectorRetriever:
             page,
             more=len(ranked) > wanted,
             explanation=self._explanation(spaces, found, query) if query.explain else None,
-            notices=(*self.notices, _LONG_QUERY) if len(text) > MAX_QUERY_CHARS else self.notices,
+            notices=self._said(text, left_out=len(spaces) < len(held) and all(item.doubtful for item in found)),
             terms=terms,
             weak=frozenset(item.match.chunk_id for item in found if item.weak),
             doubtful=frozenset(item.match.chunk_id for item in found if item.doubtful),
             depth=by_date,
         )
+
+    def _said(self, text: str, *, left_out: bool) -> tuple[Notice, ...]:
+        return (*self.notices, *([_LONG_QUERY] if len(text) > MAX_QUERY_CHARS else []), *([_OTHER_SCRIPTS] if left_out else []))
 
     def near(self, chunk_ids: Sequence[str], query: SearchQuery) -> HitList | None:
         """What is closest to these chunks themselves, which are among it; None when none of them has a vector.

@@ -48,6 +48,7 @@ OUTCOMES: dict[type[errors.KebabError], Outcome] = {
     errors.ModelCorrupt: Outcome(2, 500),
     errors.ModelMismatch: Outcome(2, 409),
     errors.ModelUnreachable: Outcome(2, 502),
+    errors.TextRefused: Outcome(2, 502),
     errors.ParseError: Outcome(2, 422),
     errors.MissingExtra: Outcome(2, 501),
 }

@@ -249,7 +249,20 @@ def test_settling_remembers_that_all_is_done_only_when_it_is(shelf: Shelf, words
     assert complete_vectors(shelf.connection) == "", "whoever writes a chunk says so"
 
 
-def test_unused_vectors_stay_until_they_are_more_than_half(shelf: Shelf, words: WordEmbedder) -> None:
+def test_unused_vectors_stay_when_they_are_few(shelf: Shelf, words: WordEmbedder) -> None:
+    """Regression: a folder that was moved away and back again was embedded twice."""
+    for number in range(20):
+        shelf.write(f"{number}.md", f"text number {number}")
+    embed(shelf, words)
+    shelf.store.remove("notes", [f"{number}.md" for number in range(20)])
+    embed(shelf, words)
+    assert counts(shelf)["vectors"] == 20
+
+
+def test_unused_vectors_stay_until_they_are_many_and_more_than_half(
+    shelf: Shelf, words: WordEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vector_writer, "_UNUSED_KEPT", 0)
     for number in range(20):
         shelf.write(f"{number}.md", f"text number {number}")
     embed(shelf, words)

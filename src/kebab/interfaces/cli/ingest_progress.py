@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import time
@@ -11,10 +12,12 @@ import click
 
 from kebab.interfaces.cli.options import is_quiet, wants_json
 
+_STOPPING = b"\r\nStopping after what is being written; Ctrl-C again stops at once.\r\n"
+
 
 class IngestProgress:
-    """Shows nothing. Ctrl-C takes effect here, between two files, so that the report counts exactly what was written; pressed
-    twice it takes effect at once.
+    """Shows nothing. Ctrl-C takes effect here, between two files or batches of vectors, so that the report counts exactly what was
+    written; pressed twice it takes effect at once.
     """
 
     def __enter__(self) -> IngestProgress:
@@ -29,6 +32,8 @@ class IngestProgress:
         if self._interrupted or not self._at_work:  # twice, or while waiting for another writer
             raise KeyboardInterrupt
         self._interrupted = True
+        if sys.stderr.isatty():
+            os.write(sys.stderr.fileno(), _STOPPING)  # not through the stream, which may be in the middle of a write
 
     def __call__(self, event: str, **details: Any) -> None:
         self._at_work = True
@@ -74,17 +79,21 @@ class _Bar(IngestProgress):
 
     def __init__(self) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
         self._bar = Progress(
             TextColumn("{task.fields[source]}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
+            TextColumn("left"),
+            TimeRemainingColumn(),
             TextColumn("{task.fields[path]}", markup=False),
             console=Console(stderr=True),
             transient=True,
+            speed_estimate_period=120,  # vectors come a batch at a time
         )
+        self._shown = ""
         self._task = self._bar.add_task("", total=None, source="", path="")
 
     def __enter__(self) -> IngestProgress:
@@ -98,9 +107,12 @@ class _Bar(IngestProgress):
     def show(self, event: str, details: dict[str, Any]) -> None:
         path = str(details.get("path") or event)
         shown = path if len(path) <= 48 else "…" + path[-47:]
+        if (self._shown == "embedding") != (event == "embedding"):
+            self._bar.reset(self._task)  # passages are not counted, and take not as long, as files
+        self._shown = event
         self._bar.update(
             self._task,
-            source=details.get("source", ""),
+            source="vectors" if event == "embedding" else details.get("source", ""),
             path=shown,
             completed=details.get("done", 0),
             total=details.get("total"),

@@ -25,6 +25,8 @@ _SEGMENT = 16384
 _MOST_SMALL_SEGMENTS = 32
 _UNUSED_SHARE = 0.5
 """Vectors without a chunk may be this part of all before they are dropped."""
+_UNUSED_KEPT = 20_000
+"""So many are kept in any case, some 20 MB: a folder that is moved away and back again is not embedded twice."""
 
 
 class SqliteVectorWriter:
@@ -135,7 +137,7 @@ class SqliteVectorWriter:
                     remember_complete_vectors(self._connection, models_key(embedders, second))
             total = self._number("SELECT count(*) FROM vectors")
             unused = self._number("SELECT count(*) FROM vectors WHERE id NOT IN (SELECT vector_id FROM chunks_vec)")
-            if unused > total * _UNUSED_SHARE:
+            if unused > max(_UNUSED_KEPT, total * _UNUSED_SHARE):
                 self.drop_unused()
 
     def drop_unused(self) -> None:
