@@ -1,7 +1,8 @@
 """Source code by symbols: each function, class and method is a block of its own, with the comments and decorators above it.
 
-Tree-sitter finds the symbols; from there on everything is lines. Each line belongs to the innermost symbol it is part of, or to none,
-and a run of lines with one owner is a block. So a class is its head, and what stands between its methods; nothing is lost or taken twice.
+Tree-sitter finds the symbols, and `sql_definitions` those of SQL; from there on everything is lines. Each line belongs to the innermost
+symbol it is part of, or to none, and a run of lines with one owner is a block. So a class is its head, and what stands between its
+methods; nothing is lost or taken twice.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from kebab.parsing.code_languages import CodeLanguage, code_language
 from kebab.parsing.file_types import classify
 from kebab.parsing.generated_files import refuse_generated
 from kebab.parsing.plain_text import paragraphs
+from kebab.parsing.sql_definitions import sql_definitions
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Query, Tree
@@ -40,13 +42,16 @@ _TOO_MANY_ERRORS = "The file has too many syntax errors."
 
 _LINE_FEED = re.compile(rb"\n")
 
+_OPERATOR = re.compile(r"\boperator\b(?=\s*\S).*", re.DOTALL)
 _TYPE_ARGUMENTS = re.compile(r"(?<=\w)\s*<.*>", re.DOTALL)
-_PARAMETERS = re.compile(r"(?<!operator)\(.*", re.DOTALL)
+_PARAMETERS = re.compile(r"(?<!^)(?<!operator)(?<!operator )\(.*", re.DOTALL)
 _SEPARATOR = re.compile(r"::|\\|(?<=\w):(?=\w)")
+_NAMING_WRAPPER = re.compile(rb"(?:React\.)?[\w$]+")
+"""`debounce(() => …)` is a function, `items.map(() => …)` is not."""
 
 
 class CodeParser:
-    version = "code-1"
+    version = "code-2"
     keeps_lines = True
     isolated = True  # the grammars are C, and a file may be made to keep them busy
 
@@ -157,28 +162,55 @@ def _with_leads(row: int, leads: dict[int, int], least: int) -> int:
     return row
 
 
+class _Found(NamedTuple):
+    """What may be a symbol; sorted, outer ones stand before inner ones."""
+
+    start: int
+    minus_end: int
+    name_start: int
+    name: str
+    is_class: bool
+
+
 def _symbols(data: bytes, language: CodeLanguage) -> tuple[list[_Symbol], dict[int, int]]:
     """The symbols, outer ones before inner ones; and of comments and the like, the first row by the last."""
+    found, leads = _in_syntax_tree(data, language) if language.grammar else _in_sql(data)
+    rows = _Rows(data)
+    symbols = [
+        _Symbol(each.start, -each.minus_end, *rows.of(each.start, -each.minus_end), each.name, each.is_class)
+        for each in _without_repetitions(sorted(found))
+    ]
+    return symbols, _lead_rows(data, rows, sorted(leads))
+
+
+def _in_sql(data: bytes) -> tuple[list[_Found], list[tuple[int, int]]]:
+    definitions, comments = sql_definitions(data)
+    return [_Found(each.start, -each.end, each.start, each.name[:_LONGEST_NAME], False) for each in definitions], comments
+
+
+def _in_syntax_tree(data: bytes, language: CodeLanguage) -> tuple[list[_Found], list[tuple[int, int]]]:
     from tree_sitter import QueryCursor
 
     grammar, query = _grammar(language)
     tree = _syntax_tree(data, grammar)
     if _has_long_errors(tree, len(data)):
         raise _NoSyntax(_TOO_MANY_ERRORS)
-    rows = _Rows(data)
-    found: list[tuple[int, int, int, _Symbol]] = []
+    found: list[_Found] = []
     leads: list[tuple[int, int]] = []
     for _, captured in QueryCursor(query).matches(tree.root_node):
         if lead := captured.get("lead"):
             leads.append((lead[0].start_byte, lead[0].end_byte))
             continue
-        name = captured["name"][0]
+        if any(not _NAMING_WRAPPER.fullmatch(data, node.start_byte, node.end_byte) for node in captured.get("wrapper", ())):
+            continue
         node = (captured.get("class") or captured["function"])[0]
-        parts = [_clean_name(data[part.start_byte : part.end_byte]) for part in [*captured.get("owner", ()), name]]
-        start, end = node.start_byte, node.end_byte
+        name_start = min(part.start_byte for part in captured["name"])
+        name_end = max(part.end_byte for part in captured["name"])
+        named = [*((owner.start_byte, owner.end_byte) for owner in captured.get("owner", ())), (name_start, name_end)]
+        parts = [_clean_name(data[first:last], language.noise) for first, last in named]
         full_name = ".".join(part for part in parts if part)
-        found.append((start, -end, name.start_byte, _Symbol(start, end, *rows.of(start, end), full_name, "class" in captured)))
-    return _without_repetitions(sorted(found)), _lead_rows(data, rows, sorted(leads))
+        found.append(_Found(node.start_byte, -node.end_byte, name_start, full_name, "class" in captured))
+    return found, leads
 
 
 def _syntax_tree(data: bytes, grammar: Language) -> Tree:
@@ -232,17 +264,15 @@ class _Rows:
         return self._starts[row]
 
 
-def _without_repetitions(found: list[tuple[int, int, int, _Symbol]]) -> list[_Symbol]:
+def _without_repetitions(found: list[_Found]) -> Iterator[_Found]:
     """Of several ways in which one symbol was found, the widest: with `template <…>`, with its decorators."""
-    symbols: list[_Symbol] = []
     names: set[int] = set()
     before = (-1, -1)
-    for start, end, name, symbol in found:
-        if symbol.name and name not in names and (start, end) != before:
-            symbols.append(symbol)
-            before = (start, end)
-        names.add(name)
-    return symbols
+    for each in found:
+        if each.name and each.name_start not in names and each[:2] != before:
+            yield each
+            before = each[:2]
+        names.add(each.name_start)
 
 
 def _lead_rows(data: bytes, rows: _Rows, leads: list[tuple[int, int]]) -> dict[int, int]:
@@ -270,13 +300,14 @@ def _line_end(data: bytes, position: int) -> int:
     return end if end >= 0 else len(data)
 
 
-def _clean_name(text: bytes) -> str:
-    """`a::B<T>::c` is a.B.c; a full name is parted by dots in every language."""
+def _clean_name(text: bytes, noise: str) -> str:
+    """`a::B<T>::c` is a.B.c; a full name is parted by dots in every language. What follows `operator` is a sign or a type as it stands."""
     name = text[: 4 * _LONGEST_NAME].decode("utf-8", "ignore")
-    if "operator" not in name:
-        name = _TYPE_ARGUMENTS.sub("", name)
-    name = _SEPARATOR.sub(".", _PARAMETERS.sub("", name))
-    return " ".join(name.split()).strip("\"'`.&* ")[:_LONGEST_NAME]
+    operator = _OPERATOR.search(name)
+    owner = re.sub(noise, "", name[: operator.start()] if operator else name)
+    owner = _SEPARATOR.sub(".", _PARAMETERS.sub("", _TYPE_ARGUMENTS.sub("", owner)))
+    name = " ".join((owner + _PARAMETERS.sub("", operator[0] if operator else "")).split())
+    return (name.strip("\"'`. ") or name)[:_LONGEST_NAME]
 
 
 @cache

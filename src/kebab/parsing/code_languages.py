@@ -4,7 +4,9 @@ Symbols are found by queries in tree-sitter's own language. What a query capture
 
     @class     holds symbols of its own: a class, struct, interface, trait, impl, namespace, module
     @function  holds none: whatever stands inside it is part of it
-    @name      how the symbol is called; @owner stands before it (Go's receiver)
+    @name      how the symbol is called; of several, all from the first to the last (`operator` and its sign)
+    @owner     stands before the name (Go's receiver)
+    @wrapper   the function that a function is handed to, and whose result bears the name (`memo`)
     @lead      a comment, decorator or attribute, which belongs to the symbol directly below it
 """
 
@@ -18,7 +20,7 @@ class CodeLanguage(NamedTuple):
     name: str
     """As it stands in citations."""
     grammar: str
-    """The Python module that brings the grammar, and its function where that is not `language`."""
+    """The Python module that brings the grammar, and its function where that is not `language`. SQL has none: see `sql_definitions`."""
     classes: str
     """Types of nodes that are classes and have a field `name`."""
     functions: str
@@ -26,6 +28,8 @@ class CodeLanguage(NamedTuple):
     leads: str = "comment"
     more: str = ""
     """Queries for symbols whose name is found in another way."""
+    noise: str = r"(?!)"
+    """A pattern of what stands in a name and is no part of it."""
 
     @property
     def query(self) -> str:
@@ -38,20 +42,52 @@ class CodeLanguage(NamedTuple):
 
 
 _FUNCTION_VALUE = "[(arrow_function) (function_expression) (generator_function)]"
-_JAVASCRIPT_VALUES = f"""
-(lexical_declaration (variable_declarator name: (identifier) @name value: {_FUNCTION_VALUE})) @function
-(variable_declaration (variable_declarator name: (identifier) @name value: {_FUNCTION_VALUE})) @function
-(expression_statement
-  (assignment_expression left: (member_expression property: (_) @name) right: {_FUNCTION_VALUE})) @function
-"""
+# In an object, an arrow without a body of its own is a setting rather than a function.
+_FUNCTION_WITH_BODY = "[(arrow_function body: (statement_block)) (function_expression) (generator_function)]"
+_OBJECT_OF_FUNCTIONS = f"(object [(method_definition) (pair value: {_FUNCTION_WITH_BODY})])"
+_WRAPPED_FUNCTION = f"(call_expression function: (_) @wrapper arguments: (arguments . {_FUNCTION_VALUE}))"
+_WRAPPED_TWICE = f"(call_expression function: (_) @wrapper arguments: (arguments . {_WRAPPED_FUNCTION.replace('@wrapper', '')}))"
+_NAMED_BY_A_VARIABLE = (
+    (_FUNCTION_VALUE, "function"),
+    (_WRAPPED_FUNCTION, "function"),
+    (_WRAPPED_TWICE, "function"),
+    ("(class)", "class"),
+    (_OBJECT_OF_FUNCTIONS, "class"),
+)
+_NAMED_BY_AN_ASSIGNMENT = ((_FUNCTION_VALUE, "function"), ("(class !name)", "class"), (_OBJECT_OF_FUNCTIONS, "class"))
+_JAVASCRIPT_VALUES = "\n".join(
+    [
+        f"({declaration} (variable_declarator name: (identifier) @name value: {value})) @{capture}"
+        for declaration in ("lexical_declaration", "variable_declaration")
+        for value, capture in _NAMED_BY_A_VARIABLE
+    ]
+    + [
+        f"(expression_statement (assignment_expression left: (member_expression) @name right: {value})) @{capture}"
+        for value, capture in _NAMED_BY_AN_ASSIGNMENT
+    ]
+    + [
+        "(expression_statement (assignment_expression right: (class name: (_) @name))) @class",
+        f"(pair key: (_) @name value: {_FUNCTION_WITH_BODY}) @function",
+        f"(pair key: (_) @name value: {_OBJECT_OF_FUNCTIONS}) @class",
+        f'(export_statement "default" @name value: {_FUNCTION_VALUE}) @function',
+        '(export_statement "default" @name value: (class !name)) @class',
+    ]
+)
+_JAVASCRIPT_NOISE = r"^(?:module\.exports|exports|window|globalThis|global|self|this)\.|^module\.(?=exports$)|\.prototype\b"
 
-# A function's name stands below what it returns: a pointer, a pointer to a pointer, a reference.
-_C_FUNCTIONS = """
-(function_definition declarator: (function_declarator declarator: [(identifier) (parenthesized_declarator)] @name)) @function
-(function_definition declarator: (pointer_declarator declarator: (function_declarator declarator: (identifier) @name))) @function
-(function_definition declarator: (pointer_declarator declarator: (pointer_declarator declarator:
-  (function_declarator declarator: (identifier) @name)))) @function
-"""
+
+def _below_pointers(function: str, deepest: int) -> list[str]:
+    """A function's name stands below what it returns: a pointer, a pointer to a pointer."""
+    forms = [function]
+    for _ in range(deepest):
+        forms.append(f"(pointer_declarator declarator: {forms[-1]})")
+    return [f"(function_definition declarator: {form})" for form in forms]
+
+
+_C_FUNCTIONS = "\n".join(
+    f"{form} @function" for form in _below_pointers("(function_declarator declarator: [(identifier) (parenthesized_declarator)] @name)", 3)
+)
+_C_NOISE = r"^[(*&\s]+|\)+$"  # a function that returns a function has its name in parentheses
 _C_TYPES = """
 (struct_specifier name: (_) @name body: (_)) @class
 (union_specifier name: (_) @name body: (_)) @class
@@ -60,12 +96,13 @@ _C_TYPES = """
   declarator: (type_identifier) @name) @class
 (preproc_function_def name: (_) @name) @function
 """
-_CPP_NAME = "[(identifier) (field_identifier) (qualified_identifier) (destructor_name) (operator_name) (template_function)] @name"
+_CPP_NAME = """[(identifier) (field_identifier) (qualified_identifier) (destructor_name) (operator_name) (template_function)
+  (parenthesized_declarator)] @name"""
+_CPP_FUNCTION = f"(function_declarator declarator: {_CPP_NAME})"
 _CPP_FUNCTION_FORMS = (
-    f"(function_definition declarator: (function_declarator declarator: {_CPP_NAME}))",
-    f"(function_definition declarator: (pointer_declarator declarator: (function_declarator declarator: {_CPP_NAME})))",
-    f"(function_definition declarator: (reference_declarator (function_declarator declarator: {_CPP_NAME})))",
-    "(function_definition declarator: (operator_cast) @name)",
+    *_below_pointers(_CPP_FUNCTION, 2),  # each takes its time to compile
+    *_below_pointers(f"(reference_declarator {_CPP_FUNCTION})", 1),
+    "(function_definition declarator: [(operator_cast) (qualified_identifier)] @name)",
 )
 _CPP_CLASS_FORMS = ("(class_specifier name: (_) @name body: (_))", "(struct_specifier name: (_) @name body: (_))")
 # The line `template <…>` above a symbol is part of it, so both forms are asked for, and the wider one is taken.
@@ -81,7 +118,16 @@ _GO_RECEIVER = """[(type_identifier) @owner (generic_type type: (type_identifier
 _TYPESCRIPT_CLASSES = "class_declaration abstract_class_declaration interface_declaration enum_declaration internal_module module"
 _TYPESCRIPT_FUNCTIONS = """function_declaration generator_function_declaration function_signature method_definition
     abstract_method_signature type_alias_declaration"""
-_TYPESCRIPT_MORE = _JAVASCRIPT_VALUES + f"(public_field_definition name: (_) @name value: {_FUNCTION_VALUE}) @function"
+_TYPESCRIPT_MORE = (
+    _JAVASCRIPT_VALUES
+    + f"""
+(public_field_definition name: (_) @name value: {_FUNCTION_VALUE}) @function
+(lexical_declaration (variable_declarator name: (identifier) @name
+  value: (as_expression {_OBJECT_OF_FUNCTIONS}))) @class
+(lexical_declaration (variable_declarator name: (identifier) @name
+  value: (satisfies_expression {_OBJECT_OF_FUNCTIONS}))) @class
+"""
+)
 
 _LANGUAGES = (
     CodeLanguage(
@@ -93,7 +139,7 @@ _LANGUAGES = (
         more="""
         (decorated_definition definition: (function_definition name: (_) @name)) @function
         (decorated_definition definition: (class_definition name: (_) @name)) @class
-        (type_alias_statement left: (type (identifier) @name)) @function
+        (type_alias_statement left: (type [(identifier) @name (generic_type . (identifier) @name)])) @function
         """,
     ),
     CodeLanguage(
@@ -103,6 +149,7 @@ _LANGUAGES = (
         functions="function_declaration generator_function_declaration method_definition",
         leads="comment decorator",
         more=_JAVASCRIPT_VALUES + f"(field_definition property: (_) @name value: {_FUNCTION_VALUE}) @function",
+        noise=_JAVASCRIPT_NOISE,
     ),
     CodeLanguage(
         "typescript",
@@ -111,6 +158,7 @@ _LANGUAGES = (
         functions=_TYPESCRIPT_FUNCTIONS,
         leads="comment decorator",
         more=_TYPESCRIPT_MORE,
+        noise=_JAVASCRIPT_NOISE,
     ),
     CodeLanguage(
         "tsx",
@@ -119,6 +167,7 @@ _LANGUAGES = (
         functions=_TYPESCRIPT_FUNCTIONS,
         leads="comment decorator",
         more=_TYPESCRIPT_MORE,
+        noise=_JAVASCRIPT_NOISE,
     ),
     CodeLanguage(
         "go",
@@ -128,6 +177,7 @@ _LANGUAGES = (
         more=f"""
         (method_declaration
           receiver: (parameter_list (parameter_declaration type: {_GO_RECEIVER})) name: (_) @name) @function
+        (var_declaration (var_spec name: (identifier) @name value: (expression_list . (func_literal)))) @function
         """,
     ),
     CodeLanguage(
@@ -140,6 +190,7 @@ _LANGUAGES = (
         (impl_item type: (_) @name) @class
         (mod_item name: (_) @name body: (_)) @class
         """,
+        noise=r"^(?:&\s*(?:'\w+\s+)?(?:mut\s+)?|\*(?:const|mut)\s+|dyn\s+)+",  # impl … for &'a mut X
     ),
     CodeLanguage(
         "java",
@@ -159,19 +210,36 @@ _LANGUAGES = (
         (type_alias type: (identifier) @name) @function
         """,
     ),
-    CodeLanguage("c", "tree_sitter_c", classes="", functions="", more=_C_FUNCTIONS + _C_TYPES),
-    CodeLanguage("cpp", "tree_sitter_cpp", classes="", functions="alias_declaration concept_definition", more=_CPP + _C_TYPES),
+    CodeLanguage("c", "tree_sitter_c", classes="", functions="", more=_C_FUNCTIONS + _C_TYPES, noise=_C_NOISE),
+    CodeLanguage(
+        "cpp",
+        "tree_sitter_cpp",
+        classes="",
+        functions="alias_declaration concept_definition",
+        more=_CPP + _C_TYPES,
+        noise=_C_NOISE,
+    ),
     CodeLanguage(
         "csharp",
         "tree_sitter_c_sharp",
         classes="class_declaration struct_declaration interface_declaration enum_declaration record_declaration namespace_declaration",
-        functions="method_declaration constructor_declaration destructor_declaration delegate_declaration local_function_statement",
+        functions="method_declaration constructor_declaration delegate_declaration local_function_statement",
+        more="""
+        (destructor_declaration "~" @name name: (_) @name) @function
+        (operator_declaration "operator" @name operator: _ @name) @function
+        (conversion_operator_declaration "operator" @name type: (_) @name) @function
+        (indexer_declaration "this" @name) @function
+        """,
     ),
     CodeLanguage(
         "ruby",
         "tree_sitter_ruby",
         classes="class module",
         functions="method singleton_method",
+        more="""
+        (program (singleton_method object: (constant) @owner name: (_) @name) @function)
+        (assignment left: (constant) @name right: (call block: (_))) @class
+        """,
     ),
     CodeLanguage(
         "php",
@@ -184,35 +252,23 @@ _LANGUAGES = (
         "swift",
         "tree_sitter_swift",
         classes="class_declaration protocol_declaration",
-        functions="function_declaration protocol_function_declaration typealias_declaration",
+        functions="typealias_declaration",
         leads="comment multiline_comment",
+        # The grammar calls what a function returns its name too; an operator's name is no named node.
         more="""
+        (function_declaration "func" . name: _ @name) @function
+        (protocol_function_declaration "func" . name: _ @name) @function
         (init_declaration "init" @name) @function
         (deinit_declaration "deinit" @name) @function
         (subscript_declaration "subscript" @name) @function
         """,
     ),
     CodeLanguage("bash", "tree_sitter_bash", classes="", functions="function_definition"),
-    CodeLanguage(
-        "sql",
-        "tree_sitter_sql",
-        classes="",
-        functions="",
-        leads="comment marginalia",
-        more="""
-        (create_table (keyword_table) (object_reference) @name) @function
-        (create_view (keyword_view) (object_reference) @name) @function
-        (create_materialized_view (keyword_view) (object_reference) @name) @function
-        (create_function (keyword_function) (object_reference) @name) @function
-        (create_trigger (keyword_trigger) (object_reference) @name) @function
-        (create_type (keyword_type) (object_reference) @name) @function
-        (create_index column: (identifier) @name (keyword_on)) @function
-        """,
-    ),
+    CodeLanguage("sql", "", classes="", functions=""),
     CodeLanguage(
         "scala",
         "tree_sitter_scala",
-        classes="class_definition object_definition trait_definition enum_definition",
+        classes="class_definition object_definition trait_definition enum_definition package_object given_definition",
         functions="function_definition function_declaration type_definition",
         leads="comment block_comment",
     ),
@@ -223,6 +279,9 @@ _LANGUAGES = (
         functions="function_declaration",
         more="""
         (assignment_statement (variable_list . name: (_) @name) (expression_list . value: (function_definition))) @function
+        (assignment_statement
+          (variable_list . name: (_) @name) (expression_list . value: (table_constructor (field value: (function_definition))))) @class
+        (field name: (_) @name value: (function_definition)) @function
         """,
     ),
 )
