@@ -1,4 +1,4 @@
-"""Whole files of formats with a form of their own, with a byte changed or cut off anywhere: a document or a parse error, nothing else.
+"""Whole files of formats with a form of their own, and of each programming language, with a byte changed or cut off anywhere: a document or a parse error, nothing else.
 
 PDF has more ways to be damaged, and a test of its own.
 """
@@ -10,6 +10,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.parsing.test_code import TABLE as CODE
 from tests.parsing.test_docx import docx
 from tests.parsing.test_eml import letter
 from tests.parsing.test_epub import epub
@@ -28,6 +29,7 @@ SAMPLES = {
     "a.ipynb": json.dumps(NOTEBOOK, indent=1).encode(),
     "a.pptx": pptx(),
     "a.xlsx": xlsx(),
+    **{path: text.encode() for path, (text, _) in CODE.items()},
 }
 
 

@@ -59,7 +59,7 @@ def check(parser: Parser, document: ParsedDocument, data: bytes) -> None:
         assert position <= block.start < block.end <= len(text)
         assert text[block.start : block.end].strip(" \t\r\n") or block.kind == "code"
         assert not (document.paged and "\f" in text[block.start : block.end])
-        if document.format in ("md", "mdx", "txt", "rst", "org", "csv", "py"):
+        if document.doc_type == "code" or document.format in ("md", "mdx", "txt", "rst", "org", "csv"):
             assert text == decode(data)[0]
             assert block.start == 0 or text[block.start - 1] == "\n"
         assert (block.level > 0) == (block.kind == "heading")
