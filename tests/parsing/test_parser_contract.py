@@ -40,7 +40,7 @@ EXTENSIONS = {"code": "py", "markdown": "md", "text": "txt"}
 def path_for(parser: Parser) -> str:
     """A name that leads to this parser."""
     name = parser.version.partition("-")[0]
-    path = f"folder/file name.{EXTENSIONS.get(name, name)}"
+    path = "folder/file name" if name == "script" else f"folder/file name.{EXTENSIONS.get(name, name)}"
     assert parser_for(path) is parser
     return path
 

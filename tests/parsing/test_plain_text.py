@@ -60,6 +60,18 @@ def test_configuration_and_code_without_a_grammar_are_code_blocks_of_a_code_docu
         ("table.csv", ("note", "csv")),
         ("mail.eml", ("note", "eml")),
         ("v1.2/notes", ("note", "txt")),
+        ("Dockerfile.dev", ("code", "dockerfile")),
+        ("build/Dockerfile-web", ("code", "dockerfile")),
+        ("web.dockerfile", ("code", "dockerfile")),
+        ("Containerfile", ("code", "dockerfile")),
+        ("GNUmakefile", ("code", "makefile")),
+        ("Makefile.am", ("code", "makefile")),
+        ("makefile_common", ("code", "makefile")),
+        ("Procfile.dev", ("code", "procfile")),
+        ("Dockerfile.md", ("markdown", "md")),
+        ("Dockerfile.txt", ("note", "txt")),
+        ("Gemfile.lock", ("code", "lock")),
+        ("makefiles", ("note", "txt")),
     ],
 )
 def test_the_name_of_a_file_tells_type_and_format(path: str, expected: tuple[str, str]) -> None:

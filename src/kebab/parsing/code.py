@@ -57,7 +57,7 @@ class CodeParser:
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         text, encoding = decode(data)
-        _, format_ = classify(path)
+        _, format_ = classify(path, text)
         refuse_generated(text, path, format_)
         language = code_language(format_, text)
         warnings: tuple[str, ...] = ()

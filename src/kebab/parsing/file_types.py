@@ -1,8 +1,11 @@
-"""What a file is, told by its name: `doc_type` (pdf, markdown, code, note) and the finer `format`."""
+"""What a file is: `doc_type` (pdf, markdown, code, note) and the finer `format`. Its name tells, or the first line of a script."""
 
 from __future__ import annotations
 
+import re
+
 from kebab.core.documents import file_name
+from kebab.parsing.shebang import script_format
 
 _MARKDOWN = {"md": "md", "markdown": "md", "mdown": "md", "mkd": "md", "mdx": "mdx"}
 
@@ -15,15 +18,23 @@ _CODE = frozenset(
     v vala vb vhd vhdl vim vue wat wgsl xsd xsl yaml yml zig zsh""".split()
 )
 _CODE_NAMES = frozenset(
-    """dockerfile makefile gnumakefile cmakelists.txt jenkinsfile vagrantfile rakefile gemfile procfile justfile brewfile
-    requirements.txt go.mod go.sum .gitignore .gitattributes .dockerignore .editorconfig .bashrc .zshrc .profile .env""".split()
+    """cmakelists.txt requirements.txt go.mod go.sum .gitignore .gitattributes .dockerignore .editorconfig .bashrc .zshrc .profile
+    .env""".split()
 )
+_CODE_FILES = {
+    **{name: name for name in "dockerfile makefile jenkinsfile vagrantfile rakefile gemfile procfile justfile brewfile".split()},
+    "containerfile": "dockerfile",
+    "gnumakefile": "makefile",
+}
+"""Names of files, to which people append what sets one of several apart: Dockerfile.dev, Makefile-common."""
+_AFTER_NAME = re.compile(r"[.\-_]")
+_DOCUMENTS = frozenset("csv docx eml epub html ipynb org pptx rst tsv txt xlsx".split())
 
 
-def classify(path: str) -> tuple[str, str]:
-    """(doc_type, format) of a file."""
+def classify(path: str, text: str = "") -> tuple[str, str]:
+    """(doc_type, format) of a file; of one without an extension, also by the first line of its text."""
     name = file_name(path).lower()
-    extension = name.rpartition(".")[2] if "." in name.lstrip(".") else ""
+    extension = extension_of(path)
     if extension in _MARKDOWN:
         return "markdown", _MARKDOWN[extension]
     if extension == "pdf":
@@ -33,4 +44,14 @@ def classify(path: str) -> tuple[str, str]:
         return "code", name.lstrip(".").rpartition(".")[2] if "." in name.lstrip(".") else name.lstrip(".")
     if extension in _CODE:
         return "code", extension
+    if extension not in _DOCUMENTS and (format_ := _CODE_FILES.get(_AFTER_NAME.split(name, 1)[0])):
+        return "code", format_
+    if not extension and (format_ := script_format(text)):
+        return "code", format_
     return "note", extension or "txt"
+
+
+def extension_of(path: str) -> str:
+    """In lower case and without its dot; a name that only begins with one has none."""
+    name = file_name(path).lower()
+    return name.rpartition(".")[2] if "." in name.lstrip(".") else ""

@@ -17,13 +17,13 @@ _PARAGRAPH_BREAK = re.compile(r"\n(?:[ \t\r]*\n)+")
 
 
 class PlainTextParser:
-    version = "text-1"
+    version = "text-2"
     keeps_lines = True
     isolated = False
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         text, encoding = decode(data)
-        doc_type, format_ = classify(path)
+        doc_type, format_ = classify(path, text)
         if doc_type == "code":
             refuse_generated(text, path, format_)
         kind = "code" if doc_type == "code" else "paragraph"

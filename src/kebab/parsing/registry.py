@@ -10,9 +10,10 @@ from importlib import import_module
 
 from kebab.core.ports import Parser
 from kebab.parsing.code_languages import LANGUAGE_OF_FORMAT
-from kebab.parsing.file_types import classify
+from kebab.parsing.file_types import classify, extension_of
 
 _PLAIN_TEXT = "plain_text:PlainTextParser"
+_SCRIPT = "scripts:ScriptParser"
 _PDF = "pdf:PdfParser"
 _BY_FORMAT = {
     "md": "markdown:MarkdownParser",
@@ -35,12 +36,13 @@ _BY_FORMAT = {
 
 
 def parser_for(path: str, *, pdf_password: str = "") -> Parser:
-    name = _BY_FORMAT.get(classify(path)[1], _PLAIN_TEXT)
+    doc_type, format_ = classify(path)
+    name = _BY_FORMAT.get(format_, _PLAIN_TEXT if extension_of(path) or doc_type == "code" else _SCRIPT)
     return _parser(name, pdf_password) if name == _PDF and pdf_password else _parser(name)
 
 
 def all_parsers() -> list[Parser]:
-    return [_parser(name) for name in dict.fromkeys([*_BY_FORMAT.values(), _PLAIN_TEXT])]
+    return [_parser(name) for name in dict.fromkeys([*_BY_FORMAT.values(), _PLAIN_TEXT, _SCRIPT])]
 
 
 @cache
