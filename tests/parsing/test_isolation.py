@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import signal
+import sys
+import termios
 import time
+import zlib
 from concurrent.futures import CancelledError
 from contextlib import suppress
 from pathlib import Path
@@ -75,6 +79,54 @@ def test_a_parser_that_breaks_down_costs_one_file() -> None:
         with pytest.raises(ParseError):
             elsewhere.of("a.pdf").parse(PDF, "a.pdf")
         assert stopped.wait(10) == -signal.SIGKILL
+
+
+def wide_pdf(content: bytes) -> bytes:
+    """A page whose content, unpacked, is far larger than the file."""
+    packed = zlib.compress(content, 9)
+    page = b"<< /Type /Page /Parent 2 0 R /MediaBox [0 0 99 99] /Contents 4 0 R >>"
+    objects = [b"<< /Type /Catalog /Pages 2 0 R >>", b"<< /Type /Pages /Kids [3 0 R] /Count 1 >>", page]
+    objects.append(b"<< /Length %d /Filter /FlateDecode >> stream\n%b\nendstream" % (len(packed), packed))
+    body = b"".join(b"%d 0 obj\n%b\nendobj\n" % numbered for numbered in enumerate(objects, 1))
+    return b"%PDF-1.4\n" + body + b"trailer << /Size 5 /Root 1 0 R >>\n%%EOF\n"
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="memory is seen in /proc only")
+@pytest.mark.parametrize(
+    ("path", "data"),
+    [
+        ("grammar.py", b"x = [1, 2]\n" * 200_000),
+        ("page.pdf", wide_pdf(b"0 0 m 1 1 l S\n" * 2_000_000)),
+        ("received.py", b"#" * 130_000_000),
+    ],
+    ids=["grammar", "page", "received"],
+)
+def test_a_file_that_takes_too_much_memory_is_said_to_be_costly_and_not_damaged(path: str, data: bytes) -> None:
+    """Regression: a library in C that gets no more memory dies as it does of a damaged file."""
+    with parsers(max_memory_mb=128) as elsewhere:
+        with pytest.raises(ParseError) as caught:
+            elsewhere.of(path).parse(data, path)
+        assert (caught.value.reason, caught.value.hint) == ("too_costly", "Raise ingest.max_memory_mb.")
+        assert "128 MB" in caught.value.message
+        assert elsewhere.of("a.py").parse(b"def f():\n    pass\n", "a.py").code_lang == "python"
+
+
+def test_a_parser_that_dies_of_anything_else_means_a_damaged_file() -> None:
+    with parsers() as elsewhere:
+        elsewhere.of("a.pdf").parse(PDF, "a.pdf")
+        process = only_worker(elsewhere).process
+        assert process is not None
+        assert process.stdin is not None
+        os.kill(process.pid, signal.SIGSTOP)
+        os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
+        begun = elsewhere.begin(PDF, "a.pdf")
+        while not int.from_bytes(fcntl.ioctl(process.stdin, termios.FIONREAD, b"\0" * 4), sys.byteorder):
+            time.sleep(0.01)  # until the file is on its way
+        os.kill(process.pid, signal.SIGSEGV)
+        os.kill(process.pid, signal.SIGCONT)
+        with pytest.raises(ParseError) as caught:
+            begun()
+        assert caught.value.reason == "damaged"
 
 
 @pytest.mark.parametrize(("path", "text"), [("k.kt", "<a" * 50_000), ("b.sh", "a|" * 50_000), ("c.cs", "a<" * 20_000)])

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-import threading
 from collections.abc import Callable
 from contextlib import suppress
 from types import TracebackType
@@ -14,14 +13,17 @@ from typing import TYPE_CHECKING, NamedTuple
 from kebab.core.documents import ParsedDocument
 from kebab.core.errors import ParseError
 from kebab.core.ports import Parser
+from kebab.parsing.process_watch import ProcessWatch
 from kebab.parsing.registry import parser_for
-from kebab.parsing.worker import from_answer, receive, send
+from kebab.parsing.worker import OUT_OF_MEMORY, from_answer, receive, send, too_much_memory
 
 if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
 _MOST_WORKERS = 4
 """The one writer keeps up with no more."""
+_LAST_WORDS = 2.0
+"""Seconds in which a process whose pipe is closed has ended, and says how."""
 
 
 class Limits(NamedTuple):
@@ -92,18 +94,15 @@ class Worker:
         process = self._running()
         assert process.stdin is not None
         assert process.stdout is not None
-        too_late = threading.Event()
-        watch = threading.Timer(self.limits.max_seconds, _kill, (process, too_late))
-        watch.daemon = True
-        watch.start()
-        try:
-            send(process.stdin, {"path": path, "pdf_password": self.limits.pdf_password}, data)
-            header, body = receive(process.stdout)
-        except (EOFError, OSError, ValueError) as error:
-            self.stop()
-            raise self._broken(too_late) from error
-        finally:
-            watch.cancel()
+        with ProcessWatch(process, self.limits.max_seconds, self.limits.max_memory_mb) as watch:
+            try:
+                send(process.stdin, {"path": path, "pdf_password": self.limits.pdf_password}, data)
+                header, body = receive(process.stdout)
+            except (EOFError, OSError, ValueError) as error:
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(_LAST_WORDS)
+                self.stop()
+                raise self._broken(watch, process.returncode) from error
         if "error" in header:
             message, reason, hint = header["error"]
             raise ParseError(message, reason=reason, hint=hint)
@@ -115,10 +114,12 @@ class Worker:
         if self.process is not None:
             self.process.kill()
 
-    def _broken(self, too_late: threading.Event) -> ParseError:
-        if too_late.is_set():
+    def _broken(self, watch: ProcessWatch, status: int) -> ParseError:
+        if watch.was_too_late:
             seconds = f"{self.limits.max_seconds:g}"
             return ParseError(f"Reading it took longer than {seconds} seconds.", reason="too_costly", hint="Raise ingest.max_seconds.")
+        if status == OUT_OF_MEMORY or watch.saw_memory_run_out:
+            return too_much_memory(self.limits.max_memory_mb)
         return ParseError("Its parser broke down over it.", reason="damaged", hint="Open it in its own program and save it again.")
 
     def _running(self) -> subprocess.Popen[bytes]:
@@ -147,11 +148,6 @@ class Worker:
             if stream is not None:
                 with suppress(OSError):  # what was not sent is not needed any more
                     stream.close()
-
-
-def _kill(process: subprocess.Popen[bytes], too_late: threading.Event) -> None:
-    too_late.set()
-    process.kill()
 
 
 class _Isolated:

@@ -14,6 +14,9 @@ from typing import IO, Any
 from kebab.core.documents import Block, ParsedDocument
 from kebab.core.errors import ParseError
 
+OUT_OF_MEMORY = 3
+"""How the process ends when there is not even memory for an answer."""
+
 
 def send(stream: IO[bytes], header: dict[str, Any], body: bytes = b"") -> None:
     head = json.dumps(header).encode()
@@ -49,15 +52,21 @@ def from_answer(header: dict[str, Any], body: bytes) -> ParsedDocument:
     return ParsedDocument(text=body.decode("utf-8", "surrogatepass"), **values)
 
 
-def _answer(header: dict[str, Any], data: bytes) -> tuple[dict[str, Any], bytes]:
+def too_much_memory(megabytes: int) -> ParseError:
+    message = f"Reading it took more than {megabytes} MB of memory."
+    return ParseError(message, reason="too_costly", hint="Raise ingest.max_memory_mb.")
+
+
+def _answer(header: dict[str, Any], data: bytes, megabytes: int) -> tuple[dict[str, Any], bytes]:
     from kebab.parsing.registry import parser_for
 
     try:
         return as_answer(parser_for(header["path"], pdf_password=header["pdf_password"]).parse(data, header["path"]))
     except ParseError as error:
-        return {"error": [error.message, error.reason, error.hint]}, b""
+        refused = error
     except (MemoryError, RecursionError):
-        return {"error": ["Reading it took more memory than is allowed.", "too_costly", "Raise ingest.max_memory_mb."]}, b""
+        refused = too_much_memory(megabytes)
+    return {"error": [refused.message, refused.reason, refused.hint]}, b""
 
 
 def _limit_memory(megabytes: int) -> None:
@@ -69,7 +78,15 @@ def _limit_memory(megabytes: int) -> None:
 
 
 def main() -> None:
-    _limit_memory(int(sys.argv[1]))
+    megabytes = int(sys.argv[1])
+    _limit_memory(megabytes)
+    try:
+        _serve(megabytes)
+    except MemoryError:  # over the bytes of a file, or those of an answer
+        sys.exit(OUT_OF_MEMORY)
+
+
+def _serve(megabytes: int) -> None:
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
     sys.stdout = sys.stderr  # whatever a library prints must not get between the answers
     while True:
@@ -77,7 +94,7 @@ def main() -> None:
             header, data = receive(requests)
         except EOFError:
             return
-        send(answers, *_answer(header, data))
+        send(answers, *_answer(header, data, megabytes))
 
 
 if __name__ == "__main__":
