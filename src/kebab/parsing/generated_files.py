@@ -21,7 +21,10 @@ _LONGEST_AVERAGE_LINE = 300
 
 _HEAD = 2_000
 _BLOCK_COMMENTS = {"/*": "*/", "<!--": "-->", "{-": "-}", "(*": "*)"}
+_DOCSTRINGS = ('"""', "'''")
+"""A person's own words, but a tool's comment may stand below."""
 _LINE_COMMENTS = ("#", "//", "--", ";", "%", "REM ", "rem ")
+_BLOCKS = {**_BLOCK_COMMENTS, **{quotes: quotes for quotes in _DOCSTRINGS}}
 _BASIC_FORMATS = frozenset(("vb", "bas", "vbs"))
 _PRELIMINARIES = ("<?", "<!DOCTYPE", "package ", '"use ', "'use ", "@charset", "@echo", "syntax ")
 """How lines begin that may stand above a tool's comment, besides other comments."""
@@ -32,10 +35,10 @@ _THIS_FILE = r"(?:this|the) (?:\w+ )?(?:file|code|source|header|script)(?: \S+)?
 _IS = r"(?:is|was|has been)"
 _SOURCE = r"\s+(?:by|from|with|using|via|on|at)\b"
 _DO_NOT_EDIT = r"(?:please )?do(?: not|n't) (?:edit|modify|change)(?: (?:this|the) (?:file|code)| it)?(?: by hand| manually| directly)?\b"
-_AND_DO_NOT_EDIT = rf".*[.,;:!)\]\n—–-]\W*{_DO_NOT_EDIT}(?=\W*$|\W*\n|[.!,;:(-]| unless\b)"
+_AND_DO_NOT_EDIT = rf".*(?:[.,;:!)\]\n—–-]\W*{_DO_NOT_EDIT}(?=\W*$|\W*\n|[.!,;:(-]| unless\b)|\s(?-i:DO NOT (?:EDIT|MODIFY))(?=\W*$|\W*\n))"
 _SENTENCES = (
     rf"(?:source )?(?:code|file) {_IS}? ?(?:{_MACHINE})?generated\b{_AND_DO_NOT_EDIT}",
-    rf"generated(?:{_SOURCE}| automatically| code| file){_AND_DO_NOT_EDIT}",
+    rf"generated(?:{_SOURCE}| automatically| code| content| file)\b{_AND_DO_NOT_EDIT}",
     r"(?:this file is |automatically )?@generated(?:\s*(?:$|[\n:<({])|\s+(?:by|from|with|using|via|for|at|on|SignedSource)\b)",
     r"<auto-?generated\b",
     rf"{_THIS_FILE} {_IS} {_MACHINE}generated\b",
@@ -78,12 +81,16 @@ def _leading_comments(head: str, format_: str) -> Iterator[str]:
     openers = (*_LINE_COMMENTS, "'") if format_ in _BASIC_FORMATS else _LINE_COMMENTS
     closing = ""
     for line in map(str.strip, head.split("\n")):
-        closing = closing or next((end for begin, end in _BLOCK_COMMENTS.items() if line.startswith(begin)), "")
-        if closing or line.startswith(openers):
+        begins = not closing
+        if begins:
+            closing = next((end for begin, end in _BLOCKS.items() if line.startswith(begin)), "")
+        if closing in _DOCSTRINGS:
+            pass
+        elif closing or line.startswith(openers):
             yield _SIGNS.sub("", line)
         elif line and not line.startswith(_PRELIMINARIES):
             return
-        if closing and closing in line:
+        if closing and closing in (line[3:] if begins else line):
             closing = ""
 
 
