@@ -50,8 +50,8 @@ EXPECTED = [
     ("heading", "Ice cream", "# Ice *cream*"),
     ("paragraph", "", 'How it "melts".'),
     ("list", "", "- 한글 - two"),
-    ("code", "", "warm hot <Figure> too warm"),
     ("code", "python", "def melt(t): return t > 0"),
+    ("code", "", "warm hot <Figure> too warm"),
     ("paragraph", "", "as it is"),
 ]
 
@@ -71,6 +71,25 @@ def test_a_line_of_a_cell_is_cited_by_its_line_in_the_file() -> None:
     code = next(block for block in document.blocks if block.title == "python")
     first, last = lines.lines_of(code.start, code.end)
     assert [json.loads(line.rstrip(",")) for line in source.split("\n")[first - 1 : last]] == ["def melt(t):\n", "    return t > 0"]
+
+
+def test_output_follows_its_code_whatever_the_order_of_the_keys() -> None:
+    made = cell("code", ["a = 1\n", "a"], [{"text": ["one\n", "two\n", "three\n", "four"]}])
+    sorted_keys = parse(notebook(made, cell("code", ["b"])), indent=1)  # as Jupyter writes them
+    code_first = parse(notebook({"source": made["source"], **made}, cell("code", ["b"])), indent=1)
+    for document in (sorted_keys, code_first):
+        assert [text for _, _, text in seen(document)] == ["a = 1 a", "one two three four", "b"]
+    for document, data in ((sorted_keys, notebook(made)), (code_first, notebook({"source": made["source"], **made}))):
+        source, lines = json.dumps(data, indent=1).split("\n"), LineTable(document.text)
+        code, output = ([lines.line_of(block.start), lines.line_of(block.end - 1)] for block in document.blocks[:2])
+        assert [json.loads(source[line - 1].rstrip(",")) for line in code] == ["a = 1\n", "a"]
+        assert code[1] < output[0] <= output[1] <= len(source) - 9, "inside its cell, which ends ten lines before the file"
+    assert (
+        '"one'
+        in json.dumps(notebook({"source": made["source"], **made}), indent=1).split("\n")[
+            LineTable(code_first.text).line_of(code_first.blocks[1].start) - 1
+        ]
+    )
 
 
 @given(

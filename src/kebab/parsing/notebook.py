@@ -1,7 +1,8 @@
 """Jupyter notebooks: the cells, cited by the lines of the .ipynb file.
 
 The JSON is read twice: by Python's reader, which says whether it is JSON at all, and by a scanner that knows where each string stands.
-Text is what the cells say, each string on its own line of the file; all other lines are empty.
+Text is what the cells say, each string on its own line of the file; all other lines are empty. Jupyter sorts the keys of a cell, so
+that its outputs stand in the file before the code they come from: they are moved behind it, onto the last lines of the cell.
 """
 
 from __future__ import annotations
@@ -25,7 +26,6 @@ _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\],:]')
 _MOST_OUTPUT = 2000
 """Characters of output per cell: the beginning tells what came out, the rest is data."""
 _DEEPEST = 200
-_DEEPEST = 200
 _TERMINAL_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 _Keys = tuple[str, ...]
@@ -46,6 +46,10 @@ class _String(NamedTuple):
     """The number of the cell it stands in, or after."""
 
 
+_CELL_END: _Keys = ("/", "}")
+"""The keys of what is no string: the brace that closes a cell."""
+
+
 class _Line(NamedTuple):
     """A line of a cell, and where it stands in the document's text."""
 
@@ -63,7 +67,7 @@ class _Part(NamedTuple):
 
 
 class NotebookParser:
-    version = "ipynb-1"
+    version = "ipynb-2"
     keeps_lines = True
     isolated = True
 
@@ -122,6 +126,8 @@ def _strings(source: str) -> Iterator[_String]:
                 raise _too_deep()
         elif first in "}]":
             path.pop()
+            if first == "}" and tuple(path) in _CELLS:
+                yield _String(_CELL_END, token.start(), token.end(), cell)
         elif first == ",":
             awaiting_key = path[-1] is not None
         elif first == ":":
@@ -141,32 +147,61 @@ def _below_cell(path: list[str | None]) -> _Keys:
 
 
 def _written(source: str, strings: list[_String]) -> tuple[str, list[_Part]]:
-    """The text with each wanted string on its line, and the parts of the cells in the order of the file."""
-    pieces: list[str] = []
+    """The text with each wanted string on its line, and the parts of the cells: the source of each before its output."""
+    text = _Lines()
     parts: list[_Part] = []
-    length = position = room = 0
+    line_of, position, line = {}, 0, 0
     for item in strings:
+        line += source.count("\n", position, item.start)
+        position = item.start
+        line_of[item] = line
+    last_line = {item.cell: line_of[item] for item in strings if item.keys == _CELL_END}
+    wanted = [item for item in strings if item.keys in _SOURCES or item.keys in _OUTPUTS]
+    room = written_to = 0
+    for item in sorted(wanted, key=lambda item: (item.cell, item.keys in _OUTPUTS)):
         is_output = item.keys in _OUTPUTS
-        if not (is_output or item.keys in _SOURCES):
-            continue
         if not parts or (parts[-1].cell, parts[-1].is_output) != (item.cell, is_output):
             parts.append(_Part(item.cell, is_output, []))
             room = _MOST_OUTPUT if is_output else sys.maxsize
         if not room:
             continue
-        lines = parts[-1].lines
         value = _value(source, item)[:room]
         room -= len(value)
-        gap = "\n" * source.count("\n", position, item.start) or (" " if pieces else "")
-        pieces.append(gap)
-        length += len(gap)
-        for line in value.removesuffix("\n").split("\n"):
-            lines.append(_Line(line, length, length + len(line)))
-            pieces += (line, " ")  # a line feed would not be one of the file's
-            length += len(line) + 1
-        position = item.end
-    pieces.append("\n" * source.count("\n", position))
-    return "".join(pieces), parts
+        moved = item.start < written_to
+        for number, written in enumerate(value.removesuffix("\n").split("\n")):
+            if moved:
+                text.go_to(min(text.line + 1, last_line.get(item.cell, 0)))
+            elif not number:
+                text.go_to(line_of[item])
+            parts[-1].lines.append(text.write(written))
+        written_to = max(written_to, item.end)
+    text.go_to(source.count("\n"))
+    return text.text, parts
+
+
+class _Lines:
+    """The text as it grows. It has the file's line feeds and no others: what follows on the same line is parted by a space."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self._length = 0
+        self.line = 0
+
+    def go_to(self, line: int) -> None:
+        feeds = max(0, line - self.line)
+        self._pieces.append("\n" * feeds)
+        self._length += feeds
+        self.line += feeds
+
+    def write(self, text: str) -> _Line:
+        start = self._length
+        self._pieces += (text, " ")
+        self._length += len(text) + 1
+        return _Line(text, start, start + len(text))
+
+    @property
+    def text(self) -> str:
+        return "".join(self._pieces)
 
 
 def _value(source: str, item: _String) -> str:
