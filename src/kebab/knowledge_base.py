@@ -367,14 +367,16 @@ class KnowledgeBase:
                 return locate(record, path)
         raise NotFound(f"{path} is not a file on disk.", hint=f"Read it with: kb fetch doc {source}:{path}")
 
-    def place_of(self, hit: SearchHit) -> tuple[Path, int]:
-        """The file of a hit and the line where its passage begins now, which may not be where it was indexed."""
+    def place_of(self, hit: SearchHit) -> tuple[Path, int | None]:
+        """The file of a hit and the line where its passage begins now, which may not be where it was indexed; None if it has no lines."""
+        from kebab.parsing.registry import parser_for
+
         file = self.file_of(hit.source, hit.doc_path)
         if not file.is_file():
             raise NotFound(f"{file} is gone since it was indexed.", hint="Bring the index up to date with: kb ingest", path=str(file))
-        first = (hit.citation.lines or (1, 1))[0]
-        if hit.citation.lines is None:
-            return file, 1  # a page or the like: the viewer has to turn to it
+        if hit.citation.lines is None or not parser_for(hit.doc_path).keeps_lines:
+            return file, None
+        first = hit.citation.lines[0]
         passage = self.fetch_chunk(hit.chunk_id).text
         text = _text_of(file.read_bytes(), hit.doc_path)
         lines = LineTable(text)

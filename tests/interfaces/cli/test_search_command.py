@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import stat
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.parsing.pdf_bytes import make_pdf
+from tests.parsing.test_docx import docx
 
 Kb = Callable[..., Any]
 
@@ -357,6 +361,26 @@ def test_open_shows_the_hit_in_the_editor_at_its_line(search: Kb, tmp_path: Path
     ran = search("rust workspace", "--open", "1", env={"EDITOR": str(editor)})
     assert ran.code == 0, ran.err
     assert (tmp_path / "opened").read_text(encoding="utf-8") == expected.format(file=notes_db.parent / "notes" / "rust" / "kb.md")
+
+
+@pytest.mark.parametrize("name", ["a.pdf", "b.docx"])
+def test_open_gives_what_is_no_text_to_the_program_of_the_system(kb: Kb, tmp_path: Path, name: str) -> None:
+    folder = tmp_path / "papers"
+    folder.mkdir()
+    (folder / "a.pdf").write_bytes(make_pdf([["Nothing here."], ["A penguin walks."]]))
+    (folder / "b.docx").write_bytes(docx("<w:p><w:r><w:t>The penguin of Word.</w:t></w:r></w:p>"))
+    kb("ingest", folder)
+    opener = "open" if sys.platform == "darwin" else "xdg-open"
+    fake_editor(tmp_path, opener)
+    search = ("search", "penguin", "--path", name, "--open", "1")
+    ran = kb(*search, env={"EDITOR": "false", "PATH": f"{tmp_path}{os.pathsep}{os.environ['PATH']}"})
+    assert ran.code == 0, ran.err
+    assert (tmp_path / "opened").read_text(encoding="utf-8") == f"{folder / name}\n"
+    assert {"a.pdf": "a.pdf:p2", "b.docx": "b.docx:L1-L1"}[name] in ran.err
+    refused = kb(*search, "--json", env={"EDITOR": "false", "PATH": str(folder)})
+    assert (refused.code, refused.json()["code"]) == (2, "usage")
+    assert opener in refused.json()["message"]
+    assert "kb fetch span" in refused.json()["hint"]
 
 
 def test_open_without_an_editor_a_wrong_number_or_a_missing_editor_is_a_clear_error(search: Kb) -> None:

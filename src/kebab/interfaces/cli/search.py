@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -17,7 +16,6 @@ from kebab.pipelines.search_request import MAX_NEIGHBOURS, SearchRequest
 
 if TYPE_CHECKING:
     from kebab.core.search import SearchResponse
-    from kebab.knowledge_base import KnowledgeBase
 
 
 def filter_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -72,7 +70,7 @@ def filter_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--explain", is_flag=True, help="Why each hit is where it is.")
 @click.option("--bulk", is_flag=True, help="Queries as JSON lines on stdin, one response per line.")
 @click.option("--exit-code", is_flag=True, help="Exit with 1 when nothing is found.")
-@click.option("--open", "open_hit", type=int, metavar="N", help="Open hit N in $EDITOR at its line.")
+@click.option("--open", "open_hit", type=int, metavar="N", help="Open hit N in $EDITOR at its line; a PDF or Office file in its program.")
 def search_command(query: tuple[str, ...], bulk: bool, exit_code: bool, open_hit: int | None, **options: Any) -> int:
     """Find the passages that answer QUERY, by its words and by its meaning.
 
@@ -90,7 +88,9 @@ def search_command(query: tuple[str, ...], bulk: bool, exit_code: bool, open_hit
     kb = knowledge_base()
     response = kb.search(request)
     if open_hit is not None:
-        return _open(kb, response, open_hit)
+        from kebab.interfaces.cli.opening import open_in_program
+
+        return open_in_program(kb, response, open_hit)
     if wants_json():
         from kebab.wire.search import search_response_v1
 
@@ -172,36 +172,3 @@ def _bulk_options(line: str, number: int) -> dict[str, Any]:
 
 def _text_id(identifier: Any) -> str | None:
     return identifier if identifier is None or isinstance(identifier, str) else json.dumps(identifier)
-
-
-def _open(kb: KnowledgeBase, response: SearchResponse, number: int) -> int:
-    import shlex
-    import subprocess
-
-    if not 1 <= number <= len(response.hits):
-        raise UsageError(f"There is no hit {number}: {len(response.hits)} were found.", hint="Choose another number for --open.")
-    editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
-    try:
-        arguments = shlex.split(editor or "")
-    except ValueError as error:
-        raise UsageError(f"EDITOR cannot be read as a command: {error}.", hint="For example: export EDITOR=vim") from error
-    if not arguments:
-        raise UsageError("No editor is set.", hint="Set EDITOR, for example: export EDITOR=vim")
-    hit = response.hits[number - 1]
-    file, line = kb.place_of(hit)
-    remark(f"opening {file} at line {line}")
-    command = [*arguments, *_at_line(arguments[0], str(file), line)]
-    try:
-        return subprocess.run(command, check=False).returncode
-    except OSError as error:
-        raise UsageError(f"The editor {arguments[0]} cannot be started: {error.strerror}.", hint="Set EDITOR to another one.") from error
-
-
-def _at_line(editor: str, file: str, line: int) -> list[str]:
-    """Most editors take +LINE before the file; the ones of the VS Code family do not."""
-    name = os.path.basename(editor)  # noqa: PTH119 - a command line, not a path to handle
-    if name in ("code", "codium", "cursor", "code-insiders"):
-        return ["--goto", f"{file}:{line}"]
-    if name in ("subl", "zed", "hx", "helix"):
-        return [f"{file}:{line}"]
-    return [f"+{line}", file]

@@ -1,0 +1,70 @@
+"""A hit opened where a person can read it: text in the editor at its line, everything else in the program of the system."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from shutil import which
+from typing import TYPE_CHECKING
+
+from kebab.core.errors import UsageError
+from kebab.interfaces.cli.render import remark
+
+if TYPE_CHECKING:
+    from kebab.core.search import SearchResponse
+    from kebab.knowledge_base import KnowledgeBase
+
+
+def open_in_program(kb: KnowledgeBase, response: SearchResponse, number: int) -> int:
+    """The exit code of what was started."""
+    if not 1 <= number <= len(response.hits):
+        raise UsageError(f"There is no hit {number}: {len(response.hits)} were found.", hint="Choose another number for --open.")
+    hit = response.hits[number - 1]
+    file, line = kb.place_of(hit)
+    if line is None:
+        return _open_by_system(file, hit.citation.text)
+    editor = _editor()
+    remark(f"opening {file} at line {line}")
+    try:
+        return subprocess.run([*editor, *_at_line(editor[0], str(file), line)], check=False).returncode
+    except OSError as error:
+        raise UsageError(f"The editor {editor[0]} cannot be started: {error.strerror}.", hint="Set EDITOR to another one.") from error
+
+
+def _editor() -> list[str]:
+    import shlex
+
+    try:
+        arguments = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
+    except ValueError as error:
+        raise UsageError(f"EDITOR cannot be read as a command: {error}.", hint="For example: export EDITOR=vim") from error
+    if not arguments:
+        raise UsageError("No editor is set.", hint="Set EDITOR, for example: export EDITOR=vim")
+    return arguments
+
+
+def _at_line(editor: str, file: str, line: int) -> list[str]:
+    """Most editors take +LINE before the file; the ones of the VS Code family do not."""
+    name = os.path.basename(editor)  # noqa: PTH119 - a command line, not a path to handle
+    if name in ("code", "codium", "cursor", "code-insiders"):
+        return ["--goto", f"{file}:{line}"]
+    if name in ("subl", "zed", "hx", "helix"):
+        return [f"{file}:{line}"]
+    return [f"+{line}", file]
+
+
+def _open_by_system(file: Path, citation: str) -> int:
+    """An editor would show the bytes of a PDF or a Word document. None of the systems' openers takes a page or a line."""
+    remark(f"opening {file}; the passage is {citation}")
+    if sys.platform == "win32":
+        os.startfile(file)
+        return 0
+    opener = "open" if sys.platform == "darwin" else "xdg-open"
+    if which(opener) is None:
+        raise UsageError(
+            f"{file} is no text for an editor, and {opener} is not installed to open it with its own program.",
+            hint=f"Open it yourself, or read the passage with: kb fetch span '{citation}'",
+        )
+    return subprocess.run([opener, str(file)], check=False).returncode
