@@ -7,6 +7,8 @@ import zipfile
 
 import pytest
 
+from kebab.chunking.by_structure import StructureChunker
+from kebab.config.settings import ChunkingSettings
 from kebab.core.documents import ParsedDocument
 from kebab.core.errors import ParseError
 from kebab.parsing.registry import parser_for
@@ -138,3 +140,17 @@ def test_a_document_without_its_main_part_is_damaged() -> None:
         archive.writestr("other.xml", "<x/>")
     with pytest.raises(ParseError, match=r"word/document\.xml is missing"):
         parse(packed.getvalue())
+
+
+def test_no_passage_reaches_from_one_chapter_into_the_next() -> None:
+    body = (
+        styled("The report", "Title")
+        + styled("Summary", "1")
+        + paragraph("Short.")
+        + styled("Details", "Deep")
+        + paragraph("Few.")
+        + styled("Outlook", "1")
+        + paragraph("None.")
+    )
+    chunks = StructureChunker(ChunkingSettings()).chunk(parse(docx(body)))
+    assert [chunk.text for chunk in chunks] == ["The report\nSummary\nShort.\nDetails\nFew.", "Outlook\nNone."]

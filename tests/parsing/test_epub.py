@@ -7,6 +7,8 @@ import zipfile
 
 import pytest
 
+from kebab.chunking.by_structure import StructureChunker
+from kebab.config.settings import ChunkingSettings
 from kebab.core.documents import ParsedDocument
 from kebab.core.errors import ParseError
 from kebab.parsing.registry import parser_for
@@ -54,6 +56,19 @@ def test_chapters_come_in_reading_order() -> None:
     ]
     assert (document.title, document.lang, document.metadata, document.warnings) == ("The Book", "ko", {"author": "이상"}, ())
     assert (document.doc_type, document.format, document.paged) == ("note", "epub", False)
+
+
+def test_no_passage_reaches_from_one_chapter_into_the_next() -> None:
+    chapters = {
+        "OEBPS/two.html": CHAPTER.format("<h1>Part One</h1><h1>Chapter 1</h1><p>It begins.</p><h2>Later</h2><p>It ends.</p>"),
+        "OEBPS/text/one 1.xhtml": CHAPTER.format("<p>Without a heading.</p><h1>Chapter 3</h1><p>Third.</p>"),
+    }
+    chunks = StructureChunker(ChunkingSettings()).chunk(parse(epub(chapters)))
+    assert [chunk.text for chunk in chunks] == [
+        "Part One\nChapter 1\nIt begins.\nLater\nIt ends.",
+        "Without a heading.",
+        "Chapter 3\nThird.",
+    ]
 
 
 def test_a_missing_chapter_is_said_and_a_book_without_any_is_damaged() -> None:

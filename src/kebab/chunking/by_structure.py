@@ -1,8 +1,8 @@
 """Chunks by structure: sections under headings, blocks kept whole while they fit, small sections joined, long blocks split.
 
-What is cited by itself, a page or a symbol of code, stays by itself: nothing is joined across its edge. A chunk is one range of the
-document's text, so its text is a slice of it and its lines are exact. Sizes are estimated tokens (`core.text.estimate_tokens`): the title
-and the headings are embedded with the chunk and count against the maximum.
+What stands by itself, a page, a chapter or a symbol of code, stays by itself: nothing is joined across its edge. A chunk is one range of
+the document's text, so its text is a slice of it and its lines are exact. Sizes are estimated tokens (`core.text.estimate_tokens`): the
+title and the headings are embedded with the chunk and count against the maximum.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class _Piece(NamedTuple):
     limit: int
     """The most its chunk may hold beside title and headings."""
     unit: tuple[int, str]
-    """What must not be mixed: the page it stands on, and the symbol it is part of."""
+    """What must not be mixed: the page or chapter it stands in, and the symbol it is part of."""
 
 
 class StructureChunker:
@@ -91,6 +91,8 @@ class StructureChunker:
                 unit = (number, block.title) if block.kind == "symbol" else (unit[0] if not unit[1] else number, "")
                 path = tuple(block.title.split(".")) if block.kind == "symbol" else ()
                 limit = self._limit(document.title, path)
+            elif document.chapters:
+                unit = (bisect_right(document.chapters, block.start), "")
             code = block.kind in _CODE_LIKE
             tokens = estimate_tokens(document.text[block.start : end], code=code)
             if tokens <= limit:

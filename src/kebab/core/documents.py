@@ -48,6 +48,8 @@ class ParsedDocument:
     paged: bool = False
     page_labels: tuple[str | None, ...] = ()
     """What is printed on each page, where that is known."""
+    chapters: tuple[int, ...] = ()
+    """Where the chapters of a book begin in `text`; no passage reaches from one into the next."""
     code_lang: str | None = None
     """The programming language, where symbols are cited."""
 

@@ -16,7 +16,7 @@ _IN_RUN = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 
 
 class DocxParser:
-    version = "docx-1"
+    version = "docx-2"
     keeps_lines = False
     isolated = True
 

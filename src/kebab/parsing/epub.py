@@ -25,7 +25,7 @@ _MOST_CHAPTERS = 5000
 
 
 class EpubParser:
-    version = "epub-1"
+    version = "epub-2"
     keeps_lines = False
     isolated = True
 
@@ -40,6 +40,7 @@ class EpubParser:
         for chapter in chapters:
             if chapter in container:
                 extracted.blank_line()
+                extracted.begin_chapter()
                 extracted.add_page(read_page(decode_page(container.read(chapter))[0]))
             else:
                 missing += 1
@@ -53,6 +54,7 @@ class EpubParser:
             doc_type=doc_type,
             format=format_,
             lang=_primary(package.property("language")) or language_of(extracted.text),
+            chapters=extracted.chapters,
             metadata={"author": author} if (author := package.property("creator")) else {},
             warnings=(f"{missing} of {len(chapters)} chapters are missing in the file",) if missing else (),
         )

@@ -110,4 +110,5 @@ def office_document(
         metadata=dict(metadata),
         warnings=tuple(warnings),
         paged=paged,
+        chapters=() if paged else extracted.chapters,
     )

@@ -47,7 +47,7 @@ def as_answer(document: ParsedDocument) -> tuple[dict[str, Any], bytes]:
 def from_answer(header: dict[str, Any], body: bytes) -> ParsedDocument:
     values = dict(header["document"])
     values["blocks"] = tuple(Block(*block) for block in values["blocks"])
-    for name in ("tags", "aliases", "warnings", "page_labels"):
+    for name in ("tags", "aliases", "warnings", "page_labels", "chapters"):
         values[name] = tuple(values[name])
     return ParsedDocument(text=body.decode("utf-8", "surrogatepass"), **values)
 
