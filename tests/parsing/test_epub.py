@@ -59,7 +59,7 @@ def test_chapters_come_in_reading_order() -> None:
 
 
 def test_no_passage_reaches_from_one_chapter_into_the_next() -> None:
-    chapters = {
+    chapters: dict[str, str | None] = {
         "OEBPS/two.html": CHAPTER.format("<h1>Part One</h1><h1>Chapter 1</h1><p>It begins.</p><h2>Later</h2><p>It ends.</p>"),
         "OEBPS/text/one 1.xhtml": CHAPTER.format("<p>Without a heading.</p><h1>Chapter 3</h1><p>Third.</p>"),
     }
