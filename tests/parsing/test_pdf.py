@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from tests.parsing.pdf_bytes import At, Entry, lines_at, make_pdf
+from tests.parsing.pdf_bytes import At, Entry, make_pdf
 
 from kebab.chunking.by_structure import StructureChunker
 from kebab.config.settings import ChunkingSettings
@@ -86,12 +86,6 @@ def test_a_printed_label_is_kept_where_it_differs_from_the_number_of_the_page() 
     assert parsed(make_pdf(pages)).page_labels == (None,) * 5
     assert parsed(make_pdf(pages, labels="0 << /S /D >>")).page_labels == (None,) * 5
     assert parsed(make_pdf(pages, labels="0 << /S /r >> 3 << /P (A-) /S /D >>")).page_labels == ("i", "ii", "iii", "A-1", "A-2")
-
-
-def test_two_columns_are_read_one_after_the_other() -> None:
-    left, right = ["The left column", "is read first", "to its end."], ["The right column", "comes after", "the left one."]
-    text = text_of(*lines_at(72, 700, left), *lines_at(330, 700, right))
-    assert text.split("\n") == left + right
 
 
 def test_korean_and_characters_beyond_the_basic_plane_are_read() -> None:

@@ -14,6 +14,7 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 from kebab.core.errors import ParseError
+from kebab.parsing.pdf_columns import Box, Columns, Region, misdrawn_columns
 from kebab.parsing.pdf_headings import OutlineEntry, TypeLine, outline_by_type, type_line
 
 _MOST_PAGES = 50_000
@@ -25,6 +26,13 @@ _LONGEST_VALUE_BYTES = 16_384
 _BOLD_WEIGHT = 600
 _BOLD_NAME = re.compile(rb"bold|black|heavy|demi|cmbx", re.IGNORECASE)
 _LONGEST_FONT_NAME = 128
+_GUTTERS = (0.0, -8.0, 8.0)
+"""Where a gutter is looked for, in points from the middle of the page: one that is wide enough holds one of these places."""
+_LEAST_IN_COLUMNS = 80
+_MOST_IN_COLUMNS = 100_000
+"""Characters: a page with more is none for two columns, and looking where each of them stands takes time."""
+_LEAST_HEIGHT = 1.0
+_RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _INFO_KEYS = ("Title", "Author", "Subject", "Keywords", "CreationDate", "ModDate")
 
 _ONE_AT_A_TIME = Lock()
@@ -110,12 +118,14 @@ class _Pages:
 
     def read(self, count: int) -> None:
         for number in range(count):
-            with self._text_page(number) as text_page:
+            with self._text_page(number) as (page, text_page):
                 text = self._read_text(text_page) if text_page else ""
-                lines = _read_lines(self._pdfium, text_page, text) if text and self._with_lines else []
+                columns = _find_columns(self._pdfium, page, text_page, text)
+                pieces = _read_pieces(self._pdfium, text_page, text, columns) if columns else [_Piece(0, text)]
+                lines = [line for piece in pieces for line in _read_lines(self._pdfium, text_page, piece)] if self._with_lines else []
             self.damaged += not text_page
             self._room -= len(text)
-            self.texts.append(text)
+            self.texts.append("\n".join([piece.text for piece in pieces]))
             self.lines.append(lines)
 
     @contextmanager
@@ -124,7 +134,7 @@ class _Pages:
         page = pdfium.FPDF_LoadPage(self._document, number)
         text_page = pdfium.FPDFText_LoadPage(page) if page else None
         try:
-            yield text_page
+            yield page, text_page
         finally:
             if text_page:
                 pdfium.FPDFText_ClosePage(text_page)
@@ -148,30 +158,107 @@ class _Pages:
         return memoryview(buffer)[: max(0, written - 1)].tobytes().decode("utf-16-le", "ignore")
 
 
-def _read_lines(pdfium: Any, text_page: Any, text: str) -> list[TypeLine]:
+class _Piece(NamedTuple):
+    """A stretch of a page's text as PDFium gives it, and where it begins there."""
+
+    start: int
+    text: str
+
+
+def _find_columns(pdfium: Any, page: Any, text_page: Any, text: str) -> Columns | None:
+    """The columns of a page that is not to be read as it is drawn. Most pages have letters at all places where a gutter could be."""
+    lines = text.count("\n") + 1
+    if not _LEAST_IN_COLUMNS <= len(text) <= _MOST_IN_COLUMNS or pdfium.FPDFPage_GetRotation(page):
+        return None
+    paper = pdfium.FS_RECTF()
+    if not pdfium.FPDF_GetPageBoundingBox(page, paper):
+        return None
+    middle = (paper.left + paper.right) / 2
+    letters = [
+        pdfium.FPDFText_GetBoundedText(text_page, middle + place - 1, paper.top, middle + place + 1, paper.bottom, None, 0)
+        for place in _GUTTERS
+    ]
+    if min(letters) > lines or _RIGHT_TO_LEFT.search(text):
+        return None
+    return misdrawn_columns(_read_boxes(pdfium, text_page), middle + _GUTTERS[letters.index(min(letters))])
+
+
+def _read_boxes(pdfium: Any, text_page: Any) -> list[Box]:
+    """Where the pieces of text stand that were drawn in one go, in the order drawn."""
+    boxes = []
+    left, top, right, bottom = (ctypes.c_double() for _ in range(4))
+    for number in range(pdfium.FPDFText_CountRects(text_page, 0, -1)):
+        if pdfium.FPDFText_GetRect(text_page, number, left, top, right, bottom):
+            boxes.append(Box(left.value, bottom.value, right.value, top.value))
+    flat = sum(box.top - box.bottom < _LEAST_HEIGHT for box in boxes)
+    return _read_loose_boxes(pdfium, text_page) if 2 * flat >= len(boxes) else boxes
+
+
+def _read_loose_boxes(pdfium: Any, text_page: Any) -> list[Box]:
+    """The same for letters without a shape, of a font that neither the file nor this machine has: by the room each of them is given."""
+    boxes: list[Box] = []
+    letter = pdfium.FS_RECTF()
+    for index in range(pdfium.FPDFText_CountChars(text_page)):
+        if not pdfium.FPDFText_GetLooseCharBox(text_page, index, letter) or letter.left >= letter.right:
+            continue
+        box, height = Box(letter.left, letter.bottom, letter.right, letter.top), letter.top - letter.bottom
+        before = boxes[-1] if boxes else None
+        if before and abs(before.middle - box.middle) < height / 2 and abs(box.left - before.right) < height / 2:
+            boxes[-1] = Box(before.left, min(before.bottom, box.bottom), box.right, max(before.top, box.top))
+        else:
+            boxes.append(box)
+    return boxes
+
+
+def _read_pieces(pdfium: Any, text_page: Any, text: str, columns: Columns) -> list[_Piece]:
+    """The text in reading order. What is not drawn, such as a space between words, stays with what stands before it."""
+    pieces: list[tuple[Region, _Piece]] = []
+    region, start = None, 0
+    for place in range(len(text) + 1):
+        found = _read_region(pdfium, text_page, place, columns) if place < len(text) and not text[place].isspace() else None
+        if place == len(text) or (found is not None and found != region):
+            written = text[start:place].rstrip()
+            if region is not None and written:
+                pieces.append((region, _Piece(start, written)))
+            region, start = found, start if region is None else place
+    return [piece for _, piece in sorted(pieces, key=lambda pair: pair[0])]
+
+
+def _read_region(pdfium: Any, text_page: Any, place: int, columns: Columns) -> Region | None:
+    box, index = pdfium.FS_RECTF(), pdfium.FPDFText_GetCharIndexFromTextIndex(text_page, place)
+    if index < 0 or not pdfium.FPDFText_GetLooseCharBox(text_page, index, box) or box.left == box.right:
+        return None
+    return columns.region_of((box.left + box.right) / 2, (box.top + box.bottom) / 2)
+
+
+def _read_lines(pdfium: Any, text_page: Any, piece: _Piece) -> list[TypeLine]:
     """How the lines of a page are set, told by their first and last letters: asking for every letter takes as long as reading."""
-    lines, start = [], 0
-    for line in text.split("\n"):
+    lines, start = [], piece.start
+    for line in piece.text.split("\n"):
         written = line.strip()
         if written:
             first = start + line.find(written[0])
-            ends = [_read_letter(pdfium, text_page, place) for place in (first, first + len(written) - 1)]
+            ends = [pdfium.FPDFText_GetCharIndexFromTextIndex(text_page, place) for place in (first, first + len(written) - 1)]
             # A line is as large as the smaller of them: a borrowed font may have a huge box around its letters.
-            lines.append(type_line(written, min(height for height, _ in ends), bold=all(bold for _, bold in ends)))
+            height = min([_read_height(pdfium, text_page, index) for index in ends])
+            bold = all(_is_bold(pdfium, text_page, index) for index in ends)  # the second is not asked if the first is not
+            lines.append(type_line(written, height, bold=bold))
         start += len(line) + 1
     return lines
 
 
-def _read_letter(pdfium: Any, text_page: Any, place: int) -> tuple[float, bool]:
-    """Its height, with room for all letters of its font, and whether it is bold. Nothing for a letter that is not drawn."""
-    box, index = pdfium.FS_RECTF(), pdfium.FPDFText_GetCharIndexFromTextIndex(text_page, place)
+def _read_height(pdfium: Any, text_page: Any, index: int) -> float:
+    """Of a letter, with room for all letters of its font; nothing for one that is not drawn."""
+    box = pdfium.FS_RECTF()
     if index < 0 or not pdfium.FPDFText_GetLooseCharBox(text_page, index, box):
-        return 0.0, False
-    return abs(box.top - box.bottom), _is_bold(pdfium, text_page, index)
+        return 0.0
+    return float(abs(box.top - box.bottom))
 
 
 def _is_bold(pdfium: Any, text_page: Any, index: int) -> bool:
     """By the weight of its font, or by the font's name: many fonts, the standard ones among them, do not tell their weight."""
+    if index < 0:
+        return False
     if pdfium.FPDFText_GetFontWeight(text_page, index) >= _BOLD_WEIGHT:
         return True
     name = ctypes.create_string_buffer(_LONGEST_FONT_NAME)
