@@ -32,6 +32,19 @@ def test_open_goes_to_where_the_passage_stands_now(kb: Any, write_notes: Write, 
     assert "at line 4" in kb("search", "mint", "--open", "1", env={"EDITOR": "true"}).err
 
 
+def test_an_email_is_cited_by_the_lines_of_its_file(kb: Any, write_notes: Write) -> None:
+    text = "Received: by nobody\nSubject: zoo\n\nHello,\n\nthe penguin has\nmoved.\n"
+    folder = write_notes({"a.eml": text})
+    kb("ingest", folder)
+    (hit,) = kb("search", "penguin", "--json").json()["hits"]
+    assert hit["citation"]["text"] == "a.eml:L2-L7"
+    assert kb("fetch", "span", "a.eml#L6-L7").out == "the penguin has\nmoved.\n"
+    assert "at line 2" in kb("search", "penguin", "--open", "1", env={"EDITOR": "true"}).err
+    assert kb("verify").code == 0
+    (folder / "a.eml").write_text("X-More: 1\n" + text)
+    assert "a.eml#L2-L7 -> a.eml#L3-L8" in kb("verify").out
+
+
 def test_open_refuses_a_file_that_is_gone_and_makes_none(kb: Any, write_notes: Write) -> None:
     note = write_notes({"zoo.md": "penguin\n"}) / "zoo.md"
     kb("ingest", note.parent)

@@ -49,7 +49,7 @@ class ParsedDocument:
     page_labels: tuple[str | None, ...] = ()
     """What is printed on each page, where that is known."""
     chapters: tuple[int, ...] = ()
-    """Where the chapters of a book begin in `text`; no passage reaches from one into the next."""
+    """Where the chapters of a book begin in `text`, or what else no passage may reach into from before it."""
     code_lang: str | None = None
     """The programming language, where symbols are cited."""
 

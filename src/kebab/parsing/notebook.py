@@ -18,6 +18,7 @@ from kebab.core.documents import Block, ParsedDocument
 from kebab.core.errors import ParseError
 from kebab.core.text import decode, whole_characters
 from kebab.parsing.file_types import classify
+from kebab.parsing.lined_text import LinedText
 from kebab.parsing.markdown import plain_heading
 from kebab.parsing.markdown_blocks import scan_blocks
 from kebab.parsing.titles import title_of
@@ -148,7 +149,7 @@ def _below_cell(path: list[str | None]) -> _Keys:
 
 def _written(source: str, strings: list[_String]) -> tuple[str, list[_Part]]:
     """The text with each wanted string on its line, and the parts of the cells: the source of each before its output."""
-    text = _Lines()
+    text = LinedText()
     parts: list[_Part] = []
     line_of, position, line = {}, 0, 0
     for item in strings:
@@ -173,35 +174,10 @@ def _written(source: str, strings: list[_String]) -> tuple[str, list[_Part]]:
                 text.go_to(min(text.line + 1, last_line.get(item.cell, 0)))
             elif not number:
                 text.go_to(line_of[item])
-            parts[-1].lines.append(text.write(written))
+            parts[-1].lines.append(_Line(written, *text.write(written)))
         written_to = max(written_to, item.end)
     text.go_to(source.count("\n"))
     return text.text, parts
-
-
-class _Lines:
-    """The text as it grows. It has the file's line feeds and no others: what follows on the same line is parted by a space."""
-
-    def __init__(self) -> None:
-        self._pieces: list[str] = []
-        self._length = 0
-        self.line = 0
-
-    def go_to(self, line: int) -> None:
-        feeds = max(0, line - self.line)
-        self._pieces.append("\n" * feeds)
-        self._length += feeds
-        self.line += feeds
-
-    def write(self, text: str) -> _Line:
-        start = self._length
-        self._pieces += (text, " ")
-        self._length += len(text) + 1
-        return _Line(text, start, start + len(text))
-
-    @property
-    def text(self) -> str:
-        return "".join(self._pieces)
 
 
 def _value(source: str, item: _String) -> str:
