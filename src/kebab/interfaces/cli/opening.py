@@ -57,14 +57,14 @@ def _at_line(editor: str, file: str, line: int) -> list[str]:
 
 def _open_by_system(file: Path, citation: str) -> int:
     """An editor would show the bytes of a PDF or a Word document. None of the systems' openers takes a page or a line."""
-    remark(f"opening {file}; the passage is {citation}")
-    if sys.platform == "win32":
-        os.startfile(file)
-        return 0
     opener = "open" if sys.platform == "darwin" else "xdg-open"
-    if which(opener) is None:
+    if sys.platform != "win32" and which(opener) is None:
         raise UsageError(
             f"{file} is no text for an editor, and {opener} is not installed to open it with its own program.",
             hint=f"Open it yourself, or read the passage with: kb fetch span '{citation}'",
         )
+    remark(f"opening {file}; the passage is {citation}")
+    if sys.platform == "win32":
+        os.startfile(file)
+        return 0
     return subprocess.run([opener, str(file)], check=False).returncode
