@@ -321,7 +321,7 @@ class KnowledgeBase:
             return reading.catalog.tags() if reading else []
 
     def document(self, key: str) -> tuple[DocumentRecord, list[ChunkRecord]]:
-        """By id, beginning of an id, path, or SOURCE:path."""
+        """By id, beginning of an id, path, SOURCE:path, or as notes link to it."""
         with self._catalog() as catalog:
             record = _find_document(catalog, key)
             return record, catalog.chunks_of(record.doc_id)

@@ -215,6 +215,30 @@ def test_an_unknown_tag_is_pointed_out(kb: kebab.KnowledgeBase) -> None:
     assert codes(kb.search("okapi", mode="lexical", tags_any=["ODD"])) == []
 
 
+def test_target_and_alias_of_a_link_find_its_page_and_an_alias_the_page_it_names(tmp_path: Path) -> None:
+    (tmp_path / "engine.md").write_text(
+        "---\naliases: [Raketenmotor, Thrust maker]\n---\nThe [[Merlin 1D|workhorse]], [[Pump#Bearings]] and ![[nozzle.png|300]].\n\n"
+        "| valve |\n|---|\n| [[Ventil\\|stopcock]] |\n",
+        encoding="utf-8",
+    )
+    with kebab.open(tmp_path / "index.sqlite") as kb:
+        kb.ingest(tmp_path, embed=False)
+        for query in ("Merlin", "workhorse", "Pump", "Bearings", "nozzle", "Ventil", "stopcock", "Raketenmotor", '"thrust maker"'):
+            hits = kb.search(query, mode="lexical").hits
+            assert [hit.doc_path for hit in hits] == ["engine.md"], query
+            assert "[[Merlin 1D|workhorse]]" in hits[0].snippet  # a citation is verbatim
+
+
+def test_a_tag_that_only_stands_above_others_is_known(tmp_path: Path) -> None:
+    (tmp_path / "engine.md").write_text("An okapi. #propulsion/liquid\n", encoding="utf-8")
+    with kebab.open(tmp_path / "index.sqlite") as kb:
+        kb.ingest(tmp_path, embed=False)
+        for tag in ("propulsion", "#propulsion/"):
+            response = kb.search("okapi", mode="lexical", tags_any=[tag])
+            assert ([hit.doc_path for hit in response], codes(response)) == (["engine.md"], [])
+        assert not kb.search("okapi", mode="lexical", exclude_tag=["propulsion"]).hits
+
+
 def test_the_default_number_of_hits_comes_from_the_settings(database: Path) -> None:
     """R137."""
     with kebab.open(database) as kb:

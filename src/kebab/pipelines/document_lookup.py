@@ -28,13 +28,19 @@ def checked_filters(request: SearchRequest, catalog: Catalog) -> tuple[SearchReq
         if name not in names:
             raise NotFound(f"There is no source {name}.", hint=f"Sources: {', '.join(names) or 'none yet'}.")
     request = request._replace(doc=tuple(find_document(catalog, key).doc_id for key in request.doc))
-    known = {tag.tag.casefold() for tag in catalog.tags()} if wanted_tags else set()
+    known = {above for tag in catalog.tags() for above in _with_parents(tag.tag.casefold())} if wanted_tags else set()
     missing = sorted(tag for tag in wanted_tags if tag.casefold() not in known)
     notices = [Notice("unknown_tag", f"No document has the tag {tag}. See: kb list tags") for tag in missing]
     languages = catalog.languages() if request.lang else []
     if request.lang and request.lang not in languages:
         notices.append(Notice("unknown_lang", f"No document is in {request.lang}. Languages here: {', '.join(languages) or 'none'}."))
     return request, notices
+
+
+def _with_parents(tag: str) -> list[str]:
+    """`a/b/c` stands below `a/b` and `a`, and is found by either."""
+    parts = tag.split("/")
+    return ["/".join(parts[:length]) for length in range(1, len(parts) + 1)]
 
 
 def find_document(catalog: Catalog, key: str) -> DocumentRecord:

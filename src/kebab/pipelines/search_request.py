@@ -139,7 +139,7 @@ def _checked(name: str, value: Any) -> Any:
         if name in _LOWER_CASE:
             value = tuple(item.lower() for item in value)
         if name in _TAGS:
-            value = tuple(item.lstrip("#") or item for item in value)  # as Obsidian writes them
+            value = tuple(item.lstrip("#").rstrip("/") or item for item in value)  # as Obsidian writes them
     elif name in _SWITCHES:
         if not isinstance(value, bool):
             raise UsageError(f"{name} takes true or false, not {value!r}.", hint="Write it without quotes.")

@@ -74,6 +74,19 @@ def test_a_document_is_known_by_id_beginning_of_an_id_path_and_source_path(sampl
     assert [chunk["ordinal"] for chunk in shown["chunks"]] == list(range(shown["chunk_count"]))
 
 
+def test_a_note_is_known_as_others_link_to_it(kb: Kb, write_notes: Callable[..., Path]) -> None:
+    """As in Obsidian: by its name, wherever it is, with or without heading, alias and brackets."""
+    root = write_notes(
+        {"People/Jane Roe.md": "She knows.\n", "Jane Roe.txt": "Not a note.\n", "a/Same.md": "One.\n", "b/Same.md": "Two.\n"}
+    )
+    assert kb("ingest", root).code == 0
+    for key in ("Jane Roe", "people/jane roe", "[[Jane Roe]]", "[[People/Jane Roe#Work|our specialist]]", "![[Jane Roe]]"):
+        assert kb("fetch", "doc", key).out == "She knows.\n"
+    assert kb("search", "knows", "--doc", "Jane Roe", "--json").json()["returned"] == 1
+    assert kb("fetch", "doc", "Same", "--json").json()["code"] == "ambiguous"
+    assert kb("fetch", "doc", "ane Roe", "--json").json()["code"] == "not_found"
+
+
 def test_inspecting_a_chunk_shows_its_place_and_text(sample: Kb) -> None:
     chunk = sample("inspect", "doc", "git/setup.md", "--json").json()["chunks"][0]
     shown = sample("inspect", "chunk", chunk["chunk_id"][:10], "--json").json()

@@ -75,6 +75,25 @@ def test_any_and_all_tags_together_must_both_hold(corpus: Shelf) -> None:
     assert found(corpus, tags_any=("rust", "한글"), tags_all=("ops",)) == ["en/one.md"]
 
 
+def test_a_tag_means_the_tags_nested_below_it_too(shelf: Shelf) -> None:
+    """As in Obsidian; and what would be a wildcard in LIKE is a letter like any other."""
+    shelf.write("liquid.md", "word", tags=["propulsion/liquid", "Propulsion/liquid/methane"])
+    shelf.write("whole.md", "word", tags=["propulsion"])
+    shelf.write("other.md", "word", tags=["propulsions", "propulsion-lab", "propulsion0"])
+    shelf.write("wild.md", "word", tags=["a_b/c", "100%/d"])
+    below = ["liquid.md", "whole.md"]
+    assert found(shelf, tags_any=("propulsion",)) == found(shelf, tags_all=("PROPULSION",)) == below
+    assert found(shelf, tags_any=("propulsion/liquid",)) == found(shelf, tags_all=("propulsion", "propulsion/liquid")) == ["liquid.md"]
+    assert found(shelf, exclude_tags=("propulsion",)) == ["other.md", "wild.md"]
+    assert found(shelf, tags_any=("a_b", "%", "_", "propulsio_")) == found(shelf, tags_any=("100%",)) == ["wild.md"]
+
+
+def test_any_number_of_tags_may_be_asked_for(corpus: Shelf) -> None:
+    many = tuple(f"none{number}" for number in range(3000))
+    assert found(corpus, tags_any=(*many, "rust")) == ["en/one.md", "plain.txt"]
+    assert found(corpus, exclude_tags=(*many, "rust")) == ["code.py", "en/deep/er.md", "ko.md"]
+
+
 def test_r130_tags_are_applied_by_join_inside_the_ranked_statement(corpus: Shelf) -> None:
     """R130: in SQL, by JOIN, before the limit; the plan reads document_tags by an index."""
     sql, bindings = document_filter(SearchFilters(tags_any=("rust",), tags_all=("ops",)))

@@ -113,7 +113,7 @@ def inspect_command() -> None:
 @global_options
 @click.argument("key", metavar="ID|PATH")
 def inspect_doc(key: str) -> int:
-    """One document and its chunks, by id, beginning of an id, path, or SOURCE:path."""
+    """One document and its chunks, by id, beginning of an id, path, SOURCE:path, or as notes link to it."""
     record, chunks = knowledge_base().document(key)
     if wants_json():
         from kebab.wire.records import doc_summary_v1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -32,6 +33,7 @@ SELECT c.chunk_id, c.doc_id, s.name, d.path, d.title, c.ordinal, c.kind, c.headi
 FROM chunks c JOIN documents d ON d.id = c.document_id JOIN sources s ON s.id = d.source_id
 """
 _SHORTEST_ID_PREFIX = 4
+_WIKI_LINK = re.compile(r"!?\[\[([^\[\]|#]+)(?:[|#][^\[\]]*)?\]\]")
 
 
 class SqliteCatalog:
@@ -70,11 +72,11 @@ class SqliteCatalog:
         return [row[0] for row in rows_of(self._connection, "SELECT DISTINCT lang FROM documents ORDER BY lang")]
 
     def find_document(self, key: str) -> DocumentRecord:
-        """By id, by the beginning of an id, by path, or by SOURCE:path. Several matches are an error that lists them."""
+        """By id, the beginning of an id, path, SOURCE:path, or as notes link to it. Several matches are an error that names them."""
         key = storable(key)
         rows = self._select(f"{_DOCUMENTS} WHERE d.doc_id = :key OR d.path = :key OR s.name || ':' || d.path = :key", {"key": key})
         if not rows:
-            rows = self._by_prefix(_DOCUMENTS, "d.doc_id", key)
+            rows = self._by_prefix(_DOCUMENTS, "d.doc_id", key) or self._by_link(key)
         found = [_document(row) for row in rows]
         if len(found) > 1:
             raise Ambiguous(
@@ -120,6 +122,13 @@ class SqliteCatalog:
         if len(key) < _SHORTEST_ID_PREFIX or not set(key) <= set("0123456789abcdef"):
             return []
         return self._select(f"{select} WHERE {column} >= :key AND {column} < :key || 'g'", {"key": key})
+
+    def _by_link(self, key: str) -> list[tuple[Any, ...]]:
+        """`Page` or `[[folder/Page#Heading|shown so]]`: a note by the end of its path, without its extension."""
+        link = _WIKI_LINK.fullmatch(key.strip())
+        name = f"/{link[1].strip() if link else key}.md"
+        ending = "substr('/' || d.path, -length(:name)) = :name COLLATE NOCASE"
+        return self._select(f"{_DOCUMENTS} WHERE d.format = 'md' AND {ending}", {"name": name})
 
     def _select(self, sql: str, bindings: dict[str, str]) -> list[tuple[Any, ...]]:
         return rows_of(self._connection, sql, bindings)

@@ -6,7 +6,7 @@ runs it once, keeps the ids, and ranks only chunks of those documents.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from kebab.core.search import TRUST_LEVELS, SearchFilters
@@ -34,10 +34,13 @@ def document_filter(filters: SearchFilters) -> DocumentFilter:
     def one_of(values: Iterable[str]) -> str:
         return f"IN ({', '.join(map(bind, values))})"
 
+    def any_tag(column: str, tags: Iterable[str]) -> str:
+        return _either([_tag(column, bind(tag)) for tag in tags])
+
     if filters.tags_any:
-        joins.append(f"JOIN document_tags any_tag ON any_tag.document_id = d.id AND any_tag.tag {one_of(filters.tags_any)}")
+        joins.append(f"JOIN document_tags any_tag ON any_tag.document_id = d.id AND {any_tag('any_tag.tag', filters.tags_any)}")
     for number, tag in enumerate(dict.fromkeys(filters.tags_all)):
-        joins.append(f"JOIN document_tags tag{number} ON tag{number}.document_id = d.id AND tag{number}.tag = {bind(tag)}")
+        joins.append(f"JOIN document_tags tag{number} ON tag{number}.document_id = d.id AND {any_tag(f'tag{number}.tag', [tag])}")
     if filters.sources:
         joins.append(f"JOIN sources s ON s.id = d.source_id AND s.name {one_of(filters.sources)}")
     if filters.types:
@@ -58,12 +61,27 @@ def document_filter(filters: SearchFilters) -> DocumentFilter:
         conditions.append(f"d.date < {bind(filters.before)}")
     conditions += [f"NOT {_path(bind(pattern), pattern)}" for pattern in filters.exclude_paths]
     if filters.exclude_tags:
-        excluded = f"SELECT document_id FROM document_tags WHERE tag {one_of(filters.exclude_tags)}"
+        excluded = f"SELECT document_id FROM document_tags WHERE {any_tag('tag', filters.exclude_tags)}"
         conditions.append(f"d.id NOT IN ({excluded})")
     if filters.exclude_docs:
         conditions.append(f"d.doc_id NOT {one_of(filters.exclude_docs)}")
     where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
     return DocumentFilter(f"SELECT d.id FROM documents d {' '.join(joins)} {where}", bindings)
+
+
+def _tag(column: str, bound: str) -> str:
+    """The tag or one nested below it, as in Obsidian: `propulsion` means `propulsion/liquid` too. `0` comes right after `/`, so this is a
+    range that the index of tags can answer, and no letter of a tag is a wildcard.
+    """
+    return f"({column} = {bound} OR ({column} >= {bound} || '/' AND {column} < {bound} || '0'))"
+
+
+def _either(conditions: Sequence[str]) -> str:
+    """Halved again and again: SQLite refuses an expression that is nested a thousand deep, which a plain chain of ORs would be."""
+    if len(conditions) == 1:
+        return conditions[0]
+    middle = len(conditions) // 2
+    return f"({_either(conditions[:middle])} OR {_either(conditions[middle:])})"
 
 
 def _path(bound: str, pattern: str) -> str:
