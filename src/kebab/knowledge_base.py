@@ -118,8 +118,8 @@ class KnowledgeBase:
         notices = [_STALE_INDEX] if config != current else []
         notices += [_READ_ONLY] if reading.is_immutable else []
         request, about_filters = _checked_filters(request, reading)
-        retrievers = self._retrievers(reading, config, request.mode != "lexical")._replace(chunks=reading.chunks)
-        return request, retrievers, [*notices, *about_filters]
+        retrievers = self._retrievers(reading, config, request.mode != "lexical")
+        return request, retrievers._replace(chunks=reading.chunks, passing=reading.catalog.count_documents), [*notices, *about_filters]
 
     def _add_freshness(self, response: SearchResponse, reading: SqliteReading) -> None:
         """Marks hits whose files have changed since, and says how many files wait, as the settings want it."""
@@ -464,7 +464,7 @@ class KnowledgeBase:
 
 
 def _checked_filters(request: SearchRequest, reading: SqliteReading) -> tuple[SearchRequest, list[Notice]]:
-    if not (request.source or request.doc or request.tags_any or request.tags_all or request.lang):
+    if not (request.source or request.doc or request.tags_any or request.tags_all or request.lang or request.format):
         return request, []
     from kebab.pipelines.document_lookup import checked_filters
 

@@ -343,7 +343,7 @@ NOT_UTF8 = b"a\xff\xfeb"
 @pytest.mark.parametrize(
     "arguments",
     [(b"search", NOT_UTF8), (b"search", b'"' + NOT_UTF8 + b'"'), (b"search", b"git", b"--tag", NOT_UTF8, b"--tags", NOT_UTF8),
-     (b"search", b"git", b"--path", NOT_UTF8, b"--lang", NOT_UTF8), (b"search", b"git", b"--exclude-tag", NOT_UTF8, b"--format", NOT_UTF8)],
+     (b"search", b"git", b"--path", NOT_UTF8, b"--lang", NOT_UTF8), (b"search", b"git", b"--exclude-tag", NOT_UTF8, b"--exclude-path", NOT_UTF8)],
     ids=repr,
 )  # fmt: skip
 def test_a_search_with_bytes_that_are_no_text_finds_nothing_and_says_so(reader: User, arguments: tuple[bytes, ...]) -> None:
@@ -356,7 +356,7 @@ def test_a_search_with_bytes_that_are_no_text_finds_nothing_and_says_so(reader: 
 @pytest.mark.parametrize(
     "arguments",
     [(b"search", b"git", b"--source", NOT_UTF8), (b"search", b"git", b"--doc", NOT_UTF8), (b"inspect", b"doc", NOT_UTF8),
-     (b"fetch", b"doc", NOT_UTF8), (b"fetch", b"span", NOT_UTF8 + b"#L1-L2"), (b"inspect", b"chunk", NOT_UTF8)],
+     (b"search", b"git", b"--format", NOT_UTF8), (b"fetch", b"doc", NOT_UTF8), (b"fetch", b"span", NOT_UTF8 + b"#L1-L2"), (b"inspect", b"chunk", NOT_UTF8)],
     ids=repr,
 )  # fmt: skip
 def test_a_key_with_bytes_that_are_no_text_is_not_found(reader: User, arguments: tuple[bytes, ...]) -> None:

@@ -55,3 +55,8 @@ def extension_of(path: str) -> str:
     """In lower case and without its dot; a name that only begins with one has none."""
     name = file_name(path).lower()
     return name.rpartition(".")[2] if "." in name.lstrip(".") else ""
+
+
+def format_named(name: str) -> str:
+    """The format that people mean by an extension, with its dot or without: `.markdown` is md, htm is html."""
+    return classify(f"file.{name.lstrip('.')}")[1]

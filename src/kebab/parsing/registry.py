@@ -41,6 +41,11 @@ def parser_for(path: str, *, pdf_password: str = "") -> Parser:
     return _parser(name, pdf_password) if name == _PDF and pdf_password else _parser(name)
 
 
+def is_known_format(format: str) -> bool:
+    """Whether a file may have it whatever else it is; any other text file has its extension for a format."""
+    return format in _BY_FORMAT or format == "txt" or classify(f"file.{format}")[0] != "note"
+
+
 def all_parsers() -> list[Parser]:
     return [_parser(name) for name in dict.fromkeys([*_BY_FORMAT.values(), _PLAIN_TEXT, _SCRIPT])]
 

@@ -11,12 +11,14 @@ from kebab.core.records import DocumentRecord, SourceRecord, TagRecord
 from kebab.core.search import Notice
 from kebab.core.text import storable
 from kebab.pipelines.search_request import SearchRequest
+from kebab.pipelines.unmatched_filters import unknown_format, unknown_lang, unknown_tag
 
 
 class Catalog(Protocol):
     def sources(self) -> Sequence[SourceRecord]: ...
     def tags(self) -> Sequence[TagRecord]: ...
     def languages(self) -> Sequence[str]: ...
+    def formats(self) -> Sequence[str]: ...
     def find_document(self, key: str) -> DocumentRecord: ...
 
 
@@ -30,11 +32,27 @@ def checked_filters(request: SearchRequest, catalog: Catalog) -> tuple[SearchReq
     request = request._replace(doc=tuple(find_document(catalog, key).doc_id for key in request.doc))
     known = {above for tag in catalog.tags() for above in _with_parents(tag.tag.casefold())} if wanted_tags else set()
     missing = sorted(tag for tag in wanted_tags if tag.casefold() not in known)
-    notices = [Notice("unknown_tag", f"No document has the tag {tag}. See: kb list tags") for tag in missing]
+    notices = [unknown_tag(tag) for tag in missing]
     languages = catalog.languages() if request.lang else []
     if request.lang and request.lang not in languages:
-        notices.append(Notice("unknown_lang", f"No document is in {request.lang}. Languages here: {', '.join(languages) or 'none'}."))
+        notices.append(unknown_lang(request.lang, languages))
+    if request.format:
+        request, about_formats = _checked_formats(request, catalog.formats())
+        notices += about_formats
     return request, notices
+
+
+def _checked_formats(request: SearchRequest, here: Sequence[str]) -> tuple[SearchRequest, list[Notice]]:
+    """What is no format at all is a slip; one that merely is not here, an answer."""
+    from kebab.parsing.file_types import format_named
+    from kebab.parsing.registry import is_known_format
+
+    wanted = tuple(map(format_named, request.format))
+    missing = [format_ for format_ in wanted if format_ not in here]
+    for format_ in missing:
+        if not is_known_format(format_):
+            raise NotFound(f"There is no format {storable(format_)}.", hint=f"Formats here: {', '.join(here) or 'none yet'}.")
+    return request._replace(format=wanted), [unknown_format([format_], here) for format_ in missing]
 
 
 def _with_parents(tag: str) -> list[str]:

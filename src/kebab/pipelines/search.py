@@ -14,7 +14,20 @@ from kebab.config.settings import SearchSettings
 from kebab.core.errors import ModelError, QueryError, StaleCursor
 from kebab.core.ports import ChunkReader, Retriever
 from kebab.core.query_tree import excludes, insists
-from kebab.core.search import Duplicates, Fusion, HitList, Match, Mode, Neighbours, Notice, SearchHit, SearchQuery, SearchResponse, Sort
+from kebab.core.search import (
+    Duplicates,
+    Fusion,
+    HitList,
+    Match,
+    Mode,
+    Neighbours,
+    Notice,
+    SearchFilters,
+    SearchHit,
+    SearchQuery,
+    SearchResponse,
+    Sort,
+)
 from kebab.core.text import estimate_tokens
 from kebab.pipelines.search_request import SearchRequest
 
@@ -47,6 +60,8 @@ class Retrievers(NamedTuple):
     """The side of hybrid that goes by meaning."""
     chunks: Callable[[], ChunkReader] | None = None
     """What reads the neighbours of hits."""
+    passing: Callable[[SearchFilters], int] | None = None
+    """How many documents pass filters."""
 
     def of(self, mode: Mode) -> Retriever:
         return self.lexical if self.hybrid is None or mode == "lexical" else self.hybrid
@@ -90,6 +105,8 @@ def search(
     said.extend(hits.notices)
     if not hits and query.mode != "vector" and not query.offset and not query.type_ahead:
         said.extend(_did_you_mean(retrievers.lexical.suggestions(query)))
+    if not hits and not query.offset:
+        said.extend(about_filters(query.filters, retrievers, said))
     kept = with_neighbours(_above_scores(hits, request, said), request, retrievers)
     packed = within_budget(kept, request.max_tokens)
     truncated = len(packed) < len(kept)
@@ -130,6 +147,16 @@ def _answer(
 
 def _instead(error: ModelError) -> Notice:
     return Notice(error.code, f"These are lexical results: {error.message} {error.hint or ''}".strip())
+
+
+def about_filters(filters: SearchFilters, retrievers: Retrievers, said: Sequence[Notice]) -> list[Notice]:
+    """Whether it is for the filters that nothing was found, as far as that has not been said."""
+    if not filters or retrievers.passing is None:
+        return []
+    from kebab.pipelines.unmatched_filters import unmatched_filters
+
+    codes = {notice.code for notice in said} & {"unknown_tag", "unknown_lang", "unknown_format"}
+    return [notice for notice in unmatched_filters(filters, retrievers.passing) if notice.code not in codes]
 
 
 def _did_you_mean(suggestions: Sequence[str]) -> list[Notice]:

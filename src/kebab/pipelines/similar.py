@@ -10,7 +10,7 @@ from kebab.config.settings import SearchSettings
 from kebab.core.errors import ModelError, ModelMissing, UsageError
 from kebab.core.search import HitList, Mode, Notice, SearchHit, SearchQuery, SearchResponse
 from kebab.pipelines.passage_lookup import Passage
-from kebab.pipelines.search import Retrievers, with_neighbours, within_budget
+from kebab.pipelines.search import Retrievers, about_filters, with_neighbours, within_budget
 from kebab.pipelines.search_request import SearchRequest
 from kebab.retrieval.depth import DEEPEST
 from kebab.retrieval.hydration import at_most_per_document
@@ -55,6 +55,7 @@ def similar(
     kept = with_neighbours(above, request, retrievers)
     packed = within_budget(kept, request.max_tokens)
     if not packed:
+        said.extend(about_filters(request.filters(), retrievers, said) if not hits and not request.offset else ())
         said.append(_nothing(method, hits, request, other_docs))
     return SearchResponse(
         query=request.query,

@@ -26,6 +26,12 @@ def test_list_docs_counts_filters_and_pages(sample: Kb, sample_notes: Path) -> N
     assert sample("list", "docs", "--limit", "0", "--json").json()["items"] == []
 
 
+def test_a_list_without_documents_says_which_filter_none_passes(sample: Kb) -> None:
+    ran = sample("list", "docs", "--path", "foo/*")
+    assert (ran.code, ran.err) == (0, "note: No document matches --path 'foo/*'.\n0 of 0 documents\n")
+    assert "Formats here:" in sample("list", "docs", "--format", "xyz").err
+
+
 def test_list_in_a_pipe_is_tab_separated_with_a_heading(sample: Kb) -> None:
     heading, *rows = sample("list", "docs").out.splitlines()
     assert heading.split("\t") == ["id", "source", "path", "title", "type", "lang", "chunks", "tags"]

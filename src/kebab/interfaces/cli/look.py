@@ -52,6 +52,11 @@ def list_docs(limit: int | None, offset: int, **options: Any) -> int:
         ["id", "source", "path", "title", "type", "lang", "chunks", "tags"],
         [[d.doc_id, d.source, d.path, d.title, d.doc_type, d.lang, str(d.chunk_count), ",".join(d.tags)] for d in documents],
     )
+    if not total:
+        from kebab.pipelines.unmatched_filters import unmatched_filters
+
+        for notice in unmatched_filters(filters, kb.count_documents):
+            remark(f"note: {notice.message}")
     remark(f"{len(documents)} of {total} documents" if total or kb.count_documents() else _NOTHING_YET)
     return 0
 

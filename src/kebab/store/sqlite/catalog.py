@@ -71,6 +71,9 @@ class SqliteCatalog:
     def languages(self) -> list[str]:
         return [row[0] for row in rows_of(self._connection, "SELECT DISTINCT lang FROM documents ORDER BY lang")]
 
+    def formats(self) -> list[str]:
+        return [row[0] for row in rows_of(self._connection, "SELECT DISTINCT format FROM documents ORDER BY format")]
+
     def find_document(self, key: str) -> DocumentRecord:
         """By id, the beginning of an id, path, SOURCE:path, or as notes link to it. Several matches are an error that names them."""
         key = storable(key)
