@@ -119,3 +119,14 @@ def test_a_broken_repository_costs_nothing(tmp_path: Path, write_notes: Notes) -
     with kebab.open(tmp_path / "kb.sqlite") as kb:
         assert kb.ingest(root).added == 1
         assert kb.sources()[0].repository is None
+
+
+def test_every_scanned_file_is_accounted_for(tmp_path: Path, write_notes: Notes) -> None:
+    """Also what was read and gave nothing; what is excluded by its name was not scanned."""
+    root = write_notes({"a.md": "text", "empty.md": "", "binary.bin": "\0\1\2", ".hidden": "no"})
+    with kebab.open(tmp_path / "kb.sqlite") as kb:
+        for added, unchanged in ((1, 0), (0, 1)):
+            report = kb.ingest(root)
+            assert (report.scanned, report.added, report.unchanged, report.unread) == (3, added, unchanged, 2)
+        nothing = kb.ingest_text(" ", title="blank")
+        assert (nothing.scanned, nothing.unread) == (1, 1)

@@ -152,3 +152,14 @@ def test_json_is_strict_and_keeps_unicode() -> None:
     with pytest.raises(ValueError):
         to_json(float("inf"))
     assert plain(({"a": (1,)},)) == [{"a": [1]}]
+
+
+def test_a_schema_says_what_a_name_does_not(sample: Callable[..., Any]) -> None:
+    """`text` is the snippet unless the whole passage was asked for."""
+    declared = schemas.schema("search_hit")["properties"]
+    assert declared["text"] == {"type": "string", "description": "The whole passage with --full-text, otherwise the same as snippet."}
+    assert "description" not in declared["rank"]
+    (short,) = sample("search", "git", "-k", "1", "--json").json()["hits"]
+    (whole,) = sample("search", "git", "-k", "1", "--full-text", "--json").json()["hits"]
+    assert (short["text"], short["snippet"]) == (whole["snippet"], whole["snippet"])
+    assert len(whole["text"]) > len(whole["snippet"])

@@ -250,14 +250,15 @@ class Ingest:
         started = time.perf_counter()
         try:
             read = read_file(file.absolute)
-        except FileNotFoundError:
+        except FileNotFoundError:  # gone since the folder was looked at
+            self.report.scanned -= 1
             return None
         except OSError as error:
-            self.report.failed.append(Failure(file.path, "unreadable", f"The file cannot be read: {error.strerror}."))
+            self.report.fail(Failure(file.path, "unreadable", f"The file cannot be read: {error.strerror}."))
             keep.add(file.path)
             return None
         if read is None:
-            self.report.failed.append(Failure(file.path, "changing", "The file changed while it was read; run again later."))
+            self.report.fail(Failure(file.path, "changing", "The file changed while it was read; run again later."))
             keep.add(file.path)
             return None
         state = FileState(read.size, read.mtime_ns, sha256(read.data).hexdigest(), fingerprint)
@@ -279,7 +280,7 @@ class Ingest:
         try:
             parsed = begun.parsed()
         except ParseError as error:
-            self.report.skip(begun.path, error.reason)
+            self.report.skip_scanned(begun.path, error.reason)
             return
         document = self._document(source.name, begun.path, parsed, begun.state, begun.modified, source.trust_level)
         if document is None:
@@ -295,7 +296,7 @@ class Ingest:
         parsed = bounded(parsed)
         chunks = self._chunker.chunk(parsed)
         if not chunks:
-            self.report.skip(path, "empty")
+            self.report.skip_scanned(path, "empty")
             return None
         return IndexedDocument(
             source=source,

@@ -55,6 +55,8 @@ class IngestReport:
     added: int = 0
     updated: int = 0
     unchanged: int = 0
+    unread: int = 0
+    """Scanned files that gave nothing to index: skipped for what is in them, or failed. Those excluded by name are not scanned."""
     removed: int = 0
     chunks: int = 0
     bytes: int = 0
@@ -77,6 +79,14 @@ class IngestReport:
     def skip(self, path: str, reason: str) -> None:
         before = self.skipped.get(reason, Skipped())
         self.skipped[reason] = Skipped(before.count + 1, (*before.examples, path)[:_EXAMPLES])
+
+    def skip_scanned(self, path: str, reason: str) -> None:
+        self.unread += 1
+        self.skip(path, reason)
+
+    def fail(self, failure: Failure) -> None:
+        self.unread += 1
+        self.failed.append(failure)
 
     def took(self, path: str, seconds: float) -> None:
         self.slowest = sorted([*self.slowest, (path, seconds)], key=lambda item: -item[1])[:_SLOWEST]

@@ -45,6 +45,8 @@ class IngestReportV1:
     added: int
     updated: int
     unchanged: int
+    unread: int
+    """Scanned, but skipped for what is in them, or failed: with added, updated and unchanged, all that were scanned."""
     removed: int
     chunks: int
     bytes: int
@@ -82,6 +84,7 @@ def ingest_report_v1(report: IngestReport, *, interrupted: bool = False) -> Inge
         added=report.added,
         updated=report.updated,
         unchanged=report.unchanged,
+        unread=report.unread,
         removed=report.removed,
         chunks=report.chunks,
         bytes=report.bytes,

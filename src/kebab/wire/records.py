@@ -171,6 +171,7 @@ class CheckV1:
     ok: bool
     message: str
     hint: str | None
+    """What to do; with ok, what is unfinished and can wait."""
 
 
 @dataclass(frozen=True, kw_only=True)

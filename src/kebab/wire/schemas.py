@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import types
 from dataclasses import fields, is_dataclass
+from itertools import pairwise
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from kebab.wire import errors, ingest, records, search
@@ -66,9 +69,22 @@ def _object(class_: Any, definitions: dict[str, Any], inline: bool) -> dict[str,
     if not inline:
         definitions[name] = {}  # taken, before a nested mention asks for it
     hints = get_type_hints(class_)
-    properties = {item.name: _schema_of(hints[item.name], definitions) for item in fields(class_)}
+    explained = _field_sentences(class_)
+    properties = {item.name: {**_schema_of(hints[item.name], definitions), **explained.get(item.name, {})} for item in fields(class_)}
     built = {"type": "object", "properties": properties, "required": list(properties)}
     if inline:
         return built
     definitions[name] = built
     return {"$ref": f"#/$defs/{name}"}
+
+
+def _field_sentences(class_: Any) -> dict[str, dict[str, str]]:
+    """What the source says below a field, for those where name and type do not say it all."""
+    (body,) = ast.parse(inspect.getsource(class_)).body
+    statements = body.body if isinstance(body, ast.ClassDef) else []
+    return {
+        field.target.id: {"description": " ".join(below.value.value.split())}
+        for field, below in pairwise(statements)
+        if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+        if isinstance(below, ast.Expr) and isinstance(below.value, ast.Constant) and isinstance(below.value.value, str)
+    }

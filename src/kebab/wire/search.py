@@ -111,8 +111,10 @@ class SearchHitV1:
     heading_path: list[str]
     section_label: str | None
     snippet: str
+    """The part of the passage that matches best, at most search.snippet_chars long."""
     highlights: list[HighlightV1]
     text: str
+    """The whole passage with --full-text, otherwise the same as snippet."""
     citation: CitationV1
     retrieval: RetrievalV1
     retrieval_method: Literal["fts5-bm25", "vec-cosine", "hybrid-rrf", "hybrid-convex"]

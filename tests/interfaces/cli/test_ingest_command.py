@@ -64,6 +64,12 @@ def test_progress_as_json_ends_with_exactly_one_terminal_event(kb: Kb, write_not
         assert len(ran.out.splitlines()) == 1
 
 
+def test_the_report_says_where_the_other_files_are(kb: Kb, write_notes: Callable[..., Path]) -> None:
+    ran = kb("ingest", write_notes({"a.md": "text", "empty.md": ""}))
+    assert "2 files" in ran.out
+    assert "  added 1, updated 0, unchanged 0, removed 0, not indexed 1 (see below)\n  skipped 1 (no text in it): empty.md\n" in ran.out
+
+
 def test_no_embed_and_progress_none_are_accepted(kb: Kb, write_notes: Callable[..., Path]) -> None:
     ran = kb("ingest", write_notes(FILES), "--no-embed", "--progress", "none")
     assert ran.code == 0

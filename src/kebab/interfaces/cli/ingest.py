@@ -106,7 +106,8 @@ def _show(report: IngestReport, interrupted: bool) -> None:
     state = "interrupted, run it again to go on" if interrupted else f"in {report.seconds:.1f} s"
     files, chunks = counted(report.scanned, "file"), counted(report.chunks, "chunk")
     say(f"{', '.join(report.sources) or 'nothing'}: {files}, {chunks} written, {state}")
-    say(f"  added {report.added}, updated {report.updated}, unchanged {report.unchanged}, removed {report.removed}")
+    unread = f", not indexed {report.unread} (see below)" if report.unread else ""
+    say(f"  added {report.added}, updated {report.updated}, unchanged {report.unchanged}, removed {report.removed}{unread}")
     if report.vectors_made or report.vectors_reused:
         say(f"  {_vectors(report)}")
     for reason, skipped in sorted(report.skipped.items(), key=lambda item: -item[1].count):
