@@ -161,3 +161,17 @@ def test_folders_follow_the_xdg_rules(isolated_home: Path) -> None:
     for environment in ({}, {"XDG_CONFIG_HOME": "", "XDG_DATA_HOME": ""}, {"XDG_CONFIG_HOME": "rel/ative", "XDG_DATA_HOME": "rel/ative"}):
         assert config_folder(environment) == isolated_home / ".config" / "kebab"
         assert data_folder(environment) == isolated_home / ".local" / "share" / "kebab"
+
+
+@pytest.mark.parametrize(
+    ("environment", "origin"),
+    [
+        ({"KEBAB_CHUNKING_TARGET_TOKENS": "481"}, "target_tokens = 481 (environment KEBAB_CHUNKING_TARGET_TOKENS)"),
+        ({"KEBAB_CHUNKING_MAX_TOKENS": "383"}, "max_tokens = 383 (environment KEBAB_CHUNKING_MAX_TOKENS)"),
+    ],
+)
+def test_a_chunk_is_not_to_be_longer_than_it_may_be(environment: dict[str, str], origin: str) -> None:
+    with pytest.raises(ConfigError) as error:
+        load_settings(environment=environment)
+    assert origin in error.value.message
+    assert load_settings(environment=dict.fromkeys(("KEBAB_CHUNKING_TARGET_TOKENS", "KEBAB_CHUNKING_MAX_TOKENS"), "400"))

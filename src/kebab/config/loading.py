@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kebab.config.settings import SettingField, Settings, all_settings
+from kebab.config.settings import ChunkingSettings, SettingField, Settings, all_settings
 from kebab.core.errors import ConfigError
 
 NOT_SETTINGS = frozenset({"KEBAB_CONFIG", "KEBAB_DB"})
@@ -64,7 +64,21 @@ def load_settings(
         if value is not None:
             values[key] = _checked(_field(key), value, f"flag for {key}")
             origins[key] = "flag"
-    return LoadedSettings(_build(values), origins, path if file_found else None)
+    settings = _build(values)
+    if "chunking.target_tokens" in values or "chunking.max_tokens" in values:
+        _check_chunk_sizes(settings.chunking, origins)
+    return LoadedSettings(settings, origins, path if file_found else None)
+
+
+def _check_chunk_sizes(chunking: ChunkingSettings, origins: Mapping[str, str]) -> None:
+    """Each is in its bounds; together they must make sense too."""
+    if chunking.target_tokens <= chunking.max_tokens:
+        return
+    target, most = (origins.get(f"chunking.{name}", "default") for name in ("target_tokens", "max_tokens"))
+    raise ConfigError(
+        f"chunking.target_tokens = {chunking.target_tokens} ({target}) is more than chunking.max_tokens = {chunking.max_tokens} ({most}).",
+        hint="Set target_tokens to max_tokens or less.",
+    )
 
 
 def _build(values: Mapping[str, Any]) -> Settings:
