@@ -40,6 +40,13 @@ def test_the_demo_installs_kebab_and_finds_something_in_a_folder_it_has_never_se
     assert "returned: 1" in again.stdout
 
 
+def test_the_demo_says_what_it_does_instead_of_doing_it() -> None:
+    done = _run(["scripts/demo", "--help"], ROOT)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("scripts/demo [FOLDER]: ")
+    assert "set -euo" not in done.stdout
+
+
 def test_the_demo_names_the_folder_that_is_not_there(clone: Path) -> None:
     done = _run(["scripts/demo", "nowhere"], clone)
     assert done.returncode == 2
