@@ -111,6 +111,7 @@ class Check(NamedTuple):
     ok: bool
     message: str
     hint: str | None = None
+    """What to do; when all is well, what is still to be done."""
 
     @classmethod
     def judged(cls, name: str, ok: bool, message: str, hint: str) -> Check:

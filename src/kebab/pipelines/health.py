@@ -13,6 +13,8 @@ from kebab.core.ports import EmbeddingModels, VectorCoverage
 from kebab.core.records import Check, SourceRecord
 
 _LITTLE_SPACE = 200_000_000
+_GO_ON = "The rest is found by words only. Go on with: kb ingest"
+"""Unfinished is not unhealthy: a run may stop anywhere."""
 
 
 def program_check(store_version: str) -> Check:
@@ -37,10 +39,10 @@ def vector_check(coverage: VectorCoverage | None, models: EmbeddingModels | None
         made = ", ".join(coverage.other_models)
         return Check("vectors", False, f"made by {made}; embedding.model stands for {names}", "kb index --rebuild-vectors")
     if coverage.chunks is not None and not coverage.missing:
-        return Check("vectors", False, "not everything has been embedded that the settings ask for", "kb ingest")
+        return Check("vectors", True, "not everything has been embedded yet that the settings ask for", _GO_ON)
     if not coverage.missing:
         return Check("vectors", True, f"every chunk has a vector of {names}")
-    return Check("vectors", False, f"{coverage.embedded:,} of {coverage.chunks:,} chunks have a vector of {names}", "kb ingest")
+    return Check("vectors", True, f"{coverage.embedded:,} of {coverage.chunks:,} chunks have a vector of {names}", _GO_ON)
 
 
 def no_model_check(error: ModelError) -> Check:

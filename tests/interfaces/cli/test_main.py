@@ -89,6 +89,37 @@ def test_an_unknown_command_is_answered_with_a_suggestion(kb: Kb) -> None:
 
 
 @pytest.mark.parametrize(
+    ("typed", "meant"),
+    [
+        ("find", "kb search"),
+        ("grep", "kb search"),
+        ("add", "kb ingest"),
+        ("rm", "kb source remove"),
+        ("ls", "kb list docs"),
+        ("stats", "kb schema"),
+        ("check", "kb doctor"),
+        ("version", "kb --version"),
+    ],
+)
+def test_what_other_programs_call_a_command_leads_to_ours(kb: Kb, typed: str, meant: str) -> None:
+    assert kb(typed, "something").err == f"Error: There is no command {typed}.\n  Did you mean: {meant}?\n"
+
+
+def test_every_synonym_leads_to_a_command_and_hides_none() -> None:
+    from click.testing import CliRunner
+
+    from kebab.interfaces.cli.main import _COMMANDS, _SYNONYMS, cli
+
+    assert not set(_SYNONYMS) & set(_COMMANDS)
+    for meant in set(_SYNONYMS.values()):
+        assert CliRunner().invoke(cli, [*meant.split()[1:], "--help"]).exit_code == 0, meant
+
+
+def test_files_given_to_kb_index_are_for_ingest(kb: Kb) -> None:
+    assert kb("index", "notes").err.endswith("To index files: kb ingest PATH\n")
+
+
+@pytest.mark.parametrize(
     "arguments",
     [
         ["serch"],

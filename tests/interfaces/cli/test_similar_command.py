@@ -14,7 +14,7 @@ from kebab.wire import schemas
 Kb = Callable[..., Any]
 
 
-def test_a_person_sees_hits_like_those_of_search(sample: Kb) -> None:
+def test_a_person_sees_hits_like_those_of_search(sample: Kb, sample_db: Path) -> None:
     ran = sample("similar", "git/undo.md#L23-L54", "-k", "2")
     assert ran.code == 0
     assert "git/undo.md:L23-L54" not in ran.out
@@ -22,7 +22,7 @@ def test_a_person_sees_hits_like_those_of_search(sample: Kb) -> None:
     assert "   citation: git/" in ran.out
     assert ran.out.endswith("returned: 2\n")
     assert "note: Compared by the passage's most telling words (" in ran.err
-    assert "Set embedding.model to bundled, then: kb ingest" in ran.err
+    assert f"Set embedding.model to bundled, then: kb --db {sample_db} ingest" in ran.err
 
 
 def test_json_is_the_object_of_search(sample: Kb) -> None:

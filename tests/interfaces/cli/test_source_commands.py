@@ -76,3 +76,9 @@ def test_an_explanation_says_that_a_note_matched(notes: Kb) -> None:
 def test_describing_needs_a_database(kb: Kb) -> None:
     ran = kb("source", "describe", "notes", "text", "--json")
     assert (ran.code, ran.json()["code"]) == (2, "not_found")
+
+
+def test_a_source_that_is_not_known_is_not_asked_about(notes: Kb) -> None:
+    ran = notes("source", "remove", "nope")
+    assert (ran.code, ran.err) == (2, "Error: There is no source nope.\n  Sources: notes.\n")
+    assert notes("source", "remove", "notes").err.startswith("Error: kb source remove drops everything")

@@ -12,7 +12,8 @@ from kebab.config.places import FILE_NAME, LOCAL_FOLDER, database_path
 from kebab.config.settings import SettingField, Settings, all_settings
 from kebab.core.errors import ConfigError
 from kebab.interfaces.cli.options import command, config_file, global_options, group, loaded_settings, wants_json
-from kebab.interfaces.cli.render import done, print_json, table
+from kebab.interfaces.cli.render import done, print_json
+from kebab.interfaces.cli.table import table
 
 
 def commented_config() -> str:

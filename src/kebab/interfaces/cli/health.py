@@ -6,25 +6,34 @@ import click
 
 from kebab._version import __version__
 from kebab.core.errors import NotFound
+from kebab.core.records import Check
+from kebab.interfaces.cli.follow_up import follow_up
 from kebab.interfaces.cli.options import command, knowledge_base, wants_json
 from kebab.interfaces.cli.render import has_colour, print_json, remark
 
 
 @command("doctor", example="kb doctor")
 def doctor_command() -> int:
-    """Check program, disk, database, text index and sources; exit with 3 when something is wrong."""
-    checks = knowledge_base().health()
+    """Check program, disk, database, text index and sources; exit with 3 when something is wrong, not for what is merely unfinished."""
+    checks = [check._replace(hint=check.hint and follow_up(check.hint)) for check in knowledge_base().health()]
     if wants_json():
         from kebab.wire.records import doctor_v1
 
         print_json(doctor_v1(checks))
     else:
         for check in checks:
-            mark = "ok  " if check.ok else "FAIL"
-            click.echo(f"{click.style(mark, fg='green' if check.ok else 'red') if has_colour() else mark}  {check.name}: {check.message}")
-            if check.hint and not check.ok:
+            mark, colour = _mark(check)
+            click.echo(f"{click.style(mark, fg=colour) if has_colour() else mark}  {check.name}: {check.message}")
+            if check.hint:
                 click.echo(f"      {check.hint}")
     return 0 if all(check.ok for check in checks) else 3
+
+
+def _mark(check: Check) -> tuple[str, str]:
+    """And its colour."""
+    if not check.ok:
+        return "FAIL", "red"
+    return ("note", "yellow") if check.hint else ("ok  ", "green")
 
 
 @command("schema", example="kb schema\nkb schema search_response")

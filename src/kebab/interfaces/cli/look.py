@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kebab.interfaces.cli.options import command, global_options, group, knowledge_base, wants_json
-from kebab.interfaces.cli.render import print_json, print_verbatim, remark, say, table
+from kebab.interfaces.cli.render import print_json, print_verbatim, remark, say
+from kebab.interfaces.cli.table import table
 
 if TYPE_CHECKING:
     from kebab.core.records import SourceRecord
@@ -51,6 +52,7 @@ def list_docs(limit: int | None, offset: int, **options: Any) -> int:
     table(
         ["id", "source", "path", "title", "type", "lang", "chunks", "tags"],
         [[d.doc_id, d.source, d.path, d.title, d.doc_type, d.lang, str(d.chunk_count), ",".join(d.tags)] for d in documents],
+        shorten={"path": "middle", "title": "end", "tags": "end"},
     )
     if not total:
         from kebab.pipelines.unmatched_filters import unmatched_filters
@@ -77,6 +79,7 @@ def list_sources() -> int:
             [s.name, s.kind, str(s.documents), str(s.chunks), s.ingested_at or "never finished", s.root or "", _repository(s), _notes(s)]
             for s in sources
         ],
+        shorten={"root": "middle", "repository": "end", "notes": "end"},
     )
     if not sources:
         remark(_NOTHING_YET)

@@ -10,12 +10,13 @@ import os
 import sys
 from contextlib import suppress
 from importlib import import_module
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import click
 
 from kebab._version import __version__
 from kebab.core.errors import KebabError, UsageError
+from kebab.interfaces.cli.follow_up import follow_up_error
 from kebab.interfaces.cli.options import global_options
 
 # Name → module and summary. Written out, so that `kb --help` imports none of them.
@@ -38,6 +39,22 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "config": ("configuration", "Show every setting and where its value came from."),
 }
 
+# What other programs call it → what to type here.
+_SYNONYMS = {
+    **dict.fromkeys(("find", "query", "ask", "grep"), "kb search"),
+    **dict.fromkeys(("add", "import", "update", "sync", "embed", "reindex"), "kb ingest"),
+    **dict.fromkeys(("rm", "remove", "delete", "forget"), "kb source remove"),
+    **dict.fromkeys(("ls", "docs", "documents"), "kb list docs"),
+    "sources": "kb list sources",
+    "tags": "kb list tags",
+    **dict.fromkeys(("info", "stats", "status"), "kb schema"),
+    **dict.fromkeys(("check", "health"), "kb doctor"),
+    **dict.fromkeys(("show", "cat", "get", "read"), "kb fetch"),
+    **dict.fromkeys(("settings", "configure"), "kb config show"),
+    "version": "kb --version",
+    "help": "kb --help",
+}
+
 
 class LazyCommands(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -54,10 +71,19 @@ class LazyCommands(click.Group):
         if args and args[0] not in _COMMANDS and not args[0].startswith("-"):
             from difflib import get_close_matches
 
-            close = get_close_matches(args[0], _COMMANDS, n=1)
-            hint = f"Did you mean: kb {close[0]}?" if close else f"Commands: {', '.join(_COMMANDS)}."
+            close = [f"kb {name}" for name in get_close_matches(args[0], _COMMANDS, n=1)]
+            meant = _SYNONYMS.get(args[0].lower()) or (close[0] if close else None)
+            hint = f"Did you mean: {meant}?" if meant else f"Commands: {', '.join(_COMMANDS)}."
             raise UsageError(f"There is no command {args[0]}.", hint=hint)
         return super().resolve_command(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Here the options are still known that a hint has to repeat."""
+        try:
+            return super().invoke(ctx)
+        except KebabError as error:
+            follow_up_error(error)
+            raise
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
@@ -143,6 +169,8 @@ def _usage_error(error: click.ClickException) -> KebabError:
     hint = f"See: {context.command_path} --help" if context is not None else "See: kb --help"
     if context is not None and isinstance(context.command, click.Group) and message.startswith("Missing command"):
         hint = f"One of: {', '.join(f'{context.command_path} {name}' for name in context.command.list_commands(context))}"
+    if context is not None and context.command_path == "kb index" and message.startswith("Got unexpected extra argument"):
+        hint = "To index files: kb ingest PATH"  # the other thing that people call an index
     return UsageError(message if message.endswith((".", "?", "!")) else f"{message}.", hint=hint)
 
 

@@ -75,6 +75,13 @@ def is_quiet() -> bool:
     return bool(_chosen().get("quiet"))
 
 
+def places_given() -> dict[str, str]:
+    """--config and --db as far as this command line has them."""
+    context = click.get_current_context(silent=True)
+    options = context.meta.get(_META, {}) if context is not None else {}
+    return {name: options[name] for name in ("config", "db") if name in options}
+
+
 def config_file() -> str | None:
     return _chosen().get("config")
 

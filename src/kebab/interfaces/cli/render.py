@@ -51,10 +51,11 @@ def done(command: str, message: str, *paths: Path) -> int:
 
 def remark(text: str) -> None:
     """Something beside the result: never on stdout."""
+    from kebab.interfaces.cli.follow_up import follow_up
     from kebab.interfaces.cli.options import is_quiet
 
     if not is_quiet():
-        click.echo(_CONTROL.sub("\ufffd", text), err=True)
+        click.echo(_CONTROL.sub("\ufffd", follow_up(text)), err=True)
 
 
 def counted(number: int, noun: str) -> str:
@@ -227,22 +228,3 @@ def _print_explanation(explanation: dict[str, Any]) -> None:
     click.echo(f"removed by --threshold: {explanation['removed_by_threshold']}")
     click.echo(f"removed by --min-score: {explanation['removed_by_min_score']}")
     click.echo(f"removed by --max-tokens: {explanation['removed_by_max_tokens']}")
-
-
-def table(headings: list[str], rows: list[list[str]]) -> None:
-    """A ruled table on a terminal, tab-separated values in a pipe."""
-    if not sys.stdout.isatty():
-        click.echo("\t".join(headings))
-        for row in rows:
-            click.echo("\t".join(map(shown, row)))
-        return
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    ruled = Table(header_style="bold", box=None, pad_edge=False)
-    for heading in headings:
-        ruled.add_column(heading, overflow="fold")  # a path that is cut cannot be copied
-    for row in rows:
-        ruled.add_row(*(Text(shown(cell)) for cell in row))
-    Console().print(ruled)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kebab.core.errors import KebabError, UsageError
+from kebab.interfaces.cli.follow_up import follow_up_error, follow_up_notices
 from kebab.interfaces.cli.options import command, knowledge_base, wants_json
 from kebab.interfaces.cli.render import print_json, print_search, remark
 from kebab.pipelines.search_request import MAX_NEIGHBOURS, SearchRequest
@@ -86,7 +87,7 @@ def search_command(query: tuple[str, ...], bulk: bool, exit_code: bool, open_hit
         return _bulk(request)
     request = SearchRequest.from_options({"query": " ".join(query)}, request)
     kb = knowledge_base()
-    response = kb.search(request)
+    response = follow_up_notices(kb.search(request))
     if open_hit is not None:
         from kebab.interfaces.cli.opening import open_in_program
 
@@ -150,8 +151,10 @@ def _bulk(defaults: SearchRequest) -> int:
             identifier = _text_id(options.pop("id", None))
             if "query" not in options:
                 raise UsageError(f"Line {number} has no query.", hint=_BULK_EXAMPLE)
-            answer: Any = search_response_v1(kb.search(SearchRequest.from_options(options, defaults)), id=identifier)
+            response = follow_up_notices(kb.search(SearchRequest.from_options(options, defaults)))
+            answer: Any = search_response_v1(response, id=identifier)
         except KebabError as error:
+            follow_up_error(error)
             answer = error_v1(error, id=identifier)
         click.echo(to_json(answer))
     return 0

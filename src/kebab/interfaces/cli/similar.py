@@ -6,6 +6,7 @@ from typing import Any
 
 import click
 
+from kebab.interfaces.cli.follow_up import follow_up_notices
 from kebab.interfaces.cli.options import command, knowledge_base, wants_json
 from kebab.interfaces.cli.render import print_json, print_search, remark
 from kebab.interfaces.cli.search import filter_options
@@ -32,7 +33,7 @@ def similar_command(passage: str, other_docs: bool, exit_code: bool, **options: 
     none, passages that share its most telling words are found. The passage itself is left out.
     """
     given = {name: value for name, value in options.items() if value not in (None, ())}
-    response = knowledge_base().similar(passage, other_docs=other_docs, **given)
+    response = follow_up_notices(knowledge_base().similar(passage, other_docs=other_docs, **given))
     if wants_json():
         from kebab.wire.search import search_response_v1
 

@@ -51,7 +51,7 @@ def _described(result: Description) -> str:
 def source_remove(name: str, yes: bool) -> int:
     """Forget a source and everything indexed from it. The files themselves are not touched."""
     kb = knowledge_base()
-    if not yes:
+    if not yes and name in [source.name for source in kb.sources()]:  # of another one there is nothing to ask
         if wants_json() or not sys.stdin.isatty():
             raise UsageError("kb source remove drops everything indexed from a source, so it asks first.", hint="Say so with --yes.")
         click.confirm(f"Forget the source {name} and all its documents?", abort=True)

@@ -1,0 +1,73 @@
+"""Rows for people: a table that fits the terminal, tab-separated values in a pipe."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+import click
+
+from kebab.interfaces.cli.render import shown
+
+Cut = Literal["middle", "end"]
+_GAP = 2
+_LEAST = 6
+_SHARE: dict[Cut, int] = {"middle": 2, "end": 1}
+"""Of the room there is: a path says which row it is, a title only more about it."""
+
+
+def table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, shorten: Mapping[str, Cut] | None = None) -> None:
+    """`shorten`: columns that give way when the terminal is narrow, and where they are cut. Then every row is one line, and what one
+    would copy, such as an id, is never broken; without it, long cells go on in the next line.
+    """
+    rows = [[shown(cell) for cell in row] for row in rows]
+    if not sys.stdout.isatty():
+        for row in (headings, *rows):
+            click.echo("\t".join(row))
+        return
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console()
+    if shorten:
+        widths = _fitting(headings, rows, shorten, console.width)
+        cuts = [shorten.get(heading, "end") for heading in headings]
+        rows = [[_cut(*cell) for cell in zip(row, widths, cuts, strict=True)] for row in rows]
+        console = Console(width=max(console.width, _line_width(widths)))  # rather a line that the terminal wraps than a broken id
+    ruled = Table(header_style="bold", box=None, pad_edge=False)
+    for heading in headings:
+        ruled.add_column(heading, overflow="fold")
+    for row in rows:
+        ruled.add_row(*map(Text, row))
+    console.print(ruled)
+
+
+def _fitting(headings: Sequence[str], rows: Sequence[Sequence[str]], shorten: Mapping[str, Cut], most: int) -> list[int]:
+    """The width of each column: as wide as it is, and while the line is too long, the widest by its share gives way."""
+    from rich.cells import cell_len
+
+    widths = [max(map(cell_len, column)) for column in zip(headings, *rows, strict=True)]
+    least = {number: max(_LEAST, len(heading)) for number, heading in enumerate(headings) if heading in shorten}
+    while _line_width(widths) > most:
+        yielding = [number for number, narrowest in least.items() if widths[number] > narrowest]
+        if not yielding:
+            break
+        widths[max(yielding, key=lambda number: widths[number] / _SHARE[shorten[headings[number]]])] -= 1
+    return widths
+
+
+def _line_width(widths: Sequence[int]) -> int:
+    return sum(widths) + _GAP * (len(widths) - 1)
+
+
+def _cut(text: str, width: int, where: Cut) -> str:
+    """A path is known by its beginning and its end, a title by its beginning."""
+    from rich.cells import cell_len, chop_cells
+
+    if cell_len(text) <= width:
+        return text
+    tail = (width - 1) // 2 if where == "middle" else 0
+    end = chop_cells(text[::-1], tail)[0][::-1] if tail else ""
+    return f"{chop_cells(text, width - 1 - tail)[0]}…{end}"
