@@ -64,21 +64,22 @@ def load_settings(
         if value is not None:
             values[key] = _checked(_field(key), value, f"flag for {key}")
             origins[key] = "flag"
-    settings = _build(values)
     if "chunking.target_tokens" in values or "chunking.max_tokens" in values:
-        _check_chunk_sizes(settings.chunking, origins)
-    return LoadedSettings(settings, origins, path if file_found else None)
+        _settle_chunk_sizes(values, origins)
+    return LoadedSettings(_build(values), origins, path if file_found else None)
 
 
-def _check_chunk_sizes(chunking: ChunkingSettings, origins: Mapping[str, str]) -> None:
-    """Each is in its bounds; together they must make sense too."""
-    if chunking.target_tokens <= chunking.max_tokens:
-        return
-    target, most = (origins.get(f"chunking.{name}", "default") for name in ("target_tokens", "max_tokens"))
-    raise ConfigError(
-        f"chunking.target_tokens = {chunking.target_tokens} ({target}) is more than chunking.max_tokens = {chunking.max_tokens} ({most}).",
-        hint="Set target_tokens to max_tokens or less.",
-    )
+def _settle_chunk_sizes(values: dict[str, Any], origins: Mapping[str, str]) -> None:
+    """Each is in its bounds; together they must make sense too. A target that nobody chose gives way to a lower maximum."""
+    target, most = "chunking.target_tokens", "chunking.max_tokens"
+    longest = values.get(most, ChunkingSettings().max_tokens)
+    if target not in values:
+        values[target] = min(ChunkingSettings().target_tokens, longest)
+    elif values[target] > longest:
+        raise ConfigError(
+            f"{target} = {values[target]} ({origins[target]}) is more than {most} = {longest} ({origins.get(most, 'default')}).",
+            hint="Set target_tokens to max_tokens or less.",
+        )
 
 
 def _build(values: Mapping[str, Any]) -> Settings:
