@@ -117,7 +117,9 @@ def fill(database: Path, count: int) -> None:
     space = writer._space(Synthetic())
     with connection:
         connection.execute("DROP TRIGGER chunks_ai")  # there is no text to index
-        connection.execute("INSERT INTO sources VALUES (1, 's', 'folder', '/s', 'primary', '', NULL)")
+        connection.execute(
+            "INSERT INTO sources (id, name, kind, root, trust_level, created_at) VALUES (1, 's', 'folder', '/s', 'primary', '')"
+        )
         for document in range(1, count // _PER_DOCUMENT + 1):
             values = (document, f"{document:016x}", f"{document}.md", _PER_DOCUMENT)
             connection.execute(
@@ -154,12 +156,12 @@ def latency(database: Path) -> dict[str, float]:
         taken = []
         for query in queries:
             started = time.process_time()
-            store.search(Synthetic.fingerprint, query, filters=filters, limit=20)
+            store.search(Synthetic.fingerprint, query, filters=filters, limit=60)
             taken.append(1000 * (time.process_time() - started))
         return measuring.percentile(taken, 0.5)
 
     started = time.perf_counter()
-    store.search(Synthetic.fingerprint, queries[0], filters=SearchFilters(), limit=20)
+    store.search(Synthetic.fingerprint, queries[0], filters=SearchFilters(), limit=60)
     first = 1000 * (time.perf_counter() - started)
     found = {"first_ms": first, "cpu_ms": cpu_ms(SearchFilters())}
     found["rss_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

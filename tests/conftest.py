@@ -131,6 +131,9 @@ class TwoScripts:
     def home_of(self, text: str) -> WordEmbedder:
         return self.latin if is_latin(text) else self.everything
 
+    def also_of(self, _text: str) -> WordEmbedder | None:
+        return None
+
     def second_home(self, *, other_scripts: bool) -> WordEmbedder | None:
         return self.everything if self._cross_language == "on" or (self._cross_language == "auto" and other_scripts) else None
 

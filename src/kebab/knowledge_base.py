@@ -407,7 +407,7 @@ class KnowledgeBase:
             embedder.embed(["Is it there?"], "passage")  # before anything is forgotten
         report = IngestReport()
         with self._store.writing("kb index --rebuild-vectors", existing=True) as writing:
-            writing.vectors().clear()
+            writing.vectors().clear(models.embedders)
             self._embed(writing, report, progress)
         return report
 

@@ -137,6 +137,22 @@ def test_every_space_has_a_floor_below_which_cosines_mean_nothing(tmp_path: Path
         assert all(-1 < space.floor < 1 for space in models.for_query(text))
 
 
+@pytest.mark.parametrize(
+    ("text", "guest"),
+    [
+        ("Reverting a faulty rollout takes a minute. " * 4 + "배포를 되돌리는 방법을 한국어로 적었다.", GRANITE),
+        ("배포를 되돌리는 방법을 한국어로 적었다. rollout", None),
+        ("Only English here.", None),
+        ("한국어만 있다.", None),
+    ],
+)
+def test_text_that_is_mostly_latin_is_a_guest_with_granite(tmp_path: Path, text: str, guest: str | None) -> None:
+    models = BundledModels(tmp_path)
+    also = models.also_of(text)
+    assert (also and also.name) == guest
+    assert also is None or models.home_of(text).name == MULTILINGUAL
+
+
 # --- what is loaded
 
 

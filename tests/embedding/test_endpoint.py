@@ -37,6 +37,8 @@ class Answer(NamedTuple):
     status: int = 200
     headers: dict[str, str] = {}  # noqa: RUF012 - read only
     delay_s: float = 0.0
+    drip_s: float = 0.0
+    """Between one byte of the body and the next."""
     raw: bytes | None = None
     """Instead of all of the above: these bytes, and the end."""
 
@@ -88,7 +90,12 @@ def serve() -> Iterator[Endpoint]:
                 for name, value in {"Content-Length": str(len(answer.body)), **answer.headers}.items():
                     self.send_header(name, value)
                 self.end_headers()
-                self.wfile.write(answer.body)
+                for byte in answer.body if answer.drip_s else ():
+                    self.wfile.write(bytes([byte]))
+                    if served.stopping.wait(answer.drip_s):
+                        return
+                if not answer.drip_s:
+                    self.wfile.write(answer.body)
             except OSError:  # whoever asked has gone
                 pass
 
@@ -277,6 +284,40 @@ def test_a_short_text_that_is_refused_is_an_error_about_this_text(endpoint: Endp
     error = connect().refused("fine", "too")
     assert error.code == "text_refused"
     assert error.message.endswith("answered with status 400: the input length exceeds the context length.")
+
+
+def test_a_server_that_fails_at_a_text_that_is_too_long_is_taken_to_refuse_it(endpoint: Endpoint, connect: Connect) -> None:
+    """Regression: some answer with 500 then, and were taken to be down."""
+
+    def fails(request: Request) -> Answer:
+        return Answer(b"input is too large to process", 500) if any(len(text) > 1500 for text in request.body["input"]) else right(request)
+
+    endpoint.script = [fails] * 99
+    client = connect(retries=1)
+    found = client.embed("one", "word " * 400, "two")
+    np.testing.assert_allclose(found[[0, 2]], unit(["one", "two"]), atol=1e-6)
+    assert client.waits == [0.5], "once for the whole, never for its parts"
+
+
+def test_a_time_limit_holds_for_an_answer_that_comes_in_drops(endpoint: Endpoint, connect: Connect) -> None:
+    """Regression: a socket's limit holds for each read, and a server that sent a byte now and then was waited for without end."""
+
+    def drops(request: Request) -> Answer:
+        return Answer(right(request).body, drip_s=0.1)
+
+    endpoint.script = [drops] * 2
+    started = time.monotonic()
+    error = connect(timeout_s=0.5, retries=0).refused()
+    assert "timed out" in error.message
+    assert time.monotonic() - started < 5
+
+
+@pytest.mark.parametrize("indices", [["0", "1"], [0, 0], [1, 2], [0.5, 1], [None, 1]])
+def test_vectors_that_are_not_numbered_as_the_texts_are_refused(endpoint: Endpoint, connect: Connect, indices: list[Any]) -> None:
+    """Regression: numbers in quotes were put in the order of their letters, and texts got each other's vectors."""
+    data = [{"index": index, "embedding": [1, 2]} for index in indices]
+    endpoint.script = [Answer(json.dumps({"data": data}).encode())]
+    assert isinstance(connect().refused("one", "two"), ModelMismatch)
 
 
 # --- passing trouble
@@ -490,16 +531,18 @@ def test_fewer_or_more_vectors_than_texts_are_refused(
 @pytest.mark.parametrize("protocol", [OPENAI, OLLAMA], ids=["openai", "ollama"])
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), None, 1e39, 1e300])
 def test_a_vector_with_nan_or_infinity_is_refused(endpoint: Endpoint, connect: Connect, protocol: Protocol, bad: float | None) -> None:
-    endpoint.script = [lambda request: right(request, [[1, 2], [bad, 1]])]
-    error = connect(protocol).refused("one", "two")
-    assert isinstance(error, ModelMismatch)
+    endpoint.script = [lambda request: right(request, [[bad, 1] if text == "two" else [1, 2] for text in request.body["input"]])] * 9
+    client = connect(protocol)
+    error = client.refused("one", "two")
+    assert isinstance(error, TextRefused), "the others are none the worse for it"
+    assert client.embed("one").shape == (1, 2)
     assert "no direction (NaN, infinite or zero)" in error.message
 
 
 @pytest.mark.parametrize("zero", [[0, 0], [], [-0.0, 0.0]])
 def test_a_zero_vector_is_refused(endpoint: Endpoint, connect: Connect, zero: list[float]) -> None:
     endpoint.script = [lambda request: right(request, [zero])]
-    assert isinstance(connect().refused(), ModelMismatch)
+    assert isinstance(connect().refused(), TextRefused)
 
 
 def test_vectors_of_several_sizes_in_one_answer_are_refused(endpoint: Endpoint, connect: Connect) -> None:

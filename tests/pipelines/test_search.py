@@ -374,7 +374,7 @@ def test_with_vectors_of_another_model_hybrid_is_lexical_and_names_both(vector_d
         with toy.open(vector_database, toy.models(other)) as kb:
             response = kb.search("okapi")
             assert (response.method, codes(response)) == ("lexical", ["model_mismatch"])
-            assert "words@1:32" in response.notices[0].message
+            assert "were made by words" in response.notices[0].message
             assert "kb index --rebuild-vectors" in response.notices[0].message
             with pytest.raises(ModelMismatch):
                 kb.search("okapi", mode="vector")

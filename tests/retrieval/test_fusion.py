@@ -202,9 +202,27 @@ POLICIES = st.builds(
     k_rrf=st.integers(1, 1000),
     vector_weight=st.floats(0, 10),
     vector_weight_weak=st.floats(0, 10),
+    vector_weight_other=st.floats(0, 10),
+    lexical_weight_weak=st.floats(0, 10),
+    lexical_weight_all=st.floats(0, 10),
     convex_weight=st.floats(0, 1),
     convex_weight_weak=st.floats(0, 1),
 )
+
+
+PLAIN = FusionPolicy(vector_weight_weak=1, vector_weight_other=1, lexical_weight_weak=1, lexical_weight_all=1)
+
+
+@given(lists(), st.randoms(use_true_random=False))
+def test_with_all_weights_one_it_is_the_plain_formula_whatever_is_known_of_the_hits(
+    both: tuple[list[Ranked], list[Ranked]], chance: random.Random
+) -> None:
+    """R085, product.md 3.18."""
+    sides = [[hit._replace(weak=chance.random() < 0.5, all_words=chance.random() < 0.5) for hit in side] for side in both]
+    for hit in fuse(PLAIN, *sides):
+        raw = sum(1 / (60 + side.rank) for side in (hit.lexical, hit.vector) if side is not None)
+        assert hit.rrf_score == pytest.approx(raw, abs=1e-15)
+        assert hit.score == pytest.approx(raw / (2 / 61), abs=1e-12)
 
 
 @given(lists(), st.integers(1, 1000))

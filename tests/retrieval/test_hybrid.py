@@ -273,7 +273,9 @@ def test_the_policy_comes_from_the_settings_and_the_query_may_choose_another() -
     weights: dict[str, Any] = {
         "vector_weight": 0.5,
         "vector_weight_weak": 0.2,
+        "vector_weight_other": 1.3,
         "lexical_weight_weak": 0.6,
+        "lexical_weight_all": 1.7,
         "convex_weight": 0.3,
         "convex_weight_weak": 0.1,
     }
@@ -309,8 +311,17 @@ def test_what_is_only_the_closest_of_what_there_is_needs_words_to_count() -> Non
     meaning = side("vector", "near far farther", doubtful=frozenset({"far", "farther"}))
     hits = hybrid_of("farther word", meaning)[0].search(HYBRID._replace(explain=True))
     assert ids(hits) == ["farther", "near", "word"]
-    nothing = hybrid_of("", side("vector", "far", doubtful=frozenset({"far"})))[0].search(HYBRID)
-    assert (ids(nothing), nothing.notices) == ([], ())
+
+
+def test_when_there_is_nothing_else_the_nearest_are_shown_and_said_to_be_far_away() -> None:
+    """Regression: the right note at the first place by meaning was not shown at all, because in a small corpus all cosines are low."""
+    far = side("vector", "a b c d e", doubtful=frozenset("abcde"))
+    retriever = hybrid_of("", far)[0]
+    found = retriever.search(HYBRID)
+    assert (ids(found), [notice.code for notice in found.notices], found.more) == (["a", "b", "c"], ["far_away"], False)
+    assert ids(retriever.search(HYBRID._replace(insists=True))) == []
+    assert ids(retriever.search(HYBRID._replace(type_ahead=True))) == [], "not while somebody types"
+    assert ids(retriever.search(HYBRID._replace(k=1, offset=1))) == ["b"]
 
 
 # --- pages, dates, documents

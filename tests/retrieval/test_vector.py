@@ -322,7 +322,7 @@ def test_a_query_that_says_nothing_is_not_embedded(vector: Opened, words: WordEm
 def test_a_query_of_any_length_is_embedded_by_its_beginning_and_that_is_said(vector: Opened, words: WordEmbedder) -> None:
     text = "install git " * 10_000
     hits = vector.search(text, k=1)
-    assert [notice.code for notice in hits.notices] == ["long_query"]
+    assert [notice.code for notice in hits.notices] == ["long_question"]
     assert words.texts("query") == [text[:MAX_QUERY_CHARS]]
     assert hits[0].doc_path == "git/setup.md"
     assert vector.search("install git").notices == ()
@@ -458,7 +458,7 @@ def test_a_chunk_found_in_two_spaces_is_listed_once_at_its_better_place(corpus_o
         def __init__(self) -> None:
             self._models = toy.two_scripts(KOREAN)
             self.embedders: Sequence[WordEmbedder] = self._models.embedders
-            self.home_of, self.second_home = self._models.home_of, self._models.second_home
+            self.home_of, self.also_of, self.second_home = self._models.home_of, self._models.also_of, self._models.second_home
 
         def for_query(self, _text: str) -> list[SpaceQuery]:
             return [SpaceQuery(embedder) for embedder in self.embedders]
@@ -477,7 +477,7 @@ def test_two_scopes_of_one_space_are_merged_by_cosine_with_what_the_models_add(c
             self._models = toy.two_scripts(KOREAN)
             self._scopes = [{"others_only": True, "bonus": bonus, "floor": floor}, {"homes_only": True}]
             self.embedders = self._models.embedders
-            self.home_of, self.second_home = self._models.home_of, self._models.second_home
+            self.home_of, self.also_of, self.second_home = self._models.home_of, self._models.also_of, self._models.second_home
 
         def for_query(self, _text: str) -> list[SpaceQuery]:
             return [SpaceQuery(self._models.everything, **scope) for scope in self._scopes]  # type: ignore[arg-type]  # as written above
@@ -523,7 +523,7 @@ def test_what_lies_below_the_floor_of_its_space_is_called_doubtful(corpus_of: Co
         def __init__(self, embedder: WordEmbedder) -> None:
             self._models = toy.models(embedder)
             self.embedders = self._models.embedders
-            self.home_of, self.second_home = self._models.home_of, self._models.second_home
+            self.home_of, self.also_of, self.second_home = self._models.home_of, self._models.also_of, self._models.second_home
 
         def for_query(self, _text: str) -> list[SpaceQuery]:
             return [SpaceQuery(self.embedders[0], floor=0.5)]

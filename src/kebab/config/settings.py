@@ -120,9 +120,16 @@ class SearchSettings(NamedTuple):
     vector_weight_weak: Annotated[
         float, Setting("The same where the words know better: the bundled multilingual model on text in the question's own script.", 0, 10)
     ] = 0.1
+    vector_weight_other: Annotated[
+        float, Setting("The same for text in another language than the question's, which its words cannot find.", 0, 10)
+    ] = 1.1
     lexical_weight_weak: Annotated[
         float, Setting("Weight of a lexical hit in rrf where words say little: code, when no passage has all the words.", 0, 10)
     ] = 0.4
+    lexical_weight_all: Annotated[
+        float,
+        Setting("The same for a passage with all the words, where vectors are weak: in questions in another script than Latin.", 0, 10),
+    ] = 2.0
     convex_weight: Annotated[float, Setting("Share of the vector score in convex.", 0, 1)] = 0.65
     convex_weight_weak: Annotated[
         float, Setting("The same where the words know better: the bundled multilingual model on text in the question's own script.", 0, 1)

@@ -241,6 +241,10 @@ class EmbeddingModels(Protocol):
         """The space that suits this text best."""
         ...
 
+    def also_of(self, text: str, /) -> Embedder | None:
+        """Another space that this text enters, because a good part of it suits that one."""
+        ...
+
     def second_home(self, *, other_scripts: bool) -> Embedder | None:
         """The space that all chunks enter too; `other_scripts`: whether the corpus has text that is not in Latin script."""
         ...

@@ -18,6 +18,8 @@ SORTS: tuple[str, ...] = ("relevance", "date")
 Duplicates = Literal["fold", "show"]
 DUPLICATES: tuple[str, ...] = ("fold", "show")
 DOC_TYPES: tuple[str, ...] = ("pdf", "markdown", "code", "note")
+FAR_AWAY = "far_away"
+"""The code of the notice that says so of all hits."""
 TRUST_LEVELS: tuple[str, ...] = ("generated", "secondary", "primary")  # ascending
 
 
@@ -250,6 +252,11 @@ class SearchResponse:
         self.explanation = explanation
         self.grouped = grouped
         """Whether they are wanted by document."""
+
+    @property
+    def has_matches(self) -> bool:
+        """Whether there are hits, and not only the nearest of what is too far away to mean anything."""
+        return bool(self.hits) and not any(notice.code == FAR_AWAY for notice in self.notices)
 
     def by_document(self) -> list[DocumentGroup]:
         """The hits, each document's together; documents in the order of their best hits."""

@@ -32,6 +32,8 @@ _LONGEST_WAIT_S = 30.0
 _STAYS_DOWN_S = 30.0
 """An endpoint that was given up is not asked again for so long: of a thousand questions only the first waits for it."""
 _PROBE = "dimension"
+_STEP = 1 << 16
+_LONGEST_ANSWER = 1 << 28
 
 
 class Protocol(NamedTuple):
@@ -46,8 +48,10 @@ class Protocol(NamedTuple):
 
 def _openai_vectors(answer: Any) -> list[Any]:
     """By their index; servers that leave it out keep the order of the texts."""
-    numbered = [(item.get("index", place), item["embedding"]) for place, item in enumerate(answer["data"])]
-    return [vector for _, vector in sorted(numbered, key=lambda pair: pair[0])]
+    numbered = {item.get("index", place): item["embedding"] for place, item in enumerate(answer["data"])}
+    if len(numbered) != len(answer["data"]):
+        raise ValueError("two vectors for one text")
+    return [numbered[place] for place in range(len(numbered))]
 
 
 OPENAI = Protocol(
@@ -108,27 +112,29 @@ class EndpointEmbedder:
         batches = [self._taken(prepared[start : start + size]) for start in range(0, len(prepared), size)]
         return np.concatenate(batches) if batches else np.empty((0, self.dimension), np.float32)
 
-    def _taken(self, texts: list[str]) -> Vectors:
-        """What is refused is asked for in smaller parts: a batch by halves, and a text that is too long as the mean of its halves."""
+    def _taken(self, texts: list[str], *, patient: bool = True) -> Vectors:
+        """What is refused is asked for in smaller parts: a batch by halves, and a text that is too long as the mean of its halves.
+        `patient`: whether a failure may be a passing one.
+        """
         import numpy as np
 
         try:
-            return self._batch(texts)
+            return self._batch(texts, patient=patient)
         except TextRefused:
             if len(texts) > 1:
                 middle = len(texts) // 2
-                return np.concatenate([self._taken(texts[:middle]), self._taken(texts[middle:])])
+                return np.concatenate([self._taken(part, patient=False) for part in (texts[:middle], texts[middle:])])
             if len(texts[0]) < _SHORTEST_PART:
                 raise
         halves = _halves(texts[0])
-        vectors = np.concatenate([self._taken([half]) for half in halves])
+        vectors = np.concatenate([self._taken([half], patient=False) for half in halves])
         mean = np.array([len(half) for half in halves], np.float32) @ vectors
         return np.asarray(mean / np.linalg.norm(mean), np.float32)[None]
 
-    def _batch(self, texts: list[str]) -> Vectors:
+    def _batch(self, texts: list[str], *, patient: bool) -> Vectors:
         import numpy as np
 
-        answer = self._ask(self._protocol.body(self.name, texts))
+        answer = self._ask(self._protocol.body(self.name, texts), patient=patient)
         try:
             with np.errstate(over="ignore"):  # too large a number becomes infinite, which is noticed below
                 vectors = np.array(self._protocol.vectors(answer), np.float32)
@@ -146,7 +152,7 @@ class EndpointEmbedder:
             )
         lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
         if not np.isfinite(lengths).all() or not (lengths > 0).all():
-            raise ModelMismatch(
+            raise TextRefused(
                 f"{self._address} gave a vector that is no direction (NaN, infinite or zero).", hint="Check the model behind the endpoint."
             )
         if self._dimension is None:
@@ -158,7 +164,7 @@ class EndpointEmbedder:
             )
         return np.asarray(vectors / lengths, np.float32)
 
-    def _ask(self, body: dict[str, Any]) -> Any:
+    def _ask(self, body: dict[str, Any], *, patient: bool) -> Any:
         if self._down is not None and time.monotonic() - self._down[0] < _STAYS_DOWN_S:
             raise ModelUnreachable(self._down[1].message, hint=self._down[1].hint)
         self._down = None
@@ -166,11 +172,21 @@ class EndpointEmbedder:
             try:
                 return self._send(body)
             except _Passing as failure:
+                if failure.by_server and (not patient or (attempt == self._settings.retries and self._takes_harmless_text())):
+                    raise TextRefused(failure.error.message, hint=failure.error.hint) from failure
                 if attempt == self._settings.retries:
                     self._down = time.monotonic(), failure.error
                     raise failure.error from failure
                 self._sleep(min(_LONGEST_WAIT_S, failure.wait_s if failure.wait_s is not None else 0.5 * 2**attempt))
         raise AssertionError("unreachable")
+
+    def _takes_harmless_text(self) -> bool:
+        """Some servers fail at a text that is too long as if they were broken. Those that are fail at every text."""
+        try:
+            self._send(self._protocol.body(self.name, [_PROBE]))
+        except (_Passing, ModelUnreachable):
+            return False
+        return True
 
     def _send(self, body: dict[str, Any]) -> Any:
         headers = {"Content-Type": "application/json", "Accept": "application/json"}
@@ -179,8 +195,9 @@ class EndpointEmbedder:
         try:
             request = urllib.request.Request(self._address, json.dumps(body).encode(), headers, method="POST")
             opener = _DIRECT if urlsplit(self._address).hostname in _HERE else _OPENER
+            ends = time.monotonic() + self._settings.timeout_s
             with opener.open(request, timeout=self._settings.timeout_s) as response:
-                said = response.read()
+                said = _read(response, ends)
         except urllib.error.HTTPError as error:
             raise self._refused(error) from error
         except (OSError, HTTPException, ValueError) as error:  # time-outs, answers that break off, hosts that cannot be
@@ -207,7 +224,7 @@ class EndpointEmbedder:
             f"{self._address} answered with status {error.code}{said}.",
             hint="Check embedding.model and embedding.endpoint; chunking.max_tokens when a text is too long for the model.",
         )
-        return _Passing(failure, _retry_after(error)) if error.code in _PASSING else failure
+        return _Passing(failure, _retry_after(error), by_server=error.code == 500) if error.code in _PASSING else failure
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -226,10 +243,27 @@ _HERE = frozenset({"localhost", "127.0.0.1", "::1"})
 class _Passing(Exception):
     """A failure after which trying again makes sense."""
 
-    def __init__(self, error: ModelUnreachable, wait_s: float | None = None) -> None:
+    def __init__(self, error: ModelUnreachable, wait_s: float | None = None, *, by_server: bool = False) -> None:
+        """`by_server`: it was reached, and says that something went wrong there."""
         super().__init__(error.message)
         self.error = error
         self.wait_s = wait_s
+        self.by_server = by_server
+
+
+def _read(response: Any, ends: float) -> bytes:
+    """The time limit of a socket holds for each of its reads; this one for all of them."""
+    parts, length = [], 0
+    while part := response.read1(_STEP):
+        parts.append(part)
+        length += len(part)
+        if length > _LONGEST_ANSWER:
+            raise ValueError("the answer has no end")
+        if time.monotonic() > ends:
+            raise TimeoutError("timed out")
+    if response.length:
+        raise ConnectionError(f"the answer breaks off {response.length:,} bytes before its end")
+    return b"".join(parts)
 
 
 def _halves(text: str) -> tuple[str, str]:

@@ -155,7 +155,7 @@ def from_folder(folder: Path, *, pooling: str, max_tokens: int, query_prefix: st
 
         return OnnxEncoder(folder, max_tokens=max_tokens, pad_id=_pad_id(folder), pooling=pooling, threads=threads)
 
-    version = _folder_version(folder, pooling, max_tokens, query_prefix, passage_prefix)
+    version = _folder_version(folder, pooling, max_tokens, passage_prefix)  # a prefix of queries changes no vector that is stored
     return OnnxEmbedder(folder.name, version, _dimension(folder), load, query_prefix=query_prefix, passage_prefix=passage_prefix)
 
 

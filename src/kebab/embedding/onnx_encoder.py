@@ -92,9 +92,10 @@ class OnnxEncoder:
                 hint="Set embedding.max_tokens to what the model takes.",
             ) from error
         vectors = unit(_pooled(output, mask, self._pooling))
-        if not np.isfinite(vectors).all():
+        if not np.isfinite(vectors).all() or not vectors.any(axis=1).all():
             raise ModelMismatch(
-                f"The model in {self._folder} gave a vector that is no direction (NaN or infinite).", hint="Use another form of the model."
+                f"The model in {self._folder} gave a vector that is no direction (NaN, infinite or zero).",
+                hint="Use another form of the model.",
             )
         return vectors
 

@@ -13,6 +13,9 @@ class SingleModel:
     def home_of(self, _text: str) -> Embedder:
         return self._embedder
 
+    def also_of(self, _text: str) -> Embedder | None:
+        return None
+
     def second_home(self, *, other_scripts: bool) -> Embedder | None:  # noqa: ARG002 - there is only one home
         return None
 

@@ -36,7 +36,7 @@ class VectorWriter(Protocol):
     def is_home(self, embedder: Embedder) -> bool: ...
     def link(self, embedder: Embedder, chunks: Sequence[tuple[int, bytes]], *, home: bool) -> set[int]: ...
     def add(self, embedder: Embedder, vectors: Sequence[NewVector], *, home: bool) -> None: ...
-    def settle(self, embedders: Sequence[Embedder], second: Embedder | None = None) -> None: ...
+    def settle(self, embedders: Sequence[Embedder], second: Embedder | None = None, *, refused: int = 0) -> None: ...
 
 
 class _Waiting(NamedTuple):
@@ -66,6 +66,7 @@ class EmbeddingPhase:
         self._report = report
         self._progress: Progress = progress or quiet
         self._done = self._total = 0
+        self._refused: set[int] = set()
         self._refused_in_a_row = 0
 
     def run(self) -> None:
@@ -83,11 +84,14 @@ class EmbeddingPhase:
             after = chunks[-1].row
             waiting = _waiting(chunks)
             for embedder in embedders:
+                # First where a text is a guest: whoever finds it at home later knows that this is done.
+                self._embed(embedder, [chunk for chunk in waiting if self._models.also_of(chunk.text) is embedder], home=False)
+            for embedder in embedders:
                 self._embed(embedder, [chunk for chunk in waiting if self._models.home_of(chunk.text) is embedder], home=True)
         second = self._models.second_home(other_scripts=len(embedders) > 1 and self._store.is_home(embedders[-1]))
         if second is not None:
             self._embed_second(second)
-        self._store.settle(embedders, second)
+        self._store.settle(embedders, second, refused=len(self._refused))
 
     def _embed_second(self, embedder: Embedder) -> None:
         self._total += self._store.count_pending_in(embedder)
@@ -128,6 +132,7 @@ class EmbeddingPhase:
         self._advance(sum(len(text.chunks) for text in batch), embedder)
 
     def _refuse(self, embedder: Embedder, text: _Text, refusal: TextRefused) -> None:
+        self._refused.update(text.chunks)
         self._refused_in_a_row += 1
         if self._refused_in_a_row % _REFUSED_IN_A_ROW == 0:
             embedder.embed([_HARMLESS], "passage")  # what refuses this too refuses everything, and that is an error

@@ -15,6 +15,7 @@ from kebab.core.errors import ModelError, QueryError, StaleCursor
 from kebab.core.ports import ChunkReader, Retriever
 from kebab.core.query_tree import excludes, insists
 from kebab.core.search import (
+    FAR_AWAY,
     Duplicates,
     Fusion,
     HitList,
@@ -103,7 +104,8 @@ def search(
         )
     query, hits, version = _answer(request, settings, retrievers, mode, said)
     said.extend(hits.notices)
-    if not hits and query.mode != "vector" and not query.offset and not query.type_ahead:
+    nothing = not hits or any(notice.code == FAR_AWAY for notice in hits.notices)
+    if nothing and query.mode != "vector" and not query.offset and not query.type_ahead:
         said.extend(_did_you_mean(retrievers.lexical.suggestions(query)))
     if not hits and not query.offset:
         said.extend(about_filters(query.filters, retrievers, said))

@@ -5,24 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-_ALL_THE_WORDS = 2.0
-"""Weight of a lexical hit that has all the words, where vectors are weak: whoever types a word that is there wants to see it, whatever
-else is close in another language. Enough to stand before everything that has none or some of them.
-"""
-
 
 class FusionPolicy(NamedTuple):
     """How hits of both sides are put in order.
 
     `rrf`: by ranks, each list giving weight / (k_rrf + rank). `convex`: by scores, brought to [0, 1] on each side and mixed.
-    Weak hits of one side are those of which the other side knows more; they have weights of their own.
+    Weak hits of one side are those of which the other side knows more; they have weights of their own. So have, beside weak hits of
+    the vector side, its hits in another language, and lexical hits with all the words: whoever types a word that is there wants to see
+    it, whatever else is close in another language. With all weights 1 this is the plain formula.
     """
 
     kind: Literal["rrf", "convex"] = "rrf"
     k_rrf: int = 60
     vector_weight: float = 1.0
     vector_weight_weak: float = 0.1
+    vector_weight_other: float = 1.1
     lexical_weight_weak: float = 0.4
+    lexical_weight_all: float = 2.0
     convex_weight: float = 0.65
     convex_weight_weak: float = 0.25
 
@@ -88,16 +87,16 @@ class _Rrf(NamedTuple):
     def words_of(self, hit: Ranked | None) -> float:
         if hit is not None and hit.weak:
             return self.policy.lexical_weight_weak
-        return _ALL_THE_WORDS if hit is not None and hit.all_words and self.some_are_weak else 1.0
+        return self.policy.lexical_weight_all if hit is not None and hit.all_words and self.some_are_weak else 1.0
 
     def weight_of(self, hit: Ranked | None, *, seen: bool) -> float:
         """Where some hits are weak, the others are in another language. What the query's words have found there all the same is as weak
-        as the rest. What they cannot find gets on top what weak hits add to a lexical one: otherwise the best of it would come after
-        every hit that both sides have seen.
+        as the rest. What they cannot find weighs a little more than a lexical hit: otherwise the best of it would come after every hit
+        that both sides have seen.
         """
         if hit is None or not self.some_are_weak:
             return self.policy.vector_weight
-        return self.policy.vector_weight_weak if hit.weak or seen else self.policy.vector_weight + self.policy.vector_weight_weak
+        return self.policy.vector_weight_weak if hit.weak or seen else self.policy.vector_weight_other
 
 
 def _rrf(policy: FusionPolicy, lexical: Sequence[Ranked], vector: Sequence[Ranked]) -> _Rrf:
@@ -110,7 +109,7 @@ def _heaviest(policy: FusionPolicy, lexical: Sequence[Ranked], some_are_weak: bo
     vector side, and what they have not found has nothing from theirs.
     """
     words = max((_Rrf(policy, 1.0, some_are_weak).words_of(hit) for hit in lexical), default=1.0)
-    return max(words, policy.vector_weight) + policy.vector_weight_weak if some_are_weak else words + policy.vector_weight
+    return max(words + policy.vector_weight_weak, policy.vector_weight_other) if some_are_weak else words + policy.vector_weight
 
 
 class _Scale(NamedTuple):
@@ -152,7 +151,7 @@ class _Convex(NamedTuple):
         meaning = self.meaning.of(vector.score) if vector else 0.0
         mixed = (1 - share) * words + share * meaning
         if self.some_have_all_words:
-            mixed = (mixed + (lexical is not None and lexical.all_words)) / _ALL_THE_WORDS
+            mixed = (mixed + (lexical is not None and lexical.all_words)) / 2
         return Fused(chunk_id, mixed, None, lexical, vector, (1 - share, share))
 
     def _share(self, weak: bool) -> float:

@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from kebab.config.settings import SearchSettings
 from kebab.core.ports import Retriever
-from kebab.core.search import HitList, Match, Mode, Notice, QueryTerms, RetrievalDetail, SearchHit, SearchQuery
+from kebab.core.search import FAR_AWAY, HitList, Match, Mode, Notice, QueryTerms, RetrievalDetail, SearchHit, SearchQuery
 from kebab.retrieval.depth import DEEPEST, depth_of
 from kebab.retrieval.fusion import Fused, FusionPolicy, Ranked, best_beyond, fuse
 from kebab.retrieval.hydration import RETRIEVAL_METHODS, at_most_per_document, fold_duplicates, shortened, with_snippet, without_repetition
@@ -14,6 +14,9 @@ from kebab.retrieval.snippets import SnippetMaker
 
 _DEEPER = 4
 """How many times as deep the next look is."""
+_NEAREST = 3
+"""How many are shown of what is too far away to mean anything, when there is nothing else."""
+_FAR_AWAY = Notice(FAR_AWAY, "No passage has these words, and none is close in meaning; these are the nearest.")
 _NO_WORDS = Notice("similar_only", "No passage has these words; these are the closest in meaning.")
 
 _INSISTED = Notice(
@@ -27,7 +30,9 @@ def policy_of(settings: SearchSettings, query: SearchQuery) -> FusionPolicy:
         k_rrf=settings.rrf_k,
         vector_weight=settings.vector_weight,
         vector_weight_weak=settings.vector_weight_weak,
+        vector_weight_other=settings.vector_weight_other,
         lexical_weight_weak=settings.lexical_weight_weak,
+        lexical_weight_all=settings.lexical_weight_all,
         convex_weight=settings.convex_weight,
         convex_weight_weak=settings.convex_weight_weak,
     )
@@ -64,7 +69,11 @@ class HybridRetriever:
         while True:
             lexical, vector = self._both_sides(query, looked)
             ranked = _ranks(lexical, "lexical"), _ranks(vector, "vector")
-            fused = _worth_showing(fuse(policy, *ranked), vector, query)
+            all_fused = fuse(policy, *ranked)
+            fused = _worth_showing(all_fused, vector, query)
+            far_away = not (fused or looks or query.insists or query.type_ahead)
+            if far_away:  # the right answer may be among them: how close is close enough differs from corpus to corpus
+                fused = all_fused[:_NEAREST]
             good = [item for item in fused if _is_good_enough(item, query)]
             # What a deeper look finds follows what was found before: a page that was shown stays what it was.
             known = {hit.chunk_id for look in looks for hit in look}
@@ -72,6 +81,7 @@ class HybridRetriever:
             listed = self._listed(looks, query)
             goes_on = (
                 query.sort == "relevance"
+                and not far_away
                 and looked < DEEPEST
                 and (lexical.more or (_goes_on(vector) and not query.insists))
                 and _is_good_enough(best_beyond(policy, looked, *ranked), query)
@@ -88,7 +98,7 @@ class HybridRetriever:
             match=lexical.match,
             more=len(listed) > wanted or goes_on,
             explanation=_explanation(policy, looked, lexical, vector, fused, query) if query.explain else None,
-            notices=_notices(query, fused, lexical, vector),
+            notices=_notices(query, fused, lexical, vector, far_away=far_away),
             terms=lexical.terms,
             depth=depth,
         )
@@ -144,13 +154,14 @@ class HybridRetriever:
         return hit._replace(rank=rank)
 
 
-def _notices(query: SearchQuery, fused: list[Fused], lexical: HitList, vector: HitList) -> tuple[Notice, ...]:
+def _notices(query: SearchQuery, fused: list[Fused], lexical: HitList, vector: HitList, *, far_away: bool) -> tuple[Notice, ...]:
     """A side's excuse for having found nothing matters when the other one has found nothing either; what both say is said once."""
     said: dict[str, Notice] = {}
     for notice in (*lexical.notices, *vector.notices):
-        if not (fused and notice.code == "other_scripts"):
+        if far_away or not (fused and notice.code == "other_scripts"):
             said.setdefault(notice.code, notice)
-    return (*said.values(), *_about_words(query, fused, lexical, vector))
+    about_words = (_FAR_AWAY,) if far_away and fused else _about_words(query, fused, lexical, vector)
+    return (*said.values(), *about_words)
 
 
 def _about_words(query: SearchQuery, fused: list[Fused], lexical: HitList, vector: HitList) -> tuple[Notice, ...]:

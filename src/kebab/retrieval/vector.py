@@ -22,7 +22,7 @@ _OTHER_SCRIPTS = Notice(
     "other_scripts",
     "Text in Korean and other scripts was not compared with this question by meaning; the setting embedding.cross_language = on does that.",
 )
-_LONG_QUERY = Notice("long_query", f"The query is very long: its first {MAX_QUERY_CHARS:,} characters were compared by meaning.")
+_LONG_QUERY = Notice("long_question", f"The query is very long: its first {MAX_QUERY_CHARS:,} characters were compared by meaning.")
 
 
 class _Found(NamedTuple):

@@ -275,16 +275,19 @@ def test_unused_vectors_stay_until_they_are_many_and_more_than_half(
     assert counts(shelf)["vectors"] == 9
 
 
-def test_clearing_forgets_everything_and_says_how_much_that_was(
+def test_clearing_forgets_what_is_to_be_made_anew_and_nothing_else(
     shelf: Shelf, toy: type[Toy], words: WordEmbedder, tiny_limits: None
 ) -> None:
     shelf.write("a.md", *(f"text {number}" for number in range(30)))
-    embed(shelf, toy.embedder("former"), settle=False)
     embed(shelf, words, settle=False)
     writer = shelf.vectors
     assert writer.count_pending([words]) == 0
-    assert writer.clear() == 60
+    writer.clear([words])
     assert counts(shelf) == {"embedding_spaces": 0, "vectors": 0, "chunks_vec": 0, "vector_codes": 0}
+    former = toy.embedder("former")
+    embed(shelf, former, settle=False)
+    writer.clear([words])
+    assert counts(shelf)["vectors"] == 30, "those of another model are kept until the new ones are made"
     assert complete_vectors(shelf.connection) == ""
     assert writer.count_pending([words]) == 30, "the same writer goes on with a space made anew"
     assert embed(shelf, words) == (30, 0)
@@ -300,7 +303,7 @@ def test_ids_of_codes_are_never_used_again(shelf: Shelf, words: WordEmbedder, ti
         assert current
         assert not current & seen
         seen |= current
-        shelf.vectors.clear()
+        shelf.vectors.clear([words])
 
 
 # --- codes
@@ -468,7 +471,7 @@ def test_whatever_is_done_vectors_chunks_and_codes_stay_in_step(
     shelf = shared_shelf
     shelf.add_source("notes")
     shelf.store.remove("notes", ["a.md", "b.md", "c.md"])
-    shelf.vectors.clear()
+    shelf.vectors.clear([words])
     for step, path, texts in steps:
         if step == "write":
             shelf.write(str(path), *(texts or ()))
@@ -478,8 +481,10 @@ def test_whatever_is_done_vectors_chunks_and_codes_stay_in_step(
             embed(shelf, words, settle=False)
         elif step == "settle":
             shelf.vectors.settle([words])
+        elif step == "clear":
+            shelf.vectors.clear([words])
         else:
-            getattr(shelf.vectors, step)()
+            shelf.vectors.drop_unused()
     embed(shelf, words)
     shelf.check_codes()
     assert shelf.rows("PRAGMA foreign_key_check") == []

@@ -13,7 +13,8 @@ from kebab.core.ports import VectorMatch
 from kebab.core.search import SearchFilters
 from kebab.store.sqlite import bit_codes, vectors
 from kebab.store.sqlite.filters import document_filter
-from kebab.store.sqlite.vectors import EXACT_UP_TO, SqliteVectorStore
+from kebab.store.sqlite.vector_coverage import stored_spaces
+from kebab.store.sqlite.vectors import _HOME, EXACT_UP_TO, SqliteVectorStore
 
 if TYPE_CHECKING:
     from tests.conftest import Toy, WordEmbedder
@@ -262,6 +263,25 @@ def test_homes_or_others_in_a_large_space_are_the_only_ones_ranked(large: Librar
         assert {match.home for match in search(large.shelf, large.embedder, query, home=home, **MANY["lang"])} == {home}
 
 
+@pytest.mark.parametrize("home", [True, False], ids=["homes", "others"])
+def test_few_homes_or_others_are_listed_instead_of_looked_for(large: Library, home: bool) -> None:
+    """Regression: fifty Korean notes among a hundred thousand English ones were looked for among all of them, half a second long."""
+    connection = large.shelf.connection
+    store = SqliteVectorStore(connection)
+    space = next(known for known in stored_spaces(connection) if known.fingerprint == large.embedder.fingerprint)
+    listed = store._few_vectors(space, home, at_most=10**6)
+    assert listed is not None
+    wanted = {
+        vector
+        for vector, counts in large.shelf.rows(
+            f"SELECT cv.vector_id, {_HOME} FROM chunks_vec cv JOIN chunks c ON c.id = cv.chunk WHERE cv.space_id = ?", (space.id,)
+        )
+        if bool(counts) is home
+    }
+    assert wanted <= set(listed.tolist())
+    assert store._few_vectors(space, home, at_most=len(wanted) // 2) is None
+
+
 def test_what_a_filter_leaves_is_found_however_far_it_is_from_the_query(large: Library) -> None:
     """A topic that only the excluded documents have: what is near does not pass, and what passes is not near."""
     documents = dict(large.shelf.rows("SELECT chunk_id, document_id FROM chunks"))
@@ -443,7 +463,7 @@ def test_remembered_codes_are_read_again_once_another_process_has_written(shelf:
     more = write_chunks(shelf, 40, "b.md")
     shelf.give(words, dict(zip(more, unit(query + 0.1 * random_rows(3, 40)), strict=True)))
     assert found() == expected() != before
-    shelf.vectors.clear()
+    shelf.vectors.clear([words])
     assert found() == []
     again = write_chunks(shelf, 60, "c.md")
     shelf.give(words, dict(zip(again, random_rows(8, 60), strict=True)))
@@ -465,7 +485,7 @@ def test_a_search_sees_one_state_whatever_is_written_meanwhile(
     really = bit_codes.distances
 
     def meanwhile(planes: Any, code: Any) -> Any:
-        shelf.vectors.clear()
+        shelf.vectors.clear([words])
         other = toy.embedder("other", dimension=24)
         shelf.give(other, dict(zip(rows, random_rows(3, 60, 24), strict=True)))
         return really(planes, code)

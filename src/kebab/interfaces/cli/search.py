@@ -70,7 +70,7 @@ def filter_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--no-highlight", is_flag=True, help="No marks on what matched.")
 @click.option("--explain", is_flag=True, help="Why each hit is where it is.")
 @click.option("--bulk", is_flag=True, help="Queries as JSON lines on stdin, one response per line.")
-@click.option("--exit-code", is_flag=True, help="Exit with 1 when nothing is found.")
+@click.option("--exit-code", is_flag=True, help="Exit with 1 when nothing matches.")
 @click.option("--open", "open_hit", type=int, metavar="N", help="Open hit N in $EDITOR at its line; a PDF or Office file in its program.")
 def search_command(query: tuple[str, ...], bulk: bool, exit_code: bool, open_hit: int | None, **options: Any) -> int:
     """Find the passages that answer QUERY, by its words and by its meaning.
@@ -100,7 +100,7 @@ def search_command(query: tuple[str, ...], bulk: bool, exit_code: bool, open_hit
     else:
         _remark_on(response, request)
         print_search(response, dates=request.sort == "date")
-    return 1 if exit_code and not response.hits else 0
+    return 1 if exit_code and not response.has_matches else 0
 
 
 def _request_options(options: dict[str, Any]) -> dict[str, Any]:

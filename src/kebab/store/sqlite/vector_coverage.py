@@ -12,6 +12,7 @@ from kebab.store.sqlite.index_version import complete_vectors
 from kebab.store.sqlite.rows import rows_of
 
 _SECOND = ";all:"
+_MIXED = ";mixed"
 
 
 class Space(NamedTuple):
@@ -28,12 +29,12 @@ class Space(NamedTuple):
         return f"{self.model}@{self.version}:{self.dimension}"
 
 
-def models_key(embedders: Iterable[Embedder], second: Embedder | None = None) -> str:
+def models_key(embedders: Iterable[Embedder], second: Embedder | None = None, *, other_scripts: bool = False) -> str:
     """Models by name and version; the dimension of an endpoint's vectors would have to be asked for. `second`: the one that has read
-    every chunk, whichever model is the chunk's own.
+    every chunk, whichever model is the chunk's own; `other_scripts`: whether any chunk is written in another script than Latin.
     """
     key = ",".join(f"{embedder.name}@{embedder.version}" for embedder in embedders)
-    return key if second is None else f"{key}{_SECOND}{second.name}"
+    return f"{key}{_MIXED if other_scripts else ''}{f'{_SECOND}{second.name}' if second else ''}"
 
 
 def coverage(connection: apsw.Connection, models: EmbeddingModels) -> VectorCoverage:
@@ -46,7 +47,7 @@ def coverage(connection: apsw.Connection, models: EmbeddingModels) -> VectorCove
     others = tuple(space.fingerprint for space in spaces if space not in current)
     used = [space for space in current if _has_rows(connection, space)]
     version = "vec:" + ",".join(space.fingerprint for space in used)
-    if used and _is_complete(connection, models, used):
+    if used and _is_complete(connection, models):
         return VectorCoverage(None, None, version, others)
     total = int(rows_of(connection, "SELECT count(*) FROM chunks")[0][0])
     marks = ",".join(str(space.id) for space in used)
@@ -54,11 +55,11 @@ def coverage(connection: apsw.Connection, models: EmbeddingModels) -> VectorCove
     return VectorCoverage(total, int(embedded), version, others)
 
 
-def _is_complete(connection: apsw.Connection, models: EmbeddingModels, used: list[Space]) -> bool:
-    stored, embedders = complete_vectors(connection), models.embedders
-    second = models.second_home(other_scripts=any(space.model == embedders[-1].name for space in used) and len(embedders) > 1)
-    # More than is wanted now is complete too.
-    return stored == models_key(embedders, second) or (second is None and stored.partition(_SECOND)[0] == models_key(embedders))
+def _is_complete(connection: apsw.Connection, models: EmbeddingModels) -> bool:
+    """Whether what was complete when it was last looked at is all that the settings ask for now; more than that is complete too."""
+    made, _, second = complete_vectors(connection).partition(_SECOND)
+    wanted = models.second_home(other_scripts=made.endswith(_MIXED))
+    return made.removesuffix(_MIXED) == models_key(models.embedders) and (wanted is None or wanted.name == second)
 
 
 def _has_rows(connection: apsw.Connection, space: Space) -> bool:

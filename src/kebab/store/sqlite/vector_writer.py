@@ -113,18 +113,17 @@ class SqliteVectorWriter:
             (space, vector, int(home), chunk),
         )
 
-    def clear(self) -> int:
-        """Forgets all vectors; how many there were."""
-        count = self._number("SELECT count(*) FROM vectors")
+    def clear(self, embedders: Sequence[Embedder]) -> None:
+        """Forgets the vectors of these models. Those of others stay until theirs are made."""
         with our_errors(self._path), write_transaction(self._connection):
-            self._connection.execute("DELETE FROM embedding_spaces")
+            for embedder in embedders:
+                self._connection.execute("DELETE FROM embedding_spaces WHERE model = ? AND version = ?", (embedder.name, embedder.version))
             forget_complete_vectors(self._connection)
         self._spaces.clear()
-        return count
 
-    def settle(self, embedders: Sequence[Embedder], second: Embedder | None = None) -> None:
-        """After all is embedded, and all of it once more by `second`: forgets other models' vectors, and unused ones when they have
-        become many.
+    def settle(self, embedders: Sequence[Embedder], second: Embedder | None = None, *, refused: int = 0) -> None:
+        """After all is embedded but for what was refused, and all of it once more by `second`: forgets other models' vectors, and unused
+        ones when they have become many.
         """
         keep = self._placeholders(embedders)
         with our_errors(self._path):
@@ -132,9 +131,15 @@ class SqliteVectorWriter:
             if foreign:
                 with write_transaction(self._connection):
                     self._connection.execute(f"DELETE FROM embedding_spaces WHERE id NOT IN ({keep})")
-            if not self.count_pending(embedders):
+            if second is None:  # what was made for other scripts' questions is not kept up any more
                 with write_transaction(self._connection):
-                    remember_complete_vectors(self._connection, models_key(embedders, second))
+                    self._connection.execute(
+                        f"DELETE FROM chunks_vec WHERE home = 0 AND space_id IN ({keep}) AND space_id <> ?", (self._space(embedders[0]),)
+                    )
+            if self.count_pending(embedders) <= refused:
+                with write_transaction(self._connection):
+                    key = models_key(embedders, second, other_scripts=len(embedders) > 1 and self.is_home(embedders[-1]))
+                    remember_complete_vectors(self._connection, key)
             total = self._number("SELECT count(*) FROM vectors")
             unused = self._number("SELECT count(*) FROM vectors WHERE id NOT IN (SELECT vector_id FROM chunks_vec)")
             if unused > max(_UNUSED_KEPT, total * _UNUSED_SHARE):

@@ -101,7 +101,7 @@ class SqliteVectorStore:
 
     def holds(self, embedder: Embedder) -> bool:
         ours = [space for space in stored_spaces(self._connection) if (space.model, space.version) == (embedder.name, embedder.version)]
-        sql = "SELECT EXISTS (SELECT 1 FROM vectors WHERE space_id = ?)"
+        sql = "SELECT EXISTS (SELECT 1 FROM chunks_vec WHERE space_id = ?)"  # what no chunk refers to any more cannot be found
         return any(rows_of(self._connection, sql, (space.id,))[0][0] for space in ours)
 
     def search(
@@ -182,6 +182,9 @@ class SqliteVectorStore:
         if permitted.documents is not None and permitted.chunks**2 < CANDIDATES * len(codes.ids):
             # So few that listing them costs less than looking at as many candidates as it takes to meet enough of them.
             codes = codes.only(self._vectors_of(space, permitted.documents))
+        elif permitted.home is not None:
+            few = self._few_vectors(space, permitted.home, at_most=len(codes.ids) // 8)
+            codes = codes if few is None else codes.only(few)
         differences = bit_codes.distances(codes.planes, bit_codes.encode(query[None, :], codes.centre)[:, 0])
         compared = max(COMPARED, 4 * limit)
         wanted = max(CANDIDATES, 4 * compared)
@@ -210,6 +213,22 @@ class SqliteVectorStore:
                 [space.id, *some],
             )
         return np.array([row[0] for row in found], np.int64)
+
+    def _few_vectors(self, space: Space, home: bool, at_most: int) -> Array | None:
+        """Vectors of the chunks that are, or are not, at home in a space; None when they are more than that: then looking for them among
+        the candidates takes less time than listing them.
+        """
+        wanted = (space.id, at_most + 1)
+        rows = rows_of(self._connection, f"SELECT vector_id FROM chunks_vec WHERE space_id = ? AND home = {int(home)} LIMIT ?", wanted)
+        if home and len(rows) <= at_most:
+            rows += rows_of(
+                self._connection,
+                """SELECT cv.vector_id FROM chunks c INDEXED BY chunks_with_cjk
+                   CROSS JOIN chunks_vec cv ON cv.chunk = c.id AND cv.space_id = ?
+                   WHERE c.cjk <> '' AND c.kind <> 'code' AND NOT cv.home LIMIT ?""",
+                wanted,
+            )
+        return np.array([row[0] for row in rows], np.int64) if len(rows) <= at_most else None
 
     def _permitted_vectors(self, space: Space, ids: Array, permitted: _Permitted) -> Array:
         rows = self._chunks_of(space, ids.tolist())

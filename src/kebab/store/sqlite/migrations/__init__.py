@@ -11,6 +11,7 @@ MIGRATIONS: tuple[tuple[int, tuple[str, ...]], ...] = (
     (2, ("0002_vectors.sql",)),
     (3, ("0003_context_notes.sql",)),
     (4, ("0004_repositories.sql",)),
+    (5, ("0005_vector_scopes.sql",)),
 )
 LATEST = MIGRATIONS[-1][0]
 
