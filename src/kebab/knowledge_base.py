@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ from kebab.config.loading import LoadedSettings, load_settings
 from kebab.config.places import database_path
 from kebab.core.errors import KebabError, ModelError, NotFound, SourceError, UsageError
 from kebab.core.search import Notice, SearchFilters, SearchHit, SearchResponse
-from kebab.core.text import LineTable, storable
+from kebab.core.text import storable
 from kebab.pipelines import search as search_pipeline
 from kebab.pipelines import vector_state
 from kebab.pipelines.search_request import SearchRequest
@@ -218,13 +219,15 @@ class KnowledgeBase:
 
         Yields a report whenever something was done; what stands in the way for now (a missing folder, another writer) comes as the error.
         """
-        from kebab.pipelines.keeping_up import keep_up
+        from kebab.pipelines.keeping_up import KeepingUp, watched_roots
 
-        yield self.ingest(*paths, name=name, embed=embed)
-        wanted = {Path(path).expanduser().resolve() for path in paths}
-        roots = [Path(source.root) for source in self.sources() if source.root is not None]
-        roots = [root for root in roots if not wanted or any(path == root or root in path.parents for path in wanted)]
-        yield from keep_up(roots, lambda root: self.ingest(root, embed=embed), own_files=self._store.own_files(), stop=stop)
+        yield from KeepingUp(
+            roots=lambda: watched_roots(self.sources() if self._store.exists() else [], paths),
+            ingest=partial(self.ingest, embed=False),
+            embed=self._embed_some if embed and self.embedding_models() is not None else None,
+            own_files=self._store.own_files(),
+            stop=stop,
+        ).run(paths, name)
 
     def ingest_text(self, text: str, *, title: str, embed: bool = True) -> IngestReport:
         """One document without a file."""
@@ -240,13 +243,19 @@ class KnowledgeBase:
                 self._embed(writing, report, None)
             return report
 
-    def _embed(self, writing: SqliteWriting, report: IngestReport, progress: Progress | None) -> None:
+    def _embed(
+        self, writing: SqliteWriting, report: IngestReport, progress: Progress | None, stop: Callable[[], bool] | None = None
+    ) -> bool:
         models = self.embedding_models()
         if models is None:
-            return
+            return True
         from kebab.pipelines.embedding import EmbeddingPhase
 
-        EmbeddingPhase(writing.vectors(), models, report, progress).run()
+        return EmbeddingPhase(writing.vectors(), models, report, progress, stop).run()
+
+    def _embed_some(self, report: IngestReport, stop: Callable[[], bool]) -> bool:
+        with self._store.writing("kb watch") as writing:
+            return self._embed(writing, report, None, stop)
 
     def _parsers(self, password: str | None = None) -> Parsers:
         from kebab.parsing.isolation import Limits, Parsers
@@ -370,6 +379,7 @@ class KnowledgeBase:
     def place_of(self, hit: SearchHit) -> tuple[Path, int | None]:
         """The file of a hit and the line where its passage begins now, which may not be where it was indexed; None if it has no lines."""
         from kebab.parsing.registry import parser_for
+        from kebab.pipelines.verify import line_now
 
         file = self.file_of(hit.source, hit.doc_path)
         if not file.is_file():
@@ -378,12 +388,7 @@ class KnowledgeBase:
             return file, None
         first = hit.citation.lines[0]
         passage = self.fetch_chunk(hit.chunk_id).text
-        text = _text_of(file.read_bytes(), hit.doc_path)
-        lines = LineTable(text)
-        if first <= len(lines) and text.startswith(passage, lines.start_of(first)):
-            return file, first
-        found = text.find(passage)
-        return file, lines.line_of(found) if found >= 0 else min(first, len(lines))
+        return file, line_now(_text_of(file.read_bytes(), hit.doc_path), passage, first)
 
     def stats(self) -> StoreStats | None:
         with self._store.reading() as reading:

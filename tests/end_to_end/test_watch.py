@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import signal
 import subprocess
@@ -132,3 +133,138 @@ def test_what_another_writer_stood_in_the_way_of_is_done_afterwards(user: User) 
             time.sleep(2)
             assert user.found("charlie") == []
         until(lambda: user.found("charlie") == ["b.md"], seconds=60)
+
+
+def embedded(user: User) -> tuple[int, int]:
+    """How many chunks have a vector, and how many there are."""
+    stats = user.ask("schema")["stats"]
+    return stats["embedded_chunks"], stats["chunks"]
+
+
+def test_an_edit_is_found_by_its_words_while_vectors_are_still_being_made(user: User, model_cache: Path) -> None:
+    """Regression: it waited until all vectors were made."""
+    user.environment.pop("KEBAB_EMBEDDING_MODEL")
+    user.environment["XDG_CACHE_HOME"] = str(model_cache)
+    for number in range(1500):
+        user.write(f"{number}.md", f"# Note {number}\n\n" + f"Some words about the number {number}. " * 60)
+    with watching(user, user.notes):
+        until(lambda: user.database.exists() and embedded(user)[0] > 0, seconds=60)
+        for word in ("okapi", "quokka"):
+            user.write("edited.md", f"# Edited\n\n{word}\n")
+            until(lambda word=word: user.found(word, "--mode", "lexical") == ["edited.md"])  # type: ignore[misc]  # as above
+        some, chunks = embedded(user)
+        assert 0 < some < chunks
+        until(lambda: embedded(user)[0] > some, seconds=60)
+
+
+def test_another_process_can_ingest_while_vectors_are_being_made_and_what_it_ingests_is_watched_too(user: User, model_cache: Path) -> None:
+    user.environment.pop("KEBAB_EMBEDDING_MODEL")
+    user.environment["XDG_CACHE_HOME"] = str(model_cache)
+    for number in range(1500):
+        user.write(f"{number}.md", f"# Note {number}\n\n" + f"Some words about the number {number}. " * 60)
+    user.ingest(user.notes, "--no-embed")
+    with watching(user):
+        until(lambda: embedded(user)[0] > 0, seconds=60)
+        other = user.home / "other"
+        user.write("first.md", "okapi", other)
+        user.ingest(other, "--no-embed")
+        user.write("second.md", "quokka", other)
+        until(lambda: user.found("quokka", "--mode", "lexical") == ["second.md"])
+        some, chunks = embedded(user)
+        assert 0 < some < chunks
+
+
+def test_the_sources_that_are_there_are_watched_and_one_that_is_missing_is_named_and_taken_up_when_it_appears(user: User) -> None:
+    """Regression: one missing folder ended it."""
+    user.write("a.md", "alpha")
+    other = user.home / "other"
+    user.write("b.md", "bravo", other)
+    user.ingest(user.notes)
+    user.ingest(other)
+    away = other.rename(user.home / "away")
+    process = user.start("watch")
+    assert process.stderr is not None
+    try:
+        user.write("c.md", "charlie")
+        until(lambda: user.found("charlie") == ["c.md"])
+        assert user.found("bravo") == ["b.md"]
+        user.write("d.md", "delta", away)
+        away.rename(other)
+        until(lambda: user.found("delta") == ["d.md"])
+    finally:
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert err.decode().count(f"There is no file or folder {other}. It is taken up when it appears.") == 1
+    assert "other: added d.md (" in out.decode()
+
+
+def test_a_source_that_is_forgotten_while_it_is_watched_stays_forgotten(user: User) -> None:
+    user.write("a.md", "alpha")
+    other = user.home / "other"
+    user.write("b.md", "bravo", other)
+    user.ingest(user.notes)
+    user.ingest(other)
+    with watching(user):
+        user.write("c.md", "charlie")
+        until(lambda: user.found("charlie") == ["c.md"])
+        user.ask("source", "remove", "other", "--yes")
+        user.write("b.md", "bravo again", other)
+        user.write("d.md", "delta")
+        until(lambda: user.found("delta") == ["d.md"])
+        time.sleep(1)
+        assert user.found("bravo") == []
+
+
+def test_the_branch_and_commit_of_a_source_follow_what_is_checked_out(user: User) -> None:
+    """Regression: a commit changes no file, so nobody looked."""
+
+    def repository() -> tuple[str, str]:
+        (source,) = user.ask("list", "sources")["items"]
+        return source["repository"]["branch"], source["repository"]["commit"]
+
+    user.write("part/a.md", "alpha")
+    git(user.notes, "init", "-q", "-b", "main")
+    git(user.notes, "add", ".")
+    git(user.notes, "commit", "-qm", "first")
+    with watching(user, user.notes / "part"):  # the folder of git is above it
+        until(lambda: user.database.exists() and user.found("alpha") == ["a.md"])
+        branch, first = repository()
+        assert branch == "main"
+        git(user.notes, "commit", "-qm", "second", "--allow-empty")
+        until(lambda: repository()[1] != first)
+        git(user.notes, "checkout", "-qb", "other")
+        until(lambda: repository()[0] == "other")
+
+
+def test_people_see_one_line_for_each_round_with_the_names_of_the_files(user: User) -> None:
+    user.write("a.md", "alpha")
+    process = user.start("watch", user.notes)
+    try:
+        until(lambda: user.database.exists() and user.found("alpha") == ["a.md"])
+        time.sleep(1)  # until it watches
+        user.write("a.md", "alpha and bravo")
+        until(lambda: user.found("bravo") == ["a.md"])
+        beside = user.home / "many"
+        for number in range(8):
+            user.write(f"{number}.md", f"charlie {number}", beside)
+        beside.rename(user.notes / "many")
+        until(lambda: len(user.found("charlie")) == 8)
+    finally:
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=30)
+    *report, updated, added = out.decode().splitlines()
+    assert report[0].startswith("notes: 1 file, 1 chunk written")
+    assert re.fullmatch(r"\d\d:\d\d:\d\d  notes: updated a\.md \(\d+\.\d s\)", updated)
+    named = ", ".join(f"added many/{number}.md" for number in range(5))
+    assert re.fullmatch(rf"\d\d:\d\d:\d\d  notes: {named} and 3 more \(\d+\.\d s\)", added)
+
+
+def test_it_ends_at_once_in_the_middle_of_a_long_ingest(user: User) -> None:
+    """Regression: the signal was remembered until all files were read."""
+    for number in range(4000):
+        user.write(f"{number}.md", f"# Note {number}\n\n" + f"Some words about the number {number}. " * 60)
+    with watching(user, user.notes, "--no-embed"):
+        until(lambda: user.database.exists() and user.ask("schema")["stats"]["chunks"] > 0)
+    assert 0 < len({path for _, path, _ in user.chunks()}) < 4000
+    user.check()

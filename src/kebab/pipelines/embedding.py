@@ -7,7 +7,7 @@ next run goes on. A text that was embedded before, in whatever file, is not embe
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
 from typing import NamedTuple, Protocol
 
@@ -23,6 +23,8 @@ _AT_ONCE = 64
 _CHARS_AT_ONCE = 24_000
 """Characters embedded between two commits, about a second's work: so much is lost when the process is killed, and so long waits whoever
 interrupts it."""
+_CHARS_WHEN_STOPPABLE = 4096
+"""The same where somebody may want the work to stop any moment: a third of a second of it."""
 _REFUSED_IN_A_ROW = 8
 """After so many refused texts, and none taken between them, it may not be about the texts."""
 _HARMLESS = "Is it about the text?"
@@ -59,22 +61,39 @@ class _Text:
         self.chunks: list[int] = []
 
 
+class _Stopped(Exception):
+    """Somebody has something else to do."""
+
+
 class EmbeddingPhase:
-    def __init__(self, store: VectorWriter, models: EmbeddingModels, report: IngestReport, progress: Progress | None = None) -> None:
+    def __init__(
+        self,
+        store: VectorWriter,
+        models: EmbeddingModels,
+        report: IngestReport,
+        progress: Progress | None = None,
+        stop: Callable[[], bool] | None = None,
+    ) -> None:
+        """`stop` is asked often; once it says so, the rest is left to another run."""
         self._store = store
         self._models = models
         self._report = report
         self._progress: Progress = progress or quiet
+        self._stop = stop
         self._done = self._total = 0
         self._refused: set[int] = set()
         self._refused_in_a_row = 0
 
-    def run(self) -> None:
+    def run(self) -> bool:
+        """Whether all has been embedded."""
         started = time.perf_counter()
         try:
             self._embed_all()
+        except _Stopped:
+            return False
         finally:
-            self._report.embedding_seconds = time.perf_counter() - started
+            self._report.embedding_seconds += time.perf_counter() - started
+        return True
 
     def _embed_all(self) -> None:
         embedders = self._models.embedders
@@ -111,7 +130,9 @@ class EmbeddingPhase:
         for chunk, text_hash in hashed:
             if chunk.row not in linked:
                 texts.setdefault(text_hash, _Text(text_hash, chunk)).chunks.append(chunk.row)
-        for batch in _by_length(texts.values()):
+        for batch in _by_length(texts.values(), _CHARS_AT_ONCE if self._stop is None else _CHARS_WHEN_STOPPABLE):
+            if self._stop is not None and self._stop():
+                raise _Stopped
             self._embed_batch(embedder, batch, home=home)
 
     def _embed_batch(self, embedder: Embedder, batch: list[_Text], *, home: bool) -> None:
@@ -152,11 +173,11 @@ def _hash(text: str) -> bytes:
     return sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]
 
 
-def _by_length(texts: Iterable[_Text]) -> Iterator[list[_Text]]:
+def _by_length(texts: Iterable[_Text], most_characters: int) -> Iterator[list[_Text]]:
     """Texts of about one length together, longest first: what runs out of memory does so at once, and the rate only gets better."""
     batch: list[_Text] = []
     for text in sorted(texts, key=lambda text: -len(text.text)):
-        if batch and (len(batch) == _AT_ONCE or (len(batch) + 1) * len(batch[0].text) > _CHARS_AT_ONCE):
+        if batch and (len(batch) == _AT_ONCE or (len(batch) + 1) * len(batch[0].text) > most_characters):
             yield batch
             batch = []
         batch.append(text)

@@ -209,6 +209,8 @@ class Ingest:
         gone = [path for path in states if path not in keep and scope.holds(path) and scan.covers(path)]
         self._progress("sweeping", source=source.name, total=len(gone))
         self.report.removed += self._store.remove(source.name, gone)
+        for path in gone:
+            self.report.did("removed", path)
         self._store.source_ingested(source.name, repository_of(root if source.kind == "folder" else root.parent))
 
     def _absorb_lone_files(self, folder: Source, known: list[Source], files: dict[Path, str]) -> None:
@@ -318,6 +320,7 @@ class Ingest:
         for document, is_new, seconds in group.members:
             self.report.added += is_new
             self.report.updated += not is_new
+            self.report.did("added" if is_new else "updated", document.path)
             self.report.bytes += document.state.size
             self.report.took(document.path, seconds)
             self.report.warnings += [Failure(document.path, "parse", warning) for warning in document.parsed.warnings]

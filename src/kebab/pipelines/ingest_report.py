@@ -65,6 +65,8 @@ class IngestReport:
     failed: list[Failure] = field(default_factory=list)
     warnings: list[Failure] = field(default_factory=list)
     slowest: list[tuple[str, float]] = field(default_factory=list)
+    changes: list[tuple[str, str]] = field(default_factory=list)
+    """The first few files that were added, updated or removed: what happened, and the path."""
     absorbed: list[str] = field(default_factory=list)
     """Single-file sources that are now part of a folder."""
     reanalysed: int = 0
@@ -87,6 +89,10 @@ class IngestReport:
     def fail(self, failure: Failure) -> None:
         self.unread += 1
         self.failed.append(failure)
+
+    def did(self, what: str, path: str) -> None:
+        if len(self.changes) < _EXAMPLES:
+            self.changes.append((what, path))
 
     def took(self, path: str, seconds: float) -> None:
         self.slowest = sorted([*self.slowest, (path, seconds)], key=lambda item: -item[1])[:_SLOWEST]

@@ -74,6 +74,15 @@ def locate(source: SourceRecord, path: str) -> Path:
     return place
 
 
+def line_now(text: str, passage: str, first: int) -> int:
+    """The line where a passage begins that was indexed as beginning at `first`; the nearest there is when it is gone."""
+    lines = LineTable(text)
+    if first <= len(lines) and text.startswith(passage, lines.start_of(first)):
+        return first
+    found = text.find(passage)
+    return lines.line_of(found) if found >= 0 else min(first, len(lines))
+
+
 def verify(catalog: Catalog, read: Callable[[bytes, str], str]) -> VerifyReport:
     """`read` gives the text of a file's bytes, as an ingest would, or raises ParseError."""
     report = VerifyReport()

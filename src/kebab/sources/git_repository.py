@@ -45,6 +45,19 @@ def repository_of(folder: Path) -> Repository | None:
     return None
 
 
+def checked_out(folder: Path) -> object:
+    """Another value whenever another branch or commit may be checked out; read often, so it follows no more than it has to."""
+    for place in (folder, *folder.parents):
+        with suppress(OSError, ValueError):
+            found = _git_folder(place)
+            if found is not None:
+                head = _text_of(found.own / "HEAD").strip()
+                reference = _reference_in(head)
+                kept_in = () if reference is None else (found.own / reference, found.shared / reference, found.shared / "packed-refs")
+                return found.own, head, tuple(_time_of(file) for file in kept_in)
+    return None
+
+
 def _git_folder(place: Path) -> _GitFolder | None:
     own = place / ".git"
     if own.is_file():  # a linked work tree or a submodule
@@ -138,3 +151,10 @@ def _text_of(path: Path) -> str:
             with path.open(encoding="utf-8", errors="replace") as file:
                 return file.read(_MOST_CHARACTERS)
     return ""
+
+
+def _time_of(path: Path) -> tuple[int, int] | None:
+    with suppress(OSError, ValueError):
+        status = path.stat()
+        return status.st_ino, status.st_mtime_ns
+    return None

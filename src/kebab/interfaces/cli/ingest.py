@@ -91,7 +91,7 @@ def print_report(report: IngestReport, *, interrupted: bool = False) -> None:
     _show(report, interrupted)
 
 
-def _vectors(report: IngestReport) -> str:
+def vectors_in_words(report: IngestReport) -> str:
     """A passage has one vector for each model that reads it, and a text that was there before keeps its own."""
     if not report.vectors_made:
         return f"{counted(report.vectors_reused, 'vector')} known already, none to make"
@@ -109,7 +109,7 @@ def _show(report: IngestReport, interrupted: bool) -> None:
     unread = f", not indexed {report.unread} (see below)" if report.unread else ""
     say(f"  added {report.added}, updated {report.updated}, unchanged {report.unchanged}, removed {report.removed}{unread}")
     if report.vectors_made or report.vectors_reused:
-        say(f"  {_vectors(report)}")
+        say(f"  {vectors_in_words(report)}")
     for reason, skipped in sorted(report.skipped.items(), key=lambda item: -item[1].count):
         more = ", …" if skipped.count > len(skipped.examples) else ""
         say(f"  skipped {skipped.count} ({SKIP_REASONS.get(reason, reason)}): {', '.join(skipped.examples)}{more}")
