@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -130,3 +131,32 @@ def test_every_scanned_file_is_accounted_for(tmp_path: Path, write_notes: Notes)
             assert (report.scanned, report.added, report.unchanged, report.unread) == (3, added, unchanged, 2)
         nothing = kb.ingest_text(" ", title="blank")
         assert (nothing.scanned, nothing.unread) == (1, 1)
+
+
+@pytest.mark.parametrize("first", [1_600_000_000, None], ids=["old", "young"])
+def test_a_touched_file_has_the_date_a_fresh_ingest_gives_it(tmp_path: Path, write_notes: Notes, first: int | None) -> None:
+    """Regression: it kept the date of the time before. A date of its own stays, whatever the file's time."""
+    notes = write_notes(
+        {
+            "plain.md": "alpha",
+            "code.py": "def alpha():\n    return 1\n",
+            "dated.md": "---\ndate: 2024-05-31\n---\nbravo",
+            "timed.md": "---\nupdated: 2024-05-31T12:00:00\n---\ncharlie",
+            "2023-02-01.md": "delta",
+            "letter.eml": "From: a@example.org\nDate: Fri, 31 May 2024 12:00:00 +0000\nSubject: S\n\nText\n",
+        }
+    )
+
+    def dates(database: str) -> dict[str, str]:
+        with kebab.open(tmp_path / database) as kb:
+            report = kb.ingest(notes, embed=False)
+            assert report.updated == 0
+            return {document.path: document.date for document in kb.documents()}
+
+    for moment in (first, 1_700_000_000, 1_710_000_000):
+        if moment is not None:
+            for file in notes.iterdir():
+                os.utime(file, (moment, moment))
+        followed = dates("followed.sqlite")
+    assert followed == dates("fresh.sqlite")
+    assert followed["plain.md"] == "2024-03-09T16:00:00"

@@ -54,6 +54,13 @@ class FoundFile(Protocol):
     def mtime_ns(self) -> int: ...
 
 
+class FileBytes(Protocol):
+    @property
+    def data(self) -> bytes: ...
+    @property
+    def modified(self) -> float: ...
+
+
 class _Begun(NamedTuple):
     """A file that was read and whose parser may be at work."""
 
@@ -99,6 +106,14 @@ class _Group:
     @property
     def is_full(self) -> bool:
         return self._characters >= _GROUP_CHARACTERS or time.perf_counter() - self._since >= _GROUP_SECONDS
+
+
+def _date(parsed: ParsedDocument, path: str, modified: float) -> str:
+    return parsed.date or date_in_name(path) or _moment(modified)
+
+
+def _moment(time_of_file: float) -> str:
+    return datetime.fromtimestamp(time_of_file, UTC).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def nothing_yet() -> UsageError:
@@ -266,7 +281,7 @@ class Ingest:
         state = FileState(read.size, read.mtime_ns, sha256(read.data).hexdigest(), fingerprint)
         if known and (known.content_hash, known.fingerprint) == (state.content_hash, fingerprint):
             if (known.size, known.mtime_ns) != (state.size, state.mtime_ns):
-                self._store.touch(source.name, file.path, state)
+                self._store.touch(source.name, file.path, state, self._date_of_touched(source.name, file.path, known, read))
             self.report.unchanged += 1
             keep.add(file.path)
             return None
@@ -276,6 +291,18 @@ class Ingest:
         else:
             parsed = partial(parser.parse, read.data, file.path)
         return _Begun(file.path, known is None, state, read.modified, parsed, elsewhere, time.perf_counter() - started)
+
+    def _date_of_touched(self, source: str, path: str, known: FileState, read: FileBytes) -> str:
+        """The date an ingest from scratch would give it: its own, or else the new time of the file."""
+        date, modified = self._store.date_of(source, path), _moment(read.modified)
+        if known.mtime_ns is not None:
+            return modified if date == _moment(known.mtime_ns / 1e9) else date
+        if date == modified or len(date) != len(modified):
+            return date
+        try:  # nobody remembers whether that was the file's time
+            return _date(self._parser_for(path).parse(read.data, path), path, read.modified)
+        except ParseError:
+            return date
 
     def _finish_file(self, source: Source, begun: _Begun, keep: set[str]) -> None:
         started = time.perf_counter()
@@ -307,7 +334,7 @@ class Ingest:
             parsed=parsed,
             chunks=chunks,
             chunker_version=self._chunker.version,
-            date=parsed.date or date_in_name(path) or datetime.fromtimestamp(modified, UTC).strftime("%Y-%m-%dT%H:%M:%S"),
+            date=_date(parsed, path, modified),
             trust_level=parsed.trust_level or trust,
         )
 

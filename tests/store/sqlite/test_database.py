@@ -271,7 +271,7 @@ def test_every_write_transaction_begins_immediate(shelf: Shelf) -> None:
     seen: list[str] = []
     shelf.connection.trace_v2(apsw.SQLITE_TRACE_STMT, lambda event: seen.append(event["sql"]))
     shelf.write("a.md", "text")
-    shelf.store.touch("notes", "a.md", shelf.store.known_files("notes")["a.md"])
+    shelf.store.touch("notes", "a.md", shelf.store.known_files("notes")["a.md"], "2024-05-31")
     shelf.store.remove("notes", ["a.md"])
     begins = [sql for sql in seen if sql.upper().startswith("BEGIN")]
     assert begins

@@ -183,7 +183,8 @@ def test_what_is_known_of_files_is_what_was_written(shelf: Shelf) -> None:
     state = FileState(123, 456, "abc", "def")
     shelf.write("a.md", "one", state=state)
     assert shelf.store.known_files("notes") == {"a.md": state}
-    shelf.store.touch("notes", "a.md", FileState(123, 789, "abc", "def"))
+    shelf.store.touch("notes", "a.md", FileState(123, 789, "abc", "def"), "2024-05-31")
+    assert shelf.store.date_of("notes", "a.md") == "2024-05-31"
     assert shelf.store.known_files("notes") == {"a.md": FileState(123, 789, "abc", "def")}
 
 

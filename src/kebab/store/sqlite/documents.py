@@ -114,13 +114,17 @@ class SqliteDocumentStore:
             self._vocabulary.forget_seen()
             raise
 
-    def touch(self, source: str, path: str, state: FileState) -> None:
+    def touch(self, source: str, path: str, state: FileState, date: str) -> None:
         """The file's times changed, its bytes did not."""
         with our_errors(self._path), write_transaction(self._connection):
             self._connection.execute(
-                "UPDATE documents SET size = ?, mtime_ns = ? WHERE doc_id = ?",
-                (state.size, state.mtime_ns, document_id(source, path)),
+                "UPDATE documents SET size = ?, mtime_ns = ?, date = ? WHERE doc_id = ?",
+                (state.size, state.mtime_ns, date, document_id(source, path)),
             )
+
+    def date_of(self, source: str, path: str) -> str:
+        with our_errors(self._path):
+            return str(rows_of(self._connection, "SELECT date FROM documents WHERE doc_id = ?", (document_id(source, path),))[0][0])
 
     def remove(self, source: str, paths: Iterable[str]) -> int:
         gone = json.dumps([document_id(source, path) for path in paths])
