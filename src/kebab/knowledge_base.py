@@ -365,7 +365,7 @@ class KnowledgeBase:
             if reading is None:
                 return VerifyReport()
             with self._parsers() as parsers:
-                return verify(reading.catalog, lambda data, path: parsers.of(path).parse(data, path).text)
+                return verify(reading.catalog, lambda data, path: parsers.of(path).parse(data, path).text, self.settings.ingest)
 
     def file_of(self, source: str, path: str) -> Path:
         """The file behind a document, to open it."""

@@ -96,3 +96,24 @@ def test_a_decomposed_name_on_disk_is_found(kb: kebab.KnowledgeBase, notes: Path
 def test_an_empty_corpus_is_whole() -> None:
     with kebab.open() as empty:
         assert empty.verify().whole
+
+
+def test_the_passages_of_a_renamed_file_are_moved_and_its_new_path_is_named(kb: kebab.KnowledgeBase, notes: Path) -> None:
+    """Regression: they were gone."""
+    (notes / "archive").mkdir()
+    (notes / "a.md").rename(notes / "archive" / "old.md")
+    (notes / "b.txt").rename(notes / "a.md")  # a path that is indexed, with another content
+    report = kb.verify()
+    assert (report.ok, report.moved, report.changed, report.gone) == (0, 1, 4, 0)
+    (notes / "a.md").rename(notes / "b.txt")
+    report = kb.verify()
+    assert (report.ok, report.moved, report.gone) == (1, 4, 0)
+    for difference in report.differences:
+        assert difference.now_at == difference.citation.replace("a.md#", "archive/old.md#")
+
+
+def test_a_copy_that_was_there_before_is_not_where_a_deleted_file_has_gone(kb: kebab.KnowledgeBase, notes: Path) -> None:
+    (notes / "copy.txt").write_bytes((notes / "b.txt").read_bytes())
+    kb.ingest(notes)
+    (notes / "b.txt").unlink()
+    assert counts(kb) == (5, 0, 0, 1, 0)

@@ -1,19 +1,26 @@
-"""Does every stored passage still stand in its file? ok / moved / changed / gone, passage by passage."""
+"""Does every stored passage still stand in its file? ok / moved / changed / gone, passage by passage.
+
+A file that is gone is looked for under other names in its source: by its size, and then by its content.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from kebab.config.settings import IngestSettings
 from kebab.core.citations import Citation
 from kebab.core.documents import PAGE_BREAK, page_text
-from kebab.core.errors import ParseError
+from kebab.core.errors import ParseError, SourceError
 from kebab.core.records import ChunkRecord, DocumentRecord, SourceRecord
 from kebab.core.spans import LineSpan, PageSpan, Span
 from kebab.core.text import LineTable, nfc
+
+if TYPE_CHECKING:
+    from kebab.sources.folder import FoundFile
 
 _MOST_LISTED = 1000
 
@@ -31,7 +38,9 @@ class Difference:
     citation: str
     source: str
     status: str
-    """moved, changed or gone; `unreadable` when nobody may look, `corrupt` when the stored passage is not even in the stored text."""
+    """moved (within its file or with it), changed or gone; `unreadable` when nobody may look, `corrupt` when the stored passage is not
+    even in the stored text.
+    """
     now_at: str | None = None
 
 
@@ -83,37 +92,97 @@ def line_now(text: str, passage: str, first: int) -> int:
     return lines.line_of(found) if found >= 0 else min(first, len(lines))
 
 
-def verify(catalog: Catalog, read: Callable[[bytes, str], str]) -> VerifyReport:
+class _RenamedFiles:
+    """Files with a content that is not indexed under their path, looked up by what they say. Nothing is read before one is gone."""
+
+    def __init__(self, catalog: Catalog, sources: Collection[SourceRecord], settings: IngestSettings) -> None:
+        self._catalog = catalog
+        self._sources = sources
+        self._settings = settings
+        self._by_size: dict[str, dict[int, list[FoundFile]]] = {}
+        self._hashes: dict[Path, str | None] = {}
+        self._indexed: set[tuple[str, str, str]] | None = None
+
+    def find(self, source: SourceRecord, document: DocumentRecord) -> str | None:
+        """The path at which the file now is."""
+        if source.kind != "folder":
+            return None
+        if source.name not in self._by_size:
+            by_size = self._by_size[source.name] = {}
+            for file in self._files_of(source):
+                by_size.setdefault(file.size, []).append(file)
+        for file in self._by_size[source.name].get(document.size, ()):
+            if self._hash(file.absolute) == document.content_hash and not self._is_indexed(source.name, file.path, document.content_hash):
+                return file.path
+        return None
+
+    def _files_of(self, source: SourceRecord) -> list[FoundFile]:
+        from kebab.sources.folder import scan_folder
+
+        others = [Path(other.root) for other in self._sources if other.root and other.kind == "folder" and other.name != source.name]
+        try:
+            return scan_folder(Path(source.root or ""), self._settings, other_sources=others).files
+        except SourceError:  # all of it is gone
+            return []
+
+    def _hash(self, file: Path) -> str | None:
+        if file not in self._hashes:
+            try:
+                self._hashes[file] = sha256(file.read_bytes()).hexdigest()
+            except OSError:
+                self._hashes[file] = None
+        return self._hashes[file]
+
+    def _is_indexed(self, source: str, path: str, content_hash: str) -> bool:
+        """A copy that was there before is not where a file has gone."""
+        if self._indexed is None:
+            self._indexed = {(document.source, document.path, document.content_hash) for document in self._catalog.all_documents()}
+        return (source, path, content_hash) in self._indexed
+
+
+class _Now(NamedTuple):
+    """What a document's file says now, and where it is."""
+
+    text: str | None
+    """None when it is gone, or cannot be read."""
+    path: str
+    readable: bool = True
+
+
+def verify(catalog: Catalog, read: Callable[[bytes, str], str], settings: IngestSettings) -> VerifyReport:
     """`read` gives the text of a file's bytes, as an ingest would, or raises ParseError."""
     report = VerifyReport()
     roots = {source.name: source for source in catalog.sources()}
+    renamed = _RenamedFiles(catalog, roots.values(), settings)
     for document in catalog.all_documents():
         report.documents += 1
         body = catalog.body(document.doc_id)
         lines = LineTable(body)
-        try:
-            current, readable = _current_text(roots.get(document.source), document, body, read), True
-        except OSError:
-            current, readable = None, False
+        now = _now(roots.get(document.source), document, body, read, renamed)
         for chunk in catalog.chunks_of(document.doc_id):
-            _judge(report, chunk, body, lines, current, readable=readable)
+            _judge(report, chunk, body, lines, now)
     return report
 
 
-def _current_text(source: SourceRecord | None, document: DocumentRecord, body: str, read: Callable[[bytes, str], str]) -> str | None:
-    """What the file says now; the stored text itself where there is no file, None where the file is gone."""
+def _now(
+    source: SourceRecord | None, document: DocumentRecord, body: str, read: Callable[[bytes, str], str], renamed: _RenamedFiles
+) -> _Now:
+    """The stored text itself where there is no file, or the file is unchanged."""
     if source is None or source.root is None:
-        return body
+        return _Now(body, document.path)
     try:
         data = locate(source, document.path).read_bytes()
     except (FileNotFoundError, NotADirectoryError):
-        return None
+        path = renamed.find(source, document)
+        return _Now(None, document.path) if path is None else _Now(body, path)
+    except OSError:
+        return _Now(None, document.path, readable=False)
     if sha256(data).hexdigest() == document.content_hash:
-        return body
+        return _Now(body, document.path)
     try:
-        return read(data, document.path)
+        return _Now(read(data, document.path), document.path)
     except ParseError:
-        return ""
+        return _Now("", document.path)
 
 
 def _span_at(text: str, start: int, chunk: ChunkRecord, *, paged: bool) -> Span:
@@ -122,7 +191,8 @@ def _span_at(text: str, start: int, chunk: ChunkRecord, *, paged: bool) -> Span:
     return LineSpan(*LineTable(text).lines_of(start, start + len(chunk.text)))
 
 
-def _judge(report: VerifyReport, chunk: ChunkRecord, body: str, lines: LineTable, current: str | None, *, readable: bool) -> None:
+def _judge(report: VerifyReport, chunk: ChunkRecord, body: str, lines: LineTable, now: _Now) -> None:
+    current = now.text
     status, now_at = "ok", None
     cited = chunk.citation.lines
     page = chunk.spans[0].page if isinstance(chunk.spans[0], PageSpan) else None
@@ -131,7 +201,9 @@ def _judge(report: VerifyReport, chunk: ChunkRecord, body: str, lines: LineTable
     ):
         status = "corrupt"
     elif current is None:
-        status = "gone" if readable else "unreadable"
+        status = "gone" if now.readable else "unreadable"
+    elif now.path != chunk.doc_path:
+        status, now_at = "moved", chunk.citation._replace(path=now.path).uri
     elif current is not body and current[chunk.start_offset : chunk.end_offset] != chunk.text:
         found = current.find(chunk.text)
         status = "moved" if found >= 0 else "changed"

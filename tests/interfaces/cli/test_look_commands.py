@@ -176,7 +176,7 @@ def test_verify_tells_ok_moved_changed_and_gone(kb: Kb, sample_notes: Path, tmp_
     assert report["ok"] > 0
     strict = kb("verify", "--strict")
     assert strict.code == 1
-    assert "moved: git/undo.md#L" in strict.out
+    assert "moved: copy:git/undo.md#L" in strict.out
     assert kb("verify").code == 0
     assert kb("ingest", notes).code == 0
     assert kb("verify", "--strict").code == 0

@@ -215,7 +215,7 @@ def _print_fetched(fetched: Fetched) -> int:
 @command("verify", example="kb verify\nkb verify --strict && echo 'nothing moved'")
 @click.option("--strict", is_flag=True, help="Exit with 1 when anything differs.")
 def verify_command(strict: bool) -> int:
-    """Check that every stored passage still stands where it is cited: ok, moved, changed or gone."""
+    """Check that every stored passage still stands where it is cited: ok, moved (within its file or with it), changed or gone."""
     report = knowledge_base().verify()
     if wants_json():
         from kebab.wire.records import verify_report_v1
@@ -224,7 +224,7 @@ def verify_command(strict: bool) -> int:
     else:
         for difference in report.differences:
             now = f" -> {difference.now_at}" if difference.now_at else ""
-            say(f"{difference.status}: {difference.citation}{now}")
+            say(f"{difference.status}: {difference.source}:{difference.citation}{now}")
         if report.truncated:
             click.echo("… and more")
         names = ["ok", "moved", "changed", "gone", *(["unreadable"] if report.unreadable else []), "corrupt"]
