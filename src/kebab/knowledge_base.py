@@ -133,7 +133,7 @@ class KnowledgeBase:
             stale = stale_documents(reading.files({hit.doc_id for hit in response.hits}))
             response.hits = tuple(hit._replace(stale=True) if hit.doc_id in stale else hit for hit in response.hits)
         if settings.freshness == "check":
-            response.notices += pending_notice(reading.files(), settings.freshness_ms)
+            response.notices += pending_notice(reading.files(), reading.catalog.sources(), self.settings, self._store.own_files())
 
     def _retrievers(self, reading: SqliteReading, config: dict[str, object], with_vectors: bool) -> search_pipeline.Retrievers:
         settings = self.settings.search

@@ -66,9 +66,52 @@ def test_a_time_that_is_up_is_said(kb: kebab.KnowledgeBase, notes: Path) -> None
     with kb._store.reading() as reading:
         assert reading is not None
         files = reading.files()
-    assert pending_notice(files, -1.0) == ()
-    (notice,) = pending_notice(files, 10_000.0)
-    assert notice.message.startswith("1 file pending")
+
+    def told(milliseconds: float) -> list[str]:
+        settings = kb.settings._replace(search=kb.settings.search._replace(freshness_ms=milliseconds))
+        notices = pending_notice(files, kb.sources(), settings, ())
+        return [notice.message.partition(":")[0] for notice in notices]
+
+    assert told(-1.0) == []
+    assert told(10_000.0) == ["1 file pending"]
+
+
+def test_what_an_ingest_would_leave_out_is_not_pending(tmp_path: Path, write_notes: Notes) -> None:
+    """Regression: ignored files were counted."""
+    notes = write_notes({"a.md": "okapi", ".gitignore": "*.log\nbuild/\n", "sub/b.md": "okapi", "sub/.kebabignore": "draft*\n"})
+    other = notes / "nested"
+    with kebab.open(notes / "kb.sqlite", search_freshness="check", ingest_max_file_mb=1) as kb:
+        kb.ingest(notes)
+        other.mkdir()
+        (other / "c.md").write_text("okapi")
+        kb.ingest(other)
+        time.sleep(2.1)  # as above
+        (notes / "sub" / "run.log").write_text("ignored")
+        (notes / "sub" / "draft 1.md").write_text("ignored")
+        (notes / ".hidden.md").write_text("hidden")
+        (notes / "large.md").write_text("x" * 1_100_000)
+        (notes / "link.md").symlink_to(notes / "a.md")
+        (notes / "build" / "deep").mkdir(parents=True)
+        (notes / "build" / "deep" / "out.md").write_text("ignored")
+        assert pending(kb) == []
+        (other / "d.md").write_text("of the nested source, and of it only")
+        assert pending(kb) == ["1 file pending"]
+        kb.ingest()
+        assert pending(kb) == []
+
+
+def test_files_in_new_folders_and_in_folders_of_which_nothing_was_known_are_pending(tmp_path: Path, write_notes: Notes) -> None:
+    """Regression: only folders that held a known file were looked at."""
+    notes = write_notes({"deep/er/a.md": "okapi", "pictures/p.bin": "\x00\x01" * 50})
+    with kebab.open(tmp_path / "kb.sqlite", search_freshness="check") as kb:
+        kb.ingest(notes)
+        time.sleep(2.1)  # as above
+        for path in ("new/one.md", "new/below/two.md", "deep/three.md", "four.md", "pictures/five.md"):
+            (notes / path).parent.mkdir(exist_ok=True)
+            (notes / path).write_text("okapi")
+        assert pending(kb) == ["5 files pending"]
+        kb.ingest()
+        assert pending(kb) == []
 
 
 def test_whoever_does_not_want_to_know_is_not_told(tmp_path: Path, notes: Path) -> None:

@@ -1,7 +1,7 @@
 """Is what was found still what the file says? A look at times and sizes, never at contents, and never for long.
 
 A hit is stale when its file has changed or is gone since it was indexed. Files are pending when an ingest would have something to do
-with them: changed, gone, or new in a folder that is known.
+with them: changed, gone, or new.
 """
 
 from __future__ import annotations
@@ -9,9 +9,15 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from kebab.core.indexed_file import IndexedFile
 from kebab.core.search import Notice
+
+if TYPE_CHECKING:
+    from kebab.config.settings import IngestSettings, Settings
+    from kebab.core.records import SourceRecord
 
 
 def is_stale(file: IndexedFile) -> bool:
@@ -32,9 +38,11 @@ def stale_documents(files: Iterable[IndexedFile]) -> set[str]:
     return {file.doc_id for file in files if is_stale(file)}
 
 
-def pending_notice(files: Sequence[IndexedFile], budget_ms: float) -> tuple[Notice, ...]:
+def pending_notice(
+    files: Sequence[IndexedFile], sources: Sequence[SourceRecord], settings: Settings, own_files: Iterable[Path]
+) -> tuple[Notice, ...]:
     """Says how many files wait for an ingest; how many at least, when the time is up before all were looked at."""
-    until = time.perf_counter() + budget_ms / 1000
+    until = time.perf_counter() + settings.search.freshness_ms / 1000
     pending, complete = 0, True
     for number, file in enumerate(files):
         if number % 64 == 0 and time.perf_counter() > until:
@@ -42,7 +50,7 @@ def pending_notice(files: Sequence[IndexedFile], budget_ms: float) -> tuple[Noti
             break
         pending += is_stale(file)
     if complete:
-        found = _new_files(files, until)
+        found = _new_files(files, sources, settings.ingest, {str(file) for file in own_files}, until)
         pending, complete = pending + found[0], found[1]
     if not pending:
         return ()
@@ -50,30 +58,26 @@ def pending_notice(files: Sequence[IndexedFile], budget_ms: float) -> tuple[Noti
     return (Notice("pending", f"{count} pending: changed since the last ingest. Bring the index up to date with: kb ingest"),)
 
 
-def _new_files(files: Sequence[IndexedFile], until: float) -> tuple[int, bool]:
-    """A folder whose time is younger than the last ingest has got or lost something; what it has got is as young itself."""
-    known: dict[str, set[str]] = {}
-    ingested: dict[str, float] = {}
+def _new_files(
+    files: Sequence[IndexedFile], sources: Sequence[SourceRecord], settings: IngestSettings, own_files: set[str], until: float
+) -> tuple[int, bool]:
+    from kebab.sources.new_files import KnownFolder, count_new_files
+
+    roots = {source.root for source in sources if source.root is not None}
+    paths: dict[str, list[str]] = {root: [] for root in roots}
     for file in files:
-        if file.kind == "folder":
-            folder, _, name = file.place.rpartition(os.sep)
-            known.setdefault(folder, set()).add(name)
-            ingested[folder] = _seconds(file.ingested_at) + 1  # it is kept in whole seconds
+        paths[file.root].append(file.path)
     count = 0
-    for folder, names in known.items():
-        if time.perf_counter() > until:
-            return count, False
-        try:
-            if os.stat(folder).st_mtime > ingested[folder]:  # noqa: PTH116 - thousands of them
-                with os.scandir(folder) as entries:
-                    count += sum(_is_new(entry, names, ingested[folder]) for entry in entries)
-        except OSError:
+    for source in sources:
+        if source.kind != "folder" or source.root is None or source.ingested_at is None:
             continue
+        since = _seconds(source.ingested_at) + 1  # it is kept in whole seconds
+        folder = KnownFolder(Path(source.root), paths[source.root], since, own_files | roots - {source.root})
+        found = count_new_files(folder, settings, until)
+        count += found.number
+        if not found.complete:
+            return count, False
     return count, True
-
-
-def _is_new(entry: os.DirEntry[str], known: set[str], since: float) -> bool:
-    return entry.name not in known and not entry.name.startswith(".") and entry.is_file() and entry.stat().st_ctime > since
 
 
 def _seconds(moment: str) -> float:

@@ -83,8 +83,8 @@ def scan_folder(root: Path, settings: IngestSettings, *, exclude: Collection[str
     return scan
 
 
-def _walk(root: Path, settings: IngestSettings) -> tuple[list[str], set[str]]:
-    """What the ignore rules leave: folders in order, and every entry."""
+def walk_of(root: Path, settings: IngestSettings) -> ignore.Walk:
+    """All below a folder that the ignore rules leave."""
     builder = (
         ignore.WalkBuilder(root)
         .hidden(not settings.hidden)
@@ -99,7 +99,12 @@ def _walk(root: Path, settings: IngestSettings) -> tuple[list[str], set[str]]:
     )
     if settings.ignore_files:
         builder.add_custom_ignore_filename(IGNORE_FILE)
-    entries, walk = [], iter(builder.build())
+    return builder.build()
+
+
+def _walk(root: Path, settings: IngestSettings) -> tuple[list[str], set[str]]:
+    """What the ignore rules leave: folders in order, and every entry."""
+    entries, walk = [], iter(walk_of(root, settings))
     while True:
         try:
             entries.append(str(next(walk).path()))

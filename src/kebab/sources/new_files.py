@@ -1,0 +1,146 @@
+"""Files that have come into a folder since it was last looked through: those that an ingest would take, and in a short time.
+
+A file that nobody knows is new when it is younger than the last look; what was left out then is older. New files are in folders that are
+younger, too, so few have to be read; ignore rules are asked only when there is something they might hide. What comes deep into a
+folder of which nothing was ever taken is not seen.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Collection
+from pathlib import Path
+from stat import S_ISREG
+from typing import NamedTuple
+
+import ignore
+
+from kebab.config.settings import IngestSettings
+from kebab.core.text import nfc
+from kebab.sources.folder import is_too_large, walk_of
+
+
+class NewFiles(NamedTuple):
+    number: int
+    complete: bool
+    """Whether there was time to see all."""
+
+
+class KnownFolder(NamedTuple):
+    root: Path
+    paths: Collection[str]
+    """Of the files that are known, relative to it."""
+    looked_at: float
+    excluded: Collection[str]
+    """Files and folders that do not belong to it."""
+
+
+def count_new_files(known: KnownFolder, settings: IngestSettings, until: float) -> NewFiles:
+    """`until`: a time of `time.perf_counter`."""
+    search = _Search(known, settings, until)
+    try:
+        candidates = search.candidates()
+        return NewFiles(search.kept_of(candidates) if candidates else 0, complete=True)
+    except TimeoutError:
+        return NewFiles(search.count, complete=False)
+
+
+class _Search:
+    def __init__(self, known: KnownFolder, settings: IngestSettings, until: float) -> None:
+        self.count = 0
+        self._known = known
+        self._settings = settings
+        self._until = until
+        self._top = str(known.root)
+        self._files: dict[str, set[str]] = {"": set()}
+        """The names of known files, by folder; with every folder above one."""
+        for path in known.paths:
+            folder, _, name = path.rpartition("/")
+            while folder not in self._files:
+                self._files[folder] = set()
+                folder = folder.rpartition("/")[0]
+            self._files[path.rpartition("/")[0]].add(name)
+
+    def candidates(self) -> set[str]:
+        """Files and folders that nobody knows and that are young, as absolute paths; the ignore rules have not been asked."""
+        found: set[str] = set()
+        folders = [self._top]
+        while folders:
+            self._check_time()
+            try:
+                with os.scandir(folders.pop()) as entries:
+                    for entry in entries:
+                        if entry.name.startswith(".") and not self._settings.hidden:
+                            continue
+                        path = self._relative(entry.path)
+                        if path in self._files and entry.is_dir(follow_symlinks=self._settings.follow_links):
+                            folders.append(entry.path)
+                        elif not self._is_known(path) and entry.path not in self._known.excluded and self._is_young(entry.path):
+                            found.add(entry.path)
+            except OSError:
+                continue  # gone, or nobody may look
+        return found
+
+    def kept_of(self, candidates: set[str]) -> int:
+        """How many files an ingest would take of the candidates and what is below them.
+
+        The walk gives no more than a depth for free; asking for a path takes longer than all else. So a folder's is asked for when
+        something below it follows, and a file's only where there is a candidate.
+        """
+        beside = {os.path.dirname(path) for path in candidates}  # noqa: PTH120 - as below
+        waiting = set(candidates)  # those about which the walk may still have something to say
+        folders: list[str] = []  # the way from the top to where the walk is
+        before: ignore.DirEntry | None = None
+        walk = iter(walk_of(self._known.root, self._settings))
+        while waiting:
+            self._check_time()
+            try:
+                entry = next(walk)
+            except StopIteration:
+                break
+            except (ignore.Error, ignore.IOError):
+                continue
+            depth = entry.depth()
+            if before is not None and depth > before.depth():
+                folders.append(str(before.path()))
+            before = entry
+            if left := folders[depth:]:
+                del folders[depth:]
+                waiting = {path for path in waiting if path not in left and os.path.dirname(path) not in left}  # noqa: PTH120 - as below
+            inside = any(folder in candidates for folder in folders)
+            if inside or (depth and folders[-1] in beside):
+                path = str(entry.path())
+                if inside or path in candidates:
+                    self.count += self._would_be_taken(path)
+                if not os.path.isdir(path):  # noqa: PTH112 - as below
+                    waiting.discard(path)
+        return self.count
+
+    def _would_be_taken(self, path: str) -> bool:
+        if any(path == place or path.startswith(place + os.sep) for place in self._known.excluded):
+            return False
+        status = self._status(path)
+        is_right = status is not None and S_ISREG(status.st_mode) and not is_too_large(status.st_size, self._settings)
+        return is_right and self._is_young(path) and not self._is_known(self._relative(path))
+
+    def _is_known(self, path: str) -> bool:
+        folder, _, name = path.rpartition("/")
+        return name in self._files.get(folder, ())
+
+    def _is_young(self, path: str) -> bool:
+        status = self._status(path)
+        return status is not None and status.st_ctime > self._known.looked_at
+
+    def _status(self, path: str) -> os.stat_result | None:
+        try:
+            return os.stat(path, follow_symlinks=self._settings.follow_links)  # noqa: PTH116 - maybe thousands of them
+        except OSError:
+            return None  # gone meanwhile
+
+    def _relative(self, path: str) -> str:
+        return nfc(path[len(self._top) :].lstrip(os.sep).replace(os.sep, "/"))
+
+    def _check_time(self) -> None:
+        if time.perf_counter() > self._until:
+            raise TimeoutError
