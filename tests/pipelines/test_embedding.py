@@ -525,3 +525,16 @@ def test_the_second_round_is_resumed_too_and_counted_in_the_progress(
     assert events[-1] == ("everything", 6, 6)
     assert len(models.everything.texts()) == len(set(models.everything.texts())) == 11
     assert len(models.latin.texts()) == 10
+
+
+def test_who_wants_to_stop_waits_for_a_short_batch_only_and_the_next_run_goes_on(workshop: Workshop) -> None:
+    workshop.ingest({f"{number}.md": text(300, f"word{number}x") for number in range(12)}, embed=False)
+    report = IngestReport()
+    with workshop.open() as kb:
+        chunks = len(rows(kb, "SELECT 1 FROM chunks"))
+        assert kb._embed_some(report, lambda: report.vectors_made > 0) is False
+        assert 0 < report.vectors_made < 4
+        assert sum(map(len, workshop.embedder.batches[0][1])) < 5000
+        assert kb._embed_some(report, lambda: False) is True
+        assert report.vectors_made == chunks
+        assert rows(kb, "SELECT count(*) FROM chunks WHERE id NOT IN (SELECT chunk FROM chunks_vec)") == [(0,)]

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kebab.core.documents import Repository
-from kebab.sources.git_repository import repository_of
+from kebab.sources.git_repository import checked_out, repository_of
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="makes repositories with git")
@@ -52,6 +52,24 @@ def test_every_folder_of_a_work_tree_knows_its_branch_and_commit(repository: Pat
     commit = git(repository, "rev-parse", "HEAD")
     for folder in (repository, repository / "docs", repository / "docs" / "deep"):
         assert repository_of(folder) == Repository("work", "main", commit)
+
+
+@needs_git
+def test_a_commit_another_branch_and_a_detached_head_are_something_else_and_a_mere_look_is_not(repository: Path) -> None:
+    seen = [checked_out(repository / "docs")]
+    for arguments in (["commit", "-qm", "second", "--allow-empty"], ["checkout", "-qb", "other"], ["checkout", "-q", "--detach"]):
+        git(repository, *arguments)
+        assert checked_out(repository / "docs") not in seen
+        git(repository, "log")
+        seen.append(checked_out(repository / "docs"))
+        assert checked_out(repository / "docs") == seen[-1]
+    git(repository, "pack-refs", "--all")
+    git(repository, "checkout", "-q", "main")
+    assert checked_out(repository / "docs") not in seen
+
+
+def test_outside_of_a_repository_nothing_is_checked_out(tmp_path: Path) -> None:
+    assert checked_out(tmp_path) is None
 
 
 @needs_git

@@ -91,10 +91,13 @@ class KeepingUp:
             if self._watch is not None:
                 self._watch.close()
 
-    def _begin(self, paths: Sequence[AnyPath], name: str | None) -> Iterator[IngestReport]:
+    def _begin(self, paths: Sequence[AnyPath], name: str | None) -> Iterator[IngestReport | KebabError]:
         """What cannot be watched at all is an error here and now; a known source whose folder is missing is waited for."""
         known = [] if paths else self._roots()
         there = [root for root in known if root.exists()]
+        for root in known:
+            if root not in there:
+                yield from self._bring_up(root)
         if there or not known:
             yield self._ingest(*paths, *there, name=name, progress=self._go_on)
 

@@ -45,7 +45,8 @@ def watch_command(paths: tuple[str, ...], name: str | None, no_embed: bool) -> i
             shows.show(report)
         if stop.is_set():
             break
-        shows.say_watching()
+        if not isinstance(report, KebabError):
+            shows.say_watching()
     return 0
 
 
