@@ -160,3 +160,15 @@ def test_a_touched_file_has_the_date_a_fresh_ingest_gives_it(tmp_path: Path, wri
         followed = dates("followed.sqlite")
     assert followed == dates("fresh.sqlite")
     assert followed["plain.md"] == "2024-03-09T16:00:00"
+
+
+@pytest.mark.parametrize("named", ["drafts/secret.md", ".obsidian/app.md", "lone.log"])
+def test_a_file_that_is_named_and_left_out_is_reported(tmp_path: Path, write_notes: Notes, named: str) -> None:
+    """Regression: nothing was said of a file inside a folder that is ignored or hidden."""
+    root = write_notes(
+        {".kebabignore": "drafts/\n*.log\n", "a.md": "text", "drafts/secret.md": "text", ".obsidian/app.md": "text", "lone.log": "text"}
+    )
+    with kebab.open(tmp_path / "kb.sqlite") as kb:
+        kb.ingest(root)
+        report = kb.ingest(root / named)
+        assert [(skipped.count, skipped.examples) for skipped in report.skipped.values()] == [(1, (named,))]

@@ -20,6 +20,8 @@ DUPLICATES: tuple[str, ...] = ("fold", "show")
 DOC_TYPES: tuple[str, ...] = ("pdf", "markdown", "code", "note")
 FAR_AWAY = "far_away"
 """The code of the notice that says so of all hits."""
+SIMILAR_ONLY = "similar_only"
+"""That none of them has a word of the query."""
 TRUST_LEVELS: tuple[str, ...] = ("generated", "secondary", "primary")  # ascending
 
 

@@ -217,8 +217,8 @@ class Ingest:
             self._absorb_lone_files(source, known, {file.absolute: file.path for file in scan.files})
         files = [file for file in scan.files if scope.holds(file.path)]
         for skip in scan.skips:
-            if scope.holds(skip.path):
-                self.report.skip(skip.path, skip.reason)
+            if scope.holds(skip.path) or scope.lies_in(skip.path):  # also what was named, and is in a folder that is left out
+                self.report.skip(scope.below if scope.lies_in(skip.path) else skip.path, skip.reason)
         states = self._store.known_files(source.name)
         keep = self._take_files(source, files, states)
         gone = [path for path in states if path not in keep and scope.holds(path) and scan.covers(path)]

@@ -16,6 +16,7 @@ from kebab.core.ports import ChunkReader, Retriever
 from kebab.core.query_tree import excludes, insists
 from kebab.core.search import (
     FAR_AWAY,
+    SIMILAR_ONLY,
     Duplicates,
     Fusion,
     HitList,
@@ -104,11 +105,14 @@ def search(
         )
     query, hits, version = _answer(request, settings, retrievers, mode, said)
     said.extend(hits.notices)
-    nothing = not hits or any(notice.code == FAR_AWAY for notice in hits.notices)
+    nothing = not hits or any(notice.code in (FAR_AWAY, SIMILAR_ONLY) for notice in hits.notices)
     if nothing and query.mode != "vector" and not query.offset and not query.type_ahead:
         said.extend(_did_you_mean(retrievers.lexical.suggestions(query)))
-    if not hits and not query.offset:
-        said.extend(about_filters(query.filters, retrievers, said))
+    if not hits and not query.offset and (unmatched := about_filters(query.filters, retrievers, said)):
+        said = [
+            *(notice for notice in said if notice.code != "other_scripts"),
+            *unmatched,
+        ]  # which scripts were compared is beside the point
     kept = with_neighbours(_above_scores(hits, request, said), request, retrievers)
     packed = within_budget(kept, request.max_tokens)
     truncated = len(packed) < len(kept)

@@ -23,6 +23,9 @@ class Scope:
     def holds(self, path: str) -> bool:
         return not self.below or path == self.below or path.startswith(self.below + "/")
 
+    def lies_in(self, folder: str) -> bool:
+        return self.below.startswith(folder.rstrip("/") + "/")
+
 
 def resolve(paths: Sequence[Path], known: Sequence[Source], name: str | None) -> list[Scope]:
     """One scope per path. A path inside a known source belongs to it; any other becomes a source."""

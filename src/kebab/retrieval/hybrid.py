@@ -6,7 +6,7 @@ from typing import Any, cast
 
 from kebab.config.settings import SearchSettings
 from kebab.core.ports import Retriever
-from kebab.core.search import FAR_AWAY, HitList, Match, Mode, Notice, QueryTerms, RetrievalDetail, SearchHit, SearchQuery
+from kebab.core.search import FAR_AWAY, SIMILAR_ONLY, HitList, Match, Mode, Notice, QueryTerms, RetrievalDetail, SearchHit, SearchQuery
 from kebab.retrieval.depth import DEEPEST, depth_of
 from kebab.retrieval.fusion import Fused, FusionPolicy, Ranked, best_beyond, fuse
 from kebab.retrieval.hydration import RETRIEVAL_METHODS, at_most_per_document, fold_duplicates, shortened, with_snippet, without_repetition
@@ -17,7 +17,7 @@ _DEEPER = 4
 _NEAREST = 3
 """How many are shown of what is too far away to mean anything, when there is nothing else."""
 _FAR_AWAY = Notice(FAR_AWAY, "No passage has these words, and none is close in meaning; these are the nearest.")
-_NO_WORDS = Notice("similar_only", "No passage has these words; these are the closest in meaning.")
+_NO_WORDS = Notice(SIMILAR_ONLY, "No passage has these words; these are the closest in meaning.")
 
 _INSISTED = Notice(
     "insisted", "No passage has what was insisted on. Without quotes, operators and --match all, what is close in meaning is found too."

@@ -212,3 +212,11 @@ trees: st.SearchStrategy[QueryTree] = st.recursive(
 def test_r115_fts5_accepts_every_tree(shared_corpus: Shelf, tree: QueryTree, match: str, drop: bool, ahead: bool) -> None:
     """R115: also a Not whose left side is empty, an And of nothing, a phrase of quotes."""
     accepted(shared_corpus, tree, match, drop, ahead)
+
+
+def test_a_single_korean_syllable_is_left_out_where_any_word_will_do(shelf: Shelf) -> None:
+    """Regression: of a question that ends in 일, every page with a word that begins so was a hit."""
+    shelf.write("a.md", "일정은 월요일에 정한다")
+    shelf.write("b.md", "인증서가 만료되었다")
+    assert shelf.search("인증서가 만료되어 났던 일", match="any", drop_stop_words=True) == ["b.md"]
+    assert shelf.search("일", match="any", drop_stop_words=True) == ["a.md"], "alone it is all there is"

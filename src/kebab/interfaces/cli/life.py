@@ -10,7 +10,7 @@ import click
 from kebab.core.errors import UsageError
 from kebab.interfaces.cli.ingest_progress import progress_of
 from kebab.interfaces.cli.options import command, knowledge_base, wants_json
-from kebab.interfaces.cli.render import counted, done
+from kebab.interfaces.cli.render import counted, done, say
 
 
 @command("index", example="kb index --rebuild-fts\nkb index --rebuild-vectors   # after a change of embedding.model\nkb index --optimize")
@@ -54,6 +54,8 @@ def reset_command(yes: bool) -> int:
     kb = knowledge_base()
     if not yes:
         if wants_json() or not sys.stdin.isatty():
-            raise UsageError("kb reset deletes the database, so it asks first.", hint="Say so with --yes.")
-        click.confirm(f"Delete {kb.path}?", abort=True)
+            raise UsageError("kb reset deletes the database, and there is nobody to ask whether it may.", hint="Say so with --yes.")
+        if not click.confirm(f"Delete {kb.path}?"):
+            say("Nothing was deleted.")
+            return 1
     return done("reset", f"{kb.path} was deleted." if kb.reset() else f"There was no database at {kb.path}.", kb.path)

@@ -9,7 +9,7 @@ import click
 
 from kebab.core.errors import UsageError
 from kebab.interfaces.cli.options import global_options, group, knowledge_base, wants_json
-from kebab.interfaces.cli.render import counted, done
+from kebab.interfaces.cli.render import counted, done, say
 
 if TYPE_CHECKING:
     from kebab.pipelines.context_notes import Description
@@ -53,6 +53,11 @@ def source_remove(name: str, yes: bool) -> int:
     kb = knowledge_base()
     if not yes and name in [source.name for source in kb.sources()]:  # of another one there is nothing to ask
         if wants_json() or not sys.stdin.isatty():
-            raise UsageError("kb source remove drops everything indexed from a source, so it asks first.", hint="Say so with --yes.")
-        click.confirm(f"Forget the source {name} and all its documents?", abort=True)
+            raise UsageError(
+                "kb source remove drops everything indexed from a source, and there is nobody to ask whether it may.",
+                hint="Say so with --yes.",
+            )
+        if not click.confirm(f"Forget the source {name} and all its documents?"):
+            say("Nothing was forgotten.")
+            return 1
     return done("source remove", f"The source {name} is forgotten: {counted(kb.remove_source(name), 'document')}.", kb.path)

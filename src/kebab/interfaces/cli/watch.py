@@ -38,7 +38,7 @@ def watch_command(paths: tuple[str, ...], name: str | None, no_embed: bool) -> i
     shows = _Rounds()
     for report in knowledge_base().watch(*paths, name=name, embed=not no_embed, stop=stop):
         if isinstance(report, KebabError):
-            click.echo(f"waiting: {shown(report.message)} {shown(report.hint or '')}", err=True)
+            click.echo(f"{datetime.now():%H:%M:%S}  waiting: {shown(report.message)} {shown(report.hint or '')}", err=True)
         elif wants_json():
             print_report(report)
         elif not is_quiet():
@@ -72,6 +72,8 @@ class _Rounds:
             print_report(report)
         elif report.changes:
             _say_now(f"{source}: {_changes_in_words(report)} ({report.seconds:.1f} s)")
+        for note in report.warnings if self._watching else ():
+            _say_now(f"{source}: note: {note.path}: {note.message}")
         for failure in report.failed:
             if self._watching and failure not in self._failed.get(source, []):  # it fails again in every round
                 _say_now(f"{source}: failed {failure.path}: {failure.message}")
