@@ -58,8 +58,6 @@ def docx(body: str = BODY, **parts: str | bytes) -> bytes:
         archive.writestr("word/styles.xml", STYLES)
         for name, content in parts.items():
             archive.writestr(name.replace("__", "/") + ("" if "." in name else ".xml"), content)
-        archive.writestr("../../etc/passwd", "root")
-        archive.writestr("/tmp/absolute", "root")
     return packed.getvalue()
 
 

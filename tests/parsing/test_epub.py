@@ -20,13 +20,12 @@ PARTS = {
     "OEBPS/book.opf": """<package xmlns:dc="urn:dc"><metadata><dc:title>The
   Book</dc:title><dc:title>Second title</dc:title><dc:creator>이상</dc:creator><dc:language>ko-KR</dc:language></metadata>
 <manifest><item id="a" href="text/one%201.xhtml" media-type="application/xhtml+xml"/><item id="b" href="two.html" media-type="text/html"/>
-<item id="c" href="cover.jpg" media-type="image/jpeg"/><item id="d" href="../../../etc/passwd" media-type="text/html"/></manifest>
+<item id="c" href="cover.jpg" media-type="image/jpeg"/></manifest>
 <spine><itemref idref="b"/><itemref idref="a"/><itemref idref="c"/><itemref idref="b"/><itemref idref="nothing"/></spine></package>""",
     "OEBPS/two.html": CHAPTER.format("<h1>First &amp; last</h1><p>One\n  two.</p><script/><p>Three.</p>"),
     "OEBPS/text/one 1.xhtml": CHAPTER.format(
         "<h2>Next</h2><pre>a\n  b</pre><table><tr><td>x</td><td>y</td></tr>\n<tr><td>1</td></tr></table>"
     ),
-    "../../etc/passwd": "root",
 }
 
 
@@ -94,6 +93,8 @@ def test_a_protected_book_is_refused_and_scrambled_fonts_are_not() -> None:
         ("OEBPS/book.opf", '<!DOCTYPE x [<!ENTITY a "b">]><x>&a;</x>', "unsafe"),
         ("OEBPS/book.opf", "<a>" * 100_000, "unsafe"),
         ("OEBPS/two.html", "<p>" * 20 * 2**20, "unsafe"),
+        ("../../evil.html", "<p>out</p>", "unsafe"),
+        ("META-INF/container.xml", '<container><rootfiles><rootfile full-path="../../etc/passwd"/></rootfiles></container>', "unsafe"),
     ],
 )
 def test_what_is_missing_broken_or_harmful_is_refused(part: str, content: str | None, reason: str) -> None:

@@ -44,9 +44,8 @@ PARTS = {
     "ppt/slides/slide1.xml": slide(shape("Second\nshown"), shape("7", "sldNum"), TABLE),
     "ppt/slides/slide2.xml": slide(shape("Point one\nPoint two", "body"), shape("가장 먼저", "title")),
     "ppt/slides/slide3.xml": slide(),
-    "ppt/slides/_rels/slide2.xml.rels": relations(n="notesSlide:../notesSlides/notes2.xml", out="image:../../../../etc/passwd"),
+    "ppt/slides/_rels/slide2.xml.rels": relations(n="notesSlide:../notesSlides/notes2.xml"),
     "ppt/notesSlides/notes2.xml": slide(shape("Say hello", "body"), shape("2", "sldNum")),
-    "../../etc/passwd": "root",
 }
 
 

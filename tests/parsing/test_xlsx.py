@@ -29,7 +29,6 @@ PARTS = {
     "xl/sharedStrings.xml": f"<sst {NAMESPACES}><si><t>Ice_x000D_\n cream</t></si><si><r><t>Pri</t></r><r><t>ce</t></r><rPh><t>no</t></rPh></si></sst>",
     "xl/worksheets/sheet1.xml": sheet(""),
     "xl/worksheets/sheet2.xml": FIRST,
-    "../../etc/passwd": "root",
 }
 
 

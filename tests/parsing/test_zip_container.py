@@ -111,8 +111,21 @@ def test_a_member_with_a_password_or_a_false_checksum_says_so() -> None:
     assert error.value.reason == "damaged"
 
 
-def test_names_cannot_lead_outside() -> None:
-    assert member_name("word", "../../../etc/passwd") == "etc/passwd"
+@pytest.mark.parametrize("name", ["../evil", "../../etc/passwd", "/etc/passwd", "a/../../b", "..\\evil", "C:/evil", "\\evil"])
+def test_names_that_lead_outside_are_refused_with_the_reason(name: str) -> None:
+    packed = io.BytesIO()
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.writestr("word/document.xml", "<x/>")
+        archive.writestr(name, "root")
+    with pytest.raises(ParseError, match="leads out of it") as caught:
+        ZipContainer(packed.getvalue())
+    assert caught.value.reason == "unsafe"
+
+
+def test_what_a_part_refers_to_is_inside() -> None:
+    with pytest.raises(ParseError, match="leads out of it"):
+        member_name("word", "../../../etc/passwd")
+    assert member_name("word", "../docProps/core.xml") == "docProps/core.xml"
     assert member_name("word", "/ppt/a.xml") == "ppt/a.xml"
     assert member_name("", "word/document.xml") == "word/document.xml"
 

@@ -13,7 +13,7 @@ from kebab.parsing.extracted_text import ExtractedText
 from kebab.parsing.file_types import classify
 from kebab.parsing.safe_xml import read_xml
 from kebab.parsing.titles import title_of
-from kebab.parsing.zip_container import ZipContainer
+from kebab.parsing.zip_container import ZipContainer, leads_out, unsafe
 
 
 class Relationship(NamedTuple):
@@ -38,7 +38,9 @@ def first_of_kind(found: dict[str, Relationship], kind: str, otherwise: str) -> 
 
 
 def member_name(folder: str, target: str) -> str:
-    """Where a target seen from a folder of the container leads; ".." cannot lead out of what has no outside."""
+    """Where a target seen from a folder of the container leads."""
+    if not target.startswith("/") and leads_out(join(folder, target)):
+        raise unsafe(f"A part of the file refers to {target[:80]!r}, which leads out of it.")
     return normpath(join("/", folder, target)).lstrip("/")
 
 

@@ -27,7 +27,7 @@ _DATE = re.compile(r"(?:D:)?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:(Z)|([+
 
 
 class PdfParser:
-    version = "pdf-3"
+    version = "pdf-4"
     keeps_lines = False
     isolated = True
 

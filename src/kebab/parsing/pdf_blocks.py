@@ -50,9 +50,13 @@ def _page_blocks(page: str, start: int, entries: list[OutlineEntry]) -> list[Blo
     lines = page.split("\n")
     offsets = line_starts(lines, start)
     offsets[-1] = start + len(page)  # no line feed after the last line
-    headings = {heading.first_line: heading for heading in _place_headings(lines, entries)} if entries else {}
+    placed = _place_headings(lines, entries) if entries else []
+    headings = {heading.first_line: heading for heading in placed}
     short = _SHORT * _usual_length(lines)
     blocks: list[Block] = []
+    if entries and page.strip() and (opening := _title_of(entries[0])) and opening not in [heading.title for heading in placed]:
+        # Its words are a picture, or others than in the outline: what was open ends here all the same.
+        blocks.append(Block("heading", start, start, entries[0].level, opening))
     opened = line = 0
     while line < len(lines):
         heading = headings.get(line)
@@ -80,11 +84,11 @@ def _usual_length(lines: list[str]) -> int:
 
 
 def _place_headings(lines: list[str], entries: list[OutlineEntry]) -> list[_Heading]:
-    """Where the titles of the outline stand on their page. A title that does not stand there is left out."""
+    """Where the titles of the outline stand on their page. Titles that do not stand there are left out."""
     page = _SquashedPage(lines)
     headings = []
     for entry in entries:
-        title = nfc(mended_line(entry.title))[:_LONGEST_TITLE].rstrip()
+        title = _title_of(entry)
         if not title:
             continue
         place = page.find(title) or page.find(NUMBERING.sub("", title, count=1)) or page.first_line_like(title)
@@ -92,6 +96,10 @@ def _place_headings(lines: list[str], entries: list[OutlineEntry]) -> list[_Head
             page.take(place)
             headings.append(_Heading(*place, entry.level, title))
     return headings
+
+
+def _title_of(entry: OutlineEntry) -> str:
+    return nfc(mended_line(entry.title))[:_LONGEST_TITLE].rstrip()
 
 
 class _SquashedPage:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import struct
 import zlib
 from io import BytesIO
+from posixpath import normpath
 from typing import Any
 
 from kebab.core.errors import ParseError
@@ -42,6 +43,9 @@ class ZipContainer:
             raise damaged("The file is no zip archive, or its end is missing.") from error
         if len(self._names) > _MOST_MEMBERS:
             raise unsafe(f"The file holds more than {_MOST_MEMBERS:,} parts.")
+        outside = next((name for name in sorted(self._names) if leads_out(name)), None)
+        if outside is not None:
+            raise unsafe(f"The file holds a part named {outside[:80]!r}, which leads out of it.")
 
     def __contains__(self, name: str) -> bool:
         return name in self._names
@@ -83,6 +87,12 @@ class ZipContainer:
                     raise unsafe(f"The part {name} unpacks to far more than the file itself.")
                 parts.append(part)
         return b"".join(parts)
+
+
+def leads_out(name: str) -> bool:
+    """Nothing is written here, so it could not; but no program that people write with makes such names."""
+    path = name.replace("\\", "/")
+    return path.startswith("/") or normpath(path).startswith("../") or path[1:3] == ":/"
 
 
 def _ole_error(data: bytes) -> ParseError:
