@@ -518,6 +518,25 @@ def test_where_there_is_text_in_its_own_script_an_english_question_leaves_the_ot
     assert models.everything.texts("query") == []
 
 
+def test_what_is_closer_in_another_script_than_all_of_the_questions_own_is_not_doubtful(corpus_of: Corpus, toy: type[Toy]) -> None:
+    """Regression: the English page that answers was left out for being below its floor, and Korean ones farther away were shown."""
+
+    class Floored:
+        def __init__(self) -> None:
+            self._models = toy.two_scripts(KOREAN)
+            self.embedders = self._models.embedders
+            self.home_of, self.also_of, self.second_home = self._models.home_of, self._models.also_of, self._models.second_home
+
+        def for_query(self, _text: str) -> list[SpaceQuery]:
+            everything = self._models.everything
+            return [SpaceQuery(everything, others_only=True, floor=1.1), SpaceQuery(everything, homes_only=True, floor=-1.0, weak=True)]
+
+    corpus = {path: text for path, text in MIXED.items() if path in ("en/git.md", "ko/bread.md")}
+    hits = corpus_of(corpus, Floored()).search("깃을 설치", k=4)
+    assert next(hit.doc_path for hit in hits) == "en/git.md"
+    assert hits.doubtful == frozenset()
+
+
 def test_what_lies_below_the_floor_of_its_space_is_called_doubtful(corpus_of: Corpus, toy: type[Toy]) -> None:
     class Floored:
         def __init__(self, embedder: WordEmbedder) -> None:

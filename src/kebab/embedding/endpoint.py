@@ -33,6 +33,8 @@ _STAYS_DOWN_S = 30.0
 """An endpoint that was given up is not asked again for so long: of a thousand questions only the first waits for it."""
 _PROBE = "dimension"
 _STEP = 1 << 16
+_LONGEST_EXCUSE_S = 5.0
+"""How long an answer that is an error is read."""
 _LONGEST_ANSWER = 1 << 28
 
 
@@ -287,8 +289,8 @@ def _said(error: urllib.error.HTTPError) -> str:
     """What the server says about it, on one line and not without end."""
     try:
         with error:
-            text = error.read(2000).decode("utf-8", "replace")
-    except (OSError, HTTPException):
+            text = _read(error.fp, time.monotonic() + _LONGEST_EXCUSE_S)[:2000].decode("utf-8", "replace")
+    except (OSError, HTTPException, ValueError):
         return ""
     try:
         said = json.loads(text).get("error", text)

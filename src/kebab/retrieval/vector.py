@@ -18,6 +18,7 @@ _DEEPER = 4
 """How many times as deep the next look is."""
 MAX_QUERY_CHARS = 8000
 """A longer query is embedded by its beginning; a page of text says what it is about well before."""
+_LEAST_OUTSTANDING = 0.2
 _OTHER_SCRIPTS = Notice(
     "other_scripts",
     "Text in Korean and other scripts was not compared with this question by meaning; the setting embedding.cross_language = on does that.",
@@ -32,6 +33,8 @@ class _Found(NamedTuple):
     space: SpaceQuery
     place: int
     """In its own space, from 1."""
+    stands_out: bool = False
+    """Whether it is closer than all text in the question's own script, which is closer as a rule."""
 
     @property
     def weak(self) -> bool:
@@ -40,7 +43,7 @@ class _Found(NamedTuple):
 
     @property
     def doubtful(self) -> bool:
-        return self.match.similarity < self.space.floor
+        return self.match.similarity < self.space.floor and not self.stands_out
 
 
 class VectorRetriever:
@@ -148,6 +151,7 @@ class VectorRetriever:
                 others_only=space.others_only,
             )
             found += [_Found(match, space, place) for place, match in enumerate(matches, start=1)]
+        found = _with_what_stands_out(found)
         if len(asked) > 1:
             # Cosines of two spaces cannot be compared, so these are merged by place; those of one space can, with some correction.
             by_place = len({space.embedder.name for space, _ in asked}) > 1
@@ -190,6 +194,14 @@ class VectorRetriever:
             for space in spaces
         ]
         return {"vector": {"spaces": searched, "asked_for": query.k, "found": len(found)}}
+
+
+def _with_what_stands_out(found: list[_Found]) -> list[_Found]:
+    own = [item.match.similarity for item in found if item.weak]
+    if not own:
+        return found
+    least = max(_LEAST_OUTSTANDING, *own)
+    return [item._replace(stands_out=item.space.others_only and item.match.similarity > least) for item in found]
 
 
 def _embedded(spaces: Sequence[SpaceQuery], text: str) -> list[Any]:

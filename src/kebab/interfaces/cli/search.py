@@ -120,7 +120,7 @@ def _remark_on(response: SearchResponse, request: SearchRequest) -> None:
     for notice in response.notices:
         if notice.code == "vectors_off" and request.mode is None:
             continue  # it was the user who turned them off
-        if notice.code == "did_you_mean":
+        if notice.code == "did_you_mean" and not response.hits:
             continue  # said below, where nothing else has to be tried
         remark(f"note: {notice.message}")
     if not response.hits and response.query.strip() and not any(notice.code == "empty_corpus" for notice in response.notices):

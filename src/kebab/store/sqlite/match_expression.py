@@ -81,7 +81,7 @@ class MatchExpressionBuilder:
         return f"({kept}) NOT ({unwanted})" if kept and dropped else kept
 
     def _bag(self, operands: tuple[Operand, ...], any_word: bool, drop: bool, ahead: tuple[Operand | None, bool]) -> str:
-        silent = [drop and isinstance(operand, Word) and _says_little(operand.text, any_word) for operand in operands]
+        silent = [drop and isinstance(operand, Word) and is_stop_word(_bare(operand.text)) for operand in operands]
         telling = [operand for operand, is_silent in zip(operands, silent, strict=True) if not is_silent]
         if telling:
             self._dropped += [operand.text for operand, is_silent in zip(operands, silent, strict=True) if is_silent]
@@ -235,12 +235,6 @@ def _last_operand(tree: QueryTree) -> Operand | None:
             case _:
                 return None
     return tree.operands[-1] if tree.operands else None
-
-
-def _says_little(word: str, any_word: bool) -> bool:
-    """Stop words; and, where any word will do, a single syllable of Korean: it begins some word on every page."""
-    bare = _bare(word)
-    return is_stop_word(bare) or (any_word and len(korean.strip_particle(bare)) == 1 and cjk.runs(bare)[0].script == "hangul")
 
 
 def _bare(word: str) -> str:
