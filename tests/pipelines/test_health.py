@@ -36,7 +36,7 @@ def test_missing_vectors_are_counted_and_made_by_the_command_that_is_named(tmp_p
     """R108."""
     with toy.open(tmp_path / "kb.sqlite") as kb:
         kb.ingest(write_notes({"a.md": "text"}))
-        assert (vectors(kb).ok, vectors(kb).message) == (True, "every chunk has a vector of words")
+        assert (vectors(kb).ok, vectors(kb).message) == (True, "every chunk that the model takes has a vector of words")
         kb.ingest(write_notes({"b.md": "more text"}), embed=False)
         check = vectors(kb)
         assert (check.ok, check.message, check.hint) == (

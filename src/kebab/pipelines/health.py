@@ -41,7 +41,7 @@ def vector_check(coverage: VectorCoverage | None, models: EmbeddingModels | None
     if coverage.chunks is not None and not coverage.missing:
         return Check("vectors", True, "not everything has been embedded yet that the settings ask for", _GO_ON)
     if not coverage.missing:
-        return Check("vectors", True, f"every chunk has a vector of {names}")
+        return Check("vectors", True, f"every chunk that the model takes has a vector of {names}")
     return Check("vectors", True, f"{coverage.embedded:,} of {coverage.chunks:,} chunks have a vector of {names}", _GO_ON)
 
 
