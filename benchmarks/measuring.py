@@ -34,15 +34,15 @@ T = TypeVar("T")
 def parser(description: str | None) -> argparse.ArgumentParser:
     """With the one option that all benchmarks have."""
     made = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
-    default = os.environ.get("KEBAB_BENCH_DATA") or str(REPOSITORY.parent / "shared" / "data")
-    made.add_argument("--data", type=_data_folder, default=default, help="the data folder; else $KEBAB_BENCH_DATA, else ../shared/data")
+    default = os.environ.get("BENCH_DATA") or str(REPOSITORY.parent / "shared" / "data")
+    made.add_argument("--data", type=_data_folder, default=default, help="the data folder; else $BENCH_DATA, else ../shared/data")
     return made
 
 
 def _data_folder(text: str) -> Path:
     folder = Path(text).expanduser().resolve()
     if not folder.is_dir():
-        raise argparse.ArgumentTypeError(f"there is no folder {text}; name it with --data or KEBAB_BENCH_DATA")
+        raise argparse.ArgumentTypeError(f"there is no folder {text}; name it with --data or BENCH_DATA")
     return folder
 
 
