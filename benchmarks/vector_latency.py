@@ -67,7 +67,8 @@ def main() -> None:
             if not database.exists():
                 fill(database, count)
             # A process of its own, so that its memory is that of searching alone.
-            done = subprocess.run([sys.executable, __file__, "--measure", str(database)], capture_output=True, text=True, check=True)
+            command = [sys.executable, __file__, "--measure", str(database), "--data", str(chosen.data)]
+            done = subprocess.run(command, capture_output=True, text=True, check=True)
             found = json.loads(done.stdout)
             exact = exact_cpu_ms(count)
             bar = BARS_MS.get(count, float("inf"))
