@@ -33,3 +33,12 @@ def language_of(text: str) -> str:
             return "ko"
         return "ja" if count["kana"] >= 0.05 * cjk else "zh"
     return "en" if latin >= neither else "und"
+
+
+def is_mostly_latin(text: str) -> bool:
+    """Letter by letter, whatever language the text counts as."""
+    sample = text[:_SAMPLE]
+    foreign = "".join(_FOREIGN.findall(sample))
+    plain = len(_ASCII_LETTER.findall(sample))
+    latin = plain + len(_SCRIPTS["latin"].findall(foreign))
+    return 2 * latin > plain + len(_SCRIPTS["other"].findall(foreign))

@@ -11,7 +11,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from kebab.analysis.cjk import has_cjk
-from kebab.analysis.language import language_of
+from kebab.analysis.language import is_mostly_latin, language_of
 from kebab.core.ports import Embedder, SpaceQuery
 from kebab.embedding.onnx_embedder import granite, multilingual
 
@@ -20,8 +20,6 @@ from kebab.embedding.onnx_embedder import granite, multilingual
 _LATIN_FLOOR = 0.57
 _ALL_SCRIPTS_FLOOR = 0.1
 _OTHER_LANGUAGE_FLOOR = 0.33
-_LOOKED_AT = 4096
-_BEYOND_LATIN = "\u0250"
 # The model finds text of the question's own language closer than better text in another one.
 _OTHER_LANGUAGE_BONUS = 0.1
 
@@ -40,7 +38,7 @@ class BundledModels:
 
     def also_of(self, text: str) -> Embedder | None:
         """An English note with a line of Korean in it is found by English questions too."""
-        return self._latin if not is_latin(text) and _is_mostly_latin(text) else None
+        return self._latin if not is_latin(text) and is_mostly_latin(text) else None
 
     def second_home(self, *, other_scripts: bool) -> Embedder | None:
         wanted = self._cross_language == "on" or (self._cross_language == "auto" and other_scripts)
@@ -67,12 +65,7 @@ def check_weights() -> None:
     package_file(all_scripts.PACKAGE, all_scripts.VOCABULARY, all_scripts.VOCABULARY_SHA256)
 
 
-def _is_mostly_latin(text: str) -> bool:
-    letters = [letter for letter in text[:_LOOKED_AT] if letter.isalpha()]
-    return sum(letter < _BEYOND_LATIN for letter in letters) * 2 > len(letters)
-
-
 def is_latin(text: str) -> bool:
     """Also true of text without any letters."""
     language = language_of(text)
-    return language == "en" or (language == "und" and not any(map(str.isalpha, text[:_LOOKED_AT])))
+    return language == "en" or (language == "und" and not any(map(str.isalpha, text[:4096])))

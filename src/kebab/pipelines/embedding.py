@@ -136,15 +136,15 @@ class EmbeddingPhase:
             self._embed_batch(embedder, batch, home=home)
 
     def _embed_batch(self, embedder: Embedder, batch: list[_Text], *, home: bool) -> None:
-        """A batch that is refused is halved until the text that it was refused for stands alone; the others get their vectors."""
+        """Of a batch that is refused each text is asked for alone: only the one that it was refused for gets no vector."""
         try:
             vectors = embedder.embed([text.text for text in batch], "passage")
         except TextRefused as refusal:
             if len(batch) == 1:
                 self._refuse(embedder, batch[0], refusal)
-                return
-            for part in (batch[: len(batch) // 2], batch[len(batch) // 2 :]):
-                self._embed_batch(embedder, part, home=home)
+            else:
+                for text in batch:
+                    self._embed_batch(embedder, [text], home=home)
             return
         self._refused_in_a_row = 0
         new = [NewVector(text.hash, vector, text.chunks) for text, vector in zip(batch, vectors, strict=True)]

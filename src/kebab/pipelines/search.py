@@ -109,10 +109,8 @@ def search(
     if nothing and query.mode != "vector" and not query.offset and not query.type_ahead:
         said.extend(_did_you_mean(retrievers.lexical.suggestions(query)))
     if not hits and not query.offset and (unmatched := about_filters(query.filters, retrievers, said)):
-        said = [
-            *(notice for notice in said if notice.code != "other_scripts"),
-            *unmatched,
-        ]  # which scripts were compared is beside the point
+        # Which scripts were compared is beside the point then.
+        said = [*(notice for notice in said if notice.code != "other_scripts"), *unmatched]
     kept = with_neighbours(_above_scores(hits, request, said), request, retrievers)
     packed = within_budget(kept, request.max_tokens)
     truncated = len(packed) < len(kept)
