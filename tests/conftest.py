@@ -240,3 +240,35 @@ def write_notes(tmp_path: Path) -> Callable[[Mapping[str, str]], Path]:
         return root
 
     return write
+
+
+class Upstream:
+    """A git repository of somebody else's."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.url = f"file://{folder}"
+        folder.mkdir()
+        self.git("init", "--quiet", "--initial-branch=trunk")
+
+    def git(self, *arguments: str) -> str:
+        who = ["-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false", "-c", "protocol.file.allow=always"]
+        done = subprocess.run(["git", *who, *arguments], cwd=self.folder, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.strip()
+
+    def commit(self, files: Mapping[str, str | bytes], tag: str | None = None) -> str:
+        for path, text in files.items():
+            target = self.folder / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(text if isinstance(text, bytes) else text.encode())
+        self.git("add", "-A")
+        self.git("commit", "--quiet", "-m", "change")
+        if tag:
+            self.git("tag", "-a", tag, "-m", tag)
+        return self.git("rev-parse", "HEAD")
+
+
+@pytest.fixture
+def upstream(tmp_path: Path) -> Upstream:
+    return Upstream(tmp_path / "upstream")

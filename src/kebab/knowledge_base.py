@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from kebab.core.ports import EmbeddingModels, Parser, Progress
     from kebab.core.records import Check, ChunkRecord, DocumentRecord, SourceRecord, StoreStats, TagRecord
+    from kebab.libraries import Libraries
     from kebab.parsing.isolation import Parsers
     from kebab.pipelines.context_notes import Description
     from kebab.pipelines.fetching import Fetched
@@ -88,6 +89,7 @@ class KnowledgeBase:
     def search(self, query: str | SearchRequest, **options: Any) -> SearchResponse:
         """Hits for a query; the options are those of `kb search`, in snake case."""
         request = query if isinstance(query, SearchRequest) else SearchRequest.from_options({"query": query, **options})
+        request = request if request.library is None else self.libraries.resolved(request)
         with self._store.reading() as reading:
             if reading is None:
                 if request.mode == "vector":
@@ -306,6 +308,14 @@ class KnowledgeBase:
             writing.settle_analysis(korean)
             return describe(writing.notes(korean), place, text)
 
+    @property
+    def libraries(self) -> Libraries:
+        """Documentation of libraries: adding, refreshing, searching."""
+        from kebab.libraries import Engine, Libraries
+
+        read, write = self._store.reading, self._store.writing
+        return Libraries(Engine(self.settings, read, write, self._parsers, self.embedding_models, self._embed, self.search))
+
     # --- looking inside
 
     def filters_of(self, request: SearchRequest) -> SearchFilters:
@@ -440,6 +450,7 @@ class KnowledgeBase:
 
     def _vector_health(self) -> list[Check]:
         from kebab.config.loading import cache_folder
+        from kebab.embedding.bundled import weights_fault
         from kebab.embedding.model_files import ModelCache
         from kebab.pipelines.health import model_check, no_model_check, vector_check
 
@@ -451,7 +462,7 @@ class KnowledgeBase:
             coverage = reading.vector_coverage(models) if reading and models else None
         checks = [vector_check(coverage, models)]
         if self.settings.embedding.model.strip() == "bundled":
-            checks.append(model_check(_weights_fault(), ModelCache(cache_folder()).damaged()))
+            checks.append(model_check(weights_fault(), ModelCache(cache_folder()).damaged()))
         return checks
 
     @contextmanager
@@ -480,16 +491,6 @@ def _find_document(catalog: SqliteCatalog, key: str) -> DocumentRecord:
     from kebab.pipelines.document_lookup import find_document
 
     return find_document(catalog, key)
-
-
-def _weights_fault() -> ModelError | None:
-    from kebab.embedding.bundled import check_weights
-
-    try:
-        check_weights()
-    except ModelError as error:
-        return error
-    return None
 
 
 def _text_of(data: bytes, path: str) -> str:

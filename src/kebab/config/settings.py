@@ -157,6 +157,23 @@ class SearchSettings(NamedTuple):
     cjk_weight: Annotated[float, Setting("Weight of Chinese, Japanese and Korean terms in lexical ranking.", 0, 100)] = 1.0
 
 
+class LibrarySettings(NamedTuple):
+    fetch_seconds: Annotated[float, Setting("How long fetching one state of a repository, or a file, may take.", 1, 86_400)] = 600.0
+    fetch_mb: Annotated[int, Setting("How large a fetched file, or all copies of one repository's states, may be.", 1, 1_048_576)] = 2048
+    organisations: Annotated[
+        str,
+        Setting(
+            "Only libraries of these owners are added and found, parted by commas; empty means all.",
+            form=r"(?:\s*[^/\s,]+\s*(?:,\s*[^/\s,]+\s*)*)?",
+            form_words="owners parted by commas, such as acme, local",
+        ),
+    ] = ""
+    github_api: Annotated[
+        str,
+        Setting("Where --fetch-metadata asks for stars.", form=r"https?://\S+", form_words="an http or https address"),
+    ] = "https://api.github.com"
+
+
 class Settings(NamedTuple):
     store: StoreSettings = StoreSettings()
     ingest: IngestSettings = IngestSettings()
@@ -164,6 +181,7 @@ class Settings(NamedTuple):
     analysis: AnalysisSettings = AnalysisSettings()
     embedding: EmbeddingSettings = EmbeddingSettings()
     search: SearchSettings = SearchSettings()
+    library: LibrarySettings = LibrarySettings()
 
 
 class SettingField(NamedTuple):

@@ -6,8 +6,10 @@
     ├── QueryError             invalid_query       a raw FTS5 expression that does not parse
     │   └── StaleCursor        stale_cursor        a cursor of another query or index
     ├── SourceError            source_error        a folder that is missing, a name that is taken
+    │   └── NothingIndexable   nothing_indexable   a library without any file that could be documentation
     ├── StoreError             store_error
     │   ├── NotFound           not_found           no such database, document, chunk, span
+    │   ├── StillIndexing      still_indexing      a library that is just being indexed for the first time
     │   ├── Ambiguous          ambiguous           an id prefix or path that fits several
     │   ├── Locked             locked              another process is writing
     │   ├── TooNew             too_new             a file written by a later version
@@ -62,12 +64,20 @@ class SourceError(KebabError):
     code = "source_error"
 
 
+class NothingIndexable(SourceError):
+    code = "nothing_indexable"
+
+
 class StoreError(KebabError):
     code = "store_error"
 
 
 class NotFound(StoreError):
     code = "not_found"
+
+
+class StillIndexing(StoreError):
+    code = "still_indexing"
 
 
 class Ambiguous(StoreError):

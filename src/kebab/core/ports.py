@@ -6,6 +6,8 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
     from kebab.core.documents import Chunk, ParsedDocument
     from kebab.core.query_tree import QueryTree
     from kebab.core.search import HitList, Neighbours, QueryTerms, SearchFilters, SearchQuery
@@ -301,6 +303,8 @@ class IndexedDocument(NamedTuple):
     chunker_version: str
     date: str
     trust_level: str
+    doc_id: str | None = None
+    """Where it does not follow from source and path."""
 
 
 class DocumentStore(Protocol):
@@ -311,6 +315,26 @@ class DocumentStore(Protocol):
     def touch(self, source: str, path: str, state: FileState, date: str) -> None: ...
     def date_of(self, source: str, path: str) -> str: ...
     def remove(self, source: str, paths: Iterable[str]) -> int: ...
+
+
+class TreeFile(NamedTuple):
+    path: str
+    key: str
+    """The same for the same bytes: whoever knows it need not read the file."""
+    size: int
+
+
+class FileReader(Protocol):
+    def read(self, file: TreeFile, /) -> bytes: ...
+
+
+class FileTree(Protocol):
+    """Files as they were at one moment: of a commit, a folder, an archive."""
+
+    @property
+    def commit(self) -> str | None: ...
+    def files(self) -> Sequence[TreeFile]: ...
+    def reading(self) -> AbstractContextManager[FileReader]: ...
 
 
 class Progress(Protocol):

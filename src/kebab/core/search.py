@@ -42,6 +42,12 @@ class SearchFilters(NamedTuple):
     exclude_paths: tuple[str, ...] = ()
     exclude_tags: tuple[str, ...] = ()
     exclude_docs: tuple[str, ...] = ()
+    library: str | None = None
+    """Only this library's documentation, or with an empty name that of all; otherwise no library's."""
+    library_version: str | None = None
+    """Of that library; empty for its default branch, None for all it has."""
+    kinds: tuple[str, ...] = ()
+    """Of chunks, not of documents: code or info."""
 
     def __bool__(self) -> bool:
         return self != _NO_FILTERS

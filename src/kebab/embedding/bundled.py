@@ -12,6 +12,7 @@ from pathlib import Path
 
 from kebab.analysis.cjk import has_cjk
 from kebab.analysis.language import is_mostly_latin, language_of
+from kebab.core.errors import ModelError
 from kebab.core.ports import Embedder, SpaceQuery
 from kebab.embedding.onnx_embedder import granite, multilingual
 
@@ -54,15 +55,19 @@ class BundledModels:
         return [latin] if self._cross_language == "off" else [latin, foreign]
 
 
-def check_weights() -> None:
-    """Whether what was installed is what was published; otherwise ModelMissing or ModelCorrupt."""
+def weights_fault() -> ModelError | None:
+    """What is wrong with the installed weights: ModelMissing or ModelCorrupt; None when they are what was published."""
     from kebab.embedding import granite as latin
     from kebab.embedding import multilingual as all_scripts
     from kebab.embedding.model_files import package_file
 
-    package_file(latin.PACKAGE, latin.PACK, latin.PACK_SHA256)
-    package_file(all_scripts.PACKAGE, all_scripts.WEIGHTS, all_scripts.WEIGHTS_SHA256)
-    package_file(all_scripts.PACKAGE, all_scripts.VOCABULARY, all_scripts.VOCABULARY_SHA256)
+    try:
+        package_file(latin.PACKAGE, latin.PACK, latin.PACK_SHA256)
+        package_file(all_scripts.PACKAGE, all_scripts.WEIGHTS, all_scripts.WEIGHTS_SHA256)
+        package_file(all_scripts.PACKAGE, all_scripts.VOCABULARY, all_scripts.VOCABULARY_SHA256)
+    except ModelError as error:
+        return error
+    return None
 
 
 def is_latin(text: str) -> bool:

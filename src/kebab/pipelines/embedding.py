@@ -18,6 +18,8 @@ from kebab.pipelines.ingest_report import Failure, IngestReport, quiet
 
 _WINDOW = 2048
 """Chunks looked at together: enough to find many of one length, few enough to hold in memory."""
+_BEFORE_ALL = -(2**63)
+"""Rows of chunks may be below zero."""
 _AT_ONCE = 64
 """Texts embedded between two commits, at most."""
 _CHARS_AT_ONCE = 24_000
@@ -98,7 +100,7 @@ class EmbeddingPhase:
     def _embed_all(self) -> None:
         embedders = self._models.embedders
         self._total = self._store.count_pending(embedders)
-        after = 0
+        after = _BEFORE_ALL
         while chunks := self._store.pending(embedders, after=after, limit=_WINDOW):
             after = chunks[-1].row
             waiting = _waiting(chunks)
@@ -114,7 +116,7 @@ class EmbeddingPhase:
 
     def _embed_second(self, embedder: Embedder) -> None:
         self._total += self._store.count_pending_in(embedder)
-        after = 0
+        after = _BEFORE_ALL
         while chunks := self._store.pending_in(embedder, after=after, limit=_WINDOW):
             after = chunks[-1].row
             self._embed(embedder, _waiting(chunks), home=False)

@@ -6,7 +6,6 @@ be taken in is an entry in the report; only what stops the whole run (no space, 
 
 from __future__ import annotations
 
-import json
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
@@ -16,11 +15,12 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
-from kebab.config.settings import Settings, all_settings
+from kebab.config.settings import Settings
 from kebab.core.documents import ParsedDocument, Repository, Source, bounded, date_in_name
 from kebab.core.errors import ParseError, SourceError, UsageError
 from kebab.core.ports import BackgroundParser, Chunker, DocumentStore, FileState, IndexedDocument, Parser, Progress
 from kebab.core.text import nfc
+from kebab.pipelines.fingerprint import Fingerprints
 from kebab.pipelines.ingest_report import Failure, IngestReport, quiet
 from kebab.pipelines.source_names import Scope, resolve, roots_below
 
@@ -141,7 +141,7 @@ class Ingest:
         self._own_files = own_files
         self._progress: Progress = progress or quiet
         self._started = time.perf_counter()
-        self._fingerprints: dict[str, str] = {}
+        self._fingerprints = Fingerprints(settings, chunker.version)
         self._group = _Group()
 
     def run(self, paths: Sequence[Path], name: str | None = None) -> IngestReport:
@@ -175,7 +175,7 @@ class Ingest:
 
         data = text.encode("utf-8", "surrogatepass")
         known = self._store.known_files(STDIN_SOURCE).get(title)
-        state = FileState(len(data), None, sha256(data).hexdigest(), self._fingerprint("stdin"))
+        state = FileState(len(data), None, sha256(data).hexdigest(), self._fingerprints.of("stdin"))
         self.report.sources = [STDIN_SOURCE]
         self.report.scanned = 1
         parsed = parse_markdown(text, title, doc_type="note", format="stdin")
@@ -246,7 +246,7 @@ class Ingest:
             for number, file in enumerate(files):
                 self._progress("file", source=source.name, path=file.path, done=number, total=len(files))
                 known = states.get(file.path)
-                fingerprint = self._fingerprint(self._parser_for(file.path).version)
+                fingerprint = self._fingerprints.of(self._parser_for(file.path).version)
                 if known and (known.size, known.mtime_ns, known.fingerprint) == (file.size, file.mtime_ns, fingerprint):
                     self.report.unchanged += 1
                     keep.add(file.path)
@@ -351,11 +351,3 @@ class Ingest:
             self.report.bytes += document.state.size
             self.report.took(document.path, seconds)
             self.report.warnings += [Failure(document.path, "parse", warning) for warning in document.parsed.warnings]
-
-    def _fingerprint(self, parser_version: str) -> str:
-        """Changes exactly when the same bytes would give other chunks."""
-        if parser_version not in self._fingerprints:
-            shaping = {item.key: getattr(getattr(self._settings, item.section), item.name) for item in all_settings() if item.changes_index}
-            parts = json.dumps([parser_version, self._chunker.version, shaping], sort_keys=True)
-            self._fingerprints[parser_version] = sha256(parts.encode()).hexdigest()[:12]
-        return self._fingerprints[parser_version]

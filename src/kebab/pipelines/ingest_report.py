@@ -94,6 +94,16 @@ class IngestReport:
         if len(self.changes) < _EXAMPLES:
             self.changes.append((what, path))
 
+    def include(self, other: IngestReport) -> None:
+        """Another run's numbers, as part of this one."""
+        for name in ("scanned", "added", "updated", "unchanged", "removed", "chunks", "bytes", "unread", "seconds"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        for reason, skipped in other.skipped.items():
+            before = self.skipped.get(reason, Skipped())
+            self.skipped[reason] = Skipped(before.count + skipped.count, (*before.examples, *skipped.examples)[:_EXAMPLES])
+        self.failed += other.failed
+        self.warnings += other.warnings
+
     def took(self, path: str, seconds: float) -> None:
         self.slowest = sorted([*self.slowest, (path, seconds)], key=lambda item: -item[1])[:_SLOWEST]
 

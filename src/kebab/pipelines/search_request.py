@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kebab.core.errors import UsageError
+from kebab.core.libraries import SNIPPET_KINDS
 from kebab.core.search import DOC_TYPES, DUPLICATES, FUSIONS, MATCHES, MODES, SORTS, TRUST_LEVELS, SearchFilters
 
 if TYPE_CHECKING:
@@ -43,6 +44,7 @@ _CHOICES = {
     "duplicates": DUPLICATES,
     "trust_min": TRUST_LEVELS,
     "type": DOC_TYPES,
+    "snippet_type": SNIPPET_KINDS,
 }
 _ANY_NUMBER = 10**9
 _WHOLE_NUMBERS = {
@@ -76,6 +78,10 @@ class SearchRequest(NamedTuple):
     before: str | None = None
     exclude_path: tuple[str, ...] = ()
     exclude_tag: tuple[str, ...] = ()
+    library: str | None = None
+    """/owner/project or /owner/project/version: its documentation instead of what was ingested."""
+    snippet_type: str | None = None
+    """Of a library: code or info."""
     match: str | None = None
     fusion: str | None = None
     sort: str = "relevance"
@@ -124,7 +130,22 @@ class SearchRequest(NamedTuple):
             before=absolute_date(self.before, "before") if self.before else None,
             exclude_paths=self.exclude_path,
             exclude_tags=self.exclude_tag,
+            **self._of_library(),
         )
+
+    def _of_library(self) -> dict[str, Any]:
+        if self.library is None:
+            return {}
+        library_id, version = split_library(self.library)
+        return {"library": library_id, "library_version": version or "", "kinds": (self.snippet_type,) if self.snippet_type else ()}
+
+
+def split_library(library: str) -> tuple[str, str | None]:
+    """/owner/project and the version behind it, after a slash or an @."""
+    parts = library.strip().replace("@", "/").split("/", 3)
+    if len(parts) < 3 or parts[0] or not all(parts[1:3]):
+        raise UsageError(f"{library!r} is no library id.", hint="It looks like /owner/project or /owner/project/v1.2.")
+    return f"/{parts[1]}/{parts[2]}", parts[3] if len(parts) > 3 and parts[3] else None
 
 
 def _checked(name: str, value: Any) -> Any:

@@ -33,9 +33,14 @@ def unknown_format(formats: Sequence[str], known: Sequence[str] = ()) -> Notice:
 
 def unmatched_filters(filters: SearchFilters, count: Callable[[SearchFilters], int]) -> list[Notice]:
     """`count` says how many documents pass filters. Nothing when some document passes all of them: then it is not for the filters."""
-    if not filters or count(filters) or not count(SearchFilters()):
+    everything = SearchFilters(library=filters.library, library_version=filters.library_version)
+    if filters == everything or count(filters) or not count(everything):
         return []
-    found = [suspect for suspect in _suspects(filters) if not count(suspect.alone)]
+    found = [
+        suspect
+        for suspect in _suspects(filters)
+        if not count(suspect.alone._replace(library=everything.library, library_version=everything.library_version))
+    ]
     explained = any(suspect.is_reason for suspect in found)
     return [*dict.fromkeys(suspect.notice for suspect in found), *([] if explained else [_TOGETHER])]
 

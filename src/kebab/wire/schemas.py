@@ -9,7 +9,7 @@ from dataclasses import fields, is_dataclass
 from itertools import pairwise
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from kebab.wire import errors, ingest, records, search
+from kebab.wire import errors, ingest, libraries, records, search
 from kebab.wire.citations import CitationV1
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -25,6 +25,9 @@ _ROOTS: dict[str, Any] = {
     "fetch_result": records.FetchResultV1,
     "ingest_progress": ingest.IngestProgressV1,
     "ingest_report": ingest.IngestReportV1,
+    "library_docs": libraries.LibraryDocsV1,
+    "library_list": libraries.LibraryListV1,
+    "library_search": libraries.LibrarySearchV1,
     "list": records.ListV1,
     "schema": records.SchemaV1,
     "search_hit": search.SearchHitV1,

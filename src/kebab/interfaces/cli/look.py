@@ -20,7 +20,16 @@ _SHORT_COMMIT = 10
 
 @group("list", example="kb list docs --tag rust\nkb list sources")
 def list_command() -> None:
-    """List documents, sources or tags."""
+    """List documents, sources, tags or libraries."""
+
+
+@list_command.command("libraries", epilog="Example:\n\n\b\n  kb list libraries --json")
+@global_options
+def libraries_listed() -> int:
+    """List the libraries whose documentation is indexed, as `kb lib list` does."""
+    from kebab.interfaces.cli.lib import list_libraries
+
+    return list_libraries()
 
 
 @list_command.command("docs", epilog="Example:\n\n\b\n  kb list docs --type markdown --limit 20")

@@ -54,6 +54,8 @@ def filter_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--offset", type=int, help="Leave out this many from the beginning.")
 @click.option("--cursor", help="Go on where a response with next_cursor ended.")
 @filter_options
+@click.option("--library", metavar="/OWNER/PROJECT[/VERSION]", help="The documentation of this library instead of what was ingested.")
+@click.option("--snippet-type", help="Of a library: code or info.")
 @click.option("--match", help="all words, any of them, or auto: all first, any when that gives too few.")
 @click.option("--fusion", help="How hybrid mixes: rrf, by rank, or convex, by score (setting search.hybrid_fusion, rrf).")
 @click.option("--sort", help="relevance or date (newest first).")

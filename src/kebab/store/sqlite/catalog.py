@@ -17,7 +17,7 @@ from kebab.core.spans import PageSpan
 from kebab.core.text import content_hash, storable
 from kebab.store.sqlite.context_notes import notes_by_source
 from kebab.store.sqlite.documents import decompress
-from kebab.store.sqlite.filters import document_filter
+from kebab.store.sqlite.filters import PERSONAL, document_filter
 from kebab.store.sqlite.rows import NOTES_ABOVE, heading_list, rows_of, spans_from_json, split_values
 
 _DOCUMENTS = f"""
@@ -42,7 +42,7 @@ class SqliteCatalog:
 
     def documents(self, filters: SearchFilters, *, limit: int = -1, offset: int = 0) -> list[DocumentRecord]:
         sql, bindings = document_filter(filters)
-        where = f"WHERE d.id IN ({sql})" if sql else ""
+        where = f"WHERE d.id IN ({sql})" if sql else f"WHERE {PERSONAL}"
         rows = rows_of(
             self._connection,
             f"{_DOCUMENTS} {where} ORDER BY s.name, d.path LIMIT :limit OFFSET :offset",
@@ -52,24 +52,28 @@ class SqliteCatalog:
 
     def count_documents(self, filters: SearchFilters) -> int:
         sql, bindings = document_filter(filters)
-        return self._number(f"SELECT count(DISTINCT id) FROM ({sql or 'SELECT id FROM documents'})", bindings)
+        return self._number(f"SELECT count(DISTINCT id) FROM ({sql or f'SELECT d.id FROM documents d WHERE {PERSONAL}'})", bindings)
 
     def sources(self) -> list[SourceRecord]:
         rows = rows_of(
             self._connection,
             """SELECT s.name, s.kind, s.root, s.trust_level, count(d.id), coalesce(sum(d.chunk_count), 0), s.ingested_at,
                       s.repository, s.branch, s.commit_id
-               FROM sources s LEFT JOIN documents d ON d.source_id = s.id GROUP BY s.id ORDER BY s.name""",
+               FROM sources s LEFT JOIN documents d ON d.source_id = s.id WHERE s.kind <> 'library' GROUP BY s.id ORDER BY s.name""",
         )
         notes = notes_by_source(self._connection)
         return [_source(row, notes.get(row[0], [])) for row in rows]
 
     def tags(self) -> list[TagRecord]:
-        rows = rows_of(self._connection, "SELECT tag, count(*) FROM document_tags GROUP BY tag ORDER BY count(*) DESC, tag")
+        rows = rows_of(
+            self._connection,
+            f"""SELECT t.tag, count(*) FROM document_tags t JOIN documents d ON d.id = t.document_id WHERE {PERSONAL}
+                GROUP BY t.tag ORDER BY count(*) DESC, t.tag""",
+        )
         return [TagRecord(*row) for row in rows]
 
     def languages(self) -> list[str]:
-        return [row[0] for row in rows_of(self._connection, "SELECT DISTINCT lang FROM documents ORDER BY lang")]
+        return [row[0] for row in rows_of(self._connection, f"SELECT DISTINCT d.lang FROM documents d WHERE {PERSONAL} ORDER BY d.lang")]
 
     def formats(self) -> list[str]:
         return [row[0] for row in rows_of(self._connection, "SELECT DISTINCT format FROM documents ORDER BY format")]
@@ -77,7 +81,10 @@ class SqliteCatalog:
     def find_document(self, key: str) -> DocumentRecord:
         """By id, the beginning of an id, path, SOURCE:path, or as notes link to it. Several matches are an error that names them."""
         key = storable(key)
-        rows = self._select(f"{_DOCUMENTS} WHERE d.doc_id = :key OR d.path = :key OR s.name || ':' || d.path = :key", {"key": key})
+        rows = self._select(
+            f"{_DOCUMENTS} WHERE d.doc_id = :key OR (s.kind <> 'library' AND (d.path = :key OR s.name || ':' || d.path = :key))",
+            {"key": key},
+        )
         if not rows:
             rows = self._by_prefix(_DOCUMENTS, "d.doc_id", key) or self._by_link(key)
         found = [_document(row) for row in rows]
@@ -116,7 +123,9 @@ class SqliteCatalog:
 
     def all_documents(self) -> Iterator[DocumentRecord]:
         """One at a time, each read on its own, so that no read transaction stays open while the caller works."""
-        ids = [row[0] for row in rows_of(self._connection, "SELECT doc_id FROM documents ORDER BY source_id, path")]
+        ids = [
+            row[0] for row in rows_of(self._connection, f"SELECT d.doc_id FROM documents d WHERE {PERSONAL} ORDER BY d.source_id, d.path")
+        ]
         for doc_id in ids:
             for row in self._select(f"{_DOCUMENTS} WHERE d.doc_id = :key", {"key": doc_id}):
                 yield _document(row)

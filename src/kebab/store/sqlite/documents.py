@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,6 +18,7 @@ from kebab.store.sqlite.context_notes import NoteTerms
 from kebab.store.sqlite.database import now, our_errors, write_transaction
 from kebab.store.sqlite.derived_terms import cjk_column
 from kebab.store.sqlite.index_version import forget_complete_vectors
+from kebab.store.sqlite.library_chunks import STRETCH
 from kebab.store.sqlite.rows import heading_columns, rows_of, spans_to_json
 from kebab.store.sqlite.tokenizer import SqliteTokenizer
 from kebab.store.sqlite.vocabulary import Vocabulary
@@ -43,8 +44,10 @@ def decompress(body: bytes) -> str:
 
 
 class SqliteDocumentStore:
-    def __init__(self, connection: apsw.Connection, path: Path, *, korean_analysis: str) -> None:
+    def __init__(self, connection: apsw.Connection, path: Path, *, korean_analysis: str, for_libraries: bool = False) -> None:
+        """`for_libraries`: chunks get rows where personal search does not look."""
         self._connection = connection
+        self._for_libraries = for_libraries
         self._path = path
         self._korean_analysis = korean_analysis
         self._vocabulary = Vocabulary(connection, SqliteTokenizer(connection))
@@ -53,7 +56,7 @@ class SqliteDocumentStore:
 
     def sources(self) -> list[Source]:
         with our_errors(self._path):
-            rows = rows_of(self._connection, "SELECT name, kind, root, trust_level FROM sources ORDER BY name")
+            rows = rows_of(self._connection, "SELECT name, kind, root, trust_level FROM sources WHERE kind <> 'library' ORDER BY name")
         return [Source(*row) for row in rows]
 
     def add_source(self, source: Source) -> None:
@@ -108,7 +111,7 @@ class SqliteDocumentStore:
                 for document in documents:
                     self._write(document, notes.of(document.source, document.path), changes)
                 self._remove_chunks(changes.gone)
-                self._insert_chunks(changes.new)
+                self._insert_chunks(changes.new, documents)
                 return changes.updated + len(changes.new)
         except BaseException:
             self._vocabulary.forget_seen()
@@ -133,7 +136,7 @@ class SqliteDocumentStore:
             return self._connection.changes()
 
     def _write(self, document: IndexedDocument, note_terms: str, changes: _ChunkChanges) -> None:
-        doc_id = document_id(document.source, document.path)
+        doc_id = document.doc_id or document_id(document.source, document.path)
         row_id = self._write_document(doc_id, document)
         self._write_tags(row_id, document.parsed.tags)
         columns = ", ".join(_CHUNK_COLUMNS)
@@ -163,12 +166,27 @@ class SqliteDocumentStore:
         if rows:
             self._connection.execute("DELETE FROM chunks WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(rows),))
 
-    def _insert_chunks(self, rows: list[tuple[Any, ...]]) -> None:
+    def _last_row(self, documents: Sequence[IndexedDocument]) -> int:
+        """The last one that is taken; of a library the last in its stretch, where they count down."""
+        if not self._for_libraries:
+            return int(rows_of(self._connection, "SELECT max(0, coalesce(max(id), 0)) FROM chunks")[0][0])
+        library = rows_of(
+            self._connection,
+            "SELECT v.library FROM library_versions v JOIN sources s ON s.id = v.source_id WHERE s.name = ?",
+            (documents[0].source,),
+        )[0][0]
+        last = rows_of(
+            self._connection, f"SELECT min(id) FROM chunks WHERE id > -((?1 + 1) << {STRETCH}) AND id < -(?1 << {STRETCH})", (library,)
+        )[0][0]
+        return int(-(library << STRETCH) if last is None else last)
+
+    def _insert_chunks(self, rows: list[tuple[Any, ...]], documents: Sequence[IndexedDocument]) -> None:
         columns = ", ".join(("chunk_id", "doc_id", "document_id", *_CHUNK_COLUMNS))
         self._connection.execute(f"CREATE TEMP TABLE IF NOT EXISTS new_chunks ({columns})")
         marks = ", ".join("?" * (3 + len(_CHUNK_COLUMNS)))
         self._connection.executemany(f"INSERT INTO temp.new_chunks VALUES ({marks})", rows)
-        self._connection.execute(f"INSERT INTO chunks ({columns}) SELECT {columns} FROM temp.new_chunks ORDER BY rowid")
+        number = f"{self._last_row(documents)} {'-' if self._for_libraries else '+'} rowid"
+        self._connection.execute(f"INSERT INTO chunks (id, {columns}) SELECT {number}, {columns} FROM temp.new_chunks ORDER BY rowid")
         self._connection.execute("DELETE FROM temp.new_chunks")
 
     def _write_document(self, doc_id: str, document: IndexedDocument) -> int:

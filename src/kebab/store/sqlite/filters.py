@@ -6,11 +6,13 @@ runs it once, keeps the ids, and ranks only chunks of those documents.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from kebab.core.search import TRUST_LEVELS, SearchFilters
 from kebab.core.text import storable
+
+PERSONAL = "d.source_id NOT IN (SELECT id FROM sources WHERE kind = 'library')"
 
 
 class DocumentFilter(NamedTuple):
@@ -65,8 +67,17 @@ def document_filter(filters: SearchFilters) -> DocumentFilter:
         conditions.append(f"d.id NOT IN ({excluded})")
     if filters.exclude_docs:
         conditions.append(f"d.doc_id NOT {one_of(filters.exclude_docs)}")
+    conditions.append(_of_library(filters, bind) if filters.library is not None else PERSONAL)
     where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
     return DocumentFilter(f"SELECT d.id FROM documents d {' '.join(joins)} {where}", bindings)
+
+
+def _of_library(filters: SearchFilters, bind: Callable[[str], str]) -> str:
+    version = "" if filters.library_version is None else f" AND v.tag = {bind(filters.library_version)}"
+    this_one = f" AND l.library_id = {bind(filters.library)}" if filters.library else ""
+    return f"""d.id IN (SELECT ld.document_id FROM libraries l
+               JOIN library_versions v ON v.library = l.id AND NOT v.in_making{version}{this_one}
+               JOIN library_documents ld ON ld.version = v.id)"""
 
 
 def _tag(column: str, bound: str) -> str:

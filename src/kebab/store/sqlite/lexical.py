@@ -13,6 +13,7 @@ from kebab.core.query_tree import QueryTree, Raw
 from kebab.core.search import QueryTerms, SearchFilters
 from kebab.store.sqlite.database import read_transaction
 from kebab.store.sqlite.filters import document_filter
+from kebab.store.sqlite.library_chunks import is_library_alone, library_condition
 from kebab.store.sqlite.match_expression import MatchExpression, MatchExpressionBuilder
 from kebab.store.sqlite.rows import CHUNK_CONTEXT, chunk_context, rows_of
 from kebab.store.sqlite.tokenizer import SqliteTokenizer
@@ -139,6 +140,11 @@ def _filter_condition(filters: SearchFilters) -> tuple[str, dict[str, Any]]:
     """Chunks of the documents that may answer, found once and kept. The `+` forbids SQLite to look each of them up in the text
     index instead, which would run the whole query once per chunk.
     """
+    if is_library_alone(filters):
+        return library_condition(filters)
     sql, bindings = document_filter(filters)
-    chunks = f"SELECT allowed.id FROM chunks allowed WHERE allowed.document_id IN ({sql})"
-    return (f"AND +chunks_fts.rowid IN ({chunks})" if sql else ""), dict(bindings)
+    if not sql:
+        return "AND chunks_fts.rowid >= 0", {}  # chunks of libraries are below
+    kinds = f" AND allowed.kind IN ({', '.join(f':kind{number}' for number in range(len(filters.kinds)))})" if filters.kinds else ""
+    chunks = f"SELECT allowed.id FROM chunks allowed WHERE allowed.document_id IN ({sql}){kinds}"
+    return f"AND +chunks_fts.rowid IN ({chunks})", {**bindings, **{f"kind{number}": kind for number, kind in enumerate(filters.kinds)}}

@@ -56,7 +56,7 @@ def rebuild_fts(connection: apsw.Connection, path: Path, korean_analysis: str) -
 
 
 def _chunk_batches(connection: apsw.Connection) -> Iterator[list[tuple[Any, ...]]]:
-    last = -1
+    last = -(2**63)
     sql = """SELECT c.id, c.heading_path, c.text, c.title, c.kind, s.name, d.path
         FROM chunks c LEFT JOIN documents d ON d.id = c.document_id LEFT JOIN sources s ON s.id = d.source_id
         WHERE c.id > ? ORDER BY c.id LIMIT ?"""

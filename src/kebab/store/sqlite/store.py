@@ -29,6 +29,9 @@ if TYPE_CHECKING:
     from kebab.store.sqlite.chunk_contexts import SqliteChunkReader
     from kebab.store.sqlite.context_notes import SqliteNoteStore
     from kebab.store.sqlite.documents import SqliteDocumentStore
+    from kebab.store.sqlite.libraries import SqliteLibraryCatalog
+    from kebab.store.sqlite.library_reader import SqliteLibraryReader
+    from kebab.store.sqlite.library_writer import SqliteLibraryWriter
     from kebab.store.sqlite.vector_writer import SqliteVectorWriter
     from kebab.store.sqlite.vectors import SqliteVectorStore
 
@@ -88,6 +91,16 @@ class SqliteReading:
 
         return SqliteChunkReader(self._connection)
 
+    def libraries(self) -> SqliteLibraryCatalog:
+        from kebab.store.sqlite.libraries import SqliteLibraryCatalog
+
+        return SqliteLibraryCatalog(self._connection)
+
+    def library_reader(self, library_id: str) -> SqliteLibraryReader:
+        from kebab.store.sqlite.library_reader import SqliteLibraryReader
+
+        return SqliteLibraryReader(self._connection, library_id)
+
     def stats(self) -> StoreStats:
         from kebab.store.sqlite import maintenance
 
@@ -106,10 +119,15 @@ class SqliteWriting:
         self._connection = connection
         self._path = path
 
-    def documents(self, korean_analysis: str) -> SqliteDocumentStore:
+    def documents(self, korean_analysis: str, *, for_libraries: bool = False) -> SqliteDocumentStore:
         from kebab.store.sqlite.documents import SqliteDocumentStore
 
-        return SqliteDocumentStore(self._connection, self._path, korean_analysis=korean_analysis)
+        return SqliteDocumentStore(self._connection, self._path, korean_analysis=korean_analysis, for_libraries=for_libraries)
+
+    def libraries(self) -> SqliteLibraryWriter:
+        from kebab.store.sqlite.library_writer import SqliteLibraryWriter
+
+        return SqliteLibraryWriter(self._connection, self._path)
 
     def notes(self, korean_analysis: str) -> SqliteNoteStore:
         from kebab.store.sqlite.context_notes import SqliteNoteStore

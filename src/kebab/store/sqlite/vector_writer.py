@@ -23,6 +23,8 @@ Array = NDArray[Any]
 _SEGMENT = 16384
 """Codes in a row of vector_codes that is full."""
 _MOST_SMALL_SEGMENTS = 32
+_LENGTH_OFF = 0.02
+"""How far the length of a vector may be from 1: it has half the digits."""
 _UNUSED_SHARE = 0.5
 """Vectors without a chunk may be this part of all before they are dropped."""
 _UNUSED_KEPT = 20_000
@@ -104,6 +106,28 @@ class SqliteVectorWriter:
                 for chunk in chunks:
                     self._link(chunk, space, row[0][0], home)
             self._add_codes(space, added)
+
+    def keep(self, embedder: Embedder, vectors: Sequence[tuple[bytes, bytes]]) -> int:
+        """Vectors (hash of the text, float16) made elsewhere, for texts that may come; how many were not there yet. What is no vector of
+        length 1 is left out.
+        """
+        space = self._space(embedder)
+        kept: list[tuple[int, Array]] = []
+        with our_errors(self._path), write_transaction(self._connection):
+            for text_hash, stored in vectors:
+                vector = np.frombuffer(stored, np.float16)
+                if not abs(float(np.linalg.norm(vector.astype(np.float32))) - 1) < _LENGTH_OFF:
+                    continue
+                row = rows_of(
+                    self._connection,
+                    "INSERT INTO vectors (space_id, text_hash, vector) VALUES (?, ?, ?) ON CONFLICT DO NOTHING RETURNING id",
+                    (space, text_hash, stored),
+                )
+                if row:
+                    kept.append((row[0][0], vector))
+            if kept:
+                self._add_codes(space, kept)
+        return len(kept)
 
     def _link(self, chunk: int, space: int, vector: int, home: bool) -> None:
         """A chunk that has vanished meanwhile needs none."""

@@ -87,12 +87,17 @@ class _Permitted(NamedTuple):
     """Whether the space must be their first one, or must not; None when either will do."""
     chunks: int = 0
     """How many chunks those documents have."""
+    kinds: frozenset[str] = frozenset()
+    """Of chunks; empty for any."""
 
     def __bool__(self) -> bool:
         return self.documents is not None or self.home is not None
 
-    def allows(self, document: int, home: int) -> bool:
-        return (self.documents is None or document in self.documents) and self.home in (None, bool(home))
+    def allows(self, row: int, document: int, home: int, kind: str) -> bool:
+        """Without a filter everything but libraries, whose chunks have rows below zero."""
+        if row < 0 if self.documents is None else document not in self.documents:
+            return False
+        return self.home in (None, bool(home)) and (not self.kinds or kind in self.kinds)
 
 
 class SqliteVectorStore:
@@ -146,28 +151,30 @@ class SqliteVectorStore:
             sql, bindings = document_filter(filters)
             counts = dict(rows_of(self._connection, f"SELECT id, chunk_count FROM documents WHERE id IN ({sql})", bindings))
             chunks = sum(counts.values())
+            permitted = _Permitted(frozenset(counts), home, chunks, frozenset(filters.kinds))
             if chunks <= EXACT_UP_TO:
-                return self._among(known, query, list(counts), limit, home)
-            permitted = _Permitted(frozenset(counts), home, chunks)
+                return self._among(known, query, permitted, limit)
         if known.has_codes:
             return self._coded(known, query, limit, permitted)
         return self._matches(known, *self._all(known, query), limit, permitted)
 
     # --- exactly
 
-    def _among(self, space: Space, query: Array, documents: list[int], limit: int, home: bool | None) -> list[VectorMatch]:
+    def _among(self, space: Space, query: Array, permitted: _Permitted, limit: int) -> list[VectorMatch]:
         """All chunks of a few documents."""
         rows: list[tuple[Any, ...]] = []
-        for some in _batches(documents):
+        for some in _batches(sorted(permitted.documents or ())):
             rows += rows_of(
                 self._connection,
-                f"""SELECT c.chunk_id, {_HOME}, v.vector FROM chunks c CROSS JOIN chunks_vec cv ON cv.chunk = c.id AND cv.space_id = ?
+                f"""SELECT c.chunk_id, c.id, c.document_id, {_HOME}, c.kind, v.vector
+                    FROM chunks c CROSS JOIN chunks_vec cv ON cv.chunk = c.id AND cv.space_id = ?
                     CROSS JOIN vectors v ON v.id = cv.vector_id WHERE c.document_id IN ({_marks(some)})""",
                 [space.id, *some],
             )
-        similarities = _products([row[2] for row in rows], space, query).tolist()
-        found = [VectorMatch(row[0], similarity, bool(row[1])) for row, similarity in zip(rows, similarities, strict=True)]
-        return sorted((match for match in found if home in (None, match.home)), key=_order)[:limit]
+        rows = [row for row in rows if permitted.allows(*row[1:5])]
+        similarities = _products([row[5] for row in rows], space, query).tolist()
+        found = [VectorMatch(row[0], similarity, bool(row[3])) for row, similarity in zip(rows, similarities, strict=True)]
+        return sorted(found, key=_order)[:limit]
 
     def _all(self, space: Space, query: Array) -> tuple[Array, Array]:
         """The ids of all vectors of a space, and how close they are."""
@@ -234,7 +241,7 @@ class SqliteVectorStore:
 
     def _permitted_vectors(self, space: Space, ids: Array, permitted: _Permitted) -> Array:
         rows = self._chunks_of(space, ids.tolist())
-        return np.array([row[0] for row in rows if permitted.allows(row[2], row[3])], np.int64)
+        return np.array([row[0] for row in rows if permitted.allows(*row[2:])], np.int64)
 
     def _similarities(self, space: Space, ids: Array, query: Array) -> tuple[Array, Array]:
         """The ids that are still there, and how close they are."""
@@ -253,8 +260,8 @@ class SqliteVectorStore:
         while start < len(order):
             some = order[start : start + step]
             similarity = dict(zip(ids[some].tolist(), similarities[some].tolist(), strict=True))
-            for vector_id, chunk_id, document, home in self._chunks_of(space, list(similarity)):
-                if permitted.allows(document, home):
+            for vector_id, chunk_id, row, document, home, kind in self._chunks_of(space, list(similarity)):
+                if permitted.allows(row, document, home, kind):
                     found.append(VectorMatch(chunk_id, similarity[vector_id], bool(home)))
             start += step
             if len(found) >= limit and (start >= len(order) or similarities[order[start]] < similarities[some[-1]]):
@@ -262,12 +269,13 @@ class SqliteVectorStore:
         return sorted(found, key=_order)[:limit]
 
     def _chunks_of(self, space: Space, vectors: list[int]) -> list[tuple[Any, ...]]:
-        """Vector, chunk id, document and home of all chunks that have one of these vectors."""
+        """Vector, chunk id, row, document, home and kind of all chunks that have one of these vectors."""
         rows: list[tuple[Any, ...]] = []
         for some in _batches(vectors):
             rows += rows_of(
                 self._connection,
-                f"""SELECT cv.vector_id, c.chunk_id, c.document_id, {_HOME} FROM chunks_vec cv JOIN chunks c ON c.id = cv.chunk
+                f"""SELECT cv.vector_id, c.chunk_id, c.id, c.document_id, {_HOME}, c.kind
+                    FROM chunks_vec cv JOIN chunks c ON c.id = cv.chunk
                     WHERE cv.vector_id IN ({_marks(some)}) AND +cv.space_id = ?""",  # by its vectors, not by the space
                 [*some, space.id],
             )

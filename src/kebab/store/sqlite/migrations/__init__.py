@@ -12,6 +12,7 @@ MIGRATIONS: tuple[tuple[int, tuple[str, ...]], ...] = (
     (3, ("0003_context_notes.sql",)),
     (4, ("0004_repositories.sql",)),
     (5, ("0005_vector_scopes.sql",)),
+    (6, ("0006_libraries.sql",)),
 )
 LATEST = MIGRATIONS[-1][0]
 

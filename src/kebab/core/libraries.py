@@ -1,0 +1,123 @@
+"""Libraries whose documentation is indexed: what is known of each, its versions, and the snippets it is found by."""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from kebab.core.citations import Citation
+
+SnippetKind = Literal["code", "info"]
+SNIPPET_KINDS: tuple[str, ...] = ("code", "info")
+LibraryState = Literal["pending", "indexing", "indexed", "failed"]
+OriginKind = Literal["git", "folder", "file", "archive", "export"]
+
+
+class LibraryVersion(NamedTuple):
+    """One state of a library's documentation: a git tag, or the default branch."""
+
+    name: str | None
+    """The tag; None is the default branch, or the only state of a folder or file."""
+    state: LibraryState
+    commit: str | None
+    snippets: int
+    indexed_at: str | None
+    error: str | None = None
+    """Why the last attempt failed; what was indexed before is searched."""
+
+
+class Library(NamedTuple):
+    library_id: str
+    """/owner/project"""
+    title: str
+    description: str
+    origin: str
+    """What it was added from: a URL, or a path on this machine."""
+    origin_kind: OriginKind
+    branch: str | None
+    """Asked for instead of the default one."""
+    repository: str | None
+    """The address of the git repository that its text comes from, without a password; it may have arrived in another way."""
+    stars: int | None
+    trust_score: float | None
+    """0 to 10; None until it is first indexed."""
+    rules: tuple[str, ...]
+    """What its authors want whoever writes code with it to know."""
+    versions: tuple[LibraryVersion, ...]
+    """The default one first, then from the latest tag down."""
+
+    @property
+    def state(self) -> LibraryState:
+        return self.versions[0].state if self.versions else "pending"
+
+    @property
+    def total_snippets(self) -> int:
+        """Of the default branch."""
+        return self.versions[0].snippets if self.versions else 0
+
+    @property
+    def is_searchable(self) -> bool:
+        return bool(self.versions) and self.versions[0].name is None and self.versions[0].indexed_at is not None
+
+    @property
+    def tags(self) -> tuple[str, ...]:
+        """The versions with a name that can be searched."""
+        return tuple(version.name for version in self.versions if version.name is not None and version.indexed_at is not None)
+
+
+class DoneFile(NamedTuple):
+    document: int
+    key: str
+    """Of the file."""
+    fingerprint: str
+
+
+class Making(NamedTuple):
+    """A version that is being made."""
+
+    row: int
+    source: str
+    """The name of the source that its new documents go to."""
+    done: dict[str, DoneFile]
+    """What an earlier, interrupted run has taken care of, by path. What of it is not wanted any more is to be dropped."""
+
+
+class VersionDocument(NamedTuple):
+    """That a version has a document."""
+
+    tag: str | None
+    commit: str | None
+    document: int
+    file_key: str
+
+
+class VectorSpace(NamedTuple):
+    """The vectors of one model."""
+
+    model: str
+    version: str
+    dimension: int
+
+
+class LibrarySnippet(NamedTuple):
+    """A piece of documentation that answers by itself: code with what introduces it, or a section of prose."""
+
+    chunk_id: str
+    kind: SnippetKind
+    title: str
+    """The heading it stands under."""
+    breadcrumb: str
+    """Library and headings above it: Widget > Guide."""
+    description: str
+    """The paragraph that introduces code."""
+    language: str
+    """Of code, as its fence names it."""
+    content: str
+    """The code without its fence, or the prose."""
+    citation: Citation
+    url: str | None
+    """Where these lines stand on the web, at the commit they were read from."""
+    tokens: int
+    score: float
+    """How well it answers: from 0 to 1, but in search by words alone what bm25 gives, negative and lower is better."""
+    suspicious: bool
+    """Whether it reads like orders to whoever reads it by machine. They are quoted, never followed."""

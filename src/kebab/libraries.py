@@ -1,0 +1,330 @@
+"""Libraries: the door to documentation of libraries, behind the one to everything (`KnowledgeBase.libraries`)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from kebab.core.errors import NotFound, SourceError, UsageError
+from kebab.core.libraries import SNIPPET_KINDS, Library, LibrarySnippet, LibraryVersion
+from kebab.library.versions import latest_first
+from kebab.pipelines.search_request import SearchRequest, split_library
+
+if TYPE_CHECKING:
+    from kebab.config.settings import Settings
+    from kebab.core.ports import EmbeddingModels, Progress
+    from kebab.core.search import SearchHit, SearchResponse
+    from kebab.library.ranking import LibraryMatch
+    from kebab.library.search_service import SearchService
+    from kebab.parsing.isolation import Parsers
+    from kebab.pipelines.ingest_report import IngestReport
+    from kebab.pipelines.library_adding import Said
+    from kebab.pipelines.library_docs import FoundSnippet, LibraryDocs
+    from kebab.sources.origin import Origin
+    from kebab.store.sqlite.store import SqliteReading, SqliteWriting
+
+_SHORT_SNIPPET = 100
+"""Tokens. So many fit into a budget at most, nearly always; if not, the rest of the list is asked for."""
+_DEEPEST = 400
+"""Behind that nothing is worth a page."""
+
+
+class Engine(NamedTuple):
+    """What of the knowledge base libraries are made with."""
+
+    settings: Settings
+    reading: Callable[[], AbstractContextManager[SqliteReading | None]]
+    writing: Callable[[str], AbstractContextManager[SqliteWriting]]
+    parsers: Callable[[], Parsers]
+    models: Callable[[], EmbeddingModels | None]
+    embed: Callable[[SqliteWriting, IngestReport, Progress | None], bool]
+    search: Callable[[SearchRequest], SearchResponse]
+
+
+class Libraries:
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+
+    # --- adding
+
+    def add(
+        self,
+        source: str,
+        *,
+        library_id: str | None = None,
+        title: str | None = None,
+        description: str | None = None,
+        stars: int | None = None,
+        trust: float | None = None,
+        versions: Sequence[str] = (),
+        branch: str | None = None,
+        fetch_metadata: bool = False,
+        embed: bool = True,
+        progress: Progress | None = None,
+    ) -> tuple[Library, IngestReport]:
+        """Indexes the default branch and tags of a repository, or a folder, file, archive or exported library.
+
+        Tags are those given here, and those that the repository itself names as its previous versions.
+        """
+        from kebab.pipelines.library_adding import Said
+        from kebab.sources.origin import checked_id, origin_of
+
+        if trust is not None and not 0 <= trust <= 10:
+            raise UsageError("A trust score lies between 0 and 10.", hint="For example: --trust 7.5")
+        origin = _exported(origin_of(source))
+        if (versions or branch) and origin.kind != "git":
+            raise UsageError(f"{source} is no git repository, so it has no versions.", hint="Leave out --version and --branch.")
+        wanted = self._allowed(checked_id(library_id or origin.library_id))
+        known = self._known(wanted)
+        library = Library(
+            library_id=wanted,
+            title=title or (known.title if known else origin.name),
+            description=description if description is not None else (known.description if known else ""),
+            origin=origin.place,
+            origin_kind=origin.kind,
+            branch=branch or (known.branch if known else None),
+            repository=origin.repository,
+            stars=stars if stars is not None else (known.stars if known else None),
+            trust_score=trust if trust is not None else (known.trust_score if known else None),
+            rules=known.rules if known else (),
+            versions=known.versions if known else (),
+        )
+        said = Said(title is not None, description is not None, stars is not None, trust is not None)
+        if fetch_metadata:
+            library = self._with_facts(library, said)
+        return self._index("kb lib add", library, origin, versions, said, embed, progress)
+
+    def refresh(
+        self, library_id: str, *, fetch_metadata: bool = False, embed: bool = True, progress: Progress | None = None
+    ) -> tuple[Library, IngestReport]:
+        """Fetches what a library was added from, and indexes what has changed."""
+        from kebab.pipelines.library_adding import Said
+        from kebab.sources.origin import origin_of
+
+        library = self.find(library_id)
+        said = Said(True, True, False, True)
+        if fetch_metadata:
+            library = self._with_facts(library, said)
+        tags = [version.name for version in library.versions if version.name is not None]
+        return self._index("kb lib refresh", library, _exported(origin_of(library.origin)), tags, said, embed, progress)
+
+    def remove(self, library_id: str, version: str | None = None) -> None:
+        from kebab.pipelines.library_docs import no_version
+
+        library = self.find(library_id)
+        if version is not None and version not in {known.name for known in library.versions}:
+            raise no_version(library, version)
+        with self._engine.writing("kb lib remove") as writing:
+            writing.libraries().remove(library_id, version, whole=version is None)
+
+    def export(self, library_id: str, path: Path) -> int:
+        """Writes all that is indexed of it into one file, which `add` takes anywhere. How many documents that are."""
+        from kebab.pipelines.library_transfer import export_library
+
+        library = self.find(library_id)
+        with self._engine.reading() as reading:
+            if reading is None:
+                raise NotFound(f"There is no library {library_id}.", hint="See what is there with: kb lib list")
+            return export_library(library, reading.library_reader(library_id), path)
+
+    def _index(
+        self,
+        who: str,
+        library: Library,
+        origin: Origin,
+        tags: Sequence[str],
+        said: Said,
+        embed: bool,
+        progress: Progress | None,
+    ) -> tuple[Library, IngestReport]:
+        from kebab.config.loading import cache_folder
+        from kebab.pipelines.ingest_report import IngestReport
+        from kebab.pipelines.library_adding import IndexingJob, LibraryAdding
+
+        settings = self._engine.settings
+        models = self._engine.models() if embed else None  # one that is not there is better noticed before the work than after it
+        report = IngestReport(sources=[library.library_id])
+        with self._engine.writing(who) as writing:
+            writing.settle_analysis(settings.analysis.korean)
+            documents = writing.documents(settings.analysis.korean, for_libraries=True)
+            adding = LibraryAdding(writing.libraries(), documents, settings, report, progress)
+            if origin.kind == "export":
+                adding.import_file(library, Path(origin.place), said, *((models.embedders, writing.vectors()) if models else ((), None)))
+            else:
+                with self._engine.parsers() as parsers:
+                    job = IndexingJob(parsers.of, cache_folder(), with_previous=who == "kb lib add")
+                    adding.index(library, origin, tags, said, job)
+            if embed:
+                self._engine.embed(writing, report, progress)
+        return self.find(library.library_id), report
+
+    def _with_facts(self, library: Library, said: Said) -> Library:
+        from kebab.sources.repository_address import on_github
+        from kebab.sources.web import repository_facts
+
+        place = on_github(library.repository)
+        if place is None:
+            raise UsageError(
+                f"{library.library_id} does not come from github.com, so nobody is known to ask.",
+                hint="Leave out --fetch-metadata, and give --stars and --description.",
+            )
+        settings = self._engine.settings.library
+        facts = repository_facts(*place, settings.github_api, settings.fetch_seconds)
+        return library._replace(
+            stars=library.stars if said.stars or facts.stars is None else facts.stars,
+            description=library.description or facts.description or "",
+        )
+
+    # --- looking
+
+    def all(self) -> list[Library]:
+        """Those of the organisations that are allowed."""
+        with self._engine.reading() as reading:
+            found = reading.libraries().libraries() if reading else []
+        return [_ordered(library) for library in found if self._is_allowed(library.library_id)]
+
+    def find(self, library_id: str) -> Library:
+        library = self._known(self._allowed(library_id))
+        if library is None:
+            raise NotFound(f"There is no library {library_id}.", hint="See what is there with: kb lib list")
+        return library
+
+    def _known(self, library_id: str) -> Library | None:
+        try:
+            with self._engine.reading() as reading:
+                return _ordered(reading.libraries().find(library_id)) if reading else None
+        except NotFound:  # nor is there a database, perhaps
+            return None
+
+    @contextmanager
+    def service(self) -> Iterator[SearchService | None]:
+        """Search by words over one state of the store; None while there is nothing."""
+        with self._engine.reading() as reading:
+            yield _service(reading, self._engine.settings) if reading else None
+
+    def search(self, name: str, query: str | None = None, limit: int = 10) -> list[LibraryMatch]:
+        """Libraries by name, the likeliest first."""
+        with self.service() as service:
+            found = service.search_repositories(name, query, None) if service else []
+        allowed = [match for match in found if self._is_allowed(match.library.library_id)]
+        return [match._replace(library=_ordered(match.library)) for match in allowed[:limit]]
+
+    def docs(
+        self,
+        library: str,
+        query: str,
+        *,
+        version: str | None = None,
+        tokens: int | None = None,
+        kind: str | None = None,
+        project: str | None = None,
+        page: int = 1,
+    ) -> LibraryDocs:
+        """The snippets of one version that answer, whole ones up to a budget of tokens. `library` may end in /version."""
+        from kebab.library.query_preprocessor import preprocess
+        from kebab.pipelines.library_docs import DEFAULT_TOKENS, LibraryDocs, chosen_version, page_of
+
+        if kind is not None and kind not in SNIPPET_KINDS:
+            raise UsageError(f"There are no snippets of type {kind!r}.", hint=f"Valid: {', '.join(SNIPPET_KINDS)}.")
+        budget = DEFAULT_TOKENS if tokens is None else tokens
+        if budget < 1 or page < 1:
+            raise UsageError("The budget of tokens and the page are at least 1.", hint=f"The defaults are {DEFAULT_TOKENS} and 1.")
+        library_id, named = split_library(library)
+        found = self.find(library_id)
+        choice = chosen_version(found, version or named, project)
+        place = library_id if choice.version is None else f"{library_id}/{choice.version}"
+        most = min(_DEEPEST, budget // _SHORT_SNIPPET + 1)
+        request = SearchRequest(query=preprocess(query), library=place, snippet_type=kind, k=most, full_text=True)
+        first = self._engine.search(request)
+        taken, more = page_of(self._found(request, first), budget, page)
+        commit = next((known.commit for known in found.versions if known.name == choice.version), None)
+        snippets = tuple(_snippet(answer.hit, answer.kind, found, commit) for answer in taken)
+        return LibraryDocs(found, choice.version, choice.reason, page, snippets, first.notices, more)
+
+    def _found(self, request: SearchRequest, response: SearchResponse) -> Iterator[FoundSnippet]:
+        """One list, read as far as it is wanted. Nothing where there is only what is nearest of all that is far away: who asks for
+        documentation does not want a guess.
+        """
+        from kebab.pipelines.library_docs import FoundSnippet
+
+        seen = 0
+        while response.has_matches:
+            with self._engine.reading() as reading:
+                kinds = reading.libraries().kinds_of(hit.chunk_id for hit in response.hits) if reading else {}
+            yield from (FoundSnippet(hit, kinds.get(hit.chunk_id, "info")) for hit in response.hits)
+            seen += len(response.hits)
+            if response.next_cursor is None or seen >= _DEEPEST:
+                return
+            response = self._engine.search(request._replace(cursor=response.next_cursor))
+
+    def resolved(self, request: SearchRequest) -> SearchRequest:
+        """With the library and version it means, which can be searched."""
+        from kebab.pipelines.library_docs import chosen_version
+
+        library_id, named = split_library(request.library or "")
+        choice = chosen_version(self.find(library_id), named, None)
+        return request._replace(library=library_id if choice.version is None else f"{library_id}/{choice.version}")
+
+    # --- organisations
+
+    def _is_allowed(self, library_id: str) -> bool:
+        allowed = {name.strip().casefold() for name in self._engine.settings.library.organisations.split(",") if name.strip()}
+        return not allowed or library_id.split("/")[1].casefold() in allowed
+
+    def _allowed(self, library_id: str) -> str:
+        if library_id.count("/") == 2 and not self._is_allowed(library_id):
+            raise SourceError(
+                f"{library_id} is not of an organisation that is allowed here.",
+                hint=f"library.organisations allows: {self._engine.settings.library.organisations}.",
+            )
+        return library_id
+
+
+def _exported(origin: Origin) -> Origin:
+    """An archive that `kb lib export` wrote is more than a folder in one file."""
+    if "://" in origin.place or origin.kind not in ("archive", "file"):
+        return origin
+    from kebab.library.library_file import is_library_file, open_library_file
+
+    if not is_library_file(Path(origin.place)):
+        return origin
+    with open_library_file(Path(origin.place)) as file:
+        return origin._replace(kind="export", library_id=file.library_id, name=file.title, repository=file.repository)
+
+
+def _service(reading: SqliteReading, settings: Settings) -> SearchService:
+    from kebab.library.search_service import SearchService
+    from kebab.store.sqlite.index_version import fts_config
+    from kebab.store.sqlite.lexical import ColumnWeights
+
+    chosen = settings.search
+    weights = ColumnWeights(chosen.title_weight, chosen.heading_weight, chosen.text_weight, chosen.cjk_weight)
+    config = reading.fts_config() or fts_config(settings.analysis.korean)
+    return SearchService(reading.lexical_index(str(config["korean"]), weights), reading.libraries())
+
+
+def _snippet(hit: SearchHit, kind: str, library: Library, commit: str | None) -> LibrarySnippet:
+    from kebab.library.snippets import make_snippet
+    from kebab.sources.repository_address import source_url
+
+    return make_snippet(
+        chunk_id=hit.chunk_id,
+        kind=kind,
+        text=hit.text,
+        library=library.title,
+        page=hit.title,
+        headings=hit.heading_path,
+        citation=hit.citation,
+        score=hit.score,
+        url=source_url(library.repository, commit, hit.doc_path, hit.citation.lines),
+    )
+
+
+def _ordered(library: Library) -> Library:
+    """The default version first, then from the latest down."""
+    by_name: dict[str | None, LibraryVersion] = {version.name: version for version in library.versions}
+    names = latest_first(name for name in by_name if name is not None)
+    first = [by_name[None]] if None in by_name else []
+    return library._replace(versions=(*first, *(by_name[name] for name in names)))

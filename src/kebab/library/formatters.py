@@ -1,0 +1,50 @@
+"""Libraries and snippets as text, for people and for the agents that know these formats to the letter."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from kebab.core.libraries import Library, LibrarySnippet
+
+NO_LIBRARIES = "No libraries found matching your search."
+_BETWEEN = "\n\n---\n\n"
+_FENCES = re.compile(r"^`{3,}", re.MULTILINE)
+
+
+def libraries_text(libraries: Iterable[Library]) -> str:
+    return "\n\n".join(_library(number, library) for number, library in enumerate(libraries, start=1)) or NO_LIBRARIES
+
+
+def _library(number: int, library: Library) -> str:
+    return "\n".join(
+        [
+            f"{number}. {library.title}",
+            f"   Library ID: {library.library_id}",
+            f"   Description: {library.description or 'No description'}",
+            f"   Snippets: {library.total_snippets} | Trust Score: {library.trust_score or 0:.1f}/10",
+            f"   Available Versions: {', '.join(library.tags) or 'default branch'}",
+        ]
+    )
+
+
+def snippets_text(snippets: Iterable[LibrarySnippet], rules: Sequence[str] = ()) -> str:
+    """Empty when there are neither rules nor snippets."""
+    return _BETWEEN.join([*([rules_text(rules)] if rules else []), *map(snippet_text, snippets)])
+
+
+def rules_text(rules: Sequence[str]) -> str:
+    return "\n".join(["## Library Rules", *(f"- {rule}" for rule in rules)])
+
+
+def snippet_text(snippet: LibrarySnippet) -> str:
+    lines = [f"### {snippet.title}"] if snippet.title else []
+    lines += [f"*{snippet.breadcrumb}*"] if snippet.breadcrumb else []
+    return "\n".join([*lines, _fenced(snippet) if snippet.kind == "code" else snippet.content])
+
+
+def _fenced(snippet: LibrarySnippet) -> str:
+    """The fence is longer than any in the code, so that the code cannot end it."""
+    longest = max((len(fence) for fence in _FENCES.findall(snippet.content)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{snippet.language}\n{snippet.content}\n{fence}"

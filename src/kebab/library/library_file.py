@@ -1,0 +1,320 @@
+"""One library in one file, to carry to another machine: a zip archive with what is indexed of it, its vectors included.
+
+    library.json            what is known of it, and which documents each version has
+    documents/0.json …      text, passages and all that is said of them; one that versions share is there once
+    vectors/0.bin …         one file per model: the hash of a text, then its vector, again and again
+
+Whoever reads one does not believe it: every range, line and name is checked, and what does not fit is an error, never half a library.
+"""
+
+from __future__ import annotations
+
+import json
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, NamedTuple, TypeVar
+
+from kebab.core.documents import Chunk, ParsedDocument, bounded
+from kebab.core.errors import SourceError
+from kebab.core.libraries import SNIPPET_KINDS, Library, VectorSpace
+from kebab.core.ports import FileState, IndexedDocument
+from kebab.core.spans import SPAN_KINDS, CodeSpan, LineSpan, Span, span_kind
+from kebab.core.text import count_lines, whole_characters
+from kebab.sources.archive import path_inside
+
+FORMAT = "kebab.library.v1"
+_ABOUT = "library.json"
+_MOST_BYTES = 256 << 20
+"""Of one member."""
+_MOST_IN_ALL = 8 << 30
+_MOST_DOCUMENTS = 500_000
+_HASH_BYTES = 16
+_VECTORS_AT_ONCE = 4096
+_NOT_READABLE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError, RecursionError)
+
+_T = TypeVar("_T")
+
+
+class FileVersion(NamedTuple):
+    tag: str | None
+    commit: str | None
+    documents: tuple[tuple[int, str], ...]
+    """Number of the document, and the key of the file it was made of."""
+
+
+class LibraryContents(NamedTuple):
+    """What is to be written. The rest of it is read while writing."""
+
+    library: Library
+    versions: tuple[FileVersion, ...]
+    documents: Iterable[IndexedDocument]
+    """In the order of their numbers."""
+    vectors: Iterable[tuple[VectorSpace, Iterable[tuple[bytes, bytes]]]]
+    """By model: the hash of what was embedded, and float16."""
+
+
+# --- writing
+
+
+def write_library_file(path: Path, contents: LibraryContents) -> None:
+    """Beside its place first, so that a file by this name is always whole."""
+    unfinished = path.with_name(f".{path.name}.part")
+    try:
+        with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as archive:
+            spaces = []
+            for number, document in enumerate(contents.documents):
+                _put(archive, f"documents/{number}.json", _document_json(document))
+            for number, (space, vectors) in enumerate(contents.vectors):
+                spaces.append(space._asdict())
+                with archive.open(_member(f"vectors/{number}.bin"), "w") as file:
+                    file.writelines(text_hash + vector for text_hash, vector in vectors)
+            _put(archive, _ABOUT, {**_about(contents), "vectors": spaces})
+        unfinished.replace(path)
+    except OSError as error:
+        raise SourceError(
+            f"{path} cannot be written: {error.strerror or error}.", hint="Name another place for the file.", path=str(path)
+        ) from error
+    finally:
+        unfinished.unlink(missing_ok=True)
+
+
+def _about(contents: LibraryContents) -> dict[str, Any]:
+    library = contents.library
+    return {
+        "format": FORMAT,
+        "library_id": library.library_id,
+        "title": library.title,
+        "description": library.description,
+        "repository": library.repository,  # never what it was added from: that may be a folder of this machine
+        "stars": library.stars,
+        "trust_score": library.trust_score,
+        "rules": library.rules,
+        "versions": [{"tag": version.tag, "commit": version.commit, "documents": version.documents} for version in contents.versions],
+    }
+
+
+def _document_json(document: IndexedDocument) -> dict[str, Any]:
+    parsed, state = document.parsed, document.state
+    return {
+        "path": document.path,
+        "title": parsed.title,
+        "doc_type": parsed.doc_type,
+        "format": parsed.format,
+        "lang": parsed.lang,
+        "tags": parsed.tags,
+        "aliases": parsed.aliases,
+        "date": document.date,
+        "trust_level": document.trust_level,
+        "metadata": parsed.metadata,
+        "encoding": parsed.encoding,
+        "size": state.size,
+        "content_hash": state.content_hash,
+        "fingerprint": state.fingerprint,
+        "chunker_version": document.chunker_version,
+        "text": parsed.text,
+        "chunks": [
+            {
+                "start": chunk.start,
+                "end": chunk.end,
+                "kind": chunk.kind,
+                "headings": chunk.heading_path,
+                "spans": [[span_kind(span), *span] for span in chunk.spans],
+            }
+            for chunk in document.chunks
+        ],
+    }
+
+
+def _put(archive: zipfile.ZipFile, name: str, value: Any) -> None:
+    archive.writestr(_member(name), json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass"))
+
+
+def _member(name: str) -> zipfile.ZipInfo:
+    """Without the time of day: the same library gives the same file."""
+    member = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
+    member.compress_type = zipfile.ZIP_DEFLATED
+    return member
+
+
+# --- reading
+
+
+def is_library_file(path: Path) -> bool:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return _ABOUT in archive.namelist() and FORMAT.encode() in archive.open(_ABOUT).read(200)
+    except _NOT_READABLE:
+        return False
+
+
+class LibraryFile:
+    def __init__(self, path: Path, archive: zipfile.ZipFile) -> None:
+        self._path = path
+        self._archive = archive
+        self._left = _MOST_IN_ALL
+        about = self._json(_ABOUT)
+        with self._checked():
+            if about["format"] != FORMAT:
+                raise ValueError(f"its format is {about['format']!r}")
+            self.library_id = _text(about["library_id"])
+            self.title = _text(about["title"])
+            self.description = _text(about["description"])
+            self.repository = _optional(about["repository"], str)
+            self.stars = _optional(about["stars"], int)
+            self.trust_score = _trust(about["trust_score"])
+            self.rules = tuple(_text(rule) for rule in about["rules"])
+            self.versions = tuple(_version(version) for version in about["versions"])
+            self.spaces = tuple(_space(space) for space in about["vectors"])
+            if not self.versions or self.versions[0].tag is not None:
+                raise ValueError("it has no default version")
+
+    def document(self, number: int) -> IndexedDocument:
+        """Without a source, and without an id."""
+        found = self._json(f"documents/{number}.json")
+        with self._checked():
+            return _document(found)
+
+    def vectors(self, number: int) -> Iterator[list[tuple[bytes, bytes]]]:
+        """Of the space with this number, some at a time."""
+        space = self.spaces[number]
+        size = _HASH_BYTES + 2 * space.dimension
+        with self._checked(), self._archive.open(f"vectors/{number}.bin") as file:
+            while part := file.read(size * _VECTORS_AT_ONCE):
+                if len(part) % size:
+                    raise ValueError("its vectors are cut off")
+                yield [(part[start : start + _HASH_BYTES], part[start + _HASH_BYTES : start + size]) for start in range(0, len(part), size)]
+
+    def _json(self, name: str) -> Any:
+        with self._checked(), self._archive.open(name) as file:
+            data = _bounded(file)
+            self._left -= len(data)
+            if self._left < 0:
+                raise ValueError("it is too large")
+            found = json.loads(data.decode("utf-8", "surrogatepass"))
+            if not isinstance(found, dict):
+                raise ValueError(f"{name} is not what it should be")
+            return found
+
+    @contextmanager
+    def _checked(self) -> Iterator[None]:
+        try:
+            yield
+        except (*_NOT_READABLE, KeyError, TypeError, IndexError) as error:
+            raise _damaged(self._path, error) from error
+
+
+@contextmanager
+def open_library_file(path: Path) -> Iterator[LibraryFile]:
+    try:
+        archive = zipfile.ZipFile(path)
+    except _NOT_READABLE as error:
+        raise _damaged(path, error) from error
+    with archive:
+        yield LibraryFile(path, archive)
+
+
+def _damaged(path: Path, error: Exception) -> SourceError:
+    reason = " ".join(str(error).split())[:200] or type(error).__name__
+    return SourceError(f"{path} is no whole library file: {reason}.", hint="Make it again with: kb lib export", path=str(path))
+
+
+def _bounded(file: IO[bytes]) -> bytes:
+    data = file.read(_MOST_BYTES + 1)
+    if len(data) > _MOST_BYTES:
+        raise ValueError("a part of it is too large")
+    return data
+
+
+def _version(found: dict[str, Any]) -> FileVersion:
+    documents = tuple((_number(number, _MOST_DOCUMENTS), _text(key)) for number, key in found["documents"])
+    if len({number for number, _ in documents}) != len(documents):
+        raise ValueError("a version has a document twice")
+    return FileVersion(_optional(found["tag"], str), _optional(found["commit"], str), documents)
+
+
+def _space(found: dict[str, Any]) -> VectorSpace:
+    return VectorSpace(_text(found["model"]), _text(found["version"]), _number(found["dimension"], 65_536))
+
+
+def _document(found: dict[str, Any]) -> IndexedDocument:
+    text = _text(found["text"])
+    lines = count_lines(text)
+    path = path_inside(_text(found["path"]))
+    if path is None:
+        raise ValueError("the path of a document leads elsewhere")
+    chunks = [_chunk(number, chunk, text, lines) for number, chunk in enumerate(found["chunks"])]
+    if not chunks:
+        raise ValueError("a document has no passages")
+    metadata = found["metadata"]
+    parsed = ParsedDocument(
+        text=text,
+        title=_text(found["title"]),
+        blocks=(),
+        doc_type=_text(found["doc_type"]),
+        format=_text(found["format"]),
+        lang=_text(found["lang"]),
+        tags=tuple(_text(tag) for tag in found["tags"]),
+        aliases=tuple(_text(alias) for alias in found["aliases"]),
+        metadata=metadata if isinstance(metadata, dict) else {},
+        encoding=_text(found["encoding"]),
+    )
+    return IndexedDocument(
+        source="",
+        path=path,
+        state=FileState(_number(found["size"]), None, _text(found["content_hash"]), _text(found["fingerprint"])),
+        parsed=bounded(parsed),
+        chunks=chunks,
+        chunker_version=_text(found["chunker_version"]),
+        date=_text(found["date"]),
+        trust_level="secondary",
+    )
+
+
+def _chunk(ordinal: int, found: dict[str, Any], text: str, lines: int) -> Chunk:
+    start, end = _number(found["start"], len(text)), _number(found["end"], len(text))
+    if start >= end or found["kind"] not in SNIPPET_KINDS:
+        raise ValueError("a passage is not in its document")
+    spans = tuple(_span(span, lines) for span in found["spans"])
+    if not spans:
+        raise ValueError("a passage does not say where it stands")
+    headings = tuple(_text(heading) for heading in found["headings"])
+    return Chunk(ordinal, start, end, text[start:end], headings, spans, found["kind"])
+
+
+def _span(found: list[Any], lines: int) -> Span:
+    kind, *values = found
+    span = SPAN_KINDS[kind](*values)
+    if any(value is not None and type(value) not in (int, str) for value in span):
+        raise ValueError("a passage does not say where it stands")
+    if isinstance(span, LineSpan | CodeSpan) and not 1 <= span[0] <= span[1] <= lines:
+        raise ValueError("a passage stands on lines that its document does not have")
+    return span
+
+
+def _number(value: Any, most: int = 2**53) -> int:
+    if type(value) is not int or not 0 <= value <= most:
+        raise ValueError(f"{value!r} is not a number that fits")
+    return value
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError(f"{str(value)[:40]!r} is not a text")
+    return whole_characters(value)
+
+
+def _optional(value: Any, kind: type[_T]) -> _T | None:
+    if value is not None and type(value) is not kind:
+        raise ValueError(f"{str(value)[:40]!r} is not what it should be")
+    return value
+
+
+def _trust(value: Any) -> float | None:
+    if value is None:
+        return None
+    if type(value) not in (int, float) or not 0 <= value <= 10:
+        raise ValueError("its trust score is not between 0 and 10")
+    return float(value)

@@ -1,0 +1,21 @@
+"""What somebody, or an agent, types into library search → a query of ours. The operators `*`, "…", AND, OR and NOT are kept."""
+
+from __future__ import annotations
+
+_PARENTHESES = str.maketrans("()", "  ")
+_OPERATORS = frozenset({"AND", "OR", "NOT"})
+_LEAST_PREFIX = 3
+
+
+def preprocess(query: str) -> str:
+    """One space between words, no parentheses, and the last word as the beginning of a longer one: it may be half typed."""
+    words = query.translate(_PARENTHESES).split()
+    if words and _may_be_half_typed(words):
+        words[-1] += "*"
+    return " ".join(words)
+
+
+def _may_be_half_typed(words: list[str]) -> bool:
+    last = words[-1]
+    inside_quotes = sum(word.count('"') for word in words) % 2 == 1 or last.endswith('"')
+    return len(last) >= _LEAST_PREFIX and not last.endswith("*") and last not in _OPERATORS and not inside_quotes

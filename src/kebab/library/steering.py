@@ -1,0 +1,78 @@
+"""What a repository says about its own documentation in kebab.json, or in the context7.json that many have."""
+
+from __future__ import annotations
+
+import json
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple
+
+from kebab.core.documents import file_name
+
+FILES = ("kebab.json", "context7.json")
+"""The first that is there counts."""
+_MOST_RULES = 100
+_MOST_CHARACTERS = 1000
+
+
+class Steering(NamedTuple):
+    title: str | None = None
+    description: str | None = None
+    folders: tuple[str, ...] = ()
+    """Only files below these; empty means all."""
+    exclude_folders: tuple[str, ...] = ()
+    exclude_files: tuple[str, ...] = ()
+    rules: tuple[str, ...] = ()
+    previous_versions: tuple[str, ...] = ()
+    """Tags that its authors want indexed too."""
+
+    def takes(self, path: str) -> bool:
+        if self.folders and not any(_is_below(path, folder) for folder in self.folders):
+            return False
+        if any(_is_below(path, folder) for folder in self.exclude_folders):
+            return False
+        return not any(fnmatchcase(file_name(path), pattern) or path == pattern.strip("/") for pattern in self.exclude_files)
+
+
+def read_steering(data: bytes) -> Steering | None:
+    """None when it is no JSON object. Entries of another kind than they should be are left out."""
+    try:
+        found = json.loads(data.decode("utf-8-sig"))
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(found, dict):
+        return None
+    versions = found.get("previousVersions")
+    tags = [entry.get("tag") for entry in versions if isinstance(entry, dict)] if isinstance(versions, list) else []
+    return Steering(
+        title=_text(found.get("projectTitle")),
+        description=_text(found.get("description")),
+        folders=_texts(found.get("folders")),
+        exclude_folders=_texts(found.get("excludeFolders")),
+        exclude_files=_texts(found.get("excludeFiles")),
+        rules=_texts(found.get("rules")),
+        previous_versions=_texts(tags),
+    )
+
+
+def _text(value: Any) -> str | None:
+    """On one line: it stands in lists and headings."""
+    line = " ".join(value.split())[:_MOST_CHARACTERS] if isinstance(value, str) else ""
+    return line or None
+
+
+def _texts(value: Any) -> tuple[str, ...]:
+    if not isinstance(value, list):
+        return ()
+    return tuple(text for entry in value[:_MOST_RULES] if (text := _text(entry)) is not None)
+
+
+def _is_below(path: str, folder: str) -> bool:
+    """`docs/old` from the root on; a single name, or a pattern, anywhere: `*archive*`, `i18n`."""
+    wanted = folder.removeprefix("./").strip("/")
+    parents = path.split("/")[:-1]
+    if wanted in ("", "."):
+        return True
+    if folder.startswith(("./", "/")) or "/" in wanted:
+        above = ["/".join(parents[:depth]) for depth in range(1, len(parents) + 1)]
+        return any(fnmatchcase(place, wanted) for place in above)
+    return any(fnmatchcase(name, wanted) for name in parents)

@@ -1,0 +1,146 @@
+"""Adding or refreshing a library: each of its versions in turn, and what is known of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from kebab.config.settings import Settings
+from kebab.core.errors import KebabError, SourceError
+from kebab.core.libraries import Library
+from kebab.core.ports import Embedder, Parser, Progress
+from kebab.library.extraction import SnippetChunker
+from kebab.library.library_file import open_library_file
+from kebab.library.steering import Steering
+from kebab.library.trust_score import trust_score
+from kebab.pipelines.ingest_report import Failure, IngestReport, quiet
+from kebab.pipelines.library_indexing import LibraryIndexing, steering_of
+from kebab.pipelines.library_transfer import VectorKeeper, import_vectors, import_version
+from kebab.pipelines.library_version import DocumentWriter, LibraryStore, VersionMaker
+from kebab.sources.library_tree import library_tree
+from kebab.sources.origin import Origin
+from kebab.sources.repository_address import on_github
+
+
+class LibraryWriter(LibraryStore, Protocol):
+    def describe(self, library: Library) -> None: ...
+    def fail(self, library_id: str, tag: str | None, reason: str) -> None: ...
+    def forget_attempt(self, library_id: str, tag: str | None) -> None: ...
+
+
+class Said(NamedTuple):
+    """What of a library was given by the user, and is not taken from elsewhere."""
+
+    title: bool
+    description: bool
+    stars: bool
+    trust: bool
+
+
+class IndexingJob(NamedTuple):
+    """What files are read with."""
+
+    parser_for: Callable[[str], Parser]
+    cache: Path
+    """Where copies of repositories lie."""
+    with_previous: bool
+    """Whether versions that the repository names itself are added."""
+
+
+class LibraryAdding:
+    """One run."""
+
+    def __init__(
+        self, store: LibraryWriter, documents: DocumentWriter, settings: Settings, report: IngestReport, progress: Progress | None
+    ) -> None:
+        self._store = store
+        self._documents = documents
+        self._settings = settings
+        self._report = report
+        self._progress = progress or quiet
+
+    def index(self, library: Library, origin: Origin, tags: Sequence[str], said: Said, job: IndexingJob) -> None:
+        """The default branch, these tags, and with `job.with_previous` those that the repository names itself."""
+        if not library.versions:  # of one that is known, nothing changes before something came
+            self._store.describe(library)
+        steering, snippets = self._version(library, origin, None, job)
+        self._store.describe(_scored(_described(library, steering, said), snippets))
+        for tag in dict.fromkeys(tags):
+            self._version(library, origin, tag, job)
+        for tag in steering.previous_versions if job.with_previous and origin.kind == "git" else ():
+            if tag not in tags:
+                self._previous_version(library, origin, tag, job)
+
+    def _previous_version(self, library: Library, origin: Origin, tag: str, job: IndexingJob) -> None:
+        """The repository's own list may be older than its tags: what is not there is worth a line, not the whole run."""
+        try:
+            self._version(library, origin, tag, job)
+        except SourceError as error:
+            self._store.forget_attempt(library.library_id, tag)
+            self._report.warnings.append(Failure(tag, "fetch", error.message))
+
+    def _version(self, library: Library, origin: Origin, tag: str | None, job: IndexingJob) -> tuple[Steering, int]:
+        """What the repository says of itself there, and how many snippets there are."""
+        chunker = SnippetChunker(self._settings.chunking)
+        indexing = LibraryIndexing(self._store, self._documents, self._settings, chunker, job.parser_for, self._progress)
+        try:
+            tree = library_tree(origin, tag, library.branch, self._settings, job.cache)
+            steering = steering_of(tree)
+            return steering, indexing.run(library.library_id, tag, tree, steering)
+        except KebabError as error:
+            self._store.fail(library.library_id, tag, error.message)
+            raise
+        finally:
+            self._report.include(indexing.report)
+
+    def import_file(self, library: Library, path: Path, said: Said, embedders: Sequence[Embedder], keeper: VectorKeeper | None) -> None:
+        """What `kb lib export` wrote, with the vectors of models that are in use here."""
+        with open_library_file(path) as file:
+            known, library = (
+                library,
+                library._replace(
+                    title=library.title if said.title else file.title,
+                    description=library.description if said.description else file.description,
+                    repository=file.repository,
+                    stars=library.stars if said.stars else file.stars,
+                    trust_score=library.trust_score if said.trust else file.trust_score,
+                    rules=file.rules,
+                ),
+            )
+            if not known.versions:
+                self._store.describe(library)
+            for version in file.versions:
+                report = IngestReport()
+                maker = VersionMaker(self._store, self._documents, report, self._progress)
+                try:
+                    import_version(file, version, library.library_id, maker)
+                except KebabError as error:
+                    self._store.fail(library.library_id, version.tag, error.message)
+                    raise
+                self._report.include(report)
+            self._store.describe(library)
+            if keeper is not None:
+                import_vectors(file, embedders, keeper)
+
+
+def _described(library: Library, steering: Steering, said: Said) -> Library:
+    return library._replace(
+        title=library.title if said.title or steering.title is None else steering.title,
+        description=library.description if said.description or steering.description is None else steering.description,
+        rules=steering.rules,
+    )
+
+
+def _scored(library: Library, snippets: int) -> Library:
+    """With a trust score, which is computed when a library is first indexed and stays."""
+    if library.trust_score is not None:
+        return library
+    score = trust_score(
+        stars=library.stars,
+        total_snippets=snippets,
+        is_github=on_github(library.repository) is not None,
+        is_indexed=True,
+        has_description=bool(library.description),
+    )
+    return library._replace(trust_score=score)

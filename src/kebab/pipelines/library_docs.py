@@ -1,0 +1,112 @@
+"""Which version of a library is meant, and how much of what is found fits into a budget of tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import NamedTuple
+
+from kebab.core.errors import KebabError, NotFound, SourceError, StillIndexing
+from kebab.core.libraries import Library, LibrarySnippet, LibraryVersion
+from kebab.core.search import Notice, SearchHit
+from kebab.core.text import estimate_tokens
+from kebab.library.versions import choose, same_name, same_version
+
+DEFAULT_TOKENS = 5000
+
+
+class LibraryDocs(NamedTuple):
+    """What was found in one version of a library."""
+
+    library: Library
+    version: str | None
+    """None: the default branch."""
+    reason: str | None
+    """Why this version, where it is not the one that was named."""
+    page: int
+    snippets: tuple[LibrarySnippet, ...]
+    notices: tuple[Notice, ...]
+    truncated: bool
+    """Whether the budget ended the page: there is another one."""
+
+
+class VersionChoice(NamedTuple):
+    version: str | None
+    reason: str | None = None
+
+
+def chosen_version(library: Library, named: str | None, project: str | None) -> VersionChoice:
+    """The one that is named, else the one that the lock file of a project asks for, else the default branch; it can be searched."""
+    if named is not None:
+        choice = _named(library, named)
+    elif project is not None:
+        choice = _locked(library, Path(project).expanduser())
+    else:
+        choice = VersionChoice(None)
+    if choice.version is None and not library.is_searchable:
+        raise not_searchable(library, library.versions[0] if library.versions else None)
+    return choice
+
+
+def _named(library: Library, named: str) -> VersionChoice:
+    if named in library.tags:
+        return VersionChoice(named)
+    if (same := same_version(named, library.tags)) is not None:
+        return VersionChoice(same, f"{named} is {same} here")
+    known = next((version for version in library.versions if version.name == named), None)
+    if known is not None:
+        raise not_searchable(library, known)
+    raise no_version(library, named)
+
+
+def _locked(library: Library, project: Path) -> VersionChoice:
+    from kebab.sources.lock_files import locked_packages  # brings a parser of TOML
+
+    for package in locked_packages(project):
+        if same_name(package.name, library.library_id, library.title):
+            choice = choose(package.version, library.tags)
+            return VersionChoice(choice.version, f"{package.file} has {package.name} {package.version}: {choice.reason}")
+    return VersionChoice(None, "No lock file of the project names this library: the default branch")
+
+
+def not_searchable(library: Library, version: LibraryVersion | None) -> KebabError:
+    """Never an empty answer for what is not there yet."""
+    what = f"{library.library_id}/{version.name}" if version is not None and version.name else library.library_id
+    go_on = f"Go on with: kb lib refresh {library.library_id}"
+    if version is not None and version.state == "failed":
+        return SourceError(f"{what} could not be indexed: {version.error or 'no reason is known'}", hint=go_on)
+    return StillIndexing(f"{what} is not indexed yet.", hint=f"If nobody is indexing it just now: {go_on[0].lower()}{go_on[1:]}")
+
+
+def no_version(library: Library, version: str) -> NotFound:
+    known = ", ".join(library.tags) or "only the default branch"
+    add = f" Add it with: kb lib add {library.repository} --version {version}" if library.repository else ""
+    return NotFound(f"{library.library_id} has no version {version}.", hint=f"Indexed: {known}.{add}")
+
+
+class FoundSnippet(NamedTuple):
+    """A hit, before it is made into what is shown: most of those that are found are not."""
+
+    hit: SearchHit
+    kind: str
+
+    @property
+    def tokens(self) -> int:
+        return estimate_tokens(self.hit.text, code=self.kind == "code")
+
+
+def page_of(found: Iterable[FoundSnippet], tokens: int, page: int) -> tuple[list[FoundSnippet], bool]:
+    """Whole snippets up to the budget, and at least one: an answer too long is better than none. Whether there is another page. No more
+    is taken than is needed to tell.
+    """
+    current: list[FoundSnippet] = []
+    number, used = 1, 0
+    for snippet in found:
+        size = snippet.tokens
+        if current and used + size > tokens:
+            if number == page:
+                return current, True
+            current, number, used = [], number + 1, 0
+        current.append(snippet)
+        used += size
+    return (current if number == page else []), False

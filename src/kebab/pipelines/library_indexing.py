@@ -1,0 +1,110 @@
+"""The files of one state of a library → documents of the store."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from hashlib import sha256
+
+from kebab.config.settings import Settings
+from kebab.core.documents import bounded, document_id, file_name
+from kebab.core.errors import NothingIndexable, ParseError
+from kebab.core.ports import Chunker, FileReader, FileState, FileTree, IndexedDocument, Parser, Progress, TreeFile
+from kebab.library.documentation_files import documentation_files
+from kebab.library.steering import FILES, Steering, read_steering
+from kebab.pipelines.fingerprint import Fingerprints
+from kebab.pipelines.ingest_report import IngestReport, quiet
+from kebab.pipelines.library_version import DocumentWriter, LibraryStore, VersionMaker, WantedFile
+
+_CODE = frozenset(".py .js .mjs .ts .tsx .go .rs .java .kt .c .h .cc .cpp .hpp .cs .rb .php .swift .sh .sql .scala .lua".split())
+
+
+def steering_of(tree: FileTree) -> Steering:
+    """What the library says of itself; the first of the files it may say it in."""
+    by_path = {file.path: file for file in tree.files()}
+    with tree.reading() as reader:
+        for name in FILES:
+            if name in by_path and (found := read_steering(reader.read(by_path[name]))) is not None:
+                return found
+    return Steering()
+
+
+class LibraryIndexing:
+    def __init__(
+        self,
+        libraries: LibraryStore,
+        documents: DocumentWriter,
+        settings: Settings,
+        chunker: Chunker,
+        parser_for: Callable[[str], Parser],
+        progress: Progress | None = None,
+    ) -> None:
+        self.report = IngestReport()
+        self._maker = VersionMaker(libraries, documents, self.report, progress or quiet)
+        self._most_bytes = settings.ingest.max_file_mb * 2**20
+        self._chunker = chunker
+        self._parser_for = parser_for
+        self._fingerprints = Fingerprints(settings, chunker.version)
+
+    def run(self, library_id: str, tag: str | None, tree: FileTree, steering: Steering) -> int:
+        """How many snippets it has. NothingIndexable if there is nothing to index."""
+        started = time.perf_counter()
+        files = {file.path: file for file in documentation_files(tree.files(), steering, is_code=_CODE)}
+        self.report.sources = [library_id]
+        if not files:
+            raise NothingIndexable(
+                f"{library_id} has no documentation and no source code.", hint="Look at folders and excludeFolders in its kebab.json."
+            )
+        wanted = [WantedFile(file.path, file.key, self._fingerprint(file.path)) for file in files.values()]
+        with tree.reading() as reader:
+            snippets = self._maker.make(
+                library_id,
+                tag,
+                tree.commit,
+                wanted,
+                lambda file, source: self._document(library_id, source, files[file.path], reader, file.fingerprint),
+            )
+        self.report.seconds = time.perf_counter() - started
+        return snippets
+
+    def _document(self, library_id: str, source: str, file: TreeFile, reader: FileReader, fingerprint: str) -> IndexedDocument | None:
+        if file.size > self._most_bytes:
+            self.report.skip_scanned(file.path, "too_large")
+            return None
+        data = reader.read(file)
+        try:
+            parsed = bounded(self._parser_for(_read_as(file.path)).parse(data, file.path))
+        except ParseError as error:
+            self.report.skip_scanned(file.path, error.reason)
+            return None
+        chunks = self._chunker.chunk(parsed)
+        if not chunks:
+            self.report.skip_scanned(file.path, "empty")
+            return None
+        content = sha256(data).hexdigest()
+        return IndexedDocument(
+            source=source,
+            path=file.path,
+            state=FileState(len(data), None, content, fingerprint),
+            parsed=parsed,
+            chunks=chunks,
+            chunker_version=self._chunker.version,
+            date=parsed.date or datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S"),
+            trust_level="secondary",
+            doc_id=library_document_id(library_id, file.path, content),
+        )
+
+    def _fingerprint(self, path: str) -> str:
+        return self._fingerprints.of(self._parser_for(_read_as(path)).version)
+
+
+def library_document_id(library_id: str, path: str, content: str) -> str:
+    """The same in every version that has these very bytes in this place."""
+    return document_id(library_id, f"{path}\0{content}")
+
+
+def _read_as(path: str) -> str:
+    """llms.txt and llms-full.txt are Markdown, whatever their names say."""
+    name = file_name(path).lower()
+    return f"{path}.md" if name.startswith("llms") and name.endswith(".txt") else path

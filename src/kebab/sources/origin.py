@@ -1,0 +1,96 @@
+"""What `kb lib add` was given: a repository, a folder, a file or an archive, and what the library is called if nobody says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import NamedTuple
+from urllib.parse import unquote, urlsplit
+
+from kebab.core.documents import file_stem
+from kebab.core.errors import SourceError
+from kebab.core.libraries import OriginKind
+from kebab.sources.archive import SUFFIXES
+from kebab.sources.git_mirror import checked_url, shown_url
+from kebab.sources.repository_address import SCP_LIKE, host_and_place
+from kebab.sources.web import checked_web_address
+
+_NOT_IN_NAMES = re.compile(r"[^\w.+-]+")
+_WEB_FILES = (".txt", ".md", ".mdx", ".rst", ".html", ".htm", ".ipynb")
+_LIBRARY_ID = re.compile(r"/[^/\s@]{1,200}/[^/\s@]{1,200}")
+
+
+class Origin(NamedTuple):
+    kind: OriginKind
+    place: str
+    """An address, or an absolute path."""
+    library_id: str
+    name: str
+    repository: str | None = None
+    """The address of the git repository, without a password."""
+
+
+def origin_of(given: str) -> Origin:
+    if "://" not in given and not SCP_LIKE.fullmatch(given):
+        return _local(Path(given).expanduser().absolute(), given)
+    url = checked_url(given)
+    if (kind := _kind_of_web_file(url)) is not None:
+        return _web_file(checked_web_address(url), kind)
+    parts = urlsplit(url)
+    _, path = host_and_place(url)
+    names = [_name(unquote(name)) for name in path.removesuffix("/").removesuffix(".git").split("/") if name]
+    if not names:
+        raise SourceError(f"{given} names no repository.", hint="For example: https://github.com/owner/project")
+    owner = "local" if parts.scheme == "file" or len(names) < 2 else names[-2]
+    return Origin("git", url, f"/{owner}/{names[-1]}", names[-1], None if parts.scheme == "file" else shown_url(url))
+
+
+def _local(path: Path, given: str) -> Origin:
+    if path.is_dir():
+        is_git = (path / ".git").exists() or ((path / "HEAD").is_file() and (path / "objects").is_dir())
+        name = _name(path.resolve().name.removesuffix(".git"))
+        return Origin("git" if is_git else "folder", path.resolve().as_uri() if is_git else str(path.resolve()), f"/local/{name}", name)
+    if not path.is_file():
+        raise SourceError(
+            f"{given} is neither an address nor a file or folder here.", hint="For example: https://github.com/owner/project", path=given
+        )
+    name = _name(_stem(path.name))
+    kind: OriginKind = "archive" if _archive_suffix(path.name) else "file"
+    return Origin(kind, str(path.resolve()), f"/local/{name}", name)
+
+
+def _kind_of_web_file(url: str) -> OriginKind | None:
+    """None: a repository."""
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https"):
+        return None
+    if _archive_suffix(parts.path):
+        return "archive"
+    return "file" if parts.path.lower().endswith(_WEB_FILES) else None
+
+
+def _web_file(url: str, kind: OriginKind) -> Origin:
+    """Of a site the host is the better name than llms.txt, which they all have."""
+    parts = urlsplit(url)
+    name = _name(_stem(unquote(parts.path).rpartition("/")[2]))
+    host = _name(parts.hostname or "web")
+    return Origin(kind, url, f"/{host}/{name}", host if name.startswith("llms") else name)
+
+
+def _archive_suffix(name: str) -> str:
+    return next((suffix for suffix in SUFFIXES if name.lower().endswith(suffix)), "")
+
+
+def _stem(name: str) -> str:
+    suffix = _archive_suffix(name)
+    return name[: len(name) - len(suffix)] if suffix else file_stem(name)
+
+
+def checked_id(library_id: str) -> str:
+    if not _LIBRARY_ID.fullmatch(library_id):
+        raise SourceError(f"{library_id!r} cannot be the id of a library.", hint="It looks like /owner/project.")
+    return library_id
+
+
+def _name(text: str) -> str:
+    return _NOT_IN_NAMES.sub("-", text).strip("-") or "library"

@@ -1,0 +1,48 @@
+"""Which rows of `chunks` belong to libraries: below zero, each library in a stretch of its own. So personal search leaves them all out, and
+search in a library looks at nothing else, by comparing numbers alone.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kebab.core.search import SearchFilters
+from kebab.core.text import storable
+
+STRETCH = 40
+"""Bits. The chunks of the library in row n lie between -(n + 1) << 40 and -n << 40."""
+_NO_LIBRARY = SearchFilters()
+
+
+def is_library_alone(filters: SearchFilters) -> bool:
+    """Whether nothing else is asked of the documents."""
+    return filters.library is not None and filters._replace(library=None, library_version=None, kinds=()) == _NO_LIBRARY
+
+
+def library_condition(filters: SearchFilters) -> tuple[str, dict[str, Any]]:
+    """For a query that has `chunks_fts`: the stretch of the library without what only other versions have, which is little or nothing."""
+    bindings: dict[str, Any] = {}
+    this_one, version = "", ""
+    within = "chunks_fts.rowid < 0"
+    if filters.library:
+        bindings["library"] = storable(filters.library)
+        this_one = "AND l.library_id = :library"
+        within = f"""chunks_fts.rowid > (SELECT -((id + 1) << {STRETCH}) FROM libraries WHERE library_id = :library)
+            AND chunks_fts.rowid < (SELECT -(id << {STRETCH}) FROM libraries WHERE library_id = :library)"""
+    if filters.library_version is not None:
+        bindings["library_version"] = storable(filters.library_version)
+        version = "AND v.tag = :library_version"
+    elsewhere = f"""SELECT c.id FROM chunks c WHERE c.document_id IN (
+            SELECT d.id FROM libraries l JOIN library_versions o ON o.library = l.id JOIN documents d ON d.source_id = o.source_id
+            WHERE true {this_one} EXCEPT
+            SELECT ld.document_id FROM libraries l JOIN library_versions v ON v.library = l.id AND NOT v.in_making {version}
+            JOIN library_documents ld ON ld.version = v.id WHERE true {this_one})"""
+    return f"AND {within} AND +chunks_fts.rowid NOT IN ({elsewhere}){_kinds(filters)}", bindings
+
+
+def _kinds(filters: SearchFilters) -> str:
+    """A snippet is code, or else info; there is an index of the code."""
+    if set(filters.kinds) in ({"code"}, {"info"}):
+        negation = "" if "code" in filters.kinds else "NOT "
+        return f" AND +chunks_fts.rowid {negation}IN (SELECT id FROM chunks WHERE kind = 'code' AND id < 0)"
+    return ""

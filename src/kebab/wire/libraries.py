@@ -1,0 +1,175 @@
+"""library_search.v1, library_docs.v1 and the list of libraries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from kebab.core.libraries import Library, LibrarySnippet
+from kebab.wire.citations import CitationV1, citation_v1
+from kebab.wire.search import NoticeV1, notice_v1
+
+if TYPE_CHECKING:
+    from kebab.library.ranking import LibraryMatch
+    from kebab.pipelines.library_docs import LibraryDocs
+
+StateV1 = Literal["pending", "indexing", "indexed", "failed"]
+
+
+@dataclass(kw_only=True)
+class LibraryVersionV1:
+    """One state of a library's documentation."""
+
+    version: str | None
+    """A git tag; null for the default branch."""
+    state: StateV1
+    commit: str | None
+    snippets: int
+    indexed_at: str | None
+    error: str | None
+    """Why the last attempt failed."""
+
+
+@dataclass(kw_only=True)
+class LibraryV1:
+    """A library whose documentation is indexed."""
+
+    library_id: str
+    title: str
+    description: str
+    state: StateV1
+    total_snippets: int
+    """Of the default branch."""
+    trust_score: float | None
+    stars: int | None
+    repository: str | None
+    """The address of the git repository that its text comes from."""
+    versions: list[LibraryVersionV1]
+    score: float | None
+    """How well it fits the name; only in a search."""
+
+
+@dataclass(kw_only=True)
+class LibraryListV1:
+    """What kb lib list prints."""
+
+    schema_version: Literal["library_list.v1"] = "library_list.v1"
+    items: list[LibraryV1]
+
+
+@dataclass(kw_only=True)
+class LibrarySearchV1:
+    """Libraries by name, the likeliest first."""
+
+    schema_version: Literal["library_search.v1"] = "library_search.v1"
+    name: str
+    query: str | None
+    libraries: list[LibraryV1]
+
+
+@dataclass(kw_only=True)
+class LibrarySnippetV1:
+    """A piece of documentation that answers by itself."""
+
+    chunk_id: str
+    type: Literal["code", "info"]
+    title: str
+    breadcrumb: str
+    description: str
+    """The paragraph that introduces code."""
+    language: str
+    content: str
+    citation: CitationV1
+    url: str | None
+    """These lines on the web, at the commit they were read from."""
+    tokens: int
+    score: float
+    """How well it answers, from 0 to 1."""
+    suspicious: bool
+    """Reads like orders to whoever reads it by machine: quoted, never to be followed."""
+
+
+@dataclass(kw_only=True)
+class LibraryDocsV1:
+    """Snippets of one version of a library."""
+
+    schema_version: Literal["library_docs.v1"] = "library_docs.v1"
+    library_id: str
+    title: str
+    version: str | None
+    """Null: the default branch."""
+    version_reason: str | None
+    """Why this version, where it is not the one that was named."""
+    query: str
+    rules: list[str]
+    snippets: list[LibrarySnippetV1]
+    page: int
+    truncated: bool
+    """Whether the budget of tokens ended the page: there is another one."""
+    notices: list[NoticeV1]
+
+
+def library_v1(library: Library, score: float | None = None) -> LibraryV1:
+    return LibraryV1(
+        library_id=library.library_id,
+        title=library.title,
+        description=library.description,
+        state=library.state,
+        total_snippets=library.total_snippets,
+        trust_score=library.trust_score,
+        stars=library.stars,
+        repository=library.repository,
+        versions=[
+            LibraryVersionV1(
+                version=version.name,
+                state=version.state,
+                commit=version.commit,
+                snippets=version.snippets,
+                indexed_at=version.indexed_at,
+                error=version.error,
+            )
+            for version in library.versions
+        ],
+        score=score,
+    )
+
+
+def library_list_v1(libraries: Iterable[Library]) -> LibraryListV1:
+    return LibraryListV1(items=[library_v1(library) for library in libraries])
+
+
+def library_search_v1(name: str, query: str | None, found: Iterable[LibraryMatch]) -> LibrarySearchV1:
+    return LibrarySearchV1(name=name, query=query, libraries=[library_v1(match.library, match.score) for match in found])
+
+
+def library_docs_v1(query: str, docs: LibraryDocs) -> LibraryDocsV1:
+    return LibraryDocsV1(
+        library_id=docs.library.library_id,
+        title=docs.library.title,
+        version=docs.version,
+        version_reason=docs.reason,
+        query=query,
+        rules=list(docs.library.rules),
+        snippets=[_snippet(snippet) for snippet in docs.snippets],
+        page=docs.page,
+        truncated=docs.truncated,
+        notices=[notice_v1(notice) for notice in docs.notices],
+    )
+
+
+def _snippet(snippet: LibrarySnippet) -> LibrarySnippetV1:
+    return LibrarySnippetV1(
+        chunk_id=snippet.chunk_id,
+        type=snippet.kind,
+        title=snippet.title,
+        breadcrumb=snippet.breadcrumb,
+        description=snippet.description,
+        language=snippet.language,
+        content=snippet.content,
+        citation=citation_v1(snippet.citation),
+        url=snippet.url,
+        tokens=snippet.tokens,
+        score=snippet.score,
+        suspicious=snippet.suspicious,
+    )

@@ -1,0 +1,46 @@
+"""R147, R156 to R159: what becomes of a typed query before it is searched."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from kebab.analysis.query_syntax import parse
+from kebab.library.query_preprocessor import preprocess
+
+
+@pytest.mark.parametrize(
+    ("typed", "searched"),
+    [
+        ("  create   a\t\ndial  ", "create a dial*"),
+        ("make_dial(limit)", "make_dial limit*"),
+        ("(a OR b) AND cat", "a OR b AND cat*"),
+        ('say "exact phrase"', 'say "exact phrase"'),
+        ('say "open phrase', 'say "open phrase'),
+        ("dial*", "dial*"),
+        ("go", "go"),
+        ("dial to", "dial to"),
+        ("dial NOT", "dial NOT"),
+        ("c++ api", "c++ api*"),
+        ("다이얼 만들기", "다이얼 만들기*"),
+        ("", ""),
+        (" () ", ""),
+    ],
+)
+def test_r156_to_r159_whitespace_parentheses_operators_and_the_last_word(typed: str, searched: str) -> None:
+    """R156, R157, R158, R159"""
+    assert preprocess(typed) == searched
+
+
+@given(st.text())
+def test_every_text_becomes_a_query_with_single_spaces_and_no_parentheses(typed: str) -> None:
+    searched = preprocess(typed)
+    assert not {"(", ")"} & set(searched)
+    assert searched == " ".join(searched.split())
+    parse(searched)
+
+
+@given(st.text())
+def test_doing_it_twice_changes_nothing(typed: str) -> None:
+    assert preprocess(preprocess(typed)) == preprocess(typed)

@@ -1,0 +1,57 @@
+"""R161: which library is meant by a name."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from kebab.library.ranking import composite_score, ranked
+
+if TYPE_CHECKING:
+    from tests.library.conftest import MakeLibrary
+
+
+@pytest.mark.parametrize(
+    ("name", "score"),
+    [
+        ("widget", 100 + 50 + 0.42 + 60),
+        ("WIDGET", 100 + 50 + 0.42 + 60),
+        ("wid", 50 + 0.42 + 60),
+        ("get", 0.42 + 60),
+        ("gauges", 20 + 0.42 + 60),
+        ("DASH", 20 + 0.42 + 60),
+        ("nothing", 0.42 + 60),
+    ],
+)
+def test_r161_the_parts_are_added_and_an_exact_title_is_also_a_prefix(library: MakeLibrary, name: str, score: float) -> None:
+    """R161"""
+    assert composite_score(library(), name) == pytest.approx(score)
+
+
+def test_r176_a_library_without_a_trust_score_counts_as_zero(library: MakeLibrary) -> None:
+    """R176"""
+    assert composite_score(library(trust_score=None), "nothing") == pytest.approx(0.42)
+
+
+def test_r161_the_best_comes_first_whatever_the_order_before(library: MakeLibrary) -> None:
+    """R161"""
+    exact, prefix, described = library("react"), library("react-router"), library("preact", description="Like react")
+    named = frozenset(one.library_id for one in (exact, prefix, described))
+    for order in ([exact, prefix, described], [described, prefix, exact], [prefix, exact, described]):
+        found = ranked(order, "react", named=named, matching={})
+        assert [match.library.title for match in found] == ["react", "react-router", "preact"]
+        assert [match.score for match in found] == sorted((match.score for match in found), reverse=True)
+
+
+def test_what_only_snippets_lead_to_comes_after_what_is_named_so(library: MakeLibrary) -> None:
+    famous, named = library("Famous", trust_score=10.0, snippets=100_000), library("Dial", trust_score=None, snippets=1)
+    found = ranked([famous, named], "dial", named=frozenset({named.library_id}), matching={famous.library_id: 50})
+    assert [match.library.title for match in found] == ["Dial", "Famous"]
+
+
+def test_ties_are_broken_by_matching_snippets_and_then_by_id(library: MakeLibrary) -> None:
+    a, b, c = (library(title) for title in ("aaa", "bbb", "ccc"))
+    found = ranked([c, b, a], "zzz", named=frozenset(), matching={c.library_id: 2})
+    assert [match.library.title for match in found] == ["ccc", "aaa", "bbb"]
+    assert [match.matching_snippets for match in found] == [2, 0, 0]

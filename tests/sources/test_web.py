@@ -1,0 +1,120 @@
+"""Fetching what somebody named, from a real server on this machine."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from kebab.core.errors import SourceError
+from kebab.sources.web import FetchLimits, checked_web_address, fetch, repository_facts
+
+LIMITS = FetchLimits(10, 1)
+
+
+class Site(BaseHTTPRequestHandler):
+    def do_GET(self) -> None:
+        pages = {
+            "/llms.txt": (200, b"# Docs\n", {}),
+            "/large.zip": (200, b"x" * (2 << 20), {}),
+            "/moved": (302, b"", {"Location": "/llms.txt"}),
+            "/to-a-file": (302, b"", {"Location": "file:///etc/passwd"}),
+            "/to-ftp": (302, b"", {"Location": "ftp://127.0.0.1/x"}),
+            "/round": (302, b"", {"Location": "/round"}),
+            "/repos/acme/widget": (200, b'{"stargazers_count": 1200, "description": " Gauges\\n for  all "}', {}),
+            "/repos/acme/odd": (200, b'{"stargazers_count": "many", "description": 3}', {}),
+            "/repos/acme/list": (200, b"[]", {}),
+            "/repos/acme/page": (200, b"<html>", {}),
+        }
+        status, body, headers = pages.get(self.path, (404, b"no", {}))
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: object) -> None: ...
+
+
+class SlowSite(Site):
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        for _ in range(100):
+            self.wfile.write(b"x")
+            self.wfile.flush()
+            time.sleep(0.05)
+
+
+def served(site: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), site)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_address[1]}"
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[str]:
+    yield from served(Site)
+
+
+@pytest.fixture
+def slow_site() -> Iterator[str]:
+    yield from served(SlowSite)
+
+
+def test_a_file_is_fetched_through_redirects(site: str) -> None:
+    assert fetch(f"{site}/llms.txt", LIMITS) == b"# Docs\n"
+    assert fetch(f"{site}/moved", LIMITS) == b"# Docs\n"
+
+
+@pytest.mark.parametrize(
+    ("path", "words"),
+    [
+        ("/nothing", "answered 404"),
+        ("/large.zip", "larger than 1 MB"),
+        ("/to-a-file", "is not allowed"),
+        ("/to-ftp", "not on the web"),
+        ("/round", "could not be fetched|answered 302"),
+    ],
+)
+def test_what_does_not_come_is_an_error_with_its_reason(site: str, path: str, words: str) -> None:
+    with pytest.raises(SourceError, match=words) as caught:
+        fetch(f"{site}{path}", LIMITS)
+    assert caught.value.hint
+
+
+def test_a_server_that_drips_is_given_up(slow_site: str) -> None:
+    with pytest.raises(SourceError, match="took longer than"):
+        fetch(slow_site, FetchLimits(0.3, 1))
+
+
+def test_nobody_listening_is_an_error(site: str) -> None:
+    with pytest.raises(SourceError, match="could not be fetched"):
+        fetch("http://127.0.0.1:1/llms.txt", LIMITS)
+
+
+def test_errors_do_not_show_passwords_or_keys(site: str) -> None:
+    with pytest.raises(SourceError) as caught:
+        fetch(site.replace("//", "//me:secret@") + "/nothing?key=secret", LIMITS)
+    assert "secret" not in caught.value.message
+
+
+@pytest.mark.parametrize("address", ["file:///etc/passwd", "ftp://x/y", "http://", "http://a b/", "x", "", "http://[::1", "http://x/\n"])
+def test_only_addresses_on_the_web_are_taken(address: str) -> None:
+    with pytest.raises(SourceError):
+        checked_web_address(address)
+
+
+def test_facts_of_a_repository(site: str) -> None:
+    assert repository_facts("acme", "widget", site, 10) == (1200, "Gauges for all")
+    assert repository_facts("acme", "odd", site, 10) == (None, None)
+    for project in ("list", "page"):
+        with pytest.raises(SourceError, match="did not answer what was expected"):
+            repository_facts("acme", project, site, 10)
