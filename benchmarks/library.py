@@ -65,26 +65,18 @@ def report(corpus: Path, work: Path, rounds: int, runs: int) -> None:
     notes, library = work / "notes" / "kb.sqlite", work / "library" / "kb.sqlite"
     ingest = [measuring.kb(), "--db", str(notes), "ingest", str(corpus), "--no-embed", "--quiet"]
     add = [measuring.kb(), "--db", str(library), "lib", "add", f"file://{corpus}", "--id", LIBRARY, "--no-embed", "--quiet"]
-    costs = measuring.interleaved(
-        rounds,
-        {
-            "kb ingest": fresh(notes, ingest),
-            "kb lib add": fresh(library, add, work / "cache"),
-            "kb lib add --version v2": partial(measuring.run, [*add, "--version", "v2"]),
-        },
-    )
+    adding: dict[str, Callable[[], Cost]] = {
+        "kb ingest": fresh(notes, ingest),
+        "kb lib add": fresh(library, add, work / "cache"),
+        "kb lib add --version v2": partial(measuring.run, [*add, "--version", "v2"]),
+    }
+    costs = measuring.interleaved(rounds, adding)
     search = [measuring.kb(), "--db", str(notes), "search"]
     docs = [measuring.kb(), "--db", str(library), "lib", "docs", LIBRARY]
     for question in QUESTIONS:
         measuring.run([*search, question])
         measuring.run([*docs, question])
-    asked = measuring.interleaved(
-        runs,
-        {
-            name: partial(lambda command: total([measuring.run([*command, question]) for question in QUESTIONS]), command)
-            for name, command in (("kb search", search), ("kb lib docs", docs))
-        },
-    )
+    asked = measuring.interleaved(runs, {"kb search": partial(ask_all, search), "kb lib docs": partial(ask_all, docs)})
     print()
     rows = [[name, f"{median_cpu(taken):.2f}", f"{median_wall(taken):.2f}"] for name, taken in {**costs, **asked}.items()]
     measuring.table(["whole process, p50", "CPU s", "wall s"], rows)
@@ -111,7 +103,8 @@ def fresh(database: Path, command: list[str], *folders: Path) -> Callable[[], Co
     return once
 
 
-def total(costs: list[Cost]) -> Cost:
+def ask_all(command: list[str]) -> Cost:
+    costs = [measuring.run([*command, question]) for question in QUESTIONS]
     return Cost(sum(cost.cpu for cost in costs), sum(cost.wall for cost in costs), max(cost.rss_mb for cost in costs))
 
 

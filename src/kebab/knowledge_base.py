@@ -86,8 +86,8 @@ class KnowledgeBase:
 
     # --- search
 
-    def search(self, query: str | SearchRequest, **options: Any) -> SearchResponse:
-        """Hits for a query; the options are those of `kb search`, in snake case."""
+    def search(self, query: str | SearchRequest, *, bare: bool = False, **options: Any) -> SearchResponse:
+        """Hits for a query; the options are those of `kb search`, in snake case. `bare`: whole passages, no snippets."""
         request = query if isinstance(query, SearchRequest) else SearchRequest.from_options({"query": query, **options})
         request = request if request.library is None else self.libraries.resolved(request)
         with self._store.reading() as reading:
@@ -97,7 +97,7 @@ class KnowledgeBase:
                 version = lexical_index_version(fts_config(self.settings.analysis.korean))
                 return search_pipeline.search(request, self.settings.search, None, notices=[_EMPTY_CORPUS], unbuilt_version=version)
             request, retrievers, notices = self._prepared(request, reading)
-            response = search_pipeline.search(request, self.settings.search, retrievers, notices=notices)
+            response = search_pipeline.search(request, self.settings.search, retrievers, notices=notices, bare=bare)
             self._add_freshness(response, reading)
             return response
 

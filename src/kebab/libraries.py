@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from kebab.core.errors import NotFound, SourceError, UsageError
 from kebab.core.libraries import SNIPPET_KINDS, Library, LibrarySnippet, LibraryVersion
@@ -31,6 +31,10 @@ _DEEPEST = 400
 """Behind that nothing is worth a page."""
 
 
+class BareSearch(Protocol):
+    def __call__(self, query: SearchRequest, /, *, bare: bool) -> SearchResponse: ...
+
+
 class Engine(NamedTuple):
     """What of the knowledge base libraries are made with."""
 
@@ -40,7 +44,7 @@ class Engine(NamedTuple):
     parsers: Callable[[], Parsers]
     models: Callable[[], EmbeddingModels | None]
     embed: Callable[[SqliteWriting, IngestReport, Progress | None], bool]
-    search: Callable[[SearchRequest], SearchResponse]
+    search: BareSearch
 
 
 class Libraries:
@@ -236,8 +240,8 @@ class Libraries:
         choice = chosen_version(found, version or named, project)
         place = library_id if choice.version is None else f"{library_id}/{choice.version}"
         most = min(_DEEPEST, budget // _SHORT_SNIPPET + 1)
-        request = SearchRequest(query=preprocess(query), library=place, snippet_type=kind, k=most, full_text=True)
-        first = self._engine.search(request)
+        request = SearchRequest(query=preprocess(query), library=place, snippet_type=kind, k=most)
+        first = self._engine.search(request, bare=True)
         taken, more = page_of(self._found(request, first), budget, page)
         commit = next((known.commit for known in found.versions if known.name == choice.version), None)
         snippets = tuple(_snippet(answer.hit, answer.kind, found, commit) for answer in taken)
@@ -257,7 +261,7 @@ class Libraries:
             seen += len(response.hits)
             if response.next_cursor is None or seen >= _DEEPEST:
                 return
-            response = self._engine.search(request._replace(cursor=response.next_cursor))
+            response = self._engine.search(request._replace(cursor=response.next_cursor), bare=True)
 
     def resolved(self, request: SearchRequest) -> SearchRequest:
         """With the library and version it means, which can be searched."""

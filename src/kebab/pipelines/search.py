@@ -80,9 +80,10 @@ def search(
     *,
     notices: Sequence[Notice] = (),
     unbuilt_version: str = "",
+    bare: bool = False,
 ) -> SearchResponse:
     """`retrievers` is None for a knowledge base that does not exist yet: an empty corpus, said so in the notices, which would be of
-    `unbuilt_version`.
+    `unbuilt_version`. `bare`: hits with their whole text and no snippet.
     """
     started = time.perf_counter()
     said = list(notices)
@@ -103,7 +104,7 @@ def search(
             notices=tuple(said),
             grouped=request.group,
         )
-    query, hits, version = _answer(request, settings, retrievers, mode, said)
+    query, hits, version = _answer(request, settings, retrievers, mode, said, bare=bare)
     said.extend(hits.notices)
     nothing = not hits or any(notice.code in (FAR_AWAY, SIMILAR_ONLY) for notice in hits.notices)
     if nothing and query.mode != "vector" and not query.offset and not query.type_ahead:
@@ -135,18 +136,18 @@ def search(
 
 
 def _answer(
-    request: SearchRequest, settings: SearchSettings, retrievers: Retrievers, mode: Mode, said: list[Notice]
+    request: SearchRequest, settings: SearchSettings, retrievers: Retrievers, mode: Mode, said: list[Notice], *, bare: bool
 ) -> tuple[SearchQuery, HitList, str]:
     """What the mode asks for; when hybrid cannot have its vectors, what the words give, and why."""
     used = _possible_mode(request.query, mode, retrievers, said)
     if used != "lexical":
         try:
-            return _ask(request, settings, retrievers, used)
+            return _ask(request, settings, retrievers, used, bare=bare)
         except ModelError as error:
             if mode != "hybrid":
                 raise
             said.append(_instead(error))
-    return _ask(request, settings, retrievers, "lexical")
+    return _ask(request, settings, retrievers, "lexical", bare=bare)
 
 
 def _instead(error: ModelError) -> Notice:
@@ -169,9 +170,11 @@ def _did_you_mean(suggestions: Sequence[str]) -> list[Notice]:
     return [Notice("did_you_mean", f"Did you mean: {listed}?", tuple(suggestions))] if suggestions else []
 
 
-def _ask(request: SearchRequest, settings: SearchSettings, retrievers: Retrievers, mode: Mode) -> tuple[SearchQuery, HitList, str]:
+def _ask(
+    request: SearchRequest, settings: SearchSettings, retrievers: Retrievers, mode: Mode, *, bare: bool
+) -> tuple[SearchQuery, HitList, str]:
     version = retrievers.index_version(mode)
-    query = _query(request, settings, mode, version)
+    query = _query(request, settings, mode, version)._replace(bare=bare)
     return query, retrievers.of(mode).search(query), version
 
 

@@ -104,7 +104,9 @@ class HybridRetriever:
         )
 
     def _both_sides(self, query: SearchQuery, depth: int) -> tuple[HitList, HitList]:
-        part = query._replace(k=depth, offset=0, sort="relevance", per_doc=None, duplicates="show", bare=self._snippets is not None)
+        part = query._replace(
+            k=depth, offset=0, sort="relevance", per_doc=None, duplicates="show", bare=query.bare or self._snippets is not None
+        )
         by_words = part._replace(mode="lexical", tell_all_words=True)
         return self._lexical.search(by_words), self._vector.search(part._replace(mode="vector"))
 
@@ -112,7 +114,7 @@ class HybridRetriever:
         """Copies are looked for within one look, so that a page that was shown stays what it was; what is equal to something of an
         earlier look is not shown again.
         """
-        whole_texts = self._snippets is not None or query.full_text
+        whole_texts = self._snippets is not None or query.full_text or query.bare
         if query.sort == "date" or query.duplicates == "show":  # by date there is one look only
             return shortened([hit for look in looks for hit in look], query, complete=True, whole_texts=whole_texts)
         hits = without_repetition(fold_duplicates(look, query, complete=True, whole_texts=whole_texts) for look in looks)
@@ -149,7 +151,7 @@ class HybridRetriever:
         )
 
     def _shown(self, hit: SearchHit, rank: int, lexical: HitList, vector: HitList, query: SearchQuery) -> SearchHit:
-        if self._snippets is not None:
+        if self._snippets is not None and not query.bare:
             hit = with_snippet(hit, self._snippets, lexical.terms or vector.terms or QueryTerms(), full_text=query.full_text)
         return hit._replace(rank=rank)
 
