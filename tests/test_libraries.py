@@ -263,6 +263,18 @@ def test_ten_thousand_files_are_indexed(kb: kebab.KnowledgeBase, upstream: Upstr
     assert contents(kb, "/acme/widget", "topic7777")[0] == "About topic7777."
 
 
+def test_what_was_added_stands_in_the_one_file(kb: kebab.KnowledgeBase, upstream: Upstream, tmp_path: Path) -> None:
+    """Not in the log beside it, because the reader that looked first was the last to go."""
+    upstream.commit(WIDGET)
+    kb.ingest_text("A note.", title="Note")
+    add(kb, upstream)
+    kb.close()
+    copy = tmp_path / "copy.sqlite"
+    copy.write_bytes(kb.path.read_bytes())
+    with kebab.open(copy) as elsewhere:
+        assert [library.library_id for library in elsewhere.libraries.all()] == ["/acme/widget"]
+
+
 # --- searching
 
 

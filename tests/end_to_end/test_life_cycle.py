@@ -526,6 +526,8 @@ COMMANDS: list[tuple[str, ...]] = [
     ("fetch", "doc", "a.md"), ("fetch", "chunk", "CHUNK"), ("fetch", "span", "a.md#L1-L1"), ("verify",), ("schema",), ("doctor",), ("config", "show"),
     ("index", "--optimize"), ("index", "--rebuild-fts"), ("backup", "COPY"), ("ingest", "NOTES"), ("ingest",), ("init", "--force"), ("reset", "--yes"),
     ("similar", "a.md"), ("source", "describe", "notes", "letters"), ("source", "remove", "notes", "--yes"),
+    ("list", "libraries"), ("lib", "list"), ("lib", "search", "widget"), ("lib", "docs", "/local/widget", "alpha"), ("lib", "refresh"),
+    ("lib", "export", "/local/widget", "COPY"), ("lib", "add", "NOTES", "--id", "/a/b"), ("lib", "remove", "/local/widget", "--yes"),
 ]  # fmt: skip
 
 
@@ -542,6 +544,7 @@ def elsewhere(tmp_path_factory: pytest.TempPathFactory, reader: User) -> Path:
     folder = tmp_path_factory.mktemp("elsewhere")
     reader.write("a.md", "---\ntags: [t]\n---\nalpha here\n", folder=folder / "notes")
     reader.ingest(folder / "notes", "--db", folder / "named.sqlite")
+    reader.ask("lib", "add", folder / "notes", "--id", "/local/widget", "--db", folder / "named.sqlite")
     return folder
 
 
@@ -555,17 +558,17 @@ def test_global_options_work_before_and_after_every_command(
     config.write_text("[search]\ndefault_k = 7\n")
     shutil.copy(elsewhere / "named.sqlite", database)
     with reader.open(database) as connection:
-        chunk = str(connection.execute("SELECT chunk_id FROM chunks").fetchall()[0][0])
+        chunk = str(connection.execute("SELECT chunk_id FROM chunks WHERE id > 0").fetchall()[0][0])
     spelled = {"CHUNK": chunk, "COPY": str(tmp_path / "copy.sqlite"), "NOTES": str(elsewhere / "notes")}
     words = [spelled.get(word, word) for word in command]
     options = ["--db", str(database), "--config", str(config), "--json", "--quiet"]
     places = [[*options, *words], [*words, *options]]
-    if command[0] in ("list", "inspect", "fetch", "config", "source"):
+    if command[0] in ("list", "inspect", "fetch", "config", "source", "lib"):
         places.append([words[0], *options, *words[1:]])
     answers = []
     for arguments in places:
         (tmp_path / "copy.sqlite").unlink(missing_ok=True)
-        if command[0] in ("reset", "source"):
+        if command[0] in ("reset", "source", "lib"):
             shutil.copy(elsewhere / "named.sqlite", database)
         if command[0] == "init":
             config.unlink()
@@ -585,6 +588,16 @@ def assert_it_used(command: tuple[str, ...], answer: Any, database: Path, config
             assert [hit["doc_path"] for hit in answer["hits"]] == ["a.md"]
         case ("list", "docs"):
             assert [item["doc_path"] for item in answer["items"]] == ["a.md"]
+        case ("list", "libraries") | ("lib", "list"):
+            assert [item["library_id"] for item in answer["items"]] == ["/local/widget"]
+        case ("lib", "search", _):
+            assert [library["library_id"] for library in answer["libraries"]] == ["/local/widget"]
+        case ("lib", "docs", *_):
+            assert [snippet["content"] for snippet in answer["snippets"]] == ["alpha here"]
+        case ("lib", "refresh"):
+            assert answer["sources"] == ["/local/widget"]
+        case ("lib", "add", *_):
+            assert answer["sources"] == ["/a/b"]
         case ("list", kind):
             assert [item["name" if kind == "sources" else "tag"] for item in answer["items"]] == ["notes" if kind == "sources" else "t"]
         case ("config", "show"):

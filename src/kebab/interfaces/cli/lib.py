@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kebab.core.errors import KebabError, SourceError, UsageError
+from kebab.core.errors import SourceError, UsageError
 from kebab.interfaces.cli.options import global_options, group, knowledge_base, wants_json
 from kebab.interfaces.cli.render import counted, done, print_json, print_verbatim, remark, say
 
@@ -73,7 +73,13 @@ def lib_add(
             progress=shown,
         )
         shown.end("done")
-    return _indexed(library, report)
+    if wants_json():
+        from kebab.wire.ingest import ingest_report_v1
+
+        print_json(ingest_report_v1(report))
+    else:
+        _say_indexed(library, report)
+    return 0
 
 
 @lib_command.command("refresh", epilog="Example:\n\n\b\n  kb lib refresh /owner/project")
@@ -85,16 +91,19 @@ def lib_add(
 def lib_refresh(library_id: str | None, fetch_metadata: bool, no_embed: bool, progress: str) -> int:
     """Fetch a library again, or all of them, and index what has changed."""
     from kebab.interfaces.cli.ingest_progress import progress_of
+    from kebab.pipelines.ingest_report import IngestReport
+    from kebab.wire.ingest import ingest_report_v1
 
     kb = knowledge_base()
     wanted = [library_id] if library_id else [library.library_id for library in kb.libraries.all()]
     if not wanted:
         raise UsageError("There is no library to refresh.", hint="Add one with: kb lib add https://github.com/owner/project")
-    failed: KebabError | None = None
+    whole = IngestReport()
+    failed: SourceError | None = None
     for name in wanted:
         try:
             with progress_of(progress) as shown:
-                result = kb.libraries.refresh(name, fetch_metadata=fetch_metadata, embed=not no_embed, progress=shown)
+                library, report = kb.libraries.refresh(name, fetch_metadata=fetch_metadata, embed=not no_embed, progress=shown)
                 shown.end("done")
         except SourceError as error:  # one of several: what can be had of the others is wanted all the same
             if library_id:
@@ -102,9 +111,14 @@ def lib_refresh(library_id: str | None, fetch_metadata: bool, no_embed: bool, pr
             remark(f"{name}: {error.message}")
             failed = error
         else:
-            _indexed(*result)
+            whole.sources.append(name)
+            whole.include(report)
+            if not wants_json():
+                _say_indexed(library, report)
     if failed is not None:
         raise failed
+    if wants_json():
+        print_json(ingest_report_v1(whole))
     return 0
 
 
@@ -224,13 +238,9 @@ def lib_remove(library_id: str, version: str | None, yes: bool) -> int:
     return done("lib remove", f"{what} is forgotten.", kb.path)
 
 
-def _indexed(library: Library, report: IngestReport) -> int:
+def _say_indexed(library: Library, report: IngestReport) -> None:
     from kebab.pipelines.ingest_report import SKIP_REASONS
-    from kebab.wire.ingest import ingest_report_v1
 
-    if wants_json():
-        print_json(ingest_report_v1(report))
-        return 0
     versions = ", ".join(version.name or "default branch" for version in library.versions if version.indexed_at)
     say(f"{library.library_id}: {counted(library.total_snippets, 'snippet')}, {versions}; trust score {library.trust_score or 0:.1f}/10")
     say(f"  {counted(report.scanned, 'file')}: {report.added} read, {report.unchanged} known, in {report.seconds:.1f} s")
@@ -239,4 +249,5 @@ def _indexed(library: Library, report: IngestReport) -> int:
     for reason, skipped in sorted(report.skipped.items(), key=lambda item: -item[1].count):
         more = ", …" if skipped.count > len(skipped.examples) else ""
         say(f"  skipped {skipped.count} ({SKIP_REASONS.get(reason, reason)}): {', '.join(skipped.examples)}{more}")
-    return 0
+    for warning in report.warnings:
+        say(f"  warning: {warning.path}: {warning.message}")

@@ -189,8 +189,12 @@ class SqliteStore:
             except NotFound:
                 if self._named:
                     raise
-        with our_errors(self.path):
-            yield SqliteReading(connection, self._database, self._codes) if connection is not None else None
+        self._local.readings = getattr(self._local, "readings", 0) + 1
+        try:
+            with our_errors(self.path):
+                yield SqliteReading(connection, self._database, self._codes) if connection is not None else None
+        finally:
+            self._local.readings -= 1
 
     @contextmanager
     def writing(self, purpose: str, *, existing: bool = False) -> Iterator[SqliteWriting]:
@@ -198,6 +202,8 @@ class SqliteStore:
         if existing:
             self._require_existing()
         self._database.make_folder()
+        if not getattr(self._local, "readings", 0):
+            self.close()  # only the last connection to go moves the log into the file, and a reader cannot
         with WriterLock(self.path, wait_s=self._lock_wait_s, purpose=purpose):
             connection = self._database.writer()
             with our_errors(self.path), closing(connection):
