@@ -42,7 +42,7 @@ _VARYING: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ..
     (re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ"), "2026-01-31T09:30:00Z"),
     (re.compile(r"\b\d+\.\d GB free"), "120.5 GB free"),
     (re.compile(r"\b\d+\.\d MB\b"), "0.4 MB"),
-    (re.compile(r"  [0-9a-f]{10}  (?=indexed)"), "  3f9a0c41d2  "),
+    (re.compile(r"\t[0-9a-f]{10}\t(?=2026-01-31)"), "\t3f9a0c41d2\t"),
     (re.compile(r"Python \d+\.\d+\.\w+, SQLite \d+\.\d+\.\d+"), "Python 3.11.9, SQLite 3.50.4"),
     (re.compile(r'("?(?:took_ms|elapsed_s|seconds)"?: )[\d.e-]+'), r"\g<1>1.2"),
 )

@@ -167,7 +167,9 @@ def test_folders_archives_and_single_files_are_added_too(kb: kebab.KnowledgeBase
     assert "dial = make_dial(limit=20)" in contents(kb, library.library_id)
     assert not any("outside" in path for path in paths(kb, library.library_id))
     with pytest.raises(UsageError):
-        kb.libraries.add(str(source), versions=["v1"])
+        kb.libraries.add(str(source), versions=["v1", "v2"])
+    with pytest.raises(UsageError):
+        kb.libraries.add(str(source), branch="main")
 
 
 @pytest.mark.parametrize("source", ["/nowhere/at/all", "ext::sh -c x", "--upload-pack=x", "ftp://example.org/x", "https://"])
@@ -178,14 +180,29 @@ def test_what_is_no_origin_is_a_clear_error_and_leaves_nothing(kb: kebab.Knowled
     assert not kb.path.exists()
 
 
-def test_a_tag_that_is_not_there_fails_with_its_name_and_the_rest_is_searched(kb: kebab.KnowledgeBase, upstream: Upstream) -> None:
+def test_tags_that_are_not_there_are_named_before_anything_is_done(kb: kebab.KnowledgeBase, upstream: Upstream) -> None:
+    upstream.commit(WIDGET, tag="8.1.7")
+    with pytest.raises(SourceError, match=r"has no tag v8\.1\.7 and no tag x") as caught:
+        add(kb, upstream, "8.1.7", "v8.1.7", "x")
+    assert caught.value.hint == "Did you mean 8.1.7?"
+    assert kb.libraries.all() == []
+
+
+def test_a_tag_that_is_gone_keeps_what_was_indexed_and_the_others_are_refreshed(kb: kebab.KnowledgeBase, upstream: Upstream) -> None:
     upstream.commit(WIDGET, tag="v1")
-    with pytest.raises(SourceError, match="has no tag v9"):
-        add(kb, upstream, "v1", "v9")
+    upstream.git("tag", "v2")
+    add(kb, upstream, "v1", "v2")
+    upstream.git("tag", "-d", "v2")
+    upstream.commit({"docs/guide.md": GUIDE.replace("20", "99")})
+    upstream.git("tag", "--force", "v1")
+    with pytest.raises(SourceError, match="has no tag v2"):
+        kb.libraries.refresh("/acme/widget")
     library = kb.libraries.find("/acme/widget")
-    assert [(version.name, version.state) for version in library.versions] == [(None, "indexed"), ("v9", "failed"), ("v1", "indexed")]
-    assert "has no tag v9" in str(library.versions[1].error)
-    assert library.tags == ("v1",)
+    assert [(version.name, version.state, bool(version.error)) for version in library.versions] == [
+        (None, "indexed", False), ("v2", "indexed", True), ("v1", "indexed", False),
+    ]  # fmt: skip
+    assert "dial = make_dial(limit=20)" in contents(kb, "/acme/widget/v2")
+    assert "dial = make_dial(limit=99)" in contents(kb, "/acme/widget/v1")
 
 
 # --- versions share what they have in common
@@ -559,3 +576,85 @@ def test_a_damaged_export_changes_nothing(widget: kebab.KnowledgeBase, tmp_path:
     with pytest.raises(SourceError, match="is no whole library file"):
         widget.libraries.add(str(tmp_path / "bad.kebab"))
     assert "dial = make_dial(limit=20)" in contents(widget, "/acme/widget")
+
+
+def test_an_export_that_is_cut_off_is_not_taken_for_something_else(widget: kebab.KnowledgeBase, tmp_path: Path) -> None:
+    file = tmp_path / "widget.kebab"
+    widget.libraries.export("/acme/widget", file)
+    file.write_bytes(file.read_bytes()[:500])
+    with pytest.raises(SourceError, match="is no whole library file"):
+        widget.libraries.add(str(file))
+
+
+# --- releases in archives
+
+
+def release(tmp_path: Path, version: str) -> str:
+    path = tmp_path / f"widget-{version}.tar.gz"
+    (tmp_path / "guide.md").write_text(f"# Guide\n\nA dial of release {version}.\n")
+    with tarfile.open(path, "w:gz") as packed:
+        packed.add(tmp_path / "guide.md", f"widget-{version}/docs/guide.md")
+    return str(path)
+
+
+def test_releases_are_versions_of_one_library(kb: kebab.KnowledgeBase, tmp_path: Path) -> None:
+    for version in ("8.1.7", "8.2.0rc1"):
+        library, _ = kb.libraries.add(release(tmp_path, version))
+    assert (library.library_id, library.title, library.tags) == ("/local/widget", "widget", ("8.2.0rc1", "8.1.7"))
+    assert contents(kb, "/local/widget") == ["A dial of release 8.2.0rc1."]
+    assert contents(kb, "/local/widget/8.1.7") == ["A dial of release 8.1.7."]
+    (tmp_path / "requirements.txt").write_text("Widget==8.1.9\n")
+    assert kb.libraries.docs("/local/widget", "dial", project=str(tmp_path)).version == "8.1.7"
+    kb.libraries.refresh("/local/widget")
+    assert contents(kb, "/local/widget/8.1.7") == ["A dial of release 8.1.7."], "as it was when it was added"
+
+
+def test_an_archive_that_is_gone_is_told_in_the_list_and_stays_searched(kb: kebab.KnowledgeBase, tmp_path: Path) -> None:
+    place = release(tmp_path, "1.0")
+    kb.libraries.add(place)
+    Path(place).unlink()
+    with pytest.raises(SourceError):
+        kb.libraries.refresh("/local/widget")
+    (version, _) = kb.libraries.find("/local/widget").versions
+    assert (version.state, "cannot be read" in str(version.error)) == ("indexed", True)
+    assert contents(kb, "/local/widget") == ["A dial of release 1.0."]
+
+
+def test_an_llms_txt_says_its_name(kb: kebab.KnowledgeBase, tmp_path: Path) -> None:
+    (tmp_path / "llms.txt").write_text("# Gizmo\n\n> Gizmo is a tiny HTTP client.\n\n## Docs\n\nText.\n")
+    library, _ = kb.libraries.add(str(tmp_path / "llms.txt"))
+    assert (library.title, library.description) == ("Gizmo", "Gizmo is a tiny HTTP client.")
+
+
+# --- slips
+
+
+@pytest.mark.parametrize("meant", ["/acme/widgit", "/Acme/Widget", "widget", "acme/widget", "/acme/widgets"])
+def test_a_slip_in_an_id_is_understood(widget: kebab.KnowledgeBase, meant: str) -> None:
+    with pytest.raises((NotFound, UsageError)) as caught:
+        widget.libraries.docs(meant, "dial")
+    assert "Did you mean /acme/widget?" in str(caught.value.hint)
+
+
+def test_what_is_far_away_is_neither_shown_nor_announced(toy: type[Toy], upstream: Upstream, tmp_path: Path) -> None:
+    upstream.commit(WIDGET)
+    with toy.open(tmp_path / "toy.sqlite") as kb:
+        add(kb, upstream)
+        docs = kb.libraries.docs("/acme/widget", "zzz qqq")
+        assert "far_away" not in {notice.code for notice in docs.notices} or docs.snippets
+
+
+def test_lines_of_a_library_are_read_back_by_their_citation(widget: kebab.KnowledgeBase) -> None:
+    for place in ("/acme/widget", "/acme/widget/v1.0.0"):
+        assert widget.fetch_span(f"{place}:docs/guide.md#L13-L15").text == "## Colours\n\nAny CSS colour is accepted.\n"
+    with pytest.raises(NotFound):
+        widget.fetch_span("/acme/widget/v9:docs/guide.md#L13-L15")
+
+
+def test_vectors_that_are_missing_are_made_by_an_ingest_without_notes(toy: type[Toy], upstream: Upstream, tmp_path: Path) -> None:
+    upstream.commit(WIDGET)
+    with toy.open(tmp_path / "toy.sqlite") as kb:
+        add(kb, upstream, embed=False)
+        assert kb.ingest().vectors_made == 4
+    with toy.open(tmp_path / "empty.sqlite") as kb, pytest.raises(UsageError):
+        kb.ingest()

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from kebab.core.errors import NotFound, SourceError, UsageError
 from kebab.core.libraries import SNIPPET_KINDS, Library, LibrarySnippet, LibraryVersion
+from kebab.core.search import FAR_AWAY
 from kebab.library.versions import latest_first
 from kebab.pipelines.search_request import SearchRequest, split_library
 
@@ -78,13 +79,12 @@ class Libraries:
         if trust is not None and not 0 <= trust <= 10:
             raise UsageError("A trust score lies between 0 and 10.", hint="For example: --trust 7.5")
         origin = _exported(origin_of(source))
-        if (versions or branch) and origin.kind != "git":
-            raise UsageError(f"{source} is no git repository, so it has no versions.", hint="Leave out --version and --branch.")
+        versions = _checked_versions(origin, versions, branch)
         wanted = self._allowed(checked_id(library_id or origin.library_id))
         known = self._known(wanted)
         library = Library(
             library_id=wanted,
-            title=title or (known.title if known else origin.name),
+            title=title or (known.title if known and known.origin == origin.place else origin.name),
             description=description if description is not None else (known.description if known else ""),
             origin=origin.place,
             origin_kind=origin.kind,
@@ -105,14 +105,16 @@ class Libraries:
     ) -> tuple[Library, IngestReport]:
         """Fetches what a library was added from, and indexes what has changed."""
         from kebab.pipelines.library_adding import Said
-        from kebab.sources.origin import origin_of
+        from kebab.sources.origin import Origin
 
         library = self.find(library_id)
         said = Said(True, True, False, True)
         if fetch_metadata:
             library = self._with_facts(library, said)
-        tags = [version.name for version in library.versions if version.name is not None]
-        return self._index("kb lib refresh", library, _exported(origin_of(library.origin)), tags, said, embed, progress)
+        # Of a folder or an archive a named version is what it was when it was added.
+        tags = [version.name for version in library.versions if version.name is not None] if library.origin_kind == "git" else []
+        origin = Origin(library.origin_kind, library.origin, library.library_id, library.title, library.repository)
+        return self._index("kb lib refresh", library, origin, tags, said, embed, progress)
 
     def remove(self, library_id: str, version: str | None = None) -> None:
         from kebab.pipelines.library_docs import no_version
@@ -127,6 +129,9 @@ class Libraries:
         """Writes all that is indexed of it into one file, which `add` takes anywhere. How many documents that are."""
         from kebab.pipelines.library_transfer import export_library
 
+        if library_id.count("/") > 2:
+            whole, _ = split_library(library_id)
+            raise UsageError("A library is exported with all its versions.", hint=f"For example: kb lib export {whole} {path}")
         library = self.find(library_id)
         with self._engine.reading() as reading:
             if reading is None:
@@ -192,8 +197,26 @@ class Libraries:
     def find(self, library_id: str) -> Library:
         library = self._known(self._allowed(library_id))
         if library is None:
-            raise NotFound(f"There is no library {library_id}.", hint="See what is there with: kb lib list")
+            raise NotFound(f"There is no library {library_id}.", hint=self._meant(library_id))
         return library
+
+    def _meant(self, library_id: str) -> str:
+        """What to do about an id that does not exist."""
+        from kebab.library.versions import close_id
+
+        known = [library.library_id for library in self.all()]
+        meant = close_id(library_id, known)
+        if meant is not None:
+            return f"Did you mean {meant}?"
+        return "See what is there with: kb lib list" if known else "Add one with: kb lib add https://github.com/owner/project"
+
+    def _place(self, library: str) -> tuple[str, str | None]:
+        """Id and version of /owner/project/version."""
+        try:
+            return split_library(library)
+        except UsageError as error:
+            meant = self._meant(library)
+            raise UsageError(error.message, hint=f"{error.hint} {meant}" if meant.startswith("Did") else error.hint) from error
 
     def _known(self, library_id: str) -> Library | None:
         try:
@@ -235,7 +258,7 @@ class Libraries:
         budget = DEFAULT_TOKENS if tokens is None else tokens
         if budget < 1 or page < 1:
             raise UsageError("The budget of tokens and the page are at least 1.", hint=f"The defaults are {DEFAULT_TOKENS} and 1.")
-        library_id, named = split_library(library)
+        library_id, named = self._place(library)
         found = self.find(library_id)
         choice = chosen_version(found, version or named, project)
         place = library_id if choice.version is None else f"{library_id}/{choice.version}"
@@ -245,7 +268,8 @@ class Libraries:
         taken, more = page_of(self._found(request, first), budget, page)
         commit = next((known.commit for known in found.versions if known.name == choice.version), None)
         snippets = tuple(_snippet(answer.hit, answer.kind, found, commit) for answer in taken)
-        return LibraryDocs(found, choice.version, choice.reason, page, snippets, first.notices, more)
+        notices = tuple(notice for notice in first.notices if notice.code != FAR_AWAY)  # what is far away is not shown
+        return LibraryDocs(found, choice.version, choice.reason, page, snippets, notices, more)
 
     def _found(self, request: SearchRequest, response: SearchResponse) -> Iterator[FoundSnippet]:
         """One list, read as far as it is wanted. Nothing where there is only what is nearest of all that is far away: who asks for
@@ -267,7 +291,7 @@ class Libraries:
         """With the library and version it means, which can be searched."""
         from kebab.pipelines.library_docs import chosen_version
 
-        library_id, named = split_library(request.library or "")
+        library_id, named = self._place(request.library or "")
         choice = chosen_version(self.find(library_id), named, None)
         return request._replace(library=library_id if choice.version is None else f"{library_id}/{choice.version}")
 
@@ -286,13 +310,24 @@ class Libraries:
         return library_id
 
 
+def _checked_versions(origin: Origin, versions: Sequence[str], branch: str | None) -> Sequence[str]:
+    """Of a repository any tags; anything else is one state, which may have a name."""
+    if origin.kind == "git":
+        return versions
+    if branch or len(versions) > 1 or (versions and origin.kind == "export"):
+        raise UsageError(
+            f"{origin.place} is no git repository, so it has no tags or branches.", hint="Leave out --branch; --version names one."
+        )
+    return versions or ([origin.version] if origin.version else [])
+
+
 def _exported(origin: Origin) -> Origin:
-    """An archive that `kb lib export` wrote is more than a folder in one file."""
-    if "://" in origin.place or origin.kind not in ("archive", "file"):
-        return origin
+    """An archive that `kb lib export` wrote is more than a folder in one file, whatever it is called."""
     from kebab.library.library_file import is_library_file, open_library_file
 
-    if not is_library_file(Path(origin.place)):
+    if "://" in origin.place or origin.kind in ("git", "folder"):
+        return origin
+    if origin.kind != "export" and not is_library_file(Path(origin.place)):
         return origin
     with open_library_file(Path(origin.place)) as file:
         return origin._replace(kind="export", library_id=file.library_id, name=file.title, repository=file.repository)

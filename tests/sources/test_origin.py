@@ -22,7 +22,7 @@ from kebab.sources.repository_address import on_github, source_url
         ("file:///srv/widget", "git", "/local/widget", None),
         ("https://docs.acme.dev/llms.txt", "file", "/docs.acme.dev/llms", None),
         ("https://docs.acme.dev/llms-full.txt", "file", "/docs.acme.dev/llms-full", None),
-        ("https://acme.dev/dist/widget-1.0.tar.gz", "archive", "/acme.dev/widget-1.0", None),
+        ("https://acme.dev/dist/widget-1.0.tar.gz", "archive", "/acme.dev/widget", None),
     ],
 )
 def test_addresses(given: str, kind: str, library_id: str, repository: str | None) -> None:

@@ -20,6 +20,13 @@ _WHOLE = 2048
 _LONGEST_INTRODUCTION = 100
 """Tokens. A longer paragraph says something by itself."""
 _FENCED = re.compile(r"^[ \t]*(?P<fence>`{3,}|~{3,})[^`\n]*\n(?:.*\n)*?[ \t]*(?P=fence)[`~]*[ \t]*$", re.MULTILINE)
+_SAYING_NOTHING = re.compile(
+    r"^[ ]{0,3}#{1,6}[ \t].*$"  # a heading
+    r"|^.*\n([=\-`:'\"~^_*+#<>])\1{2,}[ \t]*$"
+    r"|^\.\.[ \t].*$|^[ \t]+:[\w-]+:.*$"  # a directive or a label, and its options
+    r"|^\{\{[<%].*[%>]\}\}$",
+    re.MULTILINE,
+)
 _BLANK_LINE = re.compile(r"\n[ \t]*\n")
 
 
@@ -44,7 +51,14 @@ class SnippetChunker:
         edges = sorted({*_section_starts(blocks), *(edge for example in examples for edge in example)})
         chunks = self._chunker.chunk(replace(document, blocks=tuple(blocks), chapters=tuple(edges)))
         starts = [example.start for example in examples]
-        return [chunk._replace(kind="code" if _is_example(chunk, starts, examples) else "info") for chunk in chunks]
+        told = [chunk._replace(kind="code" if _is_example(chunk, starts, examples) else "info") for chunk in chunks]
+        saying = [chunk for chunk in told if chunk.kind == "code" or _says_something(chunk.text)] or told
+        return [chunk._replace(ordinal=ordinal) for ordinal, chunk in enumerate(saying)]
+
+
+def _says_something(text: str) -> bool:
+    """A heading alone, or a directive that some other program replaces with text, answers nothing."""
+    return any(character.isalnum() for character in _SAYING_NOTHING.sub("", text))
 
 
 def _is_example(chunk: Chunk, starts: list[int], examples: list[_Example]) -> bool:

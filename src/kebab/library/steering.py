@@ -10,6 +10,7 @@ from kebab.core.documents import file_name
 
 FILES = ("kebab.json", "context7.json")
 """The first that is there counts."""
+_BEGINNING = 4096
 _MOST_RULES = 100
 _MOST_CHARACTERS = 1000
 
@@ -52,6 +53,14 @@ def read_steering(data: bytes) -> Steering | None:
         rules=_texts(found.get("rules")),
         previous_versions=_texts(tags),
     )
+
+
+def read_llms_txt(data: bytes) -> Steering:
+    """Such a file begins with the name of its project as a heading, and what it is as a quotation."""
+    lines = data[:_BEGINNING].decode("utf-8-sig", "replace").splitlines()
+    title = next((line[2:] for line in lines if line.startswith("# ")), None)
+    description = next((line.lstrip("> ") for line in lines if line.startswith(">")), None)
+    return Steering(title=_text(title), description=_text(description))
 
 
 def _text(value: Any) -> str | None:

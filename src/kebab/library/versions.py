@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 _NUMBERS = re.compile(r"(?<![\d.])(\d+(?:\.\d+)*)")
@@ -45,6 +45,19 @@ def same_version(wanted: str, indexed: Iterable[str]) -> str | None:
     """The one that means the same: 1.2 and v1.2.0."""
     order = _order(wanted)
     return next((name for name in indexed if order is not None and _order(name) == order), None)
+
+
+def close_id(wanted: str, known: Sequence[str]) -> str | None:
+    """The library that was probably meant: the same in other letters, by its last part alone, or with a slip in it."""
+    plain = wanted.strip().casefold()
+    for library_id in known:
+        if plain.lstrip("/") in (library_id.casefold().lstrip("/"), library_id.casefold().rpartition("/")[2]):
+            return library_id
+    from difflib import get_close_matches
+
+    by_plain = {library_id.casefold(): library_id for library_id in known}
+    close = get_close_matches(plain if plain.startswith("/") else f"/{plain}", by_plain, n=1, cutoff=0.75)
+    return by_plain[close[0]] if close else None
 
 
 def same_name(package: str, library_id: str, title: str) -> bool:

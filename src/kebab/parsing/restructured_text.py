@@ -6,14 +6,18 @@ import re
 from collections.abc import Iterator
 
 from kebab.analysis.language import language_of
-from kebab.core.documents import ParsedDocument
+from kebab.core.documents import Block, ParsedDocument
 from kebab.core.text import decode, storable
 from kebab.parsing.file_types import classify
 from kebab.parsing.line_blocks import LineBlock, as_ranges, end_of_indented, is_indented
 from kebab.parsing.titles import title_of
 
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1*+[ \t\r]*+")
-_CODE = re.compile(r"\.\. (?:code-block|code|sourcecode|parsed-literal|literalinclude|highlight)::[ \t]*(\S*)")
+_CODE = re.compile(
+    r"\.\. (?:code-block|code|code-cell|sourcecode|parsed-literal|literalinclude|highlight|prompt|ipython|doctest|testcode|testoutput"
+    r"|[\w-]+:(?:example|run))::[ \t]*(\S*)"
+)
+"""The extensions of well-known projects among them: click:example, ipython, testcode."""
 _LIST = re.compile(r"[ \t]*(?:[-*+•]|#\.|\(?[0-9]{1,9}[.)])[ \t]")
 _TABLE = re.compile(r"\+[-=+]{3,}+|={2,}+(?: +={2,}+)++[ \r]*$")
 _ROLE = re.compile(r":[\w:.+-]+:`([^`<]*?)(?:\s*<[^`>]*>)?`|``?([^`<]*?)(?:\s*<[^`>]*>)?``?_{0,2}")
@@ -22,14 +26,13 @@ _SHORT = 4
 
 
 class RestructuredTextParser:
-    version = "rst-1"
+    version = "rst-2"
     keeps_lines = True
     isolated = True
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         text, encoding = decode(data)
-        lines = text.split("\n")
-        blocks = as_ranges(text, lines, _scan(lines))
+        blocks = rst_blocks(text)
         doc_type, format_ = classify(path)
         return ParsedDocument(
             text=text,
@@ -40,6 +43,11 @@ class RestructuredTextParser:
             lang=language_of(text),
             encoding=encoding,
         )
+
+
+def rst_blocks(text: str) -> tuple[Block, ...]:
+    lines = text.split("\n")
+    return as_ranges(text, lines, _scan(lines))
 
 
 def _scan(lines: list[str]) -> Iterator[LineBlock]:

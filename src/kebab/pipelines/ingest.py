@@ -41,6 +41,7 @@ class SourceStore(DocumentStore, Protocol):
     def add_source(self, source: Source) -> None: ...
     def absorb_source(self, lone: str, folder: str, path: str) -> None: ...
     def source_ingested(self, name: str, repository: Repository | None) -> None: ...
+    def has_chunks(self) -> bool: ...
 
 
 class FoundFile(Protocol):
@@ -149,7 +150,9 @@ class Ingest:
         known = self._store.sources()
         scopes = resolve(paths, known, name) if paths else [Scope(source) for source in known if source.root]
         if not scopes:
-            raise nothing_yet()
+            if paths or not self._store.has_chunks():
+                raise nothing_yet()
+            return self.report  # documentation of libraries, whose vectors are still to be made
         missing: list[SourceError] = []
         try:
             for scope in scopes:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
@@ -18,7 +19,7 @@ from kebab.pipelines.ingest_report import Failure, IngestReport, quiet
 from kebab.pipelines.library_indexing import LibraryIndexing, steering_of
 from kebab.pipelines.library_transfer import VectorKeeper, import_vectors, import_version
 from kebab.pipelines.library_version import DocumentWriter, LibraryStore, VersionMaker
-from kebab.sources.library_tree import library_tree
+from kebab.sources.library_tree import check_tags, library_tree
 from kebab.sources.origin import Origin
 from kebab.sources.repository_address import on_github
 
@@ -59,18 +60,29 @@ class LibraryAdding:
         self._settings = settings
         self._report = report
         self._progress = progress or quiet
+        self._noted: KebabError | None = None
 
     def index(self, library: Library, origin: Origin, tags: Sequence[str], said: Said, job: IndexingJob) -> None:
-        """The default branch, these tags, and with `job.with_previous` those that the repository names itself."""
+        """The default branch, these tags, and with `job.with_previous` those that the repository names itself. When one of the tags is not
+        there, nothing is done.
+        """
+        if job.with_previous and tags:
+            check_tags(origin, tags, self._settings, job.cache)
         if not library.versions:  # of one that is known, nothing changes before something came
             self._store.describe(library)
         steering, snippets = self._version(library, origin, None, job)
         self._store.describe(_scored(_described(library, steering, said), snippets))
+        failed: SourceError | None = None
         for tag in dict.fromkeys(tags):
-            self._version(library, origin, tag, job)
+            try:
+                self._version(library, origin, tag, job)
+            except SourceError as error:  # the others are wanted all the same
+                failed = error
         for tag in steering.previous_versions if job.with_previous and origin.kind == "git" else ():
             if tag not in tags:
                 self._previous_version(library, origin, tag, job)
+        if failed is not None:
+            raise failed
 
     def _previous_version(self, library: Library, origin: Origin, tag: str, job: IndexingJob) -> None:
         """The repository's own list may be older than its tags: what is not there is worth a line, not the whole run."""
@@ -85,18 +97,27 @@ class LibraryAdding:
         chunker = SnippetChunker(self._settings.chunking)
         indexing = LibraryIndexing(self._store, self._documents, self._settings, chunker, job.parser_for, self._progress)
         try:
-            tree = library_tree(origin, tag, library.branch, self._settings, job.cache)
-            steering = steering_of(tree)
-            return steering, indexing.run(library.library_id, tag, tree, steering)
-        except KebabError as error:
-            self._store.fail(library.library_id, tag, error.message)
-            raise
+            with self._noting(library, tag):
+                tree = library_tree(origin, tag, library.branch, self._settings, job.cache)
+                steering = steering_of(tree)
+                return steering, indexing.run(library.library_id, tag, tree, steering)
         finally:
             self._report.include(indexing.report)
 
+    @contextmanager
+    def _noting(self, library: Library, tag: str | None) -> Iterator[None]:
+        """What goes wrong is said in the list of libraries, too."""
+        try:
+            yield
+        except KebabError as error:
+            if error is not self._noted:
+                self._store.fail(library.library_id, tag, error.message)
+                self._noted = error
+            raise
+
     def import_file(self, library: Library, path: Path, said: Said, embedders: Sequence[Embedder], keeper: VectorKeeper | None) -> None:
         """What `kb lib export` wrote, with the vectors of models that are in use here."""
-        with open_library_file(path) as file:
+        with self._noting(library, None), open_library_file(path) as file:
             known, library = (
                 library,
                 library._replace(
@@ -113,11 +134,8 @@ class LibraryAdding:
             for version in file.versions:
                 report = IngestReport()
                 maker = VersionMaker(self._store, self._documents, report, self._progress)
-                try:
+                with self._noting(library, version.tag):
                     import_version(file, version, library.library_id, maker)
-                except KebabError as error:
-                    self._store.fail(library.library_id, version.tag, error.message)
-                    raise
                 self._report.include(report)
             self._store.describe(library)
             if keeper is not None:

@@ -12,7 +12,7 @@ from kebab.core.documents import bounded, document_id, file_name
 from kebab.core.errors import NothingIndexable, ParseError
 from kebab.core.ports import Chunker, FileReader, FileState, FileTree, IndexedDocument, Parser, Progress, TreeFile
 from kebab.library.documentation_files import documentation_files
-from kebab.library.steering import FILES, Steering, read_steering
+from kebab.library.steering import FILES, Steering, read_llms_txt, read_steering
 from kebab.pipelines.fingerprint import Fingerprints
 from kebab.pipelines.ingest_report import IngestReport, quiet
 from kebab.pipelines.library_version import DocumentWriter, LibraryStore, VersionMaker, WantedFile
@@ -27,6 +27,8 @@ def steering_of(tree: FileTree) -> Steering:
         for name in FILES:
             if name in by_path and (found := read_steering(reader.read(by_path[name]))) is not None:
                 return found
+        if len(by_path) == 1 and _is_llms_txt(next(iter(by_path))):
+            return read_llms_txt(reader.read(next(iter(by_path.values()))))
     return Steering()
 
 
@@ -106,5 +108,9 @@ def library_document_id(library_id: str, path: str, content: str) -> str:
 
 def _read_as(path: str) -> str:
     """llms.txt and llms-full.txt are Markdown, whatever their names say."""
+    return f"{path}.md" if _is_llms_txt(path) else path
+
+
+def _is_llms_txt(path: str) -> bool:
     name = file_name(path).lower()
-    return f"{path}.md" if name.startswith("llms") and name.endswith(".txt") else path
+    return name.startswith("llms") and name.endswith(".txt")

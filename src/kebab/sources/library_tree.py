@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -11,22 +12,45 @@ from kebab.core.errors import SourceError
 from kebab.core.ports import FileTree
 from kebab.sources.archive import ArchiveTree
 from kebab.sources.folder_tree import FolderTree, SingleFile
-from kebab.sources.git_mirror import GitMirror
+from kebab.sources.git_mirror import GitMirror, checked_ref, shown_url
 from kebab.sources.origin import Origin
 from kebab.sources.web import FetchLimits, fetch
 
 
 def library_tree(origin: Origin, tag: str | None, branch: str | None, settings: Settings, cache: Path) -> FileTree:
     """Fetched, where it is not on this machine. `tag`, else `branch`, else the default branch, of a repository."""
-    limits = FetchLimits(settings.library.fetch_seconds, settings.library.fetch_mb)
+    limits = _limits(settings)
     if origin.kind == "git":
-        name = sha256(origin.place.encode()).hexdigest()[:24]
-        mirror = GitMirror(cache / "repositories" / f"{name}.git", origin.place, limits)
+        mirror = _mirror(origin, limits, cache)
         return mirror.fetch_tag(tag) if tag is not None else mirror.fetch_branch(branch or mirror.default_branch())
     if origin.kind == "folder":
         return FolderTree(Path(origin.place), settings.ingest)
     name, data = _file(origin.place, limits)
     return ArchiveTree(origin.place, data) if origin.kind == "archive" else SingleFile(name, data)
+
+
+def check_tags(origin: Origin, tags: Sequence[str], settings: Settings, cache: Path) -> None:
+    """SourceError, with what may have been meant, when a repository does not have all of these."""
+    if origin.kind != "git":
+        return
+    there = _mirror(origin, _limits(settings), cache).tags()
+    missing = [tag for tag in tags if checked_ref(tag) not in there]
+    if missing:
+        from difflib import get_close_matches
+
+        close = dict.fromkeys(name for tag in missing for name in get_close_matches(tag, there, n=2, cutoff=0.5))
+        last = f"Its last tags: {', '.join(there[-5:])}." if there else "It has no tags."
+        hint = f"Did you mean {' or '.join(close)}?" if close else last
+        raise SourceError(f"{shown_url(origin.place)} has no tag {' and no tag '.join(missing)}.", hint=hint)
+
+
+def _limits(settings: Settings) -> FetchLimits:
+    return FetchLimits(settings.library.fetch_seconds, settings.library.fetch_mb)
+
+
+def _mirror(origin: Origin, limits: FetchLimits, cache: Path) -> GitMirror:
+    name = sha256(origin.place.encode()).hexdigest()[:24]
+    return GitMirror(cache / "repositories" / f"{name}.git", origin.place, limits)
 
 
 def _file(place: str, limits: FetchLimits) -> tuple[str, bytes]:

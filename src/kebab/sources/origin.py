@@ -17,6 +17,9 @@ from kebab.sources.web import checked_web_address
 
 _NOT_IN_NAMES = re.compile(r"[^\w.+-]+")
 _WEB_FILES = (".txt", ".md", ".mdx", ".rst", ".html", ".htm", ".ipynb")
+_RELEASE = re.compile(r"(?P<name>.+?)[-_](?P<version>v?\d+(?:\.\d+)+(?:[-._+]?[A-Za-z0-9]+)*)")
+EXPORTED = ".kebab"
+"""What files of kb lib export are called."""
 _LIBRARY_ID = re.compile(r"/[^/\s@]{1,200}/[^/\s@]{1,200}")
 
 
@@ -28,6 +31,8 @@ class Origin(NamedTuple):
     name: str
     repository: str | None = None
     """The address of the git repository, without a password."""
+    version: str | None = None
+    """What the name of an archive says: widget-1.2.tar.gz."""
 
 
 def origin_of(given: str) -> Origin:
@@ -54,9 +59,9 @@ def _local(path: Path, given: str) -> Origin:
         raise SourceError(
             f"{given} is neither an address nor a file or folder here.", hint="For example: https://github.com/owner/project", path=given
         )
-    name = _name(_stem(path.name))
-    kind: OriginKind = "archive" if _archive_suffix(path.name) else "file"
-    return Origin(kind, str(path.resolve()), f"/local/{name}", name)
+    name, version = _name_and_version(path.name)
+    kind: OriginKind = "export" if path.suffix.lower() == EXPORTED else "archive" if _archive_suffix(path.name) else "file"
+    return Origin(kind, str(path.resolve()), f"/local/{name}", name, version=version)
 
 
 def _kind_of_web_file(url: str) -> OriginKind | None:
@@ -72,18 +77,23 @@ def _kind_of_web_file(url: str) -> OriginKind | None:
 def _web_file(url: str, kind: OriginKind) -> Origin:
     """Of a site the host is the better name than llms.txt, which they all have."""
     parts = urlsplit(url)
-    name = _name(_stem(unquote(parts.path).rpartition("/")[2]))
+    name, version = _name_and_version(unquote(parts.path).rpartition("/")[2])
     host = _name(parts.hostname or "web")
-    return Origin(kind, url, f"/{host}/{name}", host if name.startswith("llms") else name)
+    return Origin(kind, url, f"/{host}/{name}", host if name.startswith("llms") else name, version=version)
 
 
 def _archive_suffix(name: str) -> str:
     return next((suffix for suffix in SUFFIXES if name.lower().endswith(suffix)), "")
 
 
-def _stem(name: str) -> str:
-    suffix = _archive_suffix(name)
-    return name[: len(name) - len(suffix)] if suffix else file_stem(name)
+def _name_and_version(file: str) -> tuple[str, str | None]:
+    """Of an archive also the version that the name of a release ends in."""
+    suffix = _archive_suffix(file)
+    if not suffix:
+        return _name(file_stem(file)), None
+    stem = file[: len(file) - len(suffix)]
+    release = _RELEASE.fullmatch(stem)
+    return (_name(release["name"]), release["version"]) if release else (_name(stem), None)
 
 
 def checked_id(library_id: str) -> str:

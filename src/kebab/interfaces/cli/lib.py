@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,8 +15,11 @@ from kebab.interfaces.cli.options import global_options, group, knowledge_base, 
 from kebab.interfaces.cli.render import counted, done, print_json, print_verbatim, remark, say
 
 if TYPE_CHECKING:
-    from kebab.core.libraries import Library
+    from kebab.core.libraries import Library, LibraryVersion
     from kebab.pipelines.ingest_report import IngestReport
+
+
+_SHORT_COMMIT = 10
 
 
 @group("lib", example="kb lib add https://github.com/owner/project --version v2.0\nkb lib docs /owner/project 'how to close a gauge'")
@@ -58,7 +63,7 @@ def lib_add(
     from kebab.interfaces.cli.ingest_progress import progress_of
 
     kb = knowledge_base()
-    with progress_of(progress) as shown:
+    with _told_how_to_go_on(), progress_of(progress) as shown:
         library, report = kb.libraries.add(
             source,
             library_id=library_id,
@@ -99,24 +104,26 @@ def lib_refresh(library_id: str | None, fetch_metadata: bool, no_embed: bool, pr
     if not wanted:
         raise UsageError("There is no library to refresh.", hint="Add one with: kb lib add https://github.com/owner/project")
     whole = IngestReport()
-    failed: SourceError | None = None
+    failed = 0
     for name in wanted:
         try:
-            with progress_of(progress) as shown:
+            with _told_how_to_go_on(), progress_of(progress) as shown:
                 library, report = kb.libraries.refresh(name, fetch_metadata=fetch_metadata, embed=not no_embed, progress=shown)
                 shown.end("done")
         except SourceError as error:  # one of several: what can be had of the others is wanted all the same
             if library_id:
                 raise
             remark(f"{name}: {error.message}")
-            failed = error
+            failed += 1
         else:
             whole.sources.append(name)
             whole.include(report)
             if not wants_json():
                 _say_indexed(library, report)
-    if failed is not None:
-        raise failed
+    if failed:
+        raise SourceError(
+            f"{failed} of {len(wanted)} libraries could not be refreshed.", hint="See why, and what is searched, with: kb lib list"
+        )
     if wants_json():
         print_json(ingest_report_v1(whole))
     return 0
@@ -131,18 +138,18 @@ def lib_list() -> int:
 
 def list_libraries() -> int:
     """Also `kb list libraries`."""
+    from kebab.interfaces.cli.table import table
     from kebab.wire.libraries import library_list_v1
 
     libraries = knowledge_base().libraries.all()
     if wants_json():
         print_json(library_list_v1(libraries))
         return 0
-    for library in libraries:
-        say(f"{library.library_id}  {library.title}  trust {library.trust_score or 0:.1f}/10")
-        for version in library.versions:
-            state = f"{version.state}: {version.error}" if version.error else version.state
-            commit = f"  {version.commit[:10]}" if version.commit else ""
-            say(f"  {version.name or 'default branch'}  {counted(version.snippets, 'snippet')}{commit}  {state}")
+    table(
+        ["id", "title", "version", "snippets", "trust", "commit", "indexed", "state"],
+        [_row(library, version) for library in libraries for version in library.versions],
+        shorten={"title": "end", "state": "end"},
+    )
     if not libraries:
         remark("There is no library yet. Add one with: kb lib add https://github.com/owner/project")
     return 0
@@ -232,10 +239,40 @@ def lib_remove(library_id: str, version: str | None, yes: bool) -> int:
     kb.libraries.find(library_id)
     if not yes:
         if wants_json() or not sys.stdin.isatty():
-            raise UsageError("kb lib remove drops everything indexed of a library, so it asks first.", hint="Say so with --yes.")
+            raise UsageError(f"kb lib remove drops everything indexed of {what}, so it asks first.", hint="Say so with --yes.")
         click.confirm(f"Forget {what}?", abort=True)
     kb.libraries.remove(library_id, version)
     return done("lib remove", f"{what} is forgotten.", kb.path)
+
+
+@contextmanager
+def _told_how_to_go_on() -> Iterator[None]:
+    try:
+        yield
+    except KeyboardInterrupt:
+        remark("What was indexed before is searched as it was; run it again to go on.")
+        raise
+
+
+def _row(library: Library, version: LibraryVersion) -> list[str]:
+    commit = (version.commit or "")[:_SHORT_COMMIT]
+    trust = f"{library.trust_score or 0:.1f}"
+    return [
+        library.library_id,
+        library.title,
+        version.name or "default",
+        str(version.snippets),
+        trust,
+        commit,
+        version.indexed_at or "",
+        _state(version),
+    ]
+
+
+def _state(version: LibraryVersion) -> str:
+    if version.error is None:
+        return version.state
+    return f"indexed; the last attempt to refresh it failed: {version.error}" if version.indexed_at else f"failed: {version.error}"
 
 
 def _say_indexed(library: Library, report: IngestReport) -> None:

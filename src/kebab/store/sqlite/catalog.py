@@ -86,7 +86,7 @@ class SqliteCatalog:
             {"key": key},
         )
         if not rows:
-            rows = self._by_prefix(_DOCUMENTS, "d.doc_id", key) or self._by_link(key)
+            rows = self._in_library(key) or self._by_prefix(_DOCUMENTS, "d.doc_id", key) or self._by_link(key)
         found = [_document(row) for row in rows]
         if len(found) > 1:
             raise Ambiguous(
@@ -129,6 +129,19 @@ class SqliteCatalog:
         for doc_id in ids:
             for row in self._select(f"{_DOCUMENTS} WHERE d.doc_id = :key", {"key": doc_id}):
                 yield _document(row)
+
+    def _in_library(self, key: str) -> list[tuple[Any, ...]]:
+        """/owner/project:path, or /owner/project/version:path."""
+        place, colon, path = key.partition(":")
+        parts = place.split("/", 3)
+        if not colon or len(parts) < 3 or parts[0]:
+            return []
+        return self._select(
+            f"""{_DOCUMENTS} WHERE d.path = :path AND d.id IN (SELECT ld.document_id FROM libraries l
+                JOIN library_versions v ON v.library = l.id AND NOT v.in_making AND v.tag = :version
+                JOIN library_documents ld ON ld.version = v.id WHERE l.library_id = :library)""",
+            {"path": path, "library": f"/{parts[1]}/{parts[2]}", "version": parts[3] if len(parts) > 3 else ""},
+        )
 
     def _by_prefix(self, select: str, column: str, key: str) -> list[tuple[Any, ...]]:
         if len(key) < _SHORTEST_ID_PREFIX or not set(key) <= set("0123456789abcdef"):

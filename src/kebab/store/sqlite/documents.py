@@ -89,6 +89,11 @@ class SqliteDocumentStore:
                 "UPDATE sources SET ingested_at = ?, repository = ?, branch = ?, commit_id = ? WHERE name = ?", (now(), *facts, name)
             )
 
+    def has_chunks(self) -> bool:
+        """Whose ever they are."""
+        with our_errors(self._path):
+            return bool(rows_of(self._connection, "SELECT EXISTS (SELECT 1 FROM chunks)")[0][0])
+
     # --- documents
 
     def known_files(self, source: str) -> dict[str, FileState]:

@@ -1,0 +1,107 @@
+"""What a reader sees of a passage: its title, its code without the marks around it, and no heading twice."""
+
+from __future__ import annotations
+
+import pytest
+
+from kebab.config.settings import ChunkingSettings
+from kebab.core.citations import Citation
+from kebab.core.libraries import LibrarySnippet
+from kebab.library.extraction import SnippetChunker
+from kebab.library.snippets import make_snippet
+from kebab.parsing.registry import parser_for
+
+
+def snippets(path: str, text: str) -> list[LibrarySnippet]:
+    parsed = parser_for(path).parse(text.encode(), path)
+    chunks = SnippetChunker(ChunkingSettings()).chunk(parsed)
+    assert [chunk.ordinal for chunk in chunks] == list(range(len(chunks)))
+    assert all(chunk.text == text[chunk.start : chunk.end] for chunk in chunks)
+    return [
+        make_snippet(
+            chunk_id="c",
+            kind=chunk.kind,
+            text=chunk.text,
+            library="Widget",
+            page=parsed.title,
+            headings=chunk.heading_path,
+            citation=Citation(path, chunk.spans[0]),
+            score=1.0,
+        )
+        for chunk in chunks
+    ]
+
+
+RST = """Guide
+=====
+
+Return JSON
+-----------
+
+Return a dict from the view.
+
+.. code-block:: python
+    :caption: view.py
+
+    @app.route("/me")
+    def me():
+        return {}
+
+Cookies
+```````
+
+Use them like this::
+
+    cookies.get("a")
+
+Eat
+~~~
+
+.. click:example::
+
+    @click.command()
+    def eat(): ...
+
+API
+---
+
+.. autoclass:: Dial
+   :members:
+
+.. _a-label:
+
+Words
+-----
+
+Plain words.
+"""
+
+
+def test_code_of_restructured_text_comes_without_its_directive() -> None:
+    found = [(snippet.kind, snippet.title, snippet.language, snippet.description, snippet.content) for snippet in snippets("a.rst", RST)]
+    assert found == [
+        ("code", "Return JSON", "python", "Return a dict from the view.", '@app.route("/me")\ndef me():\n    return {}'),
+        ("code", "Cookies", "", "Use them like this:", 'cookies.get("a")'),
+        ("code", "Eat", "", "", "@click.command()\ndef eat(): ..."),
+        ("info", "Words", "", "", "Plain words."),
+    ], "and what says nothing is no snippet"
+
+
+@pytest.mark.parametrize(
+    ("fence", "language", "code"),
+    [
+        ("```python\nx = 1\n```", "python", "x = 1"),
+        ("```{code-block} python\n:caption: hello.py\n\nx = 1\n```", "python", "x = 1"),
+        ("```{eval-rst}\nx = 1\n```", "", "x = 1"),
+        ("~~~ js title=a.js\n\tx\n~~~", "js", "x"),
+        ("```\n  a\n    b\n```", "", "a\n  b"),
+    ],
+)
+def test_fences(fence: str, language: str, code: str) -> None:
+    (snippet,) = snippets("a.md", f"# Title\n\nLike this:\n\n{fence}\n")
+    assert (snippet.kind, snippet.language, snippet.description, snippet.content) == ("code", language, "Like this:", code)
+
+
+def test_sections_that_say_nothing_are_left_out_unless_there_is_nothing_else() -> None:
+    assert [snippet.title for snippet in snippets("a.md", "# One\n\n## Two\n\nText.\n\n## Three\n")] == ["Two"]
+    assert [snippet.title for snippet in snippets("a.md", "# One\n")] == ["One"]
