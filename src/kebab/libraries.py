@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from kebab.core.errors import NotFound, SourceError, UsageError
-from kebab.core.libraries import SNIPPET_KINDS, Library, LibrarySnippet, LibraryVersion
+from kebab.core.libraries import SNIPPET_KINDS, Library, LibrarySnippet
 from kebab.core.search import FAR_AWAY
-from kebab.library.versions import latest_first
+from kebab.library.versions import ordered
 from kebab.pipelines.search_request import SearchRequest, split_library
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _SHORT_SNIPPET = 100
 """Tokens. So many fit into a budget at most, nearly always; if not, the rest of the list is asked for."""
+_MOST_STARS = 10**9
 _DEEPEST = 400
 """Behind that nothing is worth a page."""
 
@@ -74,28 +75,44 @@ class Libraries:
         Tags are those given here, and those that the repository itself names as its previous versions.
         """
         from kebab.pipelines.library_adding import Said
+        from kebab.sources.git_mirror import shown_url
         from kebab.sources.origin import checked_id, origin_of
 
+        if not source.strip():
+            raise UsageError("There is nothing to add.", hint="For example: kb lib add https://github.com/owner/project")
         if trust is not None and not 0 <= trust <= 10:
             raise UsageError("A trust score lies between 0 and 10.", hint="For example: --trust 7.5")
+        if stars is not None and not 0 <= stars < _MOST_STARS:
+            raise UsageError("That is no number of stars.", hint="For example: --stars 1200")
+        if any(not version.strip() for version in versions):
+            raise UsageError(
+                "A version without a name is the default branch, which is always indexed.", hint="Leave out the empty --version."
+            )
         origin = _exported(origin_of(source))
         versions = _checked_versions(origin, versions, branch)
         wanted = self._allowed(checked_id(library_id or origin.library_id))
         known = self._known(wanted)
+        if known is not None and library_id is None and not _is_same_origin(known, origin):
+            raise UsageError(
+                f"{wanted} is there already, from {shown_url(known.origin)}.",
+                hint=f"Name this one with --id /owner/project, or say --id {wanted} to put it in its place.",
+            )
         library = Library(
             library_id=wanted,
-            title=title or (known.title if known and known.origin == origin.place else origin.name),
-            description=description if description is not None else (known.description if known else ""),
+            title=_line(title or "") or (known.title if known and (known.titled or known.origin == origin.place) else origin.name),
+            description=_line(description) if description is not None else (known.description if known else ""),
             origin=origin.place,
             origin_kind=origin.kind,
             branch=branch or (known.branch if known else None),
+            titled=title is not None or (known is not None and known.titled),
+            described=description is not None or (known is not None and known.described),
             repository=origin.repository,
             stars=stars if stars is not None else (known.stars if known else None),
-            trust_score=trust if trust is not None else (known.trust_score if known else None),
+            trust_score=round(trust, 1) if trust is not None else (known.trust_score if known else None),
             rules=known.rules if known else (),
             versions=known.versions if known else (),
         )
-        said = Said(title is not None, description is not None, stars is not None, trust is not None)
+        said = Said(stars is not None, trust is not None)
         if fetch_metadata:
             library = self._with_facts(library, said)
         return self._index("kb lib add", library, origin, versions, said, embed, progress)
@@ -108,7 +125,7 @@ class Libraries:
         from kebab.sources.origin import Origin
 
         library = self.find(library_id)
-        said = Said(True, True, False, True)
+        said = Said(stars=False, trust=True)
         if fetch_metadata:
             library = self._with_facts(library, said)
         # Of a folder or an archive a named version is what it was when it was added.
@@ -164,7 +181,7 @@ class Libraries:
             else:
                 with self._engine.parsers() as parsers:
                     job = IndexingJob(parsers.of, cache_folder(), with_previous=who == "kb lib add")
-                    adding.index(library, origin, tags, said, job)
+                    adding.index(library, origin, tags, job)
             if embed:
                 self._engine.embed(writing, report, progress)
         return self.find(library.library_id), report
@@ -192,7 +209,7 @@ class Libraries:
         """Those of the organisations that are allowed."""
         with self._engine.reading() as reading:
             found = reading.libraries().libraries() if reading else []
-        return [_ordered(library) for library in found if self._is_allowed(library.library_id)]
+        return [ordered(library) for library in found if self._is_allowed(library.library_id)]
 
     def find(self, library_id: str) -> Library:
         library = self._known(self._allowed(library_id))
@@ -221,7 +238,7 @@ class Libraries:
     def _known(self, library_id: str) -> Library | None:
         try:
             with self._engine.reading() as reading:
-                return _ordered(reading.libraries().find(library_id)) if reading else None
+                return ordered(reading.libraries().find(library_id)) if reading else None
         except NotFound:  # nor is there a database, perhaps
             return None
 
@@ -236,7 +253,7 @@ class Libraries:
         with self.service() as service:
             found = service.search_repositories(name, query, None) if service else []
         allowed = [match for match in found if self._is_allowed(match.library.library_id)]
-        return [match._replace(library=_ordered(match.library)) for match in allowed[:limit]]
+        return allowed[:limit]
 
     def docs(
         self,
@@ -251,7 +268,7 @@ class Libraries:
     ) -> LibraryDocs:
         """The snippets of one version that answer, whole ones up to a budget of tokens. `library` may end in /version."""
         from kebab.library.query_preprocessor import preprocess
-        from kebab.pipelines.library_docs import DEFAULT_TOKENS, LibraryDocs, chosen_version, page_of
+        from kebab.pipelines.library_docs import DEFAULT_TOKENS, LibraryDocs, chosen_version, page_of, rules_within
 
         if kind is not None and kind not in SNIPPET_KINDS:
             raise UsageError(f"There are no snippets of type {kind!r}.", hint=f"Valid: {', '.join(SNIPPET_KINDS)}.")
@@ -265,11 +282,12 @@ class Libraries:
         most = min(_DEEPEST, budget // _SHORT_SNIPPET + 1)
         request = SearchRequest(query=preprocess(query), library=place, snippet_type=kind, k=most)
         first = self._engine.search(request, bare=True)
-        taken, more = page_of(self._found(request, first), budget, page)
+        rules, left = rules_within(found.rules, budget)
+        taken, more = page_of(self._found(request, first), left, page)
         commit = next((known.commit for known in found.versions if known.name == choice.version), None)
         snippets = tuple(_snippet(answer.hit, answer.kind, found, commit) for answer in taken)
         notices = tuple(notice for notice in first.notices if notice.code != FAR_AWAY)  # what is far away is not shown
-        return LibraryDocs(found, choice.version, choice.reason, page, snippets, notices, more)
+        return LibraryDocs(found, choice.version, choice.reason, page, rules, snippets, notices, more)
 
     def _found(self, request: SearchRequest, response: SearchResponse) -> Iterator[FoundSnippet]:
         """One list, read as far as it is wanted. Nothing where there is only what is nearest of all that is far away: who asks for
@@ -321,6 +339,18 @@ def _checked_versions(origin: Origin, versions: Sequence[str], branch: str | Non
     return versions or ([origin.version] if origin.version else [])
 
 
+def _is_same_origin(known: Library, origin: Origin) -> bool:
+    """Another release in the same place, or another file of the same export, is the same library."""
+    if known.origin == origin.place or "export" in (known.origin_kind, origin.kind):
+        return True
+    return origin.version is not None and known.origin.rpartition("/")[0] == origin.place.rpartition("/")[0]
+
+
+def _line(text: str) -> str:
+    """Titles and descriptions stand in lists: without line feeds, and nothing that steers a terminal."""
+    return " ".join("".join(character if character.isprintable() else " " for character in text).split())
+
+
 def _exported(origin: Origin) -> Origin:
     """An archive that `kb lib export` wrote is more than a folder in one file, whatever it is called."""
     from kebab.library.library_file import is_library_file, open_library_file
@@ -359,11 +389,3 @@ def _snippet(hit: SearchHit, kind: str, library: Library, commit: str | None) ->
         score=hit.score,
         url=source_url(library.repository, commit, hit.doc_path, hit.citation.lines),
     )
-
-
-def _ordered(library: Library) -> Library:
-    """The default version first, then from the latest down."""
-    by_name: dict[str | None, LibraryVersion] = {version.name: version for version in library.versions}
-    names = latest_first(name for name in by_name if name is not None)
-    first = [by_name[None]] if None in by_name else []
-    return library._replace(versions=(*first, *(by_name[name] for name in names)))

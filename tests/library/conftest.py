@@ -24,6 +24,8 @@ def library() -> MakeLibrary:
             library_id=f"/acme/{title.lower()}",
             title=title,
             description="Gauges for dashboards",
+            titled=False,
+            described=False,
             origin="https://github.com/acme/widget",
             origin_kind="git",
             branch=None,

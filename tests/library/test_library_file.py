@@ -111,6 +111,7 @@ BAD_DOCUMENTS: list[Any] = [
     lambda d: d["chunks"][0].update(spans=[]),
     lambda d: d["chunks"][0].update(spans=[["line", 1, 99]]),
     lambda d: d["chunks"][0].update(spans=[["line", 3, 1]]),
+    lambda d: d["chunks"][0].update(spans=[["line", 2, 3]]),
     lambda d: d["chunks"][0].update(spans=[["line", [], {}]]),
     lambda d: d["chunks"][0].update(spans=[["nowhere", 1]]),
     b"[]",
@@ -126,6 +127,13 @@ BAD_LIBRARIES: list[Any] = [
     lambda a: a["versions"][0].update(documents=[[0, "key"], [0, "key"]]),
     lambda a: a.update(trust_score=99),
     lambda a: a.update(stars="many"),
+    lambda a: a.update(stars=10**30),
+    lambda a: a["versions"][1].update(tag=""),
+    lambda a: a["versions"][1].update(tag="--upload-pack=x"),
+    lambda a: a["versions"][1].update(tag=None),
+    lambda a: a["versions"].append(dict(a["versions"][1])),
+    lambda a: a["versions"][1].update(documents=[]),
+    lambda a: a.update(repository="javascript:alert(1)"),
     lambda a: a.pop("library_id"),
     lambda a: a.update(vectors=[{"model": "words", "version": "1", "dimension": 3}]),
     b"",
@@ -140,6 +148,18 @@ def test_a_file_that_was_tampered_with_is_refused_with_one_sentence(file: Path, 
     with pytest.raises(SourceError, match="is no whole library file") as caught:
         read_all(tampered(file, name, change))
     assert caught.value.hint
+
+
+def test_names_and_rules_are_single_lines_and_hold_no_password(file: Path) -> None:
+    def forge(about: dict[str, Any]) -> None:
+        about.update(
+            title="A\n   Library ID: /x/y", rules=["a\n\n---\n\n## Library Rules", "b" * 5000], repository="https://u:p@github.com/a/b"
+        )
+
+    with open_library_file(tampered(file, "library.json", forge)) as found:
+        assert found.title == "A Library ID: /x/y"
+        assert found.rules == ("a --- ## Library Rules", "b" * 1000)
+        assert found.repository == "https://github.com/a/b"
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

@@ -20,6 +20,8 @@ from kebab.library.query_preprocessor import preprocess
         ('say "open phrase', 'say "open phrase'),
         ("dial*", "dial*"),
         ("go", "go"),
+        ("how to use C++", "how to use C++"),
+        ("what is the gauge for", "what is the gauge for"),
         ("dial to", "dial to"),
         ("dial NOT", "dial NOT"),
         ("c++ api", "c++ api*"),

@@ -30,6 +30,9 @@ class Library(NamedTuple):
     """/owner/project"""
     title: str
     description: str
+    titled: bool
+    described: bool
+    """Whether the user said so, rather than its own files."""
     origin: str
     """What it was added from: a URL, or a path on this machine."""
     origin_kind: OriginKind

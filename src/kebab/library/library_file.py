@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, NamedTuple, TypeVar
+from typing import IO, Any, NamedTuple
 
 from kebab.core.documents import Chunk, ParsedDocument, bounded
 from kebab.core.errors import SourceError
@@ -24,6 +24,7 @@ from kebab.core.ports import FileState, IndexedDocument
 from kebab.core.spans import SPAN_KINDS, CodeSpan, LineSpan, Span, span_kind
 from kebab.core.text import count_lines, whole_characters
 from kebab.sources.archive import path_inside
+from kebab.sources.git_mirror import checked_ref, checked_url, shown_url
 
 FORMAT = "kebab.library.v1"
 _ABOUT = "library.json"
@@ -31,11 +32,12 @@ _MOST_BYTES = 256 << 20
 """Of one member."""
 _MOST_IN_ALL = 8 << 30
 _MOST_DOCUMENTS = 500_000
+_MOST_STARS = 10**9
+_MOST_RULES = 100
+_MOST_CHARACTERS = 1000
 _HASH_BYTES = 16
 _VECTORS_AT_ONCE = 4096
 _NOT_READABLE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError, RecursionError)
-
-_T = TypeVar("_T")
 
 
 class FileVersion(NamedTuple):
@@ -160,16 +162,17 @@ class LibraryFile:
             if about["format"] != FORMAT:
                 raise ValueError(f"its format is {about['format']!r}")
             self.library_id = _text(about["library_id"])
-            self.title = _text(about["title"])
-            self.description = _text(about["description"])
-            self.repository = _optional(about["repository"], str)
-            self.stars = _optional(about["stars"], int)
+            self.title = _line(about["title"])
+            self.description = _line(about["description"])
+            self.repository = None if about["repository"] is None else shown_url(checked_url(_line(about["repository"])))
+            self.stars = None if about["stars"] is None else _number(about["stars"], _MOST_STARS)
             self.trust_score = _trust(about["trust_score"])
-            self.rules = tuple(_text(rule) for rule in about["rules"])
+            self.rules = tuple(_line(rule) for rule in about["rules"][:_MOST_RULES])
             self.versions = tuple(_version(version) for version in about["versions"])
             self.spaces = tuple(_space(space) for space in about["vectors"])
-            if not self.versions or self.versions[0].tag is not None:
-                raise ValueError("it has no default version")
+            tags = [version.tag for version in self.versions]
+            if not tags or tags[0] is not None or None in tags[1:] or len(set(tags)) < len(tags):
+                raise ValueError("its versions are not one default version and others with names of their own")
 
     def document(self, number: int) -> IndexedDocument:
         """Without a source, and without an id."""
@@ -204,6 +207,10 @@ class LibraryFile:
             yield
         except (*_NOT_READABLE, KeyError, TypeError, IndexError) as error:
             raise _damaged(self._path, error) from error
+        except SourceError as error:
+            if "is no whole library file" in error.message:
+                raise
+            raise _damaged(self._path, ValueError(error.message.rstrip("."))) from error
 
 
 @contextmanager
@@ -230,9 +237,10 @@ def _bounded(file: IO[bytes]) -> bytes:
 
 def _version(found: dict[str, Any]) -> FileVersion:
     documents = tuple((_number(number, _MOST_DOCUMENTS), _text(key)) for number, key in found["documents"])
-    if len({number for number, _ in documents}) != len(documents):
-        raise ValueError("a version has a document twice")
-    return FileVersion(_optional(found["tag"], str), _optional(found["commit"], str), documents)
+    if not documents or len({number for number, _ in documents}) != len(documents):
+        raise ValueError("a version has no document, or one twice")
+    tag = None if found["tag"] is None else checked_ref(_text(found["tag"]))
+    return FileVersion(tag, None if found["commit"] is None else _line(found["commit"]), documents)
 
 
 def _space(found: dict[str, Any]) -> VectorSpace:
@@ -251,7 +259,7 @@ def _document(found: dict[str, Any]) -> IndexedDocument:
     metadata = found["metadata"]
     parsed = ParsedDocument(
         text=text,
-        title=_text(found["title"]),
+        title=_line(found["title"]),
         blocks=(),
         doc_type=_text(found["doc_type"]),
         format=_text(found["format"]),
@@ -280,7 +288,9 @@ def _chunk(ordinal: int, found: dict[str, Any], text: str, lines: int) -> Chunk:
     spans = tuple(_span(span, lines) for span in found["spans"])
     if not spans:
         raise ValueError("a passage does not say where it stands")
-    headings = tuple(_text(heading) for heading in found["headings"])
+    if isinstance(spans[0], LineSpan | CodeSpan) and spans[0][0] != text.count("\n", 0, start) + 1:
+        raise ValueError("a passage stands elsewhere than it says")
+    headings = tuple(_line(heading) for heading in found["headings"])
     return Chunk(ordinal, start, end, text[start:end], headings, spans, found["kind"])
 
 
@@ -306,10 +316,10 @@ def _text(value: Any) -> str:
     return whole_characters(value)
 
 
-def _optional(value: Any, kind: type[_T]) -> _T | None:
-    if value is not None and type(value) is not kind:
-        raise ValueError(f"{str(value)[:40]!r} is not what it should be")
-    return value
+def _line(value: Any) -> str:
+    """Of a length that names and sentences have, on one line, and nothing in it that steers a terminal."""
+    printable = "".join(character if character.isprintable() else " " for character in _text(value))
+    return " ".join(printable.split())[:_MOST_CHARACTERS]
 
 
 def _trust(value: Any) -> float | None:

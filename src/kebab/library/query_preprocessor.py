@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from kebab.analysis.stop_words import is_stop_word
+
 _PARENTHESES = str.maketrans("()", "  ")
 _OPERATORS = frozenset({"AND", "OR", "NOT"})
 _LEAST_PREFIX = 3
@@ -18,4 +20,5 @@ def preprocess(query: str) -> str:
 def _may_be_half_typed(words: list[str]) -> bool:
     last = words[-1]
     inside_quotes = sum(word.count('"') for word in words) % 2 == 1 or last.endswith('"')
-    return len(last) >= _LEAST_PREFIX and not last.endswith("*") and last not in _OPERATORS and not inside_quotes
+    is_word = len(last) >= _LEAST_PREFIX and last[-1].isalnum() and sum(map(str.isalnum, last)) >= _LEAST_PREFIX
+    return is_word and last not in _OPERATORS and not is_stop_word(last) and not inside_quotes

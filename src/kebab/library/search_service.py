@@ -14,18 +14,17 @@ from kebab.core.search import SearchFilters
 from kebab.library.query_preprocessor import preprocess
 from kebab.library.ranking import LibraryMatch, ranked
 from kebab.library.snippets import make_snippet
+from kebab.library.versions import ordered
 
+_FARTHEST = 10**9
 _ENOUGH = 20
 """Snippets with all the words; with fewer, those with any of them are looked for."""
-_MOST_MATCHES = 1000
-"""Snippets looked at when a library is looked for by what it says."""
 
 
 class LibraryCatalog(Protocol):
     def libraries(self) -> list[Library]: ...
     def find(self, library_id: str) -> Library: ...
     def named(self, name: str) -> list[Library]: ...
-    def of_chunks(self, chunk_ids: Iterable[str]) -> Mapping[str, int]: ...
     def kinds_of(self, chunk_ids: Iterable[str]) -> Mapping[str, str]: ...
 
 
@@ -58,6 +57,8 @@ class SearchService:
         """The best first. Without `version_id`, of all versions; an empty one is the default branch."""
         if type is not None and type not in SNIPPET_KINDS:
             raise UsageError(f"There are no snippets of type {type!r}.", hint=f"Valid: {', '.join(SNIPPET_KINDS)}.")
+        if limit < 1 or not 0 <= offset < _FARTHEST or limit > _FARTHEST:
+            raise UsageError("A page begins at 0 or later, and has at least one snippet.", hint="The defaults are limit 20 and offset 0.")
         library = self._catalog.find(repository_id)
         filters = SearchFilters(library=repository_id, library_version=version_id, kinds=(type,) if type else ())
         matches = self._matches(query, filters, limit, offset)
@@ -70,15 +71,19 @@ class SearchService:
         name = " ".join(library_name.split())
         if not name:
             return []
+        if limit is not None and limit < 1:
+            raise UsageError("At least one library must be asked for.", hint="The default limit is 10.")
         named = {library.library_id: library for library in self._catalog.named(name)}
         matching: dict[str, int] = {}
-        for text in dict.fromkeys(text for text in (name, query or "") if text.strip()):
-            found = self._matches(text, SearchFilters(library="", library_version=""), _MOST_MATCHES, 0, match="all")
-            for library_id, count in self._catalog.of_chunks(match.chunk.chunk_id for match in found).items():
-                matching[library_id] = max(count, matching.get(library_id, 0))
-        others = {library.library_id: library for library in self._catalog.libraries() if library.library_id in matching}
-        searched = [library for library in {**others, **named}.values() if library.is_searchable]
-        return ranked(searched, name, named=frozenset(named), matching=matching)[:limit]
+        texts = [parse(preprocess(text)) for text in dict.fromkeys((name, query or "")) if text.strip()]
+        searched = [ordered(library) for library in self._catalog.libraries() if library.is_searchable]
+        for library in searched:
+            filters = SearchFilters(library=library.library_id, library_version="")
+            matching[library.library_id] = max(
+                self._index.count(tree, match="all", drop_stop_words=True, filters=filters) for tree in texts
+            )
+        found = [library for library in searched if library.library_id in named or matching[library.library_id]]
+        return ranked(found, name, named=frozenset(named), matching=matching)[:limit]
 
     def _matches(self, query: str, filters: SearchFilters, limit: int, offset: int, match: str = "auto") -> tuple[LexicalMatch, ...]:
         """All words together, or each by itself when together they give too little. Not by how much is asked for: pages of any size are

@@ -10,34 +10,37 @@ from functools import cache
 _ORDERS: tuple[tuple[tuple[str, ...], str], ...] = (
     (
         ("ignore", "disregard", "forget", "override"),
-        r"\b(?:ignore|disregard|forget|override)\b[^.\n]{0,40}\b(?:previous|prior|above|earlier|all|any|your|system)\b[^.\n]{0,30}"
+        r"\b(?:ignore|disregard|forget|override)\b.{0,40}\b(?:previous|prior|above|earlier|all|any|your|system)\b.{0,30}"
         r"\b(?:instructions?|prompts?|rules?|directions?|context|messages?)\b",
     ),
-    (("you are now",), r"\byou are now\b[^.\n]{0,60}\b(?:assistant|agent|model|mode|ai|dan)\b"),
+    (("you are now",), r"\byou are now\b.{0,60}\b(?:assistant|agent|model|mode|ai|dan)\b"),
     ((" user",), r"\b(?:do\s+not|don't|never)\s+(?:tell|inform)\s+(?:the\s+)?user\b"),
     (
         ("assistant", "agent", "model"),
-        r"\b(?:ai|llm|language\s+model|coding)\s+(?:assistants?|agents?|models?)\b[^.\n]{0,60}"
+        r"\b(?:ai|llm|language\s+model|coding)\s+(?:assistants?|agents?|models?)\b.{0,60}"
         r"\b(?:must|should|have\s+to|are\s+required\s+to)\b",
     ),
     (
         ("system prompt", "hidden instruction", "api key", "credentials", "secret", "environment variables"),
-        r"\b(?:reveal|print|output|repeat|leak|send)\b[^.\n]{0,40}"
+        r"\b(?:reveal|print|output|repeat|leak|send)\b.{0,40}"
         r"\b(?:system\s+prompt|hidden\s+instructions?|api\s+keys?|credentials|secrets?|environment\s+variables)\b",
     ),
     (
-        ("run this", "run the following", "execute this", "execute the following"),
-        r"\b(?:run|execute)\s+(?:this|the\s+following)\s+(?:shell\s+)?commands?\b[^.\n]{0,40}"
-        r"\b(?:immediately|now|first|before|without\s+asking)\b",
+        ("run this", "execute this"),
+        r"\b(?:run|execute)\s+this\s+(?:shell\s+|terminal\s+)?(?:command|script|code)\b",
+    ),
+    (
+        ("run the following", "execute the following"),
+        r"\b(?:run|execute)\s+the\s+following\s+(?:shell\s+)?commands?\b.{0,40}\b(?:immediately|now|without\s+asking)\b",
     ),
     (("<",), r"<\s*/?\s*(?:system|assistant|instructions?|tool_call|function_calls?)\s*>"),
     (("[inst", "[/inst", "[system", "[/system"), r"\[/?(?:inst|system)\]"),
-    (("무시", "잊"), r"(?:이전|위의|앞의|모든)[^.\n]{0,20}(?:지시|명령|지침|프롬프트)[^.\n]{0,15}(?:무시|잊)"),
+    (("무시", "잊"), r"(?:이전|위의|앞의|모든).{0,20}(?:지시|명령|지침|프롬프트).{0,15}(?:무시|잊)"),
 )
 
 
 def reads_like_orders(text: str) -> bool:
-    plain = text.lower()
+    plain = " ".join(text.lower().split())  # an order may go on in the next line
     return any(any(word in plain for word in words) and _compiled(order).search(plain) is not None for words, order in _ORDERS)
 
 

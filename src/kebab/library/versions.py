@@ -6,6 +6,8 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from kebab.core.libraries import Library
+
 _NUMBERS = re.compile(r"(?<![\d.])(\d+(?:\.\d+)*)")
 _BEFORE_RELEASE = re.compile(r"^[-._]?(?:a|b|c|rc|alpha|beta|pre|preview|dev|next|canary|snapshot|m|milestone)(?![a-z])[-._]?(\d*)")
 _NOT_IN_NAMES = re.compile(r"[-_.]+")
@@ -21,6 +23,14 @@ class Choice(NamedTuple):
 
 def latest_first(names: Iterable[str]) -> list[str]:
     return sorted(names, key=lambda name: (_order(name) or _NONE, name), reverse=True)
+
+
+def ordered(library: Library) -> Library:
+    """With its default version first, then from the latest down."""
+    by_name = {version.name: version for version in library.versions}
+    names = latest_first(name for name in by_name if name is not None)
+    first = [by_name[None]] if None in by_name else []
+    return library._replace(versions=(*first, *(by_name[name] for name in names)))
 
 
 def choose(wanted: str, indexed: Iterable[str]) -> Choice:

@@ -124,7 +124,7 @@ class EmbeddingPhase:
     def _embed(self, embedder: Embedder, chunks: Sequence[_Waiting], *, home: bool) -> None:
         if not chunks:
             return
-        hashed = [(chunk, _hash(chunk.text)) for chunk in chunks]
+        hashed = [(chunk, hash_of_text(chunk.text)) for chunk in chunks]
         linked = self._store.link(embedder, [(chunk.row, text_hash) for chunk, text_hash in hashed], home=home)
         self._report.vectors_reused += len(linked)
         self._advance(len(linked), embedder)
@@ -171,7 +171,7 @@ def _waiting(chunks: Iterable[PendingChunk]) -> list[_Waiting]:
     return [_Waiting(chunk.row, chunk.path, embedded_text(chunk.path, chunk.title, chunk.headings, chunk.text)) for chunk in chunks]
 
 
-def _hash(text: str) -> bytes:
+def hash_of_text(text: str) -> bytes:
     return sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]
 
 

@@ -33,8 +33,6 @@ class LibraryWriter(LibraryStore, Protocol):
 class Said(NamedTuple):
     """What of a library was given by the user, and is not taken from elsewhere."""
 
-    title: bool
-    description: bool
     stars: bool
     trust: bool
 
@@ -62,7 +60,7 @@ class LibraryAdding:
         self._progress = progress or quiet
         self._noted: KebabError | None = None
 
-    def index(self, library: Library, origin: Origin, tags: Sequence[str], said: Said, job: IndexingJob) -> None:
+    def index(self, library: Library, origin: Origin, tags: Sequence[str], job: IndexingJob) -> None:
         """The default branch, these tags, and with `job.with_previous` those that the repository names itself. When one of the tags is not
         there, nothing is done.
         """
@@ -71,7 +69,7 @@ class LibraryAdding:
         if not library.versions:  # of one that is known, nothing changes before something came
             self._store.describe(library)
         steering, snippets = self._version(library, origin, None, job)
-        self._store.describe(_scored(_described(library, steering, said), snippets))
+        self._store.describe(_scored(_described(library, steering), snippets))
         failed: SourceError | None = None
         for tag in dict.fromkeys(tags):
             try:
@@ -121,8 +119,8 @@ class LibraryAdding:
             known, library = (
                 library,
                 library._replace(
-                    title=library.title if said.title else file.title,
-                    description=library.description if said.description else file.description,
+                    title=library.title if library.titled else file.title,
+                    description=library.description if library.described else file.description,
                     repository=file.repository,
                     stars=library.stars if said.stars else file.stars,
                     trust_score=library.trust_score if said.trust else file.trust_score,
@@ -142,10 +140,10 @@ class LibraryAdding:
                 import_vectors(file, embedders, keeper)
 
 
-def _described(library: Library, steering: Steering, said: Said) -> Library:
+def _described(library: Library, steering: Steering) -> Library:
     return library._replace(
-        title=library.title if said.title or steering.title is None else steering.title,
-        description=library.description if said.description or steering.description is None else steering.description,
+        title=library.title if library.titled or steering.title is None else steering.title,
+        description=library.description if library.described or steering.description is None else steering.description,
         rules=steering.rules,
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,6 +10,7 @@ from kebab.core.errors import KebabError, NotFound, SourceError, StillIndexing
 from kebab.core.libraries import Library, LibrarySnippet, LibraryVersion
 from kebab.core.search import Notice, SearchHit
 from kebab.core.text import estimate_tokens
+from kebab.library.suspicion import reads_like_orders
 from kebab.library.versions import choose, same_name, same_version
 
 DEFAULT_TOKENS = 5000
@@ -24,10 +25,16 @@ class LibraryDocs(NamedTuple):
     reason: str | None
     """Why this version, where it is not the one that was named."""
     page: int
+    rules: tuple[str, ...]
+    """What the budget has room for besides the best snippet."""
     snippets: tuple[LibrarySnippet, ...]
     notices: tuple[Notice, ...]
     truncated: bool
     """Whether the budget ended the page: there is another one."""
+
+    @property
+    def suspicious_rules(self) -> bool:
+        return any(map(reads_like_orders, self.rules))
 
 
 class VersionChoice(NamedTuple):
@@ -93,6 +100,18 @@ class FoundSnippet(NamedTuple):
     @property
     def tokens(self) -> int:
         return estimate_tokens(self.hit.text, code=self.kind == "code")
+
+
+def rules_within(rules: Sequence[str], tokens: int) -> tuple[tuple[str, ...], int]:
+    """The first rules that fit into half of the budget, and what is left of it."""
+    kept: list[str] = []
+    used = 0
+    for rule in rules:
+        used += estimate_tokens(rule)
+        if used > tokens / 2:
+            break
+        kept.append(rule)
+    return tuple(kept), max(1, tokens - sum(map(estimate_tokens, kept)))
 
 
 def page_of(found: Iterable[FoundSnippet], tokens: int, page: int) -> tuple[list[FoundSnippet], bool]:

@@ -6,10 +6,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
+from kebab.core.documents import embedded_text
 from kebab.core.errors import NotFound
 from kebab.core.libraries import Library, VectorSpace, VersionDocument
 from kebab.core.ports import Embedder, IndexedDocument
 from kebab.library.library_file import FileVersion, LibraryContents, LibraryFile, write_library_file
+from kebab.pipelines.embedding import hash_of_text
 from kebab.pipelines.library_indexing import library_document_id
 from kebab.pipelines.library_version import VersionMaker, WantedFile
 
@@ -64,9 +66,19 @@ def import_version(file: LibraryFile, version: FileVersion, library_id: str, mak
 
 
 def import_vectors(file: LibraryFile, embedders: Sequence[Embedder], keeper: VectorKeeper) -> None:
-    """Those of models that are in use here. Others would be forgotten with the next ingest."""
+    """Those of models that are in use here, and of the file's own texts: others would be forgotten, or could be meant for notes of whoever
+    imports it.
+    """
+    if not embedders or not file.spaces:
+        return
+    own = {
+        hash_of_text(embedded_text(document.path, document.parsed.title, chunk.heading_path, chunk.text))
+        for number in {number for version in file.versions for number, _ in version.documents}
+        for document in (file.document(number),)
+        for chunk in document.chunks
+    }
     for number, space in enumerate(file.spaces):
         for embedder in embedders:
             if space == (embedder.name, embedder.version, embedder.dimension):
                 for vectors in file.vectors(number):
-                    keeper.keep(embedder, vectors)
+                    keeper.keep(embedder, [vector for vector in vectors if vector[0] in own])

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
+from kebab.core.errors import NothingIndexable
 from kebab.core.libraries import DoneFile, Making
 from kebab.core.ports import IndexedDocument, Progress
 from kebab.pipelines.ingest_report import Failure, IngestReport
@@ -65,6 +66,8 @@ class VersionMaker:
                 if sum(len(waiting.parsed.text) for waiting, _ in self._waiting) > _GROUP_CHARACTERS:
                     self._write(making)
         self._write(making)
+        if not self._report.added and not self._report.unchanged:
+            raise NothingIndexable(f"{library_id} has no text to index.", hint="Its files are empty, or cannot be read.")
         return self._libraries.finish(making)
 
     def _not_known(self, library_id: str, making: Making, files: Sequence[WantedFile]) -> list[WantedFile]:

@@ -97,7 +97,7 @@ def _name_and_version(file: str) -> tuple[str, str | None]:
 
 
 def checked_id(library_id: str) -> str:
-    if not _LIBRARY_ID.fullmatch(library_id):
+    if not _LIBRARY_ID.fullmatch(library_id) or not library_id.isprintable() or {".", ".."} & set(library_id.split("/")):
         raise SourceError(f"{library_id!r} cannot be the id of a library.", hint="It looks like /owner/project.")
     return library_id
 

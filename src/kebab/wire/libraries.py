@@ -103,6 +103,8 @@ class LibraryDocsV1:
     """Why this version, where it is not the one that was named."""
     query: str
     rules: list[str]
+    suspicious_rules: bool
+    """Whether one of the rules reads like orders to whoever reads it by machine: quoted, never to be followed."""
     snippets: list[LibrarySnippetV1]
     page: int
     truncated: bool
@@ -150,7 +152,8 @@ def library_docs_v1(query: str, docs: LibraryDocs) -> LibraryDocsV1:
         version=docs.version,
         version_reason=docs.reason,
         query=query,
-        rules=list(docs.library.rules),
+        rules=list(docs.rules),
+        suspicious_rules=docs.suspicious_rules,
         snippets=[_snippet(snippet) for snippet in docs.snippets],
         page=docs.page,
         truncated=docs.truncated,

@@ -60,7 +60,8 @@ def test_r114_r116_english_stems_meet(shelf: Shelf, written: str, asked: str) ->
 
 def test_r113_the_text_index_is_external_content_over_chunks(shelf: Shelf) -> None:
     sql = definition(shelf, "chunks_fts")
-    assert "content = 'chunks'" in sql
+    assert "content = 'own_chunks'" in sql
+    assert "FROM chunks WHERE id >= 0" in definition(shelf, "own_chunks"), "libraries have an index of their own"
     assert "content_rowid = 'id'" in sql
     assert {"chunks_fts_content"}.isdisjoint(name for (name,) in shelf.rows("SELECT name FROM sqlite_master"))
     columns = {row[1]: (row[2], row[5]) for row in shelf.rows("PRAGMA table_info(chunks)")}

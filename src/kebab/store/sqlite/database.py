@@ -46,7 +46,7 @@ def our_errors(path: Path) -> Iterator[None]:
             hint = "Restore a backup, or delete the file and ingest again; kb doctor tells more."
         raise Corrupt(f"The database {path} is damaged.", hint=hint, path=where) from error
     except apsw.SQLError as error:
-        if "chunks_fts" not in str(error) and "fts5" not in str(error):
+        if not any(name in str(error) for name in ("chunks_fts", "library_fts", "fts5")):
             raise
         hint = "Rebuild the text index with: kb index --rebuild-fts"
         raise Corrupt(f"The text index of {path} is damaged.", hint=hint, path=where) from error

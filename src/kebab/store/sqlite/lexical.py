@@ -13,7 +13,7 @@ from kebab.core.query_tree import QueryTree, Raw
 from kebab.core.search import QueryTerms, SearchFilters
 from kebab.store.sqlite.database import read_transaction
 from kebab.store.sqlite.filters import document_filter
-from kebab.store.sqlite.library_chunks import is_library_alone, library_condition
+from kebab.store.sqlite.library_chunks import LIBRARIES, OWN, is_library_alone, library_condition
 from kebab.store.sqlite.match_expression import MatchExpression, MatchExpressionBuilder
 from kebab.store.sqlite.rows import CHUNK_CONTEXT, chunk_context, rows_of
 from kebab.store.sqlite.tokenizer import SqliteTokenizer
@@ -24,17 +24,17 @@ from kebab.store.sqlite.vocabulary import Vocabulary
 # It is cut a little deeper than asked, because equal scores are put in order by chunk id afterwards.
 _BY_RELEVANCE = """
 SELECT ranked.bm25, c.chunk_id, ranked.id FROM (
-    SELECT rowid AS id, bm25(chunks_fts, 0, 0, :heading, :text, :title, :cjk) AS bm25
-    FROM chunks_fts WHERE chunks_fts MATCH :match {filter}
+    SELECT rowid AS id, bm25({index}, 0, 0, :heading, :text, :title, :cjk) AS bm25
+    FROM {index} WHERE {index} MATCH :match {filter}
     ORDER BY bm25 LIMIT :depth
 ) ranked CROSS JOIN chunks c ON c.id = ranked.id
 """
 _BY_DATE = """
-SELECT bm25(chunks_fts, 0, 0, :heading, :text, :title, :cjk) AS bm25, owner.chunk_id, owner.id
-FROM chunks_fts
-CROSS JOIN chunks owner ON owner.id = chunks_fts.rowid
+SELECT bm25({index}, 0, 0, :heading, :text, :title, :cjk) AS bm25, owner.chunk_id, owner.id
+FROM {index}
+CROSS JOIN chunks owner ON owner.id = {index}.rowid
 JOIN documents dated ON dated.id = owner.document_id
-WHERE chunks_fts MATCH :match {filter}
+WHERE {index} MATCH :match {filter}
 ORDER BY dated.date DESC, bm25, owner.chunk_id LIMIT :limit OFFSET :offset
 """
 _CONTEXTS = f"""
@@ -44,7 +44,7 @@ CROSS JOIN chunks c ON c.id = wanted.value
 JOIN documents d ON d.id = c.document_id
 JOIN sources s ON s.id = d.source_id
 """
-_COUNT = "SELECT count(*) FROM chunks_fts WHERE chunks_fts MATCH :match {filter}"
+_COUNT = "SELECT count(*) FROM {index} WHERE {index} MATCH :match {filter}"
 _DEEPER = 16
 """How much deeper than asked the ranking is cut: room for a few equal scores at its end."""
 
@@ -83,13 +83,13 @@ class SqliteLexicalIndex:
         expression = self._builder.build(tree, match=match, drop_stop_words=drop_stop_words, type_ahead=type_ahead)
         if not expression.text.strip():
             return LexicalMatches((), False, expression.terms, "")
-        condition, bindings = _filter_condition(filters)
+        index, condition, bindings = _filtered_index(filters)
         bindings = {**self._weights._asdict(), **bindings, "match": expression.text}
         with read_transaction(self._connection):
             if sort == "date":
-                ranked = self._run(_BY_DATE.format(filter=condition), {**bindings, "limit": limit + 1, "offset": offset}, tree)
+                ranked = self._run(_BY_DATE.format(index=index, filter=condition), {**bindings, "limit": limit + 1, "offset": offset}, tree)
             else:
-                ranked = self._by_relevance(_BY_RELEVANCE.format(filter=condition), bindings, tree, limit + 1, offset)
+                ranked = self._by_relevance(_BY_RELEVANCE.format(index=index, filter=condition), bindings, tree, limit + 1, offset)
             found = self._with_contexts(ranked[:limit])
         return LexicalMatches(found, len(ranked) > limit, expression.terms, expression.text, expression.dropped, expression.shortened)
 
@@ -111,8 +111,8 @@ class SqliteLexicalIndex:
         expression: MatchExpression = self._builder.build(tree, match=match, drop_stop_words=drop_stop_words)
         if not expression.text.strip():
             return 0
-        condition, bindings = _filter_condition(filters)
-        rows = self._run(_COUNT.format(filter=condition), {**bindings, "match": expression.text}, tree)
+        index, condition, bindings = _filtered_index(filters)
+        rows = self._run(_COUNT.format(index=index, filter=condition), {**bindings, "match": expression.text}, tree)
         return int(rows[0][0])
 
     def near_words(self, word: str, edits: int) -> list[NearWord]:
@@ -136,15 +136,17 @@ class SqliteLexicalIndex:
             ) from error
 
 
-def _filter_condition(filters: SearchFilters) -> tuple[str, dict[str, Any]]:
-    """Chunks of the documents that may answer, found once and kept. The `+` forbids SQLite to look each of them up in the text
-    index instead, which would run the whole query once per chunk.
+def _filtered_index(filters: SearchFilters) -> tuple[str, str, dict[str, Any]]:
+    """Which of the two indexes is asked, and which of its chunks: those of the documents that may answer, found once and kept. The `+`
+    forbids SQLite to look each of them up in the text index instead, which would run the whole query once per chunk.
     """
     if is_library_alone(filters):
-        return library_condition(filters)
+        return LIBRARIES, *library_condition(filters)
+    index = OWN if filters.library is None else LIBRARIES
     sql, bindings = document_filter(filters)
     if not sql:
-        return "AND chunks_fts.rowid >= 0", {}  # chunks of libraries are below
+        return index, "", {}
     kinds = f" AND allowed.kind IN ({', '.join(f':kind{number}' for number in range(len(filters.kinds)))})" if filters.kinds else ""
     chunks = f"SELECT allowed.id FROM chunks allowed WHERE allowed.document_id IN ({sql}){kinds}"
-    return f"AND +chunks_fts.rowid IN ({chunks})", {**bindings, **{f"kind{number}": kind for number, kind in enumerate(filters.kinds)}}
+    named = {f"kind{number}": kind for number, kind in enumerate(filters.kinds)}
+    return index, f"AND +{index}.rowid IN ({chunks})", {**bindings, **named}

@@ -13,7 +13,10 @@ from kebab.core.libraries import Library, LibraryVersion
 from kebab.core.text import storable
 from kebab.store.sqlite.rows import rows_of
 
-_LIBRARIES = "SELECT id, library_id, title, description, origin, origin_kind, branch, repository, stars, trust_score, rules FROM libraries"
+_LIBRARIES = """
+SELECT id, library_id, title, description, titled, described, origin, origin_kind, branch, repository, stars, trust_score, rules
+FROM libraries
+"""
 # The row that is searched and the one that is being made are one version to whoever asks.
 _VERSIONS = """
 SELECT library, tag,
@@ -41,24 +44,13 @@ class SqliteLibraryCatalog:
         return found[0]
 
     def named(self, name: str) -> list[Library]:
-        """Those with this in their title, id or description, in any case; % and _ are letters like any other."""
-        pattern = "%" + storable(name).replace("\\", "\\\\").replace("%", "\\%").replace("_", "\\_") + "%"
-        columns = ("title", "library_id", "description")
-        where = " OR ".join(f"{column} LIKE :name ESCAPE '\\'" for column in columns)
-        return self._read(f"WHERE {where} ORDER BY library_id", {"name": pattern})
-
-    def of_chunks(self, chunk_ids: Iterable[str]) -> dict[str, int]:
-        """How many of these chunks belong to each library, whatever the version; by id of the library."""
-        rows = rows_of(
-            self._connection,
-            """SELECT l.library_id, count(DISTINCT c.id)
-               FROM json_each(?) AS wanted CROSS JOIN chunks c ON c.chunk_id = wanted.value
-               JOIN library_documents ld ON ld.document_id = c.document_id
-               JOIN library_versions v ON v.id = ld.version AND NOT v.in_making
-               JOIN libraries l ON l.id = v.library GROUP BY l.library_id""",
-            (json.dumps(list(chunk_ids)),),
-        )
-        return dict(rows)
+        """Those with this in their title, id or description, in any case of any alphabet; % and _ are letters like any other."""
+        wanted = name.casefold()
+        return [
+            library
+            for library in self.libraries()
+            if any(wanted in text.casefold() for text in (library.title, library.library_id, library.description))
+        ]
 
     def kinds_of(self, chunk_ids: Iterable[str]) -> dict[str, str]:
         """code or info."""
@@ -77,13 +69,15 @@ class SqliteLibraryCatalog:
                 library_id=row[1],
                 title=row[2],
                 description=row[3],
-                origin=row[4],
-                origin_kind=row[5],
-                branch=row[6],
-                repository=row[7],
-                stars=row[8],
-                trust_score=row[9],
-                rules=tuple(json.loads(row[10])),
+                titled=bool(row[4]),
+                described=bool(row[5]),
+                origin=row[6],
+                origin_kind=row[7],
+                branch=row[8],
+                repository=row[9],
+                stars=row[10],
+                trust_score=row[11],
+                rules=tuple(json.loads(row[12])),
                 versions=tuple(versions[row[0]]),
             )
             for row in rows

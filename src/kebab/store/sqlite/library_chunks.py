@@ -1,5 +1,5 @@
-"""Which rows of `chunks` belong to libraries: below zero, each library in a stretch of its own. So personal search leaves them all out, and
-search in a library looks at nothing else, by comparing numbers alone.
+"""Which rows of `chunks` belong to libraries: below zero, each library in a stretch of its own. So a search in a library looks at nothing
+else, by comparing numbers alone; and one's own chunks have a text index of their own, in which libraries do not count.
 """
 
 from __future__ import annotations
@@ -9,6 +9,9 @@ from typing import Any
 from kebab.core.search import SearchFilters
 from kebab.core.text import storable
 
+OWN = "chunks_fts"
+LIBRARIES = "library_fts"
+TEXT_INDEXES = (OWN, LIBRARIES)
 STRETCH = 40
 """Bits. The chunks of the library in row n lie between -(n + 1) << 40 and -n << 40."""
 _NO_LIBRARY = SearchFilters()
@@ -20,15 +23,15 @@ def is_library_alone(filters: SearchFilters) -> bool:
 
 
 def library_condition(filters: SearchFilters) -> tuple[str, dict[str, Any]]:
-    """For a query that has `chunks_fts`: the stretch of the library without what only other versions have, which is little or nothing."""
+    """For a query of the text index of libraries: the stretch of one of them, without what only its other versions have."""
     bindings: dict[str, Any] = {}
     this_one, version = "", ""
-    within = "chunks_fts.rowid < 0"
+    within = "true"
     if filters.library:
         bindings["library"] = storable(filters.library)
         this_one = "AND l.library_id = :library"
-        within = f"""chunks_fts.rowid > (SELECT -((id + 1) << {STRETCH}) FROM libraries WHERE library_id = :library)
-            AND chunks_fts.rowid < (SELECT -(id << {STRETCH}) FROM libraries WHERE library_id = :library)"""
+        within = f"""library_fts.rowid > (SELECT -((id + 1) << {STRETCH}) FROM libraries WHERE library_id = :library)
+            AND library_fts.rowid < (SELECT -(id << {STRETCH}) FROM libraries WHERE library_id = :library)"""
     if filters.library_version is not None:
         bindings["library_version"] = storable(filters.library_version)
         version = "AND v.tag = :library_version"
@@ -37,12 +40,12 @@ def library_condition(filters: SearchFilters) -> tuple[str, dict[str, Any]]:
             WHERE true {this_one} EXCEPT
             SELECT ld.document_id FROM libraries l JOIN library_versions v ON v.library = l.id AND NOT v.in_making {version}
             JOIN library_documents ld ON ld.version = v.id WHERE true {this_one})"""
-    return f"AND {within} AND +chunks_fts.rowid NOT IN ({elsewhere}){_kinds(filters)}", bindings
+    return f"AND {within} AND +library_fts.rowid NOT IN ({elsewhere}){_kinds(filters)}", bindings
 
 
 def _kinds(filters: SearchFilters) -> str:
     """A snippet is code, or else info; there is an index of the code."""
     if set(filters.kinds) in ({"code"}, {"info"}):
         negation = "" if "code" in filters.kinds else "NOT "
-        return f" AND +chunks_fts.rowid {negation}IN (SELECT id FROM chunks WHERE kind = 'code' AND id < 0)"
+        return f" AND +library_fts.rowid {negation}IN (SELECT id FROM chunks WHERE kind = 'code' AND id < 0)"
     return ""

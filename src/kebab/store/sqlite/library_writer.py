@@ -32,6 +32,8 @@ class SqliteLibraryWriter:
             "library_id": library.library_id,
             "title": storable(library.title),
             "description": storable(library.description),
+            "titled": library.titled,
+            "described": library.described,
             "origin": storable(library.origin),
             "origin_kind": library.origin_kind,
             "branch": library.branch,

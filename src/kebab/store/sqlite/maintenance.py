@@ -16,6 +16,7 @@ from kebab.store.sqlite.context_notes import NoteTerms
 from kebab.store.sqlite.database import Database, our_errors, run_script, write_transaction
 from kebab.store.sqlite.derived_terms import cjk_column
 from kebab.store.sqlite.index_version import fts_config, lexical_index_version, remember_fts_config, stored_fts_config
+from kebab.store.sqlite.library_chunks import TEXT_INDEXES
 from kebab.store.sqlite.rows import rows_of
 from kebab.store.sqlite.tokenizer import SqliteTokenizer
 from kebab.store.sqlite.vector_coverage import stored_spaces
@@ -31,8 +32,9 @@ def rebuild_fts(connection: apsw.Connection, path: Path, korean_analysis: str) -
     with our_errors(path), write_transaction(connection):
         connection.execute("DELETE FROM words")
         # The triggers would update a possibly damaged index row by row; it is rebuilt as a whole instead.
-        for trigger in ("chunks_ai", "chunks_ad", "chunks_au"):
-            connection.execute(f"DROP TRIGGER IF EXISTS {trigger}")
+        for index in TEXT_INDEXES:
+            for event in ("ai", "ad", "au"):
+                connection.execute(f"DROP TRIGGER IF EXISTS {index.removesuffix('_fts')}_{event}")
         notes = NoteTerms(connection, korean_analysis)
         vocabulary.add(notes.texts())
         count = 0
@@ -46,11 +48,10 @@ def rebuild_fts(connection: apsw.Connection, path: Path, korean_analysis: str) -
             )
             vocabulary.add(part for _, _, text, title, *_ in batch for part in (title, text))
             count += len(batch)
-        with suppress(apsw.Error):  # without its version, FTS5 refuses even to drop the table
-            connection.execute("REPLACE INTO chunks_fts_config VALUES ('version', 4)")
-        connection.execute("DROP TABLE IF EXISTS chunks_fts")
+        for index in TEXT_INDEXES:
+            with suppress(apsw.Error):  # without its version, FTS5 refuses even to drop the table
+                connection.execute(f"REPLACE INTO {index}_config VALUES ('version', 4)")
         run_script(connection, migrations.statements(migrations.TEXT_INDEX))
-        connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('rebuild')")
         remember_fts_config(connection, fts_config(korean_analysis))
     return count
 
@@ -74,7 +75,8 @@ def optimize(connection: apsw.Connection, path: Path) -> None:
 
     SqliteVectorWriter(connection, path).drop_unused()
     with our_errors(path):
-        connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('optimize')")
+        for index in TEXT_INDEXES:
+            connection.execute(f"INSERT INTO {index} ({index}) VALUES ('optimize')")
         connection.execute("ANALYZE")
         connection.execute("VACUUM")
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
@@ -169,7 +171,8 @@ def _unchecked_fts() -> Check:
 def _fts_check(connection: apsw.Connection) -> Check:
     """Rank 1 compares the index with the chunks; the plain form, and SQLite's own check, find a stale index in order."""
     try:
-        connection.execute("INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('integrity-check', 1)")
+        for index in TEXT_INDEXES:
+            connection.execute(f"INSERT INTO {index} ({index}, rank) VALUES ('integrity-check', 1)")
     except apsw.BusyError:
         return Check("text index", True, "not checked: another process is writing")
     except apsw.Error as error:

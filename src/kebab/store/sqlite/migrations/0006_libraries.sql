@@ -5,6 +5,8 @@ CREATE TABLE libraries (
     library_id  TEXT NOT NULL UNIQUE,   -- /owner/project
     title       TEXT NOT NULL,
     description TEXT NOT NULL,
+    titled      INTEGER NOT NULL,       -- whether the user said so, rather than its own files
+    described   INTEGER NOT NULL,
     origin      TEXT NOT NULL,          -- a url, or a path on this machine
     origin_kind TEXT NOT NULL,          -- git, folder, file, archive, export
     repository  TEXT,                   -- the address of the git repository the text comes from, without a password
