@@ -781,3 +781,9 @@ def test_a_file_brings_no_vectors_for_texts_of_others(toy: type[Toy], upstream: 
         there.libraries.add(str(tmp_path / "y.kebab"))
         there.ingest_text("A secret note.", title="Secret")
         assert any("secret" in text for text in embedder.texts()), "it was embedded here"
+
+
+def test_a_steering_file_that_cannot_be_read_is_told(kb: kebab.KnowledgeBase, upstream: Upstream) -> None:
+    upstream.commit({**WIDGET, "kebab.json": "{"})
+    _, report = kb.libraries.add(upstream.url, library_id="/acme/widget")
+    assert [warning.path for warning in report.warnings] == ["kebab.json"]

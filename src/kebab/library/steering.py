@@ -31,7 +31,10 @@ class Steering(NamedTuple):
             return False
         if any(_is_below(path, folder) for folder in self.exclude_folders):
             return False
-        return not any(fnmatchcase(file_name(path), pattern) or path == pattern.strip("/") for pattern in self.exclude_files)
+        return not any(
+            fnmatchcase(file_name(path), pattern) or fnmatchcase(path, pattern.removeprefix("./").strip("/"))
+            for pattern in self.exclude_files
+        )
 
 
 def read_steering(data: bytes) -> Steering | None:
@@ -77,11 +80,13 @@ def _texts(value: Any) -> tuple[str, ...]:
 
 def _is_below(path: str, folder: str) -> bool:
     """`docs/old` from the root on; a single name, or a pattern, anywhere: `*archive*`, `i18n`."""
-    wanted = folder.removeprefix("./").strip("/")
+    anywhere = folder.startswith("**/")
+    wanted = folder.removeprefix("**/").removeprefix("./").strip("/")
     parents = path.split("/")[:-1]
     if wanted in ("", "."):
         return True
     if folder.startswith(("./", "/")) or "/" in wanted:
-        above = ["/".join(parents[:depth]) for depth in range(1, len(parents) + 1)]
+        starts = range(len(parents)) if anywhere else range(1)
+        above = ["/".join(parents[start:end]) for start in starts for end in range(start + 1, len(parents) + 1)]
         return any(fnmatchcase(place, wanted) for place in above)
     return any(fnmatchcase(name, wanted) for name in parents)

@@ -97,7 +97,7 @@ class LibraryAdding:
         try:
             with self._noting(library, tag):
                 tree = library_tree(origin, tag, library.branch, self._settings, job.cache)
-                steering = steering_of(tree)
+                steering = steering_of(tree, indexing.report)
                 return steering, indexing.run(library.library_id, tag, tree, steering)
         finally:
             self._report.include(indexing.report)

@@ -14,19 +14,24 @@ from kebab.core.ports import Chunker, FileReader, FileState, FileTree, IndexedDo
 from kebab.library.documentation_files import documentation_files
 from kebab.library.steering import FILES, Steering, read_llms_txt, read_steering
 from kebab.pipelines.fingerprint import Fingerprints
-from kebab.pipelines.ingest_report import IngestReport, quiet
+from kebab.pipelines.ingest_report import Failure, IngestReport, quiet
 from kebab.pipelines.library_version import DocumentWriter, LibraryStore, VersionMaker, WantedFile
 
+_MOST_STEERING = 1 << 20
 _CODE = frozenset(".py .js .mjs .ts .tsx .go .rs .java .kt .c .h .cc .cpp .hpp .cs .rb .php .swift .sh .sql .scala .lua".split())
 
 
-def steering_of(tree: FileTree) -> Steering:
+def steering_of(tree: FileTree, report: IngestReport) -> Steering:
     """What the library says of itself; the first of the files it may say it in."""
     by_path = {file.path: file for file in tree.files()}
     with tree.reading() as reader:
         for name in FILES:
-            if name in by_path and (found := read_steering(reader.read(by_path[name]))) is not None:
+            if name not in by_path:
+                continue
+            found = read_steering(reader.read(by_path[name])) if by_path[name].size <= _MOST_STEERING else None
+            if found is not None:
                 return found
+            report.warnings.append(Failure(name, "parse", "it is no JSON object, so what it says is not known"))
         if len(by_path) == 1 and _is_llms_txt(next(iter(by_path))):
             return read_llms_txt(reader.read(next(iter(by_path.values()))))
     return Steering()
