@@ -11,7 +11,7 @@ from kebab.core.errors import NotFound, SourceError, UsageError
 from kebab.core.libraries import SNIPPET_KINDS, Library, LibrarySnippet
 from kebab.core.search import FAR_AWAY
 from kebab.library.versions import ordered
-from kebab.pipelines.search_request import SearchRequest, split_library
+from kebab.pipelines.search_request import SearchRequest, join_library, split_library
 
 if TYPE_CHECKING:
     from kebab.config.settings import Settings
@@ -278,7 +278,7 @@ class Libraries:
         library_id, named = self._place(library)
         found = self.find(library_id)
         choice = chosen_version(found, version or named, project)
-        place = library_id if choice.version is None else f"{library_id}/{choice.version}"
+        place = join_library(library_id, choice.version)
         most = min(_DEEPEST, budget // _SHORT_SNIPPET + 1)
         request = SearchRequest(query=preprocess(query), library=place, snippet_type=kind, k=most)
         first = self._engine.search(request, bare=True)
@@ -311,7 +311,7 @@ class Libraries:
 
         library_id, named = self._place(request.library or "")
         choice = chosen_version(self.find(library_id), named, None)
-        return request._replace(library=library_id if choice.version is None else f"{library_id}/{choice.version}")
+        return request._replace(library=join_library(library_id, choice.version))
 
     # --- organisations
 

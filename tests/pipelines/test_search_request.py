@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kebab.core.errors import UsageError
 from kebab.core.search import SearchFilters
-from kebab.pipelines.search_request import SearchRequest, absolute_date
+from kebab.pipelines.search_request import SearchRequest, absolute_date, join_library, split_library
 
 NOW = datetime(2026, 3, 31, 12, 0, tzinfo=UTC)
 
@@ -126,3 +126,40 @@ def test_any_options_give_a_request_or_a_usage_error(options: dict[str, Any]) ->
         SearchRequest.from_options(options).filters()
     except UsageError as error:
         assert error.hint
+
+
+@pytest.mark.parametrize(
+    ("library", "version"),
+    [
+        ("/acme/widget", None),
+        (" /acme/widget ", None),
+        ("/acme/widget/", None),
+        ("/acme/widget@", None),
+        ("/acme/widget/v1.0", "v1.0"),
+        ("/acme/widget@v1.0", "v1.0"),
+        ("/acme/widget/widget@1.0.0", "widget@1.0.0"),
+        ("/acme/widget@widget@1.0.0", "widget@1.0.0"),
+        ("/acme/widget/@acme/widget@1.0.0", "@acme/widget@1.0.0"),
+        ("/acme/widget@release/1.0", "release/1.0"),
+    ],
+)
+def test_the_version_behind_a_library_is_verbatim(library: str, version: str | None) -> None:
+    assert split_library(library) == ("/acme/widget", version)
+
+
+@given(st.none() | st.text(min_size=1).filter(lambda version: not version.isspace()))
+def test_a_library_and_any_version_are_put_together_and_split_into_the_same(version: str | None) -> None:
+    place = join_library("/acme/widget", version)
+    assert split_library(place) == ("/acme/widget", version)
+    assert SearchRequest(library=place).filters().library_version == (version or "")
+
+
+@given(st.text(alphabet="/@ aé."))
+def test_any_text_is_a_library_with_owner_and_project_or_a_clear_error(text: str) -> None:
+    try:
+        library_id, _ = split_library(text)
+    except UsageError as error:
+        assert "/owner/project" in str(error.hint)
+    else:
+        assert library_id.count("/") == 2
+        assert "@" not in library_id

@@ -18,6 +18,7 @@ MAX_NEIGHBOURS = 5
 _UNITS = {"day": 1, "week": 7, "month": 30, "year": 365, "d": 1, "w": 7, "m": 30, "y": 365}
 _RELATIVE = re.compile(r"(\d{1,6})\s*(day|week|month|year|d|w|m|y)s?(?:\s+ago)?", re.IGNORECASE)
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?)?")
+_PLACE = re.compile(r"(?P<id>/[^/@\s]+/[^/@\s]+)(?:[/@](?P<version>.*)|\s*)", re.DOTALL)
 _ALIASES = {
     "top": "k",
     "tag": "tags_any",
@@ -141,11 +142,17 @@ class SearchRequest(NamedTuple):
 
 
 def split_library(library: str) -> tuple[str, str | None]:
-    """/owner/project and the version behind it, after a slash or an @."""
-    parts = library.strip().replace("@", "/").split("/", 3)
-    if len(parts) < 3 or parts[0] or not all(parts[1:3]):
+    """/owner/project and the version behind it, after a slash or an @; the version is verbatim and may contain both."""
+    match = _PLACE.fullmatch(library.lstrip())
+    if match is None:
         raise UsageError(f"{library!r} is no library id.", hint="It looks like /owner/project or /owner/project/v1.2.")
-    return f"/{parts[1]}/{parts[2]}", parts[3] if len(parts) > 3 and parts[3] else None
+    version: str | None = match["version"]
+    return match["id"], version if version and not version.isspace() else None
+
+
+def join_library(library_id: str, version: str | None) -> str:
+    """What split_library splits into these two again, whatever the version is called."""
+    return library_id if version is None else f"{library_id}/{version}"
 
 
 def _checked(name: str, value: Any) -> Any:
