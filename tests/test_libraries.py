@@ -376,6 +376,19 @@ def test_the_version_that_the_projects_lock_file_names_is_searched(widget: kebab
     assert widget.libraries.docs("/acme/widget", "dial", project=str(project)).version is None
 
 
+@pytest.mark.parametrize("tag", ["widget@1.0.0", "packages/widget@1.0.0", "release/1.0.0"])
+def test_tags_with_at_signs_and_slashes_are_asked_by_their_names(kb: kebab.KnowledgeBase, upstream: Upstream, tag: str) -> None:
+    upstream.commit(WIDGET, tag=tag)
+    upstream.commit({"docs/guide.md": GUIDE.replace("20", "30")})
+    add(kb, upstream, tag)
+    expected = "dial = make_dial(limit=20)"
+    for place in (f"/acme/widget/{tag}", f"/acme/widget@{tag}", "/acme/widget/1.0.0"):
+        assert expected in contents(kb, place, kind="code"), place
+        response = kb.search("dial", library=place)
+        assert any(expected in hit.text for hit in response.hits), place
+    assert expected in contents(kb, "/acme/widget", kind="code", version=tag)
+
+
 def test_whole_snippets_are_packed_into_the_budget_and_always_the_first(widget: kebab.KnowledgeBase) -> None:
     whole = widget.libraries.docs("/acme/widget", "dial")
     assert not whole.truncated

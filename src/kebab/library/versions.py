@@ -8,9 +8,25 @@ from typing import NamedTuple
 
 from kebab.core.libraries import Library
 
-_NUMBERS = re.compile(r"(?<![\d.])(\d+(?:\.\d+)*)")
-_BEFORE_RELEASE = re.compile(r"^[-._]?(?:a|b|c|rc|alpha|beta|pre|preview|dev|next|canary|snapshot|m|milestone)(?![a-z])[-._]?(\d*)")
+_NUMBERS = re.compile(r"(?<!\d)(?:(?P<many>\d+(?:\.\d+)+|\d+(?:_\d+)+(?!\d|[._]\d)|\d+(?:-\d+){2,}(?!\d|[-._]\d))|(?P<one>\d+))", re.ASCII)
+"""1.2.3, 1_2_3 and 2024-01-31, each with one kind of separator: py3_1.2 is not 3.1.2."""
+_STAGES = {
+    "dev": -9, "snapshot": -8, "nightly": -7, "canary": -6, "next": -5, "a": -4, "alpha": -4, "b": -3, "beta": -3, "m": -2, "milestone": -2,
+    "c": -1, "rc": -1, "pre": -1, "preview": -1, "final": 0, "ga": 0, "release": 0, "stable": 0, "p": 1, "patch": 1, "post": 1, "sp": 1,
+}  # fmt: skip
+"""What may follow the numbers: before the release, the release itself, after it. Tools write a for alpha, and people alpha."""
+_STAGE = re.compile(
+    rf"[-._]?({'|'.join(sorted(_STAGES, key=len, reverse=True))})(?![a-z])(?:\.?(\d+(?:\.\d+)*)|[-_](\d+)(?!\.?\d))?", re.ASCII
+)
+_STARTS_WITH_NUMBERS = re.compile(r"(?:.*[@/])?v?", re.DOTALL)
+_ANY = re.compile(r"\d\.[x*](?![a-z0-9])", re.ASCII)
+_SAYS_NOTHING = frozenset({"", "v", "ver", "version", "r", "rel", "release", "releases"})
+_LONGEST = 200
+"""Characters of a name that is a version."""
+_MOST_DIGITS = 18
+"""Longer numbers count nothing, and Python refuses to read the longest."""
 _NOT_IN_NAMES = re.compile(r"[-_.]+")
+_MAJOR_OF_GO = re.compile(r"(?:/|\.)v\d+$", re.ASCII)
 
 
 class Choice(NamedTuple):
@@ -22,6 +38,7 @@ class Choice(NamedTuple):
 
 
 def latest_first(names: Iterable[str]) -> list[str]:
+    """What is no version at the end."""
     return sorted(names, key=lambda name: (_order(name) or _NONE, name), reverse=True)
 
 
@@ -33,28 +50,38 @@ def ordered(library: Library) -> Library:
     return library._replace(versions=(*first, *(by_name[name] for name in names)))
 
 
-def choose(wanted: str, indexed: Iterable[str]) -> Choice:
-    """The same version; else the nearest lower one; else the default branch."""
-    names = list(indexed)
+def choose(wanted: str, indexed: Iterable[str], package: str = "") -> Choice:
+    """The same version; else the nearest lower one; else the default branch. Where tags name packages, only those of this one count."""
+    names = _of_package(package, list(indexed))
+    shown = shortened(wanted)
+    if (same := same_version(wanted, names)) is not None:
+        return Choice(same, f"{shown} exactly")
     order = _order(wanted)
     if order is None:
-        same = [name for name in names if name == wanted]
-        return Choice(same[0], f"{wanted} exactly") if same else Choice(None, f"{wanted} is not indexed: the default branch")
-    known = {name: found for name in names if (found := _order(name)) is not None}
-    exact = [name for name, found in known.items() if found == order]
-    if exact:
-        return Choice(min(exact, key=len), f"{wanted} exactly")
-    lower = {name: found for name, found in known.items() if found < order}
+        return Choice(None, f"{shown} is not indexed: the default branch")
+    lower = {name: found for name in names if (found := _order(name)) is not None and found < order}
     if lower:
-        nearest = max(lower, key=lambda name: lower[name])
-        return Choice(nearest, f"{wanted} is not indexed: {nearest} is the nearest below it")
-    return Choice(None, f"{wanted} is not indexed, nor anything below it: the default branch")
+        nearest = max(lower, key=lambda name: (lower[name], -len(name), name))
+        return Choice(nearest, f"{shown} is not indexed: {nearest} is the nearest below it")
+    return Choice(None, f"{shown} is not indexed, nor anything below it: the default branch")
 
 
 def same_version(wanted: str, indexed: Iterable[str]) -> str | None:
-    """The one that means the same: 1.2 and v1.2.0."""
-    order = _order(wanted)
-    return next((name for name in indexed if order is not None and _order(name) == order), None)
+    """The one that means the same: 1.2 and v1.2.0, but neither gadget@1.2.0 for widget@1.2.0 nor 2.0 for 2.x."""
+    names = list(indexed)
+    for text in (wanted, wanted.strip()):
+        if text in names:
+            return text
+    asked = _read(wanted)
+    if asked is None:
+        return None
+    same = [name for name in names if (found := _read(name)) is not None and found.order == asked.order and _agree(found, asked)]
+    return min(same, key=lambda name: (len(name), name), default=None)
+
+
+def shortened(version: str) -> str:
+    """For a sentence."""
+    return version if len(version) <= 60 else f"{version[:60]}…"
 
 
 def close_id(wanted: str, known: Sequence[str]) -> str | None:
@@ -70,30 +97,120 @@ def close_id(wanted: str, known: Sequence[str]) -> str | None:
     return by_plain[close[0]] if close else None
 
 
-def same_name(package: str, library_id: str, title: str) -> bool:
-    """Whether a package of a lock file is this library: by its title or the last part of its id, or by the whole of a Go module's path."""
-    project = library_id.rpartition("/")[2]
-    wanted = _plain(package)
-    return wanted in {_plain(title), _plain(project)} or _plain(package.rpartition("/")[2]) == _plain(project)
+def likeness(package: str, library_id: str, title: str) -> int | None:
+    """How surely a package of a lock file is this library, 0 the most: by owner and project, by its whole name, by its last part alone.
+
+    None: it is another one. What is below @types describes a library of the same name and is versioned by itself.
+    """
+    _, owner, project = library_id.split("/", 2)
+    names = {_plain(name) for name in _names_of(package)}
+    if names & {_plain(f"{owner}/{project}"), _plain(f"@{owner}/{project}")}:
+        return 0
+    if names & {_plain(project), _plain(title)}:
+        return 1
+    if package.startswith("@types/"):
+        return None
+    return 2 if _plain(project) in {name.rpartition("/")[2] for name in names} else None
+
+
+def _names_of(package: str) -> set[str]:
+    """Go modules begin with a host, and from the second major version on they end in it: github.com/acme/widget/v2, gopkg.in/yaml.v3."""
+    host, slash, path = package.partition("/")
+    if not slash or "." not in host or host.startswith("@"):
+        return {package}
+    return {package, path, _MAJOR_OF_GO.sub("", path)}
+
+
+def _of_package(package: str, tags: list[str]) -> list[str]:
+    """In a repository of many packages each has tags of its own: those of this one, if there are any."""
+    names = {_plain(part) for name in _names_of(package) for part in (name.lstrip("@"), name.rpartition("/")[2])}
+    own = [tag for tag in tags if (found := _read(tag)) is not None and found.package and found.package in names]
+    return own or tags
 
 
 def _plain(name: str) -> str:
     return _NOT_IN_NAMES.sub("-", name.casefold())
 
 
-_Order = tuple[tuple[int, ...], bool, tuple[str, int]]
-_NONE: _Order = ((), False, ("", 0))
+class _Order(NamedTuple):
+    """v1.2.0, 1.2 and widget-1.2.0 are the same; what precedes a release comes before it."""
+
+    numbers: tuple[int, ...]
+    stage: int
+    stage_numbers: tuple[int, ...]
+    is_plain: bool
+    """Nothing unknown behind it: 1.2.3-arm64 is not 1.2.3, and below it."""
+    rest: str
+
+
+class _Version(NamedTuple):
+    package: str
+    """What the name says before the numbers, where that says anything."""
+    order: _Order
+
+
+_NONE = _Order((), -100, (), False, "")
 
 
 def _order(name: str) -> _Order | None:
-    """v1.2.0, 1.2 and widget-1.2.0 are the same; what precedes a release comes before it."""
-    match = _NUMBERS.search(name)
+    version = _read(name)
+    return version.order if version else None
+
+
+def _agree(one: _Version, other: _Version) -> bool:
+    return one.package == other.package or not one.package or not other.package
+
+
+def _read(name: str) -> _Version | None:
+    """None: no version can be read in it."""
+    text = _without_build(name.strip().casefold())
+    match = None if len(text) > _LONGEST or _ANY.search(text) else _version_numbers(text)
     if match is None:
         return None
-    numbers = tuple(int(part) for part in match[1].split("."))
+    stage = _STAGE.match(text, match.end())
+    numbers = _whole_numbers(match[0])
+    stage_numbers = _whole_numbers(stage[2] or stage[3] or "") if stage else ()
+    if numbers is None or stage_numbers is None:
+        return None
+    rest = text[(stage or match).end() :].strip("-._ ")
+    before = _plain(text[: match.start()]).strip("-@/ ")
+    package = before.removesuffix("@v").removesuffix("/v").removesuffix("-v")
+    order = _Order(numbers, _STAGES[stage[1]] if stage else 0, stage_numbers, not rest, rest)
+    return _Version("" if package in _SAYS_NOTHING else package, order)
+
+
+def _without_build(text: str) -> str:
+    """2.1.0+cu118 is 2.1.0, built in some way; c++-1.2 is a name."""
+    digit = re.search(r"\d", text, re.ASCII)
+    plus = text.find("+", digit.end()) if digit else -1
+    return text if plus < 0 else text[:plus]
+
+
+def _version_numbers(text: str) -> re.Match[str] | None:
+    """Those that the name begins with; else the last that are several, for names have numbers in them too (log4j-2.17.1); else the last."""
+    many: list[re.Match[str]] = []
+    single: list[re.Match[str]] = []
+    first = _STARTS_WITH_NUMBERS.match(text)
+    start, position = first.end() if first else 0, 0
+    while (match := _NUMBERS.search(text, position)) is not None:
+        stage = _STAGE.match(text, match.end())
+        position = (stage or match).end()  # the numbers in 2.0-rc.1.2 are not the version's
+        if match["many"]:
+            many.append(match)
+        elif not text[position : position + 1].isalnum():
+            single.append(match)
+    for found in (many, single):
+        if found:
+            return next((match for match in found if match.start() == start), found[-1])
+    return None
+
+
+def _whole_numbers(text: str) -> tuple[int, ...] | None:
+    """Without zeros at the end: 1.2 is 1.2.0."""
+    parts = re.findall(r"\d+", text, re.ASCII)
+    if any(len(part) > _MOST_DIGITS for part in parts):
+        return None
+    numbers = [int(part) for part in parts]
     while numbers and numbers[-1] == 0:
-        numbers = numbers[:-1]
-    before = _BEFORE_RELEASE.match(name[match.end() :].casefold())
-    if before is None:
-        return numbers, True, ("", 0)
-    return numbers, False, (before[0].strip("-._0123456789"), int(before[1] or 0))
+        numbers.pop()
+    return tuple(numbers)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kebab.core.errors import KebabError, NotFound, SourceError, StillIndexing
 from kebab.core.libraries import Library, LibrarySnippet, LibraryVersion
 from kebab.core.search import Notice, SearchHit
 from kebab.core.text import estimate_tokens
 from kebab.library.suspicion import reads_like_orders
-from kebab.library.versions import choose, same_name, same_version
+from kebab.library.versions import choose, latest_first, likeness, same_version, shortened
+
+if TYPE_CHECKING:
+    from kebab.sources.lock_files import LockedPackage
 
 DEFAULT_TOKENS = 5000
 
@@ -69,11 +72,31 @@ def _named(library: Library, named: str) -> VersionChoice:
 def _locked(library: Library, project: Path) -> VersionChoice:
     from kebab.sources.lock_files import locked_packages  # brings a parser of TOML
 
-    for package in locked_packages(project):
-        if same_name(package.name, library.library_id, library.title):
-            choice = choose(package.version, library.tags)
-            return VersionChoice(choice.version, f"{package.file} has {package.name} {package.version}: {choice.reason}")
-    return VersionChoice(None, "No lock file of the project names this library: the default branch")
+    package = _package_of(library, locked_packages(project))
+    if package is None:
+        return VersionChoice(None, "No lock file of the project names this library: the default branch")
+    if package.version is None:
+        return VersionChoice(None, f"{package.file} names {package.name} without a version: the default branch")
+    choice = choose(package.version, library.tags, package.name)
+    return VersionChoice(choice.version, f"{package.file} has {package.name} {shortened(package.version)}: {choice.reason}")
+
+
+def _package_of(library: Library, packages: Sequence[LockedPackage]) -> LockedPackage | None:
+    """The one whose name is most surely the library's, rather with a version than without; of several, what the project itself asks for;
+    of several of those, the latest.
+    """
+    likely: list[tuple[tuple[int, bool, int, int], LockedPackage]] = []
+    files = list(dict.fromkeys(package.file for package in packages))
+    for package in packages:
+        like = likeness(package.name, library.library_id, library.title)
+        if like is not None:
+            likely.append(((like, package.version is None, files.index(package.file), package.depth), package))
+    if not likely:
+        return None
+    best, first = min(likely, key=lambda one: one[0])
+    equal = {package.version: package for rank, package in likely if rank == best and package.name == first.name}
+    latest = latest_first(version for version in equal if version is not None)
+    return equal[latest[0]] if latest else first
 
 
 def not_searchable(library: Library, version: LibraryVersion | None) -> KebabError:
