@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from base64 import b64decode, b64encode
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -24,6 +25,7 @@ class Site(BaseHTTPRequestHandler):
             "/to-a-file": (302, b"", {"Location": "file:///etc/passwd"}),
             "/to-ftp": (302, b"", {"Location": "ftp://127.0.0.1/x"}),
             "/round": (302, b"", {"Location": "/round"}),
+            "/leaky": (302, b"", {"Location": "ldap://me:secret@127.0.0.1/x"}),
             "/repos/acme/widget": (200, b'{"stargazers_count": 1200, "description": " Gauges\\n for  all "}', {}),
             "/repos/acme/odd": (200, b'{"stargazers_count": "many", "description": 3}', {}),
             "/repos/acme/list": (200, b"[]", {}),
@@ -38,6 +40,28 @@ class Site(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None: ...
+
+
+class ClosedSite(Site):
+    """Says what it was sent, and lets nobody in without the password. `elsewhere` is another site."""
+
+    elsewhere = ""
+
+    def do_GET(self) -> None:
+        sent = self.headers.get("Authorization", "none")
+        if self.path.startswith("/leave"):
+            self.send_response(302)
+            self.send_header("Location", f"{self.elsewhere}/asked")
+        elif self.path == "/moved":
+            self.send_response(302)
+            self.send_header("Location", "/file")
+        elif self.path == "/asked" or sent == "Basic " + b64encode("me:p@ss/wörd".encode()).decode():
+            self.send_response(200)
+        else:
+            self.send_response(401)
+        self.send_header("Content-Length", str(len(sent)))
+        self.end_headers()
+        self.wfile.write(sent.encode())
 
 
 class SlowSite(Site):
@@ -62,6 +86,13 @@ def served(site: type[BaseHTTPRequestHandler]) -> Iterator[str]:
 @pytest.fixture(scope="module")
 def site() -> Iterator[str]:
     yield from served(Site)
+
+
+@pytest.fixture
+def closed_site() -> Iterator[str]:
+    """With name and password."""
+    for site in served(ClosedSite):
+        yield site.replace("://", "://me:p%40ss%2Fw%C3%B6rd@")
 
 
 @pytest.fixture
@@ -118,3 +149,39 @@ def test_facts_of_a_repository(site: str) -> None:
     for project in ("list", "page"):
         with pytest.raises(SourceError, match="did not answer what was expected"):
             repository_facts("acme", project, site, 10)
+
+
+@pytest.mark.parametrize("path", ["/file", "/moved"])
+def test_name_and_password_of_an_address_are_sent_to_its_host(closed_site: str, path: str) -> None:
+    said = fetch(f"{closed_site}{path}", LIMITS).decode()
+    assert b64decode(said.removeprefix("Basic ")).decode() == "me:p@ss/wörd"
+    with pytest.raises(SourceError, match="answered 401") as caught:
+        fetch(f"{closed_site.replace('me:', 'you:')}{path}", LIMITS)
+    assert "p%40ss" not in caught.value.message
+
+
+def test_a_password_with_an_at_sign_is_taken_as_it_is(closed_site: str) -> None:
+    assert fetch(f"{closed_site.replace('%40', '@')}/file", LIMITS)
+
+
+def test_a_password_is_not_sent_on_to_another_host(closed_site: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for other in served(ClosedSite):
+        monkeypatch.setattr(ClosedSite, "elsewhere", other)
+        assert fetch(f"{closed_site}/leave", LIMITS) == b"none"
+        monkeypatch.setattr(ClosedSite, "elsewhere", other.replace("://", "://you:known@"))
+        assert fetch(f"{closed_site}/leave", LIMITS) == b"none"
+
+
+def test_a_password_in_a_redirect_is_not_shown(site: str) -> None:
+    with pytest.raises(SourceError) as caught:
+        fetch(f"{site}/leaky", LIMITS)
+    assert "secret" not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "address", ["ftp://me:secret@x/y", "http://me:p/secret@x/y", "http://me:secret@x:y/", "http://me:secret@[::1", "http://me:secret@x/ y"]
+)
+def test_what_is_not_on_the_web_is_named_without_its_password(address: str) -> None:
+    with pytest.raises(SourceError) as caught:
+        checked_web_address(address)
+    assert "secret" not in caught.value.message

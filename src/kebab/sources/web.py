@@ -5,12 +5,14 @@ repository when they are asked for.
 from __future__ import annotations
 
 import json
+import re
 import time
 import urllib.error
 import urllib.request
+from base64 import b64encode
 from http.client import HTTPException, HTTPMessage
 from typing import IO, NamedTuple
-from urllib.parse import quote, urlsplit
+from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from kebab.core.errors import SourceError
 
@@ -18,6 +20,10 @@ _STEP = 1 << 16
 _QUIET_SECONDS = 30.0
 """How long nothing may come before it counts as broken off."""
 _MOST_FACT_BYTES = 4 << 20
+_ADDRESS = re.compile(r"[A-Za-z][\w+.-]*://[^\s'\"]+")
+_END_OF_AUTHORITY = re.compile(r"[/?#\\]")
+_SHORTEST_SECRET = 4
+"""What is shorter is part of many words; taking it out would leave nothing to read."""
 
 
 class FetchLimits(NamedTuple):
@@ -33,10 +39,12 @@ class RepositoryFacts(NamedTuple):
 
 
 def fetch(url: str, limits: FetchLimits) -> bytes:
-    """What lies at an http or https address; SourceError when it does not come, takes too long, or is too large."""
-    checked_web_address(url)
+    """What lies at an http or https address; SourceError when it does not come, takes too long, or is too large.
+
+    A name and password in the address are sent to that host, and to no other that it may lead to.
+    """
     ends = time.monotonic() + limits.seconds
-    request = urllib.request.Request(url, headers={"User-Agent": "kebab", "Accept": "*/*"})
+    request = _request(checked_web_address(url))
     parts, length = [], 0
     try:
         with _OPENER.open(request, timeout=min(_QUIET_SECONDS, limits.seconds)) as answer:
@@ -51,12 +59,11 @@ def fetch(url: str, limits: FetchLimits) -> bytes:
                     )
     except urllib.error.HTTPError as error:
         error.close()
-        raise SourceError(f"{_shown(url)} answered {error.code} {error.reason}.", hint="Check the address.") from error
+        reason = without_credentials(str(error.reason), url)
+        raise SourceError(f"{_shown(url)} answered {error.code} {reason}.", hint="Check the address.") from error
     except (OSError, HTTPException, ValueError) as error:
-        reason = getattr(error, "reason", None) or error
-        raise SourceError(
-            f"{_shown(url)} could not be fetched: {str(reason).rstrip('.')}.", hint="Check the address and the network."
-        ) from error
+        reason = without_credentials(str(getattr(error, "reason", None) or error), url).rstrip(".")
+        raise SourceError(f"{_shown(url)} could not be fetched: {reason}.", hint="Check the address and the network.") from error
     return b"".join(parts)
 
 
@@ -80,16 +87,17 @@ def repository_facts(owner: str, project: str, api: str, seconds: float) -> Repo
 def checked_web_address(url: str) -> str:
     try:
         parts = urlsplit(url)
+        _ = parts.port  # ValueError where a password with a slash stands in its place
         is_one = parts.scheme in ("http", "https") and bool(parts.hostname) and url.isprintable() and " " not in url
     except ValueError:
         is_one = False
     if not is_one:
-        raise SourceError(f"{url!r} is not an address on the web.", hint="For example: https://docs.example.org/llms.txt")
+        raise SourceError(f"{_shown(url)!r} is not an address on the web.", hint="For example: https://docs.example.org/llms.txt")
     return url
 
 
 class _OnTheWeb(urllib.request.HTTPRedirectHandler):
-    """A redirect may lead to another page, never to a file of this machine."""
+    """A redirect may lead to another page, never to a file of this machine, and takes a password no further than the host it is for."""
 
     max_redirections = 5
 
@@ -98,13 +106,60 @@ class _OnTheWeb(urllib.request.HTTPRedirectHandler):
     ) -> urllib.request.Request | None:
         if urlsplit(newurl).scheme not in ("http", "https"):
             raise urllib.error.HTTPError(req.full_url, code, "and leads to something that is not on the web", headers, fp)
-        return super().redirect_request(req, fp, code, msg, headers, newurl)
+        parts = urlsplit(newurl)
+        following = super().redirect_request(req, fp, code, msg, headers, _without_user(parts))
+        if following is not None and (parts.scheme, _host(parts)) == (req.type, req.host):
+            following.unredirected_hdrs.update(req.unredirected_hdrs)
+        return following
 
 
 _OPENER = urllib.request.build_opener(_OnTheWeb)
 
 
+def _request(url: str) -> urllib.request.Request:
+    parts = urlsplit(url)
+    request = urllib.request.Request(_without_user(parts), headers={"User-Agent": "kebab", "Accept": "*/*"})
+    name_and_password, given, _ = parts.netloc.rpartition("@")
+    if given:
+        name, _, password = name_and_password.partition(":")
+        coded = b64encode(f"{unquote(name)}:{unquote(password)}".encode()).decode()
+        request.add_unredirected_header("Authorization", f"Basic {coded}")
+    return request
+
+
+def _without_user(parts: SplitResult) -> str:
+    return parts._replace(netloc=_host(parts)).geturl()
+
+
+def _host(parts: SplitResult) -> str:
+    return parts.netloc.rpartition("@")[2]
+
+
+def shown_address(url: str) -> str:
+    """Without the name and password it may have in it.
+
+    Where a password may reach beyond the first slash, nobody can say where it ends: then only the scheme is shown.
+    """
+    scheme, found, rest = url.partition("://")
+    if not found:
+        return url
+    end = _END_OF_AUTHORITY.search(rest)
+    authority, path = (rest[: end.start()], rest[end.start() :]) if end else (rest, "")
+    if "@" in path and (":" in authority or "@" in authority):
+        return f"{scheme}://…"
+    return f"{scheme}://{authority.rpartition('@')[2]}{path}"
+
+
+def without_credentials(text: str, url: str) -> str:
+    """What a program said about an address: neither this one's name and password nor those of another that it names."""
+    text = _ADDRESS.sub(lambda found: shown_address(found[0]), text.replace(url, shown_address(url)))
+    given = urlsplit(url).netloc.rpartition("@")[0] if "://" in url else ""
+    secrets = {part for whole in (given, unquote(given)) for part in re.split(r"[:@]", whole) if len(part) >= _SHORTEST_SECRET}
+    for secret in sorted(secrets, key=len, reverse=True):
+        text = text.replace(secret, "…")
+    return text
+
+
 def _shown(url: str) -> str:
     """Without a name and password, and without what follows the path: it may be a key."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+    return re.split(r"[?#]", shown_address(url), maxsplit=1)[0]
