@@ -333,8 +333,10 @@ def _checked_versions(origin: Origin, versions: Sequence[str], branch: str | Non
     if origin.kind == "git":
         return versions
     if branch or len(versions) > 1 or (versions and origin.kind == "export"):
+        from kebab.sources.git_mirror import shown_url
+
         raise UsageError(
-            f"{origin.place} is no git repository, so it has no tags or branches.", hint="Leave out --branch; --version names one."
+            f"{shown_url(origin.place)} is no git repository, so it has no tags or branches.", hint="Leave out --branch; --version names one."
         )
     return versions or ([origin.version] if origin.version else [])
 

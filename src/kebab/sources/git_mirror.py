@@ -2,32 +2,45 @@
 
 One mirror per library, shared by all its versions: each state is fetched without its history, and read out of git's store without being
 checked out. git is run for both. It asks nobody, runs no hook, helper or submodule, and speaks the few protocols it is allowed to.
+
+All databases of a user share the mirrors. One process at a time fetches into a mirror; nothing in it is deleted while somebody reads.
+Whatever is wrong with it, because a fetch was killed or a disk failed, is mended by fetching again.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import re
 import signal
 import subprocess
 import time
+import weakref
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from shutil import rmtree
+from shutil import rmtree, which
 from typing import IO
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from kebab.core.errors import SourceError
 from kebab.core.ports import TreeFile
-from kebab.sources.web import FetchLimits
+from kebab.sources.web import FetchLimits, shown_address, without_credentials
 
 _PROTOCOLS = ("https", "http", "ssh", "git", "file")
 _SCP_LIKE = re.compile(r"[\w.+-]+@[\w.-]+:(?!//).+")
 _REF = re.compile(r"(?![-./@])(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)|\.$|/$|/\.))[^\x00-\x20\x7f~^:?*\[\\]{1,255}")
 """What git takes as the name of a tag or a branch, and cannot take for an option."""
+_IN_USER = "%:!$&'()*+,;=-._~"
+"""What may stand before the @ of an address as it is; git takes another @ for the end of the password."""
 _LOOK_S = 0.2
 _DEFAULT = "refs/kebab/default"
+_DAMAGED = "kebab-damaged"
+"""A file in a mirror out of which something could not be read: it is not used again."""
+_LEFT_BEHIND = ("**/*.lock", "gc.pid", "gc.log", "objects/**/tmp_*", "objects/incoming-*")
+"""What a git that was killed leaves in a repository."""
+_ENDED_WITH_US = 'exec 3<&0 </dev/null; (read -r _ <&3; kill -9 0) >/dev/null 2>&1 & exec git "$@" 3<&-'
+"""git, and a shell that ends it when nobody holds the other end of its input any more: we may be killed, and could not end it then."""
 _OURS: dict[str, str] = {
     "core.hooksPath": os.devnull,
     "credential.helper": "",
@@ -44,22 +57,37 @@ _OURS: dict[str, str] = {
 }
 
 
-class GitTree:
-    """The files of one commit. Links and submodules are left out: they lead elsewhere."""
+class _TooMuch(SourceError):
+    """More came than the limit allows."""
 
-    def __init__(self, mirror: GitMirror, commit: str) -> None:
+
+class _TooLong(SourceError):
+    """It took longer than the limit allows."""
+
+
+class GitTree:
+    """The files of one commit. Links and submodules are left out: they lead elsewhere. While it lives, nothing in the mirror is deleted."""
+
+    def __init__(self, mirror: GitMirror, commit: str, held: int) -> None:
         self.commit = commit
         self._mirror = mirror
+        weakref.finalize(self, os.close, held)
 
     def files(self) -> list[TreeFile]:
-        listed = self._mirror.run("ls-tree", "-r", "-z", "--long", "--full-tree", self.commit)
+        try:
+            listed = self._mirror.run("ls-tree", "-r", "-z", "--long", "--full-tree", self.commit)
+        except _TooLong:
+            raise
+        except SourceError:
+            self._mirror.mark_damaged()
+            raise
         return [file for entry in listed.split(b"\0") if entry and (file := _tree_file(entry)) is not None]
 
     @contextmanager
     def reading(self) -> Iterator[BlobReader]:
         process = self._mirror.open_process("cat-file", "--batch")
         try:
-            yield BlobReader(process)
+            yield BlobReader(process, self._mirror)
         finally:
             _stop(process)
 
@@ -67,7 +95,8 @@ class GitTree:
 class BlobReader:
     """Reads files of a tree, one after the other, by a process that stays."""
 
-    def __init__(self, process: subprocess.Popen[bytes]) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], mirror: GitMirror) -> None:
+        self._mirror = mirror
         assert process.stdin is not None
         assert process.stdout is not None
         self._requests: IO[bytes] = process.stdin
@@ -81,8 +110,10 @@ class BlobReader:
             if len(head) != 3 or head[1] != b"blob":
                 raise ValueError("not a file")
             data = self._answers.read(int(head[2]))
-            self._answers.read(1)
+            if len(data) != int(head[2]) or self._answers.read(1) != b"\n":
+                raise ValueError("broken off")
         except (OSError, ValueError) as error:
+            self._mirror.mark_damaged()
             raise SourceError(
                 f"git could not read {file.path} in its own copy of the repository.", hint="Run kb lib refresh to fetch it anew."
             ) from error
@@ -95,17 +126,13 @@ class GitMirror:
         self._url = checked_url(url)
         self._limits = limits
 
-    def default_branch(self) -> str:
-        """Its name, as the other side says."""
-        said = self.run("ls-remote", "--symref", "--", self._url, "HEAD", local=False).decode("utf-8", "replace")
-        match = re.search(r"^ref: refs/heads/(\S+)\tHEAD$", said, re.MULTILINE)
-        if match is None:
-            raise SourceError(f"{shown_url(self._url)} has no branch to read.", hint="Name one with --branch.")
-        return match[1]
-
     def tags(self) -> list[str]:
         said = self.run("ls-remote", "--tags", "--refs", "--", self._url, local=False).decode("utf-8", "replace")
         return [line.partition("\trefs/tags/")[2] for line in said.splitlines() if "\trefs/tags/" in line]
+
+    def fetch_default(self) -> GitTree:
+        """What the other side has checked out: its default branch, or a commit of none."""
+        return self._fetched("HEAD", _DEFAULT, "branch to read", hint="Name one with --branch.")
 
     def fetch_branch(self, branch: str) -> GitTree:
         return self._fetched(f"refs/heads/{checked_ref(branch)}", _DEFAULT, f"branch {branch}")
@@ -114,23 +141,107 @@ class GitMirror:
         reference = f"refs/tags/{checked_ref(tag)}"
         return self._fetched(reference, reference, f"tag {tag}")
 
-    def _fetched(self, theirs: str, ours: str, called: str) -> GitTree:
-        if not (self._folder / "HEAD").is_file():
-            self._folder.mkdir(parents=True, exist_ok=True)
-            self.run("init", "--bare", "--quiet", "--template=", str(self._folder), local=False)
+    def mark_damaged(self) -> None:
+        with suppress(OSError):
+            (self._folder / _DAMAGED).touch()
+
+    def _fetched(self, theirs: str, ours: str, called: str, hint: str = "Look at its tags and branches.") -> GitTree:
+        with _fetching(self._folder, self._limits.seconds) as lock:
+            try:
+                self._fetch(f"+{theirs}:{ours}", lock)
+            except SourceError as error:
+                if "couldn't find remote ref" in error.message:
+                    raise SourceError(f"{shown_url(self._url)} has no {called}.", hint=hint) from error
+                if isinstance(error, _TooMuch):
+                    _deleted(self._folder)  # it is fetched again by whoever allows more
+                raise
+            commit = self.run("rev-parse", "--verify", f"{ours}^{{commit}}").decode().strip()
+            return GitTree(self, commit, _held(self._folder, fcntl.LOCK_SH))
+
+    def _fetch(self, refspec: str, lock: int) -> None:
+        """Into the mirror as it is, or, where that is what fails, into a new one."""
+        was_there = self._is_usable()
+        if not was_there:
+            self._make("sha1")
+        before = _megabytes(self._folder)
         try:
-            self.run("fetch", "--depth=1", "--no-tags", "--force", "--quiet", "--no-write-fetch-head", "--", self._url, f"+{theirs}:{ours}")
+            self._fetch_once(refspec, lock)
+        except _TooLong:
+            raise
         except SourceError as error:
             if "couldn't find remote ref" in error.message:
-                raise SourceError(f"{shown_url(self._url)} has no {called}.", hint="Look at its tags and branches.") from error
-            raise
-        return GitTree(self, self.run("rev-parse", "--verify", f"{ours}^{{commit}}").decode().strip())
+                raise
+            self._fetch_anew(refspec, lock, error, was_there)
+        else:
+            if before < (now := _megabytes(self._folder)) and now > self._limits.megabytes / 2:
+                self._drop_what_nobody_needs()
 
-    def run(self, *arguments: str, local: bool = True) -> bytes:
-        """What it printed; SourceError with what it said when it fails, takes too long, or fetches too much."""
-        process = self.open_process(*arguments, local=local, errors=subprocess.PIPE)
-        watched = _Watched(process, self._folder, self._limits)
-        output, errors = watched.communicate()
+    def _fetch_anew(self, refspec: str, lock: int, error: SourceError, was_there: bool) -> None:
+        """Unless the reason is the other side's: it does not answer, or a new mirror has just been tried."""
+        try:
+            their_format = self._object_format()
+        except SourceError:
+            raise error from None
+        if (not was_there and their_format == "sha1") or not _deleted(self._folder):
+            raise error
+        self._make(their_format)
+        self._fetch_once(refspec, lock)
+
+    def _fetch_once(self, refspec: str, lock: int) -> None:
+        options = ("--depth=1", "--no-tags", "--force", "--quiet", "--no-write-fetch-head")
+        self.run("fetch", *options, "--", self._url, refspec, held=lock)
+
+    def _is_usable(self) -> bool:
+        """After whatever a killed git left is taken away: under our lock there is no other."""
+        for pattern in _LEFT_BEHIND:
+            for left in list(self._folder.glob(pattern)):
+                rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
+        if not (self._folder / "HEAD").is_file() or (self._folder / _DAMAGED).exists():
+            return False
+        try:
+            return self.run("rev-parse", "--is-bare-repository").strip() == b"true"
+        except _TooLong:
+            raise
+        except SourceError:
+            return False
+
+    def _make(self, object_format: str) -> None:
+        """Whole, or not at all."""
+        if not _deleted(self._folder):
+            raise SourceError(
+                f"The copy of {shown_url(self._url)} is damaged, and another process reads it.",
+                hint="Try again when that one has finished.",
+            )
+        unfinished = self._folder.with_name(f"{self._folder.name}.new")
+        rmtree(unfinished, ignore_errors=True)
+        form = () if object_format == "sha1" else (f"--object-format={object_format}",)
+        self.run("init", "--bare", "--quiet", "--template=", *form, "--", str(unfinished), local=False)
+        unfinished.rename(self._folder)
+
+    def _object_format(self) -> str:
+        """The other side's, told by how long its ids are."""
+        first = self.run("ls-remote", "--", self._url, local=False).partition(b"\t")[0]
+        return "sha256" if len(first) == 64 else "sha1"
+
+    def _drop_what_nobody_needs(self) -> None:
+        """States of branches that have moved on. While somebody reads, one may be needed still; the next fetch will do it."""
+        with suppress(BlockingIOError, SourceError), _left_alone(self._folder):
+            self.run("gc", "--prune=now", "--quiet")
+
+    def run(self, *arguments: str, local: bool = True, held: int | None = None) -> bytes:
+        """What it printed; SourceError with what it said when it fails or takes too long, or, while `held` is the lock for fetching,
+        brings too much.
+        """
+        ours, theirs = os.pipe()
+        try:
+            process = self.open_process(
+                *arguments, local=local, errors=subprocess.PIPE, ended_with=ours, kept=() if held is None else (held,)
+            )
+            folder = None if held is None else self._folder
+            output, errors = _Watched(process, folder, self._limits).communicate()
+        finally:
+            os.close(ours)
+            os.close(theirs)
         if process.returncode != 0:
             raise SourceError(
                 f"git {arguments[0]} failed for {shown_url(self._url)}: {_reason(errors, self._url)}.",
@@ -138,26 +249,34 @@ class GitMirror:
             )
         return output
 
-    def open_process(self, *arguments: str, local: bool = True, errors: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
+    def open_process(
+        self,
+        *arguments: str,
+        local: bool = True,
+        errors: int = subprocess.DEVNULL,
+        ended_with: int | None = None,
+        kept: tuple[int, ...] = (),
+    ) -> subprocess.Popen[bytes]:
+        """`ended_with` is a pipe: git ends when its other side is closed. What is `kept` open stays locked as long as git runs."""
         own = [part for key, value in _OURS.items() for part in ("-c", f"{key}={value}")]
         place = ["--git-dir", str(self._folder)] if local else []
-        try:
-            return subprocess.Popen(
-                ["git", *own, *place, *arguments],
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                env=_environment(),
-                start_new_session=True,  # so that whatever it starts ends with it
-            )
-        except FileNotFoundError as error:
-            raise SourceError("git is not installed.", hint="Install git, or add a folder instead of a repository.") from error
+        if which("git") is None:
+            raise SourceError("git is not installed.", hint="Install git, or add a folder instead of a repository.")
+        return subprocess.Popen(
+            [*(["git"] if ended_with is None else ["sh", "-c", _ENDED_WITH_US, "git"]), *own, *place, *arguments],
+            stdin=subprocess.PIPE if ended_with is None else ended_with,
+            stdout=subprocess.PIPE,
+            stderr=errors,
+            env=_environment(),
+            pass_fds=kept,
+            start_new_session=True,  # so that whatever it starts ends with it
+        )
 
 
 class _Watched:
-    """A process that is ended when it takes too long, or too much room."""
+    """A process that is ended when it takes too long, or, where a folder is given, too much room in it."""
 
-    def __init__(self, process: subprocess.Popen[bytes], folder: Path, limits: FetchLimits) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], folder: Path | None, limits: FetchLimits) -> None:
         self._process = process
         self._folder = folder
         self._limits = limits
@@ -174,35 +293,117 @@ class _Watched:
                 _stop(self._process)
                 raise
             if said is None and time.monotonic() > ends:
-                self._give_up(f"took longer than {self._limits.seconds:g} seconds", "library.fetch_seconds")
-            if _megabytes(self._folder) > self._limits.megabytes:
-                rmtree(self._folder, ignore_errors=True)  # it is fetched again by whoever allows more
-                self._give_up(f"brought more than {self._limits.megabytes:g} MB", "library.fetch_mb")
+                self._give_up(_TooLong, f"took longer than {self._limits.seconds:g} seconds", "library.fetch_seconds")
+            if self._folder is not None and _megabytes(self._folder) > self._limits.megabytes:
+                self._give_up(_TooMuch, f"brought more than {self._limits.megabytes:g} MB", "library.fetch_mb")
             if said is not None:
                 return said
 
-    def _give_up(self, what: str, setting: str) -> None:
+    def _give_up(self, kind: type[SourceError], what: str, setting: str) -> None:
         _stop(self._process)
-        raise SourceError(f"git was stopped: it {what}.", hint=f"Raise the setting {setting} if that is to be expected.")
+        raise kind(f"git was stopped: it {what}.", hint=f"Raise the setting {setting} if that is to be expected.")
+
+
+@contextmanager
+def _fetching(folder: Path, seconds: float) -> Iterator[int]:
+    """The only one who fetches into this mirror. The lock is the operating system's: it ends with whoever holds it."""
+    path = folder.with_name(f"{folder.name}.fetching")
+    ends = time.monotonic() + seconds
+    while (lock := _locked(path, fcntl.LOCK_EX)) is None:
+        if time.monotonic() > ends:
+            raise SourceError(
+                f"Another process has been fetching this repository for longer than {seconds:g} seconds.",
+                hint="Wait for it to finish, or raise the setting library.fetch_seconds.",
+            )
+        time.sleep(_LOOK_S / 4)
+    try:
+        yield lock
+    finally:
+        fcntl.flock(lock, fcntl.LOCK_UN)  # also for a git that is ended but has not ended yet
+        os.close(lock)
+
+
+@contextmanager
+def _left_alone(folder: Path) -> Iterator[None]:
+    """Nobody reads, and nobody begins to, because that takes the lock for fetching. BlockingIOError if somebody does."""
+    lock = _held(folder, fcntl.LOCK_EX)
+    try:
+        yield
+    finally:
+        os.close(lock)
+
+
+def _held(folder: Path, kind: int) -> int:
+    lock = _locked(folder.with_name(f"{folder.name}.reading"), kind)
+    if lock is None:
+        raise BlockingIOError
+    return lock
+
+
+def _locked(path: Path, kind: int) -> int | None:
+    """An open file; None while another has the lock."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise SourceError(f"{path} cannot be written: {error.strerror}.", hint="Check its permissions.", path=str(path)) from error
+    try:
+        fcntl.flock(lock, kind | fcntl.LOCK_NB)
+        if os.fstat(lock).st_ino == path.stat().st_ino:  # it may have been deleted with its mirror in between
+            return lock
+    except OSError:
+        pass
+    os.close(lock)
+    return None
+
+
+def _deleted(folder: Path) -> bool:
+    """Under the lock for fetching. False while somebody reads."""
+    try:
+        with _left_alone(folder):
+            rmtree(folder, ignore_errors=True)
+    except BlockingIOError:
+        return False
+    return not folder.exists()
+
+
+def forget(folder: Path) -> bool:
+    """Deletes a mirror. False if it is in use: it is left then."""
+    if not folder.parent.is_dir():
+        return True
+    try:
+        with _fetching(folder, 0):
+            gone = _deleted(folder)
+            if gone:
+                for beside in ("new", "reading", "fetching"):
+                    path = folder.with_name(f"{folder.name}.{beside}")
+                    rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+            return gone
+    except SourceError:
+        return False
 
 
 def checked_url(url: str) -> str:
     """As git takes it; SourceError if it is none that git may be given."""
     if any(ord(character) < 32 or ord(character) == 127 for character in url) or url.startswith("-"):
-        raise SourceError(f"{url!r} is not the address of a repository.", hint="For example: https://github.com/owner/project")
+        raise SourceError(f"{shown_url(url)!r} is not the address of a repository.", hint="For example: https://github.com/owner/project")
     if _SCP_LIKE.fullmatch(url):
         return url
     try:
         parts = urlsplit(url)
+        _ = parts.port  # ValueError where a password with a slash stands in its place
     except ValueError:
-        parts = urlsplit("")
+        raise SourceError(
+            f"{shown_url(url)!r} is not the address of a repository.", hint="In a password, / is written %2F, @ %40 and : %3A."
+        ) from None
     if parts.scheme not in _PROTOCOLS:
         raise SourceError(
-            f"{url!r} is not an address that is read.", hint=f"It begins with {', '.join(f'{name}://' for name in _PROTOCOLS)}."
+            f"{shown_url(url)!r} is not an address that is read.", hint=f"It begins with {', '.join(f'{name}://' for name in _PROTOCOLS)}."
         )
     if parts.scheme != "file" and (not parts.hostname or parts.hostname.startswith("-") or (parts.username or "").startswith("-")):
-        raise SourceError(f"{url!r} names no host.", hint="For example: https://github.com/owner/project")
-    return url
+        raise SourceError(f"{shown_url(url)!r} names no host.", hint="For example: https://github.com/owner/project")
+    user, given, host = parts.netloc.rpartition("@")
+    return url.replace(parts.netloc, f"{quote(user, safe=_IN_USER)}@{host}", 1) if given and "@" in user else url
 
 
 def checked_ref(name: str) -> str:
@@ -213,7 +414,7 @@ def checked_ref(name: str) -> str:
 
 def shown_url(url: str) -> str:
     """Without the name and password it may have in it."""
-    return re.sub(r"(?<=://)[^/@]*@", "", url)
+    return shown_address(url)
 
 
 def _tree_file(entry: bytes) -> TreeFile | None:
@@ -263,7 +464,7 @@ def _megabytes(folder: Path) -> float:
 
 def _reason(errors: bytes, url: str) -> str:
     """Its last words, on one line and without a password."""
-    said = [line.strip() for line in errors.decode("utf-8", "replace").replace(url, shown_url(url)).splitlines() if line.strip()]
+    said = [line.strip() for line in without_credentials(errors.decode("utf-8", "replace"), url).splitlines() if line.strip()]
     told: Sequence[str] = [line for line in said if line.startswith(("fatal:", "error:", "remote:"))] or said
     return (told[-1].partition(":")[2].strip() if told and ":" in told[-1] else " ".join(told[-1:]))[:300].rstrip(
         "."

@@ -12,7 +12,7 @@ from kebab.core.errors import SourceError
 from kebab.core.ports import FileTree
 from kebab.sources.archive import ArchiveTree
 from kebab.sources.folder_tree import FolderTree, SingleFile
-from kebab.sources.git_mirror import GitMirror, checked_ref, shown_url
+from kebab.sources.git_mirror import GitMirror, checked_ref, forget, shown_url
 from kebab.sources.origin import Origin
 from kebab.sources.web import FetchLimits, fetch
 
@@ -22,11 +22,13 @@ def library_tree(origin: Origin, tag: str | None, branch: str | None, settings: 
     limits = _limits(settings)
     if origin.kind == "git":
         mirror = _mirror(origin, limits, cache)
-        return mirror.fetch_tag(tag) if tag is not None else mirror.fetch_branch(branch or mirror.default_branch())
+        if tag is not None:
+            return mirror.fetch_tag(tag)
+        return mirror.fetch_branch(branch) if branch else mirror.fetch_default()
     if origin.kind == "folder":
         return FolderTree(Path(origin.place), settings.ingest)
     name, data = _file(origin.place, limits)
-    return ArchiveTree(origin.place, data) if origin.kind == "archive" else SingleFile(name, data)
+    return ArchiveTree(shown_url(origin.place), data) if origin.kind == "archive" else SingleFile(name, data)
 
 
 def check_tags(origin: Origin, tags: Sequence[str], settings: Settings, cache: Path) -> None:
@@ -44,13 +46,21 @@ def check_tags(origin: Origin, tags: Sequence[str], settings: Settings, cache: P
         raise SourceError(f"{shown_url(origin.place)} has no tag {' and no tag '.join(missing)}.", hint=hint)
 
 
+def forget_mirror(origin_place: str, cache: Path) -> bool:
+    """Deletes what was fetched of a repository; libraries that come from it fetch it again. False if it is just in use, and so left."""
+    return forget(_mirror_folder(origin_place, cache))
+
+
 def _limits(settings: Settings) -> FetchLimits:
     return FetchLimits(settings.library.fetch_seconds, settings.library.fetch_mb)
 
 
 def _mirror(origin: Origin, limits: FetchLimits, cache: Path) -> GitMirror:
-    name = sha256(origin.place.encode()).hexdigest()[:24]
-    return GitMirror(cache / "repositories" / f"{name}.git", origin.place, limits)
+    return GitMirror(_mirror_folder(origin.place, cache), origin.place, limits)
+
+
+def _mirror_folder(place: str, cache: Path) -> Path:
+    return cache / "repositories" / f"{sha256(place.encode()).hexdigest()[:24]}.git"
 
 
 def _file(place: str, limits: FetchLimits) -> tuple[str, bytes]:

@@ -45,7 +45,7 @@ def origin_of(given: str) -> Origin:
     _, path = host_and_place(url)
     names = [_name(unquote(name)) for name in path.removesuffix("/").removesuffix(".git").split("/") if name]
     if not names:
-        raise SourceError(f"{given} names no repository.", hint="For example: https://github.com/owner/project")
+        raise SourceError(f"{shown_url(given)} names no repository.", hint="For example: https://github.com/owner/project")
     owner = "local" if parts.scheme == "file" or len(names) < 2 else names[-2]
     return Origin("git", url, f"/{owner}/{names[-1]}", names[-1], None if parts.scheme == "file" else shown_url(url))
 
