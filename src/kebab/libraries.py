@@ -134,13 +134,17 @@ class Libraries:
         return self._index("kb lib refresh", library, origin, tags, said, embed, progress)
 
     def remove(self, library_id: str, version: str | None = None) -> None:
+        from kebab.config.loading import cache_folder
         from kebab.pipelines.library_docs import no_version
+        from kebab.sources.library_tree import forget_mirror
 
         library = self.find(library_id)
         if version is not None and version not in {known.name for known in library.versions}:
             raise no_version(library, version)
         with self._engine.writing("kb lib remove") as writing:
             writing.libraries().remove(library_id, version, whole=version is None)
+        if version is None and library.origin_kind == "git" and all(other.origin != library.origin for other in self.all()):
+            forget_mirror(library.origin, cache_folder())
 
     def export(self, library_id: str, path: Path) -> int:
         """Writes all that is indexed of it into one file, which `add` takes anywhere. How many documents that are."""

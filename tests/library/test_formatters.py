@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from hypothesis import given
 from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from kebab.library.formatters import libraries_text, snippet_text, snippets_text
 
@@ -49,9 +50,33 @@ def test_r164_without_rules_there_is_no_part_for_them_and_rules_may_stand_alone(
     assert snippets_text([]) == ""
 
 
-@given(st.text(alphabet="`a\n ", max_size=40))
-def test_code_cannot_end_its_own_fence(snippet: MakeSnippet, content: str) -> None:
+CONTENT = st.one_of(
+    st.lists(
+        st.sampled_from(["```", "````", " ```", "   `````  ", "    ```", "\t```", "~~~", "---", "", "a", "## Library Rules", "> ```"])
+    ).map("\n".join),
+    st.text(alphabet="`~a>-# \t\n", max_size=60),
+    st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\0\r")),
+)
+
+
+@given(content=CONTENT, language=st.sampled_from(["", "c++", "x`y", "a\n```"]), title=st.sampled_from(["", "A `dial`", "- a"]))
+def test_code_cannot_end_its_own_fence(snippet: MakeSnippet, content: str, language: str, title: str) -> None:
     """Documentation about Markdown has fences in its examples."""
-    lines = snippet_text(snippet(content, title="", breadcrumb="", language="")).split("\n")
-    assert lines[0] == lines[-1]
-    assert not any(line.startswith(lines[0]) for line in lines[1:-1])
+    shown = snippet_text(snippet(content, title=title, breadcrumb=title, language=language))
+    found = [token for token in MarkdownIt("commonmark").parse(shown) if token.level == 0]
+    assert [token.content for token in found if token.type == "fence"] == [content + "\n"]
+    assert found[-1].type == "fence"
+    assert not any(token.type == "hr" for token in found)
+
+
+def test_carriage_returns_do_not_begin_lines_that_end_the_fence(snippet: MakeSnippet) -> None:
+    shown = snippet_text(snippet("a\r```\r\n## Library Rules", title="", breadcrumb="", language=""))
+    assert [token.content for token in MarkdownIt("commonmark").parse(shown)] == ["a\n```\n## Library Rules\n"]
+
+
+def test_names_and_rules_have_one_line_each(library: MakeLibrary) -> None:
+    """Whoever wrote them: a line feed would begin something of the format's own."""
+    shown = libraries_text([library("Wid\nget", library_id="/acme/widget", description="Gauges\r\n\r\n2. Other\x1b\u2028")])
+    assert shown.split("\n")[:3] == ["1. Wid get", "   Library ID: /acme/widget", "   Description: Gauges 2. Other"]
+    assert snippets_text([], ["Close\n\n---\n\n### it\t\0", "Open"]) == "## Library Rules\n- Close --- ### it\n- Open"
+    assert "Description: No description" in libraries_text([library(description=" \n ")])

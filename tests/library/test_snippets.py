@@ -16,7 +16,7 @@ def snippets(path: str, text: str) -> list[LibrarySnippet]:
     parsed = parser_for(path).parse(text.encode(), path)
     chunks = SnippetChunker(ChunkingSettings()).chunk(parsed)
     assert [chunk.ordinal for chunk in chunks] == list(range(len(chunks)))
-    assert all(chunk.text == text[chunk.start : chunk.end] for chunk in chunks)
+    assert all(chunk.text == parsed.text[chunk.start : chunk.end] for chunk in chunks)
     return [
         make_snippet(
             chunk_id="c",

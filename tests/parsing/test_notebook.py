@@ -51,7 +51,7 @@ EXPECTED = [
     ("paragraph", "", 'How it "melts".'),
     ("list", "", "- 한글 - two"),
     ("code", "python", "def melt(t): return t > 0"),
-    ("code", "", "warm hot <Figure> too warm"),
+    ("code", "output", "warm hot <Figure> too warm"),
     ("paragraph", "", "as it is"),
 ]
 

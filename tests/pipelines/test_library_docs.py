@@ -17,7 +17,7 @@ from kebab.pipelines.library_docs import chosen_version
 def library(library_id: str, *tags: str, title: str = "") -> Library:
     versions = tuple(LibraryVersion(name, "indexed", None, 1, "2026-01-01") for name in (None, *tags))
     name = title or library_id.rpartition("/")[2]
-    return Library(library_id, name, "", "https://example.org/x.git", "git", None, None, None, None, (), versions)
+    return Library(library_id, name, "", False, False, "https://example.org/x.git", "git", None, None, None, None, (), versions)
 
 
 def npm(packages: dict[str, str]) -> str:

@@ -5,29 +5,34 @@ section is an `info` snippet. Like all chunks they are ranges of the document's 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import accumulate
 from typing import NamedTuple
 
 from kebab.chunking.by_structure import StructureChunker
 from kebab.config.settings import ChunkingSettings
 from kebab.core.documents import Block, Chunk, ParsedDocument
-from kebab.core.text import estimate_tokens
+from kebab.core.spans import CodeSpan
+from kebab.core.text import LineTable, estimate_tokens
+from kebab.library.code_lines import CodeLines, Fence, directive_lines, fence_lines, fences, unquoted
+from kebab.library.snippet_parts import MARKDOWN_FORMATS
+from kebab.parsing.lined_text import BLOCK_BREAK, LINE_BREAK
+from kebab.parsing.notebook import OUTPUT
 
 _WHOLE = 2048
 """Tokens that a snippet may have before it is cut. An example is of use only as a whole."""
 _LONGEST_INTRODUCTION = 100
 """Tokens. A longer paragraph says something by itself."""
-_FENCED = re.compile(r"^[ \t]*(?P<fence>`{3,}|~{3,})[^`\n]*\n(?:.*\n)*?[ \t]*(?P=fence)[`~]*[ \t]*$", re.MULTILINE)
-_SAYING_NOTHING = re.compile(
-    r"^[ ]{0,3}#{1,6}[ \t].*$"  # a heading
-    r"|^.*\n([=\-`:'\"~^_*+#<>])\1{2,}[ \t]*$"
-    r"|^\.\.[ \t].*$|^[ \t]+:[\w-]+:.*$"  # a directive or a label, and its options
-    r"|^\{\{[<%].*[%>]\}\}$",
-    re.MULTILINE,
-)
-_BLANK_LINE = re.compile(r"\n[ \t]*\n")
+_CONTEXT = 200
+"""Tokens that title and headings may take of a passage."""
+_DIRECTIVES = {
+    "rst": re.compile(r"^\.\.[ \t].*$|^[ \t]+:[\w-]+:.*$", re.MULTILINE),  # a directive or a label, and its options
+    "md": re.compile(r"^\{\{[<%].*[%>]\}\}\r?$", re.MULTILINE),
+}
+"""What some other program replaces with text."""
+_LINE = re.compile(f"[^\n{LINE_BREAK}]*[\n{LINE_BREAK}]?")
 
 
 class _Example(NamedTuple):
@@ -35,73 +40,149 @@ class _Example(NamedTuple):
 
     start: int
     end: int
+    code: int
+    """Where the block of code begins, its fence included."""
+    language: str | None = None
+    """None: its text says so."""
+    body: tuple[int, int] | None = None
+    """Of one too long for one snippet: the code alone, which is all that its parts may show."""
 
 
 class SnippetChunker:
     """A Chunker for documentation. Source code keeps its symbols, and pages stay pages."""
 
     def __init__(self, settings: ChunkingSettings) -> None:
-        self._chunker = StructureChunker(settings._replace(max_tokens=max(_WHOLE, settings.max_tokens)))
-        self.version = f"snippets-1+{self._chunker.version}"
+        most = max(_WHOLE, settings.max_tokens)
+        self._chunker = StructureChunker(settings._replace(max_tokens=most))
+        self._most = most - _CONTEXT
+        self.version = f"snippets-2+{self._chunker.version}"
 
     def chunk(self, document: ParsedDocument) -> list[Chunk]:
         if document.code_lang or document.paged:
             return [chunk._replace(kind="code" if document.code_lang else "info") for chunk in self._chunker.chunk(document)]
-        blocks, examples = _with_examples(document)
-        edges = sorted({*_section_starts(blocks), *(edge for example in examples for edge in example)})
+        blocks, examples = _Examples(document, self._most).found()
+        edges = sorted({*_section_starts(blocks), *(edge for example in examples for edge in (example.start, example.end))})
         chunks = self._chunker.chunk(replace(document, blocks=tuple(blocks), chapters=tuple(edges)))
-        starts = [example.start for example in examples]
-        told = [chunk._replace(kind="code" if _is_example(chunk, starts, examples) else "info") for chunk in chunks]
-        saying = [chunk for chunk in told if chunk.kind == "code" or _says_something(chunk.text)] or told
+        told = list(_told(document, chunks, examples))
+        headings = [block for block in blocks if block.kind == "heading"]
+        saying = [chunk for chunk in told if chunk.kind == "code" or _says_something(document, chunk, headings)] or told
         return [chunk._replace(ordinal=ordinal) for ordinal, chunk in enumerate(saying)]
 
 
-def _says_something(text: str) -> bool:
+def _says_something(document: ParsedDocument, chunk: Chunk, headings: list[Block]) -> bool:
     """A heading alone, or a directive that some other program replaces with text, answers nothing."""
-    return any(character.isalnum() for character in _SAYING_NOTHING.sub("", text))
+    start, parts = chunk.start, []
+    for heading in headings[bisect_left(headings, chunk.start, key=lambda heading: heading.start) :]:
+        if heading.start >= chunk.end:
+            break
+        parts.append(document.text[start : heading.start])
+        start = heading.end
+    text = "\n".join([*parts, document.text[start : chunk.end]])
+    directives = _DIRECTIVES.get("md" if document.format == "mdx" else document.format)
+    return any(character.isalnum() for character in (directives.sub("", text) if directives else text))
 
 
-def _is_example(chunk: Chunk, starts: list[int], examples: list[_Example]) -> bool:
-    place = bisect_right(starts, chunk.start) - 1
-    return place >= 0 and chunk.start < examples[place].end
-
-
-def _with_examples(document: ParsedDocument) -> tuple[list[Block], list[_Example]]:
-    """The blocks, with each introduction in one block with its code; and where the examples are, headings included."""
-    blocks: list[Block] = []
-    examples: list[_Example] = []
-    lead: list[Block] = []
-    """What stands directly before the next block: headings, and then at most one introduction."""
-    for block in document.blocks:
-        under_headings = lead if lead and lead[-1].kind == "heading" else []
-        if block.kind == "code":
-            start = blocks.pop().start if lead and not under_headings else block.start
-            blocks.append(block._replace(start=start))
-            examples.append(_Example(lead[0].start if lead else start, block.end))
-            lead = []
-        elif block.kind == "heading" or (
-            block.kind == "paragraph" and estimate_tokens(document.text[block.start : block.end]) <= _LONGEST_INTRODUCTION
-        ):
-            blocks.append(block)
-            lead = [*under_headings, block]
+def _told(document: ParsedDocument, chunks: list[Chunk], examples: list[_Example]) -> Iterator[Chunk]:
+    """Each with its kind. Where text does not say which language its code is in, the span does."""
+    lines = LineTable(document.text)
+    starts = [example.start for example in examples]
+    for chunk in chunks:
+        place = bisect_right(starts, chunk.start) - 1
+        example = examples[place] if place >= 0 else None
+        if example is None or chunk.start >= example.end or chunk.end <= example.code:
+            yield chunk._replace(kind="info")
+        elif example.language is None:
+            yield chunk._replace(kind="code")
         else:
-            nested = list(_nested(document.text, block)) if block.kind in ("list", "quote") else []
-            blocks += _parted(block, nested)
-            examples += nested
-            lead = []
-    return blocks, examples
+            first, last = example.body or (example.start, example.end)
+            start, end = max(chunk.start, first), min(chunk.end, last)
+            if document.text[start:end].strip():
+                span = CodeSpan(*lines.lines_of(start, end), None, example.language or None)
+                yield chunk._replace(kind="code", start=start, end=end, text=document.text[start:end], spans=(span,))
 
 
-def _nested(text: str, block: Block) -> Iterator[_Example]:
-    """Steps of a list have their code in them: each block of code with the words of its step."""
-    after = block.start
-    for match in _FENCED.finditer(text, block.start, block.end):
-        # The blank line right before the code does not part it from its words.
-        parting = [blank.end() for blank in _BLANK_LINE.finditer(text, after, match.start()) if text[blank.end() : match.start()].strip()]
-        start = parting[-1] if parting else after
-        long = estimate_tokens(text[start : match.start()]) > _LONGEST_INTRODUCTION
-        yield _Example(match.start() if long else start, match.end())
-        after = match.end()
+class _Examples:
+    """The blocks, with each introduction in one block with its code; and where the examples are, headings included."""
+
+    def __init__(self, document: ParsedDocument, most: int) -> None:
+        self._document = document
+        self._format = document.format
+        self._text = document.text
+        self._most = most
+        self._blocks: list[Block] = []
+        self._examples: list[_Example] = []
+        self._lead: list[Block] = []
+        """What stands directly before the next block: headings, and then at most one introduction."""
+
+    def found(self) -> tuple[list[Block], list[_Example]]:
+        blocks = self._document.blocks
+        for block, following in zip(blocks, [*(block.start for block in blocks[1:]), len(self._text)][: len(blocks)], strict=True):
+            under_headings = self._lead if self._lead and self._lead[-1].kind == "heading" else []
+            if block.kind == "code" and not (self._format == "ipynb" and block.title == OUTPUT):
+                self._add_code(block, following, has_introduction=bool(self._lead) and not under_headings)
+                self._lead = []
+            elif block.kind == "heading" or (
+                block.kind == "paragraph" and estimate_tokens(self._text[block.start : block.end]) <= _LONGEST_INTRODUCTION
+            ):
+                self._blocks.append(block)
+                self._lead = [*under_headings, block]
+            else:
+                nested = list(self._nested(block)) if block.kind in ("list", "quote") and self._format in MARKDOWN_FORMATS else []
+                self._blocks += _parted(block, nested)
+                self._examples += nested
+                self._lead = []
+        return self._blocks, self._examples
+
+    def _add_code(self, block: Block, following: int, *, has_introduction: bool) -> None:
+        start = self._blocks[-1].start if has_introduction else block.start
+        if estimate_tokens(self._text[start:following], code=True) > self._most:
+            self._blocks.append(block)
+            self._examples.append(self._long(block.start, block.end, block.title))
+            return
+        if has_introduction:
+            self._blocks.pop()
+        self._blocks.append(block._replace(start=start))
+        self._examples.append(
+            _Example(self._lead[0].start if self._lead else start, block.end, block.start, block.title if self._is_marked(block) else None)
+        )
+
+    def _is_marked(self, block: Block) -> bool:
+        return self._format == "html" or (self._format == "ipynb" and self._text[block.start - 1 : block.start] == BLOCK_BREAK)
+
+    def _long(self, start: int, end: int, language: str, fence: Fence | None = None) -> _Example:
+        """One that falls into parts: the fence, or the directive, is in none of them."""
+        lines = self._lines(start, end)
+        if self._format == "rst":
+            code = directive_lines(lines, language)
+        elif self._format in MARKDOWN_FORMATS and not self._text.startswith(BLOCK_BREAK, start - 1):
+            code = fence_lines([unquoted(line).rstrip() for line in lines], closed=fence.after > fence.end if fence else None)
+        else:
+            code = CodeLines(0, len(lines), language)
+        body = start + sum(map(len, lines[: code.first]))
+        return _Example(start, end, start, code.language, (body, body + sum(map(len, lines[code.first : code.end]))))
+
+    def _lines(self, start: int, end: int) -> list[str]:
+        return [match[0] for match in _LINE.finditer(self._text, start, end) if match[0]]
+
+    def _nested(self, block: Block) -> Iterator[_Example]:
+        """Steps of a list have their code in them: each block of code with the words of its step."""
+        lines = self._lines(block.start, block.end)
+        starts = list(accumulate(map(len, lines), initial=block.start))
+        after = 0
+        for fence in fences(lines):
+            # The blank line right before the code does not part it from its words.
+            words = fence.first
+            while words > after and not unquoted(lines[words - 1]).strip():
+                words -= 1
+            while words > after and unquoted(lines[words - 1]).strip():
+                words -= 1
+            start, code, end = starts[words], starts[fence.first], starts[fence.after]
+            if estimate_tokens(self._text[start:end], code=True) > self._most:
+                yield self._long(code, end, "", fence)
+            else:
+                long = estimate_tokens(self._text[start:code]) > _LONGEST_INTRODUCTION
+                yield _Example(code if long else start, end, code)
+            after = fence.after
 
 
 def _parted(block: Block, examples: list[_Example]) -> Iterator[Block]:
@@ -109,7 +190,7 @@ def _parted(block: Block, examples: list[_Example]) -> Iterator[Block]:
     for example in examples:
         if start < example.start:
             yield block._replace(start=start, end=example.start)
-        yield Block("code", *example)
+        yield Block("code", example.start, example.end)
         start = example.end
     if start < block.end:
         yield block._replace(start=start)

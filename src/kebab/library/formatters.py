@@ -6,10 +6,12 @@ import re
 from collections.abc import Iterable, Sequence
 
 from kebab.core.libraries import Library, LibrarySnippet
+from kebab.library.snippets import one_line
 
 NO_LIBRARIES = "No libraries found matching your search."
 _BETWEEN = "\n\n---\n\n"
-_FENCES = re.compile(r"^`{3,}", re.MULTILINE)
+_FENCES = re.compile(r"^[ \t]*(`{3,})", re.MULTILINE)
+_LINE_END = re.compile(r"\r\n?")
 
 
 def libraries_text(libraries: Iterable[Library]) -> str:
@@ -19,9 +21,9 @@ def libraries_text(libraries: Iterable[Library]) -> str:
 def _library(number: int, library: Library) -> str:
     return "\n".join(
         [
-            f"{number}. {library.title}",
+            f"{number}. {one_line(library.title)}",
             f"   Library ID: {library.library_id}",
-            f"   Description: {library.description or 'No description'}",
+            f"   Description: {one_line(library.description) or 'No description'}",
             f"   Snippets: {library.total_snippets} | Trust Score: {library.trust_score or 0:.1f}/10",
             f"   Available Versions: {', '.join(library.tags) or 'default branch'}",
         ]
@@ -34,7 +36,7 @@ def snippets_text(snippets: Iterable[LibrarySnippet], rules: Sequence[str] = ())
 
 
 def rules_text(rules: Sequence[str]) -> str:
-    return "\n".join(["## Library Rules", *(f"- {rule}" for rule in rules)])
+    return "\n".join(["## Library Rules", *(f"- {one_line(rule)}" for rule in rules)])
 
 
 def snippet_text(snippet: LibrarySnippet) -> str:
@@ -44,7 +46,8 @@ def snippet_text(snippet: LibrarySnippet) -> str:
 
 
 def _fenced(snippet: LibrarySnippet) -> str:
-    """The fence is longer than any in the code, so that the code cannot end it."""
-    longest = max((len(fence) for fence in _FENCES.findall(snippet.content)), default=0)
+    """The fence is longer than any in the code, indented ones included, so that the code cannot end it."""
+    content = _LINE_END.sub("\n", snippet.content)
+    longest = max((len(fence) for fence in _FENCES.findall(content)), default=0)
     fence = "`" * max(3, longest + 1)
-    return f"{fence}{snippet.language}\n{snippet.content}\n{fence}"
+    return f"{fence}{one_line(snippet.language).replace('`', '')}\n{content}\n{fence}"

@@ -27,7 +27,7 @@ _ENCODINGS = {
 
 
 class HtmlParser:
-    version = "html-1"
+    version = "html-2"
     keeps_lines = True
     isolated = True
 
@@ -35,7 +35,7 @@ class HtmlParser:
         from kebab.parsing.html_text import read_page
 
         source, encoding = decode_page(data)
-        page = read_page(source)
+        page = read_page(source, marked=True)
         doc_type, format_ = classify(path)
         return ParsedDocument(
             text=page.text,

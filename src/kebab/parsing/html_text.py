@@ -13,12 +13,18 @@ from typing import NamedTuple
 
 from kebab.core.documents import Block
 from kebab.core.text import nfc
+from kebab.parsing.lined_text import BLOCK_BREAK
 
 # Quoted values may hold ">". A quote that is never closed is a character like any other, so the scan can fail only for want of a ">".
 _TAG = re.compile(r"""<(/?)([A-Za-z][^\s/>]*+)((?:[^"'>]++|"[^"]*+"|'[^']*+'|["'])*+)>""")
 _PLAIN_TAG = re.compile(r"<(/?)([A-Za-z][^\s/>]*+)([^>]*+)>")
 _NO_TAG = re.compile(r"(?!)()()()")
 _LANG = re.compile(r"""(?:^|\s)(?:xml:)?lang\s*=\s*["']?([A-Za-z]{2,3})(?![A-Za-z])""", re.IGNORECASE)
+_CLASS = re.compile(r"""(?:^|\s)class\s*=\s*(?:"([^"]*)"|'([^']*)'|([^\s"'>]+))""", re.IGNORECASE)
+_LANGUAGE_CLASS = re.compile(r"(?:^|\s)(?:language-|lang-|highlight-source-|highlight-(?!source-))([\w#+.-]+)")
+"""As HTML recommends it, and as GitHub and Sphinx write it."""
+_NAMING_LANGUAGES = frozenset("div figure pre code".split())
+_NO_LANGUAGE = frozenset("default none plaintext".split())
 
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
 _BREAKS = frozenset(
@@ -43,13 +49,15 @@ class Page(NamedTuple):
     """Of <html lang>, "" without one."""
 
 
-def read_page(source: str) -> Page:
-    return _Reader(source).read()
+def read_page(source: str, *, marked: bool = False) -> Page:
+    """`marked`: a `BLOCK_BREAK` stands behind each heading and before each block of code."""
+    return _Reader(source, marked=marked).read()
 
 
 class _Reader:
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, *, marked: bool) -> None:
         self._source = source
+        self._marked = marked
         # In XML an element may close itself; in HTML the slash means nothing.
         self._is_xml = source.lstrip("\ufeff \t\r\n").startswith("<?xml") or "XHTML" in source[:1024]
         self._tag = _TAG
@@ -64,6 +72,7 @@ class _Reader:
         self._heading = 0
         self._heading_has_text = False
         self._open = {"table": 0, "list": 0, "quote": 0, "code": 0}
+        self._code_language = ""
         self._title: str | None = None
         self._lang = ""
         self._skipped = ""
@@ -145,7 +154,18 @@ class _Reader:
         if name == "html" and not self._lang and (lang := _LANG.search(attributes)):
             self._lang = lang[1].lower()
         self._begin(name)
+        if name in _NAMING_LANGUAGES:
+            self._note_language(name, attributes)
         return end
+
+    def _note_language(self, name: str, attributes: str) -> None:
+        """Of the code that follows: it may be said around <pre>, on it, or on the <code> in it."""
+        if name == "code" and not self._open["code"]:
+            return
+        classes = _CLASS.search(attributes)
+        found = _LANGUAGE_CLASS.search(classes[1] or classes[2] or classes[3] or "") if classes else None
+        if found:
+            self._code_language = "" if found[1] in _NO_LANGUAGE else found[1]
 
     def _begin(self, name: str) -> None:
         if name in _HEADINGS:
@@ -164,6 +184,8 @@ class _Reader:
             if name in _ROWS:
                 self._row_has_cells = name in _CELLS
             if kind := _CONTAINERS.get(name):
+                if kind == "code" and self._marked and not self._heading:
+                    self._write(BLOCK_BREAK)
                 self._open[kind] += 1
         elif name in _SPACES:
             self._part_words()
@@ -175,6 +197,8 @@ class _Reader:
                 self._skipped = ""
         elif name in _HEADINGS:
             self._part_words()
+            if self._heading and self._marked:
+                self._write(BLOCK_BREAK)
             self._end_block()
         elif name in _BREAKS:
             self._part_words()
@@ -221,6 +245,8 @@ class _Reader:
     def _write_literal(self, text: str) -> None:
         if self._skipped:
             text = "\n" * text.count("\n")
+        elif BLOCK_BREAK in text:
+            text = text.replace(BLOCK_BREAK, " ")
         if self._heading and not self._heading_has_text:
             self._heading_has_text = bool(text.strip())
         self._write(text)
@@ -256,8 +282,9 @@ class _Reader:
             self._blocks.append(Block("heading", end - len(stripped.lstrip()), end, self._heading, title))
             return
         kind = next((kind for kind in ("code", "table", "quote", "list") if self._open[kind]), "paragraph")
-        margin = len(stripped) - len(stripped.lstrip("\r\n" if kind == "code" else None))
-        self._blocks.append(Block(kind, start + margin, end))
+        margin = len(stripped) - len(stripped.lstrip("\r\n" + BLOCK_BREAK if kind == "code" else None))
+        self._blocks.append(Block(kind, start + margin, end, 0, self._code_language if kind == "code" else ""))
+        self._code_language = ""
 
 
 def _is_letter(character: str) -> bool:

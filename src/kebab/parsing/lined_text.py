@@ -4,6 +4,11 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+LINE_BREAK = "\u2028"
+"""Parts lines that stand on one line of the file. White space that no line is counted by."""
+BLOCK_BREAK = "\u2029"
+"""Where code begins that nothing else marks in the text, and where a heading ends that could run into what follows."""
+
 
 class Placed(NamedTuple):
     """Where a piece stands in the text."""
@@ -13,7 +18,7 @@ class Placed(NamedTuple):
 
 
 class LinedText:
-    """Add the pieces in order, each on its line. Two on the same line are parted by a space; only `go_to` makes line feeds."""
+    """Add the pieces in order, each on its line. Two on the same line are parted; only `go_to` makes line feeds."""
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
@@ -29,11 +34,11 @@ class LinedText:
             self._length += feeds
             self.line = line
 
-    def write(self, text: str) -> Placed:
+    def write(self, text: str, parting: str = " ") -> Placed:
         """`text` is one line, or lines that are the file's too."""
         if self._pieces and not self._pieces[-1].endswith("\n"):
-            self._pieces.append(" ")
-            self._length += 1
+            self._pieces.append(parting)
+            self._length += len(parting)
         start = self._length
         self._pieces.append(text)
         self._length += len(text)

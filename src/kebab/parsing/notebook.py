@@ -18,7 +18,7 @@ from kebab.core.documents import Block, ParsedDocument
 from kebab.core.errors import ParseError
 from kebab.core.text import decode, whole_characters
 from kebab.parsing.file_types import classify
-from kebab.parsing.lined_text import LinedText
+from kebab.parsing.lined_text import BLOCK_BREAK, LINE_BREAK, LinedText
 from kebab.parsing.markdown import plain_heading
 from kebab.parsing.markdown_blocks import scan_blocks
 from kebab.parsing.titles import title_of
@@ -28,6 +28,9 @@ _MOST_OUTPUT = 2000
 """Characters of output per cell: the beginning tells what came out, the rest is data."""
 _DEEPEST = 200
 _TERMINAL_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_NOT_IN_TEXT = re.compile(f"[\0{LINE_BREAK}{BLOCK_BREAK}]")
+OUTPUT = "output"
+"""Stands where blocks of code have their language."""
 
 _Keys = tuple[str, ...]
 _CELLS: tuple[tuple[str | None, ...], ...] = (("cells", None), ("worksheets", None, "cells", None))
@@ -68,7 +71,7 @@ class _Part(NamedTuple):
 
 
 class NotebookParser:
-    version = "ipynb-2"
+    version = "ipynb-3"
     keeps_lines = True
     isolated = True
 
@@ -78,7 +81,7 @@ class NotebookParser:
         strings = list(_strings(source))
         kinds = {item.cell: _value(source, item) for item in strings if item.keys == ("cell_type",)}
         lang = _first(source, strings, *_LANGUAGES)
-        text, parts = _written(source, strings)
+        text, parts = _written(source, strings, kinds)
         blocks = tuple(block for part in parts for block in _blocks(part, kinds.get(part.cell, "code"), lang))
         doc_type, format_ = classify(path)
         return ParsedDocument(
@@ -147,7 +150,7 @@ def _below_cell(path: list[str | None]) -> _Keys:
     return ("/", *(key for key in path if key is not None))
 
 
-def _written(source: str, strings: list[_String]) -> tuple[str, list[_Part]]:
+def _written(source: str, strings: list[_String], kinds: dict[int, str]) -> tuple[str, list[_Part]]:
     """The text with each wanted string on its line, and the parts of the cells: the source of each before its output."""
     text = LinedText()
     parts: list[_Part] = []
@@ -159,11 +162,14 @@ def _written(source: str, strings: list[_String]) -> tuple[str, list[_Part]]:
     last_line = {item.cell: line_of[item] for item in strings if item.keys == _CELL_END}
     wanted = [item for item in strings if item.keys in _SOURCES or item.keys in _OUTPUTS]
     room = written_to = 0
+    unmarked = False
+    """Whether this is code of which nothing is written yet: a mark tells it from the words that introduce it."""
     for item in sorted(wanted, key=lambda item: (item.cell, item.keys in _OUTPUTS)):
         is_output = item.keys in _OUTPUTS
         if not parts or (parts[-1].cell, parts[-1].is_output) != (item.cell, is_output):
             parts.append(_Part(item.cell, is_output, []))
             room = _MOST_OUTPUT if is_output else sys.maxsize
+            unmarked = not is_output and kinds.get(item.cell, "code") == "code"
         if not room:
             continue
         value = _value(source, item)[:room]
@@ -174,7 +180,11 @@ def _written(source: str, strings: list[_String]) -> tuple[str, list[_Part]]:
                 text.go_to(min(text.line + 1, last_line.get(item.cell, 0)))
             elif not number:
                 text.go_to(line_of[item])
-            parts[-1].lines.append(_Line(written, *text.write(written)))
+            parting = LINE_BREAK if parts[-1].lines else LINE_BREAK * 2
+            if unmarked and written.strip():
+                text.write(BLOCK_BREAK, parting)
+                unmarked, parting = False, ""
+            parts[-1].lines.append(_Line(written, *text.write(written, parting)))
         written_to = max(written_to, item.end)
     text.go_to(source.count("\n"))
     return text.text, parts
@@ -182,7 +192,7 @@ def _written(source: str, strings: list[_String]) -> tuple[str, list[_Part]]:
 
 def _value(source: str, item: _String) -> str:
     value: str = json.loads(source[item.start : item.end])
-    return whole_characters(_TERMINAL_COLOUR.sub("", value).replace("\0", " "))
+    return whole_characters(_NOT_IN_TEXT.sub(" ", _TERMINAL_COLOUR.sub("", value)))
 
 
 def _blocks(part: _Part, cell_type: str, lang: str) -> Iterator[Block]:
@@ -195,7 +205,7 @@ def _blocks(part: _Part, cell_type: str, lang: str) -> Iterator[Block]:
     filled = [line for line in lines if line.text.strip()]
     if filled:
         kind = "paragraph" if cell_type == "raw" else "code"
-        yield Block(kind, filled[0].start, filled[-1].end, 0, lang if kind == "code" and not part.is_output else "")
+        yield Block(kind, filled[0].start, filled[-1].end, 0, "" if kind != "code" else OUTPUT if part.is_output else lang)
 
 
 def _first(source: str, strings: list[_String], *wanted: _Keys) -> str:

@@ -29,7 +29,7 @@ from kebab.sources.web import FetchLimits, shown_address, without_credentials
 
 _PROTOCOLS = ("https", "http", "ssh", "git", "file")
 _SCP_LIKE = re.compile(r"[\w.+-]+@[\w.-]+:(?!//).+")
-_REF = re.compile(r"(?![-./@])(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)|\.$|/$|/\.))[^\x00-\x20\x7f~^:?*\[\\]{1,255}")
+_REF = re.compile(r"(?![-./]|@$)(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)|\.$|/$|/\.))[^\x00-\x20\x7f~^:?*\[\\]{1,255}")
 """What git takes as the name of a tag or a branch, and cannot take for an option."""
 _IN_USER = "%:!$&'()*+,;=-._~"
 """What may stand before the @ of an address as it is; git takes another @ for the end of the password."""

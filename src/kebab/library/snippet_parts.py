@@ -1,0 +1,133 @@
+"""What of a stored passage is code, what introduces it, and in which language, by the format of its document.
+
+Markdown and reStructuredText are read again from the passage itself. Of HTML and notebooks the parser has left marks (`BLOCK_BREAK`), and
+the language stands in the span; a span of code without a mark means that all of the passage is code.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from kebab.core.citations import Citation
+from kebab.core.spans import CodeSpan
+from kebab.core.text import nfc
+from kebab.library.code_lines import dedented, directive_lines, fence_lines, fences, is_fence, unquoted
+from kebab.parsing.file_types import classify
+from kebab.parsing.lined_text import BLOCK_BREAK, LINE_BREAK
+
+MARKED_FORMATS = frozenset({"html", "ipynb"})
+MARKDOWN_FORMATS = frozenset({"md", "mdx", "ipynb"})
+_LINE_END = re.compile(r"\r\n?")
+_NAME_OF_LANGUAGE = re.compile(r"[\w#+.-]+")
+
+
+class SnippetParts(NamedTuple):
+    language: str
+    description: str
+    content: str
+
+
+def format_of(path: str) -> str:
+    """llms.txt and llms-full.txt are Markdown, whatever their names say."""
+    name = path.rpartition("/")[2].lower()
+    return "md" if name.startswith("llms") and name.endswith(".txt") else classify(path)[1]
+
+
+def parts_of(kind: str, text: str, citation: Citation, headings: tuple[str, ...]) -> SnippetParts:
+    """`headings` are those that the passage stands under: only these may be left out, as title and breadcrumb have them."""
+    text = _LINE_END.sub("\n", text)
+    format_ = format_of(citation.path)
+    if format_ == "ipynb":
+        text = text.replace(LINE_BREAK, "\n")
+    prose = _PROSE.get(format_, _plain_prose)
+    if kind != "code":
+        return SnippetParts("", "", prose(text, headings) or text.strip())
+    if isinstance(citation.span, CodeSpan):
+        before, _, code = text.rpartition(BLOCK_BREAK) if format_ in MARKED_FORMATS else ("", "", text)
+        language = _NAME_OF_LANGUAGE.match(citation.span.lang or "")
+        return SnippetParts(language[0] if language else "", prose(before, headings), code.strip("\n"))
+    if format_ in MARKDOWN_FORMATS:
+        return _markdown_code(text, headings)
+    return _rst_code(text, headings) if format_ == "rst" else SnippetParts("", "", text.strip("\n"))
+
+
+def _plain_prose(text: str, _headings: tuple[str, ...]) -> str:
+    """Text without markup has no headings, whatever its lines begin with."""
+    return text.strip("\n")
+
+
+def _html_prose(text: str, headings: tuple[str, ...]) -> str:
+    parts = [part for part in text.split(BLOCK_BREAK) if part.strip()]
+    while parts and nfc(" ".join(parts[0].split())) in headings:
+        parts.pop(0)
+    return "\n".join(part.strip("\n") for part in parts).strip()
+
+
+def _markdown_prose(text: str, headings: tuple[str, ...]) -> str:
+    lines = text.split("\n")
+    return "\n".join(lines[_end_of_headings(lines, headings) :]).strip()
+
+
+def _end_of_headings(lines: list[str], headings: tuple[str, ...]) -> int:
+    from kebab.parsing.markdown import plain_heading
+    from kebab.parsing.markdown_blocks import scan_blocks
+
+    end = 0
+    for block in scan_blocks(lines):
+        title = plain_heading(block.text)
+        if block.kind != "heading" or (title and title not in headings):
+            break
+        end = block.end_line
+    return end
+
+
+def _rst_prose(text: str, headings: tuple[str, ...]) -> str:
+    from kebab.parsing.restructured_text import rst_blocks
+
+    start = next((block.start for block in rst_blocks(text) if block.kind != "heading" or block.title not in headings), len(text))
+    return text[start:].strip()
+
+
+_PROSE: dict[str, Callable[[str, tuple[str, ...]], str]] = {
+    "md": _markdown_prose,
+    "mdx": _markdown_prose,
+    "ipynb": _markdown_prose,
+    "rst": _rst_prose,
+    "html": _html_prose,
+}
+
+
+def _markdown_code(text: str, headings: tuple[str, ...]) -> SnippetParts:
+    from kebab.parsing.markdown_blocks import scan_blocks
+
+    lines = text.split("\n")
+    lines = lines[_end_of_headings(lines, headings) :]
+    nested = list(fences(lines))
+    block = next((block for block in scan_blocks(lines) if block.kind == "code"), None)
+    if block is not None and not (len(nested) == 1 and nested[0].after >= len(lines) and not is_fence(lines[block.first_line])):
+        before, shown = lines[: block.first_line], lines[block.first_line : block.end_line]
+        code = fence_lines(shown)
+    elif nested:  # in a list or a quote, of which this may be the middle
+        fence = nested[0]
+        before, shown = list(map(unquoted, lines[: fence.first])), list(map(unquoted, lines[fence.first : fence.after]))
+        code = fence_lines(shown, closed=fence.after > fence.end)
+    else:
+        return SnippetParts("", "", dedented("\n".join(lines)).strip("\n"))
+    content = dedented("\n".join(shown[code.first : code.end])).strip("\n")
+    return SnippetParts(code.language, "\n".join(before).strip(), content)
+
+
+def _rst_code(text: str, headings: tuple[str, ...]) -> SnippetParts:
+    """By its blocks: headings and directives are no part of what they introduce."""
+    from kebab.parsing.restructured_text import rst_blocks
+
+    found = next((block for block in rst_blocks(text) if block.kind == "code"), None)
+    if found is None:
+        return SnippetParts("", "", dedented(text).strip("\n"))
+    lines = text[found.start : found.end].split("\n")
+    code = directive_lines(lines, found.title)
+    description = _rst_prose(text[: found.start], headings)
+    content = dedented("\n".join(lines[code.first : code.end])).strip("\n")
+    return SnippetParts(code.language, description.removesuffix(":") if description.endswith("::") else description, content)
