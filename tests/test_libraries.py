@@ -623,6 +623,12 @@ def test_releases_are_versions_of_one_library(kb: kebab.KnowledgeBase, tmp_path:
     assert contents(kb, "/local/widget/8.1.7") == ["A dial of release 8.1.7."], "as it was when it was added"
 
 
+def test_a_branch_of_an_archive_is_refused_without_showing_a_password(kb: kebab.KnowledgeBase) -> None:
+    with pytest.raises(kebab.KebabError, match="no git repository") as caught:
+        kb.libraries.add("https://me:secret@example.org/widget.zip", branch="main")
+    assert "secret" not in str(caught.value)
+
+
 def test_an_archive_that_is_gone_is_told_in_the_list_and_stays_searched(kb: kebab.KnowledgeBase, tmp_path: Path) -> None:
     place = release(tmp_path, "1.0")
     kb.libraries.add(place)

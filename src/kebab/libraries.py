@@ -340,7 +340,8 @@ def _checked_versions(origin: Origin, versions: Sequence[str], branch: str | Non
         from kebab.sources.git_mirror import shown_url
 
         raise UsageError(
-            f"{shown_url(origin.place)} is no git repository, so it has no tags or branches.", hint="Leave out --branch; --version names one."
+            f"{shown_url(origin.place)} is no git repository, so it has no tags or branches.",
+            hint="Leave out --branch; --version names one.",
         )
     return versions or ([origin.version] if origin.version else [])
 
