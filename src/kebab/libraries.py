@@ -92,7 +92,8 @@ class Libraries:
         versions = _checked_versions(origin, versions, branch)
         wanted = self._allowed(checked_id(library_id or origin.library_id))
         known = self._known(wanted)
-        if known is not None and library_id is None and not _is_same_origin(known, origin):
+        is_other = known is not None and not _is_same_origin(known, origin)
+        if known is not None and library_id is None and is_other and any(version.indexed_at for version in known.versions):
             raise UsageError(
                 f"{wanted} is there already, from {shown_url(known.origin)}.",
                 hint=f"Name this one with --id /owner/project, or say --id {wanted} to put it in its place.",
@@ -115,7 +116,7 @@ class Libraries:
         said = Said(stars is not None, trust is not None)
         if fetch_metadata:
             library = self._with_facts(library, said)
-        return self._index("kb lib add", library, origin, versions, said, embed, progress)
+        return self._index("kb lib add", library, origin, versions, said, embed, progress, replaces=is_other and origin.kind == "git")
 
     def refresh(
         self, library_id: str, *, fetch_metadata: bool = False, embed: bool = True, progress: Progress | None = None
@@ -168,6 +169,7 @@ class Libraries:
         said: Said,
         embed: bool,
         progress: Progress | None,
+        replaces: bool = False,
     ) -> tuple[Library, IngestReport]:
         from kebab.config.loading import cache_folder
         from kebab.pipelines.ingest_report import IngestReport
@@ -184,7 +186,7 @@ class Libraries:
                 adding.import_file(library, Path(origin.place), said, *((models.embedders, writing.vectors()) if models else ((), None)))
             else:
                 with self._engine.parsers() as parsers:
-                    job = IndexingJob(parsers.of, cache_folder(), with_previous=who == "kb lib add")
+                    job = IndexingJob(parsers.of, cache_folder(), with_previous=who == "kb lib add", replaces=replaces)
                     adding.index(library, origin, tags, job)
             if embed:
                 self._engine.embed(writing, report, progress)
@@ -347,9 +349,13 @@ def _checked_versions(origin: Origin, versions: Sequence[str], branch: str | Non
 
 
 def _is_same_origin(known: Library, origin: Origin) -> bool:
-    """Another release in the same place, or another file of the same export, is the same library."""
-    if known.origin == origin.place or "export" in (known.origin_kind, origin.kind):
+    """However its address is written; another release in the same place, or another export, is the same library too."""
+    from kebab.sources.repository_address import same_repository
+
+    if known.origin == origin.place or known.origin_kind == origin.kind == "export":
         return True
+    if known.origin_kind == origin.kind == "git":
+        return same_repository(known.origin, origin.place)
     return origin.version is not None and known.origin.rpartition("/")[0] == origin.place.rpartition("/")[0]
 
 

@@ -105,3 +105,14 @@ def test_fences(fence: str, language: str, code: str) -> None:
 def test_sections_that_say_nothing_are_left_out_unless_there_is_nothing_else() -> None:
     assert [snippet.title for snippet in snippets("a.md", "# One\n\n## Two\n\nText.\n\n## Three\n")] == ["Two"]
     assert [snippet.title for snippet in snippets("a.md", "# One\n")] == ["One"]
+
+
+def test_code_in_a_note_or_a_step_of_restructured_text_is_code() -> None:
+    text = (
+        "Guide\n=====\n\nIntro.\n\n.. note::\n\n   Use like so:\n\n   .. code-block:: c\n\n      int main(void) { return 0; }\n\n"
+        ".. code:: sh\n\n   $ ls -l\n\n1. Item::\n\n      item_code()\n\n.. literalinclude:: foo.py\n\n.. class:: Foo\n\n"
+        "   A class::\n\n       foo = Foo()\n\n   More words.\n"
+    )
+    found = [(snippet.language, snippet.content) for snippet in snippets("a.rst", text) if snippet.kind == "code"]
+    assert found == [("c", "int main(void) { return 0; }"), ("sh", "$ ls -l"), ("", "item_code()"), ("", "foo = Foo()")]
+    assert any("More words." in snippet.content for snippet in snippets("a.rst", text) if snippet.kind == "info")

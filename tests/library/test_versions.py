@@ -142,3 +142,10 @@ def test_no_name_of_a_package_raises(package: str, title: str, other: str) -> No
 )
 def test_a_package_is_a_library_by_its_name(package: str, library_id: str, title: str, like: int | None) -> None:
     assert likeness(package, library_id, title) == like
+
+
+def test_tags_of_other_packages_do_not_answer_where_there_are_plain_ones() -> None:
+    tags = ["v1.0.0", "gadget@1.2.0", "gadget@1.5.0"]
+    assert choose("1.5.0", tags, "widget").version == "v1.0.0"
+    assert choose("1.3.0", tags, "github.com/acme/widget").version == "v1.0.0"
+    assert choose("1.5.0", tags, "gadget").version == "gadget@1.5.0"

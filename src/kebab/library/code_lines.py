@@ -57,7 +57,7 @@ def fence_lines(lines: Sequence[str], *, closed: bool | None = None) -> CodeLine
 
 def directive_lines(lines: Sequence[str], language: str) -> CodeLines:
     """Of a block of code in reStructuredText."""
-    return CodeLines(_after_options(lines, 1) if lines[0].startswith(".. ") else 0, len(lines), language)
+    return CodeLines(_after_options(lines, 1) if lines[0].lstrip().startswith(".. ") else 0, len(lines), language)
 
 
 def fences(lines: Sequence[str]) -> Iterator[Fence]:

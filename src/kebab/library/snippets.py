@@ -40,7 +40,7 @@ def make_snippet(
         url=url,
         tokens=estimate_tokens(text, code=kind == "code"),
         score=score,
-        suspicious=reads_like_orders(text),
+        suspicious=reads_like_orders("\n".join((*above, title, text))),
     )
 
 

@@ -125,7 +125,8 @@ def _of_package(package: str, tags: list[str]) -> list[str]:
     """In a repository of many packages each has tags of its own: those of this one, if there are any."""
     names = {_plain(part) for name in _names_of(package) for part in (name.lstrip("@"), name.rpartition("/")[2])}
     own = [tag for tag in tags if (found := _read(tag)) is not None and found.package and found.package in names]
-    return own or tags
+    plain = [tag for tag in tags if (found := _read(tag)) is None or not found.package]
+    return own or plain or tags
 
 
 def _plain(name: str) -> str:

@@ -9,13 +9,13 @@ from kebab.analysis.language import language_of
 from kebab.core.documents import Block, ParsedDocument
 from kebab.core.text import decode, storable
 from kebab.parsing.file_types import classify
-from kebab.parsing.line_blocks import LineBlock, as_ranges, end_of_indented, is_indented
+from kebab.parsing.line_blocks import LineBlock, as_ranges, is_indented
 from kebab.parsing.titles import title_of
 
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1*+[ \t\r]*+")
 _CODE = re.compile(
-    r"\.\. (?:code-block|code|code-cell|sourcecode|parsed-literal|literalinclude|highlight|prompt|ipython|doctest|testcode|testoutput"
-    r"|[\w-]+:(?:example|run))::[ \t]*(\S*)"
+    r"(?P<margin>[ \t]*)\.\. (?:code-block|code|code-cell|sourcecode|parsed-literal|prompt|ipython|doctest|testcode|testoutput"
+    r"|[\w-]+:(?:example|run))::[ \t]*(?P<language>\S*)"
 )
 """The extensions of well-known projects among them: click:example, ipython, testcode."""
 _LIST = re.compile(r"[ \t]*(?:[-*+•]|#\.|\(?[0-9]{1,9}[.)])[ \t]")
@@ -26,7 +26,7 @@ _SHORT = 4
 
 
 class RestructuredTextParser:
-    version = "rst-2"
+    version = "rst-3"
     keeps_lines = True
     isolated = True
 
@@ -64,8 +64,8 @@ def _scan(lines: list[str]) -> Iterator[LineBlock]:
             block = _block_at(lines, at)
         yield block
         at = block.end
-        if block.kind == "paragraph" and lines[at - 1].rstrip().endswith("::") and not lines[at - 1].startswith(".."):
-            end = end_of_indented(lines, at)
+        if block.kind in ("paragraph", "list") and lines[at - 1].rstrip().endswith("::") and not lines[at - 1].lstrip().startswith(".."):
+            end = _end_of_deeper(lines, at, _margin(lines[block.first]))
             if end > at:
                 first = next(line for line in range(at, end) if lines[line].strip())
                 yield LineBlock("code", first, end)
@@ -93,7 +93,8 @@ def _plain(words: str) -> str:
 def _block_at(lines: list[str], at: int) -> LineBlock:
     code = _CODE.match(lines[at])
     if code:
-        return LineBlock("code", at, max(at + 1, end_of_indented(lines, at + 1)), 0, code[1])
+        end = _end_of_deeper(lines, at + 1, _margin(lines[at]))
+        return LineBlock("code", at, max(at + 1, end), 0, code["language"])
     end = at + 1
     while end < len(lines) and lines[end].strip() and not _opens_title(lines, end):
         end += 1
@@ -103,6 +104,20 @@ def _block_at(lines: list[str], at: int) -> LineBlock:
     if _ADORNMENT.fullmatch(first) and end == at + 1 and len(first.rstrip()) >= _SHORT:
         return LineBlock("rule", at, end)
     return LineBlock("list" if _LIST.match(first) else "paragraph", at, end)
+
+
+def _margin(line: str) -> int:
+    return len(line.expandtabs()) - len(line.expandtabs().lstrip())
+
+
+def _end_of_deeper(lines: list[str], first: int, margin: int) -> int:
+    """Where what is indented by more than this ends: in a note, or in a step of a list, code stands deeper than what introduces it."""
+    end = line = first
+    while line < len(lines) and (not lines[line].strip() or _margin(lines[line]) > margin):
+        line += 1
+        if lines[line - 1].strip():
+            end = line
+    return end
 
 
 def _opens_title(lines: list[str], at: int) -> bool:

@@ -28,6 +28,7 @@ class LibraryWriter(LibraryStore, Protocol):
     def describe(self, library: Library) -> None: ...
     def fail(self, library_id: str, tag: str | None, reason: str) -> None: ...
     def forget_attempt(self, library_id: str, tag: str | None) -> None: ...
+    def remove(self, library_id: str, tag: str | None = None, *, whole: bool = True) -> None: ...
 
 
 class Said(NamedTuple):
@@ -45,6 +46,8 @@ class IndexingJob(NamedTuple):
     """Where copies of repositories lie."""
     with_previous: bool
     """Whether versions that the repository names itself are added."""
+    replaces: bool = False
+    """Whether this is another repository than before, to which tags that were indexed do not belong."""
 
 
 class LibraryAdding:
@@ -70,6 +73,9 @@ class LibraryAdding:
             self._store.describe(library)
         steering, snippets = self._version(library, origin, None, job)
         self._store.describe(_scored(_described(library, steering), snippets))
+        for version in library.versions if job.replaces else ():
+            if version.name is not None and version.name not in tags:
+                self._store.remove(library.library_id, version.name, whole=False)
         failed: SourceError | None = None
         for tag in dict.fromkeys(tags):
             try:
@@ -123,7 +129,7 @@ class LibraryAdding:
                     description=library.description if library.described else file.description,
                     repository=file.repository,
                     stars=library.stars if said.stars else file.stars,
-                    trust_score=library.trust_score if said.trust else file.trust_score,
+                    trust_score=library.trust_score if said.trust else None,  # a file may claim anything
                     rules=file.rules,
                 ),
             )
@@ -133,7 +139,8 @@ class LibraryAdding:
                 report = IngestReport()
                 maker = VersionMaker(self._store, self._documents, report, self._progress)
                 with self._noting(library, version.tag):
-                    import_version(file, version, library.library_id, maker)
+                    snippets = import_version(file, version, library.library_id, maker)
+                library = library if version.tag is not None else _scored(library, snippets)
                 self._report.include(report)
             self._store.describe(library)
             if keeper is not None:

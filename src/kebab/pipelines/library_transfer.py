@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Protocol
 
 from kebab.core.documents import embedded_text
-from kebab.core.errors import NotFound
+from kebab.core.errors import NotFound, SourceError
 from kebab.core.libraries import Library, VectorSpace, VersionDocument
 from kebab.core.ports import Embedder, IndexedDocument
 from kebab.library.library_file import FileVersion, LibraryContents, LibraryFile, write_library_file
 from kebab.pipelines.embedding import hash_of_text
 from kebab.pipelines.library_indexing import library_document_id
 from kebab.pipelines.library_version import VersionMaker, WantedFile
+
+_FROM_FILE = "from a file"
+"""The fingerprint of documents that were read by somebody else: they are read again when the library comes from its repository."""
 
 
 class LibraryReader(Protocol):
@@ -52,17 +56,25 @@ def import_version(file: LibraryFile, version: FileVersion, library_id: str, mak
     """How many snippets it has."""
     numbers: dict[str, int] = {}
     wanted = []
-    for number, key in version.documents:
+    for number, _ in version.documents:
         document = file.document(number)
+        if document.path in numbers:
+            raise SourceError(f"Two documents of one version in this file are called {document.path}.", hint="Make it again: kb lib export")
         numbers[document.path] = number
-        wanted.append(WantedFile(document.path, key, document.state.fingerprint))
+        wanted.append(WantedFile(document.path, _key(document), _FROM_FILE))
 
     def document_of(entry: WantedFile, source: str) -> IndexedDocument:
         document = file.document(numbers[entry.path])
-        doc_id = library_document_id(library_id, document.path, document.state.content_hash)
-        return document._replace(source=source, doc_id=doc_id)
+        doc_id = library_document_id(library_id, document.path, entry.key)
+        return document._replace(source=source, doc_id=doc_id, state=document.state._replace(fingerprint=_FROM_FILE))
 
     return maker.make(library_id, version.tag, version.commit, wanted, document_of)
+
+
+def _key(document: IndexedDocument) -> str:
+    """Of what the file says, not what it claims: only the very same is known, and never for a file of the repository itself."""
+    chunks = [(chunk.start, chunk.end, chunk.kind, chunk.heading_path, chunk.spans) for chunk in document.chunks]
+    return sha256(repr((_FROM_FILE, document.path, document.parsed, chunks)).encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def import_vectors(file: LibraryFile, embedders: Sequence[Embedder], keeper: VectorKeeper) -> None:

@@ -18,6 +18,16 @@ def source_url(repository: str | None, commit: str | None, path: str, lines: tup
     return f"https://{host}/{place.strip('/').removesuffix('.git')}/{blob}/{commit}/{quote(path)}{fragment}"
 
 
+def same_repository(one: str, other: str) -> bool:
+    """With or without .git, a slash at the end, a name and password, by ssh or https."""
+    (host, place), (other_host, other_place) = host_and_place(one), host_and_place(other)
+    return host == other_host and _plain(place) == _plain(other_place)
+
+
+def _plain(place: str) -> str:
+    return place.strip("/").removesuffix(".git").casefold()
+
+
 def host_and_place(url: str) -> tuple[str, str]:
     scp = SCP_LIKE.fullmatch(url)
     parts = urlsplit(url)

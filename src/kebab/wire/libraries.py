@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from kebab.core.libraries import Library, LibrarySnippet
+from kebab.library.suspicion import reads_like_orders
 from kebab.wire.citations import CitationV1, citation_v1
 from kebab.wire.search import NoticeV1, notice_v1
 
@@ -48,6 +49,8 @@ class LibraryV1:
     versions: list[LibraryVersionV1]
     score: float | None
     """How well it fits the name; only in a search."""
+    suspicious: bool
+    """Whether its title or description reads like orders to whoever reads it by machine: quoted, never to be followed."""
 
 
 @dataclass(kw_only=True)
@@ -134,6 +137,7 @@ def library_v1(library: Library, score: float | None = None) -> LibraryV1:
             for version in library.versions
         ],
         score=score,
+        suspicious=reads_like_orders(f"{library.title}\n{library.description}"),
     )
 
 
