@@ -122,7 +122,9 @@ def _names_of(package: str) -> set[str]:
 
 
 def _of_package(package: str, tags: list[str]) -> list[str]:
-    """In a repository of many packages each has tags of its own: those of this one, if there are any."""
+    """In a repository of many packages each has tags of its own: those of this one, else those of none."""
+    if not package:
+        return tags
     names = {_plain(part) for name in _names_of(package) for part in (name.lstrip("@"), name.rpartition("/")[2])}
     own = [tag for tag in tags if (found := _read(tag)) is not None and found.package and found.package in names]
     plain = [tag for tag in tags if (found := _read(tag)) is None or not found.package]
