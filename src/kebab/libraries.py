@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from kebab.core.errors import NotFound, SourceError, UsageError
 from kebab.core.libraries import SNIPPET_KINDS, Library, LibrarySnippet
 from kebab.core.search import FAR_AWAY
+from kebab.core.text import one_line
 from kebab.library.versions import ordered
 from kebab.pipelines.search_request import SearchRequest, join_library, split_library
 
@@ -100,8 +101,8 @@ class Libraries:
             )
         library = Library(
             library_id=wanted,
-            title=_line(title or "") or (known.title if known and (known.titled or known.origin == origin.place) else origin.name),
-            description=_line(description) if description is not None else (known.description if known else ""),
+            title=one_line(title or "") or (known.title if known and (known.titled or known.origin == origin.place) else origin.name),
+            description=one_line(description) if description is not None else (known.description if known else ""),
             origin=origin.place,
             origin_kind=origin.kind,
             branch=branch or (known.branch if known else None),
@@ -156,8 +157,7 @@ class Libraries:
             raise UsageError("A library is exported with all its versions.", hint=f"For example: kb lib export {whole} {path}")
         library = self.find(library_id)
         with self._engine.reading() as reading:
-            if reading is None:
-                raise NotFound(f"There is no library {library_id}.", hint="See what is there with: kb lib list")
+            assert reading is not None  # or it would not have been found
             return export_library(library, reading.library_reader(library_id), path)
 
     def _index(
@@ -357,11 +357,6 @@ def _is_same_origin(known: Library, origin: Origin) -> bool:
     if known.origin_kind == origin.kind == "git":
         return same_repository(known.origin, origin.place)
     return origin.version is not None and known.origin.rpartition("/")[0] == origin.place.rpartition("/")[0]
-
-
-def _line(text: str) -> str:
-    """Titles and descriptions stand in lists: without line feeds, and nothing that steers a terminal."""
-    return " ".join("".join(character if character.isprintable() else " " for character in text).split())
 
 
 def _exported(origin: Origin) -> Origin:

@@ -96,6 +96,11 @@ def whole_characters(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
+def one_line(text: str) -> str:
+    """With single spaces, and without whatever starts a line or steers a terminal: names and sentences stand in lists and headings."""
+    return " ".join("".join(character if character.isprintable() else " " for character in text).split())
+
+
 def line_starts(lines: Iterable[str], start: int = 0) -> list[int]:
     """Where each of these lines, given without their line feeds, begins, and where one more would."""
     return list(accumulate(map((1).__add__, map(len, lines)), initial=start))  # without a step in Python per line

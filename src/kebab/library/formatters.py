@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from kebab.core.libraries import Library, LibrarySnippet
-from kebab.library.snippets import one_line
+from kebab.core.text import one_line
 
 NO_LIBRARIES = "No libraries found matching your search."
 _BETWEEN = "\n\n---\n\n"

@@ -22,7 +22,7 @@ from kebab.core.errors import SourceError
 from kebab.core.libraries import SNIPPET_KINDS, Library, VectorSpace
 from kebab.core.ports import FileState, IndexedDocument
 from kebab.core.spans import SPAN_KINDS, CodeSpan, LineSpan, Span, span_kind
-from kebab.core.text import count_lines, whole_characters
+from kebab.core.text import count_lines, one_line, whole_characters
 from kebab.sources.archive import path_inside
 from kebab.sources.git_mirror import checked_ref, checked_url, shown_url
 
@@ -318,8 +318,7 @@ def _text(value: Any) -> str:
 
 def _line(value: Any) -> str:
     """Of a length that names and sentences have, on one line, and nothing in it that steers a terminal."""
-    printable = "".join(character if character.isprintable() else " " for character in _text(value))
-    return " ".join(printable.split())[:_MOST_CHARACTERS]
+    return one_line(_text(value))[:_MOST_CHARACTERS]
 
 
 def _trust(value: Any) -> float | None:

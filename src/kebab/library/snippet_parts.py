@@ -14,6 +14,7 @@ from kebab.core.citations import Citation
 from kebab.core.spans import CodeSpan
 from kebab.core.text import nfc
 from kebab.library.code_lines import dedented, directive_lines, fence_lines, fences, is_fence, unquoted
+from kebab.library.steering import is_llms_txt
 from kebab.parsing.file_types import classify
 from kebab.parsing.lined_text import BLOCK_BREAK, LINE_BREAK
 
@@ -30,9 +31,7 @@ class SnippetParts(NamedTuple):
 
 
 def format_of(path: str) -> str:
-    """llms.txt and llms-full.txt are Markdown, whatever their names say."""
-    name = path.rpartition("/")[2].lower()
-    return "md" if name.startswith("llms") and name.endswith(".txt") else classify(path)[1]
+    return "md" if is_llms_txt(path) else classify(path)[1]
 
 
 def parts_of(kind: str, text: str, citation: Citation, headings: tuple[str, ...]) -> SnippetParts:

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import re
-
 from kebab.core.citations import Citation
 from kebab.core.libraries import LibrarySnippet
-from kebab.core.text import estimate_tokens
+from kebab.core.text import estimate_tokens, one_line
 from kebab.library.snippet_parts import parts_of
 from kebab.library.suspicion import reads_like_orders
-
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
 def make_snippet(
@@ -42,11 +38,6 @@ def make_snippet(
         score=score,
         suspicious=reads_like_orders("\n".join((*above, title, text))),
     )
-
-
-def one_line(text: str) -> str:
-    """Without line feeds and other control characters: the formats give a title one line."""
-    return " ".join(_CONTROL.sub(" ", text).split())
 
 
 def _without_repetition(names: tuple[str, ...]) -> list[str]:

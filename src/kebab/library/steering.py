@@ -7,6 +7,7 @@ from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
 from kebab.core.documents import file_name
+from kebab.core.text import one_line
 
 FILES = ("kebab.json", "context7.json")
 """The first that is there counts."""
@@ -58,6 +59,12 @@ def read_steering(data: bytes) -> Steering | None:
     )
 
 
+def is_llms_txt(path: str) -> bool:
+    """llms.txt and llms-full.txt are Markdown, whatever their names say."""
+    name = file_name(path).lower()
+    return name.startswith("llms") and name.endswith(".txt")
+
+
 def read_llms_txt(data: bytes) -> Steering:
     """Such a file begins with the name of its project as a heading, and what it is as a quotation."""
     lines = data[:_BEGINNING].decode("utf-8-sig", "replace").splitlines()
@@ -68,7 +75,7 @@ def read_llms_txt(data: bytes) -> Steering:
 
 def _text(value: Any) -> str | None:
     """On one line: it stands in lists and headings."""
-    line = " ".join(value.split())[:_MOST_CHARACTERS] if isinstance(value, str) else ""
+    line = one_line(value)[:_MOST_CHARACTERS] if isinstance(value, str) else ""
     return line or None
 
 

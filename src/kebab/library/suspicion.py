@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from kebab.core.libraries import Library
+
 # Words without which there is no such order, and the order. In small letters: patterns for any case take long to compile, and those
 # whose words do not occur need not be compiled at all.
 _ORDERS: tuple[tuple[tuple[str, ...], str], ...] = (
@@ -42,6 +44,11 @@ _ORDERS: tuple[tuple[tuple[str, ...], str], ...] = (
 def reads_like_orders(text: str) -> bool:
     plain = " ".join(text.lower().split())  # an order may go on in the next line
     return any(any(word in plain for word in words) and _compiled(order).search(plain) is not None for words, order in _ORDERS)
+
+
+def names_like_orders(library: Library) -> bool:
+    """Of what a list of libraries shows."""
+    return reads_like_orders(f"{library.title}\n{library.description}")
 
 
 @cache

@@ -103,8 +103,9 @@ class LibraryAdding:
         try:
             with self._noting(library, tag):
                 tree = library_tree(origin, tag, library.branch, self._settings, job.cache)
-                steering = steering_of(tree, indexing.report)
-                return steering, indexing.run(library.library_id, tag, tree, steering)
+                files = tree.files()  # once: of a folder it means reading them all
+                steering = steering_of(tree, files, indexing.report)
+                return steering, indexing.run(library.library_id, tag, tree, files, steering)
         finally:
             self._report.include(indexing.report)
 

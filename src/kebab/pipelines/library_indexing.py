@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 
 from kebab.config.settings import Settings
-from kebab.core.documents import bounded, document_id, file_name
+from kebab.core.documents import bounded, document_id
 from kebab.core.errors import NothingIndexable, ParseError
 from kebab.core.ports import Chunker, FileReader, FileState, FileTree, IndexedDocument, Parser, Progress, TreeFile
 from kebab.library.documentation_files import documentation_files
-from kebab.library.steering import FILES, Steering, read_llms_txt, read_steering
+from kebab.library.steering import FILES, Steering, is_llms_txt, read_llms_txt, read_steering
 from kebab.pipelines.fingerprint import Fingerprints
 from kebab.pipelines.ingest_report import Failure, IngestReport, quiet
 from kebab.pipelines.library_version import DocumentWriter, LibraryStore, VersionMaker, WantedFile
@@ -21,9 +21,9 @@ _MOST_STEERING = 1 << 20
 _CODE = frozenset(".py .js .mjs .ts .tsx .go .rs .java .kt .c .h .cc .cpp .hpp .cs .rb .php .swift .sh .sql .scala .lua".split())
 
 
-def steering_of(tree: FileTree, report: IngestReport) -> Steering:
+def steering_of(tree: FileTree, files: Sequence[TreeFile], report: IngestReport) -> Steering:
     """What the library says of itself; the first of the files it may say it in."""
-    by_path = {file.path: file for file in tree.files()}
+    by_path = {file.path: file for file in files}
     with tree.reading() as reader:
         for name in FILES:
             if name not in by_path:
@@ -32,7 +32,7 @@ def steering_of(tree: FileTree, report: IngestReport) -> Steering:
             if found is not None:
                 return found
             report.warnings.append(Failure(name, "parse", "it is no JSON object, so what it says is not known"))
-        if len(by_path) == 1 and _is_llms_txt(next(iter(by_path))):
+        if len(by_path) == 1 and is_llms_txt(next(iter(by_path))):
             return read_llms_txt(reader.read(next(iter(by_path.values()))))
     return Steering()
 
@@ -54,10 +54,10 @@ class LibraryIndexing:
         self._parser_for = parser_for
         self._fingerprints = Fingerprints(settings, chunker.version)
 
-    def run(self, library_id: str, tag: str | None, tree: FileTree, steering: Steering) -> int:
+    def run(self, library_id: str, tag: str | None, tree: FileTree, listed: Sequence[TreeFile], steering: Steering) -> int:
         """How many snippets it has. NothingIndexable if there is nothing to index."""
         started = time.perf_counter()
-        files = {file.path: file for file in documentation_files(tree.files(), steering, is_code=_CODE)}
+        files = {file.path: file for file in documentation_files(listed, steering, is_code=_CODE)}
         self.report.sources = [library_id]
         if not files:
             raise NothingIndexable(
@@ -112,10 +112,4 @@ def library_document_id(library_id: str, path: str, content: str) -> str:
 
 
 def _read_as(path: str) -> str:
-    """llms.txt and llms-full.txt are Markdown, whatever their names say."""
-    return f"{path}.md" if _is_llms_txt(path) else path
-
-
-def _is_llms_txt(path: str) -> bool:
-    name = file_name(path).lower()
-    return name.startswith("llms") and name.endswith(".txt")
+    return f"{path}.md" if is_llms_txt(path) else path

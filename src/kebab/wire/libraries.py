@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from kebab.core.libraries import Library, LibrarySnippet
-from kebab.library.suspicion import reads_like_orders
+from kebab.library.suspicion import names_like_orders
 from kebab.wire.citations import CitationV1, citation_v1
 from kebab.wire.search import NoticeV1, notice_v1
 
@@ -137,7 +137,7 @@ def library_v1(library: Library, score: float | None = None) -> LibraryV1:
             for version in library.versions
         ],
         score=score,
-        suspicious=reads_like_orders(f"{library.title}\n{library.description}"),
+        suspicious=names_like_orders(library),
     )
 
 

@@ -164,7 +164,7 @@ def list_libraries() -> int:
 def lib_search(name: str, query: str | None, limit: int) -> int:
     """Find libraries by name, description or what their documentation says."""
     from kebab.library.formatters import libraries_text
-    from kebab.library.suspicion import reads_like_orders
+    from kebab.library.suspicion import names_like_orders
     from kebab.wire.libraries import library_search_v1
 
     found = knowledge_base().libraries.search(name, query, limit)
@@ -172,7 +172,7 @@ def lib_search(name: str, query: str | None, limit: int) -> int:
         print_json(library_search_v1(name, query, found))
     else:
         print_verbatim(libraries_text(match.library for match in found))
-        if any(reads_like_orders(f"{match.library.title}\n{match.library.description}") for match in found):
+        if any(names_like_orders(match.library) for match in found):
             remark(_ORDERS)
     return 0
 
