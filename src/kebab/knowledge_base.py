@@ -61,12 +61,15 @@ def open_knowledge_base(
 
 
 class KnowledgeBase:
-    def __init__(self, loaded: LoadedSettings) -> None:
+    def __init__(self, loaded: LoadedSettings, *, paths_on_disk: bool = True) -> None:
+        """`paths_on_disk`: whether documents may be named by where their files lie. Any number of threads may use it."""
         self.loaded = loaded
         self.settings = loaded.settings
         path, named = database_path(self.settings)
         store = self.settings.store
-        self._store = SqliteStore(path, named=named, busy_timeout_ms=store.busy_timeout_ms, lock_wait_s=store.lock_wait_s)
+        self._store = SqliteStore(
+            path, named=named, busy_timeout_ms=store.busy_timeout_ms, lock_wait_s=store.lock_wait_s, paths_on_disk=paths_on_disk
+        )
         self._models: tuple[EmbeddingModels | None] | None = None
         self.last_ingest: Ingest | None = None
         """The run under way or the last one, for whoever has to say how far it came."""
@@ -368,6 +371,13 @@ class KnowledgeBase:
         with self._catalog() as catalog:
             return fetching.fetch_span(catalog, citation)
 
+    def fetch_cited(self, uri: str) -> Fetched:
+        """The cited lines or page, or the whole document where none are cited."""
+        from kebab.pipelines import fetching
+
+        with self._catalog() as catalog:
+            return fetching.fetch_cited(catalog, uri)
+
     def verify(self) -> VerifyReport:
         from kebab.pipelines.verify import VerifyReport, verify
 
@@ -388,17 +398,10 @@ class KnowledgeBase:
 
     def place_of(self, hit: SearchHit) -> tuple[Path, int | None]:
         """The file of a hit and the line where its passage begins now, which may not be where it was indexed; None if it has no lines."""
-        from kebab.parsing.registry import parser_for
-        from kebab.pipelines.verify import line_now
+        from kebab.pipelines.verify import line_in_file
 
         file = self.file_of(hit.source, hit.doc_path)
-        if not file.is_file():
-            raise NotFound(f"{file} is gone since it was indexed.", hint="Bring the index up to date with: kb ingest", path=str(file))
-        if hit.citation.lines is None or not parser_for(hit.doc_path).keeps_lines:
-            return file, None
-        first = hit.citation.lines[0]
-        passage = self.fetch_chunk(hit.chunk_id).text
-        return file, line_now(_text_of(file.read_bytes(), hit.doc_path), passage, first)
+        return file, line_in_file(file, hit, lambda: self.fetch_chunk(hit.chunk_id).text)
 
     def stats(self) -> StoreStats | None:
         with self._store.reading() as reading:
@@ -491,9 +494,3 @@ def _find_document(catalog: SqliteCatalog, key: str) -> DocumentRecord:
     from kebab.pipelines.document_lookup import find_document
 
     return find_document(catalog, key)
-
-
-def _text_of(data: bytes, path: str) -> str:
-    from kebab.parsing.registry import parser_for
-
-    return parser_for(path).parse(data, path).text

@@ -174,6 +174,34 @@ class LibrarySettings(NamedTuple):
     ] = "https://api.github.com"
 
 
+class ServeSettings(NamedTuple):
+    host: Annotated[
+        str,
+        Setting("Where kb serve listens; anything but this machine itself needs serve.token.", form=r"\S+", form_words="a name or address"),
+    ] = "127.0.0.1"
+    port: Annotated[int, Setting("The port; 0 takes a free one.", 0, 65_535)] = 8765
+    token: Annotated[
+        str,
+        Setting(
+            "What callers must show; best given as KEBAB_SERVE_TOKEN.",
+            secret=True,
+            form=r"([!-~]{16,})?",
+            form_words="16 or more letters, digits and signs, without spaces",
+        ),
+    ] = ""
+    allowed_hosts: Annotated[
+        str,
+        Setting(
+            "Names under which the server is called, besides its address, parted by commas.",
+            form=r"(?:\s*[^/\s,]+\s*(?:,\s*[^/\s,]+\s*)*)?",
+            form_words="names parted by commas, such as kebab.lan",
+        ),
+    ] = ""
+    max_body_kb: Annotated[int, Setting("Larger requests are refused.", 1, 1_048_576)] = 1024
+    timeout_s: Annotated[float, Setting("How long one answer may take.", 0.1, 3600)] = 30.0
+    requests_per_second: Annotated[int, Setting("How many requests one address may send, on average.", 1, 1_000_000)] = 1000
+
+
 class Settings(NamedTuple):
     store: StoreSettings = StoreSettings()
     ingest: IngestSettings = IngestSettings()
@@ -182,6 +210,7 @@ class Settings(NamedTuple):
     embedding: EmbeddingSettings = EmbeddingSettings()
     search: SearchSettings = SearchSettings()
     library: LibrarySettings = LibrarySettings()
+    serve: ServeSettings = ServeSettings()
 
 
 class SettingField(NamedTuple):

@@ -24,7 +24,14 @@
     │   └── ModelUnreachable   model_unreachable   an endpoint that does not answer, or refuses
     │       └── TextRefused    text_refused        a text that an endpoint does not take, too long for instance
     ├── ParseError             parse_error         one file that cannot be read as text
-    └── MissingExtra           missing_extra       an optional package is not installed
+    ├── MissingExtra           missing_extra       an optional package is not installed
+    ├── Refused                forbidden           what a server does not do for this caller: another host or origin, writing
+    │   ├── Unauthorized       unauthorized        no token, or a wrong one
+    │   ├── NoSuchMethod       method_not_allowed  an address that is read with POST, or written to with GET
+    │   ├── TooLarge           too_large           a request beyond the limit of its size
+    │   ├── TooMany            too_many_requests   more requests than one address may send
+    │   └── TimedOut           timed_out           an answer that took too long
+    └── Internal               internal            a defect of ours
 
 Exceptions are for a whole operation that cannot go on. What happens to one file of many is a value in the report.
 """
@@ -144,3 +151,36 @@ class ParseError(KebabError):
 
 class MissingExtra(KebabError):
     code = "missing_extra"
+
+
+class Refused(KebabError):
+    code = "forbidden"
+
+
+class Unauthorized(Refused):
+    code = "unauthorized"
+
+
+class NoSuchMethod(Refused):
+    code = "method_not_allowed"
+
+
+class TooLarge(Refused):
+    code = "too_large"
+
+
+class TooMany(Refused):
+    code = "too_many_requests"
+
+
+class TimedOut(Refused):
+    code = "timed_out"
+
+
+class Internal(KebabError):
+    code = "internal"
+
+    @classmethod
+    def of(cls, error: BaseException) -> Internal:
+        hint = "This is a defect of Kebab; please report it with what was printed where it runs."
+        return cls(f"Something unexpected happened: {type(error).__name__}: {error}", hint=hint)

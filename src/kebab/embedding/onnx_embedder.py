@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from kebab.core.errors import ModelCorrupt, ModelMismatch, ModelMissing
@@ -42,6 +43,7 @@ class OnnxEmbedder:
         self.dimension = dimension
         self._load = load
         self._encoder: OnnxEncoder | None = None
+        self._loading = Lock()
         self._prefixes = {"query": query_prefix, "passage": passage_prefix}
         self._lead_weight = lead_weight
 
@@ -75,9 +77,10 @@ class OnnxEmbedder:
         return self._loaded().token_count(text)
 
     def _loaded(self) -> OnnxEncoder:
-        if self._encoder is None:
-            self._encoder = self._load()
-        return self._encoder
+        with self._loading:  # once, however many threads ask at the same time
+            if self._encoder is None:
+                self._encoder = self._load()
+            return self._encoder
 
 
 def granite(cache: Path, threads: int) -> OnnxEmbedder:

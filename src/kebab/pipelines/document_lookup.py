@@ -15,6 +15,9 @@ from kebab.pipelines.unmatched_filters import unknown_format, unknown_lang, unkn
 
 
 class Catalog(Protocol):
+    paths_on_disk: bool
+    """Whether a path on disk names a document; not for callers from elsewhere, who must not learn what is on it."""
+
     def sources(self) -> Sequence[SourceRecord]: ...
     def tags(self) -> Sequence[TagRecord]: ...
     def languages(self) -> Sequence[str]: ...
@@ -66,6 +69,8 @@ def find_document(catalog: Catalog, key: str) -> DocumentRecord:
     try:
         return catalog.find_document(key)
     except NotFound:
+        if not catalog.paths_on_disk:
+            raise
         try:
             absolute = Path(key).expanduser().resolve()
         except (OSError, ValueError, RuntimeError):

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from kebab.core import citations
+from kebab.core.errors import NotFound
 from kebab.core.records import DocumentRecord
+from kebab.core.text import estimate_tokens
 from kebab.pipelines import document_lookup
 from kebab.pipelines.passage_lookup import PassageCatalog, find_span
 
@@ -34,3 +36,23 @@ def fetch_span(catalog: PassageCatalog, citation: str) -> Fetched:
     """Exactly the cited lines, or the cited page."""
     cited = find_span(catalog, citation)
     return Fetched("span", cited.document, cited.text, citations.Citation(cited.document.path, cited.span))
+
+
+def fetch_cited(catalog: PassageCatalog, uri: str) -> Fetched:
+    """What a citation names; a path alone is the whole document."""
+    return fetch_span(catalog, uri) if citations.parse(uri)[1] is not None else fetch_document(catalog, uri)
+
+
+def page_of_text(text: str, offset: int = 0, max_tokens: int | None = None) -> tuple[str, int | None]:
+    """What of a text fits into a budget of tokens, from `offset` on, and where the rest begins; whole lines where one fits."""
+    if not 0 <= offset <= len(text):
+        raise NotFound(f"offset = {offset} is beyond the text, which has {len(text)} characters.", hint="Take next_offset as it was given.")
+    rest = text[offset:]
+    if max_tokens is None or estimate_tokens(rest) <= max_tokens:
+        return rest, None
+    low, high = 1, len(rest)  # at least one character, or reading on would never end
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if estimate_tokens(rest[:middle]) <= max_tokens else (low, middle - 1)
+    end = rest.rfind("\n", 0, low) + 1 or low
+    return rest[:end], offset + end

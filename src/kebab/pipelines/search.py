@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, Protocol, cast
 
 from kebab.analysis.query_syntax import parse
 from kebab.config.settings import SearchSettings
-from kebab.core.errors import ModelError, QueryError, StaleCursor
+from kebab.core.errors import ModelError, QueryError, StaleCursor, UsageError
 from kebab.core.ports import ChunkReader, Retriever
 from kebab.core.query_tree import excludes, insists
 from kebab.core.search import (
@@ -216,7 +216,12 @@ def _query(request: SearchRequest, settings: SearchSettings, mode: Mode, index_v
         threshold=request.threshold if mode == "hybrid" else None,
         insists=mode == "hybrid" and (request.match == "all" or insists(parse(request.query))),
     )
-    return _resumed(query, request.cursor, index_version) if request.cursor else query
+    if not request.cursor:
+        return query
+    resumed = _resumed(query, request.cursor, index_version)
+    if request.offset:
+        raise UsageError("A cursor and an offset contradict each other.", hint="Keep one of them: a cursor knows its place.")
+    return resumed
 
 
 # --- cursors: where a list was left, bound to the list it belongs to
@@ -241,7 +246,7 @@ def _resumed(query: SearchQuery, cursor: str, index_version: str) -> SearchQuery
         raise StaleCursor("This is not a cursor of ours.", hint="Take next_cursor from the response before.") from error
     if of != _fingerprint(query, index_version) or asked != query.match or not 0 <= start < 10**9 or not 0 <= deep < 10**6:
         raise StaleCursor(
-            "This cursor belongs to another query, other filters or an older index.", hint="Run the search again without --cursor."
+            "This cursor belongs to another query, other filters or an older index.", hint="Run the search again without the cursor."
         )
     return query._replace(offset=start, match=_pinned(match, query.match), keep_stop_words=asked == "all", depth=deep or None)
 

@@ -19,7 +19,7 @@ _UNITS = {"day": 1, "week": 7, "month": 30, "year": 365, "d": 1, "w": 7, "m": 30
 _RELATIVE = re.compile(r"(\d{1,6})\s*(day|week|month|year|d|w|m|y)s?(?:\s+ago)?", re.IGNORECASE)
 _ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?)?")
 _PLACE = re.compile(r"(?P<id>/[^/@\s]+/[^/@\s]+)(?:[/@](?P<version>.*)|\s*)", re.DOTALL)
-_ALIASES = {
+ALIASES = {
     "top": "k",
     "tag": "tags_any",
     "tags": "tags_all",
@@ -31,13 +31,13 @@ _ALIASES = {
     "exclude_paths": "exclude_path",
     "exclude_tags": "exclude_tag",
 }
-_LISTS = frozenset({"tags_any", "tags_all", "type", "format", "source", "doc", "exclude_path", "exclude_tag"})
+LISTS = frozenset({"tags_any", "tags_all", "type", "format", "source", "doc", "exclude_path", "exclude_tag"})
 _TAGS = frozenset({"tags_any", "tags_all", "exclude_tag"})
 _LOWER_CASE = frozenset({"mode", "type", "format", "lang", "trust_min", "match", "sort", "fusion", "duplicates"})
-_SWITCHES = frozenset({"full_text", "highlight", "explain", "type_ahead", "group"})
-_NUMBERS = {"threshold": (0.0, 2.0), "min_score": (0.0, 1.0)}
+SWITCHES = frozenset({"full_text", "highlight", "explain", "type_ahead", "group"})
+NUMBERS = {"threshold": (0.0, 2.0), "min_score": (0.0, 1.0)}
 """And between what they lie: a minimum that no score can reach is a slip, not an empty answer."""
-_CHOICES = {
+CHOICES = {
     "mode": MODES,
     "match": MATCHES,
     "fusion": FUSIONS,
@@ -48,7 +48,7 @@ _CHOICES = {
     "snippet_type": SNIPPET_KINDS,
 }
 _ANY_NUMBER = 10**9
-_WHOLE_NUMBERS = {
+WHOLE_NUMBERS = {
     "k": (1, MAX_K),
     "offset": (0, _ANY_NUMBER),
     "per_doc": (1, _ANY_NUMBER),
@@ -103,17 +103,15 @@ class SearchRequest(NamedTuple):
         """Checked; an unknown name or value is an error that lists what is valid."""
         values: dict[str, Any] = {} if defaults is None else defaults._asdict()
         for given, value in options.items():
-            name = _ALIASES.get(given, given)
+            name = ALIASES.get(given, given)
             if name not in cls._fields:
                 from difflib import get_close_matches
 
-                close = get_close_matches(given, [*cls._fields, *_ALIASES], n=1)
+                close = get_close_matches(given, [*cls._fields, *ALIASES], n=1)
                 hint = f"Did you mean {close[0]}?" if close else f"Options: {', '.join(cls._fields)}."
                 raise UsageError(f"There is no search option {given!r}.", hint=hint)
             if value is not None:
                 values[name] = _checked(name, value)
-        if values.get("cursor") and values.get("offset"):
-            raise UsageError("A cursor and an offset contradict each other.", hint="Keep one of them: a cursor knows its place.")
         return cls(**values)
 
     def filters(self) -> SearchFilters:
@@ -156,7 +154,7 @@ def join_library(library_id: str, version: str | None) -> str:
 
 
 def _checked(name: str, value: Any) -> Any:
-    if name in _LISTS:
+    if name in LISTS:
         given = value
         items = value.split(",") if isinstance(value, str) else value
         if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):
@@ -168,19 +166,19 @@ def _checked(name: str, value: Any) -> Any:
             value = tuple(item.lower() for item in value)
         if name in _TAGS:
             value = tuple(item.lstrip("#").rstrip("/") or item for item in value)  # as Obsidian writes them
-    elif name in _SWITCHES:
+    elif name in SWITCHES:
         if not isinstance(value, bool):
             raise UsageError(f"{name} takes true or false, not {value!r}.", hint="Write it without quotes.")
-    elif name in _WHOLE_NUMBERS:
+    elif name in WHOLE_NUMBERS:
         if not isinstance(value, int) or isinstance(value, bool):
             raise UsageError(f"{name} takes a whole number, not {value!r}.", hint="For example 10.")
-        fewest, largest = _WHOLE_NUMBERS[name]
+        fewest, largest = WHOLE_NUMBERS[name]
         if not fewest <= value <= largest:
             raise UsageError(f"{name} = {value} is out of range.", hint=f"Allowed: {fewest} to {largest}.")
-    elif name in _NUMBERS:
+    elif name in NUMBERS:
         if not isinstance(value, int | float) or isinstance(value, bool) or value != value:
             raise UsageError(f"{name} takes a number, not {value!r}.", hint="For example 0.02.")
-        least, most = _NUMBERS[name]
+        least, most = NUMBERS[name]
         if not least <= value <= most:
             raise UsageError(f"{name} = {value} is out of range.", hint=f"Allowed: {least:g} to {most:g}.")
     elif not isinstance(value, str):
@@ -189,9 +187,9 @@ def _checked(name: str, value: Any) -> Any:
         raise UsageError(f"{name} is empty.", hint="Name a value, or leave the option out.")
     elif name in _LOWER_CASE:
         value = value.lower()
-    for item in (value if name in _LISTS else (value,)) if name in _CHOICES else ():
-        if item not in _CHOICES[name]:
-            raise UsageError(f"{name} = {item!r} is not known.", hint=f"Valid: {', '.join(_CHOICES[name])}.")
+    for item in (value if name in LISTS else (value,)) if name in CHOICES else ():
+        if item not in CHOICES[name]:
+            raise UsageError(f"{name} = {item!r} is not known.", hint=f"Valid: {', '.join(CHOICES[name])}.")
     return value
 
 

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from kebab.config.settings import IngestSettings
 from kebab.core.citations import Citation
 from kebab.core.documents import PAGE_BREAK, page_text
-from kebab.core.errors import ParseError, SourceError
+from kebab.core.errors import NotFound, ParseError, SourceError
 from kebab.core.records import ChunkRecord, DocumentRecord, SourceRecord
 from kebab.core.spans import LineSpan, PageSpan, Span
 from kebab.core.text import LineTable, nfc
 
 if TYPE_CHECKING:
+    from kebab.core.search import SearchHit
     from kebab.sources.folder import FoundFile
 
 _MOST_LISTED = 1000
@@ -81,6 +82,18 @@ def locate(source: SourceRecord, path: str) -> Path:
         names = [entry.name for entry in place.iterdir()] if place.is_dir() else []
         place /= next((name for name in names if nfc(name) == part), part)
     return place
+
+
+def line_in_file(file: Path, hit: SearchHit, passage: Callable[[], str]) -> int | None:
+    """Where the passage of a hit begins in its file now; None if it has no lines."""
+    from kebab.parsing.registry import parser_for
+
+    parser = parser_for(hit.doc_path)
+    if not file.is_file():
+        raise NotFound(f"{file} is gone since it was indexed.", hint="Bring the index up to date with: kb ingest", path=str(file))
+    if hit.citation.lines is None or not parser.keeps_lines:
+        return None
+    return line_now(parser.parse(file.read_bytes(), hit.doc_path).text, passage(), hit.citation.lines[0])
 
 
 def line_now(text: str, passage: str, first: int) -> int:

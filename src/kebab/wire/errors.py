@@ -32,7 +32,7 @@ OUTCOMES: dict[type[errors.KebabError], Outcome] = {
     errors.UsageError: Outcome(2, 400),
     errors.ConfigError: Outcome(2, 500),
     errors.QueryError: Outcome(2, 400),
-    errors.StaleCursor: Outcome(2, 400),
+    errors.StaleCursor: Outcome(2, 409),
     errors.SourceError: Outcome(2, 422),
     errors.NothingIndexable: Outcome(2, 422),
     errors.StoreError: Outcome(2, 500),
@@ -53,7 +53,19 @@ OUTCOMES: dict[type[errors.KebabError], Outcome] = {
     errors.TextRefused: Outcome(2, 502),
     errors.ParseError: Outcome(2, 422),
     errors.MissingExtra: Outcome(2, 501),
+    errors.Refused: Outcome(2, 403),
+    errors.Unauthorized: Outcome(2, 401),
+    errors.NoSuchMethod: Outcome(2, 405),
+    errors.TooLarge: Outcome(2, 413),
+    errors.TooMany: Outcome(2, 429),
+    errors.TimedOut: Outcome(2, 503),
+    errors.Internal: Outcome(2, 500),
 }
+
+
+def outcome_of(error: errors.KebabError) -> Outcome:
+    """Of its class, or of the nearest one above that has one."""
+    return next(OUTCOMES[kind] for kind in type(error).__mro__ if kind in OUTCOMES)
 
 
 def error_v1(error: errors.KebabError, *, id: str | None = None) -> ErrorV1:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from kebab.core.records import Check, ChunkRecord, DocumentRecord, SourceRecord, StoreStats, TagRecord
+from kebab.pipelines.fetching import Fetched, page_of_text
 from kebab.pipelines.verify import VerifyReport
 from kebab.wire.citations import CitationV1, citation_v1
 
@@ -83,6 +84,10 @@ class FetchResultV1:
     chunk_id: str | None
     citation: CitationV1 | None
     text: str
+    truncated: bool
+    """Whether a budget of tokens ended the text: next_offset reads on."""
+    next_offset: int | None
+    """Where the rest begins, in code points of the whole text."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -267,6 +272,24 @@ def chunk_inspection_v1(chunk: ChunkRecord) -> ChunkInspectionV1:
     values = {name: value for name, value in chunk._asdict().items() if name not in ("spans", "content_hash")}
     values |= {"heading_path": list(chunk.heading_path), "context": list(chunk.context)}
     return ChunkInspectionV1(**values, citation=citation_v1(chunk.citation))
+
+
+def fetch_result_v1(fetched: Fetched, *, offset: int = 0, max_tokens: int | None = None) -> FetchResultV1:
+    """All of it, or what fits into a budget of tokens from `offset` on."""
+    document = fetched.document
+    text, next_offset = page_of_text(fetched.text, offset, max_tokens)
+    return FetchResultV1(
+        kind=fetched.kind,
+        doc_id=document.doc_id,
+        source=document.source,
+        doc_path=document.path,
+        title=document.title,
+        chunk_id=fetched.chunk_id,
+        citation=citation_v1(fetched.citation) if fetched.citation else None,
+        text=text,
+        truncated=next_offset is not None,
+        next_offset=next_offset,
+    )
 
 
 def list_v1(kind: Literal["docs", "sources", "tags", "libraries"], total: int, items: list[Any]) -> ListV1:

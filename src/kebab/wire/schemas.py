@@ -9,12 +9,13 @@ from dataclasses import fields, is_dataclass
 from itertools import pairwise
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from kebab.wire import errors, ingest, libraries, records, search
+from kebab.wire import errors, ingest, libraries, records, search, serving
 from kebab.wire.citations import CitationV1
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 _ROOTS: dict[str, Any] = {
+    "bulk_response": serving.BulkResponseV1,
     "chunk_inspection": records.ChunkInspectionV1,
     "citation": CitationV1,
     "config": records.ConfigV1,
@@ -23,6 +24,9 @@ _ROOTS: dict[str, Any] = {
     "done": records.DoneV1,
     "error": errors.ErrorV1,
     "fetch_result": records.FetchResultV1,
+    "health": serving.HealthV1,
+    "ingest_job": serving.IngestJobV1,
+    "ingest_jobs": serving.IngestJobsV1,
     "ingest_progress": ingest.IngestProgressV1,
     "ingest_report": ingest.IngestReportV1,
     "library_docs": libraries.LibraryDocsV1,
@@ -32,6 +36,7 @@ _ROOTS: dict[str, Any] = {
     "schema": records.SchemaV1,
     "search_hit": search.SearchHitV1,
     "search_response": search.SearchResponseV1,
+    "status": serving.StatusV1,
     "verify_report": records.VerifyReportV1,
 }
 _PRIMITIVES = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}

@@ -200,22 +200,9 @@ def fetch_span(citation: str) -> int:
 
 def _print_fetched(fetched: Fetched) -> int:
     if wants_json():
-        from kebab.wire.citations import citation_v1
-        from kebab.wire.records import FetchResultV1
+        from kebab.wire.records import fetch_result_v1
 
-        document = fetched.document
-        print_json(
-            FetchResultV1(
-                kind=fetched.kind,
-                doc_id=document.doc_id,
-                source=document.source,
-                doc_path=document.path,
-                title=document.title,
-                chunk_id=fetched.chunk_id,
-                citation=citation_v1(fetched.citation) if fetched.citation else None,
-                text=fetched.text,
-            )
-        )
+        print_json(fetch_result_v1(fetched))
         return 0
     print_verbatim(fetched.text)
     return 0

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 import click
 
 from kebab._version import __version__
-from kebab.core.errors import KebabError, UsageError
+from kebab.core.errors import Internal, KebabError, UsageError
 from kebab.interfaces.cli.follow_up import follow_up_error
 from kebab.interfaces.cli.options import global_options
 
@@ -26,6 +26,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "ingest": ("ingest", "Index folders, files or stdin; again to bring the index up to date."),
     "watch": ("watch", "Keep the index up to date while files change."),
     "lib": ("lib", "Search the documentation of the libraries you build with."),
+    "serve": ("serve", "Serve the web page, REST and MCP on one port."),
     "source": ("source", "Manage the places that were ingested."),
     "list": ("look", "List documents, sources, tags or libraries."),
     "inspect": ("look", "Show what is stored about a document or chunk."),
@@ -141,9 +142,8 @@ def _internal(error: Exception, as_json: bool) -> int:
     import traceback
 
     traceback.print_exception(error)
-    hint = "This is a defect of Kebab; please report it with the lines above."
     try:
-        return _fail(_Internal(f"Something unexpected happened: {type(error).__name__}: {error}", hint=hint), as_json)
+        return _fail(Internal.of(error), as_json)
     except OSError as failure:
         return _cannot_write(failure)
 
@@ -161,10 +161,6 @@ def _cannot_write(error: OSError) -> int:
     return 2
 
 
-class _Internal(KebabError):
-    code = "internal"
-
-
 def _usage_error(error: click.ClickException) -> KebabError:
     message = error.format_message()
     context = getattr(error, "ctx", None)
@@ -177,7 +173,7 @@ def _usage_error(error: click.ClickException) -> KebabError:
 
 
 def _fail(error: KebabError, as_json: bool) -> int:
-    from kebab.wire.errors import OUTCOMES, error_v1
+    from kebab.wire.errors import error_v1, outcome_of
     from kebab.wire.objects import to_json
 
     if as_json:
@@ -187,8 +183,7 @@ def _fail(error: KebabError, as_json: bool) -> int:
     click.echo(f"Error: {shown(error.message)}", err=True)
     if error.hint:
         click.echo(f"  {shown(error.hint)}", err=True)
-    outcome = next((OUTCOMES[kind] for kind in type(error).__mro__ if kind in OUTCOMES), None)
-    return outcome.exit_code if outcome else 2
+    return outcome_of(error).exit_code
 
 
 def _speak_utf8() -> None:

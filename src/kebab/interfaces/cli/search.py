@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from kebab.core.errors import KebabError, UsageError
+from kebab.core.errors import UsageError
 from kebab.interfaces.cli.follow_up import follow_up_error, follow_up_notices
 from kebab.interfaces.cli.options import command, knowledge_base, wants_json
 from kebab.interfaces.cli.render import print_json, print_search, remark
@@ -138,42 +137,12 @@ def _what_to_try(request: SearchRequest) -> str:
 
 
 def _bulk(defaults: SearchRequest) -> int:
-    """One response per line, in order; a bad line gives an error in its place and the rest go on."""
-    from kebab.wire.errors import error_v1
+    """One response per line, in order."""
+    from kebab.interfaces.bulk import answer_line
     from kebab.wire.objects import to_json
-    from kebab.wire.search import search_response_v1
 
     kb = knowledge_base()
     for number, line in enumerate(sys.stdin, start=1):
-        if not line.strip():
-            continue
-        identifier = None
-        try:
-            options = _bulk_options(line, number)
-            identifier = _text_id(options.pop("id", None))
-            if "query" not in options:
-                raise UsageError(f"Line {number} has no query.", hint=_BULK_EXAMPLE)
-            response = follow_up_notices(kb.search(SearchRequest.from_options(options, defaults)))
-            answer: Any = search_response_v1(response, id=identifier)
-        except KebabError as error:
-            follow_up_error(error)
-            answer = error_v1(error, id=identifier)
-        click.echo(to_json(answer))
+        if line.strip():
+            click.echo(to_json(answer_line(line, number, defaults, lambda request: follow_up_notices(kb.search(request)), follow_up_error)))
     return 0
-
-
-_BULK_EXAMPLE = 'For example {"id": "q1", "query": "install git"}'
-
-
-def _bulk_options(line: str, number: int) -> dict[str, Any]:
-    try:
-        options = json.loads(line)
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"Line {number} is not JSON: {error}.", hint=_BULK_EXAMPLE) from error
-    if not isinstance(options, dict):
-        raise UsageError(f"Line {number} is not a JSON object.", hint=_BULK_EXAMPLE)
-    return options
-
-
-def _text_id(identifier: Any) -> str | None:
-    return identifier if identifier is None or isinstance(identifier, str) else json.dumps(identifier)

@@ -37,8 +37,9 @@ _WIKI_LINK = re.compile(r"!?\[\[([^\[\]|#]+)(?:[|#][^\[\]]*)?\]\]")
 
 
 class SqliteCatalog:
-    def __init__(self, connection: apsw.Connection) -> None:
+    def __init__(self, connection: apsw.Connection, *, paths_on_disk: bool = True) -> None:
         self._connection = connection
+        self.paths_on_disk = paths_on_disk
 
     def documents(self, filters: SearchFilters, *, limit: int = -1, offset: int = 0) -> list[DocumentRecord]:
         sql, bindings = document_filter(filters)

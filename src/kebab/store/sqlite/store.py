@@ -41,16 +41,17 @@ _BESIDE = ("-wal", "-shm", "-journal", ".lock")
 class SqliteReading:
     """One thread's view of the store."""
 
-    def __init__(self, connection: apsw.Connection, database: Database, codes: dict[int, Any]) -> None:
+    def __init__(self, connection: apsw.Connection, database: Database, codes: dict[int, Any], paths_on_disk: bool) -> None:
         self._connection = connection
         self._database = database
         self._codes = codes
+        self._paths_on_disk = paths_on_disk
 
     @property
     def catalog(self) -> SqliteCatalog:
         from kebab.store.sqlite.catalog import SqliteCatalog  # most searches do without it
 
-        return SqliteCatalog(self._connection)
+        return SqliteCatalog(self._connection, paths_on_disk=self._paths_on_disk)
 
     @property
     def is_immutable(self) -> bool:
@@ -159,9 +160,14 @@ class SqliteWriting:
 
 
 class SqliteStore:
-    def __init__(self, path: Path, *, named: bool, busy_timeout_ms: int = 5000, lock_wait_s: float = 10.0) -> None:
-        """`named`: the user asked for this very file, so reading it when it is not there is an error."""
+    def __init__(
+        self, path: Path, *, named: bool, busy_timeout_ms: int = 5000, lock_wait_s: float = 10.0, paths_on_disk: bool = True
+    ) -> None:
+        """`named`: the user asked for this very file, so reading it when it is not there is an error. `paths_on_disk`: whether
+        documents may be named by where their files lie.
+        """
         self.path = path
+        self._paths_on_disk = paths_on_disk
         self._named = named
         self._lock_wait_s = lock_wait_s
         self._database = Database(path, busy_timeout_ms=busy_timeout_ms)
@@ -192,7 +198,7 @@ class SqliteStore:
         self._local.readings = getattr(self._local, "readings", 0) + 1
         try:
             with our_errors(self.path):
-                yield SqliteReading(connection, self._database, self._codes) if connection is not None else None
+                yield SqliteReading(connection, self._database, self._codes, self._paths_on_disk) if connection is not None else None
         finally:
             self._local.readings -= 1
 

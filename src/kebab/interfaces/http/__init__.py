@@ -1,0 +1,1 @@
+"""One port with a web page and a REST interface; see `app.py`."""

@@ -1,0 +1,118 @@
+"""The one ASGI application: REST, the web page, what else is mounted, and the one place where errors become responses."""
+
+from __future__ import annotations
+
+import json
+import sys
+import traceback
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from typing import TYPE_CHECKING, NamedTuple
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.gzip import GZipMiddleware
+from starlette.responses import Response
+from starlette.routing import Mount, Route
+
+from kebab.core.errors import Internal, KebabError, NoSuchMethod, NotFound, Unauthorized, UsageError
+from kebab.interfaces.http.api import Api, json_response
+from kebab.interfaces.http.ingest_jobs import IngestJobs
+from kebab.interfaces.http.libraries_api import LibrariesApi
+from kebab.interfaces.http.openapi import document
+from kebab.interfaces.http.safety import Safety
+from kebab.interfaces.http.workers import Workers
+from kebab.wire.errors import error_v1, outcome_of
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.types import ASGIApp
+
+    from kebab.interfaces.http.endpoints import Endpoint
+    from kebab.interfaces.http.safety import Rules
+    from kebab.interfaces.service import Service
+
+
+class Mounted(NamedTuple):
+    """Another application on the same port, with what must run as long as it does."""
+
+    path: str
+    app: ASGIApp
+    running: Callable[[], AbstractAsyncContextManager[None]]
+
+
+def make_app(service: Service, rules: Rules, *, timeout_s: float = 30.0, mounted: Sequence[Mounted] = ()) -> Starlette:
+    workers = Workers(timeout_s)
+    jobs = IngestJobs(service)
+    endpoints = [*Api(service, jobs, workers).endpoints(), *LibrariesApi(service, workers).endpoints()]
+    described = json.dumps(document(endpoints), ensure_ascii=False)
+
+    async def openapi(_request: Request) -> Response:
+        return Response(described, media_type="application/json")
+
+    @asynccontextmanager
+    async def lifespan(_app: Starlette) -> AsyncIterator[None]:
+        async with AsyncExitStack() as stack:
+            for one in mounted:
+                await stack.enter_async_context(one.running())
+            yield
+            await workers.run(jobs.stop)
+
+    return Starlette(
+        routes=[
+            *[_route(endpoint) for endpoint in endpoints],
+            Route("/openapi.json", openapi),
+            *[Mount(one.path, app=one.app) for one in mounted],
+        ],
+        middleware=[
+            Middleware(Safety, rules=rules, refuse=refuse),
+            Middleware(GZipMiddleware, minimum_size=1400, compresslevel=4),
+        ],
+        exception_handlers={KebabError: _failed, HTTPException: _http_failed, Exception: _defect},
+        lifespan=lifespan,
+    )
+
+
+def _route(endpoint: Endpoint) -> Route:
+    """Ids may be paths, with slashes in them."""
+    return Route(endpoint.path.replace("_id}", "_id:path}"), endpoint.handler, methods=[endpoint.method])
+
+
+# --- errors
+
+
+def refuse(request: Request, error: KebabError) -> Response:
+    """The same code and words as on every surface, in the shape of the address."""
+    status = outcome_of(error).http_status
+    if request.url.path.startswith("/api/v2/"):
+        hint = f" {error.hint}" if error.hint else ""
+        response = json_response({"error": error.code, "message": f"{error.message}{hint}"}, status)
+    else:
+        response = json_response(error_v1(error), status)
+    if isinstance(error, Unauthorized):
+        response.headers["WWW-Authenticate"] = "Bearer"
+    return response
+
+
+async def _failed(request: Request, error: Exception) -> Response:
+    assert isinstance(error, KebabError)
+    return refuse(request, error)
+
+
+async def _http_failed(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    if error.status_code == 404:
+        return refuse(request, NotFound(f"There is nothing at {request.url.path}.", hint="See /openapi.json for what there is."))
+    if error.status_code == 405:
+        response = refuse(
+            request, NoSuchMethod(f"{request.url.path} does not take {request.method}.", hint="See /openapi.json for what it takes.")
+        )
+        response.headers.update(error.headers or {})
+        return response
+    return refuse(request, UsageError(f"{error.detail}.", hint="See /openapi.json for what is taken."))
+
+
+async def _defect(request: Request, error: Exception) -> Response:
+    traceback.print_exception(error, file=sys.stderr)
+    return refuse(request, Internal.of(error))

@@ -1,0 +1,56 @@
+"""What a request says, as values: out of its address and its body."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from kebab.core.errors import UsageError
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+
+_NUMBER = re.compile(r"-?[0-9]{1,12}")
+
+
+def given(request: Request) -> dict[str, list[str]]:
+    """The parameters of the address, each as often as it is there."""
+    parameters = request.query_params
+    return {name: parameters.getlist(name) for name in parameters}
+
+
+def only(request: Request, known: Mapping[str, Any] | set[str]) -> dict[str, str]:
+    """The parameters of an address that takes these, each once; what is given empty is not given."""
+    values: dict[str, str] = {}
+    for name, texts in given(request).items():
+        if name not in known:
+            raise UsageError(f"There is no parameter {name!r} here.", hint=f"Parameters: {', '.join(sorted(known)) or 'none'}.")
+        if len(texts) > 1:
+            raise UsageError(f"{name} is given {len(texts)} times.", hint="Give it once.")
+        if texts[0].strip():
+            values[name] = texts[0]
+    return values
+
+
+def required(values: Mapping[str, str], name: str) -> str:
+    if name not in values:
+        raise UsageError(f"The parameter {name} is missing.", hint=f"For example ?{name}=…")
+    return values[name]
+
+
+def whole_number(values: Mapping[str, str], name: str, default: int | None = None) -> int | None:
+    text = values.get(name)
+    if text is None:
+        return default
+    if not _NUMBER.fullmatch(text):
+        raise UsageError(f"{name} takes a whole number, not {text!r}.", hint=f"For example {name}=10.")
+    return int(text)
+
+
+async def json_body(request: Request) -> Any:
+    try:
+        return json.loads(await request.body())
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"The body is not JSON: {error}.", hint="Send it as application/json, in UTF-8.") from error

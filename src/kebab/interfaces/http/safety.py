@@ -1,0 +1,195 @@
+"""Who may ask, and how much: the first thing every request meets, whatever its address.
+
+A page on the web can make a browser send requests to a server on the same machine. So the Host must be one of ours (a name that
+somebody else owns may lead here), and an Origin, which browsers add, must be this server itself.
+"""
+
+from __future__ import annotations
+
+import hmac
+import time
+from collections.abc import Callable
+from http.cookies import CookieError, SimpleCookie
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, NamedTuple
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+
+from kebab.core.errors import KebabError, Refused, TooLarge, TooMany, Unauthorized
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+    from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+SESSION_COOKIE = "kebab_session"
+LOGIN_PATH = "/login"
+_OPEN_PATHS = (LOGIN_PATH, "/static/")
+"""Shown without a token: there is nothing of the user's in them."""
+_LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
+_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+    "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+}
+_MOST_CLIENTS = 10_000
+"""Addresses whose rates are kept; beyond, the ones that have been quiet are forgotten."""
+
+
+class Rules(NamedTuple):
+    """What the settings and the command line say."""
+
+    host: str
+    """Where the server listens."""
+    token: str = ""
+    allowed_hosts: frozenset[str] = frozenset()
+    max_body: int = 1 << 20
+    requests_per_second: int = 1000
+
+    @property
+    def only_here(self) -> bool:
+        return is_loopback(self.host)
+
+    @property
+    def session(self) -> str:
+        """What a browser keeps instead of the token: it cannot be turned back into it."""
+        return hmac.new(self.token.encode(), b"kebab web session", "sha256").hexdigest()
+
+
+def is_loopback(host: str) -> bool:
+    if host.lower() == "localhost":
+        return True
+    address = _address(host)
+    return address is not None and address.is_loopback
+
+
+class Safety:
+    """Middleware. `refuse` makes the response to a request that may not pass."""
+
+    def __init__(self, app: ASGIApp, rules: Rules, refuse: Callable[[Request, KebabError], Response]) -> None:
+        self._app = app
+        self._rules = rules
+        self._refuse = refuse
+        self._rates = _Rates(rules.requests_per_second)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            return  # there are no websockets here
+
+        async def send_safely(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers[name] = value
+                headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        headers = Headers(scope=scope)
+        try:
+            self._check(scope, headers)
+            body = _Body(receive, self._rules.max_body, headers.get("content-length"))
+        except KebabError as error:
+            await self._refuse(Request(scope), error)(scope, receive, send_safely)
+            return
+        await self._app(scope, body, send_safely)
+
+    def _check(self, scope: Scope, headers: Headers) -> None:
+        client = scope.get("client")
+        if not self._rates.allows(client[0] if client else ""):
+            raise TooMany("Too many requests came from this address.", hint="Wait a moment, or raise serve.requests_per_second.")
+        host = headers.get("host", "")
+        if not self._is_ours(host):
+            raise Refused(f"This server is not {host!r}.", hint="Call it by its address, or name it in serve.allowed_hosts.")
+        origins = headers.getlist("origin")
+        if any(origin.lower() not in (f"http://{host}".lower(), f"https://{host}".lower()) for origin in origins):
+            raise Refused("Pages of another site may not ask this server.", hint="Ask it from its own page, or without a browser.")
+        if self._rules.token and not self._is_known(scope["path"], headers):
+            raise Unauthorized("This server wants a token.", hint="Send it as: Authorization: Bearer TOKEN")
+
+    def _is_ours(self, host: str) -> bool:
+        name = _without_port(host.lower())
+        if name in _LOOPBACK_NAMES or name in self._rules.allowed_hosts or name == self._rules.host.lower():
+            return bool(name)
+        # An address cannot be made to lead elsewhere, as a name can.
+        return not self._rules.only_here and _address(name) is not None
+
+    def _is_known(self, path: str, headers: Headers) -> bool:
+        if any(path == open_path or (open_path.endswith("/") and path.startswith(open_path)) for open_path in _OPEN_PATHS):
+            return True
+        scheme, _, shown = headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "bearer" and is_same(shown.strip(), self._rules.token):
+            return True
+        return is_same(_cookie(headers, SESSION_COOKIE), self._rules.session)
+
+
+def is_same(shown: str, secret: str) -> bool:
+    """In a time that does not tell how much of it was right."""
+    return hmac.compare_digest(shown.encode("utf-8", "surrogatepass"), secret.encode())
+
+
+class _Body:
+    """A request's body, up to a limit."""
+
+    def __init__(self, receive: Receive, most: int, declared: str | None) -> None:
+        self._receive = receive
+        self._most = most
+        self._seen = 0
+        if declared is not None and declared.isdecimal() and int(declared) > most:
+            raise self._too_large()
+
+    async def __call__(self) -> Message:
+        message = await self._receive()
+        if message["type"] == "http.request":
+            self._seen += len(message.get("body", b""))
+            if self._seen > self._most:
+                raise self._too_large()
+        return message
+
+    def _too_large(self) -> TooLarge:
+        return TooLarge(f"The request is larger than {self._most // 1024} kB.", hint="Send less at once, or raise serve.max_body_kb.")
+
+
+class _Rates:
+    """A bucket per address that fills with time: a burst of two seconds' worth is fine."""
+
+    def __init__(self, per_second: int) -> None:
+        self._per_second = per_second
+        self._buckets: dict[str, tuple[float, float]] = {}
+
+    def allows(self, client: str) -> bool:
+        now = time.monotonic()
+        most = 2.0 * self._per_second
+        left, before = self._buckets.get(client, (most, now))
+        left = min(most, left + (now - before) * self._per_second)
+        if len(self._buckets) >= _MOST_CLIENTS and client not in self._buckets:
+            self._buckets = {key: kept for key, kept in self._buckets.items() if now - kept[1] < 2.0}
+        self._buckets[client] = (max(0.0, left - 1), now)
+        return left >= 1
+
+
+def _without_port(host: str) -> str:
+    if host.startswith("["):
+        return host[: host.find("]") + 1]
+    return host.rpartition(":")[0] if ":" in host else host
+
+
+def _address(host: str):  # type: ignore[no-untyped-def]  # the two kinds of address have no public class in common
+    try:
+        return ip_address(host.strip("[]"))
+    except ValueError:
+        return None
+
+
+def _cookie(headers: Headers, name: str) -> str:
+    try:
+        morsel = SimpleCookie(headers.get("cookie", "")).get(name)
+    except CookieError:
+        return ""
+    return morsel.value if morsel else ""

@@ -1,0 +1,33 @@
+"""Threads that do the work, so that a long search does not keep the others waiting."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TypeVar
+
+import anyio
+from anyio.to_thread import run_sync
+
+from kebab.core.errors import TimedOut
+
+_Result = TypeVar("_Result")
+
+
+class Workers:
+    """Few of them: each keeps a connection with a cache of its own, and more than there are processors only wait for each other."""
+
+    def __init__(self, timeout_s: float) -> None:
+        self._timeout_s = timeout_s
+        self._limiter: anyio.CapacityLimiter | None = None
+
+    async def run(self, call: Callable[..., _Result], *args: Any, **options: Any) -> _Result:
+        """What the call returns; an answer that takes too long is no answer."""
+        if self._limiter is None:
+            self._limiter = anyio.CapacityLimiter(max(4, (os.cpu_count() or 2) + 2))
+        try:
+            with anyio.fail_after(self._timeout_s):
+                return await run_sync(partial(call, *args, **options), limiter=self._limiter, abandon_on_cancel=True)
+        except TimeoutError as error:
+            raise TimedOut(f"No answer was ready after {self._timeout_s:g} s.", hint="Ask for less, or raise serve.timeout_s.") from error

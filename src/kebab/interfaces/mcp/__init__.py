@@ -1,0 +1,1 @@
+"""Tools for agents, over stdio or HTTP; see `server.py`."""

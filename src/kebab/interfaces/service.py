@@ -1,0 +1,141 @@
+"""What HTTP and MCP both offer: options in, wire objects out. The one place that knows which call answers what, so that they agree."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from kebab._version import __version__
+from kebab.core.errors import Refused, UsageError
+from kebab.pipelines.search_request import SearchRequest
+from kebab.wire.libraries import LibraryListV1, library_list_v1
+from kebab.wire.records import (
+    ChunkInspectionV1,
+    DocSummaryV1,
+    FetchResultV1,
+    ListV1,
+    chunk_inspection_v1,
+    doc_summary_v1,
+    fetch_result_v1,
+    list_v1,
+    stats_v1,
+)
+from kebab.wire.search import SearchResponseV1, search_response_v1
+from kebab.wire.serving import HealthV1, StatusV1
+
+if TYPE_CHECKING:
+    from kebab.core.ports import Progress
+    from kebab.knowledge_base import KnowledgeBase
+    from kebab.library.ranking import LibraryMatch
+    from kebab.pipelines.ingest_report import IngestReport
+    from kebab.pipelines.library_docs import LibraryDocs
+
+MOST_DOCUMENTS = 1000
+"""In one page of a list."""
+MOST_LIBRARIES = 100
+
+
+class Service:
+    """Any number of threads may call it."""
+
+    def __init__(self, kb: KnowledgeBase, *, allow_write: bool = False) -> None:
+        self.kb = kb
+        self.allow_write = allow_write
+
+    # --- passages
+
+    def search(self, options: Mapping[str, Any]) -> SearchResponseV1:
+        return search_response_v1(self.kb.search(SearchRequest.from_options(options)))
+
+    def fetch(
+        self,
+        *,
+        uri: str | None = None,
+        doc_id: str | None = None,
+        chunk_id: str | None = None,
+        max_tokens: int | None = None,
+        offset: int = 0,
+    ) -> FetchResultV1:
+        """The text behind exactly one of a citation, a document (by id or path) and a chunk."""
+        if sum(key is not None for key in (uri, doc_id, chunk_id)) != 1:
+            raise UsageError("Name exactly one of uri, doc_id and chunk_id.", hint='For example uri="notes/git.md#L10-L20".')
+        if max_tokens is not None and max_tokens < 1:
+            raise UsageError("max_tokens is at least 1.", hint="Leave it out to get everything.")
+        if chunk_id is not None:
+            fetched = self.kb.fetch_chunk(chunk_id)
+        elif doc_id is not None:
+            fetched = self.kb.fetch_document(doc_id)
+        else:
+            fetched = self.kb.fetch_cited(uri or "")
+        return fetch_result_v1(fetched, offset=offset, max_tokens=max_tokens)
+
+    def span(self, uri: str) -> FetchResultV1:
+        """Exactly the lines or the page that a citation names."""
+        return fetch_result_v1(self.kb.fetch_span(uri))
+
+    def document(self, key: str) -> DocSummaryV1:
+        return doc_summary_v1(*self.kb.document(key))
+
+    def chunk(self, key: str) -> ChunkInspectionV1:
+        return chunk_inspection_v1(self.kb.chunk(key))
+
+    # --- lists
+
+    def documents(self, options: Mapping[str, Any], *, limit: int = 100, offset: int = 0) -> ListV1:
+        """Those that pass the filters of a search."""
+        if not 1 <= limit <= MOST_DOCUMENTS:
+            raise UsageError(f"limit = {limit} is out of range.", hint=f"Allowed: 1 to {MOST_DOCUMENTS}.")
+        if offset < 0:
+            raise UsageError(f"offset = {offset} is out of range.", hint="The first is 0.")
+        filters = self.kb.filters_of(SearchRequest.from_options(options))
+        return list_v1("docs", self.kb.count_documents(filters), self.kb.documents(filters, limit=limit, offset=offset))
+
+    def sources(self) -> ListV1:
+        found = self.kb.sources()
+        return list_v1("sources", len(found), found)
+
+    def tags(self) -> ListV1:
+        found = self.kb.tags()
+        return list_v1("tags", len(found), found)
+
+    # --- libraries
+
+    def libraries(self) -> LibraryListV1:
+        return library_list_v1(self.kb.libraries.all())
+
+    def find_libraries(self, name: str, query: str | None = None, limit: int = 10) -> list[LibraryMatch]:
+        """The likeliest first; as libraries are shown both as objects and in a text format of their own, the caller chooses."""
+        if not 1 <= limit <= MOST_LIBRARIES:
+            raise UsageError(f"limit = {limit} is out of range.", hint=f"Allowed: 1 to {MOST_LIBRARIES}.")
+        return self.kb.libraries.search(name, query, limit)
+
+    def library_docs(
+        self, library_id: str, query: str, *, tokens: int | None = None, type: str | None = None, page: int = 1
+    ) -> LibraryDocs:
+        """As with find_libraries, the caller chooses how it is shown."""
+        return self.kb.libraries.docs(library_id, query, tokens=tokens, kind=type, page=page)
+
+    # --- the whole
+
+    def health(self) -> HealthV1:
+        self.kb.count_documents()  # raises what stands in the way of reading
+        return HealthV1(version=__version__)
+
+    def status(self, *, ingest_running: bool = False) -> StatusV1:
+        stats = self.kb.stats()
+        return StatusV1(
+            version=__version__,
+            read_only=not self.allow_write,
+            stats=stats_v1(stats) if stats else None,
+            sources=[source.name for source in self.kb.sources()],
+            libraries=len(self.kb.libraries.all()),
+            ingest_running=ingest_running,
+        )
+
+    def ingest(self, *paths: str, name: str | None = None, embed: bool = True, progress: Progress | None = None) -> IngestReport:
+        self.require_write()
+        return self.kb.ingest(*paths, name=name, embed=embed, progress=progress)
+
+    def require_write(self) -> None:
+        if not self.allow_write:
+            raise Refused("This server only reads.", hint="Start it with --allow-write, or use kb ingest.")

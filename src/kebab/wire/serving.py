@@ -1,0 +1,72 @@
+"""What only a running server has to tell: its state, and the ingests it was asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from kebab.wire.errors import ErrorV1
+from kebab.wire.ingest import IngestProgressV1, IngestReportV1
+from kebab.wire.records import StatsV1
+from kebab.wire.search import SearchResponseV1
+
+
+@dataclass(frozen=True, kw_only=True)
+class HealthV1:
+    """That the server answers and can read its database."""
+
+    schema_version: Literal["health.v1"] = "health.v1"
+    ok: Literal[True] = True
+    version: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class StatusV1:
+    """What the server serves."""
+
+    schema_version: Literal["status.v1"] = "status.v1"
+    version: str
+    read_only: bool
+    """Whether ingest is refused, because the server was not started with --allow-write."""
+    stats: StatsV1 | None
+    """Null while nothing has been ingested."""
+    sources: list[str]
+    libraries: int
+    ingest_running: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class IngestJobV1:
+    """An ingest that the server was asked for."""
+
+    schema_version: Literal["ingest_job.v1"] = "ingest_job.v1"
+    job_id: str
+    state: Literal["queued", "running", "done", "failed", "interrupted"]
+    """The last three are final."""
+    paths: list[str]
+    """Empty: every known source."""
+    name: str | None
+    embed: bool
+    created_at: str
+    finished_at: str | None
+    progress: IngestProgressV1 | None
+    """The last event."""
+    report: IngestReportV1 | None
+    """What was done, once it is over."""
+    error: ErrorV1 | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class IngestJobsV1:
+    """The ingests of this run of the server, the latest first."""
+
+    schema_version: Literal["ingest_jobs.v1"] = "ingest_jobs.v1"
+    items: list[IngestJobV1]
+
+
+@dataclass(kw_only=True)
+class BulkResponseV1:
+    """The answers to several queries, in their order; an error stands in the place of its query."""
+
+    schema_version: Literal["bulk_response.v1"] = "bulk_response.v1"
+    responses: list[SearchResponseV1 | ErrorV1]
