@@ -99,19 +99,20 @@ class Libraries:
                 f"{wanted} is there already, from {shown_url(known.origin)}.",
                 hint=f"Name this one with --id /owner/project, or say --id {wanted} to put it in its place.",
             )
+        same = None if is_other else known  # trust, stars and branch of one place are not those of another that takes its name
         library = Library(
             library_id=wanted,
             title=one_line(title or "") or (known.title if known and (known.titled or known.origin == origin.place) else origin.name),
-            description=one_line(description) if description is not None else (known.description if known else ""),
+            description=one_line(description) if description is not None else _kept_description(known, is_other=is_other),
             origin=origin.place,
             origin_kind=origin.kind,
-            branch=branch or (known.branch if known else None),
+            branch=branch or (same.branch if same else None),
             titled=title is not None or (known is not None and known.titled),
             described=description is not None or (known is not None and known.described),
             repository=origin.repository,
-            stars=stars if stars is not None else (known.stars if known else None),
-            trust_score=round(trust, 1) if trust is not None else (known.trust_score if known else None),
-            rules=known.rules if known else (),
+            stars=stars if stars is not None else (same.stars if same else None),
+            trust_score=round(trust, 1) if trust is not None else (same.trust_score if same else None),
+            rules=same.rules if same else (),
             versions=known.versions if known else (),
         )
         said = Said(stars is not None, trust is not None)
@@ -357,6 +358,11 @@ def _is_same_origin(known: Library, origin: Origin) -> bool:
     if known.origin_kind == origin.kind == "git":
         return same_repository(known.origin, origin.place)
     return origin.version is not None and known.origin.rpartition("/")[0] == origin.place.rpartition("/")[0]
+
+
+def _kept_description(known: Library | None, *, is_other: bool) -> str:
+    """What the user said stays; what another place said of itself does not."""
+    return known.description if known is not None and (known.described or not is_other) else ""
 
 
 def _exported(origin: Origin) -> Origin:
