@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kebab.parsing.isolation import Parsers
     from kebab.pipelines.ingest_report import IngestReport
     from kebab.pipelines.library_adding import Said
-    from kebab.pipelines.library_docs import FoundSnippet, LibraryDocs
+    from kebab.pipelines.library_docs import LibraryDocs
     from kebab.sources.origin import Origin
     from kebab.store.sqlite.store import SqliteReading, SqliteWriting
 
@@ -99,22 +99,23 @@ class Libraries:
                 f"{wanted} is there already, from {shown_url(known.origin)}.",
                 hint=f"Name this one with --id /owner/project, or say --id {wanted} to put it in its place.",
             )
+        same = None if is_other else known  # trust, stars and branch of one place are not those of another that takes its name
         library = Library(
             library_id=wanted,
             title=one_line(title or "") or (known.title if known and (known.titled or known.origin == origin.place) else origin.name),
-            description=one_line(description) if description is not None else (known.description if known else ""),
+            description=one_line(description) if description is not None else _kept_description(known, is_other=is_other),
             origin=origin.place,
             origin_kind=origin.kind,
-            branch=branch or (known.branch if known else None),
+            branch=branch or (same.branch if same else None),
             titled=title is not None or (known is not None and known.titled),
             described=description is not None or (known is not None and known.described),
             repository=origin.repository,
-            stars=stars if stars is not None else (known.stars if known else None),
-            trust_score=round(trust, 1) if trust is not None else (known.trust_score if known else None),
-            rules=known.rules if known else (),
+            stars=stars if stars is not None else (same.stars if same else None),
+            trust_score=round(trust, 1) if trust is not None else (same.trust_score if same else None),
+            rules=same.rules if same else (),
             versions=known.versions if known else (),
         )
-        said = Said(stars is not None, trust is not None)
+        said = Said(stars=stars is not None)
         if fetch_metadata:
             library = self._with_facts(library, said)
         return self._index("kb lib add", library, origin, versions, said, embed, progress, replaces=is_other and origin.kind == "git")
@@ -127,7 +128,7 @@ class Libraries:
         from kebab.sources.origin import Origin
 
         library = self.find(library_id)
-        said = Said(stars=False, trust=True)
+        said = Said(stars=False)
         if fetch_metadata:
             library = self._with_facts(library, said)
         # Of a folder or an archive a named version is what it was when it was added.
@@ -289,23 +290,20 @@ class Libraries:
         request = SearchRequest(query=preprocess(query), library=place, snippet_type=kind, k=most)
         first = self._engine.search(request, bare=True)
         rules, left = rules_within(found.rules, budget)
-        taken, more = page_of(self._found(request, first), left, page)
         commit = next((known.commit for known in found.versions if known.name == choice.version), None)
-        snippets = tuple(_snippet(answer.hit, answer.kind, found, commit) for answer in taken)
+        snippets, more = page_of(self._found(request, first, found, commit), left, page)
         notices = tuple(notice for notice in first.notices if notice.code != FAR_AWAY)  # what is far away is not shown
-        return LibraryDocs(found, choice.version, choice.reason, page, rules, snippets, notices, more)
+        return LibraryDocs(found, choice.version, choice.reason, page, rules, tuple(snippets), notices, more)
 
-    def _found(self, request: SearchRequest, response: SearchResponse) -> Iterator[FoundSnippet]:
+    def _found(self, request: SearchRequest, response: SearchResponse, library: Library, commit: str | None) -> Iterator[LibrarySnippet]:
         """One list, read as far as it is wanted. Nothing where there is only what is nearest of all that is far away: who asks for
         documentation does not want a guess.
         """
-        from kebab.pipelines.library_docs import FoundSnippet
-
         seen = 0
         while response.has_matches:
             with self._engine.reading() as reading:
                 kinds = reading.libraries().kinds_of(hit.chunk_id for hit in response.hits) if reading else {}
-            yield from (FoundSnippet(hit, kinds.get(hit.chunk_id, "info")) for hit in response.hits)
+            yield from (_snippet(hit, kinds.get(hit.chunk_id, "info"), library, commit) for hit in response.hits)
             seen += len(response.hits)
             if response.next_cursor is None or seen >= _DEEPEST:
                 return
@@ -338,7 +336,9 @@ def _checked_versions(origin: Origin, versions: Sequence[str], branch: str | Non
     """Of a repository any tags; anything else is one state, which may have a name."""
     if origin.kind == "git":
         return versions
-    if branch or len(versions) > 1 or (versions and origin.kind == "export"):
+    if versions and origin.kind == "export":
+        raise UsageError("What was exported brings all its versions along.", hint="Leave out --version; kb lib docs names one.")
+    if branch or len(versions) > 1:
         from kebab.sources.git_mirror import shown_url
 
         raise UsageError(
@@ -357,6 +357,11 @@ def _is_same_origin(known: Library, origin: Origin) -> bool:
     if known.origin_kind == origin.kind == "git":
         return same_repository(known.origin, origin.place)
     return origin.version is not None and known.origin.rpartition("/")[0] == origin.place.rpartition("/")[0]
+
+
+def _kept_description(known: Library | None, *, is_other: bool) -> str:
+    """What the user said stays; what another place said of itself does not."""
+    return known.description if known is not None and (known.described or not is_other) else ""
 
 
 def _exported(origin: Origin) -> Origin:

@@ -152,6 +152,15 @@ def test_a_repository_that_is_not_there_is_a_clear_error_without_a_password(mirr
     assert "secret" not in caught.value.message
 
 
+def test_a_tag_that_names_no_commit_is_told(upstream: Upstream, mirror_of: Mirrors) -> None:
+    upstream.commit({"a.md": "a\n"})
+    upstream.git("tag", "folder", "HEAD^{tree}")
+    upstream.git("tag", "file", "HEAD:a.md")
+    for tag in ("folder", "file"):
+        with pytest.raises(SourceError, match=f"has a tag {tag}, but it leads to no commit"):
+            mirror_of(upstream.url).fetch_tag(tag)
+
+
 def test_an_empty_repository_has_no_branch_to_read(upstream: Upstream, mirror_of: Mirrors) -> None:
     with pytest.raises(SourceError) as caught:
         mirror_of(upstream.url).fetch_default()

@@ -179,6 +179,19 @@ def test_several_lock_files_are_read_in_a_fixed_order(tmp_path: Path) -> None:
     assert [package.file for package in locked_packages(tmp_path)][:2] == ["uv.lock", "requirements.txt"]
 
 
+def test_what_the_project_runs_with_comes_before_what_it_is_developed_with(tmp_path: Path) -> None:
+    for number, name in enumerate(("requirements-dev.txt", "requirements.txt", "requirements-all.txt")):
+        (tmp_path / name).write_text(f"widget=={number}\n")
+    expected = ["requirements.txt", "requirements-all.txt", "requirements-dev.txt"]
+    assert [package.file for package in locked_packages(tmp_path)] == expected
+
+
+def test_requirements_are_read_as_powershell_writes_them(tmp_path: Path) -> None:
+    """pip freeze > requirements.txt"""
+    (tmp_path / "requirements.txt").write_bytes("widget==1.2\r\n".encode("utf-16"))
+    assert [package[:2] for package in locked_packages(tmp_path)] == [("widget", "1.2")]
+
+
 def test_a_project_without_lock_files_has_no_versions_and_a_missing_one_is_an_error(tmp_path: Path) -> None:
     assert locked_packages(tmp_path) == []
     with pytest.raises(SourceError):

@@ -9,7 +9,7 @@ from kebab.core.libraries import Library, LibrarySnippet
 from kebab.core.text import one_line
 
 NO_LIBRARIES = "No libraries found matching your search."
-_BETWEEN = "\n\n---\n\n"
+BETWEEN_PARTS = "\n\n---\n\n"
 _FENCES = re.compile(r"^[ \t]*(`{3,})", re.MULTILINE)
 _LINE_END = re.compile(r"\r\n?")
 
@@ -32,7 +32,7 @@ def _library(number: int, library: Library) -> str:
 
 def snippets_text(snippets: Iterable[LibrarySnippet], rules: Sequence[str] = ()) -> str:
     """Empty when there are neither rules nor snippets."""
-    return _BETWEEN.join([*([rules_text(rules)] if rules else []), *map(snippet_text, snippets)])
+    return BETWEEN_PARTS.join([*([rules_text(rules)] if rules else []), *map(snippet_text, snippets)])
 
 
 def rules_text(rules: Sequence[str]) -> str:

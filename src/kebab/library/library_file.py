@@ -217,6 +217,10 @@ class LibraryFile:
 def open_library_file(path: Path) -> Iterator[LibraryFile]:
     try:
         archive = zipfile.ZipFile(path)
+    except OSError as error:
+        raise SourceError(
+            f"{path} cannot be read: {error.strerror or error}.", hint="Check its name and permissions.", path=str(path)
+        ) from error
     except _NOT_READABLE as error:
         raise _damaged(path, error) from error
     with archive:
@@ -250,8 +254,8 @@ def _space(found: dict[str, Any]) -> VectorSpace:
 def _document(found: dict[str, Any]) -> IndexedDocument:
     text = _text(found["text"])
     lines = count_lines(text)
-    path = path_inside(_text(found["path"]))
-    if path is None:
+    path = _text(found["path"])
+    if path_inside(path) is None:  # else it stays as it is written: a repository may have names that no archive has, and links need them
         raise ValueError("the path of a document leads elsewhere")
     chunks = [_chunk(number, chunk, text, lines) for number, chunk in enumerate(found["chunks"])]
     if not chunks:

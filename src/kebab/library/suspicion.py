@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from unicodedata import normalize
 
 from kebab.core.libraries import Library
 
@@ -24,7 +25,7 @@ _ORDERS: tuple[tuple[tuple[str, ...], str], ...] = (
     ),
     (
         ("system prompt", "hidden instruction", "api key", "credentials", "secret", "environment variables"),
-        r"\b(?:reveal|print|output|repeat|leak|send)\b.{0,40}"
+        r"\b(?:reveal|print|output|repeat|leak|send)\b(?!:).{0,40}"  # Output: introduces an example
         r"\b(?:system\s+prompt|hidden\s+instructions?|api\s+keys?|credentials|secrets?|environment\s+variables)\b",
     ),
     (
@@ -41,9 +42,21 @@ _ORDERS: tuple[tuple[tuple[str, ...], str], ...] = (
 )
 
 
+_EMPHASIS = re.compile(r"[*]+|(?<![^\W_])_+|_+(?![^\W_])")
+"""tool_call keeps its underscore."""
+_UNSEEN = re.compile("[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
+
+
 def reads_like_orders(text: str) -> bool:
-    plain = " ".join(text.lower().split())  # an order may go on in the next line
+    plain = " ".join(_unadorned(text).lower().split())  # an order may go on in the next line
     return any(any(word in plain for word in words) and _compiled(order).search(plain) is not None for words, order in _ORDERS)
+
+
+def _unadorned(text: str) -> str:
+    """As a model reads it: without emphasis, letters that are not seen, and wide or otherwise dressed letters."""
+    if not text.isascii():
+        text = _UNSEEN.sub("", normalize("NFKC", text))
+    return _EMPHASIS.sub("", text) if "*" in text or "_" in text else text
 
 
 def names_like_orders(library: Library) -> bool:

@@ -35,7 +35,6 @@ class Said(NamedTuple):
     """What of a library was given by the user, and is not taken from elsewhere."""
 
     stars: bool
-    trust: bool
 
 
 class IndexingJob(NamedTuple):
@@ -121,7 +120,7 @@ class LibraryAdding:
             raise
 
     def import_file(self, library: Library, path: Path, said: Said, embedders: Sequence[Embedder], keeper: VectorKeeper | None) -> None:
-        """What `kb lib export` wrote, with the vectors of models that are in use here."""
+        """What `kb lib export` wrote, with the vectors of models that are in use here. How far it is trusted is not for the file to say."""
         with self._noting(library, None), open_library_file(path) as file:
             known, library = (
                 library,
@@ -130,7 +129,6 @@ class LibraryAdding:
                     description=library.description if library.described else file.description,
                     repository=file.repository,
                     stars=library.stars if said.stars else file.stars,
-                    trust_score=library.trust_score if said.trust else None,  # a file may claim anything
                     rules=file.rules,
                 ),
             )

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kebab.core.errors import KebabError, NotFound, SourceError, StillIndexing
 from kebab.core.libraries import Library, LibrarySnippet, LibraryVersion
-from kebab.core.search import Notice, SearchHit
+from kebab.core.search import Notice
 from kebab.core.text import estimate_tokens
+from kebab.library.formatters import BETWEEN_PARTS, snippet_text
 from kebab.library.suspicion import reads_like_orders
 from kebab.library.versions import choose, latest_first, likeness, same_version, shortened
 
@@ -114,17 +115,6 @@ def no_version(library: Library, version: str) -> NotFound:
     return NotFound(f"{library.library_id} has no version {version}.", hint=f"Indexed: {known}.{add}")
 
 
-class FoundSnippet(NamedTuple):
-    """A hit, before it is made into what is shown: most of those that are found are not."""
-
-    hit: SearchHit
-    kind: str
-
-    @property
-    def tokens(self) -> int:
-        return estimate_tokens(self.hit.text, code=self.kind == "code")
-
-
 def rules_within(rules: Sequence[str], tokens: int) -> tuple[tuple[str, ...], int]:
     """The first rules that fit into half of the budget, and what is left of it."""
     kept: list[str] = []
@@ -137,14 +127,21 @@ def rules_within(rules: Sequence[str], tokens: int) -> tuple[tuple[str, ...], in
     return tuple(kept), max(1, tokens - sum(map(estimate_tokens, kept)))
 
 
-def page_of(found: Iterable[FoundSnippet], tokens: int, page: int) -> tuple[list[FoundSnippet], bool]:
+def _shown_tokens(snippet: LibrarySnippet) -> int:
+    """With the lines that say where it stands: of short snippets they are the greater part. Never less than what it was made of, which
+    programs are given too.
+    """
+    return max(snippet.tokens, estimate_tokens(f"{snippet_text(snippet)}{BETWEEN_PARTS}", code=snippet.kind == "code"))
+
+
+def page_of(found: Iterable[LibrarySnippet], tokens: int, page: int) -> tuple[list[LibrarySnippet], bool]:
     """Whole snippets up to the budget, and at least one: an answer too long is better than none. Whether there is another page. No more
     is taken than is needed to tell.
     """
-    current: list[FoundSnippet] = []
+    current: list[LibrarySnippet] = []
     number, used = 1, 0
     for snippet in found:
-        size = snippet.tokens
+        size = _shown_tokens(snippet)
         if current and used + size > tokens:
             if number == page:
                 return current, True

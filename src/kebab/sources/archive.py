@@ -9,6 +9,7 @@ from __future__ import annotations
 import bz2
 import gzip
 import lzma
+import re
 import tarfile
 import zipfile
 import zlib
@@ -31,6 +32,7 @@ _MOST_UNPACKED_BYTES = 4 << 30
 """With what is passed over: large files are no documentation, but unpacking them takes time."""
 _MOST_HEADER_BYTES = 1 << 20
 _STEP = 1 << 20
+_DRIVE = re.compile(r"[A-Za-z]:")
 _PACKERS = ((b"\x1f\x8b", gzip.open), (b"BZh", bz2.open), (b"\xfd7zXZ\0", lzma.open), (b"\x5d\0\0", lzma.open))
 """By what a packed file begins with."""
 _DAMAGED = (
@@ -190,7 +192,7 @@ def _bounded(member: IO[bytes]) -> bytes | None:
 def path_inside(name: str) -> str | None:
     """The path as everything else writes it; None if it leads out."""
     path = PurePosixPath(nfc(name.replace("\\", "/")))
-    if path.is_absolute() or ".." in path.parts or not path.parts or "\0" in name or ":" in path.parts[0]:
+    if path.is_absolute() or ".." in path.parts or not path.parts or "\0" in name or _DRIVE.match(path.parts[0]):
         return None
     return str(path)
 

@@ -155,8 +155,18 @@ class GitMirror:
                 if isinstance(error, _TooMuch):
                     _deleted(self._folder)  # it is fetched again by whoever allows more
                 raise
-            commit = self.run("rev-parse", "--verify", f"{ours}^{{commit}}").decode().strip()
-            return GitTree(self, commit, _held(self._folder, fcntl.LOCK_SH))
+            return GitTree(self, self._commit(ours, called), _held(self._folder, fcntl.LOCK_SH))
+
+    def _commit(self, reference: str, called: str) -> str:
+        """A tag may also name a file or a folder."""
+        try:
+            return self.run("rev-parse", "--verify", f"{reference}^{{commit}}").decode().strip()
+        except _TooLong:
+            raise
+        except SourceError as error:
+            raise SourceError(
+                f"{shown_url(self._url)} has a {called}, but it leads to no commit.", hint="Name one that does: git tag lists them."
+            ) from error
 
     def _fetch(self, refspec: str, lock: int) -> None:
         """Into the mirror as it is, or, where that is what fails, into a new one."""

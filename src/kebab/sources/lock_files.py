@@ -10,6 +10,7 @@ Files of other people's making: whatever cannot be understood is left out, and n
 
 from __future__ import annotations
 
+import codecs
 import json
 import os
 import re
@@ -24,6 +25,8 @@ _MOST_BYTES = 64 << 20
 _REQUIREMENT = re.compile(
     r"\s*+(?P<name>[A-Za-z0-9][\w.-]*+)\s*+(?:\[[^\]]*+\])?\s*+\(?(?:===?\s*+(?P<version>[^\s;#,*()\\]++)|(?=[<>=!~;#@\\]|$))"
 )
+_UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+"""PowerShell writes so what a program prints."""
 _NODE_MODULES = "node_modules/"
 _GO_VERSION = re.compile(r"v\d")
 
@@ -64,10 +67,15 @@ def locked_packages(project: Path) -> list[LockedPackage]:
 def _lock_files(project: Path) -> list[tuple[Path, _Reader]]:
     """Those of the folder, else of the nearest one around it in the same repository."""
     for folder in _folders(project):
-        files = [(path, read) for pattern, read in _READERS for path in sorted(folder.glob(pattern))]
+        files = [(path, read) for pattern, read in _READERS for path in sorted(folder.glob(pattern), key=_shortest_first)]
         if files:
             return files
     return []
+
+
+def _shortest_first(path: Path) -> tuple[int, str]:
+    """What the project runs with is in requirements.txt; requirements-dev.txt and the like add to it."""
+    return len(path.name), path.name
 
 
 def _folders(project: Path) -> list[Path]:
@@ -81,7 +89,8 @@ def _text(path: Path) -> str | None:
     try:
         if not path.is_file() or path.stat().st_size > _MOST_BYTES:
             return None
-        return path.read_bytes().decode("utf-8-sig", "replace")
+        data = path.read_bytes()
+        return data.decode("utf-16" if data.startswith(_UTF_16) else "utf-8-sig", "replace")
     except OSError:
         return None
 
