@@ -156,7 +156,7 @@ def _checked(item: SettingField, value: Any, where: str, path: str | None = None
     )
     if not in_range:
         raise ConfigError(
-            f"{where}: {item.key} = {value!r} is not allowed.",
+            f"{where}: {item.key}{'' if item.secret else f' = {value!r}'} is not allowed.",
             hint=f"Allowed: {item.allowed}. Default: {item.default!r}.",
             path=path,
         )

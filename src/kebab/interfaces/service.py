@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 
 MOST_DOCUMENTS = 1000
 """In one page of a list."""
+MOST_OFFSET = 10**9
 MOST_LIBRARIES = 100
 
 
@@ -59,8 +60,8 @@ class Service:
         """The text behind exactly one of a citation, a document (by id or path) and a chunk."""
         if sum(key is not None for key in (uri, doc_id, chunk_id)) != 1:
             raise UsageError("Name exactly one of uri, doc_id and chunk_id.", hint='For example uri="notes/git.md#L10-L20".')
-        if max_tokens is not None and max_tokens < 1:
-            raise UsageError("max_tokens is at least 1.", hint="Leave it out to get everything.")
+        if max_tokens is not None and not 1 <= max_tokens <= MOST_OFFSET:
+            raise UsageError(f"max_tokens = {max_tokens} is out of range.", hint="It is at least 1; leave it out to get everything.")
         if chunk_id is not None:
             fetched = self.kb.fetch_chunk(chunk_id)
         elif doc_id is not None:
@@ -85,8 +86,8 @@ class Service:
         """Those that pass the filters of a search."""
         if not 1 <= limit <= MOST_DOCUMENTS:
             raise UsageError(f"limit = {limit} is out of range.", hint=f"Allowed: 1 to {MOST_DOCUMENTS}.")
-        if offset < 0:
-            raise UsageError(f"offset = {offset} is out of range.", hint="The first is 0.")
+        if not 0 <= offset <= MOST_OFFSET:
+            raise UsageError(f"offset = {offset} is out of range.", hint=f"Allowed: 0 to {MOST_OFFSET}.")
         filters = self.kb.filters_of(SearchRequest.from_options(options))
         return list_v1("docs", self.kb.count_documents(filters), self.kb.documents(filters, limit=limit, offset=offset))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -18,10 +19,11 @@ from kebab.pipelines.search_request import (
     SearchRequest,
 )
 
-MAX_QUERY = 10_000
-"""Characters; nobody types more, and a text is better ingested than asked for."""
-_DATE = r"^\s*(\d{4}-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])|\d{1,6}\s*([dD]ays?|[wW]eeks?|[mM]onths?|[yY]ears?)(\s+ago)?)\s*$"
-_LIBRARY = r"^/[^/@\s]+/[^/@\s]+([/@][^/@\s]+)?$"
+_BLANK = r"\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
+"""White space as Python has it, written out: in the regular expressions of other languages \\s is something else."""
+SOMETHING = f"[^{_BLANK}]"
+LIBRARY = rf"^/[^/@{_BLANK}]+/[^/@{_BLANK}]+([/@][^/@{_BLANK}]+)?$"
+_DATE = r"^\s*([1-9]\d{3}-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])|\d{1,6}\s*([dD]ays?|[wW]eeks?|[mM]onths?|[yY]ears?)(\s+ago)?)\s*$"
 _SENTENCES = {
     "query": 'What to look for. "A phrase", prefix*, AND, OR and NOT in capitals mean what they say; in single quotes it is raw FTS5.',
     "mode": "hybrid: by words and by meaning (the default); lexical: by words; vector: by meaning.",
@@ -58,12 +60,12 @@ _SENTENCES = {
     "group": "Hits of one document together, documents in the order of their best hits.",
     "neighbours": f"This many passages before and after each hit too, {MAX_NEIGHBOURS} at most.",
 }
-_SOMETHING: dict[str, Any] = {"minLength": 1, "pattern": r"\S"}
+_SOMETHING: dict[str, Any] = {"minLength": 1, "pattern": SOMETHING}
 _FORMS: dict[str, dict[str, Any]] = {
     "after": {"pattern": _DATE},
     "before": {"pattern": _DATE},
-    "library": {"pattern": _LIBRARY},
-    "query": {"maxLength": MAX_QUERY},
+    "library": {"pattern": LIBRARY},
+    "query": {},
 }
 
 
@@ -72,10 +74,24 @@ def schemas() -> dict[str, dict[str, Any]]:
     return {name: {**_schema(name), "description": _SENTENCES[name]} for name in SearchRequest._fields}
 
 
+def json_schemas() -> dict[str, dict[str, Any]]:
+    """The same for options in a JSON object, where null means: not given, and a list may be one text, parted by commas."""
+    return {name: schema if name == "query" else _or_null(name, schema) for name, schema in schemas().items()}
+
+
+def _or_null(name: str, schema: dict[str, Any]) -> dict[str, Any]:
+    if name in LISTS:
+        one = f"({'|'.join(CHOICES[name])})" if name in CHOICES else ""
+        text = {"type": "string", "pattern": f"^{one}(,{one})*$" if one else rf"[^,{_BLANK}]"}
+        return {"anyOf": [{key: schema[key] for key in ("type", "items")}, text, {"type": "null"}], "description": schema["description"]}
+    choices = {"enum": [*schema["enum"], None]} if "enum" in schema else {}
+    return {**schema, "type": [schema["type"], "null"], **choices}
+
+
 def _schema(name: str) -> dict[str, Any]:
     choice = {"enum": list(CHOICES[name])} if name in CHOICES else {}
     if name in LISTS:
-        return {"type": "array", "items": {"type": "string", "minLength": 1, **choice}}
+        return {"type": "array", "items": {"type": "string", **(choice or _SOMETHING)}}
     if name in SWITCHES:
         return {"type": "boolean", "default": SearchRequest._field_defaults[name]}
     if name in WHOLE_NUMBERS:
@@ -87,16 +103,13 @@ def _schema(name: str) -> dict[str, Any]:
 
 
 def typed(given: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """Options whose values are texts, as in an address: each as often as it was given. What is given empty is not given."""
+    """Options whose values are texts, as in an address: each as often as it was given."""
     read: dict[str, Any] = {}
     for written, texts in given.items():
         name = ALIASES.get(written, written)
-        values = [text for text in texts if text.strip()] if name != "query" else list(texts)
-        if not values:
-            continue
-        if len(values) > 1 and name not in LISTS:
-            raise UsageError(f"{name} is given {len(values)} times.", hint="Give it once.")
-        read[written] = _value(name, values)
+        if len(texts) > 1 and name not in LISTS:
+            raise UsageError(f"{name} is given {len(texts)} times.", hint="Give it once.")
+        read[written] = _value(name, list(texts))
     return read
 
 
@@ -109,17 +122,19 @@ def _value(name: str, values: list[str]) -> Any:
             raise UsageError(f"{name} takes true or false, not {text!r}.", hint=f"For example {name}=true.")
         return text.lower() in _TRUE
     if name in WHOLE_NUMBERS:
-        return _number(name, text, int, "a whole number", "10")
+        return int(_number(name, text, _WHOLE, "a whole number", "10"))
     if name in NUMBERS:
-        return _number(name, text, float, "a number", "0.02")
+        return float(_number(name, text, _DECIMAL, "a number", "0.02"))
     return text
 
 
+_WHOLE = re.compile(r"[+-]?[0-9]{1,12}")
+_DECIMAL = re.compile(r"[+-]?([0-9]{1,12}(\.[0-9]{0,30})?|\.[0-9]{1,30})([eE][+-]?[0-9]{1,3})?")
 _TRUE, _FALSE = frozenset({"true", "1", "on", "yes"}), frozenset({"false", "0", "off", "no"})
 
 
-def _number(name: str, text: str, kind: type[int] | type[float], words: str, example: str) -> float:
-    try:
-        return kind(text)
-    except ValueError as error:
-        raise UsageError(f"{name} takes {words}, not {text!r}.", hint=f"For example {name}={example}.") from error
+def _number(name: str, text: str, form: re.Pattern[str], words: str, example: str) -> str:
+    """As it is written; Python would also take 1_000 and NaN for numbers."""
+    if not form.fullmatch(text.strip()):
+        raise UsageError(f"{name} takes {words}, not {text!r}.", hint=f"For example {name}={example}.")
+    return text.strip()

@@ -160,7 +160,8 @@ def _checked(name: str, value: Any) -> Any:
         if not isinstance(items, list | tuple) or not all(isinstance(item, str) for item in items):
             raise UsageError(f"{name} takes a text or a list of texts, not {value!r}.", hint='For example ["a", "b"].')
         value = tuple(item.strip() for item in items if item.strip())
-        if not value and isinstance(items, list) and isinstance(given, str):
+        # A comma at the end of a text is a slip; an empty text by itself is a filter that would be lost.
+        if (len(value) < len(items) and not isinstance(given, str)) or (not value and isinstance(given, str)):
             raise UsageError(f"{name} is empty.", hint="Name a value, or leave the option out.")
         if name in _LOWER_CASE:
             value = tuple(item.lower() for item in value)
@@ -170,6 +171,8 @@ def _checked(name: str, value: Any) -> Any:
         if not isinstance(value, bool):
             raise UsageError(f"{name} takes true or false, not {value!r}.", hint="Write it without quotes.")
     elif name in WHOLE_NUMBERS:
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)  # JSON does not tell 10.0 from 10
         if not isinstance(value, int) or isinstance(value, bool):
             raise UsageError(f"{name} takes a whole number, not {value!r}.", hint="For example 10.")
         fewest, largest = WHOLE_NUMBERS[name]

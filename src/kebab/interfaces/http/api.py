@@ -13,7 +13,7 @@ from kebab.core.errors import UsageError
 from kebab.interfaces.bulk import answer_line
 from kebab.interfaces.http.endpoints import SEARCHING, Answer, Endpoint, Parameter
 from kebab.interfaces.http.reading import given, json_body, only, required, whole_number
-from kebab.interfaces.service import MOST_DOCUMENTS
+from kebab.interfaces.service import MOST_DOCUMENTS, MOST_OFFSET
 from kebab.pipelines import search_options
 from kebab.pipelines.search_request import SearchRequest
 from kebab.wire.objects import to_json
@@ -43,9 +43,9 @@ _FILTERS = (
     "exclude_path",
     "exclude_tag",
 )
-_TEXT = {"type": "string", "minLength": 1, "pattern": r"\S"}
-_PATH = {"type": "string", "pattern": r"^[^\x00]*\S[^\x00]*$"}
-_OFFSET = {"type": "integer", "minimum": 0, "maximum": 10**9}
+_TEXT = {"type": "string", "minLength": 1, "pattern": search_options.SOMETHING}
+_PATH = {"type": "string", "pattern": rf"^[^\x00]*{search_options.SOMETHING}[^\x00]*$"}
+_OFFSET = {"type": "integer", "minimum": 0, "maximum": MOST_OFFSET}
 
 
 def json_response(wire_object: Any, status: int = 200) -> Response:
@@ -66,11 +66,15 @@ class Api:
             "limit": Parameter({"type": "integer", "minimum": 1, "maximum": MOST_DOCUMENTS, "default": 100}),
             "offset": Parameter(_OFFSET),
         }
-        budget = {"max_tokens": Parameter({"type": "integer", "minimum": 1, "maximum": 10**9}), "offset": Parameter(_OFFSET)}
+        budget = {"max_tokens": Parameter({"type": "integer", "minimum": 1, "maximum": MOST_OFFSET}), "offset": Parameter(_OFFSET)}
         key = Parameter(_TEXT, required=True)
-        line = {"type": "object", "properties": {"id": {}, **options}, "required": ["query"]}
-        queries = {"type": "array", "maxItems": _MOST_QUERIES, "items": line}
-        bulk = {"anyOf": [queries, {"type": "object", "properties": {"queries": queries, **options}, "required": ["queries"]}]}
+        in_json = search_options.json_schemas()
+        line = {"type": "object", "properties": {"id": {}, **in_json}, "required": ["query"], "additionalProperties": False}
+        # Anything is answered: what is no query, with an error in its place.
+        queries = {"type": "array", "maxItems": _MOST_QUERIES, "items": {"anyOf": [line, {}]}}
+        for_all = {name: schema for name, schema in in_json.items() if name != "query"}
+        defaults = {"type": "object", "properties": {"queries": queries, **for_all}, "required": ["queries"], "additionalProperties": False}
+        bulk = {"anyOf": [queries, defaults]}
         ingest = {
             "type": "object",
             "properties": {
@@ -191,7 +195,7 @@ class Api:
         sent = await json_body(request)
         options = dict(sent) if isinstance(sent, dict) else {"queries": sent}
         lines = options.pop("queries", None)
-        if not isinstance(lines, list):
+        if not isinstance(lines, list) or "query" in options:
             raise UsageError("There are no queries.", hint='Send {"queries": [{"id": "q1", "query": "install git"}]}, or JSON lines.')
         _check_count(lines)
         answers = [line async for line in self._answer_lines(lines, SearchRequest.from_options(options))]
@@ -224,7 +228,7 @@ class Api:
 
     async def documents(self, request: Request) -> Response:
         parameters = given(request)
-        page = {name: text for name in ("limit", "offset") for text in parameters.pop(name, [])[:1] if text.strip()}
+        page: dict[str, str] = {name: ",".join(parameters.pop(name)) for name in ("limit", "offset") if name in parameters}
         limit, offset = whole_number(page, "limit", 100), whole_number(page, "offset", 0)
         options = search_options.typed(parameters)
         return json_response(await self._workers.run(self._service.documents, options, limit=limit, offset=offset))

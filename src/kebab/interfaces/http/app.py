@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import sys
 import traceback
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from starlette.applications import Starlette
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp
 
-    from kebab.interfaces.http.endpoints import Endpoint
+    from kebab.interfaces.http.endpoints import Endpoint, Handler
     from kebab.interfaces.http.safety import Rules
     from kebab.interfaces.service import Service
 
@@ -61,7 +62,7 @@ def make_app(service: Service, rules: Rules, *, timeout_s: float = 30.0, mounted
 
     return Starlette(
         routes=[
-            *[_route(endpoint) for endpoint in endpoints],
+            *_routes(endpoints),
             Route("/openapi.json", openapi),
             *[Mount(one.path, app=one.app) for one in mounted],
         ],
@@ -74,9 +75,15 @@ def make_app(service: Service, rules: Rules, *, timeout_s: float = 30.0, mounted
     )
 
 
-def _route(endpoint: Endpoint) -> Route:
-    """Ids may be paths, with slashes in them."""
-    return Route(endpoint.path.replace("_id}", "_id:path}"), endpoint.handler, methods=[endpoint.method])
+def _routes(endpoints: Sequence[Endpoint]) -> Iterator[Route]:
+    """One for each address, whatever its methods; a document may be named by its path, with slashes in it."""
+    for path in dict.fromkeys(endpoint.path for endpoint in endpoints):
+        handlers = {endpoint.method: endpoint.handler for endpoint in endpoints if endpoint.path == path}
+        yield Route(path.replace("{doc_id}", "{doc_id:path}"), partial(_by_method, handlers), methods=list(handlers))
+
+
+async def _by_method(handlers: Mapping[str, Handler], request: Request) -> Response:
+    return await handlers["GET" if request.method == "HEAD" else request.method](request)
 
 
 # --- errors

@@ -14,6 +14,7 @@ from kebab.interfaces.http.endpoints import Answer, Endpoint, Parameter
 from kebab.interfaces.http.reading import only, required, whole_number
 from kebab.interfaces.service import MOST_LIBRARIES
 from kebab.library.formatters import snippets_text
+from kebab.pipelines.search_options import LIBRARY, SOMETHING
 from kebab.wire.libraries import library_docs_v1, library_search_v1, library_v1
 
 if TYPE_CHECKING:
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 
 _MOST = 500
 """Characters of a name, an id or a query."""
-_NAME = {"type": "string", "minLength": 1, "maxLength": _MOST, "pattern": r"\S"}
-_ID = {"type": "string", "maxLength": _MOST, "pattern": r"^/[^/@\s]+/[^/@\s]+([/@][^/@\s]+)?$"}
+_NAME = {"type": "string", "minLength": 1, "maxLength": _MOST, "pattern": SOMETHING}
+_ID = {"type": "string", "maxLength": _MOST, "pattern": LIBRARY}
 _FAILS = (errors.NotFound, errors.StillIndexing, errors.SourceError)
 _STATES = {"pending": "initial", "indexing": "processing", "indexed": "finalized", "failed": "error"}
 _TYPES = ("json", "txt")

@@ -53,7 +53,7 @@ def document(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
 def _operation(endpoint: Endpoint, components: dict[str, Schema]) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "summary": endpoint.summary,
-        "operationId": endpoint.handler.__name__,
+        "operationId": "_".join([endpoint.method.lower(), *re.findall(r"\w+", endpoint.path.removeprefix("/api/"))]),
         "parameters": [_parameter(name, given, endpoint.path) for name, given in endpoint.parameters.items()],
         "responses": _responses(endpoint, components),
     }

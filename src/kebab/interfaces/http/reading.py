@@ -21,16 +21,23 @@ def given(request: Request) -> dict[str, list[str]]:
     return {name: parameters.getlist(name) for name in parameters}
 
 
+def filled_in(request: Request) -> dict[str, list[str]]:
+    """The same of a form, which sends every field: what was left empty is not given."""
+    kept = {name: [text for text in texts if text.strip()] for name, texts in given(request).items()}
+    return {name: texts for name, texts in kept.items() if texts}
+
+
 def only(request: Request, known: Mapping[str, Any] | set[str]) -> dict[str, str]:
-    """The parameters of an address that takes these, each once; what is given empty is not given."""
+    """The parameters of an address that takes these, each once."""
     values: dict[str, str] = {}
     for name, texts in given(request).items():
         if name not in known:
             raise UsageError(f"There is no parameter {name!r} here.", hint=f"Parameters: {', '.join(sorted(known)) or 'none'}.")
         if len(texts) > 1:
             raise UsageError(f"{name} is given {len(texts)} times.", hint="Give it once.")
-        if texts[0].strip():
-            values[name] = texts[0]
+        if not texts[0].strip():
+            raise UsageError(f"{name} is empty.", hint="Name a value, or leave the parameter out.")
+        values[name] = texts[0]
     return values
 
 

@@ -1,0 +1,250 @@
+"""REST: the command line's objects over HTTP, and every failure with its code."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import jsonschema
+import pytest
+
+import kebab
+from kebab.wire import schemas
+from kebab.wire.objects import plain
+from kebab.wire.search import search_response_v1
+
+
+def valid(response: httpx2.Response, name: str, status: int = 200) -> Any:
+    """The body, which must be of the schema it says it is."""
+    assert response.status_code == status, response.text
+    assert response.headers["content-type"] == "application/json"
+    body = response.json()
+    assert body["schema_version"] == f"{name}.v1"
+    jsonschema.validate(body, schemas.schema(name))
+    return body
+
+
+def failed(response: httpx2.Response, status: int, code: str) -> dict[str, Any]:
+    body = valid(response, "error", status)
+    assert body["code"] == code
+    assert body["message"].endswith(".")
+    assert body["hint"]
+    return dict(body)
+
+
+class TestSearch:
+    def test_it_gives_what_the_facade_gives(self, client: httpx2.Client, served_db: Path) -> None:
+        body = valid(client.get("api/v1/search", params={"query": "undo the last commit", "k": 3}), "search_response")
+        with kebab.open(served_db) as kb:
+            expected = plain(search_response_v1(kb.search("undo the last commit", k=3)))
+        assert {**body, "took_ms": 0} == {**expected, "took_ms": 0}
+        assert body["returned"] == 3
+
+    def test_options_come_as_text_and_are_checked_as_everywhere(self, client: httpx2.Client) -> None:
+        parameters = {
+            "query": "certificate",
+            "type": "markdown",
+            "tags_any": ["ops", "tls"],
+            "explain": "true",
+            "min_score": "0.1",
+            "k": "5",
+        }
+        body = valid(client.get("api/v1/search", params=parameters), "search_response")
+        assert body["hits"]
+        assert all(hit["doc_type"] == "markdown" and {"ops", "tls"} & set(hit["tags"]) for hit in body["hits"])
+        assert body["explanation"] is not None
+
+    def test_lists_are_repeated_or_parted_by_commas(self, client: httpx2.Client) -> None:
+        repeated = client.get("api/v1/search?query=git&type=markdown&type=note").json()
+        parted = client.get("api/v1/search?query=git&type=markdown,note").json()
+        assert [hit["chunk_id"] for hit in repeated["hits"]] == [hit["chunk_id"] for hit in parted["hits"]]
+
+    def test_a_cursor_gives_the_next_page(self, client: httpx2.Client) -> None:
+        first = client.get("api/v1/search", params={"query": "the", "match": "any", "k": 4}).json()
+        second = client.get("api/v1/search", params={"query": "the", "match": "any", "k": 4, "cursor": first["next_cursor"]}).json()
+        seen = [hit["chunk_id"] for hit in first["hits"] + second["hits"]]
+        assert len(set(seen)) == 8
+
+    def test_nothing_found_is_no_failure(self, client: httpx2.Client) -> None:
+        body = valid(client.get("api/v1/search", params={"query": "xylophonist"}), "search_response")
+        assert body["returned"] == 0
+
+    def test_an_empty_query_is_an_empty_answer(self, client: httpx2.Client) -> None:
+        body = valid(client.get("api/v1/search", params={"query": ""}), "search_response")
+        assert body["notices"][0]["code"] == "empty_query"
+
+    @pytest.mark.parametrize(
+        ("parameters", "status", "code"),
+        [
+            ("", 400, "usage"),
+            ("query=git&k=ten", 400, "usage"),
+            ("query=git&k=0", 400, "usage"),
+            ("query=git&k=1_0", 400, "usage"),
+            ("query=git&k=3&k=4", 400, "usage"),
+            ("query=git&min_score=nan", 400, "usage"),
+            ("query=git&mode=psychic", 400, "usage"),
+            ("query=git&explain=perhaps", 400, "usage"),
+            ("query=git&colour=red", 400, "usage"),
+            ("query='a AND ('", 400, "invalid_query"),
+            ("query=git&cursor=nonsense", 409, "stale_cursor"),
+            ("query=git&source=nowhere", 404, "not_found"),
+            ("query=git&mode=vector", 409, "vectors_off"),
+            ("query=git&library=/acme/nothing", 404, "not_found"),
+        ],
+    )
+    def test_what_is_wrong_is_said(self, client: httpx2.Client, parameters: str, status: int, code: str) -> None:
+        """R013, R133: never an empty result for a failure."""
+        failed(client.get(f"api/v1/search?{parameters}"), status, code)
+
+    def test_a_library_is_searched_instead(self, client: httpx2.Client) -> None:
+        body = valid(client.get("api/v1/search", params={"query": "dial", "library": "/acme/widget"}), "search_response")
+        assert {hit["doc_path"] for hit in body["hits"]} == {"guide.md"}
+
+
+class TestBulk:
+    LINES = ({"id": "a", "query": "git"}, {"id": "b", "query": "git", "k": "many"}, {"id": "c", "query": "한글", "k": 1})
+
+    def test_queries_are_answered_in_order_and_a_bad_one_in_its_place(self, client: httpx2.Client) -> None:
+        body = valid(client.post("api/v1/search/bulk", json={"queries": self.LINES, "k": 2}), "bulk_response")
+        assert [(answer["id"], answer["schema_version"]) for answer in body["responses"]] == [
+            ("a", "search_response.v1"),
+            ("b", "error.v1"),
+            ("c", "search_response.v1"),
+        ]
+        assert body["responses"][0]["returned"] == 2  # as the defaults say
+        assert body["responses"][2]["returned"] == 1
+
+    def test_a_bare_list_will_do(self, client: httpx2.Client) -> None:
+        assert len(valid(client.post("api/v1/search/bulk", json=list(self.LINES)), "bulk_response")["responses"]) == 3
+
+    def test_json_lines_give_json_lines(self, client: httpx2.Client) -> None:
+        sent = "\n".join(json.dumps(line) for line in self.LINES) + "\n\nno json\n"
+        response = client.post("api/v1/search/bulk", content=sent, headers={"content-type": "application/x-ndjson"})
+        answers = [json.loads(line) for line in response.text.splitlines()]
+        assert [answer["schema_version"] for answer in answers] == ["search_response.v1", "error.v1", "search_response.v1", "error.v1"]
+
+    @pytest.mark.parametrize("sent", ["{", "[1", "7", '{"queries": 5}', "{}", '{"queries": [], "colour": 1}'])
+    def test_what_is_no_list_of_queries_is_refused(self, client: httpx2.Client, sent: str) -> None:
+        failed(client.post("api/v1/search/bulk", content=sent, headers={"content-type": "application/json"}), 400, "usage")
+
+    def test_there_is_a_limit(self, client: httpx2.Client) -> None:
+        failed(client.post("api/v1/search/bulk", json=[{"query": "a"}] * 1001), 400, "usage")
+
+
+class TestLookingInside:
+    def test_a_document_by_path_and_by_id(self, client: httpx2.Client) -> None:
+        by_path = valid(client.get("api/v1/documents/git/undo.md"), "doc_summary")
+        by_id = valid(client.get(f"api/v1/documents/{by_path['doc_id']}"), "doc_summary")
+        assert by_path == by_id
+        assert by_path["chunks"]
+
+    def test_documents_are_listed_in_pages_and_filtered(self, client: httpx2.Client) -> None:
+        everything = valid(client.get("api/v1/documents"), "list")
+        page = valid(client.get("api/v1/documents", params={"limit": 2, "offset": 1}), "list")
+        assert page["total"] == everything["total"]
+        assert page["items"] == everything["items"][1:3]
+        korean = valid(client.get("api/v1/documents", params={"lang": "ko"}), "list")
+        assert 0 < korean["total"] < everything["total"]
+
+    def test_a_chunk_and_the_text_of_its_citation_are_the_same(self, client: httpx2.Client) -> None:
+        hit = client.get("api/v1/search", params={"query": "undo commit", "k": 1}).json()["hits"][0]
+        chunk = valid(client.get(f"api/v1/chunks/{hit['chunk_id']}"), "chunk_inspection")
+        span = valid(client.get("api/v1/spans", params={"uri": hit["citation"]["uri"]}), "fetch_result")
+        assert chunk["text"] in span["text"]
+
+    def test_a_budget_cuts_at_a_line_and_the_rest_can_be_read_on(self, client: httpx2.Client) -> None:
+        whole = valid(client.get("api/v1/fetch", params={"uri": "git/undo.md"}), "fetch_result")
+        assert whole["truncated"] is False
+        read, offset = "", 0
+        for _ in range(100):
+            page = valid(client.get("api/v1/fetch", params={"uri": "git/undo.md", "max_tokens": 100, "offset": offset}), "fetch_result")
+            read += page["text"]
+            if page["next_offset"] is None:
+                break
+            assert page["text"].endswith("\n")
+            offset = page["next_offset"]
+        assert read == whole["text"]
+
+    @pytest.mark.parametrize(
+        ("address", "status", "code"),
+        [
+            ("documents/nowhere.md", 404, "not_found"),
+            ("documents?limit=0", 400, "usage"),
+            ("documents?limit=x", 400, "usage"),
+            ("chunks/ffffffffff", 404, "not_found"),
+            ("spans", 400, "usage"),
+            ("spans?uri=git/undo.md", 400, "usage"),
+            ("spans?uri=git/undo.md%23L1-L9999", 404, "not_found"),
+            ("fetch?uri=git/undo.md&offset=999999", 404, "not_found"),
+            ("fetch?uri=git/undo.md&max_tokens=0", 400, "usage"),
+            ("sources?x=1", 400, "usage"),
+            ("nothing/here", 404, "not_found"),
+            ("ingest/7", 404, "not_found"),
+            ("ingest/7/events", 404, "not_found"),
+        ],
+    )
+    def test_what_is_not_there_is_said(self, client: httpx2.Client, address: str, status: int, code: str) -> None:
+        failed(client.get(f"api/v1/{address}"), status, code)
+
+    def test_no_path_leads_to_the_file_system(self, client: httpx2.Client, sample_notes: Path, served_db: Path) -> None:
+        """Not even to a file that is indexed, by where it lies."""
+        for path in ("/etc/passwd", str(sample_notes / "git" / "undo.md"), "../../etc/passwd", str(served_db), "~/.bashrc"):
+            failed(client.get("api/v1/fetch", params={"uri": path}), 404, "not_found")
+            failed(client.get("api/v1/search", params={"query": "git", "doc": path}), 404, "not_found")
+        assert client.get("api/v1/documents//etc/passwd").status_code == 404
+
+    def test_sources_tags_status_and_health(self, client: httpx2.Client) -> None:
+        assert valid(client.get("api/v1/sources"), "list")["items"][0]["name"] == "notes"
+        assert valid(client.get("api/v1/tags"), "list")["total"] > 0
+        status = valid(client.get("api/v1/status"), "status")
+        assert (status["read_only"], status["libraries"], status["sources"]) == (True, 1, ["notes"])
+        assert valid(client.get("api/v1/health"), "health")["ok"] is True
+
+    def test_another_method_is_refused_with_what_is_taken(self, client: httpx2.Client) -> None:
+        response = client.delete("api/v1/search")
+        failed(response, 405, "method_not_allowed")
+        assert "GET" in response.headers["allow"]
+
+
+class TestLibraries:
+    """R168."""
+
+    def test_a_library_is_found_by_name(self, client: httpx2.Client) -> None:
+        body = valid(client.get("api/v1/libraries/search", params={"libraryName": "widget"}), "library_search")
+        assert body["libraries"][0]["library_id"] == "/acme/widget"
+        assert valid(client.get("api/v1/libraries"), "library_list")["items"][0]["title"] == "Widget"
+
+    def test_its_documentation_is_read_within_a_budget(self, client: httpx2.Client) -> None:
+        asked = {"libraryId": "/acme/widget", "query": "create a dial", "type": "code"}
+        body = valid(client.get("api/v1/libraries/docs", params=asked), "library_docs")
+        assert [snippet["content"] for snippet in body["snippets"]] == ["dial = make_dial(limit=20)"]
+        assert body["rules"] == ["Always close a gauge"]
+
+    def test_existing_clients_get_their_shapes(self, client: httpx2.Client) -> None:
+        (found,) = client.get("api/v2/libs/search", params={"libraryName": "widget", "query": "dials"}).json()["results"]
+        assert found["id"] == "/acme/widget"
+        assert found["totalSnippets"] > 0
+        context = client.get("api/v2/context", params={"libraryId": "/acme/widget", "query": "create a dial", "type": "json"}).json()
+        (code,) = context["codeSnippets"]
+        assert code["codeTitle"] == "Create a dial"
+        assert code["codeList"] == [{"language": "python", "code": "dial = make_dial(limit=20)"}]
+        assert context["rules"] == ["Always close a gauge"]
+
+    def test_as_text_it_is_what_kb_lib_docs_prints(self, client: httpx2.Client) -> None:
+        """R164, R165."""
+        response = client.get("api/v2/context", params={"libraryId": "/acme/widget", "query": "create a dial"})
+        assert response.headers["content-type"].startswith("text/plain")
+        assert response.text.startswith(
+            "## Library Rules\n- Always close a gauge\n\n---\n\n### Create a dial\n*Widget > Guide*\n```python\ndial = make_dial(limit=20)\n```"
+        )
+
+    def test_an_unknown_library_is_404_in_both(self, client: httpx2.Client) -> None:
+        failed(client.get("api/v1/libraries/docs", params={"libraryId": "/no/such", "query": "x"}), 404, "not_found")
+        response = client.get("api/v2/context", params={"libraryId": "/no/such", "query": "x"})
+        assert response.status_code == 404
+        assert set(response.json()) == {"error", "message"}
+
+    def test_names_are_not_too_long(self, client: httpx2.Client) -> None:
+        failed(client.get("api/v1/libraries/search", params={"libraryName": "x" * 501}), 400, "usage")

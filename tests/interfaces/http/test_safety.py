@@ -1,0 +1,182 @@
+"""Who may ask, and how much."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx2
+import pytest
+from tests.conftest import Kb
+from tests.serving import Server, serving
+
+from kebab.interfaces.http.safety import Rules, is_loopback
+
+TOKEN = "correct-horse-battery"
+ADDRESSES = [
+    "",
+    "api/v1/search?query=git",
+    "api/v1/health",
+    "openapi.json",
+    "api/v2/libs/search?libraryName=x",
+    "nothing",
+    "static/x",
+    "login",
+    "mcp",
+]
+
+
+@pytest.fixture(scope="module")
+def guarded(served_db: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """With a token, small limits, and a name of its own."""
+    limits = {"KEBAB_SERVE_TOKEN": TOKEN, "KEBAB_SERVE_MAX_BODY_KB": "1", "KEBAB_SERVE_ALLOWED_HOSTS": "kebab.lan"}
+    with serving(served_db, home=tmp_path_factory.mktemp("guarded"), env=limits) as running:
+        yield running
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_another_host_is_refused_on_every_address(client: httpx2.Client, address: str) -> None:
+    for host in ("evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost.evil", "10.0.0.1", ""):
+        response = client.get(address, headers={"host": host})
+        assert response.status_code in (403, 400), (host, response.text)
+        if host:
+            assert response.status_code == 403
+
+
+@pytest.mark.parametrize("address", ADDRESSES)
+def test_another_origin_is_refused_on_every_address(client: httpx2.Client, address: str) -> None:
+    for origin in ("http://evil.example", "null", "file://", "http://127.0.0.1:1", "https://localhost"):
+        assert client.get(address, headers={"origin": origin}).status_code == 403
+
+
+def test_its_own_origin_and_the_names_of_this_machine_are_fine(client: httpx2.Client, server: Server) -> None:
+    port = server.url.rstrip("/").rpartition(":")[2]
+    assert client.get("api/v1/health", headers={"origin": server.url.rstrip("/")}).status_code == 200
+    for host in (f"localhost:{port}", f"LOCALHOST:{port}", f"[::1]:{port}", "127.0.0.1"):
+        assert client.get("api/v1/health", headers={"host": host}).status_code == 200
+
+
+def test_every_response_says_what_browsers_may_not_do(client: httpx2.Client) -> None:
+    for address in ADDRESSES:
+        headers = client.get(address).headers
+        assert "default-src 'none'" in headers["content-security-policy"]
+        assert "unsafe" not in headers["content-security-policy"]
+        assert headers["x-content-type-options"] == "nosniff"
+        assert headers["cross-origin-resource-policy"] == "same-origin"
+        assert "server" not in headers
+
+
+def test_reading_only_is_the_default(client: httpx2.Client) -> None:
+    response = client.post("api/v1/ingest", json={"paths": ["/tmp"]})
+    assert (response.status_code, response.json()["code"]) == (403, "forbidden")
+    assert client.post("api/v1/ingest", content=b"{").status_code == 403
+
+
+class TestToken:
+    def test_without_it_nothing_is_told(self, guarded: Server) -> None:
+        for address in ("api/v1/health", "api/v1/search?query=git", "openapi.json", "nothing"):
+            response = httpx2.get(guarded.url + address)
+            assert (response.status_code, response.json()["code"]) == (401, "unauthorized")
+            assert response.headers["www-authenticate"] == "Bearer"
+
+    @pytest.mark.parametrize(
+        "shown", ["", "Bearer", "Bearer wrong", f"Basic {TOKEN}", f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", "Bearer \xff"]
+    )
+    def test_a_wrong_one_is_none(self, guarded: Server, shown: str) -> None:
+        assert httpx2.get(guarded.url + "api/v1/health", headers=[(b"authorization", shown.encode("latin-1"))]).status_code == 401
+
+    def test_it_is_not_taken_from_the_address(self, guarded: Server) -> None:
+        assert httpx2.get(guarded.url + f"api/v1/health?token={TOKEN}").status_code == 401
+
+    def test_with_it_all_is_as_without(self, guarded: Server) -> None:
+        answer = httpx2.get(guarded.url + "api/v1/search?query=git", headers={"authorization": f"bearer {TOKEN}"})
+        assert answer.json()["returned"] > 0
+
+    def test_a_named_host_is_one_of_ours(self, guarded: Server) -> None:
+        headers = {"authorization": f"Bearer {TOKEN}", "host": "kebab.lan:8765"}
+        assert httpx2.get(guarded.url + "api/v1/health", headers=headers).status_code == 200
+
+    def test_a_request_that_is_too_large_is_refused_whether_it_says_so_or_not(self, guarded: Server) -> None:
+        headers = {"authorization": f"Bearer {TOKEN}", "content-type": "application/json"}
+        declared = httpx2.post(guarded.url + "api/v1/search/bulk", headers=headers, content=b" " * 2000)
+        streamed = httpx2.post(guarded.url + "api/v1/search/bulk", headers=headers, content=iter([b" " * 900] * 3))
+        assert [declared.status_code, streamed.status_code] == [413, 413]
+        assert declared.json()["code"] == streamed.json()["code"] == "too_large"
+
+
+def test_too_many_requests_are_refused_and_later_ones_are_not(served_db: Path, tmp_path: Path) -> None:
+    with (
+        serving(served_db, home=tmp_path, env={"KEBAB_SERVE_REQUESTS_PER_SECOND": "5"}) as running,
+        httpx2.Client(base_url=running.url) as client,
+    ):
+        codes = [client.get("api/v1/health").status_code for _ in range(40)]
+        assert codes[0] == 200
+        assert codes[-1] == 429
+        time.sleep(0.5)
+        assert client.get("api/v1/health").status_code == 200
+
+
+def test_listening_beyond_this_machine_needs_a_token(kb: Kb, served_db: Path) -> None:
+    ran = kb("--db", served_db, "serve", "--host", "0.0.0.0", "--port", "0", "--json")
+    assert ran.code == 2
+    assert ran.json()["code"] == "usage"
+    assert "KEBAB_SERVE_TOKEN" in ran.json()["hint"]
+
+
+def test_beyond_this_machine_addresses_are_ours_and_names_are_not(served_db: Path, tmp_path: Path) -> None:
+    """A name may be made to lead here by whoever owns it; an address cannot."""
+    with serving(served_db, "--host", "0.0.0.0", home=tmp_path, env={"KEBAB_SERVE_TOKEN": TOKEN}) as running:
+        port = running.url.rstrip("/").rpartition(":")[2]
+        for host, status in (("192.0.2.7", 200), ("evil.example", 403)):
+            answer = httpx2.get(f"http://127.0.0.1:{port}/api/v1/health", headers={"authorization": f"Bearer {TOKEN}", "host": host})
+            assert answer.status_code == status
+
+
+def test_a_short_token_and_a_taken_port_are_errors(kb: Kb, served_db: Path, server: Server) -> None:
+    short = kb("--db", served_db, "serve", "--json", env={"KEBAB_SERVE_TOKEN": "short"})
+    assert (short.code, short.json()["code"]) == (2, "invalid_config")
+    assert "short" not in short.json()["message"]
+    taken = kb("--db", served_db, "serve", "--port", server.url.rstrip("/").rpartition(":")[2], "--json")
+    assert (taken.code, taken.json()["code"]) == (2, "usage")
+
+
+def test_a_database_that_is_not_there_is_noticed_at_the_start(kb: Kb, tmp_path: Path) -> None:
+    ran = kb("--db", tmp_path / "none.sqlite", "serve", "--port", "0", "--json")
+    assert (ran.code, ran.json()["code"]) == (2, "not_found")
+
+
+def test_the_token_is_not_shown_in_the_settings(kb: Kb) -> None:
+    ran = kb("config", "show", "--json", env={"KEBAB_SERVE_TOKEN": TOKEN})
+    assert ran.code == 0
+    assert TOKEN not in ran.out + ran.err
+
+
+@pytest.mark.parametrize(
+    ("host", "here"),
+    [
+        ("127.0.0.1", True),
+        ("localhost", True),
+        ("::1", True),
+        ("[::1]", True),
+        ("127.8.8.8", True),
+        ("0.0.0.0", False),
+        ("192.168.1.2", False),
+        ("example.org", False),
+    ],
+)
+def test_what_counts_as_this_machine(host: str, here: bool) -> None:
+    assert is_loopback(host) is here
+
+
+def test_a_session_tells_nothing_of_the_token() -> None:
+    assert TOKEN not in Rules("127.0.0.1", TOKEN).session
+    assert Rules("127.0.0.1", TOKEN).session != Rules("127.0.0.1", TOKEN + "x").session
+
+
+def test_help_and_searches_load_no_server() -> None:
+    code = "import sys, kebab.interfaces.cli.search, kebab.interfaces.cli.serve; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not [module for module in loaded if module.split(".")[0] in ("starlette", "uvicorn", "mcp", "jinja2", "pydantic")]
