@@ -141,3 +141,13 @@ def test_the_token_estimate_grows_with_the_text(text: str, more: str, code: bool
 def test_code_and_korean_are_estimated_at_more_tokens_than_prose() -> None:
     assert estimate_tokens("x" * 100, code=True) > estimate_tokens("x" * 100)
     assert estimate_tokens("가" * 100) > 100 > estimate_tokens("x" * 100)
+
+
+@pytest.mark.parametrize("letter", "\u1100\u11ff\u3040\u30ff\u3130\u318f\u3400\u4dbf\u4e00\u9fff\uac00\ud7a3\uf900\ufaff")
+def test_a_cjk_letter_is_one_token(letter: str) -> None:
+    assert estimate_tokens(letter * 100) == 101
+
+
+@pytest.mark.parametrize("letter", "\u10ff\u1200\u2014\u303f\u3100\u3190\u4dc0\ua000\ud7a4\ufb00")
+def test_any_other_letter_is_half_of_its_bytes(letter: str) -> None:
+    assert estimate_tokens(letter * 100) == 151

@@ -27,6 +27,8 @@ _BYTE_ORDER_MARKS = (
 )
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
 _CJK_LETTERS = "\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff"
+_CJK_BEGINNINGS = bytes((0xE1, *range(0xE3, 0xEE), 0xEF))
+"""The first bytes of such letters in UTF-8."""
 
 
 @cache
@@ -98,7 +100,8 @@ def whole_characters(text: str) -> str:
 
 def one_line(text: str) -> str:
     """With single spaces, and without whatever starts a line or steers a terminal: names and sentences stand in lists and headings."""
-    return " ".join("".join(character if character.isprintable() else " " for character in text).split())
+    printable = text if text.isprintable() else "".join(character if character.isprintable() else " " for character in text)
+    return " ".join(printable.split())
 
 
 def line_starts(lines: Iterable[str], start: int = 0) -> list[int]:
@@ -144,8 +147,10 @@ def estimate_tokens(text: str, *, code: bool = False) -> int:
     if text.isascii():
         return int(len(text) / per_token) + 1
     ascii_letters = len(text.encode("ascii", "ignore"))
-    cjk = len(_letters(_CJK_LETTERS).findall(text))
-    other_bytes = len(text.encode("utf-8", "surrogatepass")) - ascii_letters - 3 * cjk
+    data = text.encode("utf-8", "surrogatepass")
+    has_cjk = len(data.translate(None, _CJK_BEGINNINGS)) < len(data)  # dashes, quotes and arrows are not worth compiling the letters
+    cjk = len(_letters(_CJK_LETTERS).findall(text)) if has_cjk else 0
+    other_bytes = len(data) - ascii_letters - 3 * cjk
     return cjk + other_bytes // 2 + int(ascii_letters / per_token) + 1
 
 

@@ -8,15 +8,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kebab.core.citations import Citation
+from kebab.core.documents import file_name
 from kebab.core.spans import CodeSpan
 from kebab.core.text import nfc
 from kebab.library.code_lines import dedented, directive_lines, fence_lines, fences, is_fence, unquoted
-from kebab.library.steering import is_llms_txt
 from kebab.parsing.file_types import classify
 from kebab.parsing.lined_text import BLOCK_BREAK, LINE_BREAK
+
+if TYPE_CHECKING:
+    from kebab.parsing.markdown_blocks import MarkdownBlock
 
 MARKED_FORMATS = frozenset({"html", "ipynb"})
 MARKDOWN_FORMATS = frozenset({"md", "mdx", "ipynb"})
@@ -28,6 +31,12 @@ class SnippetParts(NamedTuple):
     language: str
     description: str
     content: str
+
+
+def is_llms_txt(path: str) -> bool:
+    """llms.txt and llms-full.txt are Markdown, whatever their names say."""
+    name = file_name(path).lower()
+    return name.startswith("llms") and name.endswith(".txt")
 
 
 def format_of(path: str) -> str:
@@ -65,18 +74,18 @@ def _html_prose(text: str, headings: tuple[str, ...]) -> str:
 
 
 def _markdown_prose(text: str, headings: tuple[str, ...]) -> str:
-    lines = text.split("\n")
-    return "\n".join(lines[_end_of_headings(lines, headings) :]).strip()
-
-
-def _end_of_headings(lines: list[str], headings: tuple[str, ...]) -> int:
-    from kebab.parsing.markdown import plain_heading
     from kebab.parsing.markdown_blocks import scan_blocks
 
+    lines = text.split("\n")
+    return "\n".join(lines[_end_of_headings(scan_blocks(lines), headings) :]).strip()
+
+
+def _end_of_headings(blocks: list[MarkdownBlock], headings: tuple[str, ...]) -> int:
+    from kebab.parsing.markdown_headings import plain_heading
+
     end = 0
-    for block in scan_blocks(lines):
-        title = plain_heading(block.text)
-        if block.kind != "heading" or (title and title not in headings):
+    for block in blocks:
+        if block.kind != "heading" or ((title := plain_heading(block.text)) and title not in headings):
             break
         end = block.end_line
     return end
@@ -102,11 +111,13 @@ def _markdown_code(text: str, headings: tuple[str, ...]) -> SnippetParts:
     from kebab.parsing.markdown_blocks import scan_blocks
 
     lines = text.split("\n")
-    lines = lines[_end_of_headings(lines, headings) :]
+    blocks = scan_blocks(lines)
+    start = _end_of_headings(blocks, headings)
+    lines = lines[start:]
+    block = next((slice(block.first_line - start, block.end_line - start) for block in blocks if block.kind == "code"), None)
     nested = list(fences(lines))
-    block = next((block for block in scan_blocks(lines) if block.kind == "code"), None)
-    if block is not None and not (len(nested) == 1 and nested[0].after >= len(lines) and not is_fence(lines[block.first_line])):
-        before, shown = lines[: block.first_line], lines[block.first_line : block.end_line]
+    if block is not None and not (len(nested) == 1 and nested[0].after >= len(lines) and not is_fence(lines[block.start])):
+        before, shown = lines[: block.start], lines[block]
         code = fence_lines(shown)
     elif nested:  # in a list or a quote, of which this may be the middle
         fence = nested[0]

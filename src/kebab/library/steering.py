@@ -59,12 +59,6 @@ def read_steering(data: bytes) -> Steering | None:
     )
 
 
-def is_llms_txt(path: str) -> bool:
-    """llms.txt and llms-full.txt are Markdown, whatever their names say."""
-    name = file_name(path).lower()
-    return name.startswith("llms") and name.endswith(".txt")
-
-
 def read_llms_txt(data: bytes) -> Steering:
     """Such a file begins with the name of its project as a heading, and what it is as a quotation."""
     lines = data[:_BEGINNING].decode("utf-8-sig", "replace").splitlines()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 
 from kebab.core.documents import file_name
-from kebab.parsing.shebang import script_format
 
 _MARKDOWN = {"md": "md", "markdown": "md", "mdown": "md", "mkd": "md", "mdx": "mdx"}
 
@@ -46,8 +45,11 @@ def classify(path: str, text: str = "") -> tuple[str, str]:
         return "code", extension
     if extension not in _DOCUMENTS and (format_ := _CODE_FILES.get(_AFTER_NAME.split(name, 1)[0])):
         return "code", format_
-    if not extension and (format_ := script_format(text)):
-        return "code", format_
+    if text and not extension:
+        from kebab.parsing.shebang import script_format
+
+        if format_ := script_format(text):
+            return "code", format_
     return "note", extension or "txt"
 
 

@@ -10,21 +10,13 @@ from kebab.core.text import decode, line_starts, nfc
 from kebab.parsing import front_matter
 from kebab.parsing.file_types import classify
 from kebab.parsing.markdown_blocks import scan_blocks
+from kebab.parsing.markdown_headings import plain_heading
 from kebab.parsing.titles import first_heading
 
-_IMAGE_OR_LINK = re.compile(r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])")
-_WIKI_LINK = re.compile(r"!?\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]")
-_ATTRIBUTES = re.compile(r"\s*\{[#.:][^{}]*\}\s*$")
-_TAG_OR_COMMENT = re.compile(r"<!--.*?-->|</?[A-Za-z][^<>]*>")
-_STARS = re.compile(r"(\*{1,3}|~~)(?=\S)(.+?)(?<=\S)\1")
-_UNDERSCORES = re.compile(r"(?<!\w)(_{1,3})(?=\S)(.+?)(?<=\S)\1(?!\w)")
-_LITERAL = re.compile(r"\\([!-/:-@\[-`{-~])|(`+)\s?(.+?)\s?(?<!`)\2(?!`)")
-_KEPT = re.compile("\ue000(\\d+)\ue001")
 _INLINE_CODE = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)", re.DOTALL)
 _TAG = re.compile(r"(?:(?<=\s)|(?<![\s\S]))#(?=[\w/-]*[^\W\d_])(\w[\w/-]{0,80}\w|\w)(?![\w/-]|\()")
 _COLOUR = re.compile(r"(?=[a-fA-F]*\d)[0-9a-fA-F]{3,8}")
 _WITHOUT_TAGS = frozenset({"code", "html", "table"})
-_MARKUP = re.compile(r"[\[<{*_~`\\]")
 
 
 class MarkdownParser:
@@ -78,28 +70,6 @@ def _blocks(text: str, start: int) -> list[Block]:
         )
         for block in scan_blocks(lines)
     ]
-
-
-def plain_heading(source: str) -> str:
-    """A heading as a reader sees it: without links, emphasis, code marks, tags and {#anchors}."""
-    if not _MARKUP.search(source):
-        return nfc(" ".join(source.split()))
-    literals: list[str] = []
-
-    def keep(match: re.Match[str]) -> str:
-        """Escaped characters and code are text as they stand, whatever they look like."""
-        literals.append(match[1] or match[3])
-        return f"\ue000{len(literals) - 1}\ue001"
-
-    source = _ATTRIBUTES.sub("", source)
-    source = _LITERAL.sub(keep, source)
-    source = _TAG_OR_COMMENT.sub("", source)
-    source = _WIKI_LINK.sub(r"\1", source)
-    source = _IMAGE_OR_LINK.sub(r"\1", source)
-    for emphasis in (_STARS, _UNDERSCORES) * 2:  # one inside the other
-        source = emphasis.sub(r"\2", source)
-    source = _KEPT.sub(lambda match: literals[int(match[1])] if int(match[1]) < len(literals) else "", source)
-    return nfc(" ".join(source.split()))
 
 
 def _inline_tags(text: str, blocks: tuple[Block, ...]) -> list[str]:

@@ -116,15 +116,10 @@ _HTML_COMPLETE_TAG: Final = re.compile(
 )
 _HTML_RAW_NAMES: Final = frozenset(["script", "pre", "style", "textarea"])
 _HTML_BLOCK_NAMES: Final = frozenset(
-    re.findall(
-        "[a-z0-9]+",
-        """
-        address article aside base basefont blockquote body caption center col colgroup dd details dialog dir div dl dt
-        fieldset figcaption figure footer form frame frameset h1 h2 h3 h4 h5 h6 head header hr html iframe legend li
-        link main menu menuitem nav noframes ol optgroup option p param search section summary table tbody td tfoot th
-        thead title tr track ul
-        """,
-    )
+    """address article aside base basefont blockquote body caption center col colgroup dd details dialog dir div dl dt
+    fieldset figcaption figure footer form frame frameset h1 h2 h3 h4 h5 h6 head header hr html iframe legend li
+    link main menu menuitem nav noframes ol optgroup option p param search section summary table tbody td tfoot th
+    thead title tr track ul""".split()
 )
 # What an HTML block goes on to, on the last of its lines. Raw text, such as a script, needs a closer look than that;
 # and a block that ends at a blank line has no such line, as no line contains a line feed.

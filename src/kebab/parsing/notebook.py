@@ -19,8 +19,8 @@ from kebab.core.errors import ParseError
 from kebab.core.text import decode, whole_characters
 from kebab.parsing.file_types import classify
 from kebab.parsing.lined_text import BLOCK_BREAK, LINE_BREAK, LinedText
-from kebab.parsing.markdown import plain_heading
 from kebab.parsing.markdown_blocks import scan_blocks
+from kebab.parsing.markdown_headings import plain_heading
 from kebab.parsing.titles import title_of
 
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\],:]')

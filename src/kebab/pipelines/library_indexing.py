@@ -12,7 +12,8 @@ from kebab.core.documents import bounded, document_id
 from kebab.core.errors import NothingIndexable, ParseError
 from kebab.core.ports import Chunker, FileReader, FileState, FileTree, IndexedDocument, Parser, Progress, TreeFile
 from kebab.library.documentation_files import documentation_files
-from kebab.library.steering import FILES, Steering, is_llms_txt, read_llms_txt, read_steering
+from kebab.library.snippet_parts import is_llms_txt
+from kebab.library.steering import FILES, Steering, read_llms_txt, read_steering
 from kebab.pipelines.fingerprint import Fingerprints
 from kebab.pipelines.ingest_report import Failure, IngestReport, quiet
 from kebab.pipelines.library_version import DocumentWriter, LibraryStore, VersionMaker, WantedFile

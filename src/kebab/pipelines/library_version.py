@@ -58,13 +58,16 @@ class VersionMaker:
         new = self._not_known(library_id, making, files)
         self._report.scanned = len(files)
         self._report.unchanged = len(files) - len(new)
+        characters = 0
         for number, file in enumerate(new):
             self._progress("file", source=library_id, path=file.path, done=number, total=len(new))
             document = document_of(file, making.source)
             if document is not None:
                 self._waiting.append((document, file.key))
-                if sum(len(waiting.parsed.text) for waiting, _ in self._waiting) > _GROUP_CHARACTERS:
+                characters += len(document.parsed.text)
+                if characters > _GROUP_CHARACTERS:
                     self._write(making)
+                    characters = 0
         self._write(making)
         if not self._report.added and not self._report.unchanged:
             raise NothingIndexable(f"{library_id} has no text to index.", hint="Its files are empty, or cannot be read.")

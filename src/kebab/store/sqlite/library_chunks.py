@@ -23,10 +23,12 @@ def is_library_alone(filters: SearchFilters) -> bool:
 
 
 def library_condition(filters: SearchFilters) -> tuple[str, dict[str, Any]]:
-    """For a query of the text index of libraries: the stretch of one of them, without what only its other versions have."""
+    """For a query of the text index of libraries: the stretch of one of them, without what only its other versions have. A source owns
+    nothing but documents of its version, so those of the versions that are asked for need not be looked at.
+    """
     bindings: dict[str, Any] = {}
-    this_one, version = "", ""
-    within = "true"
+    this_one, within = "", "true"
+    is_asked_for = "NOT v.in_making"
     if filters.library:
         bindings["library"] = storable(filters.library)
         this_one = "AND l.library_id = :library"
@@ -34,12 +36,12 @@ def library_condition(filters: SearchFilters) -> tuple[str, dict[str, Any]]:
             AND library_fts.rowid < (SELECT -(id << {STRETCH}) FROM libraries WHERE library_id = :library)"""
     if filters.library_version is not None:
         bindings["library_version"] = storable(filters.library_version)
-        version = "AND v.tag = :library_version"
-    elsewhere = f"""SELECT c.id FROM chunks c WHERE c.document_id IN (
-            SELECT d.id FROM libraries l JOIN library_versions o ON o.library = l.id JOIN documents d ON d.source_id = o.source_id
-            WHERE true {this_one} EXCEPT
-            SELECT ld.document_id FROM libraries l JOIN library_versions v ON v.library = l.id AND NOT v.in_making {version}
-            JOIN library_documents ld ON ld.version = v.id WHERE true {this_one})"""
+        is_asked_for = "NOT v.in_making AND v.tag = :library_version"
+    versions = f"FROM libraries l JOIN library_versions v ON v.library = l.id {this_one}"
+    elsewhere = f"""SELECT c.id {versions} AND NOT ({is_asked_for})
+            JOIN documents d ON d.source_id = v.source_id JOIN chunks c ON c.document_id = d.id
+            WHERE NOT EXISTS (SELECT 1 FROM library_documents ld WHERE ld.document_id = d.id AND ld.version IN (
+                SELECT v.id {versions} AND {is_asked_for}))"""
     return f"AND {within} AND +library_fts.rowid NOT IN ({elsewhere}){_kinds(filters)}", bindings
 
 
