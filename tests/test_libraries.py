@@ -940,3 +940,18 @@ def test_orders_in_headings_and_descriptions_are_flagged_too(kb: kebab.Knowledge
     assert {snippet.suspicious for snippet in kb.libraries.docs("/acme/widget", "one OR two").snippets} == {True}
     (match,) = kb.libraries.search("widget")
     assert library_v1(match.library).suspicious
+
+
+def test_what_filters_removed_is_counted_within_the_library(tmp_path: Path) -> None:
+    """Passages of one's own notes were counted as kept by the library, so that less than nothing was removed."""
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "guide.md").write_text("# Guide\n\n## Dials\n\nA dial shows a number.\n\n```python\ndial = make_dial()\n```\n")
+    with kebab.open(tmp_path / "kb.sqlite") as kb:
+        kb.libraries.add(str(docs), library_id="/acme/widget")
+        whole = kb.search("dial", library="/acme/widget", explain=True).explanation
+        code = kb.search("dial", library="/acme/widget", snippet_type="code", explain=True).explanation
+    assert whole is not None
+    assert code is not None
+    assert whole["lexical"]["removed_by_filters"] == 0
+    assert code["lexical"]["removed_by_filters"] == whole["lexical"]["matches"] - code["lexical"]["matches"] > 0

@@ -125,7 +125,9 @@ class KnowledgeBase:
         notices += [_READ_ONLY] if reading.is_immutable else []
         request, about_filters = _checked_filters(request, reading)
         retrievers = self._retrievers(reading, config, request.mode != "lexical")
-        return request, retrievers._replace(chunks=reading.chunks, passing=reading.catalog.count_documents), [*notices, *about_filters]
+        # The catalog is loaded when somebody counts: most searches do without it.
+        retrievers = retrievers._replace(chunks=reading.chunks, passing=lambda filters: reading.catalog.count_documents(filters))
+        return request, retrievers, [*notices, *about_filters]
 
     def _add_freshness(self, response: SearchResponse, reading: SqliteReading) -> None:
         """Marks hits whose files have changed since, and says how many files wait, as the settings want it."""

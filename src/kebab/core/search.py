@@ -52,6 +52,11 @@ class SearchFilters(NamedTuple):
     def __bool__(self) -> bool:
         return self != _NO_FILTERS
 
+    @property
+    def place(self) -> SearchFilters:
+        """What is searched at all, without any filter in it: one's own documents, or one version of a library."""
+        return SearchFilters(library=self.library, library_version=self.library_version)
+
 
 _NO_FILTERS = SearchFilters()
 

@@ -173,7 +173,8 @@ class LexicalRetriever:
         drop = _drops_stop_words(query)
         match = "any" if answer.match == "any" else "all"
         kept = self._store.count(tree, match=match, drop_stop_words=drop, filters=query.filters)
-        unfiltered = self._store.count(tree, match=match, drop_stop_words=drop, filters=type(query.filters)()) if query.filters else kept
+        place = query.filters.place
+        unfiltered = self._store.count(tree, match=match, drop_stop_words=drop, filters=place) if query.filters != place else kept
         return {
             "lexical": {
                 "expression": answer.expression,
