@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import shutil
@@ -10,6 +11,8 @@ import subprocess
 import sys
 import time
 import unicodedata
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -644,24 +647,37 @@ def test_quiet_leaves_results_and_errors(reader: User) -> None:
 # --- Ctrl-C
 
 
+@contextmanager
+def held(file: Path) -> Iterator[Callable[[], bool]]:
+    """Whoever opens this file waits until the end of the block. Gives what tells whether somebody does."""
+    descriptor = os.open(file, os.O_RDONLY)
+    fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)  # the one that nobody minds, instead of one that ends this process
+    fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_WRLCK)
+    try:
+        yield lambda: fcntl.fcntl(descriptor, fcntl.F_GETLEASE) != fcntl.F_WRLCK
+    finally:
+        os.close(descriptor)
+
+
 def test_ctrl_c_is_safe_and_the_next_run_goes_on(user: User) -> None:
-    for number in range(800):
-        user.write(f"{number}.md", f"# Note {number}\n\nalpha " + " ".join(f"w{number * i % 4999}" for i in range(1, 300)))
-    process = user.start("ingest", user.notes, "--json", "--progress", "json")
-    assert process.stderr is not None
-    while b'"file"' not in process.stderr.readline():
-        assert process.poll() is None
-    time.sleep(0.2)
-    process.send_signal(signal.SIGINT)
+    """It comes while the 71st file is read, however fast the machine is: one group of files is written then, another one is not."""
+    for number in range(100):
+        user.write(f"{number:02}.md", f"# Note {number}\n\nalpha " + " ".join(f"w{number * i % 4999}" for i in range(1, 2000)))
+    with held(user.notes / "70.md") as is_awaited:
+        process = user.start("ingest", user.notes, "--json", "--progress", "json")
+        while not is_awaited():
+            assert process.poll() is None
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     report = json.loads(out)
     assert report["interrupted"] is True
-    assert 0 < report["added"] < 800
+    assert report["added"] == 71
     assert json.loads(err.splitlines()[-1])["event"] == "interrupted"
     assert b"Traceback" not in err
     user.check()
     assert len({path for _, path, _ in user.chunks()}) == report["added"]
     rest = user.ingest()
-    assert rest["added"] == 800 - report["added"]
-    assert len({path for _, path, _ in user.chunks()}) == 800
+    assert rest["added"] == 29
+    assert len({path for _, path, _ in user.chunks()}) == 100

@@ -91,7 +91,7 @@ def granite(cache: Path, threads: int) -> OnnxEmbedder:
 
         return OnnxEncoder(_granite_folder(cache), max_tokens=_GRANITE_TOKENS, pad_id=1, threads=threads)
 
-    return OnnxEmbedder("granite-embedding-30m-english", "int8-1", 384, load)
+    return OnnxEmbedder("granite-embedding-30m-english", "int8-2", 384, load)
 
 
 def multilingual(cache: Path, threads: int) -> OnnxEmbedder:
@@ -120,7 +120,7 @@ def _granite_folder(cache: Path) -> Path:
         pack = model.read_pack(package_file(model.PACKAGE, model.PACK, model.PACK_SHA256))
         return {"model.onnx": model.build_graph(pack), "tokenizer.json": pack.tokenizer}
 
-    return ModelCache(cache).get("granite-6a1cc247-1", make)
+    return ModelCache(cache).get("granite-6a1cc247-2", make)
 
 
 def _multilingual_folder(cache: Path) -> Path:
