@@ -10,10 +10,10 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from kebab.analysis.code_lines import dedented, directive_lines, fence_lines, fences, is_fence, unquoted
 from kebab.core.citations import Citation
 from kebab.core.spans import CodeSpan
 from kebab.core.text import nfc
-from kebab.library.code_lines import dedented, directive_lines, fence_lines, fences, is_fence, unquoted
 from kebab.library.steering import is_llms_txt
 from kebab.parsing.file_types import classify
 from kebab.parsing.lined_text import BLOCK_BREAK, LINE_BREAK
