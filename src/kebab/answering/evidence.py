@@ -20,6 +20,10 @@ _NO_SCORE = 1e-3
 """Where a word is in half of all passages, FTS5 clamps its weight to almost nothing: in a corpus of a few notes bm25 has no scores."""
 
 
+_BY_MEANING = 0.43
+"""What full closeness in meaning counts, where having all the words counts 1 (benchmarks/README.md)."""
+
+
 class Passage(NamedTuple):
     """A passage as evidence: a hit, or what stands beside one."""
 
@@ -38,6 +42,17 @@ class Passage(NamedTuple):
     """Whether it only stands beside a hit."""
 
     @property
+    def closeness(self) -> float | None:
+        """How close in meaning, from 0, no closer than chance, to 1; None when nothing is known about that."""
+        score, floor = self.hit.retrieval.vector_score, self.hit.retrieval.vector_floor
+        return None if self.beside or score is None or floor is None else max(0.0, (score - floor) / (1 - floor))
+
+    @property
+    def strength(self) -> float:
+        """How much it speaks for an answer: by its words, and by its meaning where that is known."""
+        return (self.coverage + self.focus) / 2 + _BY_MEANING * (self.closeness or 0.0)
+
+    @property
     def context(self) -> str:
         return "\n".join((self.hit.title, *self.headings))
 
@@ -45,6 +60,8 @@ class Passage(NamedTuple):
 class Evidence(NamedTuple):
     passages: tuple[Passage, ...]
     """Best first."""
+    strength: float
+    """Of the strongest passage: words and meaning must meet in one."""
     coverage: float
     focus: float
     similarity: float | None
@@ -56,13 +73,21 @@ class Evidence(NamedTuple):
 
     def explained(self) -> dict[str, Any]:
         return {
+            "strength": self.strength,
             "coverage": self.coverage,
             "focus": self.focus,
             "similarity": self.similarity,
             "margin": self.margin,
             "missing_words": list(self.missing),
             "passages": [
-                {"chunk_id": passage.chunk_id, "citation": passage.citation.text, "coverage": passage.coverage, "beside": passage.beside}
+                {
+                    "chunk_id": passage.chunk_id,
+                    "citation": passage.citation.text,
+                    "strength": passage.strength,
+                    "coverage": passage.coverage,
+                    "closeness": passage.closeness,
+                    "beside": passage.beside,
+                }
                 for passage in self.passages
             ],
         }
@@ -76,6 +101,7 @@ def gather(question: Question, hits: Sequence[SearchHit], tokenizer: Tokenizer, 
     similarities = [hit.retrieval.vector_score for hit in strong if hit.retrieval.vector_score is not None]
     return Evidence(
         tuple(passages),
+        max((passage.strength for passage in passages), default=0.0),
         max((passage.coverage for passage in passages), default=0.0),
         max((passage.focus for passage in passages), default=0.0),
         max(similarities, default=None),

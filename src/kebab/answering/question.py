@@ -121,10 +121,19 @@ def words_found(words: Collection[QuestionWord], terms: Terms) -> tuple[str, ...
     return tuple(word.text for word in words if share_of(word, terms) > 0)
 
 
+_SAYING_NOTHING = frozenset(
+    """한다 합니다 했다 했습니다 된다 됩니다 되었다 있다 있습니다 없다 없습니다 이다 입니다 않다 않는다 않습니다 않은 아니다 아닙니다
+    시에 분에 초에 일에 동안 때문
+    but not no never cannot also page passage source document
+    documentation warns states stated mentions mentioned notes according""".split()
+)
+"""Of statements: what their other words are said with. Negations are compared by themselves."""
+
+
 def claim_words(text: str, tokenizer: Tokenizer) -> Iterator[QuestionWord]:
     """The content words of a statement, each once, all of one weight."""
     seen: set[str] = set()
     for word in map(_bare, content_words(nfc(text), tokenizer)):
-        if word.key not in seen and not _is_asking(word) and not word.text.isdigit():
+        if word.key not in seen and not _is_asking(word) and not word.text.isdigit() and word.text not in _SAYING_NOTHING:
             seen.add(word.key)
             yield QuestionWord(*word, 1.0)
