@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import NamedTuple
 
+from kebab.analysis.orders import reads_like_orders
 from kebab.answering.claim_facts import Facts, contradicts, contraries, facts_of, lacking, misplaced
 from kebab.answering.question import QuestionWord, Terms, claim_words, share_of, terms_of
 from kebab.answering.quotations import Placement, placed, quotations
@@ -91,7 +92,7 @@ class CitationChecker:
         """`text` without its markers; markers that no source has are as good as none."""
         cited = [marker for marker in dict.fromkeys(markers) if marker in self._sources]
         claim = self._claim(text)
-        verbatim = tuple(marker for marker in cited if _plain(text) and _plain(text) in _plain(self._sources[marker].text))
+        verbatim = tuple(marker for marker in cited if self._is_verbatim(text, marker))
         if verbatim:
             return Claim(text, tuple(markers), "supported", tuple(word.text for word in claim.words), (), verbatim)
         support = {marker: self._support(claim, marker, cited) for marker in self._sources}
@@ -100,6 +101,11 @@ class CitationChecker:
         shown = holding if verdict == "misattributed" else cited or list(support)
         best = max((support[marker] for marker in shown), key=lambda one: (one.holds, one.share), default=_NOTHING)
         return Claim(text, tuple(markers), verdict, best.matched, best.missing, holding)
+
+    def _is_verbatim(self, text: str, marker: int) -> bool:
+        """A sentence that reads like an order to whoever reads it is evidence of itself, as a whole, and of nothing else."""
+        plain, source = _plain(text), self._sources[marker]
+        return bool(plain) and (plain in self._read(marker).plain or any(plain == _plain(one.of(source.text)) for one in source.sentences))
 
     def _verdict(self, claim: _Claim, cited: Sequence[int], holding: Sequence[int]) -> Verdict:
         quoted = [placed(quotation, [source.text for source in self._sources.values()]) for quotation in quotations(claim.text)]
@@ -164,14 +170,17 @@ class CitationChecker:
         if marker not in self._reads:
             source = self._sources[marker]
             cut = source.sentences or (Sentence(0, len(source.text)),)
+            text = source.text
+            for order in (one for one in cut if one.kind != "code" and reads_like_orders(one.of(source.text))):
+                text = text[: order.start] + " " * (order.end - order.start) + text[order.end :]
             windows = [
-                _window(source.text[first.start : last.end], source.context, self._tokenizer)
+                _window(text[first.start : last.end], source.context, self._tokenizer)
                 for number, first in enumerate(cut)
                 for last in cut[number : number + _WINDOW]
             ]
-            single = [_window(sentence.of(source.text), source.context, self._tokenizer) for sentence in cut]
-            terms = terms_of(f"{source.context}\n{source.text}", self._tokenizer)
-            self._reads[marker] = _Read(_plain(source.text), terms, single, windows)
+            single = [_window(sentence.of(text), source.context, self._tokenizer) for sentence in cut]
+            terms = terms_of(f"{source.context}\n{text}", self._tokenizer)
+            self._reads[marker] = _Read(_plain(text), terms, single, windows)
         return self._reads[marker]
 
 

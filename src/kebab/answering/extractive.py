@@ -10,6 +10,7 @@ from kebab.answering.evidence import Passage
 from kebab.answering.question import Question, Terms, terms_of
 from kebab.answering.sentences import Sentence
 from kebab.core.ports import Tokenizer
+from kebab.core.spans import CodeSpan
 
 _MOST_PASSAGES = 3
 _MOST_OF_ONE = 2
@@ -113,3 +114,29 @@ def _add_code(passages: Sequence[Passage], chosen: dict[int, set[int]]) -> None:
             block = next((place for place in blocks if place > first), blocks[0])
             chosen.setdefault(number, set()).add(block)
             return
+
+
+def written_out(quotes: Sequence[tuple[Passage, int, Sentence]]) -> str:
+    """Passages, their markers and sentences as one text: sentences of one passage run on, code stands by itself."""
+    paragraphs: list[str] = []
+    last = None
+    for passage, marker, sentence in quotes:
+        text = sentence.of(passage.text)
+        if sentence.kind == "code":
+            paragraphs.append(f"{_fenced(text, passage)}\n[{marker}]")
+            last = None
+            continue
+        said = f"{' '.join(text.split())} [{marker}]"
+        if last == marker:
+            paragraphs[-1] += f" {said}"
+        else:
+            paragraphs.append(said)
+        last = marker
+    return "\n\n".join(paragraphs)
+
+
+def _fenced(text: str, passage: Passage) -> str:
+    if text.lstrip().startswith(("```", "~~~")):
+        return text
+    span = passage.citation.span
+    return f"```{(span.lang or '') if isinstance(span, CodeSpan) else ''}\n{text}\n```"

@@ -25,7 +25,7 @@ _ASKING = frozenset(
     needed needs often old one ones only possible question reason recommended say says some tell thing things use used using want way
     ways whether work works yes
     경우 가능 궁금 까닭 나요 되나요 되는지 되나 뜻 말 무엇인가요 방법 방식 뭐 뭔가 비교 사용 설명 설명해 설명해줘 알고 알려 알려주세요
-    어떤가요 의미 이유 있는지 있습니까 종류 주세요 차이 차이점 하는지 하나 하려면 해야 해줘""".split()
+    어떤가요 얼마 의미 이유 있는지 있습니까 종류 주세요 차이 차이점 하는지 하나 하려면 해야 해줘""".split()
 )
 _HOW_TO = re.compile(
     r"\bhow\s+(?:do|does|can|could|should|would|must|might|to|i)\b|\b(?:command|commands|steps|syntax|snippet|manifest|yaml)\b"
@@ -34,6 +34,8 @@ _HOW_TO = re.compile(
 )
 # 설정하나요, 설정하려면 and 설정되는 are about 설정.
 _KOREAN_VERB = re.compile(r"([가-힣]{2,}?)(?:하|되|할|한|함|합|했|해|될|된|됨|됩|됐|시키|시킬)[가-힣]{0,5}")
+
+_KOREAN_ENDING = re.compile(r"([가-힣]{2,}?)(?:나요|는가요?|는지요?|습니까|니까|까요|려면|으면|어야|아야|어요|아요|지요|죠)")
 
 
 class QuestionWord(NamedTuple):
@@ -97,7 +99,7 @@ def _weighed(word: ContentWord, index: LexicalIndex, corpus: SearchFilters, tota
 
 
 def _bare(word: ContentWord) -> ContentWord:
-    verb = _KOREAN_VERB.fullmatch(word.text) if word.script == "hangul" else None
+    verb = (_KOREAN_VERB.fullmatch(word.text) or _KOREAN_ENDING.fullmatch(word.text)) if word.script == "hangul" else None
     return word._replace(text=verb[1], key=verb[1]) if verb else word
 
 

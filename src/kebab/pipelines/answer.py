@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from kebab.answering.citation_check import CHECKER_VERSION, CitationChecker, Source
+from kebab.answering.citation_check import CHECKER_VERSION, CitationChecker
+from kebab.answering.citing import citation_of, citations_of, source_of
+from kebab.answering.claims import claims_of, declines, marked
 from kebab.answering.evidence import Evidence, Passage, gather
-from kebab.answering.extractive import quotations_for
+from kebab.answering.extractive import quotations_for, written_out
 from kebab.answering.gate import Refusal, refusal
+from kebab.answering.prompt import PROMPT_VERSION, PromptSource, messages
 from kebab.answering.question import Question, read_question
-from kebab.answering.sentences import Sentence
 from kebab.config.settings import AskSettings
-from kebab.core.answers import Answer, AnswerCitation, Claim
-from kebab.core.citations import Citation
-from kebab.core.ports import LexicalIndex
-from kebab.core.search import SearchHit, SearchResponse
-from kebab.core.spans import CodeSpan, LineSpan
+from kebab.core.answers import Answer
+from kebab.core.errors import TextRefused
+from kebab.core.ports import ChatModel, LexicalIndex, Tokenizer, Written
+from kebab.core.search import Notice, SearchHit, SearchResponse
 from kebab.pipelines.search_request import SearchRequest
 
 _HITS = 8
-"""Passages that are looked at; what stands further down has not helped (benchmarks/README.md)."""
+"""Passages that are looked at (benchmarks/README.md)."""
+
+
+class Dictation(NamedTuple):
+    """Who writes, who listens, and who may interrupt."""
+
+    writer: ChatModel | None = None
+    on_text: Callable[[str], None] | None = None
+    stop: Callable[[], bool] | None = None
 
 
 def evidence_request(request: SearchRequest) -> SearchRequest:
@@ -29,28 +38,29 @@ def evidence_request(request: SearchRequest) -> SearchRequest:
 
 
 def answer(
-    request: SearchRequest,
-    settings: AskSettings,
-    response: SearchResponse,
-    index: LexicalIndex | None,
+    request: SearchRequest, settings: AskSettings, response: SearchResponse, index: LexicalIndex | None, dictation: Dictation
 ) -> Answer:
-    """`index` is None for a knowledge base that does not exist yet."""
-    candidates = tuple(map(_as_candidate, response.hits)) if not request.full_text else response.hits
+    """`index` is None for a knowledge base that does not exist yet; without a writer, an answer is made of quotations."""
+    candidates = response.hits if request.full_text else tuple(map(_as_candidate, response.hits))
     base = Answer(request.query, None, False, None, None, candidates=candidates, notices=response.notices)
     if index is None or not response.hits:
-        found = Refusal("no_evidence", "Nothing that was ingested is about this." if index else "Nothing has been ingested yet.")
-        return _refused(base, found, _explained(request, response, None))
+        nothing = "Nothing that was ingested is about this." if index else "Nothing has been ingested yet."
+        return _refused(base, Refusal("no_evidence", nothing))._replace(explanation=_explained(request, response, None))
     question = read_question(request.query, index, request.filters())
     budget = request.max_tokens or settings.max_tokens
     evidence = gather(question, response.hits, index.tokenizer, score_gate=settings.score_gate, max_tokens=budget)
     why_not = refusal(evidence)
     if why_not is not None:
-        return _refused(base, why_not, _explained(request, response, evidence))
-    return _quoted(base, question, evidence, index)._replace(explanation=_explained(request, response, evidence))
+        made = _refused(base, why_not)
+    elif dictation.writer is None:
+        made = _quoted(base, question, evidence, index.tokenizer)
+    else:
+        made = _written(base, evidence.passages, index.tokenizer, dictation.writer, dictation, settings)
+    return made._replace(explanation=_explained(request, response, evidence))
 
 
-def _refused(base: Answer, why: Refusal, explanation: dict[str, Any] | None) -> Answer:
-    return base._replace(refusal_reason=why.reason, refusal_message=why.message, explanation=explanation)
+def _refused(base: Answer, why: Refusal) -> Answer:
+    return base._replace(text=None, grounded=False, refusal_reason=why.reason, refusal_message=why.message)
 
 
 def _as_candidate(hit: SearchHit) -> SearchHit:
@@ -64,87 +74,68 @@ def _explained(request: SearchRequest, response: SearchResponse, evidence: Evide
     return {"retrieval": response.explanation, "evidence": evidence.explained() if evidence else None}
 
 
-# --- quoting
-
-
-class _Said(NamedTuple):
-    """One statement of the answer, and what it quotes."""
-
-    text: str
-    marker: int
-    passage: Passage
-    quoted: Sentence
-
-
-def _quoted(base: Answer, question: Question, evidence: Evidence, index: LexicalIndex) -> Answer:
-    chosen = quotations_for(question, evidence.passages, index.tokenizer)
+def _quoted(base: Answer, question: Question, evidence: Evidence, tokenizer: Tokenizer) -> Answer:
+    chosen = quotations_for(question, evidence.passages, tokenizer)
     if not chosen:
-        return _refused(base, Refusal("no_sentence", "What was found has no sentence that answers this."), None)
+        return _refused(base, Refusal("no_sentence", "What was found has no sentence that answers this."))
     markers = {passage: number for number, passage in enumerate(dict.fromkeys(one.passage for one in chosen), start=1)}
-    said = []
-    for one in chosen:
-        passage = evidence.passages[one.passage]
-        said.append(_Said(one.sentence.of(passage.text), markers[one.passage], passage, one.sentence))
-    checker = CitationChecker([_source(evidence.passages[passage], marker) for passage, marker in markers.items()], index.tokenizer)
-    claims = tuple(checker.check(one.text, (one.marker,)) for one in said)
-    citations = tuple(_citation(one, claim, number) for number, (one, claim) in enumerate(zip(said, claims, strict=True)))
+    checker = CitationChecker([source_of(evidence.passages[passage], marker) for passage, marker in markers.items()], tokenizer)
+    quotes = [(evidence.passages[one.passage], markers[one.passage], one.sentence) for one in chosen]
+    claims = tuple(checker.check(sentence.of(passage.text), (marker,)) for passage, marker, sentence in quotes)
     return base._replace(
-        text=_written(said),
+        text=written_out(quotes),
         grounded=all(claim.verdict == "supported" for claim in claims),
         claims=claims,
-        citations=citations,
+        citations=tuple(
+            citation_of(passage, marker, claim, number, sentence)
+            for number, ((passage, marker, sentence), claim) in enumerate(zip(quotes, claims, strict=True))
+        ),
         checker_version=CHECKER_VERSION,
     )
 
 
-def _source(passage: Passage, marker: int) -> Source:
-    return Source(marker, passage.text, passage.context, passage.sentences)
-
-
-def _citation(said: _Said, claim: Claim, number: int) -> AnswerCitation:
-    hit, passage = said.passage.hit, said.passage
-    return AnswerCitation(
-        marker=said.marker,
-        citation=passage.citation,
-        chunk_id=passage.chunk_id,
-        doc_id=hit.doc_id,
-        source=hit.source,
-        quote=said.text,
-        quoted_at=place_of(passage, said.quoted),
-        verdict=claim.verdict,
-        claim=number,
+def _written(
+    base: Answer, passages: Sequence[Passage], tokenizer: Tokenizer, writer: ChatModel, dictation: Dictation, settings: AskSettings
+) -> Answer:
+    base = base._replace(model=writer.name, prompt_version=PROMPT_VERSION, checker_version=CHECKER_VERSION)
+    written, passages = _dictated(base.question, passages, writer, dictation)
+    if written.stopped:
+        return _refused(base, Refusal("stopped", "It was stopped before the answer was complete."))
+    text = written.text.strip()
+    said = claims_of(text)
+    if not said or declines(text):
+        return _refused(base, Refusal("model_declined", "The model found no answer in the nearest passages."))
+    numbered = dict(enumerate(passages, start=1))
+    checker = CitationChecker([source_of(passage, marker) for marker, passage in numbered.items()], tokenizer)
+    claims = tuple(checker.check(claim.text, claim.markers) for claim in said)
+    base = base._replace(claims=claims, citations=tuple(citations_of(claims, numbered, tokenizer)))
+    base = base._replace(
+        notices=(*base.notices, *_about(written, {marker for claim in claims for marker in claim.markers} - set(numbered)))
     )
+    doubtful = [claim for claim in claims if claim.verdict in ("unsupported", "stitched")]
+    if len(doubtful) == len(claims) or (doubtful and settings.unsupported == "refuse"):
+        return _refused(base, Refusal("unsupported_claims", "The model made claims that the passages it cites do not support."))
+    marks = [(one.end, claim.verdict) for one, claim in zip(said, claims, strict=True) if claim.verdict != "supported"]
+    return base._replace(text=marked(text, marks), grounded=not marks)
 
 
-def place_of(passage: Passage, sentence: Sentence) -> Citation:
-    """The lines of a sentence; where there are no lines, as exactly as the passage is known."""
-    lines = passage.citation.lines
-    if lines is None:
-        return passage.citation
-    first = lines[0] + passage.text.count("\n", 0, sentence.start)
-    last = min(lines[1], first + passage.text.count("\n", sentence.start, sentence.end))
-    span = passage.citation.span
-    moved = span._replace(line_start=first, line_end=last) if isinstance(span, CodeSpan) else LineSpan(first, last)
-    return passage.citation._replace(span=moved, content_hash=None)
+def _dictated(question: str, passages: Sequence[Passage], writer: ChatModel, dictation: Dictation) -> tuple[Written, Sequence[Passage]]:
+    """What the model wrote, and from which passages: when all are too much for it, from the better half."""
+    while True:
+        sources = [PromptSource(marker, one.citation.text, one.context, one.text) for marker, one in enumerate(passages, start=1)]
+        try:
+            return writer.write(messages(question, sources), on_text=dictation.on_text, stop=dictation.stop), passages
+        except TextRefused:
+            if len(passages) == 1:
+                raise
+            passages = passages[: len(passages) // 2]
 
 
-def _written(said: Sequence[_Said]) -> str:
-    """Sentences of one passage run on; code stands by itself."""
-    parts: list[str] = []
-    last: _Said | None = None
-    for one in said:
-        if one.quoted.kind == "code":
-            parts.append(f"\n\n{_fenced(one)}\n[{one.marker}]\n\n")
-        else:
-            runs_on = last is not None and last.marker == one.marker and last.quoted.kind != "code"
-            parts.append(f"{' ' if runs_on else chr(10) * 2}{' '.join(one.text.split())} [{one.marker}]")
-        last = one
-    lines = "".join(parts).strip().split("\n")
-    return "\n".join(line for line, after in zip(lines, [*lines[1:], "end"], strict=True) if line.strip() or after.strip())
-
-
-def _fenced(said: _Said) -> str:
-    if said.text.lstrip().startswith(("```", "~~~")):
-        return said.text
-    span = said.passage.citation.span
-    return f"```{(span.lang or '') if isinstance(span, CodeSpan) else ''}\n{said.text}\n```"
+def _about(written: Written, unknown: set[int]) -> list[Notice]:
+    notices = []
+    if written.cut_off:
+        notices.append(Notice("cut_off", "The model had more to say: raise ask.answer_tokens to let it."))
+    if unknown:
+        listed = ", ".join(f"[{marker}]" for marker in sorted(unknown))
+        notices.append(Notice("unknown_markers", f"The model cited sources that it was not given: {listed}."))
+    return notices
