@@ -48,6 +48,10 @@ def test_items_and_rows_stand_by_themselves() -> None:
     assert cut(text) == ["one thing", "another.", "And more.", "quoted", "| 1 | 2 |"]
 
 
+def test_a_quote_goes_on_over_its_lines() -> None:
+    assert cut("> It is kept for\n> 90 days. Then not.\n") == ["It is kept for\n> 90 days.", "Then not."]
+
+
 def test_headings_and_markup_are_no_sentences() -> None:
     text = "## Limits\n\nSetext\n======\n\n{{< note >}}\nMind the gap.\n{{< /note >}}\n<!-- hidden -->\n<br/>\n"
     assert cut(text, "Setext") == ["Mind the gap."]

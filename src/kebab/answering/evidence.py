@@ -71,6 +71,11 @@ class Evidence(NamedTuple):
     missing: tuple[str, ...]
     """Informative words that no passage has."""
 
+    @property
+    def by_meaning(self) -> bool:
+        """Whether it is known of any passage how close it is in meaning."""
+        return any(passage.closeness is not None for passage in self.passages)
+
     def explained(self) -> dict[str, Any]:
         return {
             "strength": self.strength,

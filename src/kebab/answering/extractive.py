@@ -30,6 +30,7 @@ _ASKS_FOR_NUMBER = re.compile(
 _ASKS_WHAT = re.compile(r"\bwhat(?:'s| is| are| does)\b|무엇|뭐|(?:이)?란\b", re.IGNORECASE)
 _DEFINES = re.compile(r"\b(?:is|are|means|refers to|describes|lets you|allows you)\b|(?:은|는|이란|란)\s.*(?:다|입니다|이다)\.?$")
 _BONUS = 0.1
+_QUOTE_MARK = re.compile(r"\n[ \t]*>[ \t]?")
 
 
 class Quotation(NamedTuple):
@@ -65,6 +66,7 @@ def quotations_for(question: Question, passages: Sequence[Passage], tokenizer: T
         chosen.setdefault(one.passage, set()).add(one.place)
     if question.wants_steps:
         _add_code(passages, chosen)
+    _add_announcements(passages, chosen)
     return [Quotation(passage, passages[passage].sentences[place]) for passage, places in chosen.items() for place in sorted(places)]
 
 
@@ -80,6 +82,8 @@ def _scores(question: Question, passages: Sequence[Passage], tokenizer: Tokenize
             text = sentence.of(passage.text)
             own = terms_of(text, tokenizer)
             if len(text) <= _LONGEST or sentence.kind == "code" or len(passage.sentences) == 1:
+                if sentence.kind == "code":  # what announces it belongs to it
+                    own = Terms(own.stems | before.stems, f"{own.text}\n{before.text}")
                 around = Terms(own.stems | context.stems | before.stems, f"{own.text}\n{context.text}\n{before.text}")
                 covered = question.coverage(own)
                 score = covered + _FROM_CONTEXT * (question.coverage(around) - covered)
@@ -98,6 +102,8 @@ def _fit(question: Question, sentence: Sentence, text: str) -> float:
         bonus += _BONUS
     if sentence.kind == "code":
         bonus += _BONUS if question.wants_steps else -2 * _BONUS
+    if sentence.kind == "row" and question.wants_steps:
+        bonus -= _BONUS
     if text.endswith(("?", ":")):
         bonus -= _BONUS  # it asks, or announces what follows
     return bonus
@@ -116,6 +122,13 @@ def _add_code(passages: Sequence[Passage], chosen: dict[int, set[int]]) -> None:
             return
 
 
+def _add_announcements(passages: Sequence[Passage], chosen: dict[int, set[int]]) -> None:
+    """Code without the sentence that says what it does says little."""
+    for number, places in chosen.items():
+        cut, text = passages[number].sentences, passages[number].text
+        places |= {place - 1 for place in places if place and cut[place].kind == "code" and cut[place - 1].of(text).endswith(":")}
+
+
 def written_out(quotes: Sequence[tuple[Passage, int, Sentence]]) -> str:
     """Passages, their markers and sentences as one text: sentences of one passage run on, code stands by itself."""
     paragraphs: list[str] = []
@@ -126,7 +139,7 @@ def written_out(quotes: Sequence[tuple[Passage, int, Sentence]]) -> str:
             paragraphs.append(f"{_fenced(text, passage)}\n[{marker}]")
             last = None
             continue
-        said = f"{' '.join(text.split())} [{marker}]"
+        said = f"{' '.join(_QUOTE_MARK.sub(' ', text).split())} [{marker}]"
         if last == marker:
             paragraphs[-1] += f" {said}"
         else:

@@ -19,7 +19,8 @@ _MARKUP_ALONE = re.compile(r"\s*(?:\{\{[<%].*[>%]\}\}|<!--.*-->|(?:</?\w[^>]*>\s
 """Shortcodes, comments, tags and definitions of links: nothing that anybody reads."""
 _ROW = re.compile(r"\s*\|.*\|\s*$")
 _RULE_OF_TABLE = re.compile(r"[\s|:+=-]+$")
-_ITEM = re.compile(r"(?:\s*>)*\s*(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?|(?:\s*>)+\s*")
+_ITEM = re.compile(r"(?:\s*>)*\s*(?:[-*+•]|\d{1,3}[.)])\s+(?:\[[ xX]\]\s+)?")
+_QUOTE = re.compile(r"(?:\s*>)+\s*")
 _END = re.compile(r"""[.!?…]+["'”’)\]*_`]*(?=\s|$)|[。！？]+["'”’」』)]*""")
 _NO_END = re.compile(
     r"(?:\b(?:e\.g|i\.e|etc|vs|cf|al|fig|no|nos|dr|mr|mrs|ms|st|approx|resp|incl|ca|sec|vol|p|pp)|\b[A-Z]|^\d{1,3})\.$", re.I
@@ -60,10 +61,13 @@ def _parts(text: str, headings: frozenset[str]) -> Iterator[Sentence]:
 def _prose(text: str, lines: list[str], starts: list[int], first: int, end: int, headings: frozenset[str]) -> Iterator[Sentence]:
     """Paragraphs and items of lists cut into sentences, rows of tables as they are."""
     begun: int | None = None
+    quotes = False
     for number in range(first, end):
         line = lines[number]
         is_row = _ROW.match(line) is not None
-        item = _ITEM.match(line)
+        quote = _QUOTE.match(line)
+        item = _ITEM.match(line) or (quote if begun is None or not quotes else None)  # a quote goes on with every line of it
+        quotes = quote is not None
         ends = is_row or not line.strip() or _HEADING.match(line) or _MARKUP_ALONE.match(line) or line.strip() in headings
         if begun is not None and (ends or item):
             yield from _split(text, begun, starts[number])
