@@ -24,14 +24,14 @@ from kebab.core.text import storable
 from kebab.pipelines import search as search_pipeline
 from kebab.pipelines import vector_state
 from kebab.pipelines.search_request import SearchRequest
-from kebab.retrieval.lexical import LexicalRetriever
+from kebab.retrievers import analysis_of, retrievers_of
 from kebab.store.sqlite.index_version import fts_config, lexical_index_version
-from kebab.store.sqlite.lexical import ColumnWeights
 from kebab.store.sqlite.store import SqliteReading, SqliteStore, SqliteWriting
 
 if TYPE_CHECKING:
     from threading import Event
 
+    from kebab.core.answers import Answer
     from kebab.core.ports import EmbeddingModels, Parser, Progress
     from kebab.core.records import Check, ChunkRecord, DocumentRecord, SourceRecord, StoreStats, TagRecord
     from kebab.libraries import Libraries
@@ -92,7 +92,7 @@ class KnowledgeBase:
     def search(self, query: str | SearchRequest, *, bare: bool = False, **options: Any) -> SearchResponse:
         """Hits for a query; the options are those of `kb search`, in snake case. `bare`: whole passages, no snippets."""
         request = query if isinstance(query, SearchRequest) else SearchRequest.from_options({"query": query, **options})
-        request = request if request.library is None else self.libraries.resolved(request)
+        request = self._resolved(request)
         with self._store.reading() as reading:
             if reading is None:
                 if request.mode == "vector":
@@ -103,6 +103,24 @@ class KnowledgeBase:
             response = search_pipeline.search(request, self.settings.search, retrievers, notices=notices, bare=bare)
             self._add_freshness(response, reading)
             return response
+
+    def ask(
+        self,
+        question: str,
+        *,
+        on_text: Callable[[str], None] | None = None,
+        stop: Callable[[], bool] | None = None,
+        explain: bool = False,
+        **options: Any,
+    ) -> Answer:
+        """An answer made of what was ingested, each claim cited and checked, or why there is none; the options are those of `search`.
+
+        `on_text` gets what a model writes, piece by piece; it is given up once `stop` says so.
+        """
+        from kebab.answers import ask
+
+        request = self._resolved(SearchRequest.from_options({"query": question, "explain": explain, **options}))
+        return ask(request, self.settings, self.search, self._store.reading, on_text=on_text, stop=stop)
 
     def similar(self, reference: str, *, other_docs: bool = False, **options: Any) -> SearchResponse:
         """Passages like the one with this chunk id, path or citation; the options are those of `kb similar`, in snake case."""
@@ -117,14 +135,16 @@ class KnowledgeBase:
             self._add_freshness(response, reading)
             return response
 
+    def _resolved(self, request: SearchRequest) -> SearchRequest:
+        return request if request.library is None else self.libraries.resolved(request)
+
     def _prepared(self, request: SearchRequest, reading: SqliteReading) -> tuple[SearchRequest, search_pipeline.Retrievers, list[Notice]]:
         """The request with its filters checked, what can answer it, and what must be said of the database."""
         current = fts_config(self.settings.analysis.korean)
-        config = reading.fts_config() or current
-        notices = [_STALE_INDEX] if config != current else []
+        notices = [_STALE_INDEX] if analysis_of(reading, self.settings) != current else []
         notices += [_READ_ONLY] if reading.is_immutable else []
         request, about_filters = _checked_filters(request, reading)
-        retrievers = self._retrievers(reading, config, request.mode != "lexical")
+        retrievers = retrievers_of(reading, self.settings, self.embedding_models, with_vectors=request.mode != "lexical")
         # The catalog is loaded when somebody counts: most searches do without it.
         retrievers = retrievers._replace(chunks=reading.chunks, passing=lambda filters: reading.catalog.count_documents(filters))
         return request, retrievers, [*notices, *about_filters]
@@ -141,38 +161,6 @@ class KnowledgeBase:
             response.hits = tuple(hit._replace(stale=True) if hit.doc_id in stale else hit for hit in response.hits)
         if settings.freshness == "check":
             response.notices += pending_notice(reading.files(), reading.catalog.sources(), self.settings, self._store.own_files())
-
-    def _retrievers(self, reading: SqliteReading, config: dict[str, object], with_vectors: bool) -> search_pipeline.Retrievers:
-        settings = self.settings.search
-        weights = ColumnWeights(settings.title_weight, settings.heading_weight, settings.text_weight, settings.cjk_weight)
-        index = reading.lexical_index(str(config["korean"]), weights)
-        lexical = LexicalRetriever(index, lexical_index_version(config), snippet_chars=settings.snippet_chars)
-        if not with_vectors:
-            return search_pipeline.Retrievers(lexical, None)
-        try:
-            models = self.embedding_models()
-        except ModelError as error:  # words can still answer
-            return search_pipeline.Retrievers(lexical, None, error)
-        if models is None:
-            return search_pipeline.Retrievers(lexical, None, vector_state.vectors_off())
-        coverage = reading.vector_coverage(models)
-        if not coverage.any:
-            return search_pipeline.Retrievers(lexical, None, vector_state.no_vectors(coverage, models))
-        from kebab.retrieval.hybrid import HybridRetriever
-        from kebab.retrieval.snippets import SnippetLimits, SnippetMaker
-        from kebab.retrieval.vector import VectorRetriever
-
-        vector = VectorRetriever(
-            reading.vectors(),
-            models,
-            reading.chunks(),
-            coverage.index_version,
-            index=index,
-            snippet_chars=settings.snippet_chars,
-            notices=vector_state.partial_vectors(coverage),
-        )
-        snippets = SnippetMaker(index.tokenizer, SnippetLimits(settings.snippet_chars))
-        return search_pipeline.Retrievers(lexical, HybridRetriever(settings, lexical, vector, snippets=snippets), vector=vector)
 
     def embedding_models(self) -> EmbeddingModels | None:
         """What makes vectors; None when the settings say nothing does. A model is loaded once, when it is first needed."""

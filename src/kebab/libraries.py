@@ -378,13 +378,9 @@ def _exported(origin: Origin) -> Origin:
 
 def _service(reading: SqliteReading, settings: Settings) -> SearchService:
     from kebab.library.search_service import SearchService
-    from kebab.store.sqlite.index_version import fts_config
-    from kebab.store.sqlite.lexical import ColumnWeights
+    from kebab.retrievers import lexical_index
 
-    chosen = settings.search
-    weights = ColumnWeights(chosen.title_weight, chosen.heading_weight, chosen.text_weight, chosen.cjk_weight)
-    config = reading.fts_config() or fts_config(settings.analysis.korean)
-    return SearchService(reading.lexical_index(str(config["korean"]), weights), reading.libraries())
+    return SearchService(lexical_index(reading, settings), reading.libraries())
 
 
 def _snippet(hit: SearchHit, kind: str, library: Library, commit: str | None) -> LibrarySnippet:

@@ -202,6 +202,41 @@ class ServeSettings(NamedTuple):
     requests_per_second: Annotated[int, Setting("How many requests one address may send, on average.", 1, 1_000_000)] = 1000
 
 
+class AskSettings(NamedTuple):
+    model: Annotated[
+        str,
+        Setting(
+            "What writes answers: empty for none (answers are quotations), `openai:MODEL` (any endpoint that speaks its API) or "
+            "`ollama:MODEL`.",
+            form=r"\s*((openai|ollama):.+)?\s*",
+            form_words="empty | openai:MODEL | ollama:MODEL",
+        ),
+    ] = ""
+    endpoint: Annotated[
+        str,
+        Setting(
+            "Address of the endpoint; empty means http://127.0.0.1:11434 for ollama and https://api.openai.com/v1 for openai.",
+            form=r"(https?://.+)?",
+            form_words="an address that begins with http:// or https://",
+        ),
+    ] = ""
+    api_key: Annotated[str, Setting("Key for the endpoint; best given as KEBAB_ASK_API_KEY.", secret=True)] = ""
+    timeout_s: Annotated[float, Setting("How long a model may take for an answer, from the question to its last word.", 0.1, 3600)] = 120.0
+    score_gate: Annotated[
+        float,
+        Setting("Hits with a lower score, 0 to 1, are no evidence. Only a floor: whether there is an answer is decided by evidence.", 0, 1),
+    ] = 0.05
+    max_tokens: Annotated[int, Setting("About how many tokens of passages an answer may rest on.", 64, 1_000_000)] = 3000
+    answer_tokens: Annotated[int, Setting("How many tokens a model may write.", 16, 100_000)] = 800
+    unsupported: Annotated[
+        str,
+        Setting(
+            "What becomes of an answer with a claim that no cited passage supports: the claim is marked, or there is no answer.",
+            choices=("mark", "refuse"),
+        ),
+    ] = "mark"
+
+
 class Settings(NamedTuple):
     store: StoreSettings = StoreSettings()
     ingest: IngestSettings = IngestSettings()
@@ -211,6 +246,7 @@ class Settings(NamedTuple):
     search: SearchSettings = SearchSettings()
     library: LibrarySettings = LibrarySettings()
     serve: ServeSettings = ServeSettings()
+    ask: AskSettings = AskSettings()
 
 
 class SettingField(NamedTuple):

@@ -254,6 +254,36 @@ class EmbeddingModels(Protocol):
     def for_query(self, text: str, /) -> Sequence[SpaceQuery]: ...
 
 
+class Message(NamedTuple):
+    """What a chat model is told."""
+
+    role: str
+    """system or user"""
+    content: str
+
+
+class Written(NamedTuple):
+    """What a chat model wrote."""
+
+    text: str
+    stopped: bool = False
+    """Whether it was given up before it was done."""
+    cut_off: bool = False
+    """Whether it would have gone on, had it been allowed to."""
+
+
+class ChatModel(Protocol):
+    """Writes answers. Told the same again, it is asked for the same words."""
+
+    name: str
+
+    def write(
+        self, messages: Sequence[Message], *, on_text: Callable[[str], None] | None = None, stop: Callable[[], bool] | None = None
+    ) -> Written:
+        """All of it, each piece given to `on_text` as it comes, until `stop` says so."""
+        ...
+
+
 class Parser(Protocol):
     """Bytes of one file → a document, or ParseError and nothing else."""
 

@@ -107,6 +107,10 @@ class RetrievalDetail(NamedTuple):
     vector_rank: int | None = None
     rrf_score: float | None = None
     weights: dict[str, float] | None = None
+    vector_floor: float | None = None
+    """Below this, vector_score is as likely between texts that have nothing to do with each other; None where nobody knows, or where
+    words know better.
+    """
 
 
 class Duplicate(NamedTuple):

@@ -1,41 +1,29 @@
 """Vectors from an endpoint the user named: OpenAI's API, which many servers speak, and Ollama's.
 
-This is the only place of the program that uses the network, and only when `embedding.model` says so.
+The network is used only when `embedding.model` says so.
 """
 
 from __future__ import annotations
 
-import json
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Sequence
 from hashlib import sha256
-from http.client import HTTPException
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import urlsplit
 
 from kebab.config.settings import EmbeddingSettings
-from kebab.core.errors import ConfigError, ModelMismatch, ModelUnreachable, TextRefused
+from kebab.core.errors import ModelMismatch, ModelUnreachable, TextRefused
 from kebab.core.text import whole_characters
+from kebab.endpoints import Passing, endpoint
 
 if TYPE_CHECKING:
     from kebab.core.ports import EmbeddingKind, Vectors
 
-_PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
-"""Answers after which the same request may succeed."""
-_ABOUT_THE_TEXT = frozenset({400, 413, 422})
-"""Answers that say of a request, and so of a text in it, that it will not be taken."""
 _SHORTEST_PART = 500
 """A text of fewer characters is not too long for any model: if it is refused, it is for another reason."""
 _LONGEST_WAIT_S = 30.0
 _STAYS_DOWN_S = 30.0
 """An endpoint that was given up is not asked again for so long: of a thousand questions only the first waits for it."""
 _PROBE = "dimension"
-_STEP = 1 << 16
-_LONGEST_EXCUSE_S = 5.0
-"""How long an answer that is an error is read."""
-_LONGEST_ANSWER = 1 << 28
 
 
 class Protocol(NamedTuple):
@@ -86,13 +74,16 @@ class EndpointEmbedder:
         self._down: tuple[float, ModelUnreachable] | None = None
         """When it was last found not to answer, however often asked, and how."""
         self._prefixes = {"query": settings.query_prefix, "passage": settings.passage_prefix}
-        address = (settings.endpoint or protocol.address).rstrip("/")
-        if not address.startswith(("http://", "https://")):
-            raise ConfigError(f"embedding.endpoint = {address!r} is not an address.", hint="It begins with http:// or https://.")
-        self._address = address if address.endswith(protocol.path) else address + protocol.path
-        self._key = settings.api_key.strip()
-        if not (self._key.isascii() and self._key.isprintable()):
-            raise ConfigError("embedding.api_key has characters that no key has.", hint="Set KEBAB_EMBEDDING_API_KEY to a valid one.")
+        self._endpoint = endpoint(
+            "embedding",
+            settings.endpoint or protocol.address,
+            protocol.path,
+            settings.api_key,
+            settings.timeout_s,
+            meanwhile="text search works meanwhile (--mode lexical)",
+            too_long="chunking.max_tokens",
+        )
+        self._address = self._endpoint.address
 
     @property
     def dimension(self) -> int:
@@ -172,8 +163,8 @@ class EndpointEmbedder:
         self._down = None
         for attempt in range(self._settings.retries + 1):
             try:
-                return self._send(body)
-            except _Passing as failure:
+                return self._endpoint.asked(body)
+            except Passing as failure:
                 if failure.by_server and (not patient or (attempt == self._settings.retries and self._takes_harmless_text())):
                     raise TextRefused(failure.error.message, hint=failure.error.hint) from failure
                 if attempt == self._settings.retries:
@@ -185,87 +176,10 @@ class EndpointEmbedder:
     def _takes_harmless_text(self) -> bool:
         """Some servers fail at a text that is too long as if they were broken. Those that are fail at every text."""
         try:
-            self._send(self._protocol.body(self.name, [_PROBE]))
-        except (_Passing, ModelUnreachable):
+            self._endpoint.asked(self._protocol.body(self.name, [_PROBE]))
+        except (Passing, ModelUnreachable):
             return False
         return True
-
-    def _send(self, body: dict[str, Any]) -> Any:
-        headers = {"Content-Type": "application/json", "Accept": "application/json"}
-        if self._key:
-            headers["Authorization"] = f"Bearer {self._key}"
-        try:
-            request = urllib.request.Request(self._address, json.dumps(body).encode(), headers, method="POST")
-            opener = _DIRECT if urlsplit(self._address).hostname in _HERE else _OPENER
-            ends = time.monotonic() + self._settings.timeout_s
-            with opener.open(request, timeout=self._settings.timeout_s) as response:
-                said = _read(response, ends)
-        except urllib.error.HTTPError as error:
-            raise self._refused(error) from error
-        except (OSError, HTTPException, ValueError) as error:  # time-outs, answers that break off, hosts that cannot be
-            reason = " ".join(str(getattr(error, "reason", error)).split())
-            raise _Passing(
-                ModelUnreachable(
-                    f"{self._address} cannot be reached: {reason}.",
-                    hint="Start the server or correct embedding.endpoint; text search works meanwhile (--mode lexical).",
-                )
-            ) from error
-        try:
-            return json.loads(said)
-        except (ValueError, RecursionError) as error:
-            raise ModelUnreachable(f"{self._address} did not answer with JSON.", hint="Check embedding.endpoint.") from error
-
-    def _refused(self, error: urllib.error.HTTPError) -> Exception:
-        said = _said(error)
-        if error.code in (401, 403):
-            return ModelUnreachable(
-                f"{self._address} refused the key (status {error.code}){said}.", hint="Set KEBAB_EMBEDDING_API_KEY to a valid one."
-            )
-        kind = TextRefused if error.code in _ABOUT_THE_TEXT else ModelUnreachable
-        failure = kind(
-            f"{self._address} answered with status {error.code}{said}.",
-            hint="Check embedding.model and embedding.endpoint; chunking.max_tokens when a text is too long for the model.",
-        )
-        return _Passing(failure, _retry_after(error), by_server=error.code == 500) if error.code in _PASSING else failure
-
-
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A redirect would carry the texts and the key to an address that nobody named."""
-
-    def redirect_request(self, *_: Any, **__: Any) -> None:
-        return None
-
-
-_OPENER = urllib.request.build_opener(_NoRedirect)
-# What is meant for this machine does not go through a proxy, whatever the environment says.
-_DIRECT = urllib.request.build_opener(_NoRedirect, urllib.request.ProxyHandler({}))
-_HERE = frozenset({"localhost", "127.0.0.1", "::1"})
-
-
-class _Passing(Exception):
-    """A failure after which trying again makes sense."""
-
-    def __init__(self, error: ModelUnreachable, wait_s: float | None = None, *, by_server: bool = False) -> None:
-        """`by_server`: it was reached, and says that something went wrong there."""
-        super().__init__(error.message)
-        self.error = error
-        self.wait_s = wait_s
-        self.by_server = by_server
-
-
-def _read(response: Any, ends: float) -> bytes:
-    """The time limit of a socket holds for each of its reads; this one for all of them."""
-    parts, length = [], 0
-    while part := response.read1(_STEP):
-        parts.append(part)
-        length += len(part)
-        if length > _LONGEST_ANSWER:
-            raise ValueError("the answer has no end")
-        if time.monotonic() > ends:
-            raise TimeoutError("timed out")
-    if response.length:
-        raise ConnectionError(f"the answer breaks off {response.length:,} bytes before its end")
-    return b"".join(parts)
 
 
 def _halves(text: str) -> tuple[str, str]:
@@ -278,24 +192,3 @@ def _halves(text: str) -> tuple[str, str]:
 def _mark(passage_prefix: str) -> str:
     """Vectors of passages with another prefix are others."""
     return f"-{sha256(passage_prefix.encode('utf-8', 'replace')).hexdigest()[:8]}" if passage_prefix else ""
-
-
-def _retry_after(error: urllib.error.HTTPError) -> float | None:
-    value = error.headers.get("Retry-After", "")
-    return float(value) if value.isdecimal() else None
-
-
-def _said(error: urllib.error.HTTPError) -> str:
-    """What the server says about it, on one line and not without end."""
-    try:
-        with error:
-            text = _read(error.fp, time.monotonic() + _LONGEST_EXCUSE_S)[:2000].decode("utf-8", "replace")
-    except (OSError, HTTPException, ValueError):
-        return ""
-    try:
-        said = json.loads(text).get("error", text)
-        text = said.get("message", text) if isinstance(said, dict) else str(said)
-    except (ValueError, AttributeError):
-        pass
-    line = " ".join(text.split())[:200]
-    return f": {line.rstrip('.')}" if line else ""

@@ -11,12 +11,12 @@ from dataclasses import replace
 from itertools import accumulate
 from typing import NamedTuple
 
+from kebab.analysis.code_lines import CodeLines, Fence, directive_lines, fence_lines, fences, unquoted
 from kebab.chunking.by_structure import StructureChunker
 from kebab.config.settings import ChunkingSettings
 from kebab.core.documents import Block, Chunk, ParsedDocument
 from kebab.core.spans import CodeSpan
 from kebab.core.text import LineTable, estimate_tokens
-from kebab.library.code_lines import CodeLines, Fence, directive_lines, fence_lines, fences, unquoted
 from kebab.library.snippet_parts import MARKDOWN_FORMATS
 from kebab.parsing.lined_text import BLOCK_BREAK, LINE_BREAK
 from kebab.parsing.notebook import OUTPUT

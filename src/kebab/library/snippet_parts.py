@@ -10,11 +10,11 @@ import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, NamedTuple
 
+from kebab.analysis.code_lines import dedented, directive_lines, fence_lines, fences, is_fence, unquoted
 from kebab.core.citations import Citation
 from kebab.core.documents import file_name
 from kebab.core.spans import CodeSpan
 from kebab.core.text import nfc
-from kebab.library.code_lines import dedented, directive_lines, fence_lines, fences, is_fence, unquoted
 from kebab.parsing.file_types import classify
 from kebab.parsing.lined_text import BLOCK_BREAK, LINE_BREAK
 

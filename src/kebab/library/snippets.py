@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from kebab.analysis.orders import reads_like_orders
 from kebab.core.citations import Citation
 from kebab.core.libraries import LibrarySnippet
 from kebab.core.text import estimate_tokens, one_line
 from kebab.library.snippet_parts import parts_of
-from kebab.library.suspicion import reads_like_orders
 
 
 def make_snippet(

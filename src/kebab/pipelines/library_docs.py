@@ -6,12 +6,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from kebab.analysis.orders import reads_like_orders
 from kebab.core.errors import KebabError, NotFound, SourceError, StillIndexing
 from kebab.core.libraries import Library, LibrarySnippet, LibraryVersion
 from kebab.core.search import Notice
 from kebab.core.text import estimate_tokens
 from kebab.library.formatters import BETWEEN_PARTS, snippet_text
-from kebab.library.suspicion import reads_like_orders
 from kebab.library.versions import choose, latest_first, likeness, same_version, shortened
 
 if TYPE_CHECKING:

@@ -139,6 +139,7 @@ class HybridRetriever:
             vector_score=vector.score if vector else None,
             vector_rank=vector.rank if vector else None,
             rrf_score=item.rrf_score,
+            vector_floor=hit.retrieval.vector_floor,
             weights=None if item.weights == (1.0, 1.0) else {"lexical": item.weights[0], "vector": item.weights[1]},
         )
         return hit._replace(

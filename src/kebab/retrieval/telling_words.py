@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from math import log
 
-from kebab.analysis import cjk, korean
-from kebab.analysis.stop_words import is_stop_word
+from kebab.analysis.content_words import content_words
 from kebab.core.ports import LexicalIndex, Tokenizer
 from kebab.core.query_tree import Bag, Phrase
 from kebab.core.search import SearchFilters
@@ -17,7 +15,6 @@ MOST_WORDS = 20
 """With more of them, what is found is no more alike."""
 _MOST_WEIGHED = 200
 """Each one is counted in the whole corpus; of a long document only its most frequent words are."""
-_WORD = re.compile(r"\w+")
 
 
 def telling_words(text: str, index: LexicalIndex) -> list[str]:
@@ -34,24 +31,8 @@ def telling_words(text: str, index: LexicalIndex) -> list[str]:
 
 def _frequencies(text: str, tokenizer: Tokenizer) -> dict[str, int]:
     """How often each word occurs; forms of one stem are one word, shown as the first of them."""
-    words = tokenizer.words(cjk.without_cjk(text))
     shown: dict[str, str] = {}
     counts: Counter[str] = Counter()
-    for word, stem in zip(words, tokenizer.stems("\n".join(words)), strict=True):
-        if len(word) > 1 and not is_stop_word(word):
-            counts[shown.setdefault(stem, word)] += 1
-    if cjk.has_cjk(text):
-        counts.update(word for word in _cjk_words(text) if len(word) > 1 and not is_stop_word(word))
+    for word in content_words(text, tokenizer):
+        counts[shown.setdefault(word.key, word.text)] += 1
     return counts
-
-
-def _cjk_words(text: str) -> list[str]:
-    """Korean words without their particle; of scripts that are written without spaces, every pair of characters."""
-    found: list[str] = []
-    for word in _WORD.findall(text):
-        for run in cjk.runs(word):
-            if run.script == "hangul":
-                found.append(korean.strip_particle(run.text))
-            elif run.script != "other":
-                found += cjk.pairs(run.text)
-    return found

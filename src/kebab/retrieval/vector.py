@@ -42,6 +42,10 @@ class _Found(NamedTuple):
         return self.space.weak and self.match.home
 
     @property
+    def known_floor(self) -> float | None:
+        return self.space.floor if self.space.floor > 0 and not self.weak else None
+
+    @property
     def doubtful(self) -> bool:
         return self.match.similarity < self.space.floor and not self.stands_out
 
@@ -163,7 +167,7 @@ class VectorRetriever:
 
     def _hit(self, item: _Found, chunk: ChunkContext, query: SearchQuery) -> SearchHit:
         score = min(1.0, max(0.0, item.match.similarity))
-        detail = RetrievalDetail(method="vector", fusion_score=score, vector_score=score)
+        detail = RetrievalDetail(method="vector", fusion_score=score, vector_score=score, vector_floor=item.known_floor)
         explanation = {
             "lexical": None,
             "vector": {

@@ -9,12 +9,13 @@ from dataclasses import fields, is_dataclass
 from itertools import pairwise
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from kebab.wire import errors, ingest, libraries, records, search, serving
+from kebab.wire import answers, errors, ingest, libraries, records, search, serving
 from kebab.wire.citations import CitationV1
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 _ROOTS: dict[str, Any] = {
+    "answer": answers.AnswerV1,
     "bulk_response": serving.BulkResponseV1,
     "chunk_inspection": records.ChunkInspectionV1,
     "citation": CitationV1,

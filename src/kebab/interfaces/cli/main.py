@@ -22,6 +22,7 @@ from kebab.interfaces.cli.options import global_options
 # Name → module and summary. Written out, so that `kb --help` imports none of them.
 _COMMANDS: dict[str, tuple[str, str]] = {
     "search": ("search", "Find the passages that answer a query."),
+    "ask": ("ask", "Answer a question with quotations and citations, or say that there is no answer."),
     "similar": ("similar", "Find passages like another one."),
     "ingest": ("ingest", "Index folders, files or stdin; again to bring the index up to date."),
     "watch": ("watch", "Keep the index up to date while files change."),
@@ -43,7 +44,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
 
 # What other programs call it → what to type here.
 _SYNONYMS = {
-    **dict.fromkeys(("find", "query", "ask", "grep"), "kb search"),
+    **dict.fromkeys(("find", "query", "grep"), "kb search"),
     **dict.fromkeys(("add", "import", "update", "sync", "embed", "reindex"), "kb ingest"),
     **dict.fromkeys(("rm", "remove", "delete", "forget"), "kb source remove"),
     **dict.fromkeys(("ls", "docs", "documents"), "kb list docs"),

@@ -66,11 +66,16 @@ def has_colour() -> bool:
     return sys.stdout.isatty() and "NO_COLOR" not in os.environ
 
 
+def harmless(text: str) -> str:
+    """Lines as they are, with nothing in them that steers a terminal."""
+    return _STEERING.sub("\ufffd", text)
+
+
 def print_verbatim(text: str) -> None:
     """To a file or a pipe exactly as it is indexed; on a terminal nothing in it may steer the terminal."""
     end = "" if text.endswith("\n") else "\n"
     if sys.stdout.isatty():
-        click.echo(_STEERING.sub("\ufffd", text) + end, nl=False)
+        click.echo(harmless(text) + end, nl=False)
         return
     sys.stdout.flush()
     sys.stdout.buffer.write((text + end).encode("utf-8", "replace"))
@@ -163,12 +168,15 @@ def _one_line(hit: SearchHit) -> str:
         return shown(hit.snippet)
     parts, last = [], 0
     for start, end in hit.highlights:
-        parts += [_CONTROL.sub(_harmless, hit.snippet[last:start]), click.style(shown(hit.snippet[start:end]), bold=True, fg="yellow")]
+        parts += [
+            _CONTROL.sub(_without_control, hit.snippet[last:start]),
+            click.style(shown(hit.snippet[start:end]), bold=True, fg="yellow"),
+        ]
         last = end
-    return " ".join("".join([*parts, _CONTROL.sub(_harmless, hit.snippet[last:])]).split())
+    return " ".join("".join([*parts, _CONTROL.sub(_without_control, hit.snippet[last:])]).split())
 
 
-def _harmless(match: re.Match[str]) -> str:
+def _without_control(match: re.Match[str]) -> str:
     return " " if match[0].isspace() else "\ufffd"
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kebab.library.suspicion import reads_like_orders
+from kebab.analysis.orders import reads_like_orders
 
 
 @pytest.mark.parametrize("text", [

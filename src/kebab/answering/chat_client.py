@@ -1,0 +1,225 @@
+"""Answers from a model behind an endpoint the user named: OpenAI's chat API, which many servers speak, and Ollama's.
+
+The network is used only when `ask.model` says so. What the model writes comes piece by piece; it can be given up at any moment.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from http.client import HTTPException
+from queue import Empty, SimpleQueue
+from threading import Event, Thread
+from typing import Any, NamedTuple
+
+from kebab.config.settings import AskSettings
+from kebab.core.errors import ModelMismatch, ModelUnreachable
+from kebab.core.ports import Message, Written
+from kebab.core.text import estimate_tokens, whole_characters
+from kebab.endpoints import Passing, endpoint
+
+_SEED = 1
+_LONGEST_LINE = 1 << 20
+_LONGEST_ANSWER = 1 << 22
+"""Characters; a model that repeats itself without end is cut off."""
+_LOOK_UP_S = 0.05
+"""How often, while nothing comes, it is asked whether to go on."""
+_CONTEXT_STEP = 2048
+
+
+class Piece(NamedTuple):
+    """What one line of a stream says."""
+
+    text: str = ""
+    last: bool = False
+    cut_off: bool = False
+    """Whether the model stopped because it had written as much as it may."""
+
+
+class ChatProtocol(NamedTuple):
+    """How a kind of endpoint is asked, and what the lines of its answer mean."""
+
+    name: str
+    address: str
+    path: str
+    body: Callable[[str, list[dict[str, str]], int], dict[str, Any]]
+    piece: Callable[[Any], Piece]
+
+
+def _openai_piece(said: Any) -> Piece:
+    choices = said["choices"]
+    if not choices:  # statistics come in a piece of their own
+        return Piece()
+    choice = choices[0]
+    whole = "message" in choice  # a server that does not stream
+    text = (choice["message"] if whole else choice.get("delta") or {}).get("content") or ""
+    reason = choice.get("finish_reason")
+    return Piece(text, last=whole or reason is not None, cut_off=reason == "length")
+
+
+def _ollama_piece(said: Any) -> Piece:
+    return Piece(said["message"].get("content") or "", last=bool(said.get("done")), cut_off=said.get("done_reason") == "length")
+
+
+def _ollama_body(model: str, messages: list[dict[str, str]], max_tokens: int) -> dict[str, Any]:
+    """With room for all of it: Ollama would drop the beginning of what is too long silently."""
+    needed = max_tokens + sum(estimate_tokens(message["content"]) for message in messages)
+    room = -(-needed // _CONTEXT_STEP) * _CONTEXT_STEP
+    options = {"temperature": 0, "seed": _SEED, "num_predict": max_tokens, "num_ctx": room}
+    return {"model": model, "messages": messages, "stream": True, "options": options}
+
+
+OPENAI = ChatProtocol(
+    name="openai",
+    address="https://api.openai.com/v1",
+    path="/chat/completions",
+    body=lambda model, messages, max_tokens: {
+        "model": model,
+        "messages": messages,
+        "stream": True,
+        "temperature": 0,
+        "seed": _SEED,
+        "max_tokens": max_tokens,
+    },
+    piece=_openai_piece,
+)
+OLLAMA = ChatProtocol(name="ollama", address="http://127.0.0.1:11434", path="/api/chat", body=_ollama_body, piece=_ollama_piece)
+_PROTOCOLS = {protocol.name: protocol for protocol in (OPENAI, OLLAMA)}
+
+
+class ChatClient:
+    """One model behind one endpoint. Asked the same again, it is asked for the same words."""
+
+    def __init__(self, protocol: ChatProtocol, model: str, settings: AskSettings) -> None:
+        self.name = f"{protocol.name}:{model}"
+        self._model = model
+        self._protocol = protocol
+        self._settings = settings
+        self._endpoint = endpoint(
+            "ask",
+            settings.endpoint or protocol.address,
+            protocol.path,
+            settings.api_key,
+            settings.timeout_s,
+            meanwhile="with an empty ask.model answers are quotations meanwhile",
+            too_long="ask.max_tokens",
+        )
+
+    def write(
+        self, messages: Sequence[Message], *, on_text: Callable[[str], None] | None = None, stop: Callable[[], bool] | None = None
+    ) -> Written:
+        """All of the answer, each piece given to `on_text` as it comes. ModelUnreachable when there is none or it breaks off;
+        TextRefused when the question with its sources is too long for the model.
+        """
+        sent = [{"role": message.role, "content": whole_characters(message.content)} for message in messages]
+        stream = _Stream(
+            lambda: self._endpoint.opened(self._body(sent), accept="text/event-stream, application/x-ndjson, application/json")
+        )
+        parts: list[str] = []
+        try:
+            for line in stream.lines(time.monotonic() + self._settings.timeout_s, stop):
+                if line is None:
+                    return Written("".join(parts), stopped=True)
+                piece = self._read(line)
+                if piece.text:
+                    parts.append(piece.text)
+                    if on_text is not None:
+                        on_text(piece.text)
+                if piece.last or sum(map(len, parts)) > _LONGEST_ANSWER:
+                    return Written("".join(parts), cut_off=piece.cut_off or not piece.last)
+        except Passing as failure:
+            raise failure.error from failure
+        except TimeoutError as error:
+            raise ModelUnreachable(
+                f"{self._endpoint.address} took longer than {self._settings.timeout_s:g} seconds for its answer.",
+                hint="Raise ask.timeout_s, or lower ask.max_tokens.",
+            ) from error
+        except (OSError, HTTPException, ValueError) as error:
+            raise self._broke_off(f": {error}") from error
+        finally:
+            stream.give_up()
+        raise self._broke_off("")
+
+    def _body(self, sent: list[dict[str, str]]) -> dict[str, Any]:
+        return self._protocol.body(self._model, sent, self._settings.answer_tokens)
+
+    def _broke_off(self, reason: str) -> ModelUnreachable:
+        return ModelUnreachable(
+            f"{self._endpoint.address} broke off in the middle of its answer{reason}.", hint="Ask again, or look at what the server says."
+        )
+
+    def _read(self, line: str) -> Piece:
+        said = line.removeprefix("data:").strip()
+        if not said or said.startswith((":", "event:", "id:", "retry:")):
+            return Piece()
+        if said == "[DONE]":
+            return Piece(last=True)
+        try:
+            told = json.loads(said)
+            if told.get("error"):
+                reason = told["error"].get("message") if isinstance(told["error"], dict) else told["error"]
+                raise ModelUnreachable(
+                    f"{self._endpoint.address} gave up: {' '.join(str(reason).split())[:200].rstrip('.')}.",
+                    hint="Check ask.model and ask.endpoint; ask.max_tokens when the sources are too long for the model.",
+                )
+            return self._protocol.piece(told)
+        except (KeyError, TypeError, AttributeError, IndexError, ValueError, RecursionError) as error:
+            raise ModelMismatch(
+                f"The answer of {self._endpoint.address} is not what a chat model of {self._protocol.name} says.",
+                hint="Check that ask.endpoint speaks that protocol, and that ask.model names a chat model.",
+            ) from error
+
+
+class _Stream:
+    """The lines of a response, read by a thread of its own: a read that waits for the server cannot be asked to stop."""
+
+    def __init__(self, opened: Callable[[], Any]) -> None:
+        self._opened = opened
+        self._lines: SimpleQueue[str | Exception | None] = SimpleQueue()
+        self._given_up = Event()
+        self._response: Any = None
+
+    def lines(self, ends: float, stop: Callable[[], bool] | None) -> Iterator[str | None]:
+        """Every line, and None when it was stopped. What goes wrong is raised here; TimeoutError after `ends`."""
+        Thread(target=self._read, name="kebab-chat", daemon=True).start()
+        while True:
+            if stop is not None and stop():
+                yield None
+                return
+            if time.monotonic() > ends:
+                raise TimeoutError
+            try:
+                line = self._lines.get(timeout=_LOOK_UP_S)
+            except Empty:
+                continue
+            if line is None:
+                return
+            if isinstance(line, Exception):
+                raise line
+            yield line
+
+    def give_up(self) -> None:
+        """The thread is woken from its read, and closes what it opened."""
+        self._given_up.set()
+        connection = getattr(getattr(getattr(self._response, "fp", None), "raw", None), "_sock", None)
+        if connection is not None:
+            with suppress(OSError):  # it may be closed already
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def _read(self) -> None:
+        try:
+            with self._opened() as self._response:
+                while not self._given_up.is_set() and (line := self._response.readline(_LONGEST_LINE)):
+                    self._lines.put(line.decode("utf-8", "replace"))
+            self._lines.put(None)
+        except Exception as error:  # noqa: BLE001 - raised again by whoever waits for the lines
+            self._lines.put(error)
+
+
+def chat_client(settings: AskSettings) -> ChatClient | None:
+    """What `ask.model` names; None when answers are quotations."""
+    name, _, model = settings.model.strip().partition(":")
+    return ChatClient(_PROTOCOLS[name], model.strip(), settings) if name else None

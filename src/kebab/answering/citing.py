@@ -1,0 +1,68 @@
+"""From claims to citations: which passage stands behind a marker, which of its sentences, and on which lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from kebab.answering.citation_check import Source
+from kebab.answering.evidence import Passage
+from kebab.answering.question import claim_words, share_of, terms_of
+from kebab.answering.sentences import Sentence
+from kebab.core.answers import AnswerCitation, Claim
+from kebab.core.citations import Citation
+from kebab.core.ports import Tokenizer
+from kebab.core.spans import CodeSpan, LineSpan
+
+_NEAR = 0.34
+"""Share of a claim's words; a sentence with fewer is not what was meant."""
+
+
+def source_of(passage: Passage, marker: int) -> Source:
+    return Source(marker, passage.text, passage.context, passage.sentences)
+
+
+def citation_of(passage: Passage, marker: int, claim: Claim, number: int, quoted: Sentence | None) -> AnswerCitation:
+    return AnswerCitation(
+        marker=marker,
+        citation=passage.citation,
+        chunk_id=passage.chunk_id,
+        doc_id=passage.hit.doc_id,
+        source=passage.hit.source,
+        quote=quoted.of(passage.text) if quoted else None,
+        quoted_at=place_of(passage, quoted) if quoted else None,
+        verdict=claim.verdict,
+        claim=number,
+    )
+
+
+def citations_of(claims: Sequence[Claim], passages: Mapping[int, Passage], tokenizer: Tokenizer) -> Iterator[AnswerCitation]:
+    """One for each claim and each of its markers that a passage has."""
+    for number, claim in enumerate(claims):
+        for marker in claim.markers:
+            if marker in passages:
+                nearest = nearest_sentence(claim.text, passages[marker], tokenizer)
+                yield citation_of(passages[marker], marker, claim, number, nearest)
+
+
+def nearest_sentence(claim: str, passage: Passage, tokenizer: Tokenizer) -> Sentence | None:
+    """The sentence of a passage that has most of a claim's words; None when none has a good part of them."""
+    words = list(claim_words(claim, tokenizer))
+    best, most = None, _NEAR
+    for sentence in passage.sentences:
+        terms = terms_of(sentence.of(passage.text), tokenizer)
+        share = sum(share_of(word, terms) for word in words) / len(words) if words else 0.0
+        if share > most:
+            best, most = sentence, share
+    return best
+
+
+def place_of(passage: Passage, sentence: Sentence) -> Citation:
+    """The lines of a sentence; where there are no lines, as exactly as the passage is known."""
+    lines = passage.citation.lines
+    if lines is None:
+        return passage.citation
+    first = lines[0] + passage.text.count("\n", 0, sentence.start)
+    last = min(lines[1], first + passage.text.count("\n", sentence.start, sentence.end))
+    span = passage.citation.span
+    moved = span._replace(line_start=first, line_end=last) if isinstance(span, CodeSpan) else LineSpan(first, last)
+    return passage.citation._replace(span=moved, content_hash=None)

@@ -1,0 +1,180 @@
+"""Evidence: what of the passages that were found speaks to a question, and whether it is enough to answer it.
+
+Never by RRF: that is arithmetic with ranks, and its best score says nothing about whether anything was found at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+from typing import Any, NamedTuple
+
+from kebab.answering.question import Question, Terms, terms_of
+from kebab.answering.sentences import Sentence, sentences
+from kebab.core.citations import Citation
+from kebab.core.ports import Tokenizer
+from kebab.core.search import Neighbour, SearchHit
+from kebab.core.text import estimate_tokens
+
+_NO_SCORE = 1e-3
+"""Where a word is in half of all passages, FTS5 clamps its weight to almost nothing: in a corpus of a few notes bm25 has no scores."""
+
+
+_BY_MEANING = 0.43
+"""What full closeness in meaning counts, where having all the words counts 1 (benchmarks/README.md)."""
+
+
+class Passage(NamedTuple):
+    """A passage as evidence: a hit, or what stands beside one."""
+
+    hit: SearchHit
+    chunk_id: str
+    text: str
+    headings: tuple[str, ...]
+    citation: Citation
+    sentences: tuple[Sentence, ...]
+    coverage: float
+    """Share of the question's informative words, by weight, in the passage with its title and headings."""
+    focus: float
+    """The same of the best two sentences that follow each other, with title and headings."""
+    terms: Terms
+    beside: bool = False
+    """Whether it only stands beside a hit."""
+
+    @property
+    def closeness(self) -> float | None:
+        """How close in meaning, from 0, no closer than chance, to 1; None when nothing is known about that."""
+        score, floor = self.hit.retrieval.vector_score, self.hit.retrieval.vector_floor
+        return None if self.beside or score is None or floor is None else max(0.0, (score - floor) / (1 - floor))
+
+    @property
+    def strength(self) -> float:
+        """How much it speaks for an answer: by its words, and by its meaning where that is known."""
+        return (self.coverage + self.focus) / 2 + _BY_MEANING * (self.closeness or 0.0)
+
+    @property
+    def context(self) -> str:
+        return "\n".join((self.hit.title, *self.headings))
+
+
+class Evidence(NamedTuple):
+    passages: tuple[Passage, ...]
+    """Best first."""
+    strength: float
+    """Of the strongest passage: words and meaning must meet in one."""
+    coverage: float
+    focus: float
+    similarity: float | None
+    """The best cosine; None when nothing was compared by meaning."""
+    margin: float | None
+    """How far that is above the middle of the list."""
+    missing: tuple[str, ...]
+    """Informative words that no passage has."""
+
+    @property
+    def by_meaning(self) -> bool:
+        """Whether it is known of any passage how close it is in meaning."""
+        return any(passage.closeness is not None for passage in self.passages)
+
+    def explained(self) -> dict[str, Any]:
+        return {
+            "strength": self.strength,
+            "coverage": self.coverage,
+            "focus": self.focus,
+            "similarity": self.similarity,
+            "margin": self.margin,
+            "missing_words": list(self.missing),
+            "passages": [
+                {
+                    "chunk_id": passage.chunk_id,
+                    "citation": passage.citation.text,
+                    "strength": passage.strength,
+                    "coverage": passage.coverage,
+                    "closeness": passage.closeness,
+                    "beside": passage.beside,
+                }
+                for passage in self.passages
+            ],
+        }
+
+
+def gather(question: Question, hits: Sequence[SearchHit], tokenizer: Tokenizer, *, score_gate: float, max_tokens: int) -> Evidence:
+    """Of hits with their whole text, and of their neighbours where they have some of what the hit lacks."""
+    strong = [hit for hit in hits if hit.score >= score_gate or _has_no_score(hit)]
+    passages = [_passage(question, hit, tokenizer) for hit in strong]
+    passages = _within_budget([*passages, *_helpful_neighbours(question, passages, tokenizer)], max_tokens)
+    similarities = [hit.retrieval.vector_score for hit in strong if hit.retrieval.vector_score is not None]
+    return Evidence(
+        tuple(passages),
+        max((passage.strength for passage in passages), default=0.0),
+        max((passage.coverage for passage in passages), default=0.0),
+        max((passage.focus for passage in passages), default=0.0),
+        max(similarities, default=None),
+        max(similarities) - median(similarities) if similarities else None,
+        question.missing(passage.terms for passage in passages),
+    )
+
+
+def _has_no_score(hit: SearchHit) -> bool:
+    return hit.score_kind == "bm25" and hit.score < _NO_SCORE
+
+
+def _passage(question: Question, hit: SearchHit, tokenizer: Tokenizer, beside: Neighbour | None = None) -> Passage:
+    text, headings, citation = (
+        (hit.text, hit.heading_path, hit.citation) if beside is None else (beside.text, beside.heading_path, beside.citation)
+    )
+    cut = sentences(text, headings, code=hit.doc_type == "code")
+    context = "\n".join((hit.title, *headings))
+    terms = terms_of(f"{context}\n{text}", tokenizer)
+    return Passage(
+        hit=hit,
+        chunk_id=hit.chunk_id if beside is None else beside.chunk_id,
+        text=text,
+        headings=headings,
+        citation=citation,
+        sentences=tuple(cut),
+        coverage=question.coverage(terms),
+        focus=_focus(question, text, cut, context, tokenizer),
+        terms=terms,
+        beside=beside is not None,
+    )
+
+
+def _focus(question: Question, text: str, cut: Sequence[Sentence], context: str, tokenizer: Tokenizer) -> float:
+    windows = [f"{context}\n{text[first.start : last.end]}" for first, last in zip(cut, [*cut[1:], *cut[-1:]], strict=True)]
+    return max((question.coverage(terms_of(window, tokenizer)) for window in windows), default=0.0)
+
+
+def _helpful_neighbours(question: Question, passages: Sequence[Passage], tokenizer: Tokenizer) -> list[Passage]:
+    """Of the best hit: what has informative words that it lacks, or the code that it leads up to."""
+    known = {passage.chunk_id for passage in passages}
+    helpful = []
+    for passage in passages[:1]:
+        before, after = passage.hit.neighbours or ((), ())
+        for neighbour in (*before, *after):
+            if neighbour.chunk_id in known:
+                continue
+            candidate = _passage(question, passage.hit, tokenizer, neighbour)
+            joined = Terms(passage.terms.stems | candidate.terms.stems, passage.terms.text + candidate.terms.text)
+            adds = question.coverage(joined) > passage.coverage
+            if adds or (neighbour in after and _leads_up_to_code(question, passage, candidate)):
+                helpful.append(candidate)
+    return helpful
+
+
+def _leads_up_to_code(question: Question, passage: Passage, after: Passage) -> bool:
+    if not question.wants_steps or not after.sentences or after.sentences[0].kind != "code":
+        return False
+    return passage.text.rstrip().endswith(":")
+
+
+def _within_budget(passages: list[Passage], max_tokens: int) -> list[Passage]:
+    """Whole passages, and always the first one."""
+    used = 0
+    packed: list[Passage] = []
+    for passage in passages:
+        used += estimate_tokens(passage.text)
+        if packed and used > max_tokens:
+            break
+        packed.append(passage)
+    return packed

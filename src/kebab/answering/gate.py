@@ -1,0 +1,34 @@
+"""Whether the evidence is enough to answer a question, or why not."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kebab.answering.evidence import Evidence
+
+# Chosen on other corpora than they are measured on: benchmarks/README.md, answers.py.
+_LEAST_STRENGTH = 0.64
+_LEAST_BY_WORDS = 0.52
+"""Where nothing is known about meaning, so that words are all there is."""
+_NAMED = 4
+"""Words of the question named in a refusal."""
+
+
+class Refusal(NamedTuple):
+    reason: str
+    """A word for programs."""
+    message: str
+
+
+def refusal(evidence: Evidence) -> Refusal | None:
+    if not evidence.passages:
+        return Refusal("below_score_gate", "What was found is below the least score of the setting ask.score_gate.")
+    if evidence.strength < (_LEAST_STRENGTH if evidence.by_meaning else _LEAST_BY_WORDS):
+        return Refusal("weak_evidence", _weak(evidence))
+    return None
+
+
+def _weak(evidence: Evidence) -> str:
+    if evidence.missing:
+        return f"What was found says nothing about {', '.join(evidence.missing[:_NAMED])}."
+    return "What was found touches on this, but no passage speaks to all of it."

@@ -1,0 +1,53 @@
+"""Words that an answer puts between quotation marks: whether anybody said them, in one go."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from enum import Enum
+
+_QUOTED = re.compile(r'"([^"\n]{3,})"|“([^”\n]{3,})”|「([^」\n]{2,})」|『([^』\n]{2,})』|‘([^’\n]{3,})’')
+_LEFT_OUT = re.compile(r"\s*(?:\[?…\]?|\[?\.{3}\]?)\s*")
+_WORD = re.compile(r"\w+")
+_SHORTEST_PIECE = 2
+"""Words. A single one stands somewhere in every text."""
+
+
+class Placement(Enum):
+    VERBATIM = "verbatim"
+    IN_PIECES = "in pieces"
+    """Its parts were said, but not one after the other."""
+    NOWHERE = "nowhere"
+
+
+def quotations(text: str) -> Iterator[str]:
+    for match in _QUOTED.finditer(text):
+        yield next(group for group in match.groups() if group is not None)
+
+
+def placed(quotation: str, texts: Sequence[str]) -> Placement:
+    """Words and their order are compared; case, white space, markup and the last mark are not."""
+    said = [_words(text) for text in texts]
+    wanted = _words(quotation)
+    if not wanted or any(_contains(text, wanted) for text in said):
+        return Placement.VERBATIM
+    pieces = [words for piece in _LEFT_OUT.split(quotation) if (words := _words(piece))]
+    if len(pieces) > 1 and all(any(_contains(text, piece) for text in said) for piece in pieces):
+        return Placement.IN_PIECES
+    return Placement.IN_PIECES if _is_put_together(wanted, said) else Placement.NOWHERE
+
+
+def _is_put_together(wanted: list[str], said: Sequence[list[str]]) -> bool:
+    for cut in range(_SHORTEST_PIECE, len(wanted) - _SHORTEST_PIECE + 1):
+        if all(any(_contains(text, piece) for text in said) for piece in (wanted[:cut], wanted[cut:])):
+            return True
+    return False
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.casefold())
+
+
+def _contains(text: list[str], piece: list[str]) -> bool:
+    joined = f" {' '.join(piece)} "
+    return joined in f" {' '.join(text)} "

@@ -1,0 +1,127 @@
+"""kb ask"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kebab.core.errors import UsageError
+from kebab.interfaces.cli.follow_up import follow_up
+from kebab.interfaces.cli.options import command, knowledge_base, wants_json
+from kebab.interfaces.cli.render import print_json, remark, say, shown
+from kebab.interfaces.cli.search import filter_options
+
+if TYPE_CHECKING:
+    from kebab.core.answers import Answer, Claim
+
+
+@command("ask", example="kb ask 'how do I undo the last commit?'\nkb ask 'when does the boiler need service?' --tag house --json")
+@click.argument("question", nargs=-1)
+@click.option("--mode", metavar="MODE", help="How passages are found: hybrid (the default), lexical or vector.")
+@click.option("-k", "--k", "--top", "k", type=int, help="How many passages are looked at.")
+@filter_options
+@click.option("--library", metavar="/OWNER/PROJECT[/VERSION]", help="Answer from the documentation of this library.")
+@click.option("--max-tokens", type=int, help="About how many tokens of passages the answer may rest on (setting ask.max_tokens).")
+@click.option("--explain", is_flag=True, help="What was found, how much of the question it covers, and the verdict on every claim.")
+def ask_command(question: tuple[str, ...], **options: Any) -> int:
+    """Answer QUESTION from what was ingested.
+
+    Without a model the answer is made of quotations; with the setting ask.model, a model writes it. Either way every statement carries
+    the number of the passage it rests on and is checked against it. When the evidence is not enough, there is no answer: the exit
+    code is 1, and the nearest passages are shown.
+    """
+    if not question or not " ".join(question).strip():
+        raise UsageError("There is no QUESTION.", hint="For example: kb ask 'how do I undo the last commit?'")
+    given = {name: value for name, value in options.items() if value not in (None, ())}
+    streams = sys.stdout.isatty() and not wants_json()
+    written = _Stream() if streams else None
+    answer = knowledge_base().ask(" ".join(question), on_text=written, **given)
+    answer = answer._replace(notices=tuple(notice._replace(message=follow_up(notice.message)) for notice in answer.notices))
+    if wants_json():
+        from kebab.wire.answers import answer_v1
+
+        print_json(answer_v1(answer))
+    for notice in answer.notices:
+        if notice.code not in ("vectors_off", "some_words"):
+            remark(f"note: {notice.message}")
+    if not wants_json():
+        _print_answer(answer, streamed=written is not None and written.any)
+    return 1 if answer.text is None else 0
+
+
+class _Stream:
+    """Shows what a model writes while it writes."""
+
+    def __init__(self) -> None:
+        self.any = False
+
+    def __call__(self, piece: str) -> None:
+        from kebab.interfaces.cli.render import harmless
+
+        self.any = True
+        click.echo(harmless(piece), nl=False)
+
+
+def _print_answer(answer: Answer, *, streamed: bool) -> None:
+    if answer.text is None:
+        _print_refusal(answer, streamed=streamed)
+        return
+    if streamed:
+        click.echo()
+    else:
+        for line in answer.text.split("\n"):
+            say(line.expandtabs(4))
+    click.echo()
+    places: dict[int, dict[str, None]] = {}
+    for citation in answer.citations:
+        places.setdefault(citation.marker, {})[(citation.quoted_at or citation.citation).text] = None
+    for marker, texts in places.items():
+        click.echo(f"[{marker}] {', '.join(map(shown, texts))}")
+    for claim in answer.claims:
+        if claim.verdict != "supported":
+            say(f"{claim.verdict}: {shown(claim.text)}{_lacks(claim)}")
+    if answer.explanation is not None:
+        _print_explanation(answer)
+
+
+def _lacks(claim: Claim) -> str:
+    if claim.verdict == "misattributed":
+        return f" (said by {', '.join(f'[{marker}]' for marker in claim.supported_by)})"
+    return f" (not found: {', '.join(claim.missing)})" if claim.missing else ""
+
+
+def _print_refusal(answer: Answer, *, streamed: bool) -> None:
+    if streamed:
+        click.echo()
+    say(f"No answer: {answer.refusal_message}")
+    if answer.candidates:
+        say("Nearest passages:")
+    for hit in answer.candidates[:3]:
+        say(f"  {shown(hit.citation.text)}  {shown(hit.snippet)}")
+    if answer.explanation is not None:
+        _print_explanation(answer)
+
+
+def _print_explanation(answer: Answer) -> None:
+    evidence = (answer.explanation or {}).get("evidence")
+    click.echo()
+    if evidence:
+        similarity = "not compared" if evidence["similarity"] is None else f"{evidence['similarity']:.2f}"
+        margin = "" if evidence["margin"] is None else f", {evidence['margin']:.2f} above the middle of the list"
+        say(f"evidence: {evidence['coverage']:.0%} of the question's words in the best passage, {evidence['focus']:.0%} in two sentences")
+        say(f"evidence: similarity {similarity}{margin}")
+        if evidence["missing_words"]:
+            say(f"evidence: in no passage: {', '.join(evidence['missing_words'])}")
+        for passage in evidence["passages"]:
+            say(f"passage: {passage['coverage']:.0%} {passage['citation']}{' (beside a hit)' if passage['beside'] else ''}")
+    for hit in answer.candidates:
+        detail = hit.retrieval
+        ranks = ", ".join(
+            f"{side} rank {rank}" for side, rank in (("lexical", detail.lexical_rank), ("vector", detail.vector_rank)) if rank is not None
+        )
+        say(f"retrieval: {hit.rank}. {shown(hit.citation.text)} ({ranks})")
+    for claim in answer.claims:
+        markers = "".join(f"[{marker}]" for marker in claim.markers)
+        say(f"claim: {claim.verdict} {markers} matched: {', '.join(claim.matched) or 'nothing'}{_lacks(claim)}")

@@ -1,0 +1,116 @@
+"""answer.v1"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from kebab.core.answers import Answer, AnswerCitation, Claim
+from kebab.wire.citations import CitationV1, citation_v1
+from kebab.wire.search import NoticeV1, SearchHitV1, notice_v1, search_hit_v1
+
+VerdictV1 = Literal["supported", "misattributed", "stitched", "unsupported"]
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class ClaimV1:
+    """One statement of an answer, checked."""
+
+    text: str
+    markers: list[int]
+    verdict: VerdictV1
+    """supported: by a passage that it cites; misattributed: only by another one; stitched: only by several put together; unsupported."""
+    matched: list[str]
+    """Its words that the passage has which supports it best."""
+    missing: list[str]
+    """Its words, numbers and names that this passage has not."""
+    supported_by: list[int]
+    """Markers of the passages that support it, cited or not."""
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class AnswerCitationV1:
+    """What stands behind a marker, for one claim."""
+
+    marker: int
+    citation: CitationV1
+    """Of the passage."""
+    quote: str | None
+    """Its sentence that the claim repeats or comes nearest to, verbatim."""
+    quoted_at: CitationV1 | None
+    """The lines, or the page, of the quotation itself."""
+    verdict: VerdictV1
+    claim: int
+    """Its place in claims, from 0."""
+    chunk_id: str
+    doc_id: str
+    source: str
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class AnswerV1:
+    """An answer with its citations, or why there is none."""
+
+    schema_version: Literal["answer.v1"] = "answer.v1"
+    question: str
+    answer: str | None
+    """With a marker such as [1] behind every statement; null on refusal."""
+    grounded: bool
+    """Whether every claim is supported by what it cites."""
+    refusal_reason: str | None
+    """A word for programs; null when answered."""
+    refusal_message: str | None
+    """The same for people."""
+    citations: list[AnswerCitationV1]
+    claims: list[ClaimV1]
+    candidates: list[SearchHitV1]
+    """What was found, best first, whether it was used or not."""
+    model: str | None
+    """What wrote it; null when it is made of quotations."""
+    prompt_version: str | None
+    checker_version: str | None
+    notices: list[NoticeV1]
+    explanation: dict[str, Any] | None
+
+
+def answer_v1(answer: Answer) -> AnswerV1:
+    return AnswerV1(
+        question=answer.question,
+        answer=answer.text,
+        grounded=answer.grounded,
+        refusal_reason=answer.refusal_reason,
+        refusal_message=answer.refusal_message,
+        citations=[_citation_v1(citation) for citation in answer.citations],
+        claims=[_claim_v1(claim) for claim in answer.claims],
+        candidates=[search_hit_v1(hit) for hit in answer.candidates],
+        model=answer.model,
+        prompt_version=answer.prompt_version,
+        checker_version=answer.checker_version,
+        notices=[notice_v1(notice) for notice in answer.notices],
+        explanation=answer.explanation,
+    )
+
+
+def _citation_v1(citation: AnswerCitation) -> AnswerCitationV1:
+    return AnswerCitationV1(
+        marker=citation.marker,
+        citation=citation_v1(citation.citation),
+        quote=citation.quote,
+        quoted_at=citation_v1(citation.quoted_at) if citation.quoted_at is not None else None,
+        verdict=citation.verdict,
+        claim=citation.claim,
+        chunk_id=citation.chunk_id,
+        doc_id=citation.doc_id,
+        source=citation.source,
+    )
+
+
+def _claim_v1(claim: Claim) -> ClaimV1:
+    return ClaimV1(
+        text=claim.text,
+        markers=list(claim.markers),
+        verdict=claim.verdict,
+        matched=list(claim.matched),
+        missing=list(claim.missing),
+        supported_by=list(claim.supported_by),
+    )

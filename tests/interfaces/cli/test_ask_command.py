@@ -1,0 +1,58 @@
+"""kb ask: what people and programs see, and the exit codes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import jsonschema
+
+from kebab.wire import schemas
+
+if TYPE_CHECKING:
+    from tests.conftest import Kb
+
+
+def test_an_answer_has_its_markers_and_where_they_lead(sample: Kb) -> None:
+    ran = sample("ask", "how do I undo the last commit?")
+    assert ran.code == 0, ran.err
+    assert "[1]" in ran.out
+    assert "\n[1] git/undo.md:L" in ran.out
+
+
+def test_json_is_answer_v1(sample: Kb) -> None:
+    answered = sample("ask", "how do I undo the last commit?", "--json", "--explain").json()
+    refused = sample("ask", "what is the capital of Australia?", "--json")
+    assert refused.code == 1
+    for value in (answered, refused.json()):
+        jsonschema.Draft202012Validator(schemas.schema("answer")).validate(value)
+    assert answered["grounded"]
+    assert answered["refusal_reason"] is None
+    assert answered["citations"][0]["citation"]["path"] == "git/undo.md"
+    assert answered["explanation"]["evidence"]["coverage"] > 0.5
+    assert (refused.json()["answer"], refused.json()["grounded"]) == (None, False)
+
+
+def test_a_refusal_exits_with_1_and_shows_the_nearest(sample: Kb) -> None:
+    ran = sample("ask", "who pays for the wildcard certificate of the museum in Oslo?")
+    assert ran.code == 1
+    assert ran.out.startswith("No answer: ")
+    assert "Nearest passages:" in ran.out
+    assert "ops/tls-renewal.md" in ran.out
+
+
+def test_filters_are_those_of_search(sample: Kb) -> None:
+    question = "how do I undo the last commit?"
+    assert sample("ask", question, "--path", "git/*").code == 0
+    assert sample("ask", question, "--tag", "recipe").code == 1
+
+
+def test_explain_shows_evidence_retrieval_and_verdicts(sample: Kb) -> None:
+    out = sample("ask", "how do I undo the last commit?", "--explain").out
+    for beginning in ("evidence: ", "passage: ", "retrieval: 1. ", "claim: supported [1]"):
+        assert f"\n{beginning}" in out
+
+
+def test_without_a_question_there_is_a_hint(sample: Kb) -> None:
+    ran = sample("ask", "--json")
+    assert ran.code == 2
+    assert ran.json()["code"] == "usage"
