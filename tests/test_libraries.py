@@ -947,6 +947,7 @@ def test_what_filters_removed_is_counted_within_the_library(tmp_path: Path) -> N
     docs = tmp_path / "docs"
     docs.mkdir()
     (docs / "guide.md").write_text("# Guide\n\n## Dials\n\nA dial shows a number.\n\n```python\ndial = make_dial()\n```\n")
+    (docs / "about.md").write_text("# About\n\nA dial is a round gauge.\n")
     with kebab.open(tmp_path / "kb.sqlite") as kb:
         kb.libraries.add(str(docs), library_id="/acme/widget")
         whole = kb.search("dial", library="/acme/widget", explain=True).explanation
