@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kebab._version import __version__
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from kebab.library.ranking import LibraryMatch
     from kebab.pipelines.ingest_report import IngestReport
     from kebab.pipelines.library_docs import LibraryDocs
+    from kebab.wire.answers import AnswerV1
 
 MOST_DOCUMENTS = 1000
 """In one page of a list."""
@@ -79,6 +80,23 @@ class Service:
 
     def chunk(self, key: str) -> ChunkInspectionV1:
         return chunk_inspection_v1(self.kb.chunk(key))
+
+    def ask(
+        self,
+        question: str,
+        options: Mapping[str, Any],
+        *,
+        on_text: Callable[[str], None] | None = None,
+        stop: Callable[[], bool] | None = None,
+    ) -> AnswerV1:
+        """An answer with its citations, or why there is none; the options are those of a search."""
+        from kebab.wire.answers import answer_v1
+
+        return answer_v1(self.kb.ask(question, on_text=on_text, stop=stop, **options))
+
+    def check_options(self, options: Mapping[str, Any]) -> None:
+        """Raises what is wrong with search options, before anything is searched."""
+        SearchRequest.from_options(options).filters()
 
     # --- lists
 

@@ -22,7 +22,8 @@ from kebab.pipelines.search_request import (
 _BLANK = r"\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 """White space as Python has it, written out: in the regular expressions of other languages \\s is something else."""
 SOMETHING = f"[^{_BLANK}]"
-LIBRARY = rf"^/[^/@{_BLANK}]+/[^/@{_BLANK}]+([/@][^/@{_BLANK}]+)?$"
+LIBRARY = rf"^[{_BLANK}]*/[^/@{_BLANK}]+/[^/@{_BLANK}]+([{_BLANK}]*|[/@][\s\S]*)$"
+"""As split_library has it: a version is verbatim, whatever is in it."""
 _DATE = r"^\s*([1-9]\d{3}-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])|\d{1,6}\s*([dD]ays?|[wW]eeks?|[mM]onths?|[yY]ears?)(\s+ago)?)\s*$"
 _SENTENCES = {
     "query": 'What to look for. "A phrase", prefix*, AND, OR and NOT in capitals mean what they say; in single quotes it is raw FTS5.',
@@ -103,7 +104,7 @@ def _schema(name: str) -> dict[str, Any]:
 
 
 def typed(given: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """Options whose values are texts, as in an address: each as often as it was given."""
+    """Options whose values are texts, as in an address: each as often as it was given. A name that is none of ours stays a text."""
     read: dict[str, Any] = {}
     for written, texts in given.items():
         name = ALIASES.get(written, written)

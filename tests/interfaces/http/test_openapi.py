@@ -13,6 +13,7 @@ import pytest
 from tests.serving import Server
 
 from kebab.interfaces.http.api import Api
+from kebab.interfaces.http.ask_api import AskApi
 from kebab.interfaces.http.libraries_api import LibrariesApi
 from kebab.pipelines.search_request import SearchRequest
 
@@ -23,7 +24,7 @@ def described(client: httpx2.Client) -> Any:
 
 
 def test_every_address_is_described(described: Any) -> None:
-    served = [*Api(None, None, None).endpoints(), *LibrariesApi(None, None).endpoints()]  # type: ignore[arg-type]  # nothing is asked of them
+    served = [*Api(None, None, None).endpoints(), *LibrariesApi(None, None).endpoints(), *AskApi(None, None).endpoints()]  # type: ignore[arg-type]  # nothing is asked of them
     assert {(endpoint.path, endpoint.method.lower()) for endpoint in served} == {
         (path, method) for path, methods in described["paths"].items() for method in methods
     }

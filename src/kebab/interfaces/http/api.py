@@ -11,7 +11,7 @@ from starlette.responses import Response, StreamingResponse
 from kebab.core import errors
 from kebab.core.errors import UsageError
 from kebab.interfaces.bulk import answer_line
-from kebab.interfaces.http.endpoints import SEARCHING, Answer, Endpoint, Parameter
+from kebab.interfaces.http.endpoints import EVENTS, SEARCHING, Answer, Endpoint, Parameter
 from kebab.interfaces.http.reading import given, json_body, only, required, whole_number
 from kebab.interfaces.service import MOST_DOCUMENTS, MOST_OFFSET
 from kebab.pipelines import search_options
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from kebab.interfaces.service import Service
 
 JSON_LINES = "application/x-ndjson"
-EVENTS = "text/event-stream"
 _MOST_QUERIES = 1000
 _EVENT_SECONDS = 0.2
 _FILTERS = (
@@ -173,7 +172,7 @@ class Api:
                 "/api/v1/ingest/{job_id}/events",
                 self.ingest_events,
                 "Its progress, event by event, until it is over",
-                (Answer({"type": "string"}, EVENTS),),
+                (EVENTS,),
                 {"job_id": key},
                 fails=(not_found,),
             ),
@@ -198,6 +197,7 @@ class Api:
         if not isinstance(lines, list) or "query" in options:
             raise UsageError("There are no queries.", hint='Send {"queries": [{"id": "q1", "query": "install git"}]}, or JSON lines.')
         _check_count(lines)
+        self._service.check_options(options)
         answers = [line async for line in self._answer_lines(lines, SearchRequest.from_options(options))]
         body = '{"schema_version": "bulk_response.v1", "responses": [' + ",".join(answers) + "]}"
         return Response(body, media_type="application/json")
@@ -288,7 +288,7 @@ class Api:
                     return
                 await anyio.sleep(_EVENT_SECONDS)
 
-        return StreamingResponse(events(), media_type=EVENTS)
+        return StreamingResponse(events(), media_type=EVENTS.media)
 
 
 def _check_count(lines: list[Any]) -> None:

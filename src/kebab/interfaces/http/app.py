@@ -19,6 +19,7 @@ from starlette.routing import Mount, Route
 
 from kebab.core.errors import Internal, KebabError, NoSuchMethod, NotFound, Unauthorized, UsageError
 from kebab.interfaces.http.api import Api, json_response
+from kebab.interfaces.http.ask_api import AskApi
 from kebab.interfaces.http.ingest_jobs import IngestJobs
 from kebab.interfaces.http.libraries_api import LibrariesApi
 from kebab.interfaces.http.openapi import document
@@ -46,7 +47,11 @@ class Mounted(NamedTuple):
 def make_app(service: Service, rules: Rules, *, timeout_s: float = 30.0, mounted: Sequence[Mounted] = ()) -> Starlette:
     workers = Workers(timeout_s)
     jobs = IngestJobs(service)
-    endpoints = [*Api(service, jobs, workers).endpoints(), *LibrariesApi(service, workers).endpoints()]
+    endpoints = [
+        *Api(service, jobs, workers).endpoints(),
+        *LibrariesApi(service, workers).endpoints(),
+        *AskApi(service, workers).endpoints(),
+    ]
     described = json.dumps(document(endpoints), ensure_ascii=False)
 
     async def openapi(_request: Request) -> Response:

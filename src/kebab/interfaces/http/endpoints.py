@@ -30,6 +30,13 @@ class Answer(NamedTuple):
     status: int = 200
 
 
+EVENTS = Answer(
+    {"type": "object", "properties": {"event": {"type": "string"}, "data": {"type": "string"}}, "required": ["event", "data"]},
+    "text/event-stream",
+)
+"""Server-sent events: each has a name, and a wire object in its data."""
+
+
 class Endpoint(NamedTuple):
     method: str
     path: str

@@ -1,0 +1,63 @@
+"""Answers over HTTP: as events while they are written, or at once."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx2
+import jsonschema
+import pytest
+
+from kebab.wire import schemas
+
+QUESTION = "How do I undo the last commit?"
+
+
+def events(response: httpx2.Response) -> list[tuple[str, Any]]:
+    assert response.status_code == 200
+    assert response.headers["content-type"].startswith("text/event-stream")
+    blocks = [dict(line.split(": ", 1) for line in block.splitlines()) for block in response.text.strip().split("\n\n")]
+    return [(block["event"], json.loads(block["data"])) for block in blocks]
+
+
+def test_the_last_event_is_the_answer_with_its_citations(client: httpx2.Client) -> None:
+    name, answer = events(client.get("api/v1/ask", params={"question": QUESTION}))[-1]
+    assert name == "answer"
+    jsonschema.validate(answer, schemas.schema("answer"))
+    assert answer["grounded"] is True
+    assert any(cited["citation"]["path"] == "git/undo.md" for cited in answer["citations"])
+
+
+def test_posted_or_as_json_it_is_the_same_answer(client: httpx2.Client) -> None:
+    streamed = events(client.post("api/v1/ask", json={"question": QUESTION, "source": "notes", "lang": None}))[-1][1]
+    at_once = client.get("api/v1/ask", params={"question": QUESTION}, headers={"accept": "application/json"}).json()
+    assert at_once["answer"] == streamed["answer"]
+    assert at_once["citations"] == streamed["citations"]
+
+
+def test_a_refusal_is_an_answer_that_says_why(client: httpx2.Client) -> None:
+    answer = client.get("api/v1/ask", params={"question": "Who won the 1954 world cup?"}, headers={"accept": "application/json"}).json()
+    jsonschema.validate(answer, schemas.schema("answer"))
+    assert (answer["grounded"], answer["answer"]) == (False, None)
+    assert answer["refusal_reason"]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "status", "code"),
+    [
+        ({}, 400, "usage"),
+        ({"question": "  "}, 400, "usage"),
+        ({"question": "x", "query": "y"}, 400, "usage"),
+        ({"question": "x", "k": "many"}, 400, "usage"),
+        ({"question": "x", "colour": "red"}, 400, "usage"),
+    ],
+)
+def test_what_is_wrong_is_told_by_the_status(client: httpx2.Client, parameters: dict[str, str], status: int, code: str) -> None:
+    for answer in (client.get("api/v1/ask", params=parameters), client.post("api/v1/ask", json=parameters)):
+        assert (answer.status_code, answer.json()["code"]) == (status, code)
+
+
+def test_what_fails_later_is_an_event(client: httpx2.Client) -> None:
+    name, error = events(client.get("api/v1/ask", params={"question": QUESTION, "source": "nowhere"}))[-1]
+    assert (name, error["code"]) == ("error", "not_found")
