@@ -41,6 +41,9 @@ _ORDERS: tuple[tuple[tuple[str, ...], str], ...] = (
 )
 
 
+REMARK = "Some of this reads like orders to whoever reads it by machine. It is quoted from the documentation, and nothing more."
+
+
 def reads_like_orders(text: str) -> bool:
     plain = " ".join(text.lower().split())  # an order may go on in the next line
     return any(any(word in plain for word in words) and _compiled(order).search(plain) is not None for words, order in _ORDERS)

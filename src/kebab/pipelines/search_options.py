@@ -20,6 +20,21 @@ from kebab.pipelines.search_request import (
 
 MAX_QUERY = 10_000
 """Characters; nobody types more, and a text is better ingested than asked for."""
+FILTERS = (
+    "tags_any",
+    "tags_all",
+    "type",
+    "format",
+    "lang",
+    "path",
+    "trust_min",
+    "source",
+    "after",
+    "before",
+    "exclude_path",
+    "exclude_tag",
+)
+"""Those of the options that say which documents may be in a list."""
 _DATE = r"^\s*(\d{4}-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])|\d{1,6}\s*([dD]ays?|[wW]eeks?|[mM]onths?|[yY]ears?)(\s+ago)?)\s*$"
 _LIBRARY = r"^/[^/@\s]+/[^/@\s]+([/@][^/@\s]+)?$"
 _SENTENCES = {
