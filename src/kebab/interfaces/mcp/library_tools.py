@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from kebab.core.libraries import SNIPPET_KINDS
-from kebab.core.text import one_line
 from kebab.interfaces.mcp.tool import Answer, Call, Tool, how_many_fit
 from kebab.library.formatters import libraries_text, snippets_text
 from kebab.library.suspicion import REMARK
@@ -50,9 +49,8 @@ def _docs(call: Call) -> Answer:
     query = values.get("query") or split_library(values["libraryId"])[0].rpartition("/")[2]
     page = values.get("page", 1)
     docs = call.service.library_docs(values["libraryId"], query, tokens=values.get("tokens"), type=values.get("type"), page=page)
-    remarks = [f"note: {one_line(notice.message)}" for notice in docs.notices]
-    remarks += [f"{docs.reason}."] if docs.reason else []
-    remarks += [REMARK] if docs.suspicious_rules or any(snippet.suspicious for snippet in docs.snippets) else []
+    # Notices and the reason for a version are in the object; beside the known format stands only what must not be missed.
+    remarks = [REMARK] if docs.suspicious_rules or any(snippet.suspicious for snippet in docs.snippets) else []
     remarks += [f"There is more: page {page + 1}"] if docs.truncated else []
     if not docs.snippets:
         remarks.append("No snippet was found." if page == 1 else f"There is no page {page}.")
