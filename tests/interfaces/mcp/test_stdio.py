@@ -263,7 +263,7 @@ def many_notes(folder: Path, count: int) -> Path:
 
 def test_ingest_reports_progress_is_cancelled_between_files_and_goes_on_later(own_db: Path, tmp_path: Path) -> None:
     """Two clients at once: one ingests, is cancelled and killed, and the other searches all the while."""
-    notes = many_notes(tmp_path / "zebra", 1000)
+    notes = many_notes(tmp_path / "zebra", 3000)
     pid_file = tmp_path / "pid"
     server = ["-c", f'echo $$ > {pid_file}; exec "$@"', "sh", *command(own_db, "mcp", "--allow-write")]
     with over_stdio(own_db, tmp_path) as reader:
@@ -277,15 +277,15 @@ def test_ingest_reports_progress_is_cancelled_between_files_and_goes_on_later(ow
                 time.sleep(0.05)
             assert len(reader.ask("search", query="install git")["hits"]) > 0
             written = reader.ask("list_documents", source="zebra")["total"]
-            assert 0 < written < 1000
+            assert 0 < written < 3000
 
             with pytest.raises(MCPError):
                 writer.portal.call(killed_ingest, writer, notes, int(pid_file.read_text()))
             assert len(reader.ask("search", query="install git")["hits"]) > 0
         with over_stdio(own_db, tmp_path, "--allow-write") as again:
             result = again.call("ingest", path=str(notes), embed=False)
-            assert result.structured_content["added"] + result.structured_content["unchanged"] == 1000
-            assert "1000 files" in texts(result)[0]
+            assert result.structured_content["added"] + result.structured_content["unchanged"] == 3000
+            assert "3000 files" in texts(result)[0]
             assert again.fails("ingest", paths=["/no/such/folder"])["code"] == "source_error"
             refused = again.fails("ingest", paths=[str(notes)], name="")
             assert refused["code"] == "usage"

@@ -137,11 +137,12 @@ class _Reporting:
     def __call__(self, event: str, **details: Any) -> None:
         from_thread.check_cancelled()
         done, total = details.get("done") or 0, details.get("total")
-        if event != self._phase:
+        begins = event != self._phase
+        if begins:
             self._phase, self._before = event, self._before + self._done
         self._done = done
         now = time.monotonic()
-        if now - self._told_at < _REPORT_SECONDS:
+        if not begins and now - self._told_at < _REPORT_SECONDS:
             return
         self._told_at = now
         # Progress may only grow, so that vectors are counted after the files.
