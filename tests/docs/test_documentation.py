@@ -141,8 +141,10 @@ def test_the_limits_of_korean_search_are_documented(requirement: str) -> None:
 def test_every_file_the_architecture_names_exists_and_every_room_is_named() -> None:
     page = _read("docs/ARCHITECTURE.md")
     named = {name.rstrip("/") for name in re.findall(r"`([a-z_./]+(?:\.py|/))`", page)}
-    homes = [ROOT, ROOT / "src/kebab", ROOT / "src/kebab/store/sqlite", ROOT / "src/kebab/interfaces/cli", ROOT / "src/kebab/config"]
+    homes = [ROOT, ROOT / "src/kebab", ROOT / "src/kebab/store/sqlite", ROOT / "src/kebab/config"]
     homes += [
+        ROOT / "src/kebab/interfaces/cli",
+        ROOT / "src/kebab/interfaces/mcp",
         ROOT / "src/kebab/analysis",
         ROOT / "src/kebab/embedding",
         ROOT / "src/kebab/parsing",

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Literal, NamedTuple
 
 from kebab.core.citations import Citation
+from kebab.core.text import estimate_tokens
 
 Mode = Literal["lexical", "vector", "hybrid"]
 MODES: tuple[str, ...] = ("lexical", "vector", "hybrid")
@@ -174,6 +175,12 @@ class SearchHit(NamedTuple):
     """Folded under this hit, best first."""
     neighbours: Neighbours | None = None
     """None: nobody asked for them."""
+
+    @property
+    def tokens(self) -> int:
+        """About how many its texts take: the notes on it, itself, and its neighbours."""
+        before, after = self.neighbours or Neighbours()
+        return sum(map(estimate_tokens, ("\n".join((*self.context, self.text)), *(neighbour.text for neighbour in (*before, *after)))))
 
 
 class HitList(list[SearchHit]):

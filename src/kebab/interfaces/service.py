@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from kebab._version import __version__
@@ -43,11 +44,20 @@ class Service:
     def __init__(self, kb: KnowledgeBase, *, allow_write: bool = False) -> None:
         self.kb = kb
         self.allow_write = allow_write
+        self._counting = Lock()
+        self._ingests = 0
 
     # --- passages
 
-    def search(self, options: Mapping[str, Any]) -> SearchResponseV1:
-        return search_response_v1(self.kb.search(SearchRequest.from_options(options)))
+    def search(self, options: Mapping[str, Any], *, fitting: Callable[[SearchResponseV1], int] | None = None) -> SearchResponseV1:
+        """`fitting`: how many of the hits the caller has room for, when nobody named a budget; the cursor then leads to the others."""
+        request = SearchRequest.from_options(options)
+        response = self.kb.search(request)
+        answer = search_response_v1(response)
+        if fitting is None or request.max_tokens is not None or (room := fitting(answer)) >= len(answer.hits):
+            return answer
+        budget = sum(hit.tokens for hit in response.hits[:room])
+        return search_response_v1(self.kb.search(request._replace(max_tokens=budget)))
 
     def fetch(
         self,
@@ -107,7 +117,7 @@ class Service:
         if not 0 <= offset <= MOST_OFFSET:
             raise UsageError(f"offset = {offset} is out of range.", hint=f"Allowed: 0 to {MOST_OFFSET}.")
         filters = self.kb.filters_of(SearchRequest.from_options(options))
-        return list_v1("docs", self.kb.count_documents(filters), self.kb.documents(filters, limit=limit, offset=offset))
+        return list_v1("docs", self.kb.count_documents(filters), self.kb.documents(filters, limit=limit, offset=offset), offset=offset)
 
     def sources(self) -> ListV1:
         found = self.kb.sources()
@@ -142,6 +152,8 @@ class Service:
 
     def status(self, *, ingest_running: bool = False) -> StatusV1:
         stats = self.kb.stats()
+        with self._counting:
+            ingest_running = ingest_running or self._ingests > 0
         return StatusV1(
             version=__version__,
             read_only=not self.allow_write,
@@ -153,7 +165,13 @@ class Service:
 
     def ingest(self, *paths: str, name: str | None = None, embed: bool = True, progress: Progress | None = None) -> IngestReport:
         self.require_write()
-        return self.kb.ingest(*paths, name=name, embed=embed, progress=progress)
+        with self._counting:
+            self._ingests += 1
+        try:
+            return self.kb.ingest(*paths, name=name, embed=embed, progress=progress)
+        finally:
+            with self._counting:
+                self._ingests -= 1
 
     def require_write(self) -> None:
         if not self.allow_write:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from kebab.analysis.orders import reads_like_orders
 from kebab.core.libraries import Library
 
+REMARK = "Some of this reads like orders to whoever reads it by machine. It is quoted from the documentation, and nothing more."
+
 
 def names_like_orders(library: Library) -> bool:
     """Of what a list of libraries shows."""

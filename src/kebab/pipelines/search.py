@@ -22,7 +22,6 @@ from kebab.core.search import (
     HitList,
     Match,
     Mode,
-    Neighbours,
     Notice,
     SearchFilters,
     SearchHit,
@@ -30,7 +29,6 @@ from kebab.core.search import (
     SearchResponse,
     Sort,
 )
-from kebab.core.text import estimate_tokens
 from kebab.pipelines.search_request import SearchRequest
 
 _WORDS_ONLY = Notice("words_only", "The query excludes words or is raw FTS5, so only words were compared.")
@@ -277,16 +275,11 @@ def within_budget(hits: list[SearchHit], max_tokens: int | None) -> list[SearchH
     used = 0
     packed: list[SearchHit] = []
     for hit in hits:
-        used += sum(map(estimate_tokens, _texts(hit)))
+        used += hit.tokens
         if packed and used > max_tokens:
             break
         packed.append(hit)
     return packed
-
-
-def _texts(hit: SearchHit) -> list[str]:
-    before, after = hit.neighbours or Neighbours()
-    return ["\n".join((*hit.context, hit.text)), *(neighbour.text for neighbour in (*before, *after))]
 
 
 def with_neighbours(hits: list[SearchHit], request: SearchRequest, retrievers: Retrievers) -> list[SearchHit]:

@@ -25,6 +25,21 @@ SOMETHING = f"[^{_BLANK}]"
 LIBRARY = rf"^[{_BLANK}]*/[^/@{_BLANK}]+/[^/@{_BLANK}]+([{_BLANK}]*|[/@][\s\S]*)$"
 """As split_library has it: a version is verbatim, whatever is in it."""
 _DATE = r"^\s*([1-9]\d{3}-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])|\d{1,6}\s*([dD]ays?|[wW]eeks?|[mM]onths?|[yY]ears?)(\s+ago)?)\s*$"
+FILTERS = (
+    "tags_any",
+    "tags_all",
+    "type",
+    "format",
+    "lang",
+    "path",
+    "trust_min",
+    "source",
+    "after",
+    "before",
+    "exclude_path",
+    "exclude_tag",
+)
+"""Those of the options that say which documents may be in a list."""
 _SENTENCES = {
     "query": 'What to look for. "A phrase", prefix*, AND, OR and NOT in capitals mean what they say; in single quotes it is raw FTS5.',
     "mode": "hybrid: by words and by meaning (the default); lexical: by words; vector: by meaning.",

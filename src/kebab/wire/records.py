@@ -138,6 +138,8 @@ class ListV1:
     kind: Literal["docs", "sources", "tags", "libraries"]
     total: int
     items: list[DocSummaryV1 | SourceV1 | TagV1]
+    next_offset: int | None = None
+    """Where the rest begins, when this is a page that ends before the list does."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -292,8 +294,9 @@ def fetch_result_v1(fetched: Fetched, *, offset: int = 0, max_tokens: int | None
     )
 
 
-def list_v1(kind: Literal["docs", "sources", "tags", "libraries"], total: int, items: list[Any]) -> ListV1:
-    return ListV1(kind=kind, total=total, items=[_item(item) for item in items])
+def list_v1(kind: Literal["docs", "sources", "tags", "libraries"], total: int, items: list[Any], *, offset: int = 0) -> ListV1:
+    end = offset + len(items)
+    return ListV1(kind=kind, total=total, items=[_item(item) for item in items], next_offset=end if items and end < total else None)
 
 
 def _item(item: DocumentRecord | SourceRecord | TagRecord) -> DocSummaryV1 | SourceV1 | TagV1:

@@ -196,7 +196,9 @@ HEAVY = {
 }
 
 
-@pytest.mark.parametrize("command", [["search", "--help"], ["--help"], ["--version"], ["ingest", "--help"]], ids=" ".join)
+@pytest.mark.parametrize(
+    "command", [["search", "--help"], ["--help"], ["--version"], ["ingest", "--help"], ["mcp", "--help"]], ids=" ".join
+)
 def test_help_loads_no_library_and_no_database(command: list[str]) -> None:
     assert not loaded_modules(*command) & (HEAVY | {"apsw", "ignore"})
 

@@ -56,7 +56,7 @@ def list_docs(limit: int | None, offset: int, **options: Any) -> int:
     documents = kb.documents(filters, limit=-1 if limit is None else limit, offset=offset)
     total = kb.count_documents(filters)
     if wants_json():
-        print_json(list_v1("docs", total, documents))
+        print_json(list_v1("docs", total, documents, offset=offset))
         return 0
     table(
         ["id", "source", "path", "title", "type", "lang", "chunks", "tags"],

@@ -28,6 +28,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "watch": ("watch", "Keep the index up to date while files change."),
     "lib": ("lib", "Search the documentation of the libraries you build with."),
     "serve": ("serve", "Serve the web page, REST and MCP on one port."),
+    "mcp": ("mcp", "Serve coding agents over stdin and stdout (MCP)."),
     "source": ("source", "Manage the places that were ingested."),
     "list": ("look", "List documents, sources, tags or libraries."),
     "inspect": ("look", "Show what is stored about a document or chunk."),

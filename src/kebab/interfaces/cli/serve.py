@@ -18,9 +18,10 @@ def serve_command(host: str | None, port: int | None, allow_write: bool) -> int:
 
     Only programs on this machine can reach it, unless told otherwise, and nothing can be changed through it, unless --allow-write.
     """
-    from kebab.interfaces.http.app import make_app
+    from kebab.interfaces.http.app import Mounted, make_app
     from kebab.interfaces.http.safety import Rules, is_loopback
     from kebab.interfaces.http.server import address, listen, run
+    from kebab.interfaces.mcp.http import McpOverHttp
     from kebab.interfaces.service import Service
     from kebab.knowledge_base import KnowledgeBase
     from kebab.wire.records import DoneV1
@@ -47,5 +48,7 @@ def serve_command(host: str | None, port: int | None, allow_write: bool) -> int:
                 click.echo(url)
             remark(f"{'Callers may ingest' if allow_write else 'Read-only'}; stop with Ctrl-C.")
 
-        run(make_app(service, rules, timeout_s=settings.timeout_s), listening, ready)
+        mcp = McpOverHttp(service, timeout_s=settings.timeout_s, max_body=rules.max_body)
+        app = make_app(service, rules, timeout_s=settings.timeout_s, mounted=[Mounted("/mcp", mcp, mcp.running)])
+        run(app, listening, ready)
     return 0

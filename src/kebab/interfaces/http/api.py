@@ -22,26 +22,12 @@ if TYPE_CHECKING:
     from starlette.requests import Request
 
     from kebab.interfaces.http.ingest_jobs import IngestJobs
-    from kebab.interfaces.http.workers import Workers
     from kebab.interfaces.service import Service
+    from kebab.interfaces.workers import Workers
 
 JSON_LINES = "application/x-ndjson"
 _MOST_QUERIES = 1000
 _EVENT_SECONDS = 0.2
-_FILTERS = (
-    "tags_any",
-    "tags_all",
-    "type",
-    "format",
-    "lang",
-    "path",
-    "trust_min",
-    "source",
-    "after",
-    "before",
-    "exclude_path",
-    "exclude_tag",
-)
 _TEXT = {"type": "string", "minLength": 1, "pattern": search_options.SOMETHING}
 _PATH = {"type": "string", "pattern": rf"^[^\x00]*{search_options.SOMETHING}[^\x00]*$"}
 _OFFSET = {"type": "integer", "minimum": 0, "maximum": MOST_OFFSET}
@@ -60,7 +46,7 @@ class Api:
     def endpoints(self) -> list[Endpoint]:
         options = search_options.schemas()
         searching = {name: Parameter(schema, required=name == "query") for name, schema in options.items()}
-        filters = {name: Parameter(options[name]) for name in _FILTERS}
+        filters = {name: Parameter(options[name]) for name in search_options.FILTERS}
         page = {
             "limit": Parameter({"type": "integer", "minimum": 1, "maximum": MOST_DOCUMENTS, "default": 100}),
             "offset": Parameter(_OFFSET),

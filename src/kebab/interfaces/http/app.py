@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.middleware.gzip import GZipMiddleware
 from starlette.responses import Response
-from starlette.routing import Mount, Route
+from starlette.routing import Route
 
 from kebab.core.errors import Internal, KebabError, NoSuchMethod, NotFound, Unauthorized, UsageError
 from kebab.interfaces.http.api import Api, json_response
@@ -24,7 +24,7 @@ from kebab.interfaces.http.ingest_jobs import IngestJobs
 from kebab.interfaces.http.libraries_api import LibrariesApi
 from kebab.interfaces.http.openapi import document
 from kebab.interfaces.http.safety import Safety
-from kebab.interfaces.http.workers import Workers
+from kebab.interfaces.workers import Workers
 from kebab.wire.errors import error_v1, outcome_of
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 
 
 class Mounted(NamedTuple):
-    """Another application on the same port, with what must run as long as it does."""
+    """Another application on the same port, at exactly this address, with what must run as long as it does."""
 
     path: str
     app: ASGIApp
@@ -69,7 +69,7 @@ def make_app(service: Service, rules: Rules, *, timeout_s: float = 30.0, mounted
         routes=[
             *_routes(endpoints),
             Route("/openapi.json", openapi),
-            *[Mount(one.path, app=one.app) for one in mounted],
+            *[Route(one.path, one.app) for one in mounted],
         ],
         middleware=[
             Middleware(Safety, rules=rules, refuse=refuse),

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from anyio.streams.memory import MemoryObjectSendStream
     from starlette.requests import Request
 
-    from kebab.interfaces.http.workers import Workers
     from kebab.interfaces.service import Service
+    from kebab.interfaces.workers import Workers
 
 _ANSWERS = (EVENTS, Answer("answer"))
 _FAILS = (*SEARCHING, errors.ModelMissing)

@@ -20,8 +20,8 @@ from kebab.wire.libraries import library_docs_v1, library_search_v1, library_v1
 if TYPE_CHECKING:
     from starlette.requests import Request
 
-    from kebab.interfaces.http.workers import Workers
     from kebab.interfaces.service import Service
+    from kebab.interfaces.workers import Workers
     from kebab.wire.libraries import LibraryDocsV1, LibrarySnippetV1, LibraryV1
 
 _MOST = 500

@@ -18,16 +18,24 @@ _Result = TypeVar("_Result")
 class Workers:
     """Few of them: each keeps a connection with a cache of its own, and more than there are processors only wait for each other."""
 
-    def __init__(self, timeout_s: float) -> None:
+    def __init__(self, timeout_s: float | None) -> None:
+        """None: however long it takes."""
         self._timeout_s = timeout_s
         self._limiter: anyio.CapacityLimiter | None = None
 
     async def run(self, call: Callable[..., _Result], *args: Any, **options: Any) -> _Result:
         """What the call returns; an answer that takes too long is no answer."""
-        if self._limiter is None:
-            self._limiter = anyio.CapacityLimiter(max(4, (os.cpu_count() or 2) + 2))
         try:
             with anyio.fail_after(self._timeout_s):
-                return await run_sync(partial(call, *args, **options), limiter=self._limiter, abandon_on_cancel=True)
+                return await run_sync(partial(call, *args, **options), limiter=self._places(), abandon_on_cancel=True)
         except TimeoutError as error:
             raise TimedOut(f"No answer was ready after {self._timeout_s:g} s.", hint="Ask for less, or raise serve.timeout_s.") from error
+
+    async def run_to_end(self, call: Callable[..., _Result], *args: Any) -> _Result:
+        """However long it takes; when nobody waits for it any more, it has to notice by itself (anyio.from_thread.check_cancelled)."""
+        return await run_sync(partial(call, *args), limiter=self._places())
+
+    def _places(self) -> anyio.CapacityLimiter:
+        if self._limiter is None:
+            self._limiter = anyio.CapacityLimiter(max(4, (os.cpu_count() or 2) + 2))
+        return self._limiter

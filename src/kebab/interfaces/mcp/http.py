@@ -1,0 +1,51 @@
+"""MCP over HTTP (streamable), to be mounted beside whatever else is on the port. Who may call is checked in front of it."""
+
+from __future__ import annotations
+
+from contextlib import AbstractAsyncContextManager
+from typing import TYPE_CHECKING
+
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from starlette.responses import Response
+
+from kebab.core.errors import NoSuchMethod
+from kebab.interfaces.mcp.server import make_server
+from kebab.interfaces.workers import Workers
+from kebab.wire.errors import error_v1
+from kebab.wire.objects import to_json
+
+if TYPE_CHECKING:
+    from starlette.types import Receive, Scope, Send
+
+    from kebab.interfaces.service import Service
+
+_MOST_SESSIONS = 200
+_IDLE_SECONDS = 30 * 60
+_ALLOWED = ("POST", "DELETE")
+
+
+class McpOverHttp:
+    """An ASGI application for one address."""
+
+    def __init__(self, service: Service, *, timeout_s: float, max_body: int) -> None:
+        self._sessions = StreamableHTTPSessionManager(
+            make_server(service, Workers(timeout_s)),
+            session_idle_timeout=_IDLE_SECONDS,
+            max_sessions=_MOST_SESSIONS,
+            max_request_body_size=max_body,
+        )
+
+    def running(self) -> AbstractAsyncContextManager[None]:
+        """What must run as long as it is served."""
+        return self._sessions.run()
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["method"] not in _ALLOWED:
+            # A stream of its own, which GET would open, is for what a server says unasked. This one never does.
+            error = NoSuchMethod(
+                f"{scope['path']} does not take {scope['method']}.", hint="It speaks MCP (streamable HTTP): send it with POST."
+            )
+            headers = {"Allow": ", ".join(_ALLOWED)}
+            await Response(to_json(error_v1(error)), 405, headers, "application/json")(scope, receive, send)
+            return
+        await self._sessions.handle_request(scope, receive, send)

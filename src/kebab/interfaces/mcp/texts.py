@@ -1,0 +1,99 @@
+"""Answers as text for who reads them: citations to go to, quoted passages, and how to go on. Nothing here tells the reader what to do."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kebab.core.text import one_line
+from kebab.wire.records import DocSummaryV1
+
+if TYPE_CHECKING:
+    from kebab.wire.errors import ErrorV1
+    from kebab.wire.ingest import IngestReportV1
+    from kebab.wire.records import FetchResultV1, ListV1
+    from kebab.wire.search import NeighbourV1, SearchHitV1, SearchResponseV1
+    from kebab.wire.serving import StatusV1
+
+_BETWEEN = " · "
+
+
+def search_text(response: SearchResponseV1) -> str:
+    lines = [line for hit in response.hits for line in _hit(hit)]
+    lines += [f"note: {one_line(notice.message)}" for notice in response.notices]
+    lines.append(f"returned: {response.returned}")
+    if response.next_cursor is not None:
+        lines.append(f"There are more hits: cursor {response.next_cursor}")
+    return "\n".join(lines)
+
+
+def _hit(hit: SearchHitV1) -> list[str]:
+    about = [
+        f"{hit.rank}. {one_line(hit.citation.text)}",
+        _heading(hit.heading_path) or one_line(hit.title),
+        f"source {one_line(hit.source)}",
+    ]
+    about += [f"score {hit.score:.2g}", *(["the file has changed since"] if hit.stale else [])]
+    lines = [_BETWEEN.join(part for part in about if part)]
+    lines += [f"   context: {one_line(note)}" for note in hit.context]
+    before, after = (hit.neighbours.before, hit.neighbours.after) if hit.neighbours else ([], [])
+    lines += [line for neighbour in before for line in _neighbour(neighbour)]
+    lines += [*quoted(hit.text), *[line for neighbour in after for line in _neighbour(neighbour)], ""]
+    return lines
+
+
+def _neighbour(neighbour: NeighbourV1) -> list[str]:
+    return [f"   beside it: {one_line(neighbour.citation.text)}", *quoted(neighbour.text)]
+
+
+def _heading(path: list[str]) -> str:
+    return one_line(" > ".join(path))
+
+
+def quoted(text: str) -> list[str]:
+    """Line by line, so that nothing in it looks like ours."""
+    return [f"> {line}".rstrip() for line in text.strip("\n").splitlines()]
+
+
+def fetch_texts(fetched: FetchResultV1) -> tuple[str, ...]:
+    """Where it stands, the text verbatim in a part of its own, and where it goes on."""
+    place = fetched.citation.text if fetched.citation else fetched.doc_path
+    head = _BETWEEN.join((one_line(place), one_line(fetched.title), f"source {one_line(fetched.source)}"))
+    more = (f"There is more of it: offset {fetched.next_offset}",) if fetched.next_offset is not None else ()
+    return (head, fetched.text, *more)
+
+
+def list_text(listed: ListV1) -> str:
+    lines = [_document(item) for item in listed.items if isinstance(item, DocSummaryV1)]
+    lines.append(f"{len(lines)} of {listed.total} documents")
+    if listed.next_offset is not None:
+        lines.append(f"There are more: cursor {listed.next_offset}")
+    return "\n".join(lines)
+
+
+def _document(document: DocSummaryV1) -> str:
+    parts = [one_line(document.doc_path), one_line(document.title), f"source {one_line(document.source)}", document.doc_type]
+    parts += [f"{document.lines} lines", document.date[:10], f"doc_id {document.doc_id}"]
+    return _BETWEEN.join(part for part in parts if part)
+
+
+def status_text(status: StatusV1) -> str:
+    stats = status.stats
+    held = (
+        f"{stats.documents} documents, {stats.chunks} passages, {stats.embedded_chunks} with a vector" if stats else "nothing ingested yet"
+    )
+    lines = [f"Kebab {status.version}: {held}", f"sources: {', '.join(map(one_line, status.sources)) or 'none'}"]
+    lines += [f"libraries: {status.libraries}", "read-only" if status.read_only else "ingest is allowed"]
+    return "\n".join([*lines, *(["an ingest is running"] if status.ingest_running else [])])
+
+
+def ingest_text(report: IngestReportV1, more_failed: int) -> str:
+    counts = f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged, {report.removed} removed"
+    lines = [f"{report.scanned} files: {counts}", f"{report.chunks} passages, {report.vectors_made} vectors made, {report.seconds:.1f} s"]
+    lines += [f"skipped {skipped.count}: {skipped.meaning}" for skipped in report.skipped]
+    lines += [f"failed: {one_line(failed.path)}: {one_line(failed.message)}" for failed in report.failed]
+    return "\n".join([*lines, *([f"and {more_failed} more failed"] if more_failed else [])])
+
+
+def error_text(error: ErrorV1) -> str:
+    hint = f"\n{error.hint}" if error.hint else ""
+    return f"Error ({error.code}): {error.message}{hint}"

@@ -1,0 +1,127 @@
+"""The tools over what was ingested. To add one: a function that makes an Answer of a Call, and an entry in `tools_for`."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from kebab.interfaces.mcp import texts
+from kebab.interfaces.mcp.library_tools import LIBRARY_TOOLS
+from kebab.interfaces.mcp.tool import Answer, Call, Tool, how_many_fit
+from kebab.interfaces.service import MOST_DOCUMENTS
+from kebab.pipelines import search_options
+from kebab.pipelines.search_request import ALIASES
+from kebab.wire.ingest import ingest_report_v1
+
+if TYPE_CHECKING:
+    from kebab.interfaces.service import Service
+
+_FETCH_TOKENS = 8000
+_LIST_LIMIT = 50
+_MOST_FAILED = 50
+"""Files an ingest could not read, in its answer; the count is of all."""
+_TEXT: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 10_000}
+_OFFSET: dict[str, Any] = {"type": "integer", "minimum": 0, "maximum": 10**9}
+_SEARCH_ALIASES = {**ALIASES, "q": "query", "question": "query", "limit": "k", "top_k": "k", "n_results": "k"}
+
+
+def tools_for(service: Service) -> list[Tool]:
+    """What this server offers; what writes, only where writing is allowed."""
+    options = search_options.schemas()
+    filters = {name: options[name] for name in search_options.FILTERS}
+    tools = [
+        Tool(
+            "search",
+            "Search documents",
+            "Finds passages in the indexed notes, documents and code, by words and by meaning, each with its citation (path:L3-L9).",
+            _search,
+            "search_response",
+            options=options,
+            required=("query",),
+            aliases=_SEARCH_ALIASES,
+        ),
+        Tool(
+            "fetch",
+            "Read indexed text",
+            "The text of a citation (uri: path#L3-L9 or path:L3-L9), a document (uri: its path, or doc_id) or a passage (chunk_id).",
+            _fetch,
+            "fetch_result",
+            arguments={
+                "uri": {**_TEXT, "description": "A citation, or the path of a document."},
+                "doc_id": {**_TEXT, "description": "A document, by its id or path."},
+                "chunk_id": {**_TEXT, "description": "A passage, by the id that a hit has."},
+                "max_tokens": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "maximum": 10**9,
+                    "default": _FETCH_TOKENS,
+                    "description": "At most about this many.",
+                },
+                "offset": {**_OFFSET, "default": 0, "description": "Where to read on: next_offset of the page before."},
+            },
+            aliases={"id": "uri", "path": "uri", "citation": "uri", "document_id": "doc_id", "tokens": "max_tokens", "cursor": "offset"},
+        ),
+        Tool(
+            "list_documents",
+            "List documents",
+            "The indexed documents that pass the filters.",
+            _list_documents,
+            "list",
+            arguments={
+                "limit": {"type": "integer", "minimum": 1, "maximum": MOST_DOCUMENTS, "default": _LIST_LIMIT, "description": "How many."},
+                "cursor": {**_OFFSET, "default": 0, "description": "Where to read on: next_offset of the page before."},
+            },
+            options=filters,
+            aliases={**{alias: name for alias, name in ALIASES.items() if name in filters}, "offset": "cursor", "k": "limit"},
+        ),
+        Tool("status", "What is indexed", "How much is indexed, of which sources, and whether this server may write.", _status, "status"),
+        *LIBRARY_TOOLS,
+        Tool(
+            "ingest",
+            "Index files",
+            "Indexes what is new or changed below the paths on this machine, and drops what is gone; without paths, in every known source.",
+            _ingest,
+            "ingest_report",
+            arguments={
+                "paths": {"type": "array", "items": dict(_TEXT), "description": "Folders or files; absolute paths."},
+                "name": {**_TEXT, "description": "What to call the source; one path only."},
+                "embed": {"type": "boolean", "default": True, "description": "Whether to make vectors too."},
+            },
+            aliases={"path": "paths"},
+            writes=True,
+        ),
+    ]
+    return [tool for tool in tools if service.allow_write or not tool.writes]
+
+
+def _search(call: Call) -> Answer:
+    response = call.service.search(call.values, fitting=lambda answer: how_many_fit(answer.hits))
+    return Answer(response, (texts.search_text(response),))
+
+
+def _fetch(call: Call) -> Answer:
+    fetched = call.service.fetch(**{"max_tokens": _FETCH_TOKENS, **call.values})
+    return Answer(fetched, texts.fetch_texts(fetched))
+
+
+def _list_documents(call: Call) -> Answer:
+    filters = dict(call.values)
+    limit, offset = filters.pop("limit", _LIST_LIMIT), filters.pop("cursor", 0)
+    listed = call.service.documents(filters, limit=limit, offset=offset)
+    room = how_many_fit(listed.items)
+    if room < len(listed.items):
+        listed = replace(listed, items=listed.items[:room], next_offset=offset + room)
+    return Answer(listed, (texts.list_text(listed),))
+
+
+def _status(call: Call) -> Answer:
+    status = call.service.status()
+    return Answer(status, (texts.status_text(status),))
+
+
+def _ingest(call: Call) -> Answer:
+    paths, name, embed = call.values.get("paths", []), call.values.get("name"), call.values.get("embed", True)
+    report = ingest_report_v1(call.service.ingest(*paths, name=name, embed=embed, progress=call.progress))
+    more = max(0, len(report.failed) - _MOST_FAILED)
+    report = replace(report, failed=report.failed[:_MOST_FAILED], warnings=report.warnings[:_MOST_FAILED])
+    return Answer(report, (texts.ingest_text(report, more),))

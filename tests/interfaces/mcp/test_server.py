@@ -1,0 +1,163 @@
+"""The server without a process around it: whatever is sent as arguments, however long a search takes, and when something breaks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from threading import Event
+from typing import Any
+
+import anyio
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from mcp import MCPError
+from mcp.shared.exceptions import MCPDeprecationWarning
+from tests.interfaces.mcp.sessions import Session, connected
+
+import kebab
+from kebab.interfaces.mcp.server import make_server
+from kebab.interfaces.mcp.tools import tools_for
+from kebab.interfaces.service import Service
+from kebab.interfaces.workers import Workers
+from kebab.wire.search import SearchResponseV1
+
+
+class TrickyService(Service):
+    """A real one, in which some queries do what a defect or a slow disk does."""
+
+    def __init__(self, kb: kebab.KnowledgeBase, *, allow_write: bool = False) -> None:
+        super().__init__(kb, allow_write=allow_write)
+        self.began, self.go_on = Event(), Event()
+
+    def search(self, options: Mapping[str, Any], *, fitting: Callable[[SearchResponseV1], int] | None = None) -> SearchResponseV1:
+        if options["query"] == "defect":
+            raise ZeroDivisionError("division by zero")
+        if options["query"] == "slow":
+            self.began.set()
+            self.go_on.wait(30)
+        return super().search(options, fitting=fitting)
+
+
+@pytest.fixture(scope="module")
+def service(corpus_db: Path) -> Iterator[TrickyService]:
+    with kebab.open(corpus_db) as knowledge_base:
+        yield TrickyService(knowledge_base)
+
+
+@pytest.fixture(scope="module")
+def session(service: TrickyService) -> Iterator[Session]:
+    with connected(make_server(service, Workers(None))) as session:
+        yield session
+
+
+NAMES = sorted({name for tool in tools_for(Service(None)) for name in (*tool.schemas, *tool.aliases)})  # type: ignore[arg-type]  # none is called
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(st.characters(), max_size=20)
+    | st.sampled_from(
+        ["git", "/acme/widget", "git/setup.md", "code", "lexical", "5", "", " ", "\0", "\ud800", "'\"(", "kebab://x", 2**70, -1]
+    ),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=2),
+    max_leaves=6,
+)
+TOOLS = ["search", "fetch", "list_documents", "status", "resolve-library-id", "query-docs", "get-library-docs"]
+
+
+@settings(max_examples=250)
+@given(tool=st.sampled_from(TOOLS), arguments=st.dictionaries(st.sampled_from(NAMES) | st.text(max_size=5), VALUES, max_size=5))
+def test_any_arguments_get_an_answer_or_a_tool_error_and_the_session_goes_on(
+    session: Session, tool: str, arguments: dict[str, Any]
+) -> None:
+    """Every answer, error or not, is what the tool's schema says, can be sent, and is no defect of ours."""
+    result = session.call(tool, **arguments)
+    result.model_dump_json()
+    if result.is_error:
+        assert result.structured_content["code"] != "internal", result.structured_content
+        assert result.structured_content["hint"]
+
+
+@settings(max_examples=40)
+@given(uri=st.text(max_size=30) | st.text(max_size=20).map(lambda text: f"kebab://notes/{text}"), cursor=st.text(max_size=5))
+def test_any_resource_and_cursor_get_an_answer_or_an_error_with_our_code(session: Session, uri: str, cursor: str) -> None:
+    for call, argument in ((session.client.read_resource, uri), (_listed(session), cursor)):
+        try:
+            session.portal.call(call, argument)
+        except MCPError as error:
+            assert error.error.data["code"] in ("not_found", "usage", "ambiguous"), error.error
+
+
+def _listed(session: Session) -> Callable[[str], Any]:
+    async def listed(cursor: str) -> Any:
+        return await session.client.list_resources(cursor=cursor)
+
+    return listed
+
+
+def test_a_number_too_long_to_be_quoted_is_an_error_too(session: Session) -> None:
+    assert session.fails("search", query="git", k=10**5000)["code"] == "usage"
+
+
+def test_a_defect_is_told_as_one_and_the_session_goes_on(session: Session, capfd: pytest.CaptureFixture[str]) -> None:
+    error = session.fails("search", query="defect")
+    assert (error["code"], error["message"]) == ("internal", "Something unexpected happened: ZeroDivisionError: division by zero")
+    assert "ZeroDivisionError" in capfd.readouterr().err
+    assert session.ask("search", query="install git")["hits"]
+
+
+def test_a_slow_search_keeps_nobody_waiting_and_can_be_cancelled(session: Session, service: TrickyService) -> None:
+    async def cancelled() -> tuple[bool, int]:
+        with anyio.CancelScope() as scope:
+            async with anyio.create_task_group() as group:
+                group.start_soon(session.client.call_tool, "search", {"query": "slow"})
+                await anyio.to_thread.run_sync(service.began.wait, 10)
+                with pytest.warns(MCPDeprecationWarning):  # of the latest protocol; clients of the others send it
+                    await session.client.send_ping()
+                other = await session.client.call_tool("search", {"query": "install git", "k": 2})
+                scope.cancel()
+        return scope.cancelled_caught, len(other.structured_content["hits"])
+
+    try:
+        assert session.portal.call(cancelled) == (True, 2)
+    finally:
+        service.go_on.set()
+    assert session.ask("search", query="install git")["hits"]
+
+
+def test_a_search_that_takes_too_long_is_an_error(corpus_db: Path) -> None:
+    with kebab.open(corpus_db) as knowledge_base:
+        slow = TrickyService(knowledge_base)
+        with connected(make_server(slow, Workers(0.2))) as session:
+            assert session.fails("search", query="slow")["code"] == "timed_out"
+            slow.go_on.set()
+
+
+def test_what_is_not_there_is_an_error_and_nothing_ingested_is_a_notice(tmp_path: Path) -> None:
+    with kebab.open(tmp_path / "none.sqlite") as missing, connected(make_server(Service(missing), Workers(None))) as session:
+        assert session.fails("search", query="git")["code"] == "not_found"
+        assert session.fails("status")["code"] == "not_found"
+    with kebab.open() as default, connected(make_server(Service(default), Workers(None))) as session:
+        assert [notice["code"] for notice in session.ask("search", query="git")["notices"]] == ["empty_corpus"]
+        assert session.fails("fetch", path="git.md")["code"] == "not_found"
+
+
+def test_ingest_is_offered_only_where_writing_is_allowed(corpus_db: Path) -> None:
+    with kebab.open(corpus_db) as knowledge_base:
+        names = {allowed: [tool.name for tool in tools_for(Service(knowledge_base, allow_write=allowed))] for allowed in (False, True)}
+    assert set(names[True]) - set(names[False]) == {"ingest"}
+
+
+def test_a_budget_that_was_named_is_kept_and_without_one_an_answer_fits_an_agent(session: Session) -> None:
+    few = session.ask("search", query="the", match="any", k=50, max_tokens=300)
+    assert few["truncated"]
+    assert 0 < few["returned"] < 10
+    many = session.ask("search", query="the", match="any", k=50, full_text=True, neighbours=2)
+    assert many["truncated"]
+    assert len(json.dumps(many, ensure_ascii=False)) < 25_000 * 3
+    named = session.ask("search", query="the", match="any", k=50, full_text=True, neighbours=2, max_tokens=10**6)
+    assert [hit["chunk_id"] for hit in named["hits"]][: many["returned"]] == [hit["chunk_id"] for hit in many["hits"]]
+    assert named["returned"] > many["returned"]
