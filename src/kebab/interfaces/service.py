@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kebab._version import __version__
 from kebab.core.errors import Refused, UsageError
+from kebab.core.search import DOC_TYPES
 from kebab.pipelines.search_request import SearchRequest
 from kebab.wire.libraries import LibraryListV1, library_list_v1
 from kebab.wire.records import (
@@ -25,6 +26,7 @@ from kebab.wire.serving import HealthV1, StatusV1
 
 if TYPE_CHECKING:
     from kebab.core.ports import Progress
+    from kebab.core.records import TagRecord
     from kebab.knowledge_base import KnowledgeBase
     from kebab.library.ranking import LibraryMatch
     from kebab.pipelines.ingest_report import IngestReport
@@ -33,6 +35,15 @@ if TYPE_CHECKING:
 MOST_DOCUMENTS = 1000
 """In one page of a list."""
 MOST_LIBRARIES = 100
+
+
+class FilterChoices(NamedTuple):
+    """What there is to filter by."""
+
+    types: tuple[str, ...]
+    tags: list[TagRecord]
+    languages: list[str]
+    sources: list[str]
 
 
 class Service:
@@ -97,6 +108,9 @@ class Service:
     def tags(self) -> ListV1:
         found = self.kb.tags()
         return list_v1("tags", len(found), found)
+
+    def filter_choices(self) -> FilterChoices:
+        return FilterChoices(DOC_TYPES, self.kb.tags(), self.kb.languages(), [source.name for source in self.kb.sources()])
 
     # --- libraries
 

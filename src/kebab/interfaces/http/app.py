@@ -21,6 +21,7 @@ from kebab.interfaces.http.api import Api, json_response
 from kebab.interfaces.http.ingest_jobs import IngestJobs
 from kebab.interfaces.http.libraries_api import LibrariesApi
 from kebab.interfaces.http.openapi import document
+from kebab.interfaces.http.pages import Pages
 from kebab.interfaces.http.safety import Safety
 from kebab.interfaces.http.workers import Workers
 from kebab.wire.errors import error_v1, outcome_of
@@ -45,6 +46,7 @@ class Mounted(NamedTuple):
 def make_app(service: Service, rules: Rules, *, timeout_s: float = 30.0, mounted: Sequence[Mounted] = ()) -> Starlette:
     workers = Workers(timeout_s)
     jobs = IngestJobs(service)
+    pages = Pages(service, jobs, workers, rules)
     endpoints = [*Api(service, jobs, workers).endpoints(), *LibrariesApi(service, workers).endpoints()]
     described = json.dumps(document(endpoints), ensure_ascii=False)
 
@@ -59,10 +61,11 @@ def make_app(service: Service, rules: Rules, *, timeout_s: float = 30.0, mounted
             yield
             await workers.run(jobs.stop)
 
-    return Starlette(
+    app = Starlette(
         routes=[
             *[_route(endpoint) for endpoint in endpoints],
             Route("/openapi.json", openapi),
+            *pages.routes(),
             *[Mount(one.path, app=one.app) for one in mounted],
         ],
         middleware=[
@@ -72,6 +75,8 @@ def make_app(service: Service, rules: Rules, *, timeout_s: float = 30.0, mounted
         exception_handlers={KebabError: _failed, HTTPException: _http_failed, Exception: _defect},
         lifespan=lifespan,
     )
+    app.state.pages = pages
+    return app
 
 
 def _route(endpoint: Endpoint) -> Route:
@@ -83,7 +88,10 @@ def _route(endpoint: Endpoint) -> Route:
 
 
 def refuse(request: Request, error: KebabError) -> Response:
-    """The same code and words as on every surface, in the shape of the address."""
+    """The same code and words as on every surface, in the shape of the address: a page for whoever reads pages."""
+    pages: Pages = request.app.state.pages
+    if pages.is_asked_by(request):
+        return pages.refused(request, error)
     status = outcome_of(error).http_status
     if request.url.path.startswith("/api/v2/"):
         hint = f" {error.hint}" if error.hint else ""
