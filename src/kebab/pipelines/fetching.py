@@ -71,7 +71,7 @@ def open_cited(catalog: PassageCatalog, uri: str, chunk_id: str | None = None) -
         record, start, end = cited.document, cited.start, cited.start + len(cited.text)
     if isinstance(span, PageSpan) and chunk_id:
         start, end = _narrowed(catalog, record, chunk_id, start, end)
-    place = path.partition(":")[0] if path.startswith("/") else record.source
+    place = path.partition(":")[0] if path.startswith("/") and ":" in path else record.source
     return Opened(record, place, catalog.body(record.doc_id), catalog.is_paged(record.doc_id), span, start, end)
 
 

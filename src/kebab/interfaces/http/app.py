@@ -80,8 +80,8 @@ def make_app(service: Service, rules: Rules, *, timeout_s: float = 30.0, mounted
 
 
 def _route(endpoint: Endpoint) -> Route:
-    """Ids may be paths, with slashes in them."""
-    return Route(endpoint.path.replace("_id}", "_id:path}"), endpoint.handler, methods=[endpoint.method])
+    """A document may be named by its path, with slashes in it."""
+    return Route(endpoint.path.replace("{doc_id}", "{doc_id:path}"), endpoint.handler, methods=[endpoint.method])
 
 
 # --- errors

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from kebab.interfaces.http.workers import Workers
     from kebab.interfaces.service import FilterChoices, Service
     from kebab.wire.search import SearchHitV1, SearchResponseV1
-    from kebab.wire.serving import StatusV1
 
 _FILTERS = {
     "type": "type",
@@ -65,6 +64,14 @@ class Asked(NamedTuple):
         return {name: ", ".join(value for value in self.parameters.get(name, []) if value.strip()) for name in _FILTERS if self.one(name)}
 
 
+class ThereIs(NamedTuple):
+    """What could be found."""
+
+    documents: int
+    sources: int
+    libraries: int
+
+
 class SearchPage:
     def __init__(self, service: Service, workers: Workers, templates: Templates) -> None:
         self._service = service
@@ -73,14 +80,14 @@ class SearchPage:
 
     async def page(self, request: Request) -> Response:
         asked = Asked(given(request))
-        choices, status, answer, error = await self._workers.run(self._everything, asked)
+        choices, there_is, answer, error = await self._workers.run(self._everything, asked)
         return self._templates.page(
             "search.html",
             outcome_of(error).http_status if error else 200,
             choices=choices,
             modes=MODES,
             default_mode="hybrid",
-            status=status,
+            there_is=there_is,
             **_list_values(asked, answer, error),
         )
 
@@ -90,8 +97,10 @@ class SearchPage:
         answer, error = await self._workers.run(self._answered, asked)
         return self._templates.page("results.html", outcome_of(error).http_status if error else 200, **_list_values(asked, answer, error))
 
-    def _everything(self, asked: Asked) -> tuple[FilterChoices, StatusV1, SearchResponseV1 | None, KebabError | None]:
-        return self._service.filter_choices(), self._service.status(), *self._answered(asked)
+    def _everything(self, asked: Asked) -> tuple[FilterChoices, ThereIs, SearchResponseV1 | None, KebabError | None]:
+        choices = self._service.filter_choices()
+        kb = self._service.kb
+        return choices, ThereIs(kb.count_documents(), len(choices.sources), len(kb.libraries.all())), *self._answered(asked)
 
     def _answered(self, asked: Asked) -> tuple[SearchResponseV1 | None, KebabError | None]:
         """The answer, or what stands in its way: the form is shown in either case."""

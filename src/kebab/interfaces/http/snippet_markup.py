@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from kebab.wire.search import HighlightV1
 
 WORDS = 16
-_MOST_CHARS = 160
-"""Of words in scripts without spaces, 16 would be a page."""
 _WORD = re.compile(r"\S+")
 _LEAD = 3
 """Words before the first match, to see what it stands in."""
@@ -33,16 +31,14 @@ def marked_snippet(text: str, highlights: Sequence[HighlightV1], words: int = WO
 
 
 def shortened(snippet: Snippet, words: int) -> Snippet:
-    """The words of a snippet with most matches among them."""
+    """The words of a snippet with most matches among them. In scripts without spaces, its limit of characters is what keeps it short."""
     begin, stop = snippet.text.startswith(ELLIPSIS), len(snippet.text) - snippet.text.endswith(ELLIPSIS)
     places = [match.span() for match in _WORD.finditer(snippet.text, begin, stop)]
     if not places:
         return snippet
     first = _densest(places, snippet.highlights, words)
     shown = places[first : first + words]
-    while len(shown) > 1 and shown[-1][1] - shown[0][0] > _MOST_CHARS:
-        shown.pop()
-    start, end = shown[0][0], min(shown[-1][1], shown[0][0] + _MOST_CHARS)
+    start, end = shown[0][0], shown[-1][1]
     before = ELLIPSIS if first or begin else ""
     after = ELLIPSIS if end < places[-1][1] or stop < len(snippet.text) else ""
     shift = len(before) - start
