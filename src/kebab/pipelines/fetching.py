@@ -59,6 +59,13 @@ class Opened(NamedTuple):
     end: int
     """The cited text in `text`; the same where nothing is cited."""
 
+    @property
+    def front_matter(self) -> str:
+        """What stands before the text of a note, and is about it."""
+        from kebab.parsing.front_matter import read_front_matter
+
+        return self.text[: read_front_matter(self.text).end]
+
 
 def open_cited(catalog: PassageCatalog, uri: str, chunk_id: str | None = None) -> Opened:
     """The document a citation is of. Of a page, the chunk tells which part of it is meant, as long as it is there."""

@@ -91,12 +91,10 @@ class ReaderPage:
 
     def _rendered(self, opened: Opened) -> dict[str, Any]:
         from kebab.interfaces.http.markdown_page import MarkdownPage
-        from kebab.parsing.front_matter import read_front_matter
 
         document = opened.document
-        end = read_front_matter(opened.text).end
-        front = opened.text[:end]
-        page = MarkdownPage("\n" * front.count("\n") + opened.text[end:], document.path)  # lines keep their numbers
+        front = opened.front_matter
+        page = MarkdownPage("\n" * front.count("\n") + opened.text[len(front) :], document.path)  # lines keep their numbers
         known = self._service.kb.paths_beside(document.doc_id, page.targets())
         lines = citation_lines(opened)
         html = page.html(lines, known, lambda path: reader_of_document(opened.place, path))
