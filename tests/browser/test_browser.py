@@ -17,8 +17,8 @@ EVERY_PAGE = {
     "filters and reasons": "/?q=lamp&explain=true&type=markdown",
     "no hit": "/?q=zepelin&type=code",
     "an error": "/?q=x&source=nowhere",
-    "rendered": "/read?uri=guide.md%23L12-L18",
-    "source": "/read?uri=guide.md%23L12-L18&view=source",
+    "rendered": "/read?uri=guide.md%23L14-L20",
+    "source": "/read?uri=guide.md%23L14-L20&view=source",
     "code": "/read?uri=scripts/lamp.py%23L4-L6",
     "a page of a PDF": "/read?uri=report.pdf%23page=2",
     "hostile text": "/read?uri=hostile.md",
@@ -138,11 +138,11 @@ def test_a_citation_put_behind_the_address_as_it_stands_works_too(opened: Open) 
 
 
 def test_the_citation_is_copied(opened: Open) -> None:
-    page = opened("/read?uri=guide.md%23L12-L18")
+    page = opened("/read?uri=guide.md%23L14-L20")
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
     page.get_by_role("button", name="Copy").click()
     expect(page.get_by_role("button", name="Copied")).to_be_visible()
-    assert page.evaluate("navigator.clipboard.readText()") == "guide.md#L12-L18"
+    assert page.evaluate("navigator.clipboard.readText()") == "guide.md#L14-L20"
 
 
 def test_the_passage_on_a_page_of_a_pdf_is_marked(opened: Open) -> None:

@@ -19,7 +19,9 @@ date: 2026-02-03
 ---
 # Guide to lamps
 
-A lamp gives light. See [the rules](rules.md#switching) and [nothing](missing.md).
+<!-- a comment that nobody sees -->
+
+A lamp gives light.<br>See [the rules](rules.md#switching) and [nothing](missing.md).
 
 ## Wiring
 

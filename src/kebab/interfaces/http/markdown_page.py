@@ -1,6 +1,7 @@
 """Markdown as a page: safe whatever is in it, with the cited lines marked block by block.
 
-HTML in it is shown as text, images are named and not loaded, and a link leads to a page on the web, to an indexed document, or nowhere.
+HTML in it is shown as text and comments are not shown, images are named and not loaded, and a link leads to a page on the web, to an
+indexed document, or nowhere.
 """
 
 from __future__ import annotations
@@ -20,10 +21,13 @@ from markupsafe import Markup, escape
 from kebab.interfaces.http.addresses import CITED
 
 _WEB = ("http", "https", "mailto")
-_LEAVES = ("paragraph_open", "heading_open", "fence", "code_block", "tr_open", "hr")
+_LEAVES = ("paragraph_open", "heading_open", "fence", "code_block", "html_block", "tr_open", "hr")
+_LINE_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _NOT_A_SLUG = re.compile(r"[^\w\- ]")
 _LANGUAGE = re.compile(r"[\w+#.-]{1,30}")
 _DEEPEST_HEADING = 6
+_DEEPEST_NESTING = 60
+"""Of lists and quotes; what is deeper would be left out."""
 
 
 class MarkdownPage:
@@ -62,7 +66,7 @@ class MarkdownPage:
 
 
 def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"html": False}).enable(["table", "strikethrough"])
+    parser = MarkdownIt("commonmark", {"maxNesting": _DEEPEST_NESTING}).enable(["table", "strikethrough"])  # HTML is told apart, to be shown as text
     parser.validateLink = _anything  # type: ignore[method-assign]
     return parser
 
@@ -95,6 +99,14 @@ class _Renderer(RendererHTML):
         alt = self.renderInlineAsText(tokens[number].children or [], options, env)
         return f'<span class="image">{escape(f"[image: {alt}]" if alt else "[image]")}</span>'
 
+    def html_block(self, tokens: Sequence[Token], number: int, *_: Any) -> str:
+        text = _without_comments(tokens[number].content).strip()
+        return f'<pre{self.renderAttrs(tokens[number])} tabindex="0"><code>{escape(text)}</code></pre>\n' if text else ""
+
+    def html_inline(self, tokens: Sequence[Token], number: int, *_: Any) -> str:
+        text = tokens[number].content
+        return "<br>" if _LINE_BREAK.fullmatch(text) else str(escape(_without_comments(text)))
+
     def fence(self, tokens: Sequence[Token], number: int, *_: Any) -> str:
         token = tokens[number]
         language = _LANGUAGE.match(token.info.strip())
@@ -122,6 +134,15 @@ class _Renderer(RendererHTML):
 
     def heading_close(self, tokens: Sequence[Token], number: int, *_: Any) -> str:
         return f"</{_lower(tokens[number].tag)}>\n"
+
+
+def _without_comments(html: str) -> str:
+    """In one pass: an expression would look for the end of each comment anew, and take minutes where none ends."""
+    kept, last = [], 0
+    while (start := html.find("<!--", last)) >= 0 and (end := html.find("-->", start)) >= 0:
+        kept.append(html[last:start])
+        last = end + 3
+    return "".join([*kept, html[last:]])
 
 
 def _lower(tag: str) -> str:
@@ -153,7 +174,7 @@ def _mark(tokens: Sequence[Token], first: int, last: int) -> None:
 
 
 def _is_cited(token: Token, first: int, last: int) -> bool:
-    if token.map is None or token.type == "inline":
+    if token.map is None or token.type == "inline" or (token.type == "html_block" and not _without_comments(token.content).strip()):
         return False
     begin, end = token.map[0] + 1, token.map[1]
     return (begin >= first and end <= last) or (token.type in _LEAVES and begin <= last and end >= first)
