@@ -66,7 +66,9 @@ class MarkdownPage:
 
 
 def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"maxNesting": _DEEPEST_NESTING}).enable(["table", "strikethrough"])  # HTML is told apart, to be shown as text
+    parser = MarkdownIt("commonmark", {"maxNesting": _DEEPEST_NESTING}).enable(
+        ["table", "strikethrough"]
+    )  # HTML is told apart, to be shown as text
     parser.validateLink = _anything  # type: ignore[method-assign]
     return parser
 
