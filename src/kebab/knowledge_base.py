@@ -334,38 +334,38 @@ class KnowledgeBase:
 
     def document(self, key: str) -> tuple[DocumentRecord, list[ChunkRecord]]:
         """By id, beginning of an id, path, SOURCE:path, or as notes link to it."""
-        with self._catalog() as catalog:
+        with self.catalog() as catalog:
             record = _find_document(catalog, key)
             return record, catalog.chunks_of(record.doc_id)
 
     def chunk(self, key: str) -> ChunkRecord:
-        with self._catalog() as catalog:
+        with self.catalog() as catalog:
             return catalog.find_chunk(key)
 
     def fetch_document(self, key: str) -> Fetched:
         from kebab.pipelines import fetching
 
-        with self._catalog() as catalog:
+        with self.catalog() as catalog:
             return fetching.fetch_document(catalog, key)
 
     def fetch_chunk(self, key: str) -> Fetched:
         from kebab.pipelines import fetching
 
-        with self._catalog() as catalog:
+        with self.catalog() as catalog:
             return fetching.fetch_chunk(catalog, key)
 
     def fetch_span(self, citation: str) -> Fetched:
         """Exactly the cited lines of the indexed text."""
         from kebab.pipelines import fetching
 
-        with self._catalog() as catalog:
+        with self.catalog() as catalog:
             return fetching.fetch_span(catalog, citation)
 
     def fetch_cited(self, uri: str) -> Fetched:
         """The cited lines or page, or the whole document where none are cited."""
         from kebab.pipelines import fetching
 
-        with self._catalog() as catalog:
+        with self.catalog() as catalog:
             return fetching.fetch_cited(catalog, uri)
 
     def verify(self) -> VerifyReport:
@@ -467,7 +467,8 @@ class KnowledgeBase:
             yield reading
 
     @contextmanager
-    def _catalog(self) -> Iterator[SqliteCatalog]:
+    def catalog(self) -> Iterator[SqliteCatalog]:
+        """One state of what is stored, for several looks at it."""
         with self._reading() as reading:
             yield reading.catalog
 

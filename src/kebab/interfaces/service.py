@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kebab._version import __version__
 from kebab.core.errors import Refused, UsageError
+from kebab.core.search import DOC_TYPES
 from kebab.pipelines.search_request import SearchRequest
 from kebab.wire.libraries import LibraryListV1, library_list_v1
 from kebab.wire.records import (
@@ -26,8 +27,10 @@ from kebab.wire.serving import HealthV1, StatusV1
 
 if TYPE_CHECKING:
     from kebab.core.ports import Progress
+    from kebab.core.records import TagRecord
     from kebab.knowledge_base import KnowledgeBase
     from kebab.library.ranking import LibraryMatch
+    from kebab.pipelines.fetching import Opened
     from kebab.pipelines.ingest_report import IngestReport
     from kebab.pipelines.library_docs import LibraryDocs
     from kebab.wire.answers import AnswerV1
@@ -36,6 +39,15 @@ MOST_DOCUMENTS = 1000
 """In one page of a list."""
 MOST_OFFSET = 10**9
 MOST_LIBRARIES = 100
+
+
+class FilterChoices(NamedTuple):
+    """What there is to filter by."""
+
+    types: tuple[str, ...]
+    tags: list[TagRecord]
+    languages: list[str]
+    sources: list[str]
 
 
 class Service:
@@ -85,6 +97,18 @@ class Service:
         """Exactly the lines or the page that a citation names."""
         return fetch_result_v1(self.kb.fetch_span(uri))
 
+    def open_cited(self, uri: str, chunk_id: str | None = None) -> Opened:
+        """The whole document that a citation is of, and where in it the passage stands."""
+        from kebab.pipelines.fetching import open_cited
+
+        with self.kb.catalog() as catalog:
+            return open_cited(catalog, uri, chunk_id)
+
+    def paths_beside(self, doc_id: str, paths: Iterable[str]) -> set[str]:
+        """Which of these paths are documents of the same source or library."""
+        with self.kb.catalog() as catalog:
+            return catalog.paths_beside(doc_id, paths)
+
     def document(self, key: str) -> DocSummaryV1:
         return doc_summary_v1(*self.kb.document(key))
 
@@ -126,6 +150,13 @@ class Service:
     def tags(self) -> ListV1:
         found = self.kb.tags()
         return list_v1("tags", len(found), found)
+
+    def filter_choices(self) -> FilterChoices:
+        sources = [source.name for source in self.kb.sources()]
+        if not sources:
+            return FilterChoices(DOC_TYPES, [], [], [])
+        with self.kb.catalog() as catalog:
+            return FilterChoices(DOC_TYPES, catalog.tags(), catalog.languages(), sources)
 
     # --- libraries
 

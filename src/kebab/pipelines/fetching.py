@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from kebab.core import citations
-from kebab.core.errors import NotFound
+from kebab.core.errors import NotFound, StoreError
 from kebab.core.records import DocumentRecord
+from kebab.core.spans import PageSpan, Span
 from kebab.core.text import estimate_tokens
 from kebab.pipelines import document_lookup
 from kebab.pipelines.passage_lookup import PassageCatalog, find_span
@@ -41,6 +42,53 @@ def fetch_span(catalog: PassageCatalog, citation: str) -> Fetched:
 def fetch_cited(catalog: PassageCatalog, uri: str) -> Fetched:
     """What a citation names; a path alone is the whole document."""
     return fetch_span(catalog, uri) if citations.parse(uri)[1] is not None else fetch_document(catalog, uri)
+
+
+class Opened(NamedTuple):
+    """A whole document with the passage that was asked for in it."""
+
+    document: DocumentRecord
+    place: str
+    """What stands before its path where it is named beside others: its source, or /owner/project and version of a library."""
+    text: str
+    paged: bool
+    """Whether its passages are cited by page."""
+    span: Span | None
+    """What is cited of it; it is there."""
+    start: int
+    end: int
+    """The cited text in `text`; the same where nothing is cited."""
+
+    @property
+    def front_matter(self) -> str:
+        """What stands before the text of a note, and is about it."""
+        from kebab.parsing.front_matter import read_front_matter
+
+        return self.text[: read_front_matter(self.text).end]
+
+
+def open_cited(catalog: PassageCatalog, uri: str, chunk_id: str | None = None) -> Opened:
+    """The document a citation is of. Of a page, the chunk tells which part of it is meant, as long as it is there."""
+    path, span = citations.parse(uri)
+    if span is None:
+        record = document_lookup.find_document(catalog, uri)
+        start = end = 0
+    else:
+        cited = find_span(catalog, uri)
+        record, start, end = cited.document, cited.start, cited.start + len(cited.text)
+    if isinstance(span, PageSpan) and chunk_id:
+        start, end = _narrowed(catalog, record, chunk_id, start, end)
+    place = path.partition(":")[0] if path.startswith("/") and ":" in path else record.source
+    return Opened(record, place, catalog.body(record.doc_id), catalog.is_paged(record.doc_id), span, start, end)
+
+
+def _narrowed(catalog: PassageCatalog, record: DocumentRecord, chunk_id: str, start: int, end: int) -> tuple[int, int]:
+    try:
+        chunk = catalog.find_chunk(chunk_id)
+    except StoreError:  # indexed anew since
+        return start, end
+    first, last = max(start, chunk.start_offset), min(end, chunk.end_offset)
+    return (first, last) if chunk.doc_id == record.doc_id and first < last else (start, end)
 
 
 def page_of_text(text: str, offset: int = 0, max_tokens: int | None = None) -> tuple[str, int | None]:

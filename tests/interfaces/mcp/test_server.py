@@ -65,7 +65,7 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=2),
     max_leaves=6,
 )
-TOOLS = ["search", "fetch", "list_documents", "status", "resolve-library-id", "query-docs", "get-library-docs"]
+TOOLS = ["search", "fetch", "ask", "list_documents", "status", "resolve-library-id", "query-docs", "get-library-docs"]
 
 
 @settings(max_examples=250)

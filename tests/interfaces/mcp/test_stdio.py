@@ -18,7 +18,7 @@ from tests.interfaces.mcp.sessions import Session, command, connected, environme
 import kebab
 from kebab.core.text import estimate_tokens
 
-READING = ["search", "fetch", "list_documents", "status", "resolve-library-id", "query-docs", "get-library-docs"]
+READING = ["search", "fetch", "ask", "list_documents", "status", "resolve-library-id", "query-docs", "get-library-docs"]
 INITIALIZE = {
     "jsonrpc": "2.0",
     "id": 1,
@@ -102,6 +102,23 @@ def test_a_document_is_read_page_by_page_to_its_end(agent: Session) -> None:
         offset = result.structured_content["next_offset"]
         assert (f"offset {offset}" in texts(result)[-1]) == (offset is not None)
     assert read == whole
+
+
+def test_ask_answers_with_markers_that_lead_to_lines(agent: Session) -> None:
+    result = agent.call("ask", question="How do I undo the last commit?")
+    answer = result.structured_content
+    assert answer["grounded"] is True
+    (text,) = texts(result)
+    for cited in answer["citations"]:
+        assert f"[{cited['marker']}] {(cited['quoted_at'] or cited['citation'])['text']}" in text
+    assert agent.ask("ask", query="How do I undo the last commit?", source="notes")["answer"] == answer["answer"]
+
+
+def test_ask_says_why_there_is_no_answer_and_what_is_nearest(agent: Session) -> None:
+    result = agent.call("ask", question="Who won the football world cup in 1954?")
+    refused = result.structured_content
+    assert (result.is_error, refused["answer"], refused["grounded"]) == (False, None, False)
+    assert texts(result)[0].startswith(f"No answer ({refused['refusal_reason']}): {refused['refusal_message']}")
 
 
 def test_documents_are_listed_with_filters_and_pages(agent: Session) -> None:

@@ -23,13 +23,14 @@ from kebab.interfaces.http.ask_api import AskApi
 from kebab.interfaces.http.ingest_jobs import IngestJobs
 from kebab.interfaces.http.libraries_api import LibrariesApi
 from kebab.interfaces.http.openapi import document
+from kebab.interfaces.http.pages import Pages
 from kebab.interfaces.http.safety import Safety
 from kebab.interfaces.workers import Workers
 from kebab.wire.errors import error_v1, outcome_of
 
 if TYPE_CHECKING:
     from starlette.requests import Request
-    from starlette.types import ASGIApp
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
     from kebab.interfaces.http.endpoints import Endpoint, Handler
     from kebab.interfaces.http.safety import Rules
@@ -47,6 +48,7 @@ class Mounted(NamedTuple):
 def make_app(service: Service, rules: Rules, *, timeout_s: float = 30.0, mounted: Sequence[Mounted] = ()) -> Starlette:
     workers = Workers(timeout_s)
     jobs = IngestJobs(service)
+    pages = Pages(service, jobs, workers, rules)
     endpoints = [
         *Api(service, jobs, workers).endpoints(),
         *LibrariesApi(service, workers).endpoints(),
@@ -65,19 +67,35 @@ def make_app(service: Service, rules: Rules, *, timeout_s: float = 30.0, mounted
             yield
             await workers.run(jobs.stop)
 
-    return Starlette(
+    app = Starlette(
         routes=[
             *_routes(endpoints),
             Route("/openapi.json", openapi),
+            *pages.routes(),
             *[Route(one.path, one.app) for one in mounted],
         ],
         middleware=[
             Middleware(Safety, rules=rules, refuse=refuse),
-            Middleware(GZipMiddleware, minimum_size=1400, compresslevel=4),
+            Middleware(_Compression, answers_too=not rules.only_here),
         ],
         exception_handlers={KebabError: _failed, HTTPException: _http_failed, Exception: _defect},
         lifespan=lifespan,
     )
+    app.state.pages = pages
+    return app
+
+
+class _Compression:
+    """Pages always; answers of the interface only where they travel: on one machine packing takes longer than sending."""
+
+    def __init__(self, app: ASGIApp, *, answers_too: bool) -> None:
+        self._plain = app
+        self._packed = GZipMiddleware(app, minimum_size=1400, compresslevel=4)
+        self._answers_too = answers_too
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        is_answer = scope["type"] != "http" or scope["path"].startswith(("/api/", "/mcp"))
+        await (self._plain if is_answer and not self._answers_too else self._packed)(scope, receive, send)
 
 
 def _routes(endpoints: Sequence[Endpoint]) -> Iterator[Route]:
@@ -95,7 +113,10 @@ async def _by_method(handlers: Mapping[str, Handler], request: Request) -> Respo
 
 
 def refuse(request: Request, error: KebabError) -> Response:
-    """The same code and words as on every surface, in the shape of the address."""
+    """The same code and words as on every surface, in the shape of the address: a page for whoever reads pages."""
+    pages: Pages = request.app.state.pages
+    if pages.is_asked_by(request):
+        return pages.refused(request, error)
     status = outcome_of(error).http_status
     if request.url.path.startswith("/api/v2/"):
         hint = f" {error.hint}" if error.hint else ""

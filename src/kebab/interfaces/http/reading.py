@@ -12,6 +12,7 @@ from kebab.core.errors import UsageError
 if TYPE_CHECKING:
     from starlette.requests import Request
 
+_MOST_FIELDS = 100
 _NUMBER = re.compile(r"-?[0-9]{1,12}")
 
 
@@ -61,3 +62,13 @@ async def json_body(request: Request) -> Any:
         return json.loads(await request.body())
     except (ValueError, RecursionError) as error:
         raise UsageError(f"The body is not JSON: {error}.", hint="Send it as application/json, in UTF-8.") from error
+
+
+async def form_body(request: Request) -> dict[str, str]:
+    """The fields of a form, as browsers send them; of a field that is there several times, the last."""
+    from urllib.parse import parse_qsl
+
+    try:
+        return dict(parse_qsl((await request.body()).decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS))
+    except ValueError as error:
+        raise UsageError(f"The body is no form: {error}.", hint="Send it as application/x-www-form-urlencoded, in UTF-8.") from error

@@ -8,6 +8,7 @@ from kebab.core.text import one_line
 from kebab.wire.records import DocSummaryV1
 
 if TYPE_CHECKING:
+    from kebab.wire.answers import AnswerV1
     from kebab.wire.errors import ErrorV1
     from kebab.wire.ingest import IngestReportV1
     from kebab.wire.records import FetchResultV1, ListV1
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
     from kebab.wire.serving import StatusV1
 
 _BETWEEN = " · "
+_NEAREST = 3
 
 
 def search_text(response: SearchResponseV1) -> str:
@@ -52,6 +54,19 @@ def _heading(path: list[str]) -> str:
 def quoted(text: str) -> list[str]:
     """Line by line, so that nothing in it looks like ours."""
     return [f"> {line}".rstrip() for line in text.strip("\n").splitlines()]
+
+
+def answer_text(answer: AnswerV1) -> str:
+    """The answer quoted, where each of its markers leads, and what does not stand there; or why there is none, and what was nearest."""
+    if answer.answer is None:
+        nearest = [f"nearest: {one_line(hit.citation.text)}" for hit in answer.candidates[:_NEAREST]]
+        return "\n".join([f"No answer ({answer.refusal_reason}): {one_line(answer.refusal_message or '')}", *nearest])
+    places = dict.fromkeys(
+        f"[{cited.marker}] {one_line((cited.quoted_at or cited.citation).text)}{_BETWEEN}source {one_line(cited.source)}"
+        for cited in answer.citations
+    )
+    doubts = [f"{claim.verdict}: {one_line(claim.text)}" for claim in answer.claims if claim.verdict != "supported"]
+    return "\n".join([*quoted(answer.answer), "", *places, *doubts, *[f"note: {one_line(notice.message)}" for notice in answer.notices]])
 
 
 def fetch_texts(fetched: FetchResultV1) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kebab.interfaces.mcp import texts
 from kebab.interfaces.mcp.library_tools import LIBRARY_TOOLS
-from kebab.interfaces.mcp.tool import Answer, Call, Tool, how_many_fit
+from kebab.interfaces.mcp.tool import ROOM, Answer, Call, Tool, how_many_fit
 from kebab.interfaces.service import MOST_DOCUMENTS
 from kebab.pipelines import search_options
 from kebab.pipelines.search_request import ALIASES
@@ -62,6 +62,17 @@ def tools_for(service: Service) -> list[Tool]:
             aliases={"id": "uri", "path": "uri", "citation": "uri", "document_id": "doc_id", "tokens": "max_tokens", "cursor": "offset"},
         ),
         Tool(
+            "ask",
+            "Answer a question",
+            "An answer made of what is indexed, each statement with a marker, its citation and a verdict; or a refusal with a reason.",
+            _ask,
+            "answer",
+            arguments={"question": {**_TEXT, "description": "In a sentence."}},
+            options={name: schema for name, schema in options.items() if name != "query"},
+            required=("question",),
+            aliases={**ALIASES, "query": "question", "q": "question", "limit": "k", "top_k": "k"},
+        ),
+        Tool(
             "list_documents",
             "List documents",
             "The indexed documents that pass the filters.",
@@ -97,6 +108,13 @@ def tools_for(service: Service) -> list[Tool]:
 def _search(call: Call) -> Answer:
     response = call.service.search(call.values, fitting=lambda answer: how_many_fit(answer.hits))
     return Answer(response, (texts.search_text(response),))
+
+
+def _ask(call: Call) -> Answer:
+    options = {name: value for name, value in call.values.items() if name != "question"}
+    answer = call.service.ask(call.values["question"], options)
+    answer.candidates = answer.candidates[: how_many_fit(answer.candidates, ROOM // 2)]
+    return Answer(answer, (texts.answer_text(answer),))
 
 
 def _fetch(call: Call) -> Answer:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import apsw
@@ -116,6 +116,20 @@ class SqliteCatalog:
         if not rows:
             raise NotFound(f"No document {doc_id} is indexed.", hint="See what is there with: kb list docs")
         return decompress(rows[0][0])
+
+    def paths_beside(self, doc_id: str, paths: Iterable[str]) -> set[str]:
+        """Which of these are documents of the same source, or of a version of a library that has this one."""
+        rows = rows_of(
+            self._connection,
+            """WITH here AS (SELECT id, source_id FROM documents WHERE doc_id = :doc)
+               SELECT path FROM documents WHERE path IN (SELECT value FROM json_each(:paths)) AND (
+                   source_id = (SELECT source_id FROM here)
+                   OR id IN (SELECT others.document_id FROM library_documents own
+                             JOIN library_documents others ON others.version = own.version
+                             WHERE own.document_id = (SELECT id FROM here)))""",
+            {"doc": doc_id, "paths": json.dumps(sorted(set(paths)))},
+        )
+        return {row[0] for row in rows}
 
     def is_paged(self, doc_id: str) -> bool:
         """Whether its passages are cited by page."""

@@ -1,0 +1,231 @@
+"""Markdown as a page: safe whatever is in it, with the cited lines marked block by block.
+
+HTML in it is shown as text and comments are not shown, images are named and not loaded, and a link leads to a page on the web, to an
+indexed document, or nowhere.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from markdown_it import MarkdownIt
+from markdown_it.renderer import RendererHTML
+from markdown_it.token import Token
+from markupsafe import Markup, escape
+
+from kebab.interfaces.http.addresses import CITED
+
+_WEB = ("http", "https", "mailto")
+_LEAVES = ("paragraph_open", "heading_open", "fence", "code_block", "html_block", "tr_open", "hr")
+_LINE_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
+_NOT_A_SLUG = re.compile(r"[^\w\- ]")
+_LANGUAGE = re.compile(r"[\w+#.-]{1,30}")
+_DEEPEST_HEADING = 6
+_DEEPEST_NESTING = 60
+"""Of lists and quotes; what is deeper would be left out."""
+
+
+class MarkdownPage:
+    """Parsed once; `targets` tells which documents its links might mean, `html` renders it."""
+
+    def __init__(self, text: str, path: str) -> None:
+        self._path = path
+        self._tokens = _parser().parse(text)
+
+    def targets(self) -> set[str]:
+        """Paths that a link in it could mean."""
+        return {target for link in self._links() for target in _candidates(self._path, link)}
+
+    @property
+    def first_heading(self) -> str:
+        """Its text, where the page begins with one."""
+        opening = self._tokens[0] if self._tokens else None
+        return self._tokens[1].content if opening is not None and opening.type == "heading_open" else ""
+
+    def html(self, cited: tuple[int, int] | None, known: set[str], reader: Callable[[str], str]) -> Markup:
+        """`cited`: first and last line; `known`: the targets that are indexed; `reader`: where one of them is read."""
+        if cited is not None:
+            _mark(self._tokens, *cited)
+        _name_headings(self._tokens)
+
+        def address_of(link: str) -> str | None:
+            return _address(self._path, link, known, reader)
+
+        return Markup(_Renderer(address_of).render(self._tokens, _parser().options, {}))
+
+    def _links(self) -> Iterator[str]:
+        for block in self._tokens:
+            for token in block.children or ():
+                if token.type == "link_open":
+                    yield str(token.attrs.get("href", ""))
+
+
+def _parser() -> MarkdownIt:
+    parser = MarkdownIt("commonmark", {"maxNesting": _DEEPEST_NESTING}).enable(
+        ["table", "strikethrough"]
+    )  # HTML is told apart, to be shown as text
+    parser.validateLink = _anything  # type: ignore[method-assign]
+    return parser
+
+
+def _anything(url: str) -> bool:  # noqa: ARG001 - which of them become links is decided when they are written
+    return True
+
+
+class _Renderer(RendererHTML):
+    """What differs from plain Markdown: links, images, blocks of code, and headings one level down, as the page has its own."""
+
+    def __init__(self, address_of: Callable[[str], str | None]) -> None:
+        super().__init__()
+        self._address_of = address_of
+        self._open_links: list[str] = []
+
+    def link_open(self, tokens: Sequence[Token], number: int, *_: Any) -> str:
+        link = str(tokens[number].attrs.get("href", ""))
+        address = self._address_of(link)
+        self._open_links.append("a" if address is not None else "span")
+        if address is None:
+            return f'<span class="dead-link" title="{escape(f"Not indexed: {link}")}">'
+        outside = "" if address.startswith(("/", "#")) else ' rel="noopener noreferrer nofollow" class="outside"'
+        return f'<a href="{escape(address)}"{outside}>'
+
+    def link_close(self, *_: Any) -> str:
+        return f"</{self._open_links.pop()}>"
+
+    def image(self, tokens: Sequence[Token], number: int, options: Any, env: Any) -> str:
+        alt = self.renderInlineAsText(tokens[number].children or [], options, env)
+        return f'<span class="image">{escape(f"[image: {alt}]" if alt else "[image]")}</span>'
+
+    def html_block(self, tokens: Sequence[Token], number: int, *_: Any) -> str:
+        text = _without_comments(tokens[number].content).strip()
+        return f'<pre{self.renderAttrs(tokens[number])} tabindex="0"><code>{escape(text)}</code></pre>\n' if text else ""
+
+    def html_inline(self, tokens: Sequence[Token], number: int, *_: Any) -> str:
+        text = tokens[number].content
+        return "<br>" if _LINE_BREAK.fullmatch(text) else str(escape(_without_comments(text)))
+
+    def fence(self, tokens: Sequence[Token], number: int, *_: Any) -> str:
+        token = tokens[number]
+        language = _LANGUAGE.match(token.info.strip())
+        label = f' data-language="{escape(language[0])}"' if language else ""
+        return f'<pre{self.renderAttrs(token)}{label} tabindex="0"><code>{escape(token.content)}</code></pre>\n'
+
+    def code_block(self, tokens: Sequence[Token], number: int, *rest: Any) -> str:
+        return self.fence(tokens, number, *rest)
+
+    def table_open(self, tokens: Sequence[Token], number: int, *_: Any) -> str:
+        tokens[number].attrSet("class", " ".join(["wide", *str(tokens[number].attrGet("class") or "").split()]))
+        return f'<div{self.renderAttrs(tokens[number])} tabindex="0"><table>\n'
+
+    def table_close(self, *_: Any) -> str:
+        return "</table></div>\n"
+
+    def th_open(self, *_: Any) -> str:
+        return "<th>"  # alignment would be a style in the page, which it does not allow
+
+    def td_open(self, *_: Any) -> str:
+        return "<td>"
+
+    def heading_open(self, tokens: Sequence[Token], number: int, *_: Any) -> str:
+        return f"<{_lower(tokens[number].tag)}{self.renderAttrs(tokens[number])}>"
+
+    def heading_close(self, tokens: Sequence[Token], number: int, *_: Any) -> str:
+        return f"</{_lower(tokens[number].tag)}>\n"
+
+
+def _without_comments(html: str) -> str:
+    """In one pass: an expression would look for the end of each comment anew, and take minutes where none ends."""
+    kept, last = [], 0
+    while (start := html.find("<!--", last)) >= 0 and (end := html.find("-->", start)) >= 0:
+        kept.append(html[last:start])
+        last = end + 3
+    return "".join([*kept, html[last:]])
+
+
+def _lower(tag: str) -> str:
+    return f"h{min(_DEEPEST_HEADING, int(tag[1]) + 1)}"
+
+
+# --- what is cited
+
+
+def _mark(tokens: Sequence[Token], first: int, last: int) -> None:
+    """Marks what lies inside the lines as a whole, and of what only overlaps, its innermost blocks. The first one can be gone to."""
+    open_blocks: list[tuple[Token, bool]] = []
+    marks: list[Token] = []
+    for token in tokens:
+        if token.nesting < 0:
+            open_blocks.pop()
+            continue
+        inside = bool(open_blocks) and open_blocks[-1][1]
+        if not inside and _is_cited(token, first, last):
+            # The paragraph of a tight list is not written, so its item stands for it.
+            marks.append(open_blocks[-1][0] if token.hidden and open_blocks else token)
+            inside = True
+        if token.nesting > 0:
+            open_blocks.append((token, inside))
+    for mark in marks:
+        mark.attrSet("class", "cited")
+    if marks:
+        marks[0].attrSet("id", CITED)
+
+
+def _is_cited(token: Token, first: int, last: int) -> bool:
+    if token.map is None or token.type == "inline" or (token.type == "html_block" and not _without_comments(token.content).strip()):
+        return False
+    begin, end = token.map[0] + 1, token.map[1]
+    return (begin >= first and end <= last) or (token.type in _LEAVES and begin <= last and end >= first)
+
+
+def _name_headings(tokens: Sequence[Token]) -> None:
+    """As GitHub does, so that links to headings work; with a beginning of our own, so that no heading takes the name of something else."""
+    seen: dict[str, int] = {}
+    for opening, content in pairwise(tokens):
+        if opening.type == "heading_open" and not opening.attrGet("id"):
+            slug = _slug(content.content)
+            count = seen[slug] = seen.get(slug, -1) + 1
+            opening.attrSet("id", f"h-{slug}-{count}" if count else f"h-{slug}")
+
+
+def _slug(heading: str) -> str:
+    return _NOT_A_SLUG.sub("", heading.lower()).strip().replace(" ", "-")
+
+
+# --- links
+
+
+def _address(path: str, link: str, known: Iterable[str], reader: Callable[[str], str]) -> str | None:
+    """Where a link leads; None where it leads nowhere that we know to be safe or to exist."""
+    try:
+        parts = urlsplit(link)
+    except ValueError:
+        return None
+    if parts.scheme:
+        return link if parts.scheme.lower() in _WEB else None
+    if parts.netloc or link.startswith(("\\", "/\\")):
+        return None
+    fragment = f"#h-{_slug(unquote(parts.fragment))}" if parts.fragment else ""
+    if not parts.path:
+        return fragment or None
+    target = next((one for one in _candidates(path, link) if one in known), None)
+    return reader(target) + fragment if target is not None else None
+
+
+def _candidates(path: str, link: str) -> list[str]:
+    """The paths that a relative link may mean, the likeliest first."""
+    try:
+        parts = urlsplit(link)
+    except ValueError:
+        return []
+    if parts.scheme or parts.netloc or not parts.path:
+        return []
+    written = unquote(parts.path)
+    joined = posixpath.normpath(written.lstrip("/") if written.startswith("/") else posixpath.join(posixpath.dirname(path), written))
+    if joined.startswith("..") or "\0" in joined:
+        return []
+    return [joined, f"{joined}.md", f"{joined}/index.md", f"{joined}/_index.md", f"{joined}/README.md"]

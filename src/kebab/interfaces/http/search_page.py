@@ -1,0 +1,134 @@
+"""The search page: a form, and the passages it finds. The list is also served by itself, for the script that answers while one types."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kebab.core.errors import KebabError, StaleCursor
+from kebab.core.search import MODES
+from kebab.interfaces.http import addresses
+from kebab.interfaces.http.addresses import with_parameters
+from kebab.interfaces.http.reading import filled_in
+from kebab.pipelines import search_options
+from kebab.pipelines.search_request import SearchRequest
+from kebab.wire.errors import outcome_of
+
+if TYPE_CHECKING:
+    from starlette.requests import Request
+    from starlette.responses import Response
+
+    from kebab.interfaces.http.templating import Templates
+    from kebab.interfaces.service import FilterChoices, Service
+    from kebab.interfaces.workers import Workers
+    from kebab.wire.search import SearchHitV1, SearchResponseV1
+
+_FILTERS = {
+    "type": "type",
+    "tag": "tag",
+    "lang": "language",
+    "source": "source",
+    "after": "after",
+    "before": "before",
+}
+"""Those that the form has, and what they are called there."""
+
+
+class Asked(NamedTuple):
+    """What the address of the page says."""
+
+    parameters: dict[str, list[str]]
+    """As written; `q` is the query."""
+
+    @property
+    def query(self) -> str:
+        return self.one("q")
+
+    def one(self, name: str) -> str:
+        return self.parameters.get(name, [""])[0]
+
+    def options(self) -> dict[str, Any]:
+        """As options of a search; anything that other surfaces take is taken here too."""
+        renamed = {name: values for name, values in self.parameters.items() if name != "q"}
+        options = search_options.typed(renamed)
+        options.pop("query", None)
+        return {**options, "query": self.query}
+
+    def address(self, **changes: Any) -> str:
+        """This page with something else asked; always from the first hit on."""
+        kept = {name: values for name, values in self.parameters.items() if name not in ("cursor", "offset", "type_ahead")}
+        return with_parameters(addresses.SEARCH, kept, **changes)
+
+    def filters(self) -> dict[str, str]:
+        """The ones that are set, by what they are called in the address."""
+        return {name: ", ".join(value for value in self.parameters.get(name, []) if value.strip()) for name in _FILTERS if self.one(name)}
+
+
+class ThereIs(NamedTuple):
+    """What could be found."""
+
+    documents: int
+    sources: int
+    libraries: int
+
+
+class SearchPage:
+    def __init__(self, service: Service, workers: Workers, templates: Templates) -> None:
+        self._service = service
+        self._workers = workers
+        self._templates = templates
+
+    async def page(self, request: Request) -> Response:
+        asked = Asked(filled_in(request))
+        choices, there_is, answer, error = await self._workers.run(self._everything, asked)
+        return self._templates.page(
+            "search.html",
+            outcome_of(error).http_status if error else 200,
+            choices=choices,
+            modes=MODES,
+            default_mode="hybrid",
+            there_is=there_is,
+            **_list_values(asked, answer, error),
+        )
+
+    async def results(self, request: Request) -> Response:
+        """Only the list."""
+        asked = Asked(filled_in(request))
+        answer, error = await self._workers.run(self._answered, asked)
+        return self._templates.page("results.html", outcome_of(error).http_status if error else 200, **_list_values(asked, answer, error))
+
+    def _everything(self, asked: Asked) -> tuple[FilterChoices, ThereIs, SearchResponseV1 | None, KebabError | None]:
+        choices = self._service.filter_choices()
+        kb = self._service.kb
+        return choices, ThereIs(kb.count_documents(), len(choices.sources), len(kb.libraries.all())), *self._answered(asked)
+
+    def _answered(self, asked: Asked) -> tuple[SearchResponseV1 | None, KebabError | None]:
+        """The answer, or what stands in its way: the form is shown in either case."""
+        try:
+            if not asked.query.strip():
+                SearchRequest.from_options(asked.options())
+                return None, None
+            return self._service.search(asked.options()), None
+        except KebabError as error:
+            return None, error
+
+
+def _list_values(asked: Asked, answer: SearchResponseV1 | None, error: KebabError | None) -> Mapping[str, Any]:
+    return {
+        "asked": asked,
+        "filter_names": _FILTERS,
+        "answer": answer,
+        "error": error,
+        "is_stale": isinstance(error, StaleCursor),
+        "reader_of_hit": reader_of_hit,
+        "several_sources": answer is not None and len({hit.source for hit in answer.hits}) > 1,
+    }
+
+
+def reader_of_hit(hit: SearchHitV1) -> str:
+    """A page is larger than a passage, so the passage is named too."""
+    address = addresses.reader_of(hit.source, hit.citation.uri)
+    if hit.citation.kind != "page":
+        return address
+    front, hash_sign, fragment = address.partition("#")
+    return f"{front}&chunk={hit.chunk_id}{hash_sign}{fragment}"
