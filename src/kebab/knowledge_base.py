@@ -9,7 +9,7 @@ with kebab.open("notes.sqlite") as kb:
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from kebab.libraries import Libraries
     from kebab.parsing.isolation import Parsers
     from kebab.pipelines.context_notes import Description
-    from kebab.pipelines.fetching import Fetched, Opened
+    from kebab.pipelines.fetching import Fetched
     from kebab.pipelines.ingest import Ingest
     from kebab.pipelines.ingest_report import IngestReport
     from kebab.pipelines.verify import VerifyReport
@@ -342,58 +342,41 @@ class KnowledgeBase:
         with self._store.reading() as reading:
             return reading.catalog.tags() if reading else []
 
-    def languages(self) -> list[str]:
-        """Of documents, not of libraries."""
-        with self._store.reading() as reading:
-            return reading.catalog.languages() if reading else []
-
     def document(self, key: str) -> tuple[DocumentRecord, list[ChunkRecord]]:
         """By id, beginning of an id, path, SOURCE:path, or as notes link to it."""
-        with self._catalog() as catalog:
+        with self.catalog() as catalog:
             record = _find_document(catalog, key)
             return record, catalog.chunks_of(record.doc_id)
 
     def chunk(self, key: str) -> ChunkRecord:
-        with self._catalog() as catalog:
+        with self.catalog() as catalog:
             return catalog.find_chunk(key)
 
     def fetch_document(self, key: str) -> Fetched:
         from kebab.pipelines import fetching
 
-        with self._catalog() as catalog:
+        with self.catalog() as catalog:
             return fetching.fetch_document(catalog, key)
 
     def fetch_chunk(self, key: str) -> Fetched:
         from kebab.pipelines import fetching
 
-        with self._catalog() as catalog:
+        with self.catalog() as catalog:
             return fetching.fetch_chunk(catalog, key)
 
     def fetch_span(self, citation: str) -> Fetched:
         """Exactly the cited lines of the indexed text."""
         from kebab.pipelines import fetching
 
-        with self._catalog() as catalog:
+        with self.catalog() as catalog:
             return fetching.fetch_span(catalog, citation)
 
     def fetch_cited(self, uri: str) -> Fetched:
         """The cited lines or page, or the whole document where none are cited."""
         from kebab.pipelines import fetching
 
-        with self._catalog() as catalog:
+        with self.catalog() as catalog:
             return fetching.fetch_cited(catalog, uri)
-
-    def open_cited(self, uri: str, chunk_id: str | None = None) -> Opened:
-        """The whole document that a citation is of, and where in it the passage stands."""
-        from kebab.pipelines import fetching
-
-        with self._catalog() as catalog:
-            return fetching.open_cited(catalog, uri, chunk_id)
-
-    def paths_beside(self, doc_id: str, paths: Iterable[str]) -> set[str]:
-        """Which of these paths are documents of the same source or library."""
-        with self._catalog() as catalog:
-            return catalog.paths_beside(doc_id, paths)
 
     def verify(self) -> VerifyReport:
         from kebab.pipelines.verify import VerifyReport, verify
@@ -494,7 +477,8 @@ class KnowledgeBase:
             yield reading
 
     @contextmanager
-    def _catalog(self) -> Iterator[SqliteCatalog]:
+    def catalog(self) -> Iterator[SqliteCatalog]:
+        """One state of what is stored, for several looks at it."""
         with self._reading() as reading:
             yield reading.catalog
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kebab._version import __version__
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from kebab.core.records import TagRecord
     from kebab.knowledge_base import KnowledgeBase
     from kebab.library.ranking import LibraryMatch
+    from kebab.pipelines.fetching import Opened
     from kebab.pipelines.ingest_report import IngestReport
     from kebab.pipelines.library_docs import LibraryDocs
 
@@ -84,6 +85,18 @@ class Service:
         """Exactly the lines or the page that a citation names."""
         return fetch_result_v1(self.kb.fetch_span(uri))
 
+    def open_cited(self, uri: str, chunk_id: str | None = None) -> Opened:
+        """The whole document that a citation is of, and where in it the passage stands."""
+        from kebab.pipelines.fetching import open_cited
+
+        with self.kb.catalog() as catalog:
+            return open_cited(catalog, uri, chunk_id)
+
+    def paths_beside(self, doc_id: str, paths: Iterable[str]) -> set[str]:
+        """Which of these paths are documents of the same source or library."""
+        with self.kb.catalog() as catalog:
+            return catalog.paths_beside(doc_id, paths)
+
     def document(self, key: str) -> DocSummaryV1:
         return doc_summary_v1(*self.kb.document(key))
 
@@ -110,7 +123,11 @@ class Service:
         return list_v1("tags", len(found), found)
 
     def filter_choices(self) -> FilterChoices:
-        return FilterChoices(DOC_TYPES, self.kb.tags(), self.kb.languages(), [source.name for source in self.kb.sources()])
+        sources = [source.name for source in self.kb.sources()]
+        if not sources:
+            return FilterChoices(DOC_TYPES, [], [], [])
+        with self.kb.catalog() as catalog:
+            return FilterChoices(DOC_TYPES, catalog.tags(), catalog.languages(), sources)
 
     # --- libraries
 

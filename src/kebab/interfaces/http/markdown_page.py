@@ -66,7 +66,8 @@ class MarkdownPage:
 
 
 def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"maxNesting": _DEEPEST_NESTING}).enable(["table", "strikethrough"])  # HTML is told apart, to be shown as text
+    # HTML is told apart from text, but only so that the renderer can show it as text.
+    parser = MarkdownIt("commonmark", {"maxNesting": _DEEPEST_NESTING}).enable(["table", "strikethrough"])
     parser.validateLink = _anything  # type: ignore[method-assign]
     return parser
 

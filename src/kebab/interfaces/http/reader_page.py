@@ -63,7 +63,7 @@ class ReaderPage:
         return self._templates.page("reader.html", back=_results_before(request), **shown)
 
     def _shown(self, values: dict[str, str]) -> dict[str, Any]:
-        opened = self._service.kb.open_cited(_citation_of(values), values.get("chunk"))
+        opened = self._service.open_cited(_citation_of(values), values.get("chunk"))
         document = opened.document
         whole = reader_of_document(opened.place, document.path, document.doc_id)
         citation = Citation(document.path, opened.span) if opened.span is not None else None
@@ -95,7 +95,7 @@ class ReaderPage:
         document = opened.document
         front = opened.front_matter
         page = MarkdownPage("\n" * front.count("\n") + opened.text[len(front) :], document.path)  # lines keep their numbers
-        known = self._service.kb.paths_beside(document.doc_id, page.targets())
+        known = self._service.paths_beside(document.doc_id, page.targets())
         lines = citation_lines(opened)
         html = page.html(lines, known, lambda path: reader_of_document(opened.place, path))
         return {"html": html, "shows_title": page.first_heading.strip() == document.title.strip(), "front_matter": front.strip()}
