@@ -127,6 +127,12 @@ def test_the_form_keeps_what_was_asked(get: Get) -> None:
     assert 'name="after" list="dates" value="1 year"' in html
     assert 'name="explain" value="true" checked' in html
     assert '<details class="filters" open>' in html
+    html = get("/?q=lamp&per_doc=1&cursor=&exclude_tag=a&exclude_tag=b")
+    assert re.findall(r'<input type="hidden" name="(\w+)" value="(\w+)">', html) == [
+        ("per_doc", "1"),
+        ("exclude_tag", "a"),
+        ("exclude_tag", "b"),
+    ]
 
 
 def test_no_hit_offers_what_was_meant_and_which_filter_to_drop(get: Get) -> None:
