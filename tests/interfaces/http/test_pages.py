@@ -375,6 +375,28 @@ def test_only_examples_or_only_prose(get: Get) -> None:
     assert 'role="alert"' in get("/library?id=/acme/widget&q=dial&version=v9", 404)
 
 
+def test_each_version_of_a_library_answers_for_itself(upstream: Any, tmp_path: Path) -> None:
+    upstream.commit(
+        {"README.md": "# Gauge\n\n## Read\n\nCall `old_read` for the value.\n\nSee [more](docs/more.md).\n", "docs/more.md": "# More\n"},
+        "v1.0",
+    )
+    upstream.commit({"README.md": "# Gauge\n\n## Read\n\nCall `new_read` for the value.\n\nSee [more](docs/more.md).\n"}, "v2.0")
+    with kebab.open(tmp_path / "gauge.sqlite") as knowledge_base:
+        knowledge_base.libraries.add(upstream.url, library_id="/acme/gauge", versions=["v1.0", "v2.0"], embed=False)
+    with client_of(tmp_path / "gauge.sqlite") as client:
+        form = client.get("/library?id=/acme/gauge").text
+        assert re.findall(r'<option value="([^"]*)"[^>]*>(?:default|v)', form) == ["", "v2.0", "v1.0"]
+        old = client.get("/library?id=/acme/gauge&version=v1.0&q=read+value").text
+        assert "old_read" in old
+        assert "new_read" not in old
+        assert '<option value="v1.0" selected>' in old
+        reader = client.get(links(old, "Read")[0]).text
+        assert "old_read" in reader
+        assert "/read?uri=/acme/gauge/v1.0:docs/more.md" in links(reader, "more")
+        assert "More" in client.get("/read?uri=/acme/gauge/v1.0:docs/more.md").text
+        assert "new_read" in client.get("/library?id=/acme/gauge&q=read+value").text
+
+
 def test_names_of_libraries_are_text(get: Get) -> None:
     assert "&lt;script&gt;alert(1)&lt;/script&gt; widget" in get("/libraries")
     assert "&lt;img src=x" in get("/library?id=/evil/widget&q=dial")
