@@ -127,6 +127,12 @@ def test_the_form_keeps_what_was_asked(get: Get) -> None:
     assert 'name="after" list="dates" value="1 year"' in html
     assert 'name="explain" value="true" checked' in html
     assert '<details class="filters" open>' in html
+    html = get("/?q=lamp&per_doc=1&cursor=&exclude_tag=a&exclude_tag=b")
+    assert re.findall(r'<input type="hidden" name="(\w+)" value="(\w+)">', html) == [
+        ("per_doc", "1"),
+        ("exclude_tag", "a"),
+        ("exclude_tag", "b"),
+    ]
 
 
 def test_no_hit_offers_what_was_meant_and_which_filter_to_drop(get: Get) -> None:
@@ -367,6 +373,28 @@ def test_only_examples_or_only_prose(get: Get) -> None:
     assert "<pre" not in get("/library?id=/acme/widget&q=dial&type=info")
     assert 'role="alert"' in get("/library?id=/acme/widget&q=dial&type=song", 400)
     assert 'role="alert"' in get("/library?id=/acme/widget&q=dial&version=v9", 404)
+
+
+def test_each_version_of_a_library_answers_for_itself(upstream: Any, tmp_path: Path) -> None:
+    upstream.commit(
+        {"README.md": "# Gauge\n\n## Read\n\nCall `old_read` for the value.\n\nSee [more](docs/more.md).\n", "docs/more.md": "# More\n"},
+        "v1.0",
+    )
+    upstream.commit({"README.md": "# Gauge\n\n## Read\n\nCall `new_read` for the value.\n\nSee [more](docs/more.md).\n"}, "v2.0")
+    with kebab.open(tmp_path / "gauge.sqlite") as knowledge_base:
+        knowledge_base.libraries.add(upstream.url, library_id="/acme/gauge", versions=["v1.0", "v2.0"], embed=False)
+    with client_of(tmp_path / "gauge.sqlite") as client:
+        form = client.get("/library?id=/acme/gauge").text
+        assert re.findall(r'<option value="([^"]*)"[^>]*>(?:default|v)', form) == ["", "v2.0", "v1.0"]
+        old = client.get("/library?id=/acme/gauge&version=v1.0&q=read+value").text
+        assert "old_read" in old
+        assert "new_read" not in old
+        assert '<option value="v1.0" selected>' in old
+        reader = client.get(links(old, "Read")[0]).text
+        assert "old_read" in reader
+        assert "/read?uri=/acme/gauge/v1.0:docs/more.md" in links(reader, "more")
+        assert "More" in client.get("/read?uri=/acme/gauge/v1.0:docs/more.md").text
+        assert "new_read" in client.get("/library?id=/acme/gauge&q=read+value").text
 
 
 def test_names_of_libraries_are_text(get: Get) -> None:

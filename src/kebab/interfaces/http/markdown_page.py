@@ -26,7 +26,7 @@ _LINE_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _NOT_A_SLUG = re.compile(r"[^\w\- ]")
 _LANGUAGE = re.compile(r"[\w+#.-]{1,30}")
 _DEEPEST_HEADING = 6
-_DEEPEST_NESTING = 60
+_DEEPEST_NESTING = 40
 """Of lists and quotes; what is deeper would be left out."""
 
 
@@ -44,8 +44,8 @@ class MarkdownPage:
     @property
     def first_heading(self) -> str:
         """Its text, where the page begins with one."""
-        opening = self._tokens[0] if self._tokens else None
-        return self._tokens[1].content if opening is not None and opening.type == "heading_open" else ""
+        seen = [token for token in self._tokens if not _is_comment(token)]
+        return seen[1].content if seen and seen[0].type == "heading_open" else ""
 
     def html(self, cited: tuple[int, int] | None, known: set[str], reader: Callable[[str], str]) -> Markup:
         """`cited`: first and last line; `known`: the targets that are indexed; `reader`: where one of them is read."""
@@ -66,9 +66,8 @@ class MarkdownPage:
 
 
 def _parser() -> MarkdownIt:
-    parser = MarkdownIt("commonmark", {"maxNesting": _DEEPEST_NESTING}).enable(
-        ["table", "strikethrough"]
-    )  # HTML is told apart, to be shown as text
+    # HTML is told apart from text, but only so that the renderer can show it as text.
+    parser = MarkdownIt("commonmark", {"maxNesting": _DEEPEST_NESTING}).enable(["table", "strikethrough"])
     parser.validateLink = _anything  # type: ignore[method-assign]
     return parser
 
@@ -138,6 +137,10 @@ class _Renderer(RendererHTML):
         return f"</{_lower(tokens[number].tag)}>\n"
 
 
+def _is_comment(token: Token) -> bool:
+    return token.type == "html_block" and not _without_comments(token.content).strip()
+
+
 def _without_comments(html: str) -> str:
     """In one pass: an expression would look for the end of each comment anew, and take minutes where none ends."""
     kept, last = [], 0
@@ -176,7 +179,7 @@ def _mark(tokens: Sequence[Token], first: int, last: int) -> None:
 
 
 def _is_cited(token: Token, first: int, last: int) -> bool:
-    if token.map is None or token.type == "inline" or (token.type == "html_block" and not _without_comments(token.content).strip()):
+    if token.map is None or token.type == "inline" or _is_comment(token):
         return False
     begin, end = token.map[0] + 1, token.map[1]
     return (begin >= first and end <= last) or (token.type in _LEAVES and begin <= last and end >= first)

@@ -30,7 +30,7 @@ _MARKDOWN = ("md", "mdx", "markdown")
 _LINES_AT_ONCE = 1000
 _LONGEST_LINE = 5000
 """Characters shown of one line: what is longer was made by a machine."""
-_LONGEST_RENDERED = 300_000
+_LONGEST_RENDERED = 200_000
 """Characters of Markdown that are rendered; beyond, its source is shown, page by page."""
 
 

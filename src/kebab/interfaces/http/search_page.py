@@ -32,6 +32,8 @@ _FILTERS = {
     "before": "before",
 }
 """Those that the form has, and what they are called there."""
+_PLACE_IN_LIST = ("cursor", "offset", "type_ahead")
+"""What belongs to one list of hits, and not to the question."""
 
 
 class Asked(NamedTuple):
@@ -56,8 +58,13 @@ class Asked(NamedTuple):
 
     def address(self, **changes: Any) -> str:
         """This page with something else asked; always from the first hit on."""
-        kept = {name: values for name, values in self.parameters.items() if name not in ("cursor", "offset", "type_ahead")}
+        kept = {name: values for name, values in self.parameters.items() if name not in _PLACE_IN_LIST}
         return with_parameters(addresses.SEARCH, kept, **changes)
+
+    def beside_the_form(self) -> list[tuple[str, str]]:
+        """What the address asks and the form has no field for: it is kept when the form is sent."""
+        fields = {"q", "mode", "sort", "explain", *_FILTERS, *_PLACE_IN_LIST}
+        return [(name, value) for name, values in self.parameters.items() if name not in fields for value in values]
 
     def filters(self) -> dict[str, str]:
         """The ones that are set, by what they are called in the address."""

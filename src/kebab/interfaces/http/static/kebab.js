@@ -34,7 +34,8 @@ if (form && results) {
       if (response.redirected) { location.assign(response.url); return; }
       const html = await response.text();
       if (running !== mine) return;
-      results.innerHTML = html; // rendered and escaped by the server; the policy of the page lets no script in it run
+      const parsed = new DOMParser().parseFromString(html, "text/html"); // what comes this way runs no script
+      results.replaceChildren(...(parsed.querySelector("main") || parsed.body).childNodes); // an error may come as a whole page
       shown = address;
       history.replaceState(null, "", address ? `/?${address}` : "/");
       document.title = parameters.has("q") ? `${parameters.get("q")} · ${name}` : name;
