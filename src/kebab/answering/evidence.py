@@ -13,7 +13,7 @@ from kebab.answering.question import Question, Terms, terms_of
 from kebab.answering.sentences import Sentence, sentences
 from kebab.core.citations import Citation
 from kebab.core.ports import Tokenizer
-from kebab.core.search import Neighbour, SearchHit
+from kebab.core.search import Neighbour, Neighbours, SearchHit
 from kebab.core.text import estimate_tokens
 
 _NO_SCORE = 1e-3
@@ -22,6 +22,8 @@ _NO_SCORE = 1e-3
 
 _BY_MEANING = 0.43
 """What full closeness in meaning counts, where having all the words counts 1 (benchmarks/README.md)."""
+
+_HITS_WITH_NEIGHBOURS = 3
 
 
 class Passage(NamedTuple):
@@ -101,8 +103,8 @@ class Evidence(NamedTuple):
 def gather(question: Question, hits: Sequence[SearchHit], tokenizer: Tokenizer, *, score_gate: float, max_tokens: int) -> Evidence:
     """Of hits with their whole text, and of their neighbours where they have some of what the hit lacks."""
     strong = [hit for hit in hits if hit.score >= score_gate or _has_no_score(hit)]
-    passages = [_passage(question, hit, tokenizer) for hit in strong]
-    passages = _within_budget([*passages, *_helpful_neighbours(question, passages, tokenizer)], max_tokens)
+    found = [_passage(question, hit, tokenizer) for hit in strong]
+    passages = _within_budget(_with_neighbours(question, found, tokenizer), max_tokens)
     similarities = [hit.retrieval.vector_score for hit in strong if hit.retrieval.vector_score is not None]
     return Evidence(
         tuple(passages),
@@ -145,21 +147,23 @@ def _focus(question: Question, text: str, cut: Sequence[Sentence], context: str,
     return max((question.coverage(terms_of(window, tokenizer)) for window in windows), default=0.0)
 
 
-def _helpful_neighbours(question: Question, passages: Sequence[Passage], tokenizer: Tokenizer) -> list[Passage]:
-    """Of the best hit: what has informative words that it lacks, or the code that it leads up to."""
-    known = {passage.chunk_id for passage in passages}
-    helpful = []
-    for passage in passages[:1]:
-        before, after = passage.hit.neighbours or ((), ())
-        for neighbour in (*before, *after):
+def _with_neighbours(question: Question, found: Sequence[Passage], tokenizer: Tokenizer) -> list[Passage]:
+    """Beside the best hits: what has informative words that they lack, or the code that they lead up to."""
+    known = {passage.chunk_id for passage in found}
+    passages: list[Passage] = []
+    for number, passage in enumerate(found):
+        passages.append(passage)
+        before, after = passage.hit.neighbours or Neighbours()
+        for neighbour in (*before, *after) if number < _HITS_WITH_NEIGHBOURS else ():
             if neighbour.chunk_id in known:
                 continue
             candidate = _passage(question, passage.hit, tokenizer, neighbour)
-            joined = Terms(passage.terms.stems | candidate.terms.stems, passage.terms.text + candidate.terms.text)
+            joined = Terms(passage.terms.stems | candidate.terms.stems, f"{passage.terms.text}\n{candidate.terms.text}")
             adds = question.coverage(joined) > passage.coverage
             if adds or (neighbour in after and _leads_up_to_code(question, passage, candidate)):
-                helpful.append(candidate)
-    return helpful
+                known.add(neighbour.chunk_id)
+                passages.append(candidate)
+    return passages
 
 
 def _leads_up_to_code(question: Question, passage: Passage, after: Passage) -> bool:
