@@ -30,7 +30,12 @@ _MAY_WANT_NUMBER = re.compile(
     re.IGNORECASE,
 )
 _ASKS_WHAT = re.compile(r"\bwhat(?:'s| is| are| does)\b|무엇|뭐|(?:이)?란\b", re.IGNORECASE)
-_DEFINES = re.compile(r"\b(?:is|are|means|refers to|describes|lets you|allows you)\b|(?:은|는|이란|란)\s.*(?:다|입니다|이다)\.?$")
+_FEW_WORDS = 2
+"""Of a question what something is; with more, something is asked about it."""
+_FIRST_WORDS = re.compile(r"\W*(?:(?:an?|the)\s+)?\W*[\w-]+(?:\W+[\w-]+)?")
+_DEFINES = re.compile(
+    r"\b(?:is|are|means|refers to|describes|ensures|provides|defines|lets|allows)\b|(?:은|는|이란|란)\s.*(?:다|입니다|이다)\.?$"
+)
 _BONUS = 0.1
 _FENCE_WITHOUT_LANGUAGE = re.compile(r"\s*(?:`{3,}|~{3,})\s*$", re.MULTILINE)
 _QUOTE_MARK = re.compile(r"\n[ \t]*>[ \t]?")
@@ -103,8 +108,11 @@ def _fit(question: Question, sentence: Sentence, text: str) -> float:
     bonus = 0.0
     if any(character.isdigit() for character in text):
         bonus += _BONUS * (2 * bool(_ASKS_FOR_NUMBER.search(question.text)) or bool(_MAY_WANT_NUMBER.search(question.text)))
-    if _ASKS_WHAT.search(question.text) and _DEFINES.search(text):
+    if len(question.words) <= _FEW_WORDS and _ASKS_WHAT.search(question.text) and _DEFINES.search(text):
         bonus += _BONUS
+        beginning = _FIRST_WORDS.match(text.lower())
+        if beginning and any(word.text in beginning[0] for word in question.words):
+            bonus += _BONUS  # "A Pod is …" rather than "This is how a Pod …"
     if sentence.kind == "code":
         shows_output = _FENCE_WITHOUT_LANGUAGE.match(text) is not None
         bonus += (0.0 if shows_output else _BONUS) if question.wants_steps else -2 * _BONUS
