@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from math import log
 from typing import NamedTuple
 
@@ -119,10 +119,6 @@ def share_of(word: QuestionWord, terms: Terms) -> float:
     if len(pairs) < 2 or pairs[0] not in terms.text:
         return 0.0
     return sum(pair in terms.text for pair in pairs) / len(pairs)
-
-
-def words_found(words: Collection[QuestionWord], terms: Terms) -> tuple[str, ...]:
-    return tuple(word.text for word in words if share_of(word, terms) > 0)
 
 
 _SAYING_NOTHING = frozenset(
