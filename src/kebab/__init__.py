@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from kebab._version import __version__
 
 if TYPE_CHECKING:
+    from kebab.core.answers import Answer
     from kebab.core.citations import Citation
     from kebab.core.errors import KebabError
     from kebab.core.ports import Embedder, Retriever, VectorStore
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 # Loaded when first used: the command line imports this package too, and must not pay for what it does not need.
 _HOMES = {
+    "Answer": "kebab.core.answers",
     "Citation": "kebab.core.citations",
     "Embedder": "kebab.core.ports",
     "FusionPolicy": "kebab.retrieval.fusion",
@@ -49,6 +51,7 @@ _HOMES = {
 }
 
 __all__ = [
+    "Answer",
     "Citation",
     "Embedder",
     "FusionPolicy",

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -170,3 +174,22 @@ def test_an_endpoint_that_fails_is_an_error_and_not_a_refusal(ask: Ask) -> None:
 def test_an_answer_that_is_cut_off_says_so(ask: Ask) -> None:
     answer = ask(Reply(["The boiler needs a service once a year [1]."], cut_off=True))
     assert "cut_off" in [notice.code for notice in answer.notices]
+
+
+def test_on_a_terminal_the_words_are_shown_as_they_come(notes_db: Path, chat_server: ChatServer) -> None:
+    chat_server.script = [Reply(["The boiler needs a service ", "once a year [1].", " It is red [1]."], wait_s=0.3)]
+    screen, terminal = os.openpty()
+    environment = {**os.environ, "KEBAB_ASK_MODEL": "ollama:tiny", "KEBAB_ASK_ENDPOINT": chat_server.address}
+    command = [sys.executable, "-m", "kebab", "--db", str(notes_db), "ask", QUESTION]
+    process = subprocess.Popen(command, stdout=terminal, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, env=environment)
+    os.close(terminal)
+    first = os.read(screen, 1000).decode()
+    shown = first
+    with suppress(OSError):  # the terminal is gone with the process
+        while piece := os.read(screen, 1000):
+            shown += piece.decode()
+    os.close(screen)
+    assert process.wait(10) == 0
+    assert first == "The boiler needs a service "
+    assert "once a year [1]. It is red [1].\r\n\r\n[1] boiler.md:L3-L3" in shown
+    assert "unsupported: It is red." in shown

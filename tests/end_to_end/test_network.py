@@ -31,6 +31,7 @@ COMMANDS = [
     ("search", "install git", "--fts-only"),
     ("search", "install git"),
     ("search", "문서"),
+    ("ask", "How do I install git?"),
     ("list", "docs"),
     ("verify",),
     ("doctor",),

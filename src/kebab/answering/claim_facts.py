@@ -10,6 +10,8 @@ from kebab.analysis.stop_words import is_stop_word
 from kebab.core.ports import Tokenizer
 
 _NUMBER = re.compile(r"(?<![\w.])v?(\d+(?:[.,:]\d+)*)\s?-?(%|[A-Za-zµ가-힣]+)?")
+_AFTER_DIGITS = re.compile(r"[가-힣]+")
+"""시에, 분은, 권까지: a unit, whatever is written to it."""
 _TOKEN = re.compile(r"v?\d+(?:[.,:]\d+)*|[^\W\d_]+", re.UNICODE)
 _CLAUSE = re.compile(r"[;:()\n]|[,.!?](?=\s|$)|\s(?:and|but|while|whereas|then)\s|(?<=[고며])\s")
 _WEAK = frozenset({"up", "down", "out", "off", "over", "about", "than", "least", "most", "time", "onli", "per"})
@@ -63,7 +65,8 @@ _CONTRARIES = """enable/disable enabled/disabled allow/deny allow/forbid allowed
     always/never minimum/maximum least/most true/false required/optional mandatory/optional first/last add/remove start/stop open/close
     more/fewer more/less above/below higher/lower older/newer inside/outside public/private accept/reject success/failure include/exclude
     ascending/descending encrypt/decrypt stable/deprecated left/right north/south east/west earliest/latest fastest/slowest
-    synchronous/asynchronous internal/external up/down"""
+    synchronous/asynchronous internal/external up/down indoors/outdoors readable/writable writable/readonly
+    early/late import/export upload/download push/pull"""
 _KOREAN_CONTRARIES = tuple(
     (re.compile(one), re.compile(other))
     for one, other in (
@@ -134,6 +137,15 @@ def facts_of(text: str, tokenizer: Tokenizer) -> Facts:
     )
 
 
+def without_numbers(text: str) -> str:
+    """For what is compared word by word: numbers with their units are compared by themselves."""
+    return _NUMBER.sub(lambda match: " " if _is_unit(match[2] or "") else match[0], text)
+
+
+def _is_unit(text: str) -> bool:
+    return text.lower() in _UNITS or _AFTER_DIGITS.fullmatch(text) is not None
+
+
 def lacking(claim: Facts, passage: Facts, context: str = "") -> list[str]:
     """Numbers and names of the claim that the passage has not; names may stand in its title and headings too."""
     known = {(number.value, number.unit) for number in passage.numbers}
@@ -153,11 +165,18 @@ def misplaced(claim: Facts, passage: Facts) -> bool:
     if len({number.value for number in passage.numbers}) < 2:
         return False
     if len(claim.numbers) == 1:
-        words = _telling(token for clause in claim.clauses for token in clause)
-        return not any(_stands_with(claim.numbers[0], clause, words) for clause in passage.clauses)
+        return _is_of_another_clause(claim.numbers[0].value, claim, passage)
     following = iter(number.value for number in passage.numbers)
     in_order = all(number.value in following for number in claim.numbers)
     return any(_is_misplaced(number, claim, passage, in_order=in_order) for number in claim.numbers)
+
+
+def _is_of_another_clause(value: str, claim: Facts, passage: Facts) -> bool:
+    """Whether the clauses with this number say something else, and another number stands in what the claim says."""
+    words = _telling(token for clause in claim.clauses for token in clause)
+    clauses = [(value in clause, _telling(clause)) for clause in passage.clauses if any(token[:1].isdigit() for token in clause)]
+    most = max((len(own & words) for has, own in clauses if not has), default=0)
+    return not any(own <= words or (own & words and len(own & words) >= most) for has, own in clauses if has)
 
 
 def _stands_with(number: Number, clause: tuple[str, ...], words: frozenset[str]) -> bool:

@@ -13,7 +13,7 @@ from kebab.answering.question import Question, Terms, terms_of
 from kebab.answering.sentences import Sentence, sentences
 from kebab.core.citations import Citation
 from kebab.core.ports import Tokenizer
-from kebab.core.search import Neighbour, SearchHit
+from kebab.core.search import Neighbour, Neighbours, SearchHit
 from kebab.core.text import estimate_tokens
 
 _NO_SCORE = 1e-3
@@ -22,6 +22,10 @@ _NO_SCORE = 1e-3
 
 _BY_MEANING = 0.43
 """What full closeness in meaning counts, where having all the words counts 1 (benchmarks/README.md)."""
+_CLOSE = 0.25
+"""From this closeness on, words count in full."""
+
+_HITS_WITH_NEIGHBOURS = 3
 
 
 class Passage(NamedTuple):
@@ -38,19 +42,16 @@ class Passage(NamedTuple):
     focus: float
     """The same of the best two sentences that follow each other, with title and headings."""
     terms: Terms
+    closeness: float | None
+    """How close in meaning, from 0, no closer than chance, to 1; None when nothing is known about that."""
     beside: bool = False
     """Whether it only stands beside a hit."""
 
     @property
-    def closeness(self) -> float | None:
-        """How close in meaning, from 0, no closer than chance, to 1; None when nothing is known about that."""
-        score, floor = self.hit.retrieval.vector_score, self.hit.retrieval.vector_floor
-        return None if self.beside or score is None or floor is None else max(0.0, (score - floor) / (1 - floor))
-
-    @property
     def strength(self) -> float:
-        """How much it speaks for an answer: by its words, and by its meaning where that is known."""
-        return (self.coverage + self.focus) / 2 + _BY_MEANING * (self.closeness or 0.0)
+        """How much it speaks for an answer: by its words, which count less in a passage that is far away in meaning, and by its meaning."""
+        words = (self.coverage + self.focus) / 2
+        return words if self.closeness is None else words * min(1.0, self.closeness / _CLOSE) + _BY_MEANING * self.closeness
 
     @property
     def context(self) -> str:
@@ -101,8 +102,11 @@ class Evidence(NamedTuple):
 def gather(question: Question, hits: Sequence[SearchHit], tokenizer: Tokenizer, *, score_gate: float, max_tokens: int) -> Evidence:
     """Of hits with their whole text, and of their neighbours where they have some of what the hit lacks."""
     strong = [hit for hit in hits if hit.score >= score_gate or _has_no_score(hit)]
-    passages = [_passage(question, hit, tokenizer) for hit in strong]
-    passages = _within_budget([*passages, *_helpful_neighbours(question, passages, tokenizer)], max_tokens)
+    known = [closeness for hit in strong if (closeness := _closeness(hit)) is not None]
+    # What was not found by meaning is no closer than the farthest of what was.
+    farthest = min(known, default=None)
+    found = [_passage(question, hit, tokenizer, farthest if (closeness := _closeness(hit)) is None else closeness) for hit in strong]
+    passages = _within_budget(_with_neighbours(question, found, tokenizer), max_tokens)
     similarities = [hit.retrieval.vector_score for hit in strong if hit.retrieval.vector_score is not None]
     return Evidence(
         tuple(passages),
@@ -119,7 +123,12 @@ def _has_no_score(hit: SearchHit) -> bool:
     return hit.score_kind == "bm25" and hit.score < _NO_SCORE
 
 
-def _passage(question: Question, hit: SearchHit, tokenizer: Tokenizer, beside: Neighbour | None = None) -> Passage:
+def _closeness(hit: SearchHit) -> float | None:
+    score, floor = hit.retrieval.vector_score, hit.retrieval.vector_floor
+    return None if score is None or floor is None else max(0.0, (score - floor) / (1 - floor))
+
+
+def _passage(question: Question, hit: SearchHit, tokenizer: Tokenizer, closeness: float | None, beside: Neighbour | None = None) -> Passage:
     text, headings, citation = (
         (hit.text, hit.heading_path, hit.citation) if beside is None else (beside.text, beside.heading_path, beside.citation)
     )
@@ -136,6 +145,7 @@ def _passage(question: Question, hit: SearchHit, tokenizer: Tokenizer, beside: N
         coverage=question.coverage(terms),
         focus=_focus(question, text, cut, context, tokenizer),
         terms=terms,
+        closeness=closeness,
         beside=beside is not None,
     )
 
@@ -145,21 +155,23 @@ def _focus(question: Question, text: str, cut: Sequence[Sentence], context: str,
     return max((question.coverage(terms_of(window, tokenizer)) for window in windows), default=0.0)
 
 
-def _helpful_neighbours(question: Question, passages: Sequence[Passage], tokenizer: Tokenizer) -> list[Passage]:
-    """Of the best hit: what has informative words that it lacks, or the code that it leads up to."""
-    known = {passage.chunk_id for passage in passages}
-    helpful = []
-    for passage in passages[:1]:
-        before, after = passage.hit.neighbours or ((), ())
-        for neighbour in (*before, *after):
+def _with_neighbours(question: Question, found: Sequence[Passage], tokenizer: Tokenizer) -> list[Passage]:
+    """Beside the best hits: what has informative words that they lack, or the code that they lead up to."""
+    known = {passage.chunk_id for passage in found}
+    passages: list[Passage] = []
+    for number, passage in enumerate(found):
+        passages.append(passage)
+        before, after = passage.hit.neighbours or Neighbours()
+        for neighbour in (*before, *after) if number < _HITS_WITH_NEIGHBOURS else ():
             if neighbour.chunk_id in known:
                 continue
-            candidate = _passage(question, passage.hit, tokenizer, neighbour)
-            joined = Terms(passage.terms.stems | candidate.terms.stems, passage.terms.text + candidate.terms.text)
+            candidate = _passage(question, passage.hit, tokenizer, passage.closeness, neighbour)
+            joined = Terms(passage.terms.stems | candidate.terms.stems, f"{passage.terms.text}\n{candidate.terms.text}")
             adds = question.coverage(joined) > passage.coverage
             if adds or (neighbour in after and _leads_up_to_code(question, passage, candidate)):
-                helpful.append(candidate)
-    return helpful
+                known.add(neighbour.chunk_id)
+                passages.append(candidate)
+    return passages
 
 
 def _leads_up_to_code(question: Question, passage: Passage, after: Passage) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from math import log
 from typing import NamedTuple
 
@@ -35,7 +35,9 @@ _HOW_TO = re.compile(
 # 설정하나요, 설정하려면 and 설정되는 are about 설정.
 _KOREAN_VERB = re.compile(r"([가-힣]{2,}?)(?:하|되|할|한|함|합|했|해|될|된|됨|됩|됐|시키|시킬)[가-힣]{0,5}")
 
-_KOREAN_ENDING = re.compile(r"([가-힣]{2,}?)(?:나요|는가요?|는지요?|습니까|니까|까요|려면|으면|어야|아야|어요|아요|지요|죠)")
+_KOREAN_ENDING = re.compile(
+    r"([가-힣]{2,}?)(?:나요|는가요?|는지요?|습니까|니까|까요|려면|으면|어야|아야|어요|아요|지요|죠|입니다|이었다|였다)"
+)
 
 
 class QuestionWord(NamedTuple):
@@ -117,10 +119,6 @@ def share_of(word: QuestionWord, terms: Terms) -> float:
     if len(pairs) < 2 or pairs[0] not in terms.text:
         return 0.0
     return sum(pair in terms.text for pair in pairs) / len(pairs)
-
-
-def words_found(words: Collection[QuestionWord], terms: Terms) -> tuple[str, ...]:
-    return tuple(word.text for word in words if share_of(word, terms) > 0)
 
 
 _SAYING_NOTHING = frozenset(

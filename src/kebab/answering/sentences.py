@@ -53,7 +53,8 @@ def _parts(text: str, headings: frozenset[str]) -> Iterator[Sentence]:
     line = 0
     for fence in fences(lines):
         yield from _prose(text, lines, starts, line, fence.first, headings)
-        yield Sentence(starts[fence.first], min(starts[fence.after] - 1, len(text)), "code")
+        if any(line.strip() for line in lines[fence.first + 1 : fence.end]):  # else it is the end of a fence that began elsewhere
+            yield Sentence(starts[fence.first], min(starts[fence.after] - 1, len(text)), "code")
         line = fence.after
     yield from _prose(text, lines, starts, line, len(lines), headings)
 

@@ -10,7 +10,7 @@ from kebab.answering.citing import citation_of, citations_of, source_of
 from kebab.answering.claims import claims_of, declines, marked
 from kebab.answering.evidence import Evidence, Passage, gather
 from kebab.answering.extractive import quotations_for, written_out
-from kebab.answering.gate import Refusal, refusal
+from kebab.answering.gate import Refusal, least_strength, refusal
 from kebab.answering.prompt import PROMPT_VERSION, PromptSource, messages
 from kebab.answering.question import Question, read_question
 from kebab.config.settings import AskSettings
@@ -71,7 +71,8 @@ def _as_candidate(hit: SearchHit) -> SearchHit:
 def _explained(request: SearchRequest, response: SearchResponse, evidence: Evidence | None) -> dict[str, Any] | None:
     if not request.explain:
         return None
-    return {"retrieval": response.explanation, "evidence": evidence.explained() if evidence else None}
+    weighed = {**evidence.explained(), "least": least_strength(evidence)} if evidence else None
+    return {"retrieval": response.explanation, "evidence": weighed}
 
 
 def _quoted(base: Answer, question: Question, evidence: Evidence, tokenizer: Tokenizer) -> Answer:

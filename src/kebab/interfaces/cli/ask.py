@@ -111,7 +111,7 @@ def _print_explanation(answer: Answer) -> None:
         similarity = "not compared" if evidence["similarity"] is None else f"{evidence['similarity']:.2f}"
         margin = "" if evidence["margin"] is None else f", {evidence['margin']:.2f} above the middle of the list"
         say(f"evidence: {evidence['coverage']:.0%} of the question's words in the best passage, {evidence['focus']:.0%} in two sentences")
-        say(f"evidence: similarity {similarity}{margin}")
+        say(f"evidence: similarity {similarity}{margin}; strength {evidence['strength']:.2f}, {evidence['least']:.2f} is enough")
         if evidence["missing_words"]:
             say(f"evidence: in no passage: {', '.join(evidence['missing_words'])}")
         for passage in evidence["passages"]:
