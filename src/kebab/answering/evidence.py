@@ -22,7 +22,7 @@ _NO_SCORE = 1e-3
 
 _BY_MEANING = 0.43
 """What full closeness in meaning counts, where having all the words counts 1 (benchmarks/README.md)."""
-_CLOSE = 0.25
+_CLOSE = 0.15
 """From this closeness on, words count in full."""
 
 _HITS_WITH_NEIGHBOURS = 3
