@@ -233,6 +233,9 @@ def test_the_pragmas_of_a_writer_are_those_that_were_measured(path: Path) -> Non
     assert connection.pragma("page_size") == 8192
     assert connection.pragma("busy_timeout") == 1234
     connection.close()
+    reader = Database(path).reader()
+    assert reader.pragma("cache_size") == -16384
+    reader.close()
 
 
 def test_r029_a_reader_cannot_write(shelf: Shelf) -> None:
