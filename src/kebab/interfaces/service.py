@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kebab._version import __version__
-from kebab.core.errors import Refused, UsageError
+from kebab.core.errors import KebabError, Refused, UsageError
 from kebab.core.search import DOC_TYPES
 from kebab.pipelines.search_request import SearchRequest
 from kebab.wire.libraries import LibraryListV1, library_list_v1
@@ -176,6 +177,12 @@ class Service:
         return self.kb.libraries.docs(library_id, query, tokens=tokens, kind=type, page=page)
 
     # --- the whole
+
+    def warm_up(self) -> None:
+        """Loads the models, so that the first question does not wait for them; what stands in the way is told to whoever asks."""
+        with suppress(KebabError):
+            self.kb.search("Is anybody there?", k=1)
+        self.kb.close()
 
     def health(self) -> HealthV1:
         self.kb.count_documents()  # raises what stands in the way of reading

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from threading import Thread
+
 import click
 
 from kebab.core.errors import UsageError
@@ -47,6 +49,7 @@ def serve_command(host: str | None, port: int | None, allow_write: bool) -> int:
             else:
                 click.echo(url)
             remark(f"{'Callers may ingest' if allow_write else 'Read-only'}; stop with Ctrl-C.")
+            Thread(target=service.warm_up, daemon=True).start()
 
         mcp = McpOverHttp(service, timeout_s=settings.timeout_s, max_body=rules.max_body)
         app = make_app(service, rules, timeout_s=settings.timeout_s, mounted=[Mounted("/mcp", mcp, mcp.running)])
