@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from copy import copy
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -86,6 +87,14 @@ class KnowledgeBase:
     @property
     def path(self) -> Path:
         return self._store.path
+
+    def with_search_settings(self, **changes: Any) -> KnowledgeBase:
+        """The same store and models, searched with other settings of [search]; closing one closes both."""
+        with suppress(ModelError):  # to be shared they must be there; why they are not, a search says
+            self.embedding_models()
+        other = copy(self)
+        other.settings = self.settings._replace(search=self.settings.search._replace(**changes))
+        return other
 
     # --- search
 

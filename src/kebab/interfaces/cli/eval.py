@@ -1,0 +1,162 @@
+"""kb eval"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kebab.core.errors import UsageError
+from kebab.interfaces.cli.options import config_file, global_options, group, knowledge_base, places_given, wants_json
+from kebab.interfaces.cli.render import counted, print_json, remark, say, shown
+from kebab.interfaces.cli.search import filter_options
+from kebab.interfaces.cli.table import table
+
+if TYPE_CHECKING:
+    from kebab.evaluation.golden_sets import GoldenSet
+    from kebab.knowledge_base import KnowledgeBase
+    from kebab.wire.evaluation import EvalReportV1, EvalTimingsV1
+
+_ABOUT_ONE_QUERY = frozenset({"some_words", "did_you_mean", "far_away", "similar_only", "words_only", "insisted", "other_scripts"})
+"""Notices that say nothing about the whole run."""
+_MISSES_NAMED = 10
+
+
+@group("eval", example="kb eval suggest --out golden.yaml\nkb eval run golden.yaml --out before.json\nkb eval compare before.json after.json")
+def eval_command() -> None:
+    """How good search is, measured on your own judged queries."""
+
+
+def search_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """How each query is searched for."""
+    for decorate in reversed(
+        (
+            click.option("--mode", metavar="MODE", help="hybrid (the default), lexical or vector."),
+            filter_options,
+            click.option("--match", help="all words, any of them, or auto."),
+            click.option("--fusion", help="rrf or convex (setting search.hybrid_fusion)."),
+            click.option("--per-doc", type=int, help="At most this many hits of one document."),
+            click.option("--duplicates", metavar="HOW", help="fold or show passages with nearly the same text."),
+            click.option("--threshold", type=float, help="Least raw RRF score."),
+            click.option("--min-score", type=float, help="Least score, 0 to 1."),
+        )
+    ):
+        function = decorate(function)
+    return function
+
+
+def golden_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What is asked, and where."""
+    for decorate in reversed(
+        (
+            click.argument("golden", metavar="FILE|FOLDER", type=click.Path(path_type=Path)),
+            click.option("-k", "--k", "k", type=click.IntRange(1, 1000), default=10, help="Metrics are about the first k (10)."),
+            click.option("--hits", type=click.IntRange(1, 1000), help="How many hits each search is asked for; by default k."),
+            click.option("--ingest", is_flag=True, help="Index the documents of FOLDER first, in a database of its own unless --db names one."),
+            click.option("--skip-unknown", is_flag=True, help="Count expected ids that are not in the index as missed, instead of stopping."),
+        )
+    ):
+        function = decorate(function)
+    return function
+
+
+@eval_command.command(
+    "run",
+    epilog="Example:\n\n\b\n  kb eval run golden.yaml\n  kb eval run golden.yaml --mode lexical --out lexical.json\n"
+    "  kb eval run ~/data/scifact --ingest",
+)
+@global_options
+@golden_options
+@search_options
+@click.option("--ask", is_flag=True, help="Put every query to kb ask too: are refusals right, are answers grounded?")
+@click.option("--timings", is_flag=True, help="Latencies in the report too; then no two runs are the same.")
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="RUN.json", help="Keep the run, to compare and report.")
+def eval_run(
+    golden: Path, k: int, hits: int | None, ingest: bool, skip_unknown: bool, ask: bool, timings: bool, out: Path | None, **options: Any
+) -> int:
+    """Search for every query of a golden set and measure what is found.
+
+    FILE is a YAML list or JSON lines of queries with what they should find; FOLDER a judged collection in BEIR layout (corpus.jsonl,
+    queries.jsonl, qrels.tsv). Documents are known by path, SOURCE:path or id; an expected one that is not in the index stops the run.
+    The same run gives the same RUN.json, byte for byte.
+    """
+    from kebab.evaluation.golden_sets import load_golden_set
+    from kebab.evaluation.run_files import write_run
+    from kebab.evaluation.runner import RunOptions, run
+
+    if hits is not None and hits < k:
+        raise UsageError(f"--hits {hits} is less than -k {k}.", hint="Ask for at least as many hits as are looked at.")
+    loaded = load_golden_set(golden)
+    kb = ingested(golden, loaded) if ingest else knowledge_base()
+    report, taken = run(kb, loaded, RunOptions(k, hits, given(options), ask, skip_unknown, timings))
+    if out is not None:
+        write_run(report, out)
+    _remark_on(report)
+    if wants_json():
+        print_json(report)
+    else:
+        _print_run(report, taken)
+        if out is not None:
+            remark(f"{out} was written. To read it: kb eval report {out}")
+    return 0
+
+
+def given(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value not in (None, ())}
+
+
+def ingested(folder: Path, golden: GoldenSet) -> KnowledgeBase:
+    """A knowledge base that has the documents of a judged collection."""
+    from kebab.config.loading import cache_folder, load_settings
+    from kebab.evaluation.judged_collections import write_documents
+    from kebab.interfaces.cli.ingest_progress import progress_of
+    from kebab.knowledge_base import KnowledgeBase
+
+    if golden.kind != "beir":
+        raise UsageError("--ingest is for a FOLDER in BEIR layout.", hint="The documents of a FILE are yours: kb ingest FOLDER")
+    place = cache_folder() / "collections" / f"{golden.name}-{golden.sha256[:8]}"
+    database = places_given().get("db") or str(place / "kebab.sqlite")
+    place.mkdir(parents=True, exist_ok=True)
+    kb = click.get_current_context().with_resource(KnowledgeBase(load_settings(config_file(), flags={"store.path": database})))
+    with progress_of("auto") as progress:
+        report = kb.ingest(write_documents(folder, place / golden.name), name=golden.name, progress=progress)
+    if report.added or report.updated:
+        remark(f"{golden.name}: {counted(report.added + report.updated, 'document')} ingested in {database}")
+    return kb
+
+
+def _remark_on(report: EvalReportV1) -> None:
+    for code, count in report.notices.items():
+        if code not in _ABOUT_ONE_QUERY:
+            remark(f"note: {counted(count, 'search', 'searches')} said {code}; see: kb search {report.queries[0].query!r}")
+    if report.unknown:
+        remark(f"note: {counted(len(report.unknown), 'expected id')} not in the index count as missed.")
+
+
+def _print_run(report: EvalReportV1, taken: EvalTimingsV1) -> None:
+    configuration = report.configuration
+    mode = configuration.options.get("mode", "hybrid")
+    say(f"{report.golden.name}: {counted(report.golden.queries, 'query', 'queries')}, {mode}, k = {configuration.k}")
+    print_metrics(report)
+    say(f"latency: p50 {taken.p50:.1f} ms, p95 {taken.p95:.1f} ms, p99 {taken.p99:.1f} ms")
+    missed = [query.id for query in report.queries if query.metrics.get(f"recall@{configuration.k}", 1.0) < 1.0]
+    if missed:
+        others = len(missed) - _MISSES_NAMED
+        named = ", ".join(map(shown, missed[:_MISSES_NAMED]))
+        say(f"not all found: {named}{f' and {others:,} more' if others > 0 else ''}")
+
+
+def print_metrics(report: EvalReportV1) -> None:
+    slices = [*report.by_lang, *report.by_type]
+    rows = [
+        [name, f"{value:.4f}", str(report.counted[name]), *(_figure(part.metrics.get(name)) for part in slices)]
+        for name, value in report.metrics.items()
+    ]
+    table(["metric", "all", "queries", *(part.name for part in slices)], rows)
+
+
+def _figure(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}"
+
