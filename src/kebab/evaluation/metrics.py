@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-LOWER_IS_BETTER = frozenset({"empty_rate", "forbidden"})
+LOWER_IS_BETTER = frozenset({"empty_rate", "forbidden", "answer_forbidden"})
 """Names without their @k."""
 
 

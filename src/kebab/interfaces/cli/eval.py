@@ -17,7 +17,7 @@ from kebab.interfaces.cli.table import table
 if TYPE_CHECKING:
     from kebab.evaluation.golden_sets import GoldenSet
     from kebab.knowledge_base import KnowledgeBase
-    from kebab.wire.evaluation import EvalReportV1, EvalTimingsV1
+    from kebab.wire.evaluation import EvalChangeV1, EvalComparisonV1, EvalReportV1, EvalTimingsV1
 
 _ABOUT_ONE_QUERY = frozenset({"some_words", "did_you_mean", "far_away", "similar_only", "words_only", "insisted", "other_scripts"})
 """Notices that say nothing about the whole run."""
@@ -160,3 +160,67 @@ def print_metrics(report: EvalReportV1) -> None:
 def _figure(value: float | None) -> str:
     return "–" if value is None else f"{value:.4f}"
 
+
+
+# --- compare
+
+
+_RUN = click.Path(path_type=Path, dir_okay=False)
+
+
+@eval_command.command(
+    "compare",
+    epilog="Example:\n\n\b\n  kb eval compare before.json after.json\n  kb eval compare before.json after.json --exit-code",
+)
+@global_options
+@click.argument("a", metavar="A.json", type=_RUN)
+@click.argument("b", metavar="B.json", type=_RUN)
+@click.option("--metric", help="By which queries are won and lost; by default nDCG at the k of the runs.")
+@click.option("-n", "limit", type=click.IntRange(0), default=10, help="How many regressions are shown (10).")
+@click.option("--exit-code", is_flag=True, help="Exit with 1 when any metric is significantly worse.")
+def eval_compare(a: Path, b: Path, metric: str | None, limit: int, exit_code: bool) -> int:
+    """Run B against run A: every metric with the interval of its difference, and the queries that lost, with both lists of hits.
+
+    Intervals are of 95 %, by paired bootstrap; a difference whose interval holds 0 may be chance. Latencies are not compared.
+    """
+    from kebab.evaluation.comparison import compare
+    from kebab.evaluation.run_files import read_run
+
+    comparison = compare(read_run(a), read_run(b), metric=metric)
+    for notice in comparison.notices:
+        remark(f"note: {notice}")
+    if wants_json():
+        print_json(comparison)
+    else:
+        _print_comparison(comparison, limit)
+    return 1 if exit_code and any(difference.verdict == "worse" for difference in comparison.differences) else 0
+
+
+def _print_comparison(comparison: EvalComparisonV1, limit: int) -> None:
+    for name, (before, after) in comparison.changed.items():
+        say(f"{name}: {_short(before)} → {_short(after)}")
+    rows = [
+        [one.metric, f"{one.a:.4f}", f"{one.b:.4f}", f"{one.difference:+.4f}", f"{one.low:+.4f} to {one.high:+.4f}", one.verdict]
+        for one in (*comparison.differences, *comparison.by_lang, *comparison.by_type)
+    ]
+    table(["metric", "a", "b", "difference", "95 % interval", "verdict"], rows)
+    say(f"{comparison.metric}: {comparison.wins:,} better, {comparison.losses:,} worse, {comparison.ties:,} the same")
+    for change in comparison.regressions[:limit]:
+        _print_change(change)
+    others = len(comparison.regressions) - limit
+    if others > 0 and limit:
+        say(f"and {others:,} more that are worse")
+
+
+def _short(value: Any) -> str:
+    text = "not set" if value is None else shown(str(value))
+    return text if len(text) <= 60 else f"{text[:16]}…"
+
+
+def _print_change(change: EvalChangeV1) -> None:
+    click.echo()
+    say(f"{shown(change.id)}: {change.a:.4f} → {change.b:.4f}  {shown(change.query)}")
+    say(f"  expected: {', '.join(shown(thing.name) for thing in change.expected)}")
+    for name, hits in (("a", change.hits_a), ("b", change.hits_b)):
+        listed = ", ".join(f"{hit.rank}.{'*' if hit.grade else ''} {shown(hit.citation)}" for hit in hits[:5])
+        say(f"  {name}: {listed or 'nothing'}")
