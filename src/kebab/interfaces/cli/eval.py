@@ -10,7 +10,7 @@ import click
 
 from kebab.core.errors import UsageError
 from kebab.interfaces.cli.options import config_file, global_options, group, knowledge_base, places_given, wants_json
-from kebab.interfaces.cli.render import counted, print_json, remark, say, shown
+from kebab.interfaces.cli.render import counted, done, print_json, remark, say, shown
 from kebab.interfaces.cli.search import filter_options
 from kebab.interfaces.cli.table import table
 
@@ -224,3 +224,28 @@ def _print_change(change: EvalChangeV1) -> None:
     for name, hits in (("a", change.hits_a), ("b", change.hits_b)):
         listed = ", ".join(f"{hit.rank}.{'*' if hit.grade else ''} {shown(hit.citation)}" for hit in hits[:5])
         say(f"  {name}: {listed or 'nothing'}")
+
+
+# --- report
+
+
+@eval_command.command("report", epilog="Example:\n\n\b\n  kb eval report run.json\n  kb eval report run.json --out report.html")
+@global_options
+@click.argument("run", metavar="RUN.json", type=_RUN)
+@click.option("--out", type=_RUN, metavar="FILE.html", help="By default beside the run, with the same name.")
+def eval_report(run: Path, out: Path | None) -> int:
+    """One HTML file of a run: charts, every query with its hits, and why what is missing was missed.
+
+    It needs no network and no script. Misses are explained from the database, as long as it is the one that the run was made on.
+    """
+    from kebab.evaluation.misses import explain_misses
+    from kebab.evaluation.report_page import report_page
+    from kebab.evaluation.run_files import read_run, write_text
+
+    report = read_run(run)
+    misses = explain_misses(report, knowledge_base())
+    if misses is None:
+        remark("note: The index is not the one of this run, so misses are not explained. Name its database with --db, or run it again.")
+    target = out or run.with_suffix(".html")
+    write_text(report_page(report, misses), target)
+    return done("eval report", f"{target} was written.", target)
