@@ -88,7 +88,12 @@ def test_other_queries_cannot_be_compared_and_fewer_are_said(report: EvalReportV
 
 @pytest.mark.parametrize(
     ("text", "what"),
-    [("", "no JSON"), ("[]", "not eval_report.v1"), ('{"schema_version": "eval_report.v1"}', "damaged"), ('{"schema_version": 1}', "not eval_report")],
+    [
+        ("", "no JSON"),
+        ("[]", "not eval_report.v1"),
+        ('{"schema_version": "eval_report.v1"}', "damaged"),
+        ('{"schema_version": 1}', "not eval_report"),
+    ],
 )
 def test_what_is_no_run_is_refused(tmp_path: Path, text: str, what: str) -> None:
     path = tmp_path / "run.json"

@@ -86,11 +86,16 @@ def test_a_page_is_covered_by_a_citation_of_that_page_only() -> None:
     assert metrics.line_recall([page], [Lines("a", 4, 4, page=True), Lines("a", 1, 9)]) == 0.0
 
 
-SPANS = st.lists(st.builds(lambda doc, first, size: Lines(doc, first, first + size), st.sampled_from("ab"), st.integers(1, 30), st.integers(0, 9)), max_size=6)
+SPANS = st.lists(
+    st.builds(lambda doc, first, size: Lines(doc, first, first + size), st.sampled_from("ab"), st.integers(1, 30), st.integers(0, 9)),
+    max_size=6,
+)
 
 
 @given(SPANS, SPANS, SPANS)
-def test_citing_more_covers_no_less_and_citing_what_is_expected_covers_all(expected: list[Lines], cited: list[Lines], more: list[Lines]) -> None:
+def test_citing_more_covers_no_less_and_citing_what_is_expected_covers_all(
+    expected: list[Lines], cited: list[Lines], more: list[Lines]
+) -> None:
     assert 0 <= metrics.line_recall(expected, cited) <= metrics.line_recall(expected, [*cited, *more]) <= 1 + 1e-12
     if expected:
         assert metrics.line_recall(expected, [*more, *expected]) == pytest.approx(1)

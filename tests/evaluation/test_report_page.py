@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import kebab
-from kebab.evaluation.golden_sets import GoldenQuery, GoldenSet
+from kebab.evaluation.golden_queries import GoldenQuery, GoldenSet
 from kebab.evaluation.misses import explain_misses
 from kebab.evaluation.report_page import MOST_BYTES, report_page
 from kebab.evaluation.runner import RunOptions, run
@@ -64,7 +64,9 @@ def test_what_no_word_leads_to_is_not_among_the_first_hundred(corpus: kebab.Know
 
 
 def test_what_filters_leave_out_is_told_so(corpus: kebab.KnowledgeBase) -> None:
-    assert _reasons(corpus, GoldenQuery("q", "pump", {"far.md": 1}), tags_any=["work"]) == [("filtered", "its document does not pass the filters")]
+    assert _reasons(corpus, GoldenQuery("q", "pump", {"far.md": 1}), tags_any=["work"]) == [
+        ("filtered", "its document does not pass the filters")
+    ]
 
 
 def test_what_is_not_in_the_index_or_in_no_passage_is_not_indexed(corpus: kebab.KnowledgeBase) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import kebab
 from kebab.core.errors import Ambiguous, NotFound
-from kebab.evaluation.golden_sets import GoldenQuery, GoldenSet
+from kebab.evaluation.golden_queries import GoldenQuery, GoldenSet
 from kebab.evaluation.run_files import read_run, write_run
 from kebab.evaluation.runner import RunOptions, run
 from kebab.wire.evaluation import EvalQueryV1
@@ -128,9 +128,7 @@ def test_metrics_are_told_by_language_and_type(corpus: kebab.KnowledgeBase) -> N
 
 
 def test_of_paraphrases_the_worst_counts(corpus: kebab.KnowledgeBase) -> None:
-    golden = _set(
-        GoldenQuery("a", "boiler service", {"boiler.md": 1}, group="g"), GoldenQuery("b", "roses", {"boiler.md": 1}, group="g")
-    )
+    golden = _set(GoldenQuery("a", "boiler service", {"boiler.md": 1}, group="g"), GoldenQuery("b", "roses", {"boiler.md": 1}, group="g"))
     metrics = run(corpus, golden, RunOptions(search={"mode": "lexical"})).report.metrics
     assert (metrics["worst_paraphrase_ndcg@10"], metrics["ndcg@10"]) == (0.0, 0.5)
 
@@ -151,7 +149,10 @@ def test_with_ask_refusals_and_grounds_are_judged(corpus: kebab.KnowledgeBase) -
 
 
 def test_two_runs_are_the_same_and_a_run_that_was_written_can_be_read(corpus: kebab.KnowledgeBase, database: Path, tmp_path: Path) -> None:
-    golden = _set(GoldenQuery("en", "boiler service", {"boiler.md": 1}, expected_spans=("boiler.md#L3-L3",)), GoldenQuery("no", "x", {}, unanswerable=True))
+    golden = _set(
+        GoldenQuery("en", "boiler service", {"boiler.md": 1}, expected_spans=("boiler.md#L3-L3",)),
+        GoldenQuery("no", "x", {}, unanswerable=True),
+    )
     first = run(corpus, golden, RunOptions(ask=True)).report
     with kebab.open(database) as again:
         assert to_json(run(again, golden, RunOptions(ask=True)).report) == to_json(first)

@@ -40,8 +40,8 @@ def columns(title: str, counts: Sequence[tuple[str, int]]) -> str:
 
 
 def _chart(title: str, width: int, height: int, parts: Sequence[str]) -> str:
-    name = escape(title)
+    name, drawn = escape(title), "".join(parts)
     return (
         f"<figure><figcaption>{name}</figcaption>"
-        f'<svg role="img" aria-label="{name}" viewBox="0 0 {width} {height}" width="{width}" height="{height}">{"".join(parts)}</svg></figure>'
+        f'<svg role="img" aria-label="{name}" viewBox="0 0 {width} {height}" width="{width}" height="{height}">{drawn}</svg></figure>'
     )

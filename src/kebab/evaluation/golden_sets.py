@@ -1,51 +1,21 @@
-"""Queries with what they are expected to find, written by people: a YAML list, or JSON lines."""
+"""Golden sets: queries that people have written, as a YAML list or JSON lines, or a judged collection in a folder."""
 
 from __future__ import annotations
 
-import json
-from collections import Counter
-from collections.abc import Iterable, Mapping
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from kebab.core.errors import GoldenSetError
+from kebab.evaluation.golden_queries import GoldenQuery, GoldenSet, json_lines, read_bytes, refuse_repeated_ids, unsound
+from kebab.evaluation.judged_collections import load_collection
 
 _LISTS = ("expected_docs", "expected_chunks", "expected_spans", "must_contain", "forbidden")
 _KEYS = ("id", "query", *_LISTS, "group", "unanswerable")
 
 
-class GoldenQuery(NamedTuple):
-    id: str
-    query: str
-    expected_docs: Mapping[str, int]
-    """Paths, SOURCE:paths or ids of documents, with the grade of each; a judged page is written file.pdf#page=3."""
-    expected_chunks: tuple[str, ...] = ()
-    expected_spans: tuple[str, ...] = ()
-    """path#L3-L9"""
-    must_contain: tuple[str, ...] = ()
-    """Strings that the passages found must have, verbatim."""
-    forbidden: tuple[str, ...] = ()
-    """Strings that they must not have."""
-    group: str | None = None
-    """Queries of one group ask the same in other words."""
-    unanswerable: bool = False
-
-
-class GoldenSet(NamedTuple):
-    name: str
-    kind: str
-    """yaml, jsonl or beir"""
-    sha256: str
-    """Of everything it was read from."""
-    queries: tuple[GoldenQuery, ...]
-
-
 def load_golden_set(path: Path) -> GoldenSet:
     """A file of queries, or a folder with a judged collection. Anything that is not sound is an error that names the entry."""
     if path.is_dir():
-        from kebab.evaluation.judged_collections import load_collection
-
         return load_collection(path)
     data = read_bytes(path)
     try:
@@ -59,36 +29,6 @@ def load_golden_set(path: Path) -> GoldenSet:
     if not queries:
         raise unsound(path, "has no queries", "Begin one with: kb eval suggest")
     return GoldenSet(path.name, kind, sha256(data).hexdigest(), queries)
-
-
-def read_bytes(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise unsound(path, f"cannot be read: {error.strerror}", "Name a YAML or JSONL file, or a folder in BEIR layout.") from error
-
-
-def unsound(path: Path, what: str, hint: str) -> GoldenSetError:
-    return GoldenSetError(f"{path.name} {what}.", hint=hint, path=str(path))
-
-
-def refuse_repeated_ids(queries: Iterable[GoldenQuery], path: Path) -> None:
-    twice = [id for id, count in Counter(query.id for query in queries).items() if count > 1]
-    if twice:
-        raise unsound(path, f"has several queries with the id {twice[0]}", "Give each its own id.")
-
-
-def json_lines(text: str, path: Path) -> Iterable[dict[str, Any]]:
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            entry = json.loads(line)
-        except ValueError as error:
-            raise unsound(path, f"has no JSON in line {number}: {error}", "Each line is one JSON object.") from error
-        if not isinstance(entry, dict):
-            raise unsound(path, f"has no JSON object in line {number}", "Each line is one JSON object.")
-        yield entry
 
 
 def _yaml_entries(text: str, path: Path) -> list[Any]:

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from kebab.evaluation.golden_sets import GoldenQuery, GoldenSet, json_lines, read_bytes, refuse_repeated_ids, unsound
+from kebab.evaluation.golden_queries import GoldenQuery, GoldenSet, json_lines, read_bytes, refuse_repeated_ids, unsound
 
 _LONGEST_NAME = 150
 """Bytes; file systems take 255."""
@@ -24,7 +24,10 @@ _LAYOUT = "It needs corpus.jsonl, queries.jsonl and qrels.tsv or qrels/test.tsv,
 
 def load_collection(folder: Path) -> GoldenSet:
     """The queries that have judgements, with what was judged relevant."""
-    qrels_data, queries_data = _data(folder, "qrels.tsv", "qrels/test.tsv", "qrels/dev.tsv", "qrels/train.tsv"), _data(folder, "queries.jsonl")
+    qrels_data, queries_data = (
+        _data(folder, "qrels.tsv", "qrels/test.tsv", "qrels/dev.tsv", "qrels/train.tsv"),
+        _data(folder, "queries.jsonl"),
+    )
     grades: dict[str, dict[str, int]] = {}
     for query, document, grade in _judgements(_text(qrels_data, folder)):
         if grade > 0:

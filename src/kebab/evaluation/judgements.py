@@ -9,7 +9,7 @@ from kebab.core.citations import Citation, parse
 from kebab.core.errors import Ambiguous, NotFound
 from kebab.core.spans import LineSpan, PageSpan
 from kebab.core.text import nfc
-from kebab.evaluation.golden_sets import GoldenQuery, GoldenSet
+from kebab.evaluation.golden_queries import GoldenQuery, GoldenSet
 from kebab.evaluation.judged_collections import file_stem
 from kebab.evaluation.metrics import Lines
 
@@ -87,7 +87,9 @@ def lines_of(doc_id: str, citation: Citation) -> Lines | None:
     return Lines(doc_id, *citation.lines) if citation.lines is not None else None
 
 
-def judge(golden: GoldenSet, kb: KnowledgeBase, documents: Sequence[DocumentRecord], *, skip_unknown: bool) -> tuple[list[Judgement], list[str]]:
+def judge(
+    golden: GoldenSet, kb: KnowledgeBase, documents: Sequence[DocumentRecord], *, skip_unknown: bool
+) -> tuple[list[Judgement], list[str]]:
     """The judgements in the order of the set, and what they name that is not in the index: unless that is to be skipped, it is an error."""
     names = _Names(kb, documents)
     judgements = [_judgement(query, names) for query in golden.queries]

@@ -16,7 +16,7 @@ from kebab.wire.evaluation import EvalExpectedV1, EvalQueryV1, EvalReportV1
 
 if TYPE_CHECKING:
     from kebab.core.records import ChunkRecord
-    from kebab.core.search import SearchHit
+    from kebab.core.search import Duplicate, SearchHit
     from kebab.knowledge_base import KnowledgeBase
 
 Reason = Literal["not indexed", "filtered", "ranked low", "chunk boundary"]
@@ -38,7 +38,9 @@ def explain_misses(report: EvalReportV1, kb: KnowledgeBase) -> dict[str, list[Mi
         return None
     request = SearchRequest.from_options({**report.configuration.options, "k": max(DEPTH, report.configuration.hits)})
     passing = {record.doc_id for record in kb.documents(kb.filters_of(request))} if request.filters() else None
-    explaining = _Explaining(kb.with_search_settings(freshness="off"), request, {record.doc_id: record.chunk_count for record in documents}, passing)
+    explaining = _Explaining(
+        kb.with_search_settings(freshness="off"), request, {record.doc_id: record.chunk_count for record in documents}, passing
+    )
     misses = {query.id: explaining.of(query, missing) for query in report.queries if (missing := missing_of(query, report.configuration.k))}
     return {id: found for id, found in misses.items() if found}
 
@@ -48,9 +50,7 @@ def missing_of(query: EvalQueryV1, k: int) -> list[EvalExpectedV1]:
     complete = query.metrics.get(f"recall@{k}", 1.0) >= 1.0 and query.metrics.get(f"citation_line_recall@{k}", 1.0) >= 1.0
     if complete:
         return []
-    return [
-        thing for thing in query.expected if thing.rank is None or thing.rank > k or (thing.kind == "span" and thing.covered < 1.0)
-    ]
+    return [thing for thing in query.expected if thing.rank is None or thing.rank > k or (thing.kind == "span" and thing.covered < 1.0)]
 
 
 def counted_reasons(misses: Iterable[Sequence[Miss]]) -> dict[Reason, int]:
@@ -104,7 +104,7 @@ class _Explaining(NamedTuple):
     def _ranked(self, thing: EvalExpectedV1, found: Sequence[SearchHit]) -> Miss:
         wanted = {chunk.chunk_id for chunk in self._parts(thing)} if thing.kind == "span" else set()
         for hit in found:
-            places = (hit, *hit.duplicates)
+            places: list[SearchHit | Duplicate] = [hit, *hit.duplicates]
             if thing.kind == "span":
                 met = any(place.chunk_id in wanted for place in places)
             elif thing.kind == "chunk":

@@ -22,7 +22,8 @@ body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper)
 h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}
 table{border-collapse:collapse;width:100%}th,td{border-bottom:1px solid var(--line);padding:.25rem .5rem;text-align:left;vertical-align:top}
 td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}
-figure{margin:1rem 2rem 1rem 0;display:inline-block;max-width:100%}figcaption{color:var(--soft)}svg{max-width:100%;height:auto;font:12px system-ui,sans-serif}
+figure{margin:1rem 2rem 1rem 0;display:inline-block;max-width:100%}figcaption{color:var(--soft)}
+svg{max-width:100%;height:auto;font:12px system-ui,sans-serif}
 svg text{fill:var(--ink)}.bar{fill:var(--bar)}.soft{color:var(--soft)}.good{color:var(--good)}.bad{color:var(--bad)}
 ol,ul{margin:.25rem 0;padding-left:1.75rem}summary{cursor:pointer}.wide{overflow-x:auto}code{overflow-wrap:anywhere}
 """
@@ -42,7 +43,7 @@ def _page(report: EvalReportV1, misses: Mapping[str, Sequence[Miss]] | None, hit
     title = f"Evaluation of {report.golden.name}"
     parts = [
         '<!DOCTYPE html><html lang="en"><head><meta charset="utf-8">',
-        '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; style-src \'unsafe-inline\'">',
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">",
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<title>{escape(title)}</title><style>{_STYLE}</style></head><body>",
         f"<h1>{escape(title)}</h1>",
@@ -92,7 +93,7 @@ def _charts(report: EvalReportV1) -> str:
     judged = [query for query in report.queries if f"ndcg@{k}" in query.metrics]
     by_slice = {part.name: part.metrics[f"ndcg@{k}"] for part in (*report.by_lang, *report.by_type) if f"ndcg@{k}" in part.metrics}
     first = [_first_rank(query, k) for query in judged]
-    ranks = [(str(rank), first.count(rank)) for rank in range(1, k + 1)][:20] + [("none", first.count(None))]
+    ranks = [*((str(rank), first.count(rank)) for rank in range(1, min(k, 20) + 1)), ("none", first.count(None))]
     tenths = [min(9, int(query.metrics[f"ndcg@{k}"] * 10)) for query in judged]
     spread = [(f".{tenth}", tenths.count(tenth)) for tenth in range(10)]
     return "\n".join(
@@ -136,7 +137,8 @@ def _queries(report: EvalReportV1, misses: Mapping[str, Sequence[Miss]], hits_sh
     head = "".join(f'<th class="n">{escape(name)}' for name in names) + ("<th>answer" if with_answers else "")
     left_out = "" if hits_shown == _HITS_SHOWN[0] else f" To keep the page small, {hits_shown or 'no'} hits of each are listed."
     rows = [_row(query, names, misses.get(query.id, ()), hits_shown, with_answers=with_answers) for query in worst_first]
-    return f'<p class="soft">The worst first.{left_out}</p><div class="wide"><table><tr><th>id<th>query<th>lang{head}{"".join(rows)}</table></div>'
+    table = f"<table><tr><th>id<th>query<th>lang{head}{''.join(rows)}</table>"
+    return f'<p class="soft">The worst first.{left_out}</p><div class="wide">{table}</div>'
 
 
 def _row(query: EvalQueryV1, names: Sequence[str], misses: Sequence[Miss], hits_shown: int, *, with_answers: bool) -> str:

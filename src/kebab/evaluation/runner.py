@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kebab._version import __version__
 from kebab.analysis.language import language_of
 from kebab.evaluation import metrics
-from kebab.evaluation.golden_sets import GoldenSet
+from kebab.evaluation.golden_queries import GoldenSet
 from kebab.evaluation.judgements import Expected, Judgement, judge, lines_of
 from kebab.evaluation.metrics import Lines, rounded
 from kebab.pipelines.search_request import SearchRequest
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from kebab.config.settings import Settings
     from kebab.core.answers import Answer
     from kebab.core.records import DocumentRecord
-    from kebab.core.search import SearchHit, SearchResponse
+    from kebab.core.search import Duplicate, SearchHit, SearchResponse
     from kebab.knowledge_base import KnowledgeBase
 
 _NOT_SHAPING = frozenset({"default_k", "snippet_chars", "freshness", "freshness_ms"})
@@ -135,8 +135,8 @@ def values_of(judgement: Judgement, hits: Sequence[SearchHit], k: int) -> dict[s
 
 def cited(hits: Sequence[SearchHit]) -> list[Lines]:
     """What the hits and their copies cite."""
-    places = [(hit.doc_id, hit.citation) for found in hits for hit in (found, *found.duplicates)]
-    return [lines for lines in (lines_of(doc_id, citation) for doc_id, citation in places) if lines is not None]
+    places: list[SearchHit | Duplicate] = [*hits, *(copy for hit in hits for copy in hit.duplicates)]
+    return [lines for lines in (lines_of(place.doc_id, place.citation) for place in places) if lines is not None]
 
 
 def _query(judgement: Judgement, response: SearchResponse, answer: Answer | None, k: int) -> EvalQueryV1:

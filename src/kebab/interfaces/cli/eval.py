@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,22 +10,24 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kebab.core.errors import UsageError
-from kebab.interfaces.cli.options import config_file, global_options, group, knowledge_base, places_given, wants_json
-from kebab.interfaces.cli.render import counted, done, print_json, remark, say, shown
+from kebab.interfaces.cli.options import config_file, global_options, group, is_quiet, knowledge_base, places_given, wants_json
+from kebab.interfaces.cli.render import counted, done, print_json, print_verbatim, remark, say, shown
 from kebab.interfaces.cli.search import filter_options
 from kebab.interfaces.cli.table import table
 
 if TYPE_CHECKING:
-    from kebab.evaluation.golden_sets import GoldenSet
+    from kebab.evaluation.golden_queries import GoldenSet
     from kebab.knowledge_base import KnowledgeBase
-    from kebab.wire.evaluation import EvalChangeV1, EvalComparisonV1, EvalReportV1, EvalTimingsV1
+    from kebab.wire.evaluation import EvalChangeV1, EvalComparisonV1, EvalReportV1, EvalTimingsV1, EvalTuningV1
 
 _ABOUT_ONE_QUERY = frozenset({"some_words", "did_you_mean", "far_away", "similar_only", "words_only", "insisted", "other_scripts"})
 """Notices that say nothing about the whole run."""
 _MISSES_NAMED = 10
 
 
-@group("eval", example="kb eval suggest --out golden.yaml\nkb eval run golden.yaml --out before.json\nkb eval compare before.json after.json")
+@group(
+    "eval", example="kb eval suggest --out golden.yaml\nkb eval run golden.yaml --out before.json\nkb eval compare before.json after.json"
+)
 def eval_command() -> None:
     """How good search is, measured on your own judged queries."""
 
@@ -54,8 +57,8 @@ def golden_options(function: Callable[..., Any]) -> Callable[..., Any]:
             click.argument("golden", metavar="FILE|FOLDER", type=click.Path(path_type=Path)),
             click.option("-k", "--k", "k", type=click.IntRange(1, 1000), default=10, help="Metrics are about the first k (10)."),
             click.option("--hits", type=click.IntRange(1, 1000), help="How many hits each search is asked for; by default k."),
-            click.option("--ingest", is_flag=True, help="Index the documents of FOLDER first, in a database of its own unless --db names one."),
-            click.option("--skip-unknown", is_flag=True, help="Count expected ids that are not in the index as missed, instead of stopping."),
+            click.option("--ingest", is_flag=True, help="Index the documents of FOLDER first, in a database of its own or --db."),
+            click.option("--skip-unknown", is_flag=True, help="Count expected ids that are not in the index as missed."),
         )
     ):
         function = decorate(function)
@@ -161,7 +164,6 @@ def _figure(value: float | None) -> str:
     return "–" if value is None else f"{value:.4f}"
 
 
-
 # --- compare
 
 
@@ -249,3 +251,103 @@ def eval_report(run: Path, out: Path | None) -> int:
     target = out or run.with_suffix(".html")
     write_text(report_page(report, misses), target)
     return done("eval report", f"{target} was written.", target)
+
+
+# --- suggest
+
+
+@eval_command.command("suggest", epilog="Example:\n\n\b\n  kb eval suggest --out golden.yaml\n  kb eval suggest -n 50 --source notes")
+@global_options
+@click.option("-n", "count", type=click.IntRange(1, 10_000), default=25, help="How many (25).")
+@filter_options
+@click.option("--out", type=_RUN, metavar="FILE.yaml", help="Write them there; a file that exists is left alone.")
+def eval_suggest(count: int, out: Path | None, **options: Any) -> int:
+    """Candidate queries from the headings of your own documents, to begin a golden set with.
+
+    Each comes with the document and the lines below its heading. They are candidates: write them as you would ask, and take out what
+    nobody would.
+    """
+    from kebab.evaluation.run_files import write_text
+    from kebab.evaluation.suggestions import as_yaml, suggest
+    from kebab.pipelines.search_request import SearchRequest
+
+    kb = knowledge_base()
+    suggestions = suggest(kb, kb.filters_of(SearchRequest.from_options(given(options))), count=count)
+    if not suggestions:
+        remark("There are no headings to make queries from. See what is there with: kb list docs")
+    if out is not None and out.exists():
+        raise UsageError(f"{out} exists already, and may have been gone over.", hint="Name another file, or delete it first.")
+    if out is not None:
+        write_text(as_yaml(suggestions), out)
+    if wants_json():
+        from kebab.wire.evaluation import EvalSuggestionsV1
+
+        print_json(EvalSuggestionsV1(suggestions=suggestions))
+    elif out is not None:
+        say(f"{out} was written with {counted(len(suggestions), 'candidate')}. Go over them, then: kb eval run {out}")
+    else:
+        print_verbatim(as_yaml(suggestions))
+    return 0
+
+
+# --- tune
+
+
+@eval_command.command("tune", epilog="Example:\n\n\b\n  kb eval tune golden.yaml\n  kb eval tune golden.yaml --write")
+@global_options
+@golden_options
+@search_options
+@click.option("--write", is_flag=True, help="Set what helps in the config file.")
+def eval_tune(golden: Path, k: int, hits: int | None, ingest: bool, skip_unknown: bool, write: bool, **options: Any) -> int:
+    """Try other fusions, weights and column weights on a golden set, and say which help.
+
+    The queries are dealt into five folds: what is best on four is judged on the fifth, in turn. Only what is significantly better so is
+    recommended; often nothing is. It takes about forty runs of the set.
+    """
+    from kebab.evaluation.golden_sets import load_golden_set
+    from kebab.evaluation.runner import RunOptions
+    from kebab.evaluation.tuning import tune
+
+    loaded = load_golden_set(golden)
+    kb = ingested(golden, loaded) if ingest else knowledge_base()
+    tuning = tune(kb, loaded, RunOptions(k, hits, given(options), skip_unknown=skip_unknown), tell=_tell)
+    if write and tuning.settings:
+        tuning.written = str(_write_settings(kb, tuning.settings))
+    if wants_json():
+        print_json(tuning)
+    else:
+        _print_tuning(tuning)
+    return 0
+
+
+def _tell(tried: int, of: int) -> None:
+    if sys.stderr.isatty() and not is_quiet():
+        click.echo(f"\rtried {tried} of about {of}", err=True, nl=tried == of)
+
+
+def _write_settings(kb: KnowledgeBase, settings: dict[str, Any]) -> Path:
+    from kebab.config.loading import config_folder
+    from kebab.config.writing import set_values
+
+    path = kb.loaded.config_file or Path(config_file() or config_folder() / "config.toml").expanduser()
+    set_values(path, settings)
+    for key in settings:
+        if kb.loaded.origins.get(key, "").startswith(("environment", "flag")):
+            remark(f"note: {key} is also set by {kb.loaded.origins[key]}, which wins over the file.")
+    return path
+
+
+def _print_tuning(tuning: EvalTuningV1) -> None:
+    for trial in tuning.trials[:5]:
+        ways = ", ".join(f"{name} = {value}" for name, value in trial.settings.items())
+        say(f"{trial.value:.4f}  {ways or 'as it is set now'}")
+    interval = f"{tuning.difference:+.4f}, 95 % interval {tuning.low:+.4f} to {tuning.high:+.4f}"
+    say(f"{tuning.metric} as it is set now: {tuning.current:.4f}")
+    say(f"{tuning.metric} on held-out queries, with what is best on the others: {tuning.held_out:.4f} ({interval})")
+    if not tuning.helps:
+        say("Nothing helps significantly: leave the settings as they are.")
+        return
+    say("This helps:")
+    for name, value in tuning.settings.items():
+        say(f"  {name} = {value!r}")
+    say(f"{tuning.written} was written." if tuning.written else "To set it: the same again with --write")

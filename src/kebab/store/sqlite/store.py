@@ -41,7 +41,9 @@ _BESIDE = ("-wal", "-shm", "-journal", ".lock")
 class SqliteReading:
     """One thread's view of the store."""
 
-    def __init__(self, connection: apsw.Connection, database: Database, known_vectors: dict[str, dict[int, Any]], paths_on_disk: bool) -> None:
+    def __init__(
+        self, connection: apsw.Connection, database: Database, known_vectors: dict[str, dict[int, Any]], paths_on_disk: bool
+    ) -> None:
         self._connection = connection
         self._database = database
         self._known_vectors = known_vectors
@@ -198,7 +200,9 @@ class SqliteStore:
         self._local.readings = getattr(self._local, "readings", 0) + 1
         try:
             with our_errors(self.path):
-                yield SqliteReading(connection, self._database, self._known_vectors, self._paths_on_disk) if connection is not None else None
+                yield (
+                    SqliteReading(connection, self._database, self._known_vectors, self._paths_on_disk) if connection is not None else None
+                )
         finally:
             self._local.readings -= 1
 
