@@ -43,7 +43,9 @@ def test_filters_say_whose_headings(sample_kb: kebab.KnowledgeBase) -> None:
 def test_a_heading_that_could_be_anywhere_is_given_with_what_it_stands_under(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-        (tmp_path / name / "page.md").write_text(f"# Page {name}\n\n## How to begin here\n\nText of {name}.\n\n## Usage\n\nMore.\n\n## Empty\n")
+        (tmp_path / name / "page.md").write_text(
+            f"# Page {name}\n\n## How to begin here\n\nText of {name}.\n\n## Usage\n\nMore.\n\n## Empty\n"
+        )
     with kebab.open(tmp_path / "db.sqlite") as knowledge_base:
         knowledge_base.ingest(tmp_path / "one", tmp_path / "two")
         suggestions = suggest(knowledge_base)

@@ -22,7 +22,9 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     notes = root / "notes"
     notes.mkdir()
     for number, thing in enumerate(THINGS):
-        (notes / f"{thing}.md").write_text(f"# {thing}\n\nHow to look after it, what it costs and where to find number {number} in the shop today.\n")
+        (notes / f"{thing}.md").write_text(
+            f"# {thing}\n\nHow to look after it, what it costs and where to find number {number} in the shop today.\n"
+        )
         (notes / f"talk{number}.md").write_text(f"# Talk {number}\n\nThe {thing} again, and the {thing}, that {thing} of {number}.\n")
     path = root / "things.sqlite"
     with kebab.open(path) as knowledge_base:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from kebab.core.errors import GoldenSetError, UsageError
@@ -90,18 +90,19 @@ def _changes(pairs: Sequence[_Pair], metric: str) -> list[EvalChangeV1]:
 
 def _changed(a: EvalReportV1, b: EvalReportV1) -> dict[str, list[Any]]:
     """What may have made the difference."""
-    one, other = _described(a), _described(b)
+    both = a.configuration.settings.keys() & b.configuration.settings.keys()  # only one of them may have asked for answers
+    one, other = _described(a, both), _described(b, both)
     return {name: [one.get(name), other.get(name)] for name in {**one, **other} if one.get(name) != other.get(name)}
 
 
-def _described(report: EvalReportV1) -> dict[str, Any]:
+def _described(report: EvalReportV1, settings: Collection[str]) -> dict[str, Any]:
     configuration, index = report.configuration, report.index
     return {
         "program": configuration.program,
         "k": configuration.k,
         "hits": configuration.hits,
         **{f"option {name}": value for name, value in configuration.options.items()},
-        **configuration.settings,
+        **{name: value for name, value in configuration.settings.items() if name in settings},
         "index_version": index.index_version,
         "documents": index.sha256,
         **{f"commit of {source.name}": source.commit for source in index.sources if source.commit},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -102,7 +103,8 @@ def eval_run(
     else:
         _print_run(report, taken)
         if out is not None:
-            remark(f"{out} was written. To read it: kb eval report {out}")
+            where = f"--db {quote(str(kb.path))} " if ingest and "db" not in places_given() else ""
+            remark(f"{out} was written. To read it: kb {where}eval report {out}")
     return 0
 
 
