@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import kebab
-from kebab.core.errors import Ambiguous, NotFound
+from kebab.core.errors import Ambiguous, GoldenSetError, NotFound
 from kebab.evaluation.golden_queries import GoldenQuery, GoldenSet
 from kebab.evaluation.run_files import read_run, write_run
 from kebab.evaluation.runner import RunOptions, run
@@ -86,6 +86,11 @@ def test_unknown_ids_stop_the_run_with_the_list(corpus: kebab.KnowledgeBase) -> 
     assert report.unknown == ["gone.md", "boiler.md#L9-L9", "0123456789"]
     assert report.queries[0].metrics["recall@10"] == 0.0
     assert report.queries[1].metrics["citation_line_recall@10"] == 0.0
+
+
+def test_a_query_that_cannot_be_read_is_named(corpus: kebab.KnowledgeBase) -> None:
+    with pytest.raises(GoldenSetError, match="The query q cannot be searched for"):
+        _one(corpus, "'boiler AND'", "boiler.md")
 
 
 def test_lines_count_as_far_as_hits_cite_them_and_strings_as_passages_have_them(corpus: kebab.KnowledgeBase) -> None:

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kebab._version import __version__
 from kebab.analysis.language import language_of
+from kebab.core.errors import GoldenSetError, QueryError
 from kebab.evaluation import metrics
-from kebab.evaluation.golden_queries import GoldenSet
+from kebab.evaluation.golden_queries import GoldenQuery, GoldenSet
 from kebab.evaluation.judgements import Expected, Judgement, judge, lines_of
 from kebab.evaluation.metrics import Lines, rounded
 from kebab.pipelines.search_request import SearchRequest
@@ -73,13 +74,13 @@ def run(kb: KnowledgeBase, golden: GoldenSet, options: RunOptions = RunOptions()
     judgements, unknown = judge(golden, kb, documents, skip_unknown=options.skip_unknown)
     searching = kb.with_search_settings(freshness="off")  # it marks hits, and finds no others
     request = SearchRequest.from_options({**options.search, "k": options.hits or options.k})
-    for first in {language_of(judgement.golden.query): judgement.golden.query for judgement in judgements}.values():
-        searching.search(request._replace(query=first), bare=True)  # what has to be loaded is no part of a query's time
+    for first in {language_of(query.query): query for query in golden.queries}.values():
+        search_for(searching, first, request)  # what has to be loaded is no part of a query's time
     queries, notices, taken = [], Counter[str](), []
     index_version = ""
     for judgement in judgements:
         started = time.perf_counter()
-        response = searching.search(request._replace(query=judgement.golden.query), bare=True)
+        response = search_for(searching, judgement.golden, request)
         taken.append((time.perf_counter() - started) * 1000)
         answer = _ask(searching, judgement, request) if options.ask else None
         queries.append(_query(judgement, response, answer, options.k))
@@ -105,6 +106,14 @@ def run(kb: KnowledgeBase, golden: GoldenSet, options: RunOptions = RunOptions()
 
 
 # --- one query
+
+
+def search_for(kb: KnowledgeBase, golden: GoldenQuery, request: SearchRequest) -> SearchResponse:
+    """An expression that cannot be read is an error of the golden set, and says of which query."""
+    try:
+        return kb.search(request._replace(query=golden.query), bare=True)
+    except QueryError as error:
+        raise GoldenSetError(f"The query {golden.id} cannot be searched for: {error.message}", hint=error.hint) from error
 
 
 def values_of(judgement: Judgement, hits: Sequence[SearchHit], k: int) -> dict[str, float]:

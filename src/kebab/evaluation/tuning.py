@@ -17,7 +17,7 @@ from kebab.evaluation.bootstrap import Interval, paired_difference
 from kebab.evaluation.golden_queries import GoldenSet
 from kebab.evaluation.judgements import Judgement, judge
 from kebab.evaluation.metrics import rounded
-from kebab.evaluation.runner import RunOptions, values_of
+from kebab.evaluation.runner import RunOptions, search_for, values_of
 from kebab.pipelines.search_request import SearchRequest
 from kebab.wire.evaluation import EvalGoldenV1, EvalTrialV1, EvalTuningV1
 
@@ -111,7 +111,7 @@ class _Trying:
         return self.known[change]
 
     def _value(self, kb: KnowledgeBase, judgement: Judgement) -> float:
-        hits = kb.search(self._request._replace(query=judgement.golden.query), bare=True).hits
+        hits = search_for(kb, judgement.golden, self._request).hits
         return values_of(judgement, hits, self._options.k)[f"ndcg@{self._options.k}"]
 
 

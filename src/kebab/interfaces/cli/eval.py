@@ -134,6 +134,8 @@ def ingested(folder: Path, golden: GoldenSet) -> KnowledgeBase:
 
 def _remark_on(report: EvalReportV1) -> None:
     for code, count in report.notices.items():
+        if code == "vectors_off" and "mode" not in report.configuration.options:
+            continue  # it was the user who turned them off
         if code not in _ABOUT_ONE_QUERY:
             remark(f"note: {counted(count, 'search', 'searches')} said {code}; see: kb search {report.queries[0].query!r}")
     if report.unknown:
