@@ -9,7 +9,7 @@ with kebab.open("notes.sqlite") as kb:
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from copy import copy
 from functools import partial
@@ -94,6 +94,19 @@ class KnowledgeBase:
             self.embedding_models()
         other = copy(self)
         other.settings = self.settings._replace(search=self.settings.search._replace(**changes))
+        return other
+
+    def expecting(self, queries: Sequence[str]) -> KnowledgeBase:
+        """The same store and settings, with these queries embedded many at a time once the first of them is asked; their hits are the
+        same, and come sooner.
+        """
+        other = copy(self)
+        with suppress(ModelError):
+            models = self.embedding_models()
+            if models is not None:
+                from kebab.embedding.expected_queries import ExpectedQueries
+
+                other._models = (ExpectedQueries(models, queries),)
         return other
 
     # --- search

@@ -21,7 +21,7 @@ GOLDEN = Path(__file__).parents[2] / "samples" / "golden.yaml"
 @pytest.fixture(scope="module")
 def report(sample_db: Path) -> EvalReportV1:
     with kebab.open(sample_db) as knowledge_base:
-        return run(knowledge_base, load_golden_set(GOLDEN), RunOptions(search={"mode": "lexical"})).report
+        return run(knowledge_base, load_golden_set(GOLDEN), RunOptions(search={"mode": "lexical"}))
 
 
 def _spoiled(report: EvalReportV1, *ids: str) -> EvalReportV1:
@@ -70,7 +70,7 @@ def test_differences_are_told_by_language_and_type(report: EvalReportV1) -> None
 
 def test_what_else_differs_is_named(report: EvalReportV1, sample_db: Path) -> None:
     with kebab.open(sample_db, search_title_weight=1.0) as knowledge_base:
-        other = run(knowledge_base, load_golden_set(GOLDEN), RunOptions(search={"mode": "lexical", "match": "any"})).report
+        other = run(knowledge_base, load_golden_set(GOLDEN), RunOptions(search={"mode": "lexical", "match": "any"}))
     assert compare(report, other).changed == {"search.title_weight": [8.0, 1.0], "option match": [None, "any"]}
 
 

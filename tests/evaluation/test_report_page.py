@@ -47,7 +47,7 @@ def _set(*queries: GoldenQuery) -> GoldenSet:
 
 def _reasons(corpus: kebab.KnowledgeBase, query: GoldenQuery, **options: object) -> list[tuple[str, str]]:
     k = int(str(options.pop("k", 3)))
-    report = run(corpus, _set(query), RunOptions(k=k, search={"mode": "lexical", **options}, skip_unknown=True)).report
+    report = run(corpus, _set(query), RunOptions(k=k, search={"mode": "lexical", **options}, skip_unknown=True))
     misses = explain_misses(report, corpus)
     assert misses is not None
     return [(miss.reason, miss.detail) for miss in misses.get(query.id, [])]
@@ -84,7 +84,7 @@ def test_lines_on_both_sides_of_a_chunk_boundary_are_told_so(corpus: kebab.Knowl
 
 
 def test_nothing_is_said_of_another_index(corpus: kebab.KnowledgeBase, tmp_path: Path) -> None:
-    report = run(corpus, _set(GoldenQuery("q", "pump", {"far.md": 1})), RunOptions(k=1)).report
+    report = run(corpus, _set(GoldenQuery("q", "pump", {"far.md": 1})), RunOptions(k=1))
     with kebab.open(tmp_path / "other.sqlite") as other:
         other.ingest_text("something", title="something")
         assert explain_misses(report, other) is None
@@ -114,7 +114,7 @@ def report(database: Path) -> EvalReportV1:
         GoldenQuery("none", EVIL, {}, unanswerable=True),
     )
     with kebab.open(database) as knowledge_base:
-        return run(knowledge_base, golden, RunOptions(k=2, ask=True, search={"mode": "lexical"})).report
+        return run(knowledge_base, golden, RunOptions(k=2, ask=True, search={"mode": "lexical"}))
 
 
 def test_everything_that_is_quoted_is_escaped_and_nothing_is_fetched_or_run(report: EvalReportV1) -> None:

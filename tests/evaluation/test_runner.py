@@ -50,7 +50,7 @@ def _set(*queries: GoldenQuery) -> GoldenSet:
 
 def _one(corpus: kebab.KnowledgeBase, query: str, *docs: str, options: dict[str, Any] | None = None, **more: Any) -> EvalQueryV1:
     golden = _set(GoldenQuery("q", query, dict.fromkeys(docs, 1), **more))
-    (measured,) = run(corpus, golden, RunOptions(search={"mode": "lexical", **(options or {})})).report.queries
+    (measured,) = run(corpus, golden, RunOptions(search={"mode": "lexical", **(options or {})})).queries
     return measured
 
 
@@ -82,7 +82,7 @@ def test_unknown_ids_stop_the_run_with_the_list(corpus: kebab.KnowledgeBase) -> 
     with pytest.raises(NotFound) as caught:
         run(corpus, golden)
     assert all(name in caught.value.message for name in ("expects 3", "gone.md", "boiler.md#L9-L9", "0123456789"))
-    report = run(corpus, golden, RunOptions(skip_unknown=True, search={"mode": "lexical"})).report
+    report = run(corpus, golden, RunOptions(skip_unknown=True, search={"mode": "lexical"}))
     assert report.unknown == ["gone.md", "boiler.md#L9-L9", "0123456789"]
     assert report.queries[0].metrics["recall@10"] == 0.0
     assert report.queries[1].metrics["citation_line_recall@10"] == 0.0
@@ -127,14 +127,14 @@ def test_metrics_are_told_by_language_and_type(corpus: kebab.KnowledgeBase) -> N
         GoldenQuery("ko", "오월 점검", {"보일러.md": 1}),
         GoldenQuery("code", "boil water", {"tool.py": 1}),
     )
-    report = run(corpus, golden, RunOptions(search={"mode": "lexical"})).report
+    report = run(corpus, golden, RunOptions(search={"mode": "lexical"}))
     assert [(part.name, part.queries) for part in report.by_lang] == [("en", 2), ("ko", 1)]
     assert [(part.name, part.queries) for part in report.by_type] == [("code", 1), ("markdown", 2)]
 
 
 def test_of_paraphrases_the_worst_counts(corpus: kebab.KnowledgeBase) -> None:
     golden = _set(GoldenQuery("a", "boiler service", {"boiler.md": 1}, group="g"), GoldenQuery("b", "roses", {"boiler.md": 1}, group="g"))
-    metrics = run(corpus, golden, RunOptions(search={"mode": "lexical"})).report.metrics
+    metrics = run(corpus, golden, RunOptions(search={"mode": "lexical"})).metrics
     assert (metrics["worst_paraphrase_ndcg@10"], metrics["ndcg@10"]) == (0.0, 0.5)
 
 
@@ -143,7 +143,7 @@ def test_with_ask_refusals_and_grounds_are_judged(corpus: kebab.KnowledgeBase) -
         GoldenQuery("yes", "when is service of the boiler due?", {"boiler.md": 1}, expected_spans=("boiler.md#L3-L3",)),
         GoldenQuery("no", "who won the chess tournament in Reykjavik?", {}, unanswerable=True),
     )
-    report = run(corpus, golden, RunOptions(ask=True, search={"mode": "lexical"})).report
+    report = run(corpus, golden, RunOptions(ask=True, search={"mode": "lexical"}))
     assert report.metrics["refusal_correctness"] == report.metrics["groundedness"] == report.metrics["answer_line_recall"] == 1.0
     assert report.counted["refusal_correctness"] == 2
     assert report.counted["groundedness"] == 1
@@ -158,9 +158,9 @@ def test_two_runs_are_the_same_and_a_run_that_was_written_can_be_read(corpus: ke
         GoldenQuery("en", "boiler service", {"boiler.md": 1}, expected_spans=("boiler.md#L3-L3",)),
         GoldenQuery("no", "x", {}, unanswerable=True),
     )
-    first = run(corpus, golden, RunOptions(ask=True)).report
+    first = run(corpus, golden, RunOptions(ask=True))
     with kebab.open(database) as again:
-        assert to_json(run(again, golden, RunOptions(ask=True)).report) == to_json(first)
+        assert to_json(run(again, golden, RunOptions(ask=True))) == to_json(first)
     write_run(first, tmp_path / "run.json")
     assert to_json(read_run(tmp_path / "run.json")) == to_json(first)
 
@@ -170,21 +170,21 @@ def test_a_run_records_configuration_index_and_commit(tmp_path: Path, upstream: 
     with kebab.open(tmp_path / "db.sqlite") as knowledge_base:
         knowledge_base.ingest(upstream.folder)
         golden = _set(GoldenQuery("q", "first words", {"a.md": 1}))
-        report = run(knowledge_base, golden, RunOptions(search={"mode": "lexical", "tags_any": []})).report
+        report = run(knowledge_base, golden, RunOptions(search={"mode": "lexical", "tags_any": []}))
         assert [source.commit for source in report.index.sources] == [commit]
         assert report.index.index_version.startswith("lex:")
         assert report.configuration.options == {"mode": "lexical"}
         assert report.configuration.settings["search.title_weight"] == knowledge_base.settings.search.title_weight
         (upstream.folder / "b.md").write_text("# Two\n")
         knowledge_base.ingest()
-        changed = run(knowledge_base, golden, RunOptions(search={"mode": "lexical"})).report
+        changed = run(knowledge_base, golden, RunOptions(search={"mode": "lexical"}))
         assert changed.index.sha256 != report.index.sha256
     assert str(tmp_path) not in to_json(report)
 
 
 def test_latencies_are_in_the_report_only_on_request(corpus: kebab.KnowledgeBase) -> None:
     golden = _set(GoldenQuery("q", "boiler", {"boiler.md": 1}))
-    assert run(corpus, golden).report.timings is None
-    finished = run(corpus, golden, RunOptions(timings=True))
-    assert finished.report.timings is finished.timings
-    assert 0 < finished.timings.p50 <= finished.timings.p95 <= finished.timings.p99
+    assert run(corpus, golden).timings is None
+    timings = run(corpus, golden, RunOptions(timings=True)).timings
+    assert timings is not None
+    assert 0 < timings.p50 <= timings.p95 <= timings.p99

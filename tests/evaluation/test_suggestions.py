@@ -24,7 +24,7 @@ def test_candidates_are_a_golden_set_whose_lines_hold_their_headings(sample_kb: 
         assert len(first) > 1, "a heading with nothing below it answers nothing"
     path = tmp_path / "golden.yaml"
     path.write_text(as_yaml(suggestions), encoding="utf-8")
-    report = run(sample_kb, load_golden_set(path), RunOptions(search={"mode": "lexical"})).report
+    report = run(sample_kb, load_golden_set(path), RunOptions(search={"mode": "lexical"}))
     assert report.metrics["hit@10"] == 1.0
     assert report.metrics["citation_line_recall@10"] > 0.9
 

@@ -1,7 +1,7 @@
 """A golden set put to a knowledge base, query by query → eval_report.v1.
 
 Everything in a report follows from the set, the configuration and the index, so that two runs of the same are the same, byte for byte.
-Only timings are not: they are handed back beside the report, and stand in it only on request.
+Only timings are not: they are taken on request.
 """
 
 from __future__ import annotations
@@ -61,21 +61,20 @@ class RunOptions(NamedTuple):
     ask: bool = False
     skip_unknown: bool = False
     timings: bool = False
+    """Each search by itself, as a user would wait for it; otherwise queries are embedded many at a time."""
 
 
-class Finished(NamedTuple):
-    report: EvalReportV1
-    timings: EvalTimingsV1
-
-
-def run(kb: KnowledgeBase, golden: GoldenSet, options: RunOptions = RunOptions()) -> Finished:  # noqa: B008 - immutable
+def run(kb: KnowledgeBase, golden: GoldenSet, options: RunOptions = RunOptions()) -> EvalReportV1:  # noqa: B008 - immutable
     """Unknown ids stop it before the first search."""
     documents = kb.documents()
     judgements, unknown = judge(golden, kb, documents, skip_unknown=options.skip_unknown)
     searching = kb.with_search_settings(freshness="off")  # it marks hits, and finds no others
     request = SearchRequest.from_options({**options.search, "k": options.hits or options.k})
-    for first in {language_of(query.query): query for query in golden.queries}.values():
-        search_for(searching, first, request)  # what has to be loaded is no part of a query's time
+    if options.timings:
+        for first in {language_of(query.query): query for query in golden.queries}.values():
+            search_for(searching, first, request)  # what has to be loaded is no part of a query's time
+    else:
+        searching = searching.expecting([query.query for query in golden.queries])
     queries, notices, taken = [], Counter[str](), []
     index_version = ""
     for judgement in judgements:
@@ -88,8 +87,7 @@ def run(kb: KnowledgeBase, golden: GoldenSet, options: RunOptions = RunOptions()
         index_version = response.index_version
     rows = [query.metrics for query in queries]
     values, counted = metrics.means([*rows, *_worst_of_groups(queries, options.k)])
-    timings = _timings(taken)
-    report = EvalReportV1(
+    return EvalReportV1(
         golden=EvalGoldenV1(name=golden.name, kind=golden.kind, sha256=golden.sha256, queries=len(golden.queries)),  # type: ignore[arg-type]
         configuration=_configuration(kb.settings, request, options),
         index=_index(kb, documents, index_version),
@@ -100,9 +98,8 @@ def run(kb: KnowledgeBase, golden: GoldenSet, options: RunOptions = RunOptions()
         notices=dict(sorted(notices.items())),
         unknown=unknown,
         queries=queries,
-        timings=timings if options.timings else None,
+        timings=_timings(taken) if options.timings else None,
     )
-    return Finished(report, timings)
 
 
 # --- one query

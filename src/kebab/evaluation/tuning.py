@@ -94,7 +94,7 @@ class _Trying:
     """What each way of searching gives; every way is tried once."""
 
     def __init__(self, kb: KnowledgeBase, judgements: Sequence[Judgement], options: RunOptions, tell: Tell | None) -> None:
-        self._kb = kb
+        self._kb = kb.expecting([judgement.golden.query for judgement in judgements])
         self._judgements = judgements
         self._options = options
         self._request = SearchRequest.from_options({**options.search, "k": options.hits or options.k})

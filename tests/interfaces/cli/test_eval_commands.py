@@ -30,7 +30,7 @@ def _run(sample: Kb, out: Path, *options: str) -> Any:
 
 def test_a_run_prints_metrics_by_language_and_type_and_keeps_itself(sample: Kb, tmp_path: Path) -> None:
     out = tmp_path / "run.json"
-    ran = _run(sample, out, "--mode", "lexical", "--ask")
+    ran = _run(sample, out, "--mode", "lexical", "--ask", "--timings")
     heading, columns, *rows = ran.out.splitlines()
     assert heading == "golden.yaml: 74 queries, lexical, k = 10"
     assert columns.split("\t")[:5] == ["metric", "all", "queries", "en", "ko"]

@@ -19,7 +19,7 @@ from kebab.interfaces.cli.table import table
 if TYPE_CHECKING:
     from kebab.evaluation.golden_queries import GoldenSet
     from kebab.knowledge_base import KnowledgeBase
-    from kebab.wire.evaluation import EvalChangeV1, EvalComparisonV1, EvalReportV1, EvalTimingsV1, EvalTuningV1
+    from kebab.wire.evaluation import EvalChangeV1, EvalComparisonV1, EvalReportV1, EvalTuningV1
 
 _ABOUT_ONE_QUERY = frozenset({"some_words", "did_you_mean", "far_away", "similar_only", "words_only", "insisted", "other_scripts"})
 """Notices that say nothing about the whole run."""
@@ -75,7 +75,7 @@ def golden_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @golden_options
 @search_options
 @click.option("--ask", is_flag=True, help="Put every query to kb ask too: are refusals right, are answers grounded?")
-@click.option("--timings", is_flag=True, help="Latencies in the report too; then no two runs are the same.")
+@click.option("--timings", is_flag=True, help="Latencies too, each search by itself; then no two runs are the same.")
 @click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="RUN.json", help="Keep the run, to compare and report.")
 def eval_run(
     golden: Path, k: int, hits: int | None, ingest: bool, skip_unknown: bool, ask: bool, timings: bool, out: Path | None, **options: Any
@@ -94,14 +94,14 @@ def eval_run(
         raise UsageError(f"--hits {hits} is less than -k {k}.", hint="Ask for at least as many hits as are looked at.")
     loaded = load_golden_set(golden)
     kb = ingested(golden, loaded) if ingest else knowledge_base()
-    report, taken = run(kb, loaded, RunOptions(k, hits, given(options), ask, skip_unknown, timings))
+    report = run(kb, loaded, RunOptions(k, hits, given(options), ask, skip_unknown, timings))
     if out is not None:
         write_run(report, out)
     _remark_on(report)
     if wants_json():
         print_json(report)
     else:
-        _print_run(report, taken)
+        _print_run(report)
         if out is not None:
             where = f"--db {quote(str(kb.path))} " if ingest and "db" not in places_given() else ""
             remark(f"{out} was written. To read it: kb {where}eval report {out}")
@@ -142,12 +142,13 @@ def _remark_on(report: EvalReportV1) -> None:
         remark(f"note: {counted(len(report.unknown), 'expected id')} not in the index count as missed.")
 
 
-def _print_run(report: EvalReportV1, taken: EvalTimingsV1) -> None:
+def _print_run(report: EvalReportV1) -> None:
     configuration = report.configuration
     mode = configuration.options.get("mode", "hybrid")
     say(f"{report.golden.name}: {counted(report.golden.queries, 'query', 'queries')}, {mode}, k = {configuration.k}")
     print_metrics(report)
-    say(f"latency: p50 {taken.p50:.1f} ms, p95 {taken.p95:.1f} ms, p99 {taken.p99:.1f} ms")
+    if (taken := report.timings) is not None:
+        say(f"latency: p50 {taken.p50:.1f} ms, p95 {taken.p95:.1f} ms, p99 {taken.p99:.1f} ms")
     missed = [query.id for query in report.queries if query.metrics.get(f"recall@{configuration.k}", 1.0) < 1.0]
     if missed:
         others = len(missed) - _MISSES_NAMED
