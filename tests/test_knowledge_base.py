@@ -209,7 +209,7 @@ def test_an_index_built_with_another_analysis_is_searched_as_it_was_built_and_a_
 
 
 def test_other_search_settings_share_the_store_and_leave_the_first_ones_alone(sample_kb: kebab.KnowledgeBase) -> None:
-    other = sample_kb.with_search_settings(default_k=2)
+    other = sample_kb.variant(default_k=2)
     assert len(other.search("git", mode="lexical")) == 2
     assert len(sample_kb.search("git", mode="lexical")) > 2
     assert other.path == sample_kb.path

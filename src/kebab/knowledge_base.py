@@ -88,25 +88,14 @@ class KnowledgeBase:
     def path(self) -> Path:
         return self._store.path
 
-    def with_search_settings(self, **changes: Any) -> KnowledgeBase:
-        """The same store and models, searched with other settings of [search]; closing one closes both."""
-        with suppress(ModelError):  # to be shared they must be there; why they are not, a search says
-            self.embedding_models()
-        other = copy(self)
-        other.settings = self.settings._replace(search=self.settings.search._replace(**changes))
-        return other
+    def variant(self, *, expecting: Sequence[str] = (), **search: Any) -> KnowledgeBase:
+        """The same store and models with other settings of [search]; queries it can expect come sooner. Closing one closes both."""
+        from kebab.embedding.expected_queries import models_expecting
 
-    def expecting(self, queries: Sequence[str]) -> KnowledgeBase:
-        """The same store and settings, with these queries embedded many at a time once the first of them is asked; their hits are the
-        same, and come sooner.
-        """
         other = copy(self)
-        with suppress(ModelError):
-            models = self.embedding_models()
-            if models is not None:
-                from kebab.embedding.expected_queries import ExpectedQueries
-
-                other._models = (ExpectedQueries(models, queries),)
+        other.settings = self.settings._replace(search=self.settings.search._replace(**search))
+        with suppress(ModelError):  # why there are none, a search says
+            other._models = (models_expecting(self.embedding_models(), expecting),)
         return other
 
     # --- search

@@ -38,7 +38,7 @@ def test_a_knowledge_base_that_expects_its_queries_gives_the_same_hits(
     queries = [f"word{number} stand" for number in range(12)]
     with toy.open(tmp_path / "kb.sqlite") as knowledge_base:
         knowledge_base.ingest(notes)
-        expecting = knowledge_base.expecting(queries)
+        expecting = knowledge_base.variant(expecting=queries)
         for query in queries:
             assert [(hit.chunk_id, hit.score) for hit in expecting.search(query)] == [
                 (hit.chunk_id, hit.score) for hit in knowledge_base.search(query)
@@ -50,4 +50,4 @@ def test_without_a_model_nothing_is_expected(tmp_path: Path, toy: type[Toy]) -> 
 
     with kebab.open(tmp_path / "kb.sqlite", embedding_model="none") as knowledge_base:
         knowledge_base.ingest_text("some words", title="words")
-        assert len(knowledge_base.expecting(["words"]).search("words")) == 1
+        assert len(knowledge_base.variant(expecting=["words"]).search("words")) == 1

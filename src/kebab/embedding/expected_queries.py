@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 _AT_ONCE = 1024
 
 
+def models_expecting(models: EmbeddingModels | None, queries: Sequence[str]) -> EmbeddingModels | None:
+    """The models themselves when there are none, or nothing is expected."""
+    return ExpectedQueries(models, queries) if models is not None and queries else models
+
+
 class ExpectedQueries:
     """The same models; only queries go through it, since nobody embeds passages with it."""
 

@@ -38,9 +38,7 @@ def explain_misses(report: EvalReportV1, kb: KnowledgeBase) -> dict[str, list[Mi
         return None
     request = SearchRequest.from_options({**report.configuration.options, "k": max(DEPTH, report.configuration.hits)})
     passing = {record.doc_id for record in kb.documents(kb.filters_of(request))} if request.filters() else None
-    explaining = _Explaining(
-        kb.with_search_settings(freshness="off"), request, {record.doc_id: record.chunk_count for record in documents}, passing
-    )
+    explaining = _Explaining(kb.variant(freshness="off"), request, {record.doc_id: record.chunk_count for record in documents}, passing)
     misses = {query.id: explaining.of(query, missing) for query in report.queries if (missing := missing_of(query, report.configuration.k))}
     return {id: found for id, found in misses.items() if found}
 

@@ -68,13 +68,12 @@ def run(kb: KnowledgeBase, golden: GoldenSet, options: RunOptions = RunOptions()
     """Unknown ids stop it before the first search."""
     documents = kb.documents()
     judgements, unknown = judge(golden, kb, documents, skip_unknown=options.skip_unknown)
-    searching = kb.with_search_settings(freshness="off")  # it marks hits, and finds no others
+    expected = () if options.timings else [query.query for query in golden.queries]
+    searching = kb.variant(expecting=expected, freshness="off")  # freshness marks hits, and finds no others
     request = SearchRequest.from_options({**options.search, "k": options.hits or options.k})
     if options.timings:
         for first in {language_of(query.query): query for query in golden.queries}.values():
             search_for(searching, first, request)  # what has to be loaded is no part of a query's time
-    else:
-        searching = searching.expecting([query.query for query in golden.queries])
     queries, notices, taken = [], Counter[str](), []
     index_version = ""
     for judgement in judgements:

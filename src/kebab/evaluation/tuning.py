@@ -94,7 +94,7 @@ class _Trying:
     """What each way of searching gives; every way is tried once."""
 
     def __init__(self, kb: KnowledgeBase, judgements: Sequence[Judgement], options: RunOptions, tell: Tell | None) -> None:
-        self._kb = kb.expecting([judgement.golden.query for judgement in judgements])
+        self._kb = kb.variant(expecting=[judgement.golden.query for judgement in judgements])
         self._judgements = judgements
         self._options = options
         self._request = SearchRequest.from_options({**options.search, "k": options.hits or options.k})
@@ -104,7 +104,7 @@ class _Trying:
 
     def values(self, change: Change) -> list[float]:
         if change not in self.known:
-            kb = self._kb.with_search_settings(freshness="off", **dict(change))
+            kb = self._kb.variant(freshness="off", **dict(change))
             self.known[change] = [self._value(kb, judgement) for judgement in self._judgements]
             if self._tell is not None:
                 self._tell(len(self.known), max(self.expected, len(self.known)))
