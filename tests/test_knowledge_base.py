@@ -206,3 +206,10 @@ def test_an_index_built_with_another_analysis_is_searched_as_it_was_built_and_a_
         fresh = kb.search("문서", mode="lexical")
         assert (len(fresh), fresh.notices) == (1, ())
         assert fresh.index_version != bigrams, "R056: the version changes with the analysis"
+
+
+def test_other_search_settings_share_the_store_and_leave_the_first_ones_alone(sample_kb: kebab.KnowledgeBase) -> None:
+    other = sample_kb.variant(default_k=2)
+    assert len(other.search("git", mode="lexical")) == 2
+    assert len(sample_kb.search("git", mode="lexical")) > 2
+    assert other.path == sample_kb.path

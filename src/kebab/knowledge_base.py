@@ -9,8 +9,9 @@ with kebab.open("notes.sqlite") as kb:
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from copy import copy
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -86,6 +87,16 @@ class KnowledgeBase:
     @property
     def path(self) -> Path:
         return self._store.path
+
+    def variant(self, *, expecting: Sequence[str] = (), **search: Any) -> KnowledgeBase:
+        """The same store and models with other settings of [search]; queries it can expect come sooner. Closing one closes both."""
+        from kebab.embedding.expected_queries import models_expecting
+
+        other = copy(self)
+        other.settings = self.settings._replace(search=self.settings.search._replace(**search))
+        with suppress(ModelError):  # why there are none, a search says
+            other._models = (models_expecting(self.embedding_models(), expecting),)
+        return other
 
     # --- search
 

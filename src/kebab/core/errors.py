@@ -24,6 +24,7 @@
     │   └── ModelUnreachable   model_unreachable   an endpoint that does not answer, or refuses
     │       └── TextRefused    text_refused        a text that an endpoint does not take, too long for instance
     ├── ParseError             parse_error         one file that cannot be read as text
+    ├── GoldenSetError         invalid_golden_set  judged queries, or a run of them, that cannot be read
     ├── MissingExtra           missing_extra       an optional package is not installed
     ├── Refused                forbidden           what a server does not do for this caller: another host or origin, writing
     │   ├── Unauthorized       unauthorized        no token, or a wrong one
@@ -147,6 +148,10 @@ class ParseError(KebabError):
     def __init__(self, message: str, *, reason: str, hint: str | None = None, path: str | None = None) -> None:
         super().__init__(message, hint=hint, path=path)
         self.reason = reason
+
+
+class GoldenSetError(KebabError):
+    code = "invalid_golden_set"
 
 
 class MissingExtra(KebabError):

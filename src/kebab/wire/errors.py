@@ -52,6 +52,7 @@ OUTCOMES: dict[type[errors.KebabError], Outcome] = {
     errors.ModelUnreachable: Outcome(2, 502),
     errors.TextRefused: Outcome(2, 502),
     errors.ParseError: Outcome(2, 422),
+    errors.GoldenSetError: Outcome(2, 422),
     errors.MissingExtra: Outcome(2, 501),
     errors.Refused: Outcome(2, 403),
     errors.Unauthorized: Outcome(2, 401),

@@ -9,7 +9,7 @@ from dataclasses import fields, is_dataclass
 from itertools import pairwise
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from kebab.wire import answers, errors, ingest, libraries, records, search, serving
+from kebab.wire import answers, errors, evaluation, ingest, libraries, records, search, serving
 from kebab.wire.citations import CitationV1
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -24,6 +24,10 @@ _ROOTS: dict[str, Any] = {
     "doctor": records.DoctorV1,
     "done": records.DoneV1,
     "error": errors.ErrorV1,
+    "eval_comparison": evaluation.EvalComparisonV1,
+    "eval_report": evaluation.EvalReportV1,
+    "eval_suggestions": evaluation.EvalSuggestionsV1,
+    "eval_tuning": evaluation.EvalTuningV1,
     "fetch_result": records.FetchResultV1,
     "health": serving.HealthV1,
     "ingest_job": serving.IngestJobV1,

@@ -55,9 +55,9 @@ def test_help_lists_every_command_and_no_arguments_mean_help(kb: Kb) -> None:
 
 
 def test_the_verbs_are_those_of_the_product(kb: Kb) -> None:
-    """R112: ask and eval come with the parts they need."""
+    """R112."""
     shown = kb("--help").out
-    assert all(f"  {verb} " in shown for verb in ("ingest", "search", "init", "doctor", "inspect", "list"))
+    assert all(f"  {verb} " in shown for verb in ("ingest", "search", "ask", "init", "doctor", "inspect", "list", "eval"))
 
 
 def test_one_product_name_in_code_and_documentation() -> None:

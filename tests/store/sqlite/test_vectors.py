@@ -444,7 +444,7 @@ def test_a_space_whose_vectors_are_all_gone_finds_nothing(shelf: Shelf, words: W
 
 
 def test_remembered_codes_are_read_again_once_another_process_has_written(shelf: Shelf, words: WordEmbedder, tiny_limits: None) -> None:
-    remembered: dict[int, Any] = {}
+    remembered: dict[str, dict[int, Any]] = {}
     reader = shelf.database.reader()
     rows = write_chunks(shelf, 60)
     shelf.give(words, dict(zip(rows, random_rows(1, 60), strict=True)))
@@ -457,9 +457,9 @@ def test_remembered_codes_are_read_again_once_another_process_has_written(shelf:
         return [chunk for chunk, _ in shelf.closest(words.fingerprint, query)[:10]]
 
     before = found()
-    codes = remembered[1]
+    codes = remembered["codes"][1]
     assert found() == before
-    assert remembered[1] is codes, "nothing was written, so nothing is read"
+    assert remembered["codes"][1] is codes, "nothing was written, so nothing is read"
     more = write_chunks(shelf, 40, "b.md")
     shelf.give(words, dict(zip(more, unit(query + 0.1 * random_rows(3, 40)), strict=True)))
     assert found() == expected() != before
@@ -469,6 +469,29 @@ def test_remembered_codes_are_read_again_once_another_process_has_written(shelf:
     shelf.give(words, dict(zip(again, random_rows(8, 60), strict=True)))
     assert len(found()) == 10
     assert set(found()) <= {chunk for chunk, _ in shelf.closest(words.fingerprint, query)}
+    reader.close()
+
+
+def test_remembered_vectors_are_read_again_once_anybody_has_written(shelf: Shelf, words: WordEmbedder) -> None:
+    """In a small space they are all compared, and kept for the next question of the same connection."""
+    remembered: dict[str, dict[int, Any]] = {}
+    query = random_rows(2, 1)[0]
+    reader = shelf.database.reader()
+
+    def found(connection: Any) -> list[str]:
+        return ids(SqliteVectorStore(connection, remembered).search(words.fingerprint, query, filters=SearchFilters(), limit=10))
+
+    rows = write_chunks(shelf, 20)
+    shelf.give(words, dict(zip(rows, random_rows(1, 20), strict=True)))
+    for connection in (reader, shelf.connection):  # one that only reads, and the one that writes
+        before = found(connection)
+        kept = remembered["vectors"][1]
+        assert found(connection) == before
+        assert remembered["vectors"][1] is kept, "nothing was written, so nothing is read"
+        shelf.vectors.clear([words])
+        assert found(connection) == []
+        shelf.give(words, dict(zip(rows, random_rows(len(before), 20), strict=True)))
+        assert found(connection) == [chunk for chunk, _ in shelf.closest(words.fingerprint, query)[:10]]
     reader.close()
 
 

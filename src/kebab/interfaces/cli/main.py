@@ -27,6 +27,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "ingest": ("ingest", "Index folders, files or stdin; again to bring the index up to date."),
     "watch": ("watch", "Keep the index up to date while files change."),
     "lib": ("lib", "Search the documentation of the libraries you build with."),
+    "eval": ("eval", "Measure search on judged queries, compare, report, tune."),
     "serve": ("serve", "Serve the web page, REST and MCP on one port."),
     "mcp": ("mcp", "Serve coding agents over stdin and stdout (MCP)."),
     "source": ("source", "Manage the places that were ingested."),
@@ -56,6 +57,7 @@ _SYNONYMS = {
     **dict.fromkeys(("check", "health"), "kb doctor"),
     **dict.fromkeys(("show", "cat", "get", "read"), "kb fetch"),
     **dict.fromkeys(("settings", "configure"), "kb config show"),
+    **dict.fromkeys(("evaluate", "benchmark", "measure"), "kb eval run"),
     "version": "kb --version",
     "help": "kb --help",
 }

@@ -58,8 +58,8 @@ def remark(text: str) -> None:
         click.echo(_CONTROL.sub("\ufffd", follow_up(text)), err=True)
 
 
-def counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+def counted(number: int, noun: str, plural: str = "") -> str:
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
 
 
 def has_colour() -> bool:

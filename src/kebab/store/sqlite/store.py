@@ -41,10 +41,12 @@ _BESIDE = ("-wal", "-shm", "-journal", ".lock")
 class SqliteReading:
     """One thread's view of the store."""
 
-    def __init__(self, connection: apsw.Connection, database: Database, codes: dict[int, Any], paths_on_disk: bool) -> None:
+    def __init__(
+        self, connection: apsw.Connection, database: Database, known_vectors: dict[str, dict[int, Any]], paths_on_disk: bool
+    ) -> None:
         self._connection = connection
         self._database = database
-        self._codes = codes
+        self._known_vectors = known_vectors
         self._paths_on_disk = paths_on_disk
 
     @property
@@ -80,7 +82,7 @@ class SqliteReading:
     def vectors(self) -> SqliteVectorStore:
         from kebab.store.sqlite.vectors import SqliteVectorStore  # brings numpy
 
-        return SqliteVectorStore(self._connection, self._codes)
+        return SqliteVectorStore(self._connection, self._known_vectors)
 
     def vector_coverage(self, models: EmbeddingModels) -> VectorCoverage:
         from kebab.store.sqlite.vector_coverage import coverage
@@ -172,8 +174,8 @@ class SqliteStore:
         self._lock_wait_s = lock_wait_s
         self._database = Database(path, busy_timeout_ms=busy_timeout_ms)
         self._local = threading.local()
-        self._codes: dict[int, Any] = {}
-        """Bit codes of vectors that were read, by space, for the next search."""
+        self._known_vectors: dict[str, dict[int, Any]] = {}
+        """Vectors and their codes that were read, by space, for the next search."""
 
     def close(self) -> None:
         """Closes this thread's connection."""
@@ -198,7 +200,9 @@ class SqliteStore:
         self._local.readings = getattr(self._local, "readings", 0) + 1
         try:
             with our_errors(self.path):
-                yield SqliteReading(connection, self._database, self._codes, self._paths_on_disk) if connection is not None else None
+                yield (
+                    SqliteReading(connection, self._database, self._known_vectors, self._paths_on_disk) if connection is not None else None
+                )
         finally:
             self._local.readings -= 1
 

@@ -78,6 +78,28 @@ def _read_codes(connection: apsw.Connection, space: Space, segments: tuple[int, 
     return _Codes(segments, ids, planes, centre)
 
 
+class _Vectors(NamedTuple):
+    """All vectors of a small space, as one connection saw them."""
+
+    connection: apsw.Connection
+    state: tuple[int, int]
+    ids: Array
+    matrix: Array
+
+
+def _vectors_of_space(connection: apsw.Connection, space: Space, known: dict[int, _Vectors]) -> _Vectors:
+    """Read once and kept in `known` while the database stays as it is: whoever asks many questions in a row reads them once. It is the
+    connection that knows whether somebody has written, so another one reads anew.
+    """
+    state = int(rows_of(connection, "PRAGMA data_version")[0][0]), connection.total_changes()
+    vectors = known.get(space.id)
+    if vectors is None or vectors.connection is not connection or vectors.state != state:
+        rows = rows_of(connection, "SELECT id, vector FROM vectors WHERE space_id = ?", (space.id,))
+        ids = np.array([row[0] for row in rows], np.int64)
+        vectors = known[space.id] = _Vectors(connection, state, ids, _matrix([row[1] for row in rows], space))
+    return vectors
+
+
 class _Permitted(NamedTuple):
     """Which chunks may be found."""
 
@@ -101,10 +123,12 @@ class _Permitted(NamedTuple):
 
 
 class SqliteVectorStore:
-    def __init__(self, connection: apsw.Connection, codes: dict[int, Any] | None = None) -> None:
-        """`codes`: where those that were read are kept for the next store of this process."""
+    def __init__(self, connection: apsw.Connection, known: dict[str, dict[int, Any]] | None = None) -> None:
+        """`known`: where what was read is kept for the next store of this process."""
         self._connection = connection
-        self._codes: dict[int, _Codes] = {} if codes is None else codes
+        known = {} if known is None else known
+        self._codes: dict[int, _Codes] = known.setdefault("codes", {})
+        self._vectors: dict[int, _Vectors] = known.setdefault("vectors", {})
 
     def holds(self, embedder: Embedder) -> bool:
         ours = [space for space in stored_spaces(self._connection) if (space.model, space.version) == (embedder.name, embedder.version)]
@@ -172,14 +196,14 @@ class SqliteVectorStore:
                 [space.id, *some],
             )
         rows = [row for row in rows if permitted.allows(*row[1:5])]
-        similarities = _products([row[5] for row in rows], space, query).tolist()
+        similarities = _products(_matrix([row[5] for row in rows], space), query).tolist()
         found = [VectorMatch(row[0], similarity, bool(row[3])) for row, similarity in zip(rows, similarities, strict=True)]
         return sorted(found, key=_order)[:limit]
 
     def _all(self, space: Space, query: Array) -> tuple[Array, Array]:
         """The ids of all vectors of a space, and how close they are."""
-        rows = rows_of(self._connection, "SELECT id, vector FROM vectors WHERE space_id = ?", (space.id,))
-        return np.array([row[0] for row in rows], np.int64), _products([row[1] for row in rows], space, query)
+        vectors = _vectors_of_space(self._connection, space, self._vectors)
+        return vectors.ids, _products(vectors.matrix, query)
 
     # --- by codes first
 
@@ -248,22 +272,24 @@ class SqliteVectorStore:
         rows: list[tuple[Any, ...]] = []
         for some in _batches(ids.tolist()):
             rows += rows_of(self._connection, f"SELECT id, vector FROM vectors WHERE id IN ({_marks(some)})", some)
-        return np.array([row[0] for row in rows], np.int64), _products([row[1] for row in rows], space, query)
+        return np.array([row[0] for row in rows], np.int64), _products(_matrix([row[1] for row in rows], space), query)
 
     # --- from vectors to chunks
 
     def _matches(self, space: Space, ids: Array, similarities: Array, limit: int, permitted: _Permitted) -> list[VectorMatch]:
         """The chunks of the closest vectors. Several chunks may share one vector, and some vectors have no chunk left."""
-        order = np.argsort(-similarities, kind="stable")
         found: list[VectorMatch] = []
         start, step = 0, limit + 8  # a few may have lost their chunk
-        while start < len(order):
+        order = _closest(similarities, step)
+        while start < len(similarities):
+            if start >= len(order):
+                order = _closest(similarities, len(similarities))
             some = order[start : start + step]
             similarity = dict(zip(ids[some].tolist(), similarities[some].tolist(), strict=True))
             for vector_id, chunk_id, row, document, home, kind in self._chunks_of(space, list(similarity)):
                 if permitted.allows(row, document, home, kind):
                     found.append(VectorMatch(chunk_id, similarity[vector_id], bool(home)))
-            start += step
+            start += len(some)
             if len(found) >= limit and (start >= len(order) or similarities[order[start]] < similarities[some[-1]]):
                 break
         return sorted(found, key=_order)[:limit]
@@ -305,9 +331,19 @@ def _marks(values: list[Any]) -> str:
     return ",".join("?" * len(values))
 
 
-def _products(vectors: list[bytes], space: Space, query: Array) -> Array:
+def _closest(similarities: Array, least: int) -> Array:
+    """Positions of at least so many, the closest first and equal ones in their order; all that is as close as the last of them is among
+    them. Putting thousands in order to look at a few takes longer than comparing them.
+    """
+    if 4 * least >= len(similarities):
+        return np.argsort(-similarities, kind="stable")
+    closest = np.flatnonzero(similarities >= np.partition(similarities, -least)[-least])
+    return np.asarray(closest[np.argsort(-similarities[closest], kind="stable")])
+
+
+def _products(matrix: Array, query: Array) -> Array:
     # Not `@`: there the last bits of a product depend on the rows beside it, and equal vectors would not be equally close.
-    return np.asarray(np.einsum("ij,j->i", _matrix(vectors, space), query))
+    return np.asarray(np.einsum("ij,j->i", matrix, query))
 
 
 def _matrix(vectors: list[bytes], space: Space) -> Array:

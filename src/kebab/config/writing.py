@@ -1,0 +1,59 @@
+"""Values written into a config file, with everything else in it left as it stands."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kebab.config.loading import load_settings
+from kebab.core.errors import ConfigError
+
+_SECTION = re.compile(r"\s*\[\s*(?P<name>[\w.-]+)\s*\]\s*(#.*)?")
+
+
+def set_values(path: Path, values: Mapping[str, Any]) -> None:
+    """`values` by their dotted keys, such as search.rrf_k. The file is made when there is none, and never left half written; what
+    would not be accepted is not written.
+    """
+    try:
+        text = path.read_text(encoding="utf-8") if path.is_file() else ""
+        for key, value in values.items():
+            section, name = key.split(".")
+            text = _with_value(text, section, name, _toml(value))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft = path.with_name(f"{path.name}.new")
+        draft.write_text(text, encoding="utf-8")
+        try:
+            load_settings(draft, environment={})
+            draft.replace(path)
+        finally:
+            draft.unlink(missing_ok=True)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be written: {error.strerror}.", hint="Name another with --config.", path=str(path)) from error
+
+
+def _with_value(text: str, section: str, name: str, value: str) -> str:
+    """In the place of the value it has, else as the first of its section, else in a section of its own at the end."""
+    lines = text.splitlines()
+    here, begin = "", None
+    own = re.compile(rf"(\s*{re.escape(name)}\s*=\s*)([^#]*?)(\s*#.*)?")
+    for number, line in enumerate(lines):
+        if heading := _SECTION.fullmatch(line):
+            here = heading["name"]
+            begin = number if here == section and begin is None else begin
+        elif here == section and (found := own.fullmatch(line)):
+            lines[number] = f"{found[1]}{value}{found[3] or ''}"
+            return "\n".join(lines) + "\n"
+    if begin is not None:
+        lines.insert(begin + 1, f"{name} = {value}")
+    else:
+        lines += ["", f"[{section}]", f"{name} = {value}"] if lines else [f"[{section}]", f"{name} = {value}"]
+    return "\n".join(lines) + "\n"
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f'"{value}"' if isinstance(value, str) else repr(value)

@@ -1,0 +1,120 @@
+"""Two runs of the same queries: what got better, what got worse, and whether that is more than chance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any
+
+from kebab.core.errors import GoldenSetError, UsageError
+from kebab.evaluation.bootstrap import paired_difference
+from kebab.evaluation.metrics import is_better_lower, rounded
+from kebab.wire.evaluation import EvalChangeV1, EvalComparisonV1, EvalDifferenceV1, EvalQueryV1, EvalReportV1
+
+_Pair = tuple[EvalQueryV1, EvalQueryV1]
+_NOTICEABLE = 1e-9
+
+
+def compare(a: EvalReportV1, b: EvalReportV1, *, metric: str | None = None) -> EvalComparisonV1:
+    """b against a, over the queries that both have; by `metric`, or nDCG, each of them is won, lost or the same."""
+    others = {query.id: query for query in b.queries}
+    pairs = [(query, others[query.id]) for query in a.queries if query.id in others and others[query.id].query == query.query]
+    if not pairs:
+        raise GoldenSetError("The two runs have no query in common.", hint="Compare runs of the same golden set.")
+    names = [name for name in a.metrics if any(name in one.metrics and name in other.metrics for one, other in pairs)]
+    chosen = metric or f"ndcg@{a.configuration.k}"
+    if chosen not in names:
+        raise UsageError(f"The two runs have no metric {chosen} in common.", hint=f"Metrics: {', '.join(names) or 'none'}.")
+    changes = sorted(_changes(pairs, chosen), key=lambda change: (_gain(change.a, change.b, chosen), change.id))
+    regressions = [change for change in changes if _gain(change.a, change.b, chosen) < 0]
+    improvements = [change for change in reversed(changes) if _gain(change.a, change.b, chosen) > 0]
+    return EvalComparisonV1(
+        golden=a.golden,
+        metric=chosen,
+        wins=len(improvements),
+        losses=len(regressions),
+        ties=len(_of(pairs, chosen)) - len(changes),
+        differences=[_difference(pairs, name, name) for name in names],
+        by_lang=_sliced(pairs, chosen, lambda query: [query.lang]),
+        by_type=_sliced(pairs, chosen, lambda query: query.types),
+        regressions=regressions,
+        improvements=improvements,
+        changed=_changed(a, b),
+        notices=_notices(a, b, len(pairs)),
+    )
+
+
+def _of(pairs: Iterable[_Pair], metric: str) -> list[_Pair]:
+    return [(one, other) for one, other in pairs if metric in one.metrics and metric in other.metrics]
+
+
+def _difference(pairs: Iterable[_Pair], metric: str, name: str) -> EvalDifferenceV1:
+    both = _of(pairs, metric)
+    a, b = ([query.metrics[metric] for query in side] for side in zip(*both, strict=True))
+    interval = paired_difference(a, b)
+    return EvalDifferenceV1(
+        metric=name,
+        queries=len(both),
+        a=rounded(sum(a) / len(a)),
+        b=rounded(sum(b) / len(b)),
+        difference=rounded(interval.mean),
+        low=rounded(interval.low),
+        high=rounded(interval.high),
+        verdict=(interval.turned() if is_better_lower(metric) else interval).verdict,
+    )
+
+
+def _sliced(pairs: Sequence[_Pair], metric: str, names_of: Callable[[EvalQueryV1], Sequence[str]]) -> list[EvalDifferenceV1]:
+    names = sorted({name for one, _ in _of(pairs, metric) for name in names_of(one)})
+    return [_difference([pair for pair in pairs if name in names_of(pair[0])], metric, f"{metric}[{name}]") for name in names]
+
+
+def _gain(a: float, b: float, metric: str) -> float:
+    return a - b if is_better_lower(metric) else b - a
+
+
+def _changes(pairs: Sequence[_Pair], metric: str) -> list[EvalChangeV1]:
+    return [
+        EvalChangeV1(
+            id=one.id,
+            query=one.query,
+            a=one.metrics[metric],
+            b=other.metrics[metric],
+            expected=other.expected,
+            hits_a=one.hits,
+            hits_b=other.hits,
+        )
+        for one, other in _of(pairs, metric)
+        if abs(one.metrics[metric] - other.metrics[metric]) > _NOTICEABLE
+    ]
+
+
+def _changed(a: EvalReportV1, b: EvalReportV1) -> dict[str, list[Any]]:
+    """What may have made the difference."""
+    both = a.configuration.settings.keys() & b.configuration.settings.keys()  # only one of them may have asked for answers
+    one, other = _described(a, both), _described(b, both)
+    return {name: [one.get(name), other.get(name)] for name in {**one, **other} if one.get(name) != other.get(name)}
+
+
+def _described(report: EvalReportV1, settings: Collection[str]) -> dict[str, Any]:
+    configuration, index = report.configuration, report.index
+    return {
+        "program": configuration.program,
+        "k": configuration.k,
+        "hits": configuration.hits,
+        **{f"option {name}": value for name, value in configuration.options.items()},
+        **{name: value for name, value in configuration.settings.items() if name in settings},
+        "index_version": index.index_version,
+        "documents": index.sha256,
+        **{f"commit of {source.name}": source.commit for source in index.sources if source.commit},
+    }
+
+
+def _notices(a: EvalReportV1, b: EvalReportV1, common: int) -> list[str]:
+    said = []
+    if a.golden.sha256 != b.golden.sha256:
+        said.append(f"The golden sets differ: {a.golden.name} and {b.golden.name}.")
+    if common < max(len(a.queries), len(b.queries)):
+        said.append(f"{common:,} queries are in both runs, of {len(a.queries):,} and {len(b.queries):,}.")
+    if a.configuration.k != b.configuration.k:
+        said.append(f"One run is about the first {a.configuration.k} hits, the other about the first {b.configuration.k}.")
+    return said

@@ -1,0 +1,67 @@
+"""A query with what it is expected to find, and what every file of such queries has in common."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from kebab.core.errors import GoldenSetError
+
+
+class GoldenQuery(NamedTuple):
+    id: str
+    query: str
+    expected_docs: Mapping[str, int]
+    """Paths, SOURCE:paths or ids of documents, with the grade of each; a judged page is written file.pdf#page=3."""
+    expected_chunks: tuple[str, ...] = ()
+    expected_spans: tuple[str, ...] = ()
+    """path#L3-L9"""
+    must_contain: tuple[str, ...] = ()
+    """Strings that the passages found must have, verbatim."""
+    forbidden: tuple[str, ...] = ()
+    """Strings that they must not have."""
+    group: str | None = None
+    """Queries of one group ask the same in other words."""
+    unanswerable: bool = False
+
+
+class GoldenSet(NamedTuple):
+    name: str
+    kind: str
+    """yaml, jsonl or beir"""
+    sha256: str
+    """Of everything it was read from."""
+    queries: tuple[GoldenQuery, ...]
+
+
+def read_bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise unsound(path, f"cannot be read: {error.strerror}", "Name a YAML or JSONL file, or a folder in BEIR layout.") from error
+
+
+def unsound(path: Path, what: str, hint: str) -> GoldenSetError:
+    return GoldenSetError(f"{path.name} {what}.", hint=hint, path=str(path))
+
+
+def refuse_repeated_ids(queries: Iterable[GoldenQuery], path: Path) -> None:
+    twice = [id for id, count in Counter(query.id for query in queries).items() if count > 1]
+    if twice:
+        raise unsound(path, f"has several queries with the id {twice[0]}", "Give each its own id.")
+
+
+def json_lines(text: str, path: Path) -> Iterable[dict[str, Any]]:
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            entry = json.loads(line)
+        except ValueError as error:
+            raise unsound(path, f"has no JSON in line {number}: {error}", "Each line is one JSON object.") from error
+        if not isinstance(entry, dict):
+            raise unsound(path, f"has no JSON object in line {number}", "Each line is one JSON object.")
+        yield entry

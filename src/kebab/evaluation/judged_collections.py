@@ -1,0 +1,120 @@
+"""Judged collections in the layout of BEIR: a folder with `corpus.jsonl`, `queries.jsonl` and `qrels.tsv` or `qrels/test.tsv`, each of
+which may be compressed (`.gz`).
+
+The queries are put to documents that are in the database. A document of the corpus is known there by its id, its path, SOURCE:path, or
+its path without the extension. `write_documents` makes files that are known so.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from kebab.evaluation.golden_queries import GoldenQuery, GoldenSet, json_lines, read_bytes, refuse_repeated_ids, unsound
+
+_LONGEST_NAME = 150
+"""Bytes; file systems take 255."""
+_LAYOUT = "It needs corpus.jsonl, queries.jsonl and qrels.tsv or qrels/test.tsv, each of them plain or .gz."
+
+
+def load_collection(folder: Path) -> GoldenSet:
+    """The queries that have judgements, with what was judged relevant."""
+    qrels_data, queries_data = (
+        _data(folder, "qrels.tsv", "qrels/test.tsv", "qrels/dev.tsv", "qrels/train.tsv"),
+        _data(folder, "queries.jsonl"),
+    )
+    grades: dict[str, dict[str, int]] = {}
+    for query, document, grade in _judgements(_text(qrels_data, folder)):
+        if grade > 0:
+            grades.setdefault(query, {})[document] = grade
+    texts = {_id_of(entry): _field(entry, "text") for entry in json_lines(_text(queries_data, folder), folder)}
+    queries = tuple(GoldenQuery(id, text, grades[id]) for id, text in texts.items() if id in grades)
+    refuse_repeated_ids(queries, folder)
+    if not queries:
+        raise unsound(folder, "has no query with a judgement", _LAYOUT)
+    name = folder.resolve().name
+    return GoldenSet(name, "beir", sha256(queries_data + b"\0" + qrels_data).hexdigest(), queries)
+
+
+def write_documents(folder: Path, target: Path) -> Path:
+    """The documents of a collection as files that can be ingested: below `target`, or the PDFs that come with it. What is there already
+    as it should be is left alone, so that a second ingest has nothing to do.
+    """
+    pdfs = folder / "pdfs"
+    if pdfs.is_dir():
+        return pdfs
+    suffix = _suffix(folder)
+    target.mkdir(parents=True, exist_ok=True)
+    written = set()
+    for entry in json_lines(_text(_data(folder, "corpus.jsonl"), folder), folder):
+        title, text = _field(entry, "title"), _field(entry, "text")
+        head = f"# {title}\n\n" if title and suffix == ".md" and not text.startswith("---\n") else ""
+        file = target / f"{file_stem(_id_of(entry))}{suffix}"
+        written.add(file.name)
+        data = (head + text).encode("utf-8", "replace")
+        if not file.is_file() or file.read_bytes() != data:
+            file.write_bytes(data)
+    for file in target.iterdir():
+        if file.name not in written:
+            file.unlink()
+    return target
+
+
+def file_stem(id: str) -> str:
+    """The name of a document's file, without extension: its id, with what a file name cannot have written as %2F."""
+    stem = quote(id, safe=" ()+,;=@~!$&'").strip(" .") or "%"
+    return stem if len(stem) <= _LONGEST_NAME else f"{stem[:_LONGEST_NAME]}-{sha256(id.encode()).hexdigest()[:16]}"
+
+
+def _suffix(folder: Path) -> str:
+    """Code is cut at its functions; what a collection holds it says in meta.json, if it has one."""
+    meta = folder / "meta.json"
+    try:
+        language = str(json.loads(meta.read_text(encoding="utf-8")).get("lang", "")) if meta.is_file() else ""
+    except (OSError, ValueError, AttributeError):
+        language = ""
+    return ".py" if "python" in language or "code" in language else ".md"
+
+
+def _data(folder: Path, *names: str) -> bytes:
+    for name in names:
+        for file in (folder / name, folder / f"{name}.gz"):
+            if file.is_file():
+                return _unpacked(file) if file.suffix == ".gz" else read_bytes(file)
+    raise unsound(folder, f"has no {names[0]}", _LAYOUT)
+
+
+def _unpacked(file: Path) -> bytes:
+    try:
+        return gzip.decompress(read_bytes(file))
+    except (OSError, EOFError, ValueError) as error:
+        raise unsound(file, f"cannot be unpacked: {error}", "It must be a whole gzip file.") from error
+
+
+def _text(data: bytes, folder: Path) -> str:
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise unsound(folder, "is not UTF-8", "Save its files as UTF-8.") from error
+
+
+def _judgements(text: str) -> Iterator[tuple[str, str, int]]:
+    """Query, document and grade, in three columns or, as TREC has it, in four; a heading has no number at its end."""
+    for line in text.splitlines():
+        cells = line.split("\t") if "\t" in line else line.split()
+        if len(cells) >= 3 and cells[-1].strip().lstrip("-").isdigit():
+            yield cells[0].strip(), cells[-2].strip(), int(cells[-1])
+
+
+def _id_of(entry: dict[str, Any]) -> str:
+    return str(entry.get("_id", entry.get("id", "")))
+
+
+def _field(entry: dict[str, Any], name: str) -> str:
+    value = entry.get(name)
+    return value if isinstance(value, str) else ""

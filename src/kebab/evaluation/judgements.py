@@ -1,0 +1,181 @@
+"""What is expected, found in the index: names of documents, chunks and spans → ids, and hits → grades."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from kebab.core.citations import Citation, parse
+from kebab.core.errors import Ambiguous, NotFound
+from kebab.core.spans import LineSpan, PageSpan
+from kebab.core.text import nfc
+from kebab.evaluation.golden_queries import GoldenQuery, GoldenSet
+from kebab.evaluation.judged_collections import file_stem
+from kebab.evaluation.metrics import Lines
+
+if TYPE_CHECKING:
+    from kebab.core.records import DocumentRecord
+    from kebab.core.search import Duplicate, SearchHit
+    from kebab.knowledge_base import KnowledgeBase
+
+_MOST_NAMED = 50
+"""Of the unknown ids; the others are counted."""
+
+
+class Expected(NamedTuple):
+    """One thing that a query should find."""
+
+    name: str
+    kind: Literal["doc", "chunk", "span"]
+    grade: int
+    unit: str | None
+    """What hits are compared by; None when it is not in the index."""
+    doc_id: str | None
+    lines: Lines | None = None
+    """Of a span."""
+
+
+class Judgement(NamedTuple):
+    """A golden query with everything it names looked up."""
+
+    golden: GoldenQuery
+    ranked_by: Literal["doc", "page", "chunk"]
+    expected: tuple[Expected, ...]
+    types: tuple[str, ...]
+    """Of the documents it should find."""
+
+    @property
+    def grades(self) -> dict[str, int]:
+        """By unit; what is not in the index has a name of its own, so that it is missed, not forgotten."""
+        return {thing.unit or f"?{thing.name}": thing.grade for thing in self.expected if thing.kind != "span"}
+
+    @property
+    def spans(self) -> tuple[Lines, ...]:
+        return tuple(thing.lines for thing in self.expected if thing.lines is not None)
+
+    def units_of(self, hit: SearchHit) -> list[str]:
+        """The hit's own, and then those of its copies."""
+        return [self._unit(hit), *map(self._unit, hit.duplicates)]
+
+    def gains(self, hits: Iterable[SearchHit]) -> list[int]:
+        """Grades by rank, each unit once, where it is first met. A copy that is folded under a hit stands right behind it, if it is wanted;
+        otherwise it takes no place.
+        """
+        grades, met, gains = self.grades, set[str](), list[int]()
+        for hit in hits:
+            own, *copies = self.units_of(hit)
+            for unit in (own, *(copy for copy in copies if copy in grades)):
+                if unit not in met:
+                    met.add(unit)
+                    gains.append(grades.get(unit, 0))
+        return gains
+
+    def _unit(self, hit: SearchHit | Duplicate) -> str:
+        if self.ranked_by == "chunk":
+            return hit.chunk_id
+        return _page_unit(hit.doc_id, hit.citation.span) if self.ranked_by == "page" else hit.doc_id
+
+
+def _page_unit(doc_id: str, span: object) -> str:
+    return f"{doc_id}#page={span.page}" if isinstance(span, PageSpan) else doc_id
+
+
+def lines_of(doc_id: str, citation: Citation) -> Lines | None:
+    """What a citation covers, where that is lines or a page."""
+    if isinstance(citation.span, PageSpan):
+        return Lines(doc_id, citation.span.page, citation.span.page, page=True)
+    return Lines(doc_id, *citation.lines) if citation.lines is not None else None
+
+
+def judge(
+    golden: GoldenSet, kb: KnowledgeBase, documents: Sequence[DocumentRecord], *, skip_unknown: bool
+) -> tuple[list[Judgement], list[str]]:
+    """The judgements in the order of the set, and what they name that is not in the index: unless that is to be skipped, it is an error."""
+    names = _Names(kb, documents)
+    judgements = [_judgement(query, names) for query in golden.queries]
+    unknown = list(dict.fromkeys(f"{thing.name}" for judgement in judgements for thing in judgement.expected if thing.doc_id is None))
+    if unknown and not skip_unknown:
+        raise NotFound(
+            f"{golden.name} expects {len(unknown)} that {'is' if len(unknown) == 1 else 'are'} not in the index: {_listed(unknown)}.",
+            hint=_what_to_do(golden),
+        )
+    return judgements, unknown
+
+
+def _what_to_do(golden: GoldenSet) -> str:
+    if golden.kind == "beir":
+        return "Add --ingest to index the collection in a database of its own, or --skip-unknown to count these as missed."
+    return "Correct them (see: kb list docs), ingest what is missing, or add --skip-unknown to count these as missed."
+
+
+def _listed(names: Sequence[str]) -> str:
+    others = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {others:,} more" if others > 0 else "")
+
+
+class _Names:
+    """Documents by everything they may be called."""
+
+    def __init__(self, kb: KnowledgeBase, documents: Sequence[DocumentRecord]) -> None:
+        self._kb = kb
+        self._by_name: dict[str, list[DocumentRecord]] = {}
+        self._by_stem: dict[str, list[DocumentRecord]] = {}
+        for record in documents:
+            for name in (record.doc_id, record.path, f"{record.source}:{record.path}"):
+                self._by_name.setdefault(name, []).append(record)
+            self._by_stem.setdefault(record.path.rpartition(".")[0] or record.path, []).append(record)
+
+    def document(self, name: str) -> DocumentRecord | None:
+        """None when there is none; two of the same path are an error that names both."""
+        name = nfc(name)
+        found = self._by_name.get(name) or self._by_stem.get(name) or self._by_stem.get(file_stem(name)) or []
+        if len(found) > 1:
+            both = ", ".join(f"{record.source}:{record.path}" for record in found)
+            raise Ambiguous(f"{name} is expected and fits {len(found)} documents: {both}.", hint="Write it as SOURCE:path.")
+        return found[0] if found else None
+
+    def chunk(self, name: str) -> tuple[str, DocumentRecord | None] | None:
+        try:
+            found = self._kb.chunk(name)
+        except NotFound:
+            return None
+        return found.chunk_id, self.document(found.doc_id)
+
+
+def _judgement(query: GoldenQuery, names: _Names) -> Judgement:
+    spans = [_span(written, names) for written in query.expected_spans]
+    docs = dict(query.expected_docs)
+    if not docs and not query.expected_chunks:
+        docs = {parse(written)[0]: 1 for written in query.expected_spans}
+    by_page = False
+    expected: list[Expected] = []
+    types: dict[str, None] = {}
+    for name, grade in docs.items():
+        record, span = names.document(name), None
+        if record is None:
+            path, span = parse(name)
+            record = names.document(path) if isinstance(span, PageSpan) else None
+        by_page = by_page or (record is not None and span is not None)
+        types |= {record.doc_type: None} if record else {}
+        expected.append(Expected(name, "doc", grade, record and _page_unit(record.doc_id, span), record and record.doc_id))
+    for name in query.expected_chunks:
+        chunk_id, record = names.chunk(name) or (None, None)
+        types |= {record.doc_type: None} if record else {}
+        expected.append(Expected(name, "chunk", 1, chunk_id, record and record.doc_id))
+    if query.expected_chunks:  # the finer of the two decides what is ranked
+        expected = [thing for thing in expected if thing.kind == "chunk"]
+    ranked_by: Literal["doc", "page", "chunk"] = "chunk" if query.expected_chunks else "page" if by_page else "doc"
+    return Judgement(query, ranked_by, (*expected, *spans), tuple(types))
+
+
+def _span(written: str, names: _Names) -> Expected:
+    path, span = parse(written)
+    record = names.document(path)
+    lines = None
+    if record is not None and isinstance(span, LineSpan):
+        # A document read page by page has no lines: then the span is not there.
+        lines = Lines(record.doc_id, span.start, span.end) if 1 <= span.start <= span.end <= record.line_count else None
+    elif record is not None and isinstance(span, PageSpan):
+        lines = Lines(record.doc_id, span.page, span.page, page=True)
+    doc_id = record.doc_id if record is not None and lines is not None else None
+    return Expected(written, "span", 1, doc_id, doc_id, lines)

@@ -1,0 +1,99 @@
+"""What a ranked list is worth, as numbers. Pure arithmetic: grades by rank go in, and nothing here knows where they come from.
+
+`gains` are the grades of what stands at ranks 1, 2, 3, …, with 0 for what is not wanted; `wanted` the grades of all that is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+LOWER_IS_BETTER = frozenset({"empty_rate", "forbidden", "answer_forbidden"})
+"""Names without their @k."""
+
+
+def is_better_lower(name: str) -> bool:
+    return name.partition("@")[0] in LOWER_IS_BETTER
+
+
+def ndcg(gains: Sequence[int], wanted: Sequence[int], k: int) -> float:
+    """Discounted cumulative gain of the first k, as a share of the best that is possible."""
+    best = _dcg(sorted(wanted, reverse=True)[:k])
+    return _dcg(gains[:k]) / best if best else 0.0
+
+
+def _dcg(gains: Iterable[int]) -> float:
+    return sum(gain / math.log2(rank + 1) for rank, gain in enumerate(gains, start=1))
+
+
+def recall(gains: Sequence[int], wanted: Sequence[int], k: int) -> float:
+    """The share of what is wanted that stands among the first k."""
+    return _relevant(gains[:k]) / len(wanted) if wanted else 0.0
+
+
+def precision(gains: Sequence[int], k: int) -> float:
+    """The share of k places that hold something wanted; a place that is empty does not."""
+    return _relevant(gains[:k]) / k
+
+
+def reciprocal_rank(gains: Sequence[int], k: int) -> float:
+    return next((1 / rank for rank, gain in enumerate(gains[:k], start=1) if gain > 0), 0.0)
+
+
+def hit(gains: Sequence[int], k: int) -> float:
+    """1 if anything wanted is among the first k."""
+    return float(any(gain > 0 for gain in gains[:k]))
+
+
+def _relevant(gains: Iterable[int]) -> int:
+    return sum(gain > 0 for gain in gains)
+
+
+class Lines(NamedTuple):
+    """Lines of a document, or its page with the number `first` where `page` is set; both ends included."""
+
+    doc_id: str
+    first: int
+    last: int
+    page: bool = False
+
+
+def line_recall(expected: Sequence[Lines], cited: Sequence[Lines]) -> float:
+    """The share of the expected lines that the cited ones cover; each expected passage counts alike, however long it is."""
+    return sum(_covered(wanted, cited) for wanted in expected) / len(expected) if expected else 0.0
+
+
+def _covered(wanted: Lines, cited: Iterable[Lines]) -> float:
+    lines = range(wanted.first, wanted.last + 1)
+    seen: set[int] = set()
+    for place in cited:
+        if (place.doc_id, place.page) == (wanted.doc_id, wanted.page):
+            seen.update(range(max(place.first, wanted.first), min(place.last, wanted.last) + 1))
+    return len(seen) / len(lines)
+
+
+def share_contained(strings: Sequence[str], texts: Sequence[str]) -> float:
+    """The share of the strings that stand verbatim in one of the texts."""
+    return sum(any(string in text for text in texts) for string in strings) / len(strings)
+
+
+def means(rows: Iterable[Mapping[str, float]]) -> tuple[dict[str, float], dict[str, int]]:
+    """The mean of every metric over the rows that have it, and how many those are; in the order in which they first come."""
+    values: dict[str, list[float]] = defaultdict(list)
+    for row in rows:
+        for name, value in row.items():
+            values[name].append(value)
+    return {name: rounded(math.fsum(own) / len(own)) for name, own in values.items()}, {name: len(own) for name, own in values.items()}
+
+
+def rounded(value: float) -> float:
+    """To what two runs on two machines can agree on."""
+    return round(value, 6)
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The least value that so many of them do not exceed: 0.5 for the median."""
+    ordered = sorted(values)
+    return ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else 0.0

@@ -1,0 +1,308 @@
+"""A golden set put to a knowledge base, query by query → eval_report.v1.
+
+Everything in a report follows from the set, the configuration and the index, so that two runs of the same are the same, byte for byte.
+Only timings are not: they are taken on request.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from pathlib import PurePath
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from kebab._version import __version__
+from kebab.analysis.language import language_of
+from kebab.core.errors import GoldenSetError, QueryError
+from kebab.evaluation import metrics
+from kebab.evaluation.golden_queries import GoldenQuery, GoldenSet
+from kebab.evaluation.judgements import Expected, Judgement, judge, lines_of
+from kebab.evaluation.metrics import Lines, rounded
+from kebab.pipelines.search_request import SearchRequest
+from kebab.wire.evaluation import (
+    EvalAnswerV1,
+    EvalConfigurationV1,
+    EvalExpectedV1,
+    EvalGoldenV1,
+    EvalHitV1,
+    EvalIndexV1,
+    EvalQueryV1,
+    EvalReportV1,
+    EvalSliceV1,
+    EvalSourceV1,
+    EvalTimingsV1,
+)
+
+if TYPE_CHECKING:
+    from kebab.config.settings import Settings
+    from kebab.core.answers import Answer
+    from kebab.core.records import DocumentRecord
+    from kebab.core.search import Duplicate, SearchHit, SearchResponse
+    from kebab.knowledge_base import KnowledgeBase
+
+_NOT_SHAPING = frozenset({"default_k", "snippet_chars", "freshness", "freshness_ms"})
+"""Settings of search that have no say in which passages are found."""
+_NOT_OF_SEARCH = frozenset({"full_text", "highlight", "explain", "group", "neighbours", "cursor", "offset"})
+_OF_ASK = (
+    *("mode", "tags_any", "tags_all", "type", "format", "lang", "path", "trust_min", "source", "doc"),
+    *("after", "before", "exclude_path", "exclude_tag"),
+)
+
+
+class RunOptions(NamedTuple):
+    k: int = 10
+    """Metrics are about the first k."""
+    hits: int | None = None
+    """How many each search is asked for; None: k, as a user would."""
+    search: Mapping[str, Any] = {}
+    """Options of search, such as mode and filters."""
+    ask: bool = False
+    skip_unknown: bool = False
+    timings: bool = False
+    """Each search by itself, as a user would wait for it; otherwise queries are embedded many at a time."""
+
+
+def run(kb: KnowledgeBase, golden: GoldenSet, options: RunOptions = RunOptions()) -> EvalReportV1:  # noqa: B008 - immutable
+    """Unknown ids stop it before the first search."""
+    documents = kb.documents()
+    judgements, unknown = judge(golden, kb, documents, skip_unknown=options.skip_unknown)
+    expected = () if options.timings else [query.query for query in golden.queries]
+    searching = kb.variant(expecting=expected, freshness="off")  # freshness marks hits, and finds no others
+    request = SearchRequest.from_options({**options.search, "k": options.hits or options.k})
+    if options.timings:
+        for first in {language_of(query.query): query for query in golden.queries}.values():
+            search_for(searching, first, request)  # what has to be loaded is no part of a query's time
+    queries, notices, taken = [], Counter[str](), []
+    index_version = ""
+    for judgement in judgements:
+        started = time.perf_counter()
+        response = search_for(searching, judgement.golden, request)
+        taken.append((time.perf_counter() - started) * 1000)
+        answer = _ask(searching, judgement, request) if options.ask else None
+        queries.append(_query(judgement, response, answer, options.k))
+        notices.update({notice.code for notice in response.notices})
+        index_version = response.index_version
+    rows = [query.metrics for query in queries]
+    values, counted = metrics.means([*rows, *_worst_of_groups(queries, options.k)])
+    return EvalReportV1(
+        golden=EvalGoldenV1(name=golden.name, kind=golden.kind, sha256=golden.sha256, queries=len(golden.queries)),  # type: ignore[arg-type]
+        configuration=_configuration(kb.settings, request, options),
+        index=_index(kb, documents, index_version),
+        metrics=values,
+        counted=counted,
+        by_lang=_slices(queries, lambda query: [query.lang]),
+        by_type=_slices(queries, lambda query: query.types),
+        notices=dict(sorted(notices.items())),
+        unknown=unknown,
+        queries=queries,
+        timings=_timings(taken) if options.timings else None,
+    )
+
+
+# --- one query
+
+
+def search_for(kb: KnowledgeBase, golden: GoldenQuery, request: SearchRequest) -> SearchResponse:
+    """An expression that cannot be read is an error of the golden set, and says of which query."""
+    try:
+        return kb.search(request._replace(query=golden.query), bare=True)
+    except QueryError as error:
+        raise GoldenSetError(f"The query {golden.id} cannot be searched for: {error.message}", hint=error.hint) from error
+
+
+def values_of(judgement: Judgement, hits: Sequence[SearchHit], k: int) -> dict[str, float]:
+    """The metrics of one list of hits; only those that the query says something about."""
+    if judgement.golden.unanswerable:
+        return {}
+    wanted = list(judgement.grades.values())
+    values: dict[str, float] = {}
+    if wanted:
+        gains = judgement.gains(hits)
+        values[f"ndcg@{k}"] = metrics.ndcg(gains, wanted, k)
+        values[f"recall@{k}"] = metrics.recall(gains, wanted, k)
+        values[f"mrr@{k}"] = metrics.reciprocal_rank(gains, k)
+        values["hit@1"] = metrics.hit(gains, 1)
+        values[f"hit@{k}"] = metrics.hit(gains, k)
+        values[f"precision@{k}"] = metrics.precision(gains, k)
+    if judgement.golden.expected_spans:
+        covered = metrics.line_recall(judgement.spans, cited(hits[:k])) * len(judgement.spans)
+        values[f"citation_line_recall@{k}"] = covered / len(judgement.golden.expected_spans)
+    texts = [hit.text for hit in hits[:k]]
+    if judgement.golden.must_contain:
+        values[f"must_contain@{k}"] = metrics.share_contained(judgement.golden.must_contain, texts)
+    if judgement.golden.forbidden:
+        values[f"forbidden@{k}"] = float(metrics.share_contained(judgement.golden.forbidden, texts) > 0)
+    values["empty_rate"] = float(not hits)
+    return values
+
+
+def cited(hits: Sequence[SearchHit]) -> list[Lines]:
+    """What the hits and their copies cite."""
+    places: list[SearchHit | Duplicate] = [*hits, *(copy for hit in hits for copy in hit.duplicates)]
+    return [lines for lines in (lines_of(place.doc_id, place.citation) for place in places) if lines is not None]
+
+
+def _query(judgement: Judgement, response: SearchResponse, answer: Answer | None, k: int) -> EvalQueryV1:
+    golden, hits = judgement.golden, response.hits
+    values = values_of(judgement, hits, k) | (_values_of_answer(judgement, answer) if answer is not None else {})
+    return EvalQueryV1(
+        id=golden.id,
+        query=golden.query,
+        lang=language_of(golden.query),
+        types=list(judgement.types),
+        group=golden.group,
+        unanswerable=golden.unanswerable,
+        metrics={name: rounded(value) for name, value in values.items()},
+        expected=[_expected(thing, judgement, hits) for thing in judgement.expected],
+        hits=[_hit(hit, judgement) for hit in hits],
+        answer=None if answer is None else _answer(answer),
+    )
+
+
+def _expected(thing: Expected, judgement: Judgement, hits: Sequence[SearchHit]) -> EvalExpectedV1:
+    if thing.kind == "span":
+        covered = metrics.line_recall([thing.lines], cited(hits)) if thing.lines else 0.0
+        met = [hit for hit in hits if thing.lines and metrics.line_recall([thing.lines], cited([hit]))]
+    else:
+        met = [hit for hit in hits if thing.unit in judgement.units_of(hit)]
+        covered = float(bool(met))
+    return EvalExpectedV1(
+        name=thing.name,
+        kind=thing.kind,
+        grade=thing.grade,
+        doc_id=thing.doc_id,
+        rank=met[0].rank if met else None,
+        covered=rounded(covered),
+    )
+
+
+def _hit(hit: SearchHit, judgement: Judgement) -> EvalHitV1:
+    grades = judgement.grades
+    return EvalHitV1(
+        rank=hit.rank,
+        source=hit.source,
+        doc_path=hit.doc_path,
+        citation=hit.citation.uri,
+        chunk_id=hit.chunk_id,
+        score=rounded(hit.score),
+        grade=max(grades.get(unit, 0) for unit in judgement.units_of(hit)),
+    )
+
+
+# --- answers
+
+
+def _ask(kb: KnowledgeBase, judgement: Judgement, request: SearchRequest) -> Answer:
+    given = {name: getattr(request, name) for name in _OF_ASK}
+    return kb.ask(judgement.golden.query, **{name: value for name, value in given.items() if value})
+
+
+def _values_of_answer(judgement: Judgement, answer: Answer) -> dict[str, float]:
+    golden, text = judgement.golden, answer.text
+    values = {"refusal_correctness": float((text is None) == golden.unanswerable)}
+    values["refused_unanswerable" if golden.unanswerable else "answered_answerable"] = values["refusal_correctness"]
+    if text is not None:
+        values["groundedness"] = sum(claim.verdict == "supported" for claim in answer.claims) / max(1, len(answer.claims))
+    if golden.forbidden:
+        values["answer_forbidden"] = float(text is not None and metrics.share_contained(golden.forbidden, [text]) > 0)
+    if judgement.spans:
+        # What was quoted is part of a passage: an answer that quotes one sentence of five lines has not cited five.
+        passages = [lines_of(citation.doc_id, citation.citation) for citation in answer.citations]
+        values["answer_line_recall"] = metrics.line_recall(judgement.spans, [lines for lines in passages if lines is not None])
+    return values
+
+
+def _answer(answer: Answer) -> EvalAnswerV1:
+    return EvalAnswerV1(
+        refused=answer.text is None,
+        refusal_reason=answer.refusal_reason,
+        grounded=answer.grounded,
+        claims=len(answer.claims),
+        supported=sum(claim.verdict == "supported" for claim in answer.claims),
+    )
+
+
+# --- all of them
+
+
+def _worst_of_groups(queries: Sequence[EvalQueryV1], k: int) -> list[dict[str, float]]:
+    """Of each group of paraphrases its worst: whoever asks in other words deserves the same."""
+    groups: dict[str, list[float]] = {}
+    for query in queries:
+        if query.group is not None and f"ndcg@{k}" in query.metrics:
+            groups.setdefault(query.group, []).append(query.metrics[f"ndcg@{k}"])
+    return [{f"worst_paraphrase_ndcg@{k}": min(values)} for values in groups.values() if len(values) > 1]
+
+
+def _slices(queries: Sequence[EvalQueryV1], names_of: Any) -> list[EvalSliceV1]:
+    by_name: dict[str, list[EvalQueryV1]] = {}
+    for query in queries:
+        for name in names_of(query):
+            by_name.setdefault(name, []).append(query)
+    return [
+        EvalSliceV1(name=name, queries=len(own), metrics=metrics.means(query.metrics for query in own)[0])
+        for name, own in sorted(by_name.items())
+    ]
+
+
+def _timings(taken: Sequence[float]) -> EvalTimingsV1:
+    p50, p95, p99 = (round(metrics.percentile(taken, share), 3) for share in (0.5, 0.95, 0.99))
+    return EvalTimingsV1(p50=p50, p95=p95, p99=p99, queries_per_second=round(1000 * len(taken) / sum(taken), 1) if taken else 0.0)
+
+
+# --- what was run
+
+
+def _configuration(settings: Settings, request: SearchRequest, options: RunOptions) -> EvalConfigurationV1:
+    defaults = SearchRequest()
+    chosen = {
+        name: value
+        for name, value in request._asdict().items()
+        if name not in _NOT_OF_SEARCH and name not in ("query", "k") and value != getattr(defaults, name)
+    }
+    shaping = {f"search.{name}": value for name, value in settings.search._asdict().items() if name not in _NOT_SHAPING}
+    shaping |= {f"chunking.{name}": value for name, value in settings.chunking._asdict().items()}
+    shaping |= {"analysis.korean": settings.analysis.korean, "embedding.cross_language": settings.embedding.cross_language}
+    shaping["embedding.model"] = _model_name(settings.embedding.model)
+    if options.ask:
+        shaping |= {f"ask.{name}": value for name, value in settings.ask._asdict().items() if name not in ("api_key", "endpoint")}
+    return EvalConfigurationV1(
+        program=f"kebab {__version__}",
+        k=options.k,
+        hits=options.hits or options.k,
+        asked=options.ask,
+        options={name: list(value) if isinstance(value, tuple) else value for name, value in chosen.items()},
+        settings=dict(sorted(shaping.items())),
+    )
+
+
+def _model_name(model: str) -> str:
+    """Without the folder it lies in: a run is something to show around."""
+    kind, colon, name = model.strip().partition(":")
+    return f"{kind}:{PurePath(name).name}" if colon and kind == "onnx" else model.strip()
+
+
+def _index(kb: KnowledgeBase, documents: Sequence[DocumentRecord], index_version: str) -> EvalIndexV1:
+    return EvalIndexV1(
+        index_version=index_version,
+        sha256=corpus_hash(documents),
+        documents=len(documents),
+        sources=[
+            EvalSourceV1(
+                name=source.name,
+                documents=source.documents,
+                chunks=source.chunks,
+                branch=source.repository.branch if source.repository else None,
+                commit=source.repository.commit if source.repository else None,
+            )
+            for source in kb.sources()
+        ],
+    )
+
+
+def corpus_hash(documents: Sequence[DocumentRecord]) -> str:
+    """Another one whenever a document is added, removed or changed."""
+    lines = sorted(f"{record.doc_id} {record.content_hash} {record.chunker_version}\n" for record in documents)
+    return sha256("".join(lines).encode()).hexdigest()

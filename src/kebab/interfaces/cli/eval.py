@@ -1,0 +1,358 @@
+"""kb eval"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from shlex import quote
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from kebab.core.errors import UsageError
+from kebab.interfaces.cli.options import config_file, global_options, group, is_quiet, knowledge_base, places_given, wants_json
+from kebab.interfaces.cli.render import counted, done, print_json, print_verbatim, remark, say, shown
+from kebab.interfaces.cli.search import filter_options
+from kebab.interfaces.cli.table import table
+
+if TYPE_CHECKING:
+    from kebab.evaluation.golden_queries import GoldenSet
+    from kebab.knowledge_base import KnowledgeBase
+    from kebab.wire.evaluation import EvalChangeV1, EvalComparisonV1, EvalReportV1, EvalTuningV1
+
+_ABOUT_ONE_QUERY = frozenset({"some_words", "did_you_mean", "far_away", "similar_only", "words_only", "insisted", "other_scripts"})
+"""Notices that say nothing about the whole run."""
+_MISSES_NAMED = 10
+
+
+@group(
+    "eval", example="kb eval suggest --out golden.yaml\nkb eval run golden.yaml --out before.json\nkb eval compare before.json after.json"
+)
+def eval_command() -> None:
+    """How good search is, measured on your own judged queries."""
+
+
+def search_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """How each query is searched for."""
+    for decorate in reversed(
+        (
+            click.option("--mode", metavar="MODE", help="hybrid (the default), lexical or vector."),
+            filter_options,
+            click.option("--match", help="all words, any of them, or auto."),
+            click.option("--fusion", help="rrf or convex (setting search.hybrid_fusion)."),
+            click.option("--per-doc", type=int, help="At most this many hits of one document."),
+            click.option("--duplicates", metavar="HOW", help="fold or show passages with nearly the same text."),
+            click.option("--threshold", type=float, help="Least raw RRF score."),
+            click.option("--min-score", type=float, help="Least score, 0 to 1."),
+        )
+    ):
+        function = decorate(function)
+    return function
+
+
+def golden_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """What is asked, and where."""
+    for decorate in reversed(
+        (
+            click.argument("golden", metavar="FILE|FOLDER", type=click.Path(path_type=Path)),
+            click.option("-k", "--k", "k", type=click.IntRange(1, 1000), default=10, help="Metrics are about the first k (10)."),
+            click.option("--hits", type=click.IntRange(1, 1000), help="How many hits each search is asked for; by default k."),
+            click.option("--ingest", is_flag=True, help="Index the documents of FOLDER first, in a database of its own or --db."),
+            click.option("--skip-unknown", is_flag=True, help="Count expected ids that are not in the index as missed."),
+        )
+    ):
+        function = decorate(function)
+    return function
+
+
+@eval_command.command(
+    "run",
+    epilog="Example:\n\n\b\n  kb eval run golden.yaml\n  kb eval run golden.yaml --mode lexical --out lexical.json\n"
+    "  kb eval run ~/data/scifact --ingest",
+)
+@global_options
+@golden_options
+@search_options
+@click.option("--ask", is_flag=True, help="Put every query to kb ask too: are refusals right, are answers grounded?")
+@click.option("--timings", is_flag=True, help="Latencies too, each search by itself; then no two runs are the same.")
+@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="RUN.json", help="Keep the run, to compare and report.")
+def eval_run(
+    golden: Path, k: int, hits: int | None, ingest: bool, skip_unknown: bool, ask: bool, timings: bool, out: Path | None, **options: Any
+) -> int:
+    """Search for every query of a golden set and measure what is found.
+
+    FILE is a YAML list or JSON lines of queries with what they should find; FOLDER a judged collection in BEIR layout (corpus.jsonl,
+    queries.jsonl, qrels.tsv). Documents are known by path, SOURCE:path or id; an expected one that is not in the index stops the run.
+    The same run gives the same RUN.json, byte for byte.
+    """
+    from kebab.evaluation.golden_sets import load_golden_set
+    from kebab.evaluation.run_files import write_run
+    from kebab.evaluation.runner import RunOptions, run
+
+    if hits is not None and hits < k:
+        raise UsageError(f"--hits {hits} is less than -k {k}.", hint="Ask for at least as many hits as are looked at.")
+    loaded = load_golden_set(golden)
+    kb = ingested(golden, loaded) if ingest else knowledge_base()
+    report = run(kb, loaded, RunOptions(k, hits, given(options), ask, skip_unknown, timings))
+    if out is not None:
+        write_run(report, out)
+    _remark_on(report)
+    if wants_json():
+        print_json(report)
+    else:
+        _print_run(report)
+        if out is not None:
+            where = f"--db {quote(str(kb.path))} " if ingest and "db" not in places_given() else ""
+            remark(f"{out} was written. To read it: kb {where}eval report {out}")
+    return 0
+
+
+def given(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value not in (None, ())}
+
+
+def ingested(folder: Path, golden: GoldenSet) -> KnowledgeBase:
+    """A knowledge base that has the documents of a judged collection."""
+    from kebab.config.loading import cache_folder, load_settings
+    from kebab.evaluation.judged_collections import write_documents
+    from kebab.interfaces.cli.ingest_progress import progress_of
+    from kebab.knowledge_base import KnowledgeBase
+
+    if golden.kind != "beir":
+        raise UsageError("--ingest is for a FOLDER in BEIR layout.", hint="The documents of a FILE are yours: kb ingest FOLDER")
+    place = cache_folder() / "collections" / f"{golden.name}-{golden.sha256[:8]}"
+    database = places_given().get("db") or str(place / "kebab.sqlite")
+    place.mkdir(parents=True, exist_ok=True)
+    kb = click.get_current_context().with_resource(KnowledgeBase(load_settings(config_file(), flags={"store.path": database})))
+    with progress_of("auto") as progress:
+        report = kb.ingest(write_documents(folder, place / golden.name), name=golden.name, progress=progress)
+    if report.added or report.updated:
+        remark(f"{golden.name}: {counted(report.added + report.updated, 'document')} ingested in {database}")
+    return kb
+
+
+def _remark_on(report: EvalReportV1) -> None:
+    for code, count in report.notices.items():
+        if code == "vectors_off" and "mode" not in report.configuration.options:
+            continue  # it was the user who turned them off
+        if code not in _ABOUT_ONE_QUERY:
+            remark(f"note: {counted(count, 'search', 'searches')} said {code}; see: kb search {report.queries[0].query!r}")
+    if report.unknown:
+        remark(f"note: {counted(len(report.unknown), 'expected id')} not in the index count as missed.")
+
+
+def _print_run(report: EvalReportV1) -> None:
+    configuration = report.configuration
+    mode = configuration.options.get("mode", "hybrid")
+    say(f"{report.golden.name}: {counted(report.golden.queries, 'query', 'queries')}, {mode}, k = {configuration.k}")
+    print_metrics(report)
+    if (taken := report.timings) is not None:
+        say(f"latency: p50 {taken.p50:.1f} ms, p95 {taken.p95:.1f} ms, p99 {taken.p99:.1f} ms")
+    missed = [query.id for query in report.queries if query.metrics.get(f"recall@{configuration.k}", 1.0) < 1.0]
+    if missed:
+        others = len(missed) - _MISSES_NAMED
+        named = ", ".join(map(shown, missed[:_MISSES_NAMED]))
+        say(f"not all found: {named}{f' and {others:,} more' if others > 0 else ''}")
+
+
+def print_metrics(report: EvalReportV1) -> None:
+    slices = [*report.by_lang, *report.by_type]
+    rows = [
+        [name, f"{value:.4f}", str(report.counted[name]), *(_figure(part.metrics.get(name)) for part in slices)]
+        for name, value in report.metrics.items()
+    ]
+    table(["metric", "all", "queries", *(part.name for part in slices)], rows)
+
+
+def _figure(value: float | None) -> str:
+    return "–" if value is None else f"{value:.4f}"
+
+
+# --- compare
+
+
+_RUN = click.Path(path_type=Path, dir_okay=False)
+
+
+@eval_command.command(
+    "compare",
+    epilog="Example:\n\n\b\n  kb eval compare before.json after.json\n  kb eval compare before.json after.json --exit-code",
+)
+@global_options
+@click.argument("a", metavar="A.json", type=_RUN)
+@click.argument("b", metavar="B.json", type=_RUN)
+@click.option("--metric", help="By which queries are won and lost; by default nDCG at the k of the runs.")
+@click.option("-n", "limit", type=click.IntRange(0), default=10, help="How many regressions are shown (10).")
+@click.option("--exit-code", is_flag=True, help="Exit with 1 when any metric is significantly worse.")
+def eval_compare(a: Path, b: Path, metric: str | None, limit: int, exit_code: bool) -> int:
+    """Run B against run A: every metric with the interval of its difference, and the queries that lost, with both lists of hits.
+
+    Intervals are of 95 %, by paired bootstrap; a difference whose interval holds 0 may be chance. Latencies are not compared.
+    """
+    from kebab.evaluation.comparison import compare
+    from kebab.evaluation.run_files import read_run
+
+    comparison = compare(read_run(a), read_run(b), metric=metric)
+    for notice in comparison.notices:
+        remark(f"note: {notice}")
+    if wants_json():
+        print_json(comparison)
+    else:
+        _print_comparison(comparison, limit)
+    return 1 if exit_code and any(difference.verdict == "worse" for difference in comparison.differences) else 0
+
+
+def _print_comparison(comparison: EvalComparisonV1, limit: int) -> None:
+    for name, (before, after) in comparison.changed.items():
+        say(f"{name}: {_short(before)} → {_short(after)}")
+    rows = [
+        [one.metric, f"{one.a:.4f}", f"{one.b:.4f}", f"{one.difference:+.4f}", f"{one.low:+.4f} to {one.high:+.4f}", one.verdict]
+        for one in (*comparison.differences, *comparison.by_lang, *comparison.by_type)
+    ]
+    table(["metric", "a", "b", "difference", "95 % interval", "verdict"], rows)
+    say(f"{comparison.metric}: {comparison.wins:,} better, {comparison.losses:,} worse, {comparison.ties:,} the same")
+    for change in comparison.regressions[:limit]:
+        _print_change(change)
+    others = len(comparison.regressions) - limit
+    if others > 0 and limit:
+        say(f"and {others:,} more that are worse")
+
+
+def _short(value: Any) -> str:
+    text = "not set" if value is None else shown(str(value))
+    return text if len(text) <= 60 else f"{text[:16]}…"
+
+
+def _print_change(change: EvalChangeV1) -> None:
+    click.echo()
+    say(f"{shown(change.id)}: {change.a:.4f} → {change.b:.4f}  {shown(change.query)}")
+    say(f"  expected: {', '.join(shown(thing.name) for thing in change.expected)}")
+    for name, hits in (("a", change.hits_a), ("b", change.hits_b)):
+        listed = ", ".join(f"{hit.rank}.{'*' if hit.grade else ''} {shown(hit.citation)}" for hit in hits[:5])
+        say(f"  {name}: {listed or 'nothing'}")
+
+
+# --- report
+
+
+@eval_command.command("report", epilog="Example:\n\n\b\n  kb eval report run.json\n  kb eval report run.json --out report.html")
+@global_options
+@click.argument("run", metavar="RUN.json", type=_RUN)
+@click.option("--out", type=_RUN, metavar="FILE.html", help="By default beside the run, with the same name.")
+def eval_report(run: Path, out: Path | None) -> int:
+    """One HTML file of a run: charts, every query with its hits, and why what is missing was missed.
+
+    It needs no network and no script. Misses are explained from the database, as long as it is the one that the run was made on.
+    """
+    from kebab.evaluation.misses import explain_misses
+    from kebab.evaluation.report_page import report_page
+    from kebab.evaluation.run_files import read_run, write_text
+
+    report = read_run(run)
+    misses = explain_misses(report, knowledge_base())
+    if misses is None:
+        remark("note: The index is not the one of this run, so misses are not explained. Name its database with --db, or run it again.")
+    target = out or run.with_suffix(".html")
+    write_text(report_page(report, misses), target)
+    return done("eval report", f"{target} was written.", target)
+
+
+# --- suggest
+
+
+@eval_command.command("suggest", epilog="Example:\n\n\b\n  kb eval suggest --out golden.yaml\n  kb eval suggest -n 50 --source notes")
+@global_options
+@click.option("-n", "count", type=click.IntRange(1, 10_000), default=25, help="How many (25).")
+@filter_options
+@click.option("--out", type=_RUN, metavar="FILE.yaml", help="Write them there; a file that exists is left alone.")
+def eval_suggest(count: int, out: Path | None, **options: Any) -> int:
+    """Candidate queries from the headings of your own documents, to begin a golden set with.
+
+    Each comes with the document and the lines below its heading. They are candidates: write them as you would ask, and take out what
+    nobody would.
+    """
+    from kebab.evaluation.run_files import write_text
+    from kebab.evaluation.suggestions import as_yaml, suggest
+    from kebab.pipelines.search_request import SearchRequest
+
+    kb = knowledge_base()
+    suggestions = suggest(kb, kb.filters_of(SearchRequest.from_options(given(options))), count=count)
+    if not suggestions:
+        remark("There are no headings to make queries from. See what is there with: kb list docs")
+    if out is not None and out.exists():
+        raise UsageError(f"{out} exists already, and may have been gone over.", hint="Name another file, or delete it first.")
+    if out is not None:
+        write_text(as_yaml(suggestions), out)
+    if wants_json():
+        from kebab.wire.evaluation import EvalSuggestionsV1
+
+        print_json(EvalSuggestionsV1(suggestions=suggestions))
+    elif out is not None:
+        say(f"{out} was written with {counted(len(suggestions), 'candidate')}. Go over them, then: kb eval run {out}")
+    else:
+        print_verbatim(as_yaml(suggestions))
+    return 0
+
+
+# --- tune
+
+
+@eval_command.command("tune", epilog="Example:\n\n\b\n  kb eval tune golden.yaml\n  kb eval tune golden.yaml --write")
+@global_options
+@golden_options
+@search_options
+@click.option("--write", is_flag=True, help="Set what helps in the config file.")
+def eval_tune(golden: Path, k: int, hits: int | None, ingest: bool, skip_unknown: bool, write: bool, **options: Any) -> int:
+    """Try other fusions, weights and column weights on a golden set, and say which help.
+
+    The queries are dealt into five folds: what is best on four is judged on the fifth, in turn. Only what is significantly better so is
+    recommended; often nothing is. It takes about forty runs of the set.
+    """
+    from kebab.evaluation.golden_sets import load_golden_set
+    from kebab.evaluation.runner import RunOptions
+    from kebab.evaluation.tuning import tune
+
+    loaded = load_golden_set(golden)
+    kb = ingested(golden, loaded) if ingest else knowledge_base()
+    tuning = tune(kb, loaded, RunOptions(k, hits, given(options), skip_unknown=skip_unknown), tell=_tell)
+    if write and tuning.settings:
+        tuning.written = str(_write_settings(kb, tuning.settings))
+    if wants_json():
+        print_json(tuning)
+    else:
+        _print_tuning(tuning)
+    return 0
+
+
+def _tell(tried: int, of: int) -> None:
+    if sys.stderr.isatty() and not is_quiet():
+        click.echo(f"\rtried {tried} of about {of}", err=True, nl=tried == of)
+
+
+def _write_settings(kb: KnowledgeBase, settings: dict[str, Any]) -> Path:
+    from kebab.config.loading import config_folder
+    from kebab.config.writing import set_values
+
+    path = kb.loaded.config_file or Path(config_file() or config_folder() / "config.toml").expanduser()
+    set_values(path, settings)
+    for key in settings:
+        if kb.loaded.origins.get(key, "").startswith(("environment", "flag")):
+            remark(f"note: {key} is also set by {kb.loaded.origins[key]}, which wins over the file.")
+    return path
+
+
+def _print_tuning(tuning: EvalTuningV1) -> None:
+    for trial in tuning.trials[:5]:
+        ways = ", ".join(f"{name} = {value}" for name, value in trial.settings.items())
+        say(f"{trial.value:.4f}  {ways or 'as it is set now'}")
+    interval = f"{tuning.difference:+.4f}, 95 % interval {tuning.low:+.4f} to {tuning.high:+.4f}"
+    say(f"{tuning.metric} as it is set now: {tuning.current:.4f}")
+    say(f"{tuning.metric} on held-out queries, with what is best on the others: {tuning.held_out:.4f} ({interval})")
+    if not tuning.helps:
+        say("Nothing helps significantly: leave the settings as they are.")
+        return
+    say("This helps:")
+    for name, value in tuning.settings.items():
+        say(f"  {name} = {value!r}")
+    say(f"{tuning.written} was written." if tuning.written else "To set it: the same again with --write")

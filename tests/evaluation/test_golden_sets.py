@@ -1,0 +1,120 @@
+"""Golden sets are read strictly: what is not sound is an error that names the entry."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kebab.core.errors import GoldenSetError
+from kebab.evaluation.golden_sets import load_golden_set
+from kebab.evaluation.judged_collections import file_stem, write_documents
+
+
+def _yaml(tmp_path: Path, text: str) -> Path:
+    path = tmp_path / "golden.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_yaml_and_json_lines_say_the_same(tmp_path: Path) -> None:
+    entry: dict[str, Any] = {
+        "id": "a", "query": "문서 검색", "expected_docs": ["x.md"], "expected_chunks": ["abcd"], "expected_spans": ["x.md#L3-L3"],
+        "must_contain": ["y"], "forbidden": ["z"], "group": "g", "unanswerable": False,
+    }  # fmt: skip
+    lines = tmp_path / "golden.jsonl"
+    lines.write_text(json.dumps(entry) + "\n\n", encoding="utf-8")
+    (loaded,) = load_golden_set(lines).queries
+    (same,) = load_golden_set(_yaml(tmp_path, json.dumps([entry]))).queries  # JSON is YAML
+    assert loaded == same
+    assert (loaded.expected_docs, loaded.expected_spans, loaded.group) == ({"x.md": 1}, ("x.md#L3-L3",), "g")
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("a: 1", "is no list"),
+        ("- 5", "no keys in entry 1"),
+        ("[", "is no YAML"),
+        ("[]", "has no queries"),
+        ("- {query: x, expected_docs: [a]}", "no id in entry 1"),
+        ("- {id: a, expected_docs: [a]}", "no query for a"),
+        ("- {id: a, query: x, expected_doc: [a]}", "unknown key expected_doc in entry 1"),
+        ("- {id: a, query: x, expected_docs: a}", "no list of texts as expected_docs of a"),
+        ("- {id: a, query: x}", "expects nothing of a"),
+        ("- {id: a, query: x, unanswerable: true, expected_docs: [a]}", "calls a unanswerable and expects something"),
+        ("- {id: a, query: x, unanswerable: maybe}", "neither true nor false"),
+        ("- {id: a, query: x, expected_docs: [a]}\n- {id: a, query: y, expected_docs: [a]}", "several queries with the id a"),
+    ],
+)
+def test_what_is_not_sound_is_named(tmp_path: Path, text: str, what: str) -> None:
+    with pytest.raises(GoldenSetError, match=what) as caught:
+        load_golden_set(_yaml(tmp_path, text))
+    assert caught.value.hint
+
+
+def test_a_line_without_json_is_named_by_its_number(tmp_path: Path) -> None:
+    path = tmp_path / "golden.jsonl"
+    path.write_text('{"id": "a", "query": "x", "expected_docs": ["a"]}\nnot json\n')
+    with pytest.raises(GoldenSetError, match="line 2"):
+        load_golden_set(path)
+
+
+def test_a_file_that_is_not_there_is_an_error_of_ours(tmp_path: Path) -> None:
+    with pytest.raises(GoldenSetError, match="cannot be read"):
+        load_golden_set(tmp_path / "nothing.yaml")
+
+
+def _collection(folder: Path, *, packed: bool, qrels: str) -> Path:
+    folder.mkdir()
+    (folder / Path(qrels).parent).mkdir(exist_ok=True)
+    for name, rows in {
+        "corpus.jsonl": [{"_id": "d/1", "title": "Title", "text": "body one"}, {"_id": "2", "title": "", "text": "body two"}],
+        "queries.jsonl": [{"_id": "q1", "text": "first"}, {"_id": "q2", "text": "second"}, {"_id": "q3", "text": "nobody judged it"}],
+    }.items():
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+        (folder / (f"{name}.gz" if packed else name)).write_bytes(gzip.compress(text.encode()) if packed else text.encode())
+    (folder / qrels).write_text("query-id\tcorpus-id\tscore\nq1\td/1\t2\nq1\t2\t0\nq2\t2\t1\n")
+    return folder
+
+
+@pytest.mark.parametrize(("packed", "qrels"), [(True, "qrels.tsv"), (False, "qrels/test.tsv")])
+def test_a_judged_collection_is_read_in_both_layouts(tmp_path: Path, packed: bool, qrels: str) -> None:
+    loaded = load_golden_set(_collection(tmp_path / "set", packed=packed, qrels=qrels))
+    assert (loaded.name, loaded.kind) == ("set", "beir")
+    assert {query.id: dict(query.expected_docs) for query in loaded.queries} == {"q1": {"d/1": 2}, "q2": {"2": 1}}
+
+
+def test_the_documents_of_a_collection_become_files_named_after_their_ids(tmp_path: Path) -> None:
+    folder = _collection(tmp_path / "set", packed=True, qrels="qrels.tsv")
+    target = write_documents(folder, tmp_path / "files")
+    assert {file.name: file.read_text() for file in target.iterdir()} == {"d%2F1.md": "# Title\n\nbody one", "2.md": "body two"}
+    before = {file: file.stat().st_mtime_ns for file in target.iterdir()}
+    (target / "left over.md").write_text("of another time")
+    write_documents(folder, target)
+    assert {file: file.stat().st_mtime_ns for file in target.iterdir()} == before
+
+
+def test_no_id_is_too_long_or_too_strange_for_a_file_name() -> None:
+    ids = ["a" * 1000, "a" * 1001, "../../etc/passwd", "한국어", ".", "a\0b", "con\n"]
+    stems = [file_stem(id) for id in ids]
+    assert len(set(stems)) == len(ids)
+    assert all(len(stem.encode()) < 200 and "/" not in stem and "\0" not in stem and stem not in (".", "..") for stem in stems)
+
+
+@pytest.mark.parametrize("missing", ["queries.jsonl.gz", "qrels.tsv"])
+def test_what_a_collection_lacks_is_named(tmp_path: Path, missing: str) -> None:
+    folder = _collection(tmp_path / "set", packed=True, qrels="qrels.tsv")
+    (folder / missing).unlink()
+    with pytest.raises(GoldenSetError, match=missing.removesuffix(".gz")):
+        load_golden_set(folder)
+
+
+def test_a_damaged_archive_is_an_error_of_ours(tmp_path: Path) -> None:
+    folder = _collection(tmp_path / "set", packed=True, qrels="qrels.tsv")
+    (folder / "queries.jsonl.gz").write_bytes(b"\x1f\x8bnothing")
+    with pytest.raises(GoldenSetError, match="cannot be unpacked"):
+        load_golden_set(folder)
