@@ -125,6 +125,29 @@ class TestBulk:
         answers = [json.loads(line) for line in response.text.splitlines()]
         assert [answer["schema_version"] for answer in answers] == ["search_response.v1", "error.v1", "search_response.v1", "error.v1"]
 
+    def test_only_line_feeds_part_json_lines(self, client: httpx2.Client) -> None:
+        """Regression: a text with another sign that may end a line was taken for two lines that are no JSON."""
+        sent = "".join(
+            json.dumps({"id": str(number), "query": f"git{sign}undo"}, ensure_ascii=False) + "\n"
+            for number, sign in enumerate("\u2028\x85")
+        )
+        response = client.post("api/v1/search/bulk", content=sent, headers={"content-type": "application/x-ndjson"})
+        answers = [json.loads(line) for line in response.text.split("\n") if line]
+        assert [(answer["id"], answer["schema_version"]) for answer in answers] == [
+            ("0", "search_response.v1"),
+            ("1", "search_response.v1"),
+        ]
+
+    @pytest.mark.parametrize("media", ["application/json", "application/x-ndjson"])
+    def test_half_a_character_in_one_query_leaves_the_others_alone(self, client: httpx2.Client, media: str) -> None:
+        """Regression: it could not be sent back, which was a defect instead of two answers."""
+        sent = r'{"id": "\ud800", "query": "git", "source": "\udfff"}', r'{"id": "b", "query": "git \ud800"}'
+        body = f"[{','.join(sent)}]" if media == "application/json" else "\n".join(sent)
+        response = client.post("api/v1/search/bulk", content=body, headers={"content-type": media})
+        assert response.status_code == 200
+        answers = response.json()["responses"] if media == "application/json" else [json.loads(line) for line in response.text.splitlines()]
+        assert [(answer["id"], answer["schema_version"]) for answer in answers] == [("?", "error.v1"), ("b", "search_response.v1")]
+
     @pytest.mark.parametrize("sent", ["{", "[1", "7", '{"queries": 5}', "{}", '{"queries": [], "colour": 1}'])
     def test_what_is_no_list_of_queries_is_refused(self, client: httpx2.Client, sent: str) -> None:
         failed(client.post("api/v1/search/bulk", content=sent, headers={"content-type": "application/json"}), 400, "usage")

@@ -58,6 +58,12 @@ def test_what_is_wrong_is_told_by_the_status(client: httpx2.Client, parameters: 
         assert (answer.status_code, answer.json()["code"]) == (status, code)
 
 
+def test_half_a_character_in_a_question_is_answered(client: httpx2.Client) -> None:
+    """Regression: the answer could not be sent, and the stream ended with nothing in it."""
+    name, answer = events(client.post("api/v1/ask", content=r'{"question": "\ud800 How do I undo the last commit?"}'))[-1]
+    assert (name, answer["question"]) == ("answer", "? How do I undo the last commit?")
+
+
 def test_what_fails_later_is_an_event(client: httpx2.Client) -> None:
     name, error = events(client.get("api/v1/ask", params={"question": QUESTION, "source": "nowhere"}))[-1]
     assert (name, error["code"]) == ("error", "not_found")
