@@ -6,7 +6,7 @@ import asyncio
 import signal
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import uvicorn
@@ -16,6 +16,7 @@ from kebab.core.errors import UsageError
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 _LAST_SECONDS = 10
 """How long open connections may take to end once the server was told to stop."""
@@ -45,7 +46,7 @@ def address(listening: socket.socket) -> str:
 def run(app: Starlette, listening: socket.socket, ready: Callable[[], None], timeout_s: float) -> None:
     """Until SIGINT or SIGTERM; `ready` is called once requests are answered, and nobody may take longer than the time to send one."""
     config = uvicorn.Config(
-        app,
+        _ending_quietly(app),
         http=type("Connection", (_Connection,), {"timeout_s": timeout_s}),
         access_log=False,  # what people look for is theirs
         log_level="warning",
@@ -54,6 +55,16 @@ def run(app: Starlette, listening: socket.socket, ready: Callable[[], None], tim
         lifespan="on",
     )
     asyncio.run(_Server(config, ready, app.state.begin_to_stop).serve(sockets=[listening]))
+
+
+def _ending_quietly(app: Starlette) -> ASGIApp:
+    """What is still under way when the last seconds are over is cancelled, which is no defect to report."""
+
+    async def quietly(scope: Scope, receive: Receive, send: Send) -> None:
+        with suppress(asyncio.CancelledError):
+            await app(scope, receive, send)
+
+    return quietly
 
 
 class _Server(uvicorn.Server):
