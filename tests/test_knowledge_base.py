@@ -35,6 +35,21 @@ def test_the_example_of_the_contract_works(notes: Path, tmp_path: Path) -> None:
     assert shown == [("a.md#L5-L7", "# Chunking\n\nMarkdown chunking rules are simple.")]
 
 
+def test_a_database_that_was_deleted_or_replaced_is_not_read_any_more(notes: Path, tmp_path: Path) -> None:
+    """Regression: who had it open went on to show what `kb reset` had deleted, and never saw what was ingested after that."""
+    path = tmp_path / "kb.sqlite"
+    with kebab.open(path) as kb, kebab.open(path) as beside:
+        kb.ingest(notes, embed=False)
+        assert kb.search("chunking", mode="lexical")
+        beside.reset()
+        with pytest.raises(NotFound):
+            kb.search("chunking", mode="lexical")
+        beside.ingest_text("A quokka smiles.", title="Quokka", embed=False)
+        assert not kb.search("chunking", mode="lexical")
+        assert kb.search("quokka", mode="lexical")
+        assert kb.stats()
+
+
 def test_a_response_is_a_sequence_of_hits_with_more_to_say(notes: Path, tmp_path: Path) -> None:
     with kebab.open(tmp_path / "kb.sqlite") as kb:
         kb.ingest(notes)

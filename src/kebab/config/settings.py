@@ -198,7 +198,7 @@ class ServeSettings(NamedTuple):
         ),
     ] = ""
     max_body_kb: Annotated[int, Setting("Larger requests are refused.", 1, 1_048_576)] = 1024
-    timeout_s: Annotated[float, Setting("How long one answer may take.", 0.1, 3600)] = 30.0
+    timeout_s: Annotated[float, Setting("How long a request may take to arrive, and then its answer.", 0.1, 3600)] = 30.0
     requests_per_second: Annotated[int, Setting("How many requests one address may send, on average.", 1, 1_000_000)] = 1000
 
 

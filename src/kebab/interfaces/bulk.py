@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from kebab.core.errors import KebabError, UsageError
+from kebab.core.json_text import values_of
 from kebab.pipelines.search_request import SearchRequest
 
 if TYPE_CHECKING:
@@ -43,12 +44,20 @@ def answer_line(
 
 def _options(line: str | dict[str, Any], number: int) -> dict[str, Any]:
     try:
-        options = json.loads(line) if isinstance(line, str) else line
+        options = values_of(line) if isinstance(line, str) else line
     except (ValueError, RecursionError) as error:
         raise UsageError(f"Line {number} is not JSON: {error}.", hint=_EXAMPLE) from error
     if not isinstance(options, dict):
         raise UsageError(f"Line {number} is not a JSON object.", hint=_EXAMPLE)
     return options
+
+
+def line_id(line: str | dict[str, Any]) -> str | None:
+    """What a line calls itself, so that an error can say which one it is of."""
+    try:
+        return _text_id(_options(line, 0).get("id"))
+    except UsageError:
+        return None
 
 
 def _text_id(identifier: Any) -> str | None:

@@ -86,6 +86,7 @@ class Service:
             raise UsageError("Name exactly one of uri, doc_id and chunk_id.", hint='For example uri="notes/git.md#L10-L20".')
         if max_tokens is not None and not 1 <= max_tokens <= MOST_OFFSET:
             raise UsageError(f"max_tokens = {max_tokens} is out of range.", hint="It is at least 1; leave it out to get everything.")
+        _check_range("offset", offset, 0, MOST_OFFSET)
         if chunk_id is not None:
             fetched = self.kb.fetch_chunk(chunk_id)
         elif doc_id is not None:
@@ -137,10 +138,8 @@ class Service:
 
     def documents(self, options: Mapping[str, Any], *, limit: int = 100, offset: int = 0) -> ListV1:
         """Those that pass the filters of a search."""
-        if not 1 <= limit <= MOST_DOCUMENTS:
-            raise UsageError(f"limit = {limit} is out of range.", hint=f"Allowed: 1 to {MOST_DOCUMENTS}.")
-        if not 0 <= offset <= MOST_OFFSET:
-            raise UsageError(f"offset = {offset} is out of range.", hint=f"Allowed: 0 to {MOST_OFFSET}.")
+        _check_range("limit", limit, 1, MOST_DOCUMENTS)
+        _check_range("offset", offset, 0, MOST_OFFSET)
         filters = self.kb.filters_of(SearchRequest.from_options(options))
         return list_v1("docs", self.kb.count_documents(filters), self.kb.documents(filters, limit=limit, offset=offset), offset=offset)
 
@@ -166,8 +165,7 @@ class Service:
 
     def find_libraries(self, name: str, query: str | None = None, limit: int = 10) -> list[LibraryMatch]:
         """The likeliest first; as libraries are shown both as objects and in a text format of their own, the caller chooses."""
-        if not 1 <= limit <= MOST_LIBRARIES:
-            raise UsageError(f"limit = {limit} is out of range.", hint=f"Allowed: 1 to {MOST_LIBRARIES}.")
+        _check_range("limit", limit, 1, MOST_LIBRARIES)
         return self.kb.libraries.search(name, query, limit)
 
     def library_docs(
@@ -214,3 +212,8 @@ class Service:
     def require_write(self) -> None:
         if not self.allow_write:
             raise Refused("This server only reads.", hint="Start it with --allow-write, or use kb ingest.")
+
+
+def _check_range(name: str, value: int, least: int, most: int) -> None:
+    if not least <= value <= most:
+        raise UsageError(f"{name} = {value} is out of range.", hint=f"Allowed: {least} to {most}.")

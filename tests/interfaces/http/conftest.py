@@ -7,6 +7,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from tests.answering.conftest import _chat_server, chat_server  # noqa: F401 - fixtures
 from tests.serving import Server, serving
 
 import kebab

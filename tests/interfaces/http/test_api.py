@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
 import httpx2
 import jsonschema
 import pytest
+from tests.interfaces.http.test_pages import client_of
 
 import kebab
+from kebab.core.search import SearchResponse
+from kebab.knowledge_base import KnowledgeBase
+from kebab.pipelines.search_request import SearchRequest
 from kebab.wire import schemas
 from kebab.wire.objects import plain
 from kebab.wire.search import search_response_v1
@@ -125,6 +130,45 @@ class TestBulk:
         answers = [json.loads(line) for line in response.text.splitlines()]
         assert [answer["schema_version"] for answer in answers] == ["search_response.v1", "error.v1", "search_response.v1", "error.v1"]
 
+    def test_only_line_feeds_part_json_lines(self, client: httpx2.Client) -> None:
+        """Regression: a text with another sign that may end a line was taken for two lines that are no JSON."""
+        sent = "".join(
+            json.dumps({"id": str(number), "query": f"git{sign}undo"}, ensure_ascii=False) + "\n"
+            for number, sign in enumerate("\u2028\x85")
+        )
+        response = client.post("api/v1/search/bulk", content=sent, headers={"content-type": "application/x-ndjson"})
+        answers = [json.loads(line) for line in response.text.split("\n") if line]
+        assert [(answer["id"], answer["schema_version"]) for answer in answers] == [
+            ("0", "search_response.v1"),
+            ("1", "search_response.v1"),
+        ]
+
+    @pytest.mark.parametrize("media", ["application/json", "application/x-ndjson"])
+    def test_half_a_character_in_one_query_leaves_the_others_alone(self, client: httpx2.Client, media: str) -> None:
+        """Regression: it could not be sent back, which was a defect instead of two answers."""
+        sent = r'{"id": "\ud800", "query": "git", "source": "\udfff"}', r'{"id": "b", "query": "git \ud800"}'
+        body = f"[{','.join(sent)}]" if media == "application/json" else "\n".join(sent)
+        response = client.post("api/v1/search/bulk", content=body, headers={"content-type": media})
+        assert response.status_code == 200
+        answers = response.json()["responses"] if media == "application/json" else [json.loads(line) for line in response.text.splitlines()]
+        assert [(answer["id"], answer["schema_version"]) for answer in answers] == [("?", "error.v1"), ("b", "search_response.v1")]
+
+    def test_a_query_that_takes_too_long_is_an_error_in_its_place(self, served_db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Regression: the lines after it were never answered."""
+        search = KnowledgeBase.search
+
+        def at_times_slow(kb: KnowledgeBase, request: SearchRequest) -> SearchResponse:
+            if request.query == "slow":
+                time.sleep(2)
+            return search(kb, request)
+
+        monkeypatch.setattr(KnowledgeBase, "search", at_times_slow)
+        sent = "\n".join(json.dumps({"id": query, "query": query}) for query in ("git", "slow", "undo"))
+        with client_of(served_db, timeout_s=1.0) as client:
+            answers = client.post("/api/v1/search/bulk", content=sent, headers={"content-type": "application/x-ndjson"}).text.splitlines()
+        told = [json.loads(line) for line in answers]
+        assert [(answer["id"], answer.get("code")) for answer in told] == [("git", None), ("slow", "timed_out"), ("undo", None)]
+
     @pytest.mark.parametrize("sent", ["{", "[1", "7", '{"queries": 5}', "{}", '{"queries": [], "colour": 1}'])
     def test_what_is_no_list_of_queries_is_refused(self, client: httpx2.Client, sent: str) -> None:
         failed(client.post("api/v1/search/bulk", content=sent, headers={"content-type": "application/json"}), 400, "usage")
@@ -179,6 +223,7 @@ class TestLookingInside:
             ("spans?uri=git/undo.md%23L1-L9999", 404, "not_found"),
             ("fetch?uri=git/undo.md&offset=999999", 404, "not_found"),
             ("fetch?uri=git/undo.md&max_tokens=0", 400, "usage"),
+            ("fetch?uri=git/undo.md&offset=-1", 400, "usage"),
             ("sources?x=1", 400, "usage"),
             ("nothing/here", 404, "not_found"),
             ("ingest/7", 404, "not_found"),

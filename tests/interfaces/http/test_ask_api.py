@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import jsonschema
 import pytest
+from tests.answering.conftest import ChatServer, Reply
+from tests.serving import Server, serving
 
 from kebab.wire import schemas
 
@@ -58,6 +62,30 @@ def test_what_is_wrong_is_told_by_the_status(client: httpx2.Client, parameters: 
         assert (answer.status_code, answer.json()["code"]) == (status, code)
 
 
+def test_half_a_character_in_a_question_is_answered(client: httpx2.Client) -> None:
+    """Regression: the answer could not be sent, and the stream ended with nothing in it."""
+    name, answer = events(client.post("api/v1/ask", content=r'{"question": "\ud800 How do I undo the last commit?"}'))[-1]
+    assert (name, answer["question"]) == ("answer", "? How do I undo the last commit?")
+
+
 def test_what_fails_later_is_an_event(client: httpx2.Client) -> None:
     name, error = events(client.get("api/v1/ask", params={"question": QUESTION, "source": "nowhere"}))[-1]
     assert (name, error["code"]) == ("error", "not_found")
+
+
+class TestWrittenByAModel:
+    @pytest.fixture
+    def writing(self, chat_server: ChatServer, served_db: Path, tmp_path: Path) -> Iterator[Server]:
+        env = {"KEBAB_ASK_MODEL": "openai:m", "KEBAB_ASK_ENDPOINT": f"{chat_server.address}/v1"}
+        with serving(served_db, home=tmp_path, env=env) as running:
+            yield running
+
+    def test_its_words_come_as_they_are_written_and_it_stops_when_nobody_reads_them(self, writing: Server, chat_server: ChatServer) -> None:
+        chat_server.script = [Reply(["Undo it ", "with git reset [1]."]), Reply(["word "] * 600, wait_s=0.05)]
+        told = events(httpx2.get(writing.url + "api/v1/ask", params={"question": QUESTION}, timeout=60))
+        assert [name for name, _ in told] == ["text", "text", "answer"]
+        assert "".join(said["text"] for name, said in told if name == "text") == "Undo it with git reset [1]."
+        with httpx2.stream("GET", writing.url + "api/v1/ask", params={"question": QUESTION}, timeout=60) as response:
+            assert next(response.iter_lines()) == "event: text"
+        assert chat_server.abandoned.wait(10)
+        assert httpx2.get(writing.url + "api/v1/health").status_code == 200

@@ -83,6 +83,14 @@ def test_a_folder_that_is_missing_is_a_failed_job_with_the_reason(writer: httpx2
     assert job["error"]["hint"]
 
 
+def test_a_path_with_half_a_character_fails_by_itself(writer: httpx2.Client) -> None:
+    """Regression: the job could be started but never be shown, and with it no list of jobs and no status page."""
+    started = writer.post("api/v1/ingest", content=r'{"paths": ["/nowhere/\ud800"], "name": "\udfff"}')
+    assert finished(writer, started.json()["job_id"])["error"]["code"] == "source_error"
+    assert writer.get("api/v1/ingest").status_code == 200
+    assert writer.get("status", headers={"accept": "text/html"}).status_code == 200
+
+
 @pytest.mark.parametrize(
     "body",
     [
@@ -113,9 +121,16 @@ def test_told_to_stop_it_finishes_what_it_writes_and_exits_with_0(tmp_path: Path
         kb.ingest_text("An older note.", title="Old")
     with serving(db, "--allow-write", home=tmp_path / "home") as running, httpx2.Client(base_url=running.url) as client:
         job_id = client.post("api/v1/ingest", json={"paths": [str(notes)]}).json()["job_id"]
+        waiting = client.post("api/v1/ingest", json={"paths": [str(notes)]}).json()["job_id"]
         while client.get("api/v1/status").json()["stats"]["documents"] < 20:
             assert client.get(f"api/v1/ingest/{job_id}").json()["state"] in ("queued", "running")
-        assert running.stop() == 0
+        with (
+            client.stream("GET", f"api/v1/ingest/{job_id}/events") as followed,
+            client.stream("GET", f"api/v1/ingest/{waiting}/events") as expected,
+        ):
+            assert running.stop(9) == 0  # nor does it wait for those who follow the ingest
+            for stream in (followed, expected):
+                assert [line for line in stream.iter_lines() if line.startswith("event: ")][-1] == "event: interrupted"
         assert running.process.stderr is not None
         assert "Traceback" not in running.process.stderr.read()
     with kebab.open(db) as kb:

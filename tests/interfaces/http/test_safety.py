@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import httpx2
@@ -39,7 +41,7 @@ def guarded(served_db: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_another_host_is_refused_on_every_address(client: httpx2.Client, address: str) -> None:
-    for host in ("evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost.evil", "10.0.0.1", ""):
+    for host in ("evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost.evil", "[::1]evil", "10.0.0.1", ""):
         response = client.get(address, headers={"host": host})
         assert response.status_code in (403, 400), (host, response.text)
         if host:
@@ -105,6 +107,37 @@ class TestToken:
         streamed = httpx2.post(guarded.url + "api/v1/search/bulk", headers=headers, content=iter([b" " * 900] * 3))
         assert [declared.status_code, streamed.status_code] == [413, 413]
         assert declared.json()["code"] == streamed.json()["code"] == "too_large"
+
+
+def test_whoever_does_not_get_on_with_asking_is_not_waited_for(served_db: Path, tmp_path: Path) -> None:
+    """Regression: a connection with nothing in it, or half a request, was kept for good."""
+    beginnings = {
+        b"": b"",
+        b"GET / HTTP/1.1\r\nHost: loc": b"",
+        b"POST /api/v1/ask HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{": b"HTTP/1.1 503",
+        b"POST /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: application/json, text/event-stream\r\n"
+        b"Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{": b"HTTP/1.1 503",
+    }
+    with serving(served_db, home=tmp_path, env={"KEBAB_SERVE_TIMEOUT_S": "0.5"}) as running, ExitStack() as open_ones:
+        port = int(running.url.rstrip("/").rpartition(":")[2])
+        callers = [open_ones.enter_context(socket.create_connection(("127.0.0.1", port), timeout=10)) for _ in beginnings]
+        for caller, beginning in zip(callers, beginnings, strict=True):
+            caller.sendall(beginning)
+        assert [caller.recv(12) for caller in callers] == list(beginnings.values())
+        with httpx2.Client(base_url=running.url) as client:
+            assert client.get("api/v1/health").status_code == 200
+            time.sleep(1)
+            assert client.get("api/v1/health").status_code == 200  # the same connection, which has asked before
+
+
+def test_who_leaves_in_the_middle_of_asking_is_no_defect(served_db: Path, tmp_path: Path) -> None:
+    with serving(served_db, home=tmp_path) as running:
+        with socket.create_connection(("127.0.0.1", int(running.url.rstrip("/").rpartition(":")[2]))) as caller:
+            caller.sendall(b"POST /api/v1/search/bulk HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{")
+        assert httpx2.get(running.url + "api/v1/health").status_code == 200
+        assert running.stop() == 0
+        assert running.process.stderr is not None
+        assert "Traceback" not in running.process.stderr.read()
 
 
 def test_too_many_requests_are_refused_and_later_ones_are_not(served_db: Path, tmp_path: Path) -> None:

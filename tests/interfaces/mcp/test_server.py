@@ -151,6 +151,18 @@ def test_ingest_is_offered_only_where_writing_is_allowed(corpus_db: Path) -> Non
     assert set(names[True]) - set(names[False]) == {"ingest"}
 
 
+def test_what_stands_in_many_files_does_not_fill_an_answer(tmp_path: Path) -> None:
+    """Regression: a hit names its copies, and hundreds of them were more than an agent takes."""
+    for number in range(60):
+        (tmp_path / f"{number}.md").write_text("# Licence\n\nAnybody may use the lamp.\n")
+    with kebab.open(tmp_path / "kb.sqlite") as knowledge_base:
+        knowledge_base.ingest(tmp_path, embed=False)
+        assert len(next(iter(knowledge_base.search("lamp"))).duplicates) == 59
+        with connected(make_server(Service(knowledge_base), Workers(None))) as session:
+            assert [len(hit["duplicates"]) for hit in session.ask("search", query="lamp")["hits"]] == [20]
+            assert {len(hit["duplicates"]) for hit in session.ask("ask", question="Who may use the lamp?")["candidates"]} == {20}
+
+
 def test_a_budget_that_was_named_is_kept_and_without_one_an_answer_fits_an_agent(session: Session) -> None:
     few = session.ask("search", query="the", match="any", k=50, max_tokens=300)
     assert few["truncated"]

@@ -37,7 +37,7 @@ def serve_command(host: str | None, port: int | None, allow_write: bool) -> int:
             hint="Set KEBAB_SERVE_TOKEN to 16 or more random letters and digits, or listen on 127.0.0.1.",
         )
     names = frozenset(name.strip().lower() for name in settings.allowed_hosts.split(",") if name.strip())
-    rules = Rules(host, settings.token, names, settings.max_body_kb * 1024, settings.requests_per_second)
+    rules = Rules(host, settings.token, names, settings.max_body_kb * 1024, settings.requests_per_second, settings.timeout_s)
     with KnowledgeBase(loaded, paths_on_disk=False) as kb, listen(host, settings.port if port is None else port) as listening:
         service = Service(kb, allow_write=allow_write)
         service.health()  # a database that cannot be read is better noticed now
@@ -52,6 +52,6 @@ def serve_command(host: str | None, port: int | None, allow_write: bool) -> int:
             Thread(target=service.warm_up, daemon=True).start()
 
         mcp = McpOverHttp(service, timeout_s=settings.timeout_s, max_body=rules.max_body)
-        app = make_app(service, rules, timeout_s=settings.timeout_s, mounted=[Mounted("/mcp", mcp, mcp.running)])
-        run(app, listening, ready)
+        app = make_app(service, rules, mounted=[Mounted("/mcp", mcp, mcp.running)])
+        run(app, listening, ready, settings.timeout_s)
     return 0

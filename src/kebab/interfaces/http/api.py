@@ -9,13 +9,14 @@ import anyio
 from starlette.responses import Response, StreamingResponse
 
 from kebab.core import errors
-from kebab.core.errors import UsageError
-from kebab.interfaces.bulk import answer_line
+from kebab.core.errors import TimedOut, UsageError
+from kebab.interfaces.bulk import answer_line, line_id
 from kebab.interfaces.http.endpoints import EVENTS, SEARCHING, Answer, Endpoint, Parameter
 from kebab.interfaces.http.reading import given, json_body, only, required, whole_number
 from kebab.interfaces.service import MOST_DOCUMENTS, MOST_OFFSET
 from kebab.pipelines import search_options
 from kebab.pipelines.search_request import SearchRequest
+from kebab.wire.errors import error_v1
 from kebab.wire.objects import to_json
 
 if TYPE_CHECKING:
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from kebab.interfaces.http.ingest_jobs import IngestJobs
     from kebab.interfaces.service import Service
     from kebab.interfaces.workers import Workers
+    from kebab.wire.errors import ErrorV1
+    from kebab.wire.search import SearchResponseV1
 
 JSON_LINES = "application/x-ndjson"
 _MOST_QUERIES = 1000
@@ -174,7 +177,8 @@ class Api:
 
     async def bulk(self, request: Request) -> Response:
         if JSON_LINES in request.headers.get("content-type", ""):
-            lines: list[Any] = [line for line in (await request.body()).decode("utf-8", "replace").splitlines() if line.strip()]
+            # Only line feeds part them: a text in JSON may hold what else splitlines() takes for an end.
+            lines: list[Any] = [line for line in (await request.body()).decode("utf-8", "replace").split("\n") if line.strip()]
             _check_count(lines)
             return StreamingResponse(self._answer_lines(lines, SearchRequest()), media_type=JSON_LINES)
         sent = await json_body(request)
@@ -190,7 +194,13 @@ class Api:
 
     async def _answer_lines(self, lines: list[Any], defaults: SearchRequest) -> AsyncIterator[str]:
         for number, line in enumerate(lines, start=1):
-            yield to_json(await self._workers.run(answer_line, line, number, defaults, self._service.kb.search)) + "\n"
+            yield to_json(await self._answer_line(line, number, defaults)) + "\n"
+
+    async def _answer_line(self, line: Any, number: int, defaults: SearchRequest) -> SearchResponseV1 | ErrorV1:
+        try:
+            return await self._workers.run(answer_line, line, number, defaults, self._service.kb.search)
+        except TimedOut as error:  # one that takes too long does not take the others with it
+            return error_v1(error, id=line_id(line))
 
     async def fetch(self, request: Request) -> Response:
         values = only(request, {"uri", "max_tokens", "offset"})
@@ -270,7 +280,7 @@ class Api:
                 if progress is not None and progress is not shown:
                     shown = progress
                     yield f"event: {progress.event}\ndata: {to_json(progress)}\n\n"
-                if is_over or self._jobs.is_stopping:
+                if is_over:
                     return
                 await anyio.sleep(_EVENT_SECONDS)
 

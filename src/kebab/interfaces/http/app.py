@@ -13,7 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
+from starlette.middleware.exceptions import ExceptionMiddleware
 from starlette.middleware.gzip import GZipMiddleware
+from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.routing import Route
 
@@ -45,8 +47,8 @@ class Mounted(NamedTuple):
     running: Callable[[], AbstractAsyncContextManager[None]]
 
 
-def make_app(service: Service, rules: Rules, *, timeout_s: float = 30.0, mounted: Sequence[Mounted] = ()) -> Starlette:
-    workers = Workers(timeout_s)
+def make_app(service: Service, rules: Rules, *, mounted: Sequence[Mounted] = ()) -> Starlette:
+    workers = Workers(rules.timeout_s)
     jobs = IngestJobs(service)
     pages = Pages(service, jobs, workers, rules)
     endpoints = [
@@ -65,7 +67,7 @@ def make_app(service: Service, rules: Rules, *, timeout_s: float = 30.0, mounted
             for one in mounted:
                 await stack.enter_async_context(one.running())
             yield
-            await workers.run(jobs.stop)
+            await workers.run_to_end(jobs.stop)
 
     app = Starlette(
         routes=[
@@ -77,11 +79,14 @@ def make_app(service: Service, rules: Rules, *, timeout_s: float = 30.0, mounted
         middleware=[
             Middleware(Safety, rules=rules, refuse=refuse),
             Middleware(_Compression, answers_too=not rules.only_here),
+            # Inside of the others: also what reports a defect carries the headers that keep a page safe.
+            Middleware(ExceptionMiddleware, handlers={Exception: _defect}),
         ],
-        exception_handlers={KebabError: _failed, HTTPException: _http_failed, Exception: _defect},
+        exception_handlers={KebabError: _failed, HTTPException: _http_failed, ClientDisconnect: _gone},
         lifespan=lifespan,
     )
     app.state.pages = pages
+    app.state.begin_to_stop = jobs.begin_to_stop
     return app
 
 
@@ -144,6 +149,11 @@ async def _http_failed(request: Request, error: Exception) -> Response:
         response.headers.update(error.headers or {})
         return response
     return refuse(request, UsageError(f"{error.detail}.", hint="See /openapi.json for what is taken."))
+
+
+async def _gone(_request: Request, _error: Exception) -> Response:
+    """Whoever asked left in the middle of asking: there is nobody to answer, and nothing to report."""
+    return Response(status_code=400)
 
 
 async def _defect(request: Request, error: Exception) -> Response:

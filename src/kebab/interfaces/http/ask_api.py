@@ -7,7 +7,7 @@ from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import anyio
-from anyio.from_thread import run_sync as in_the_loop
+from anyio.from_thread import run as in_the_loop
 from starlette.responses import Response, StreamingResponse
 
 from kebab.core import errors
@@ -71,7 +71,7 @@ class AskApi:
     async def _events(self, question: str, options: dict[str, Any]) -> AsyncIterator[str]:
         """Pieces of text while a model writes, and one last event, the answer or an error."""
         stop = Event()
-        send, receive = anyio.create_memory_object_stream[str](1000)
+        send, receive = anyio.create_memory_object_stream[str](1000)  # a model that writes more than is read waits
 
         async def work() -> None:
             async with send:
@@ -89,7 +89,7 @@ class AskApi:
     async def _last_event(self, question: str, options: dict[str, Any], send: MemoryObjectSendStream[str], stop: Event) -> str:
         def on_text(text: str) -> None:
             if not stop.is_set():
-                in_the_loop(send.send_nowait, _event("text", {"text": text}))
+                in_the_loop(send.send, _event("text", {"text": text}))
 
         try:
             return _event("answer", await self._workers.run(self._service.ask, question, options, on_text=on_text, stop=stop.is_set))

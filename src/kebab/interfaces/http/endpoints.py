@@ -54,10 +54,11 @@ ALWAYS: tuple[type[errors.KebabError], ...] = (
     errors.UsageError,
     errors.Refused,
     errors.Unauthorized,
+    errors.NotFound,
     errors.TooLarge,
     errors.TooMany,
     errors.TimedOut,
     errors.Internal,
 )
-"""What any request may meet."""
+"""What any request may meet; not found, also where the database itself is gone."""
 SEARCHING: tuple[type[errors.KebabError], ...] = (errors.NotFound, errors.StaleCursor, errors.ModelUnreachable, errors.StillIndexing)

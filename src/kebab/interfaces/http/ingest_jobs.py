@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterator
 from datetime import UTC, datetime
 from itertools import count
 from queue import SimpleQueue
@@ -59,6 +58,9 @@ class IngestJob:
     def run(self, service: Service, stop: Event) -> None:
         """To its end, whatever that is; `stop` ends it between two files or batches of vectors, with all that is written kept."""
         self._started = time.perf_counter()
+        if stop.is_set():
+            self._end("interrupted")
+            return
 
         def progress(event: str, **details: Any) -> None:
             if stop.is_set():
@@ -128,25 +130,21 @@ class IngestJobs:
     def is_running(self) -> bool:
         return any(not job.is_over for job in self._jobs)
 
-    @property
-    def is_stopping(self) -> bool:
-        return self._stop.is_set()
-
-    def stop(self) -> None:
-        """Ends what runs where nothing is half written, and waits for that."""
+    def begin_to_stop(self) -> None:
+        """Has what runs end where nothing is half written; what waits is not begun."""
         self._stop.set()
         self._waiting.put(None)
+
+    def stop(self) -> None:
+        """The same, and waits for it."""
+        self.begin_to_stop()
         if self._thread is not None:
             self._thread.join()
 
     def _work(self) -> None:
-        for job in self._until_stopped():
+        for job in iter(self._waiting.get, None):
             job.run(self._service, self._stop)
         self._service.kb.close()
-
-    def _until_stopped(self) -> Iterator[IngestJob]:
-        while not self._stop.is_set() and (job := self._waiting.get()) is not None:
-            yield job
 
 
 class _Stopped(BaseException):

@@ -184,6 +184,9 @@ def _page_shown(opened: Opened, values: dict[str, str]) -> dict[str, Any]:
 
 def _results_before(request: Request) -> str | None:
     """The list one came from: browsers tell it to the same server."""
-    parts = urlsplit(request.headers.get("referer", ""))
+    try:
+        parts = urlsplit(request.headers.get("referer", ""))
+    except ValueError:  # whatever sends such a thing, one can read without the way back
+        return None
     is_list = parts.netloc == request.headers.get("host") and parts.path in (addresses.SEARCH, addresses.LIBRARY) and parts.query
     return f"{parts.path}?{parts.query}" if is_list else None

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from kebab.core.errors import UsageError
+from kebab.core.json_text import values_of
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -59,7 +59,7 @@ def whole_number(values: Mapping[str, str], name: str, default: int | None = Non
 
 async def json_body(request: Request) -> Any:
     try:
-        return json.loads(await request.body())
+        return values_of(await request.body())
     except (ValueError, RecursionError) as error:
         raise UsageError(f"The body is not JSON: {error}.", hint="Send it as application/json, in UTF-8.") from error
 

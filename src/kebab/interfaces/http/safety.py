@@ -7,16 +7,17 @@ somebody else owns may lead here), and an Origin, which browsers add, must be th
 from __future__ import annotations
 
 import hmac
+import math
 import time
 from collections.abc import Callable
-from http.cookies import CookieError, SimpleCookie
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, NamedTuple
 
+import anyio
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.requests import Request
+from starlette.requests import Request, cookie_parser
 
-from kebab.core.errors import KebabError, Refused, TooLarge, TooMany, Unauthorized
+from kebab.core.errors import KebabError, Refused, TimedOut, TooLarge, TooMany, Unauthorized
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -49,6 +50,8 @@ class Rules(NamedTuple):
     allowed_hosts: frozenset[str] = frozenset()
     max_body: int = 1 << 20
     requests_per_second: int = 1000
+    timeout_s: float = 30.0
+    """For a request to come, and again for its answer."""
 
     @property
     def only_here(self) -> bool:
@@ -94,7 +97,7 @@ class Safety:
         headers = Headers(scope=scope)
         try:
             self._check(scope, headers)
-            body = _Body(receive, self._rules.max_body, headers.get("content-length"))
+            body = _Body(receive, self._rules, headers.get("content-length"))
         except KebabError as error:
             await self._refuse(Request(scope), error)(scope, receive, send_safely)
             return
@@ -135,21 +138,31 @@ def is_same(shown: str, secret: str) -> bool:
 
 
 class _Body:
-    """A request's body, up to a limit."""
+    """A request's body, up to a size and a time."""
 
-    def __init__(self, receive: Receive, most: int, declared: str | None) -> None:
+    def __init__(self, receive: Receive, rules: Rules, declared: str | None) -> None:
         self._receive = receive
-        self._most = most
+        self._most = rules.max_body
+        self._timeout_s = rules.timeout_s
+        self._end = anyio.current_time() + rules.timeout_s
         self._seen = 0
-        if declared is not None and declared.isdecimal() and int(declared) > most:
+        if declared is not None and declared.isdecimal() and int(declared) > self._most:
             raise self._too_large()
 
     async def __call__(self) -> Message:
-        message = await self._receive()
+        try:
+            with anyio.fail_after(self._end - anyio.current_time()):
+                message = await self._receive()
+        except TimeoutError as error:
+            raise TimedOut(
+                f"The request was not there after {self._timeout_s:g} s.", hint="Send it sooner, or raise serve.timeout_s."
+            ) from error
         if message["type"] == "http.request":
             self._seen += len(message.get("body", b""))
             if self._seen > self._most:
                 raise self._too_large()
+            if not message.get("more_body", False):
+                self._end = math.inf  # from now on, it is only asked whether the caller is still there
         return message
 
     def _too_large(self) -> TooLarge:
@@ -175,9 +188,8 @@ class _Rates:
 
 
 def _without_port(host: str) -> str:
-    if host.startswith("["):
-        return host[: host.find("]") + 1]
-    return host.rpartition(":")[0] if ":" in host else host
+    name, colon, port = host.rpartition(":")
+    return name if colon and "]" not in port else host
 
 
 def _address(host: str):  # type: ignore[no-untyped-def]  # the two kinds of address have no public class in common
@@ -188,8 +200,5 @@ def _address(host: str):  # type: ignore[no-untyped-def]  # the two kinds of add
 
 
 def _cookie(headers: Headers, name: str) -> str:
-    try:
-        morsel = SimpleCookie(headers.get("cookie", "")).get(name)
-    except CookieError:
-        return ""
-    return morsel.value if morsel else ""
+    """As browsers read them: whatever else on this machine set beside it, well-formed or not, does not hide it."""
+    return cookie_parser(headers.get("cookie", "")).get(name, "")

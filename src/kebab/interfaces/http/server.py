@@ -6,15 +6,17 @@ import asyncio
 import signal
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 import uvicorn
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from kebab.core.errors import UsageError
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
+    from starlette.types import ASGIApp, Receive, Scope, Send
 
 _LAST_SECONDS = 10
 """How long open connections may take to end once the server was told to stop."""
@@ -42,28 +44,44 @@ def address(listening: socket.socket) -> str:
     return f"http://[{host}]:{port}/" if ":" in host else f"http://{host}:{port}/"
 
 
-def run(app: Starlette, listening: socket.socket, ready: Callable[[], None]) -> None:
-    """Until SIGINT or SIGTERM; `ready` is called once requests are answered."""
+def run(app: Starlette, listening: socket.socket, ready: Callable[[], None], timeout_s: float) -> None:
+    """Until SIGINT or SIGTERM; `ready` is called once requests are answered, and nobody may take longer than the time to send one."""
     config = uvicorn.Config(
-        app,
+        _ending_quietly(app),
+        http=type("Connection", (_Connection,), {"timeout_s": timeout_s}),
         access_log=False,  # what people look for is theirs
         log_level="warning",
         server_header=False,
         timeout_graceful_shutdown=_LAST_SECONDS,
         lifespan="on",
     )
-    asyncio.run(_Server(config, ready).serve(sockets=[listening]))
+    asyncio.run(_Server(config, ready, app.state.begin_to_stop).serve(sockets=[listening]))
+
+
+def _ending_quietly(app: Starlette) -> ASGIApp:
+    """What is still under way when the last seconds are over is cancelled, which is no defect to report."""
+
+    async def quietly(scope: Scope, receive: Receive, send: Send) -> None:
+        with suppress(asyncio.CancelledError):
+            await app(scope, receive, send)
+
+    return quietly
 
 
 class _Server(uvicorn.Server):
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None], begin_to_stop: Callable[[], None]) -> None:
         super().__init__(config)
         self._ready = ready
+        self._begin_to_stop = begin_to_stop
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if not self.should_exit:
             self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self._begin_to_stop()  # before connections are waited for: who follows an ingest stays until it is over
+        await super().shutdown(sockets)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -74,3 +92,34 @@ class _Server(uvicorn.Server):
         finally:
             for number, handler in before.items():
                 signal.signal(number, handler)
+
+
+class _Connection(H11Protocol):
+    """As uvicorn's, but it is closed when no request has come within the time: to open many and send nothing keeps nobody else out."""
+
+    timeout_s: float
+    _closing: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]  # as in what it extends
+        super().connection_made(transport)
+        self._wait_for_request()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.cycle is None or self.cycle.response_complete:
+            self._wait_for_request()
+        else:
+            self._wait_no_longer()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._wait_no_longer()
+        super().connection_lost(exc)
+
+    def _wait_for_request(self) -> None:
+        if self._closing is None:
+            self._closing = self.loop.call_later(self.timeout_s, self.transport.close)
+
+    def _wait_no_longer(self) -> None:
+        if self._closing is not None:
+            self._closing.cancel()
+            self._closing = None

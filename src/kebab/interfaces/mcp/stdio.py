@@ -8,12 +8,12 @@ import os
 import signal
 from collections.abc import AsyncIterator
 from threading import Thread
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import anyio
 from mcp.server.stdio import stdio_server
 
-from kebab.core.text import whole_characters
+from kebab.core.json_text import values_of
 from kebab.interfaces.mcp.server import make_server
 from kebab.interfaces.workers import Workers
 
@@ -90,7 +90,6 @@ def _whole(line: bytes) -> str:
     if "\\ud" not in text.lower():
         return text
     try:
-        message: Any = json.loads(text)
+        return json.dumps(values_of(text), ensure_ascii=False)
     except (ValueError, RecursionError):
         return text
-    return whole_characters(json.dumps(message, ensure_ascii=False))

@@ -15,11 +15,14 @@ from kebab.wire.ingest import ingest_report_v1
 
 if TYPE_CHECKING:
     from kebab.interfaces.service import Service
+    from kebab.wire.search import SearchHitV1
 
 _FETCH_TOKENS = 8000
 _LIST_LIMIT = 50
 _MOST_FAILED = 50
 """Files an ingest could not read, in its answer; the count is of all."""
+_MOST_COPIES = 20
+"""Other places of a hit that are named: what stands in every file of a folder would alone be too long an answer."""
 _TEXT: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 10_000}
 _OFFSET: dict[str, Any] = {"type": "integer", "minimum": 0, "maximum": 10**9}
 _SEARCH_ALIASES = {**ALIASES, "q": "query", "question": "query", "limit": "k", "top_k": "k", "n_results": "k"}
@@ -106,14 +109,21 @@ def tools_for(service: Service) -> list[Tool]:
 
 
 def _search(call: Call) -> Answer:
-    response = call.service.search(call.values, fitting=lambda answer: how_many_fit(answer.hits))
+    response = call.service.search(call.values, fitting=lambda answer: how_many_fit(_with_few_copies(answer.hits)))
+    _with_few_copies(response.hits)
     return Answer(response, (texts.search_text(response),))
+
+
+def _with_few_copies(hits: list[SearchHitV1]) -> list[SearchHitV1]:
+    for hit in hits:
+        hit.duplicates = hit.duplicates[:_MOST_COPIES]
+    return hits
 
 
 def _ask(call: Call) -> Answer:
     options = {name: value for name, value in call.values.items() if name != "question"}
     answer = call.service.ask(call.values["question"], options)
-    answer.candidates = answer.candidates[: how_many_fit(answer.candidates, ROOM // 2)]
+    answer.candidates = answer.candidates[: how_many_fit(_with_few_copies(answer.candidates), ROOM // 2)]
     return Answer(answer, (texts.answer_text(answer),))
 
 

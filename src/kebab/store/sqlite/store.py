@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from kebab.store.sqlite.vectors import SqliteVectorStore
 
 _BESIDE = ("-wal", "-shm", "-journal", ".lock")
+_File = tuple[int, int] | None
+"""Which file it is, whatever it is called and whatever is in it; None where there is none."""
 
 
 class SqliteReading:
@@ -174,8 +176,8 @@ class SqliteStore:
         self._lock_wait_s = lock_wait_s
         self._database = Database(path, busy_timeout_ms=busy_timeout_ms)
         self._local = threading.local()
-        self._known_vectors: dict[str, dict[int, Any]] = {}
-        """Vectors and their codes that were read, by space, for the next search."""
+        self._known_codes: tuple[_File, dict[int, Any]] = (None, {})
+        """Codes of vectors that were read, by space, for the next search of the same file."""
 
     def close(self) -> None:
         """Closes this thread's connection."""
@@ -184,25 +186,46 @@ class SqliteStore:
             connection.close()
             self._local.connection = None
 
+    def _close_if_replaced(self) -> None:
+        """A connection goes on reading a file that was deleted, by `kb reset` or by putting another in its place."""
+        if getattr(self._local, "connection", None) is not None and self._local.file != _file_at(self.path):
+            self.close()
+
+    def _vectors_of(self, file: _File) -> dict[str, dict[int, Any]]:
+        """In another file, the same numbers are those of other vectors. Codes never change, so all threads share them; whether vectors
+        have, only the connection knows that read them, so they go with it.
+        """
+        known_file, codes = self._known_codes
+        if known_file != file:
+            codes = {}
+            self._known_codes = (file, codes)
+        return {"codes": codes, "vectors": self._local.vectors}
+
     def exists(self) -> bool:
         return self._database.exists()
 
     @contextmanager
     def reading(self) -> Iterator[SqliteReading | None]:
         """None for a default store that does not exist yet: an empty corpus, not an error."""
+        if not getattr(self._local, "readings", 0):
+            self._close_if_replaced()
         connection: apsw.Connection | None = getattr(self._local, "connection", None)
         if connection is None and (self._named or self._database.exists()):
+            file = _file_at(self.path)  # looked at before it is opened: when it is replaced in between, it is opened once more
             try:
                 connection = self._local.connection = self._database.reader()
+                self._local.file = file
+                self._local.vectors = {}
             except NotFound:
                 if self._named:
                     raise
         self._local.readings = getattr(self._local, "readings", 0) + 1
         try:
             with our_errors(self.path):
-                yield (
-                    SqliteReading(connection, self._database, self._known_vectors, self._paths_on_disk) if connection is not None else None
-                )
+                if connection is None:
+                    yield None
+                else:
+                    yield SqliteReading(connection, self._database, self._vectors_of(self._local.file), self._paths_on_disk)
         finally:
             self._local.readings -= 1
 
@@ -262,3 +285,11 @@ class SqliteStore:
         self._database.refuse_folder()
         if not self._database.exists():
             raise NotFound(f"There is no database at {self.path}.", hint="Begin with: kb ingest FOLDER", path=str(self.path))
+
+
+def _file_at(path: Path) -> _File:
+    try:
+        status = path.stat()
+    except OSError:  # what is wrong is told by opening it
+        return None
+    return status.st_dev, status.st_ino
