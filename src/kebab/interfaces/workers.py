@@ -35,6 +35,10 @@ class Workers:
         """However long it takes; when nobody waits for it any more, it has to notice by itself (anyio.from_thread.check_cancelled)."""
         return await run_sync(partial(call, *args), limiter=self._places())
 
+    def patient(self, seconds: float) -> Workers:
+        """Others, who may take so much longer: for what waits for a model elsewhere, and must not keep searches waiting meanwhile."""
+        return Workers(None if self._timeout_s is None else self._timeout_s + seconds)
+
     def _places(self) -> anyio.CapacityLimiter:
         if self._limiter is None:
             self._limiter = anyio.CapacityLimiter(max(4, (os.cpu_count() or 2) + 2))

@@ -54,7 +54,7 @@ def make_app(service: Service, rules: Rules, *, mounted: Sequence[Mounted] = ())
     endpoints = [
         *Api(service, jobs, workers).endpoints(),
         *LibrariesApi(service, workers).endpoints(),
-        *AskApi(service, workers).endpoints(),
+        *AskApi(service, workers.patient(service.kb.settings.ask.timeout_s)).endpoints(),
     ]
     described = json.dumps(document(endpoints), ensure_ascii=False)
 

@@ -41,6 +41,7 @@ _Result = TypeVar("_Result")
 
 def make_server(service: Service, workers: Workers) -> Server[Any]:
     tools = {tool.name: tool for tool in tools_for(service)}
+    patient = workers.patient(service.kb.settings.ask.timeout_s)
 
     async def list_tools(_context: Context, _params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
         return types.ListToolsResult(tools=[_described(tool) for tool in tools.values()])
@@ -54,7 +55,7 @@ def make_server(service: Service, workers: Workers) -> Server[Any]:
             if tool.writes:
                 # Not left alone when the caller goes: it ends by itself where nothing is half written.
                 return _answered(await workers.run_to_end(tool.run, call._replace(progress=_Reporting(context))))
-            return _answered(await workers.run(tool.run, call))
+            return _answered(await (patient if tool.waits else workers).run(tool.run, call))
         except KebabError as error:
             return _failed(error)
         except Exception as error:  # noqa: BLE001 - the boundary: a defect of ours is told as one, and the session goes on

@@ -50,6 +50,8 @@ class Tool(NamedTuple):
     required: tuple[str, ...] = ()
     aliases: Mapping[str, str] = _NOTHING
     writes: bool = False
+    waits: bool = False
+    """Whether it may wait for a model elsewhere."""
 
     @property
     def schemas(self) -> dict[str, Schema]:

@@ -74,6 +74,7 @@ def tools_for(service: Service) -> list[Tool]:
             options={name: schema for name, schema in options.items() if name != "query"},
             required=("question",),
             aliases={**ALIASES, "query": "question", "q": "question", "limit": "k", "top_k": "k"},
+            waits=True,
         ),
         Tool(
             "list_documents",
