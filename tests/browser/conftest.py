@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import signal
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -15,6 +12,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Dialog, Page, sync_playwright
 from tests.interfaces.http.page_corpus import PageCorpus, make_corpus
+from tests.serving import serving
 
 TOKEN = "a-token-of-32-letters-and-digits"
 AXE = Path(sys.prefix) / "browser-tools" / "node_modules" / "axe-core" / "axe.min.js"
@@ -49,33 +47,23 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> PageCorpus:
 
 
 @contextmanager
-def serving(db: Path, *options: str, **environment: str) -> Iterator[str]:
-    """`kb serve` until the tests are over; the address it prints. It must end cleanly."""
-    process = subprocess.Popen(
-        [sys.executable, "-m", "kebab", "--db", str(db), "serve", "--port", "0", *options],
-        stdout=subprocess.PIPE,
-        text=True,
-        env={**os.environ, "HOME": str(db.parent), **environment},
-    )
-    assert process.stdout is not None
-    try:
-        yield process.stdout.readline().strip().rstrip("/")
-    finally:
-        process.send_signal(signal.SIGTERM)
-        assert process.wait(20) == 0
-        process.stdout.close()
+def address_of(db: Path, *options: str, **environment: str) -> Iterator[str]:
+    """Of a `kb serve` that runs until the tests are over. It must end cleanly."""
+    with serving(db, *options, home=db.parent, env=environment) as running:
+        yield running.url.rstrip("/")
+        assert running.stop(20) == 0
 
 
 @pytest.fixture(scope="session")
 def server(corpus: PageCorpus) -> Iterator[str]:
-    with serving(corpus.db, "--allow-write") as address:
+    with address_of(corpus.db, "--allow-write") as address:
         yield address
 
 
 @pytest.fixture(scope="session")
 def guarded(corpus: PageCorpus) -> Iterator[str]:
     """One that wants a token."""
-    with serving(corpus.db, KEBAB_SERVE_TOKEN=TOKEN) as address:
+    with address_of(corpus.db, KEBAB_SERVE_TOKEN=TOKEN) as address:
         yield address
 
 

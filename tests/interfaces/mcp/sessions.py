@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -15,6 +14,8 @@ import jsonschema
 from anyio.from_thread import BlockingPortal, start_blocking_portal
 from mcp import Client, StdioServerParameters
 from mcp_types import CallToolResult, TextContent
+from tests.serving import Server
+from tests.serving import serving as kb_serve
 
 
 def environment(home: Path, **more: str) -> dict[str, str]:
@@ -91,19 +92,8 @@ def over_stdio(database: Path, home: Path, *arguments: str, mode: str = "legacy"
 
 
 @contextmanager
-def serving(database: Path, home: Path, *arguments: str, **more: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+def serving(database: Path, home: Path, *arguments: str, **more: str) -> Iterator[Server]:
     """kb serve on a free port: its address, and the process."""
-    started = subprocess.Popen(
-        command(database, "serve", "--port", "0", *arguments),
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        env=environment(home, **more),
-    )
-    with started:
-        assert started.stdout is not None
-        try:
-            yield started.stdout.readline().strip(), started
-        finally:
-            started.terminate()
-            started.wait(20)
+    with kb_serve(database, *arguments, home=home, env={"PYTHONWARNINGS": "error", **more}) as server:
+        yield server
+        server.stop(20)
