@@ -530,6 +530,7 @@ COMMANDS: list[tuple[str, ...]] = [
     ("index", "--optimize"), ("index", "--rebuild-fts"), ("backup", "COPY"), ("ingest", "NOTES"), ("ingest",), ("init", "--force"), ("reset", "--yes"),
     ("similar", "a.md"), ("source", "describe", "notes", "letters"), ("source", "remove", "notes", "--yes"),
     ("list", "libraries"), ("lib", "list"), ("lib", "search", "widget"), ("lib", "docs", "/local/widget", "alpha"), ("lib", "refresh"),
+    ("ask", "alpha here?"), ("eval", "suggest"), ("mcp", "install"),
     ("lib", "export", "/local/widget", "COPY"), ("lib", "add", "NOTES", "--id", "/a/b"), ("lib", "remove", "/local/widget", "--yes"),
 ]  # fmt: skip
 
@@ -538,7 +539,9 @@ def test_every_command_of_the_program_is_tried_below(user: User) -> None:
     help_text = user.run("--help").out
     listed = help_text[help_text.index("Commands") : help_text.index("Example")]
     names = {line.split()[0] for line in listed.splitlines()[1:] if line.strip() and not line.startswith("   ")}
-    assert names == {command[0] for command in COMMANDS} | {"watch"}, "watch never ends; test_watch.py tries it"
+    assert names == {command[0] for command in COMMANDS} | {"watch", "serve"}, (
+        "these never end; test_watch.py and tests/serving.py try them"
+    )
 
 
 @pytest.fixture(scope="module")
@@ -566,7 +569,7 @@ def test_global_options_work_before_and_after_every_command(
     words = [spelled.get(word, word) for word in command]
     options = ["--db", str(database), "--config", str(config), "--json", "--quiet"]
     places = [[*options, *words], [*words, *options]]
-    if command[0] in ("list", "inspect", "fetch", "config", "source", "lib"):
+    if command[0] in ("list", "inspect", "fetch", "config", "source", "lib", "eval", "mcp"):
         places.append([words[0], *options, *words[1:]])
     answers = []
     for arguments in places:
@@ -589,6 +592,12 @@ def assert_it_used(command: tuple[str, ...], answer: Any, database: Path, config
     match command:
         case ("search", _):
             assert [hit["doc_path"] for hit in answer["hits"]] == ["a.md"]
+        case ("ask", _):
+            assert [cited["citation"]["path"] for cited in answer["citations"]] == ["a.md"]
+        case ("mcp", "install"):
+            assert str(database) in json.dumps(answer)
+        case ("eval", "suggest"):
+            assert answer["schema_version"] == "eval_suggestions.v1"
         case ("list", "docs"):
             assert [item["doc_path"] for item in answer["items"]] == ["a.md"]
         case ("list", "libraries") | ("lib", "list"):

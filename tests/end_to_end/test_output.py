@@ -88,7 +88,8 @@ def test_a_source_is_not_named_like_a_path_or_a_citation(user: User, name: str) 
 
 
 def test_a_cursor_and_an_offset_contradict_each_other(reader: User) -> None:
-    reader.fails("search", "install", "--cursor", "x", "--offset", "5", code="usage")
+    cursor = reader.ask("search", "install", "-k", "1", "--match", "any")["next_cursor"]
+    reader.fails("search", "install", "-k", "1", "--match", "any", "--cursor", cursor, "--offset", "5", code="usage")
 
 
 def test_a_raw_expression_of_nothing_is_an_empty_query(reader: User) -> None:

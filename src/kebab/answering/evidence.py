@@ -24,6 +24,11 @@ _BY_MEANING = 0.43
 """What full closeness in meaning counts, where having all the words counts 1 (benchmarks/README.md)."""
 _CLOSE = 0.15
 """From this closeness on, words count in full."""
+_ALL_WORDS = 0.65
+"""The least that all of the words, close together, count for however far away the passage is in meaning."""
+LEAST_STRENGTH = 0.65
+LEAST_BY_WORDS = 0.52
+"""What lets an answer pass; the second where nothing is known about meaning, so that words are all there is."""
 
 _HITS_WITH_NEIGHBOURS = 3
 
@@ -51,7 +56,14 @@ class Passage(NamedTuple):
     def strength(self) -> float:
         """How much it speaks for an answer: by its words, which count less in a passage that is far away in meaning, and by its meaning."""
         words = (self.coverage + self.focus) / 2
-        return words if self.closeness is None else words * min(1.0, self.closeness / _CLOSE) + _BY_MEANING * self.closeness
+        if self.closeness is None:
+            return words
+        least = _ALL_WORDS if self.focus > 0.99 else 0.0
+        return words * max(least, min(1.0, self.closeness / _CLOSE)) + _BY_MEANING * self.closeness
+
+    @property
+    def is_enough(self) -> bool:
+        return self.strength >= (LEAST_BY_WORDS if self.closeness is None else LEAST_STRENGTH)
 
     @property
     def context(self) -> str:
@@ -102,10 +114,8 @@ class Evidence(NamedTuple):
 def gather(question: Question, hits: Sequence[SearchHit], tokenizer: Tokenizer, *, score_gate: float, max_tokens: int) -> Evidence:
     """Of hits with their whole text, and of their neighbours where they have some of what the hit lacks."""
     strong = [hit for hit in hits if hit.score >= score_gate or _has_no_score(hit)]
-    known = [closeness for hit in strong if (closeness := _closeness(hit)) is not None]
-    # What was not found by meaning is no closer than the farthest of what was.
-    farthest = min(known, default=None)
-    found = [_passage(question, hit, tokenizer, farthest if (closeness := _closeness(hit)) is None else closeness) for hit in strong]
+    farthest = _farthest(strong)
+    found = [_passage(question, hit, tokenizer, _closeness(hit, farthest)) for hit in strong]
     passages = _within_budget(_with_neighbours(question, found, tokenizer), max_tokens)
     similarities = [hit.retrieval.vector_score for hit in strong if hit.retrieval.vector_score is not None]
     return Evidence(
@@ -123,9 +133,22 @@ def _has_no_score(hit: SearchHit) -> bool:
     return hit.score_kind == "bm25" and hit.score < _NO_SCORE
 
 
-def _closeness(hit: SearchHit) -> float | None:
+def _farthest(hits: Sequence[SearchHit]) -> float | None:
+    """What was not found by meaning is no closer than the farthest of what was. None where some were compared by a model that knows the
+    question's language badly: what it did not find may be close all the same.
+    """
+    compared = [hit.retrieval for hit in hits if hit.retrieval.vector_score is not None]
+    if any(detail.vector_floor is None for detail in compared):
+        return None
+    return min((closeness for hit in hits if (closeness := _closeness(hit)) is not None), default=None)
+
+
+def _closeness(hit: SearchHit, unfound: float | None = None) -> float | None:
+    """`unfound`: of a hit that was not found by meaning."""
     score, floor = hit.retrieval.vector_score, hit.retrieval.vector_floor
-    return None if score is None or floor is None else max(0.0, (score - floor) / (1 - floor))
+    if score is None:
+        return unfound
+    return None if floor is None else max(0.0, (score - floor) / (1 - floor))
 
 
 def _passage(question: Question, hit: SearchHit, tokenizer: Tokenizer, closeness: float | None, beside: Neighbour | None = None) -> Passage:

@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from kebab.answering.evidence import Evidence
+from kebab.answering.evidence import LEAST_BY_WORDS, LEAST_STRENGTH, Evidence
 
-# Chosen on other corpora than they are measured on: benchmarks/README.md, answers.py.
-_LEAST_STRENGTH = 0.65
-_LEAST_BY_WORDS = 0.52
-"""Where nothing is known about meaning, so that words are all there is."""
 _NAMED = 4
 """Words of the question named in a refusal."""
 
@@ -23,14 +19,14 @@ class Refusal(NamedTuple):
 def refusal(evidence: Evidence) -> Refusal | None:
     if not evidence.passages:
         return Refusal("below_score_gate", "What was found is below the least score of the setting ask.score_gate.")
-    if evidence.strength < least_strength(evidence):
+    if not any(passage.is_enough for passage in evidence.passages):
         return Refusal("weak_evidence", _weak(evidence))
     return None
 
 
 def least_strength(evidence: Evidence) -> float:
     """What lets an answer pass."""
-    return _LEAST_STRENGTH if evidence.by_meaning else _LEAST_BY_WORDS
+    return LEAST_STRENGTH if evidence.by_meaning else LEAST_BY_WORDS
 
 
 def _weak(evidence: Evidence) -> str:

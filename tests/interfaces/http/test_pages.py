@@ -372,6 +372,7 @@ def test_text_that_reads_like_orders_is_flagged(get: Get) -> None:
 
 def test_only_examples_or_only_prose(get: Get) -> None:
     assert "<pre" in get("/library?id=/acme/widget&q=dial&type=code")
+    assert "<pre" in get("/library?id=/acme/widget&q=dial&version=&type=")  # as the form sends it, with nothing chosen
     assert "<pre" not in get("/library?id=/acme/widget&q=dial&type=info")
     assert 'role="alert"' in get("/library?id=/acme/widget&q=dial&type=song", 400)
     assert 'role="alert"' in get("/library?id=/acme/widget&q=dial&version=v9", 404)

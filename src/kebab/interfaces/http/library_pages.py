@@ -8,7 +8,7 @@ from kebab.core.errors import KebabError, UsageError
 from kebab.core.libraries import SNIPPET_KINDS
 from kebab.interfaces.http import addresses
 from kebab.interfaces.http.addresses import reader_of, with_parameters
-from kebab.interfaces.http.reading import only, whole_number
+from kebab.interfaces.http.reading import form_fields, whole_number
 from kebab.pipelines.search_request import join_library
 from kebab.wire.errors import outcome_of
 from kebab.wire.libraries import LibraryDocsV1, LibraryV1, library_docs_v1, library_v1
@@ -33,7 +33,7 @@ class LibraryPages:
 
     async def libraries(self, request: Request) -> Response:
         """All of them, or those that a name may mean."""
-        values = only(request, {"name"})
+        values = form_fields(request, {"name"})
         name = values.get("name", "").strip()
         found = await self._workers.run(self._named, name)
         return self._templates.page("libraries.html", name=name, libraries=found)
@@ -45,7 +45,7 @@ class LibraryPages:
 
     async def library(self, request: Request) -> Response:
         """One library, and the snippets that answer a question."""
-        values = only(request, {"id", "version", "q", "type", "page"})
+        values = form_fields(request, {"id", "version", "q", "type", "page"})
         library, docs, error = await self._workers.run(self._asked, values)
         place = join_library(library.library_id, docs.version if docs else values.get("version"))
 

@@ -14,7 +14,7 @@ from kebab.core.spans import LineSpan, PageSpan
 from kebab.core.text import LineTable
 from kebab.interfaces.http import addresses
 from kebab.interfaces.http.addresses import reader_of_document, with_parameters
-from kebab.interfaces.http.reading import only, whole_number
+from kebab.interfaces.http.reading import form_fields, whole_number
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -58,7 +58,7 @@ class ReaderPage:
         self._templates = templates
 
     async def page(self, request: Request) -> Response:
-        values = only(request, _PARAMETERS)
+        values = form_fields(request, _PARAMETERS)
         shown = await self._workers.run(self._shown, values)
         return self._templates.page("reader.html", back=_results_before(request), **shown)
 

@@ -42,6 +42,15 @@ def only(request: Request, known: Mapping[str, Any] | set[str]) -> dict[str, str
     return values
 
 
+def form_fields(request: Request, known: set[str]) -> dict[str, str]:
+    """The same of a form: a field that was left empty is not given."""
+    filled = filled_in(request)
+    unknown = sorted(set(given(request)) - known)
+    if unknown:
+        raise UsageError(f"There is no parameter {unknown[0]!r} here.", hint=f"Parameters: {', '.join(sorted(known))}.")
+    return {name: texts[0] for name, texts in filled.items()}
+
+
 def required(values: Mapping[str, str], name: str) -> str:
     if name not in values:
         raise UsageError(f"The parameter {name} is missing.", hint=f"For example ?{name}=…")
