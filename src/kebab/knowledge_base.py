@@ -235,7 +235,7 @@ class KnowledgeBase:
             stop=stop,
         ).run(paths, name)
 
-    def ingest_text(self, text: str, *, title: str, embed: bool = True) -> IngestReport:
+    def ingest_text(self, text: str, *, title: str, embed: bool = True, progress: Progress | None = None) -> IngestReport:
         """One document without a file."""
         if not title.strip():
             raise UsageError("A text without a file needs a title.", hint="For example: kb ingest - --title 'Shopping list'")
@@ -246,7 +246,7 @@ class KnowledgeBase:
         with self._store.writing("kb ingest -") as writing:
             report = self._new_ingest(writing, parser_for, None).run_text(text, storable(title.strip()))
             if embed:
-                self._embed(writing, report, None)
+                self._embed(writing, report, progress)
             return report
 
     def _embed(

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from kebab.interfaces.cli.ingest_progress import _Remarks
+
 Kb = Callable[..., Any]
 
 FILES = {
@@ -139,3 +141,18 @@ def test_the_human_report_says_what_was_skipped_and_why(kb: Kb, write_notes: Cal
     assert "added 3, updated 0, unchanged 0, removed 0" in out
     assert "skipped 1 (excluded by .gitignore or .kebabignore): ignored.md" in out
     assert kb("ingest", "--quiet").out == ""
+
+
+def test_where_nobody_sees_a_bar_one_line_says_what_takes_long(capsys: pytest.CaptureFixture[str]) -> None:
+    """An ingest makes all vectors that are missing, whatever it was asked for: a log that stands still looks like a failure."""
+    with _Remarks() as progress:
+        progress("file", path="a.md", done=1, total=4000)
+        assert capsys.readouterr().err == ""
+        for done in (64, 128):
+            progress("embedding", path="model", done=done, total=27_748)
+    said = capsys.readouterr().err
+    assert said.startswith("27,748 passages have no vector yet")
+    assert said.count("\n") == 1
+    with _Remarks() as progress:
+        progress("embedding", path="model", done=1, total=97)
+    assert capsys.readouterr().err == ""

@@ -47,7 +47,9 @@ def ingest_command(
             raise UsageError("- (stdin) cannot be mixed with other paths.", hint="Run kb ingest twice.")
         if title is None:
             raise UsageError("A text from stdin needs a title.", hint="For example: kb ingest - --title 'Shopping list'")
-        print_report(kb.ingest_text(_stdin_text(), title=title, embed=not no_embed))
+        with progress_of(progress_style) as shown_progress:
+            report = kb.ingest_text(_stdin_text(), title=title, embed=not no_embed, progress=shown_progress)
+        print_report(report)
         return 0
     if title is not None:
         raise UsageError("--title is for a text from stdin.", hint="Write: kb ingest - --title TITLE")

@@ -12,6 +12,7 @@ import click
 
 from kebab.interfaces.cli.options import is_quiet, wants_json
 
+_MANY_VECTORS = 1000
 _STOPPING = b"\r\nStopping after what is being written; Ctrl-C again stops at once.\r\n"
 
 
@@ -46,6 +47,21 @@ class IngestProgress:
 
     def end(self, event: str) -> None:
         pass
+
+
+class _Remarks(IngestProgress):
+    """Where nobody sees a bar, one line says what will take long: a log that stands still for an hour looks like a failure."""
+
+    def __init__(self) -> None:
+        self._said = False
+
+    def show(self, event: str, details: dict[str, Any]) -> None:
+        total = details.get("total") or 0
+        if event == "embedding" and total >= _MANY_VECTORS and not self._said:
+            self._said = True
+            click.echo(
+                f"{total:,} passages have no vector yet; they are made now. Words can be searched already, and Ctrl-C is safe.", err=True
+            )
 
 
 class _JsonLines(IngestProgress):
@@ -122,6 +138,8 @@ class _Bar(IngestProgress):
 def progress_of(style: str) -> IngestProgress:
     if style == "json":
         return _JsonLines()
-    if style == "none" or is_quiet() or wants_json() or not sys.stderr.isatty():
+    if style == "none" or is_quiet() or wants_json():
         return IngestProgress()
+    if not sys.stderr.isatty():
+        return _Remarks()
     return _Bar()
