@@ -8,6 +8,7 @@ from datetime import date
 from hashlib import sha256
 from typing import Any, Literal, NamedTuple
 
+from kebab.core.paths import file_name, file_stem
 from kebab.core.spans import Span
 from kebab.core.text import cut_to_tokens
 
@@ -142,18 +143,6 @@ def embedded_text(path: str, title: str, headings: tuple[str, ...], text: str) -
     """What a chunk's vector is made of. A title that is only the file's name stays out: a renamed file keeps its vectors."""
     context = context_of("" if title in (file_name(path), file_stem(path)) else title, headings)
     return f"{context}\n\n{text}" if context else text
-
-
-def file_name(path: str) -> str:
-    """The last part of a document's path. As PurePosixPath has it, at a tenth of its time: this is asked several times per file."""
-    return path.rpartition("/")[2]
-
-
-def file_stem(path: str) -> str:
-    """The file's name without its extension."""
-    name = file_name(path)
-    dot = name.rfind(".")
-    return name[:dot] if 0 < dot < len(name) - 1 else name
 
 
 def date_in_name(path: str) -> str | None:

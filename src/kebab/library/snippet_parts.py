@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kebab.analysis.code_lines import dedented, directive_lines, fence_lines, fences, is_fence, unquoted
 from kebab.core.citations import Citation
-from kebab.core.documents import file_name
+from kebab.core.paths import file_name
 from kebab.core.spans import CodeSpan
 from kebab.core.text import nfc
 from kebab.parsing.file_types import classify

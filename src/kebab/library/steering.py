@@ -6,7 +6,7 @@ import json
 from fnmatch import fnmatchcase
 from typing import Any, NamedTuple
 
-from kebab.core.documents import file_name
+from kebab.core.paths import file_name
 from kebab.core.text import one_line
 
 FILES = ("kebab.json", "context7.json")

@@ -17,7 +17,8 @@ from time import thread_time
 from typing import TYPE_CHECKING, NamedTuple
 
 from kebab.analysis.language import language_of
-from kebab.core.documents import Block, ParsedDocument, file_name
+from kebab.core.documents import Block, ParsedDocument
+from kebab.core.paths import file_name
 from kebab.core.text import decode, line_starts, nfc
 from kebab.parsing.code_languages import CodeLanguage, code_language
 from kebab.parsing.file_types import classify

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from kebab.analysis.language import language_of
-from kebab.core.documents import ParsedDocument, file_name
+from kebab.core.documents import ParsedDocument
+from kebab.core.paths import file_name
 from kebab.core.text import decode, storable
 from kebab.parsing.file_types import classify
 from kebab.parsing.line_blocks import LineBlock, as_ranges

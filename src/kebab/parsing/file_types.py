@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from kebab.core.documents import file_name
+from kebab.core.paths import file_name
 
 _MARKDOWN = {"md": "md", "markdown": "md", "mdown": "md", "mkd": "md", "mdx": "mdx"}
 

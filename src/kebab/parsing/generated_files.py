@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from kebab.core.documents import file_name
 from kebab.core.errors import ParseError
+from kebab.core.paths import file_name
 
 _LOCK_FILES = frozenset(
     """package-lock.json npm-shrinkwrap.json yarn.lock pnpm-lock.yaml cargo.lock poetry.lock uv.lock pdm.lock pipfile.lock go.sum

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 
 from kebab.analysis.language import language_of
-from kebab.core.documents import Block, ParsedDocument, file_stem
+from kebab.core.documents import Block, ParsedDocument
+from kebab.core.paths import file_stem
 from kebab.core.text import decode, line_starts, nfc
 from kebab.parsing import front_matter
 from kebab.parsing.file_types import classify

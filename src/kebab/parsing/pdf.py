@@ -6,8 +6,9 @@ import re
 from typing import Any
 
 from kebab.analysis.language import language_of
-from kebab.core.documents import PAGE_BREAK, Block, ParsedDocument, file_stem
+from kebab.core.documents import PAGE_BREAK, Block, ParsedDocument
 from kebab.core.errors import ParseError
+from kebab.core.paths import file_stem
 from kebab.core.text import nfc
 from kebab.parsing import front_matter
 from kebab.parsing.pdf_blocks import NUMBERING, find_blocks

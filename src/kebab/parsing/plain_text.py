@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 
 from kebab.analysis.language import language_of
-from kebab.core.documents import Block, ParsedDocument, file_name
+from kebab.core.documents import Block, ParsedDocument
+from kebab.core.paths import file_name
 from kebab.core.text import decode, nfc
 from kebab.parsing.file_types import classify
 from kebab.parsing.generated_files import refuse_generated

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kebab.core.documents import Block, file_stem
+from kebab.core.documents import Block
+from kebab.core.paths import file_stem
 from kebab.core.text import storable
 
 

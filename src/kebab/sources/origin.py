@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
-from kebab.core.documents import file_stem
 from kebab.core.errors import SourceError
 from kebab.core.libraries import OriginKind
+from kebab.core.paths import file_stem
 from kebab.sources.archive import SUFFIXES
 from kebab.sources.git_mirror import checked_url, shown_url
 from kebab.sources.repository_address import SCP_LIKE, host_and_place

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 
 import apsw
 
-from kebab.core.documents import Chunk, Repository, Source, chunk_id, document_id, file_stem
+from kebab.core.documents import Chunk, Repository, Source, chunk_id, document_id
 from kebab.core.errors import SourceError
+from kebab.core.paths import file_stem
 from kebab.core.ports import FileState, IndexedDocument
 from kebab.core.text import count_lines
 from kebab.store.sqlite.context_notes import NoteTerms

@@ -8,8 +8,9 @@ from typing import Any
 
 import apsw
 
-from kebab.core.documents import Chunk, ParsedDocument, file_stem
+from kebab.core.documents import Chunk, ParsedDocument
 from kebab.core.libraries import VectorSpace, VersionDocument
+from kebab.core.paths import file_stem
 from kebab.core.ports import FileState, IndexedDocument
 from kebab.store.sqlite.documents import decompress
 from kebab.store.sqlite.rows import heading_list, rows_of, spans_from_json, split_values
