@@ -50,6 +50,31 @@ def test_a_database_that_was_deleted_or_replaced_is_not_read_any_more(notes: Pat
         assert kb.stats()
 
 
+@pytest.mark.parametrize("by_itself", [True, False])
+def test_of_the_vectors_in_a_deleted_database_nothing_is_kept(
+    write_notes: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_itself: bool
+) -> None:
+    """Regression: file systems give a new file the number of the one just deleted, and its vectors were looked for among the old."""
+    from kebab.store.sqlite import vector_writer, vectors
+
+    for module in (vectors, vector_writer):
+        monkeypatch.setattr(module, "EXACT_UP_TO", 3)  # so that few are enough to be looked for by their codes
+    lamps = write_notes({f"lamps/{number}.md": f"# Lamp {number}\n\nIt shines.\n" for number in range(4)}) / "lamps"
+    animals = write_notes({f"animals/{name}.md": f"# {name}\n\nIt sleeps.\n" for name in "lemur otter puffin quokka stoat".split()})
+    path = tmp_path / "kb.sqlite"
+    with kebab.open(path, embedding_model="bundled") as kb, kebab.open(path) as beside:
+        kb.ingest(lamps)
+        assert len(kb.search("lamp", mode="vector")) == 4
+        if by_itself:
+            kb.reset()
+        else:
+            beside.reset()
+            with pytest.raises(NotFound):
+                kb.search("lamp", mode="vector")
+        kb.ingest(animals / "animals")
+        assert len(kb.search("lamp", mode="vector")) == 5
+
+
 def test_a_response_is_a_sequence_of_hits_with_more_to_say(notes: Path, tmp_path: Path) -> None:
     with kebab.open(tmp_path / "kb.sqlite") as kb:
         kb.ingest(notes)

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kebab._version import __version__
 from kebab.core.errors import KebabError, Refused, UsageError
 from kebab.core.search import DOC_TYPES
-from kebab.pipelines.search_request import SearchRequest
+from kebab.pipelines.search_options import FILTERS
+from kebab.pipelines.search_request import ALIASES, SearchRequest
 from kebab.wire.libraries import LibraryListV1, library_list_v1
 from kebab.wire.records import (
     ChunkInspectionV1,
@@ -140,7 +141,11 @@ class Service:
         """Those that pass the filters of a search."""
         _check_range("limit", limit, 1, MOST_DOCUMENTS)
         _check_range("offset", offset, 0, MOST_OFFSET)
-        filters = self.kb.filters_of(SearchRequest.from_options(options))
+        request = SearchRequest.from_options(options)
+        for name in options:
+            if ALIASES.get(name, name) not in FILTERS:  # left unsaid, the list would look like an answer to it
+                raise UsageError(f"Documents are not listed by {name}.", hint=f"Filters: {', '.join(FILTERS)}.")
+        filters = self.kb.filters_of(request)
         return list_v1("docs", self.kb.count_documents(filters), self.kb.documents(filters, limit=limit, offset=offset), offset=offset)
 
     def sources(self) -> ListV1:

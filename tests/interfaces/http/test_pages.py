@@ -447,6 +447,8 @@ def test_a_browser_without_the_token_is_asked_for_it(corpus: PageCorpus) -> None
         assert turned.status_code == 303
         login = turned.headers["location"]
         assert parse_qs(urlsplit(login).query)["next"] == ["/?q=lamp&mode=lexical"]
+        typing = client.get("/results?q=lamp").headers["location"]  # the script goes there, and afterwards to a whole page
+        assert parse_qs(urlsplit(typing).query)["next"] == ["/?q=lamp"]
         assert client.get("/api/v1/status").status_code == 401
         assert client.get("/", headers={"Accept": "*/*"}).json()["code"] == "unauthorized"
         page = client.get(login).text

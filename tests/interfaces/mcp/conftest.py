@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.answering.conftest import _chat_server, chat_server  # noqa: F401 - fixtures
 from tests.interfaces.mcp.sessions import Session, over_stdio
 
 import kebab

@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcp import MCPError
 from mcp.shared.exceptions import MCPDeprecationWarning
+from tests.answering.conftest import ChatServer, Reply
 from tests.interfaces.mcp.sessions import Session, connected
 
 import kebab
@@ -126,6 +127,24 @@ def test_a_slow_search_keeps_nobody_waiting_and_can_be_cancelled(session: Sessio
     finally:
         service.go_on.set()
     assert session.ask("search", query="install git")["hits"]
+
+
+def test_a_model_stops_writing_when_the_question_is_cancelled(corpus_db: Path, chat_server: ChatServer) -> None:
+    async def cancelled(session: Session) -> None:
+        with anyio.CancelScope() as scope:
+            async with anyio.create_task_group() as group:
+                group.start_soon(session.client.call_tool, "ask", {"question": "How do I undo the last commit?"})
+                while not chat_server.requests:
+                    await anyio.sleep(0.01)
+                scope.cancel()
+
+    chat_server.script = [Reply(["word "] * 600, wait_s=0.05)]
+    with (
+        kebab.open(corpus_db, ask_model="openai:m", ask_endpoint=f"{chat_server.address}/v1") as knowledge_base,
+        connected(make_server(Service(knowledge_base), Workers(None))) as session,
+    ):
+        session.portal.call(cancelled, session)
+        assert chat_server.abandoned.wait(10)
 
 
 def test_a_search_that_takes_too_long_is_an_error(corpus_db: Path) -> None:

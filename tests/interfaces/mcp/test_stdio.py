@@ -132,6 +132,10 @@ def test_documents_are_listed_with_filters_and_pages(agent: Session) -> None:
     tagged = agent.ask("list_documents", tag="git")
     assert 0 < tagged["total"] < listed["total"]
     assert all("git" in item["tags"] for item in tagged["items"])
+    # A text with commas is a list, as on every surface: left out as one strange tag, nothing would be left out.
+    without = agent.ask("list_documents", exclude_tag="git,no-such-tag")
+    assert without["total"] == listed["total"] - tagged["total"]
+    assert agent.ask("search", query="install git", tag="git,no-such-tag")["hits"]
 
 
 def test_status_tells_what_is_served(agent: Session) -> None:

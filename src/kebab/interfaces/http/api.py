@@ -66,11 +66,7 @@ class Api:
         ingest = {
             "type": "object",
             "properties": {
-                "paths": {
-                    "type": "array",
-                    "items": {**_TEXT, "pattern": r"^[^\x00]*\S[^\x00]*$"},
-                    "description": "None: every known source.",
-                },
+                "paths": {"type": "array", "items": _PATH, "description": "None: every known source."},
                 "name": {**_TEXT, "description": "What to call the source; one path only."},
                 "embed": {"type": "boolean", "default": True},
             },

@@ -66,6 +66,8 @@ class Pages:
     def refused(self, request: Request, error: KebabError) -> Response:
         """An error as a page; who is not known yet is asked for the token."""
         if isinstance(error, Unauthorized) and request.method in ("GET", "HEAD"):
-            wanted = request.url.path + (f"?{request.url.query}" if request.url.query else "")
+            # The list alone is for the script; whoever has logged in wants the page around it.
+            path = addresses.SEARCH if request.url.path == addresses.RESULTS else request.url.path
+            wanted = path + (f"?{request.url.query}" if request.url.query else "")
             return RedirectResponse(with_parameters(LOGIN_PATH, {"next": wanted if wanted != addresses.SEARCH else None}), 303)
         return self._templates.page("error.html", outcome_of(error).http_status, error=error)

@@ -79,9 +79,12 @@ def _meant(value: Any, schema: Schema) -> Any:
         return float(value)
     if kind == "boolean" and isinstance(value, str):
         return _SWITCHES.get(value.strip().lower(), value)
-    if kind == "array" and isinstance(value, str):
-        return [value]
     return value
+
+
+def as_list(value: Any, schema: Schema) -> Any:
+    """One text where several are taken is a list of one. Options of a search are not meant: they say themselves what a text holds."""
+    return [value] if schema["type"] == "array" and isinstance(value, str) else value
 
 
 def check(name: str, value: Any, schema: Schema) -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kebab.core.errors import UsageError
 from kebab.core.text import estimate_tokens
-from kebab.interfaces.mcp.arguments import Schema, check, named
+from kebab.interfaces.mcp.arguments import Schema, as_list, check, named
 from kebab.wire.objects import to_json
 
 if TYPE_CHECKING:
@@ -73,9 +73,10 @@ class Tool(NamedTuple):
         for name in self.required:
             if name not in values:
                 raise UsageError(f"{self.name} needs {name}.", hint=f"Arguments: {', '.join(self.schemas)}.")
-        for name, value in values.items():
-            if name in self.arguments:
-                check(name, value, self.arguments[name])
+        for name, schema in self.arguments.items():
+            if name in values:
+                values[name] = as_list(values[name], schema)
+                check(name, values[name], schema)
         return values
 
 

@@ -189,7 +189,12 @@ class SqliteStore:
     def _close_if_replaced(self) -> None:
         """A connection goes on reading a file that was deleted, by `kb reset` or by putting another in its place."""
         if getattr(self._local, "connection", None) is not None and self._local.file != _file_at(self.path):
-            self.close()
+            self._forget()
+
+    def _forget(self) -> None:
+        """Of a file that is no more. Nothing may outlast the connection to it: once that is closed, the next file may get its number."""
+        self.close()
+        self._known_codes = (None, {})
 
     def _vectors_of(self, file: _File) -> dict[str, dict[int, Any]]:
         """In another file, the same numbers are those of other vectors. Codes never change, so all threads share them; whether vectors
@@ -265,7 +270,7 @@ class SqliteStore:
             return False
         if self._named and not self._database.is_ours():  # what stands in our own place is ours, however damaged
             raise Corrupt(f"{self.path} is not a Kebab database, so it is not deleted.", hint="Delete it by hand.", path=str(self.path))
-        self.close()
+        self._forget()
         with WriterLock(self.path, wait_s=self._lock_wait_s, purpose="kb reset"):
             for suffix in ("", *_BESIDE):
                 self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)

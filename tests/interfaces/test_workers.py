@@ -1,0 +1,54 @@
+"""Threads that work for a server: what nobody waits for any more ends by itself."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from threading import Event
+
+import pytest
+
+from kebab.core.errors import TimedOut
+from kebab.interfaces.workers import Workers, is_unwanted
+
+
+class Endless:
+    """Works until it is not wanted any more."""
+
+    def __init__(self) -> None:
+        self.began, self.ended = Event(), Event()
+
+    def __call__(self) -> None:
+        self.began.set()
+        while not is_unwanted():
+            time.sleep(0.01)
+        self.ended.set()
+
+
+async def times_out(call: Endless) -> None:
+    with pytest.raises(TimedOut):
+        await Workers(0.05).run(call)
+
+
+async def is_cancelled(call: Endless) -> None:
+    """As a server does to what is under way when it has to end."""
+    task = asyncio.create_task(Workers(None).run(call))
+    while not call.began.is_set():
+        await asyncio.sleep(0.01)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+@pytest.mark.parametrize("given_up", [times_out, is_cancelled])
+def test_what_nobody_waits_for_any_more_can_see_that(given_up: Callable[[Endless], Awaitable[None]]) -> None:
+    """Regression: a server that was told to stop waited a minute and more for a model that had yet to answer."""
+    call = Endless()
+
+    async def both() -> None:
+        await given_up(call)
+        assert await asyncio.to_thread(call.ended.wait, 5)
+        assert await Workers(None).run(is_unwanted) is False
+
+    asyncio.run(both())
