@@ -79,7 +79,10 @@ def _says_something(document: ParsedDocument, chunk: Chunk, headings: list[Block
         start = heading.end
     text = "\n".join([*parts, document.text[start : chunk.end]])
     directives = _DIRECTIVES.get("md" if document.format == "mdx" else document.format)
-    return any(character.isalnum() for character in (directives.sub("", text) if directives else text))
+    first = directives.search(text) if directives else None
+    if any(map(str.isalnum, text if first is None else text[: first.start()])):  # nearly always
+        return True
+    return directives is not None and any(map(str.isalnum, directives.sub("", text)))
 
 
 def _told(document: ParsedDocument, chunks: list[Chunk], examples: list[_Example]) -> Iterator[Chunk]:
