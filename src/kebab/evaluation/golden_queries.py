@@ -6,9 +6,10 @@ import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from kebab.core.errors import GoldenSetError
+from kebab.wire.evaluation import EvalGoldenV1
 
 
 class GoldenQuery(NamedTuple):
@@ -30,11 +31,13 @@ class GoldenQuery(NamedTuple):
 
 class GoldenSet(NamedTuple):
     name: str
-    kind: str
-    """yaml, jsonl or beir"""
+    kind: Literal["yaml", "jsonl", "beir"]
     sha256: str
     """Of everything it was read from."""
     queries: tuple[GoldenQuery, ...]
+
+    def as_wire(self) -> EvalGoldenV1:
+        return EvalGoldenV1(name=self.name, kind=self.kind, sha256=self.sha256, queries=len(self.queries))
 
 
 def read_bytes(path: Path) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from kebab.evaluation.golden_queries import GoldenQuery, GoldenSet, json_lines, read_bytes, refuse_repeated_ids, unsound
 from kebab.evaluation.judged_collections import load_collection
@@ -22,7 +22,7 @@ def load_golden_set(path: Path) -> GoldenSet:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise unsound(path, "is not UTF-8", "Save it as UTF-8.") from error
-    kind = "yaml" if path.suffix.lower() in (".yaml", ".yml") else "jsonl"
+    kind: Literal["yaml", "jsonl"] = "yaml" if path.suffix.lower() in (".yaml", ".yml") else "jsonl"
     entries = _yaml_entries(text, path) if kind == "yaml" else list(json_lines(text, path))
     queries = tuple(_golden_query(entry, f"entry {number}", path) for number, entry in enumerate(entries, start=1))
     refuse_repeated_ids(queries, path)

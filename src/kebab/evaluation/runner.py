@@ -25,7 +25,6 @@ from kebab.wire.evaluation import (
     EvalAnswerV1,
     EvalConfigurationV1,
     EvalExpectedV1,
-    EvalGoldenV1,
     EvalHitV1,
     EvalIndexV1,
     EvalQueryV1,
@@ -87,7 +86,7 @@ def run(kb: KnowledgeBase, golden: GoldenSet, options: RunOptions = RunOptions()
     rows = [query.metrics for query in queries]
     values, counted = metrics.means([*rows, *_worst_of_groups(queries, options.k)])
     return EvalReportV1(
-        golden=EvalGoldenV1(name=golden.name, kind=golden.kind, sha256=golden.sha256, queries=len(golden.queries)),  # type: ignore[arg-type]
+        golden=golden.as_wire(),
         configuration=_configuration(kb.settings, request, options),
         index=_index(kb, documents, index_version),
         metrics=values,

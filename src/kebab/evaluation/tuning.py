@@ -19,7 +19,7 @@ from kebab.evaluation.judgements import Judgement, judge
 from kebab.evaluation.metrics import rounded
 from kebab.evaluation.runner import RunOptions, search_for, values_of
 from kebab.pipelines.search_request import SearchRequest
-from kebab.wire.evaluation import EvalGoldenV1, EvalTrialV1, EvalTuningV1
+from kebab.wire.evaluation import EvalTrialV1, EvalTuningV1
 
 if TYPE_CHECKING:
     from kebab.knowledge_base import KnowledgeBase
@@ -71,7 +71,7 @@ def _tuning(
     mean = _mean(current)
     trials = [EvalTrialV1(settings=_keys(dict(change)), value=rounded(_mean(values))) for change, values in trying.known.items()]
     return EvalTuningV1(
-        golden=EvalGoldenV1(name=golden.name, kind=golden.kind, sha256=golden.sha256, queries=len(golden.queries)),  # type: ignore[arg-type]
+        golden=golden.as_wire(),
         metric=metric,
         folds=FOLDS,
         current=rounded(mean),
