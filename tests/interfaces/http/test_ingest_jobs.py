@@ -14,6 +14,9 @@ import pytest
 from tests.serving import Server, serving
 
 import kebab
+from kebab.core.errors import Locked
+from kebab.interfaces.http.ingest_jobs import IngestJobs
+from kebab.interfaces.service import Service
 from kebab.wire import schemas
 
 
@@ -146,3 +149,12 @@ def test_without_anything_under_way_it_stops_at_once(served_db: Path, tmp_path: 
     with serving(served_db, home=tmp_path) as running:
         httpx2.get(running.url + "api/v1/search?query=git")
         assert running.stop(10) == 0
+
+
+def test_what_is_asked_for_while_it_stops_is_refused_and_not_forgotten(served_db: Path) -> None:
+    with kebab.open(served_db) as kb:
+        jobs = IngestJobs(Service(kb, allow_write=True))
+        jobs.begin_to_stop()
+        with pytest.raises(Locked):
+            jobs.start((), None, False)
+        assert jobs.all().items == []

@@ -10,7 +10,7 @@ from queue import SimpleQueue
 from threading import Event, Lock, Thread
 from typing import Any, Literal
 
-from kebab.core.errors import Internal, KebabError, NotFound, TooMany
+from kebab.core.errors import Internal, KebabError, Locked, NotFound, TooMany
 from kebab.interfaces.service import Service
 from kebab.wire.errors import ErrorV1, error_v1
 from kebab.wire.ingest import IngestProgressV1, ingest_report_v1
@@ -106,6 +106,8 @@ class IngestJobs:
 
     def start(self, paths: tuple[str, ...], name: str | None, embed: bool) -> IngestJobV1:
         self._service.require_write()
+        if self._stop.is_set():
+            raise Locked("This server is stopping.", hint="Ask again once it runs: nothing was started.")
         with self._changing:
             if sum(job.state == "queued" for job in self._jobs) >= _MOST_WAITING:
                 raise TooMany(f"{_MOST_WAITING} ingests are waiting already.", hint="Wait until one of them is done.")
