@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from kebab.config.settings import AskSettings, Settings
     from kebab.core.answers import Answer
     from kebab.core.search import SearchResponse
+    from kebab.core.store_ports import Reading
     from kebab.pipelines.search_request import SearchRequest
-    from kebab.store.sqlite.store import SqliteReading
 
 
 class Search(Protocol):
@@ -26,7 +26,7 @@ def ask(
     request: SearchRequest,
     settings: Settings,
     search: Search,
-    reading: Callable[[], AbstractContextManager[SqliteReading | None]],
+    reading: Callable[[], AbstractContextManager[Reading | None]],
     *,
     on_text: Callable[[str], None] | None = None,
     stop: Callable[[], bool] | None = None,

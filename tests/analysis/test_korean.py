@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kebab.analysis.korean import is_particle, morphemes, strip_particle
+from kebab.analysis.korean import is_particle, morphemes, root, strip_particle
 
 
 @pytest.mark.parametrize(
@@ -70,3 +70,24 @@ def test_without_the_extra_the_error_names_its_install() -> None:
     shown = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
     assert "kiwipiepy" in shown
     assert "pip install 'kebab[korean]'" in shown
+
+
+@pytest.mark.parametrize(
+    "forms",
+    [
+        "익힌다 익힙니다 익히고 익히면",
+        "걸린다 걸립니다 걸려 걸렸다",
+        "보관된다 보관합니다 보관은 보관하며",
+        "끝난 끝나면 끝났다",
+        "바꿔야 바꾸어야 바꾼다",
+        "빌릴 빌린다 빌려",
+        "도서관은 도서관에서 도서관",
+    ],
+)
+def test_forms_of_a_word_have_one_root(forms: str) -> None:
+    assert len({root(form) for form in forms.split()}) == 1
+
+
+def test_words_have_roots_of_their_own() -> None:
+    words = "월요일 화요일 오전 오후 대기 대출 허용 금지 시작 시각 켜다 끄다".split()
+    assert len({root(word) for word in words}) == len(words)

@@ -143,9 +143,17 @@ def test_something_else_behind_the_address_is_named(chat_server: ChatServer, pro
         client(chat_server, protocol).write(TOLD)
 
 
-def test_a_server_that_does_not_stream_is_understood(chat_server: ChatServer) -> None:
-    chat_server.script = [Reply(body=b'{"choices": [{"message": {"content": "All at once [1]."}, "finish_reason": "stop"}]}')]
+@pytest.mark.parametrize("indent", [None, 2])
+def test_a_server_that_does_not_stream_is_understood(chat_server: ChatServer, indent: int | None) -> None:
+    said = {"choices": [{"message": {"content": "All at once [1]."}, "finish_reason": "stop"}]}
+    chat_server.script = [Reply(body=json.dumps(said, indent=indent).encode())]
     assert client(chat_server, "openai").write(TOLD).text == "All at once [1]."
+
+
+def test_an_object_that_never_ends_is_an_answer_that_broke_off(chat_server: ChatServer) -> None:
+    chat_server.script = [Reply(body=b'{"choices": [\n')]
+    with pytest.raises(ModelUnreachable, match="broke off"):
+        client(chat_server, "openai").write(TOLD)
 
 
 @BOTH

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kebab.answering.claims import claims_of, declines, marked
+from kebab.answering.claims import borrowed_markers, claims_of, declines, marked, spoken_out
 
 
 def read(text: str) -> list[tuple[str, tuple[int, ...]]]:
@@ -23,8 +23,56 @@ def test_markers_belong_to_the_sentence_they_follow_or_end(text: str) -> None:
     assert read(text) == [("It takes 30 seconds.", (1,)), ("It can be forced.", (2, 3))]
 
 
-def test_items_of_a_list_are_claims_and_what_announces_them_is_none() -> None:
-    assert read("There are two:\n\n- apples [1]\n- pears [2]\n") == [("apples", (1,)), ("pears", (2,))]
+def test_items_of_a_list_are_claims_and_what_announces_them_is_known_by_its_form() -> None:
+    said = claims_of("There is more:\n\n- apples [1]\n- pears [2]\n")
+    assert [(claim.text, claim.markers, claim.leads_up) for claim in said] == [
+        ("There is more:", (), True),
+        ("apples", (1,), False),
+        ("pears", (2,), False),
+    ]
+    assert borrowed_markers(said, 0) == (1, 2)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# Gold is free\n\nTin is not [1].",
+        "## Gold is free ##\n\nTin is not [1].",
+        "| Gold is free |\n|---|\n| Tin is not [1]. |",
+        "Gold is free\n---\nTin is not [1].",
+        "<!-- Gold is free -->\nTin is not [1].",
+        "[1]: Gold is free\n\nTin is not [1].",
+        "- Gold is free\n- Tin is not [1].",
+    ],
+)
+def test_nothing_that_a_model_writes_is_left_out(text: str) -> None:
+    """A heading, the head of a table or a comment says something too."""
+    first, *_, last = read(text)
+    assert "Gold is free" in first[0]
+    assert "Tin is not" in last[0]
+    assert last[1] == (1,)
+
+
+@pytest.mark.parametrize(
+    ("text", "markers"),
+    [
+        ("It is so (1).", (1,)),
+        ("It is so [1-3].", (1, 2, 3)),
+        ("It is so [1–2][4].", (1, 2, 4)),
+        ("It is so [^2].", (2,)),
+        ("It is so 【3†source】.", (3,)),
+        ("See step (1) first [2].", (2,)),
+    ],
+)
+def test_markers_in_other_forms(text: str, markers: tuple[int, ...]) -> None:
+    (claim,) = claims_of(text)
+    assert claim.markers == markers
+
+
+def test_yes_and_no_are_what_the_question_asks() -> None:
+    assert spoken_out("No.", "Do hotfixes need approval?") == "Do hotfixes need approval, not"
+    assert spoken_out("네", "승인이 필요한가요?") == "승인이 필요한가요"
+    assert spoken_out("No hotfix needs it.", "Do they?") == "No hotfix needs it."
 
 
 def test_indexes_in_code_are_no_markers() -> None:
@@ -47,7 +95,17 @@ def test_declining_is_told_from_answering(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["The subPath mount does not receive updates [1].", "No. Pushed commits are not amended [1].", "값이 없으면 기본값을 쓴다 [1]."]
+    "text",
+    [
+        "The subPath mount does not receive updates [1].",
+        "No. Pushed commits are not amended [1].",
+        "값이 없으면 기본값을 쓴다 [1].",
+        "According to the document, breakfast is not included [1].",
+        "문서에 따르면 야간 백업은 시각이 바뀌지 않고 새벽 2시 30분에 시작된다 [2].",
+        "The text field does not contain the token [1].",
+        "Information on this is not available. Never open the valve [1].",
+        "정보는 저장되지 않는다 [1].",
+    ],
 )
 def test_an_answer_that_says_no_is_an_answer(text: str) -> None:
     assert not declines(text)

@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 import pytest
 
 import kebab
-from kebab.answering.evidence import Evidence, gather
-from kebab.answering.gate import refusal
+from kebab.answering.evidence import gather
+from kebab.answering.extractive import quotations_for
+from kebab.answering.gate import Refusal, refusal
 from kebab.answering.question import read_question
+from kebab.core.ports import ColumnWeights
 from kebab.core.search import SearchFilters, SearchHit
-from kebab.store.sqlite.lexical import ColumnWeights
 
 NOTES = {
     "meeting.md": "# 주간 회의\n\n로그인 장애의 원인은 만료된 인증서였다.\n",
@@ -39,27 +40,42 @@ def found(notes: kebab.KnowledgeBase, path: str, similarity: float | None, floor
     return hit._replace(score=0.5, retrieval=hit.retrieval._replace(vector_score=similarity, vector_floor=floor))
 
 
-def weighed(notes: kebab.KnowledgeBase, question: str, hits: Sequence[SearchHit]) -> Evidence:
+def refused(notes: kebab.KnowledgeBase, question: str, hits: Sequence[SearchHit]) -> Refusal | None:
     with notes._store.reading() as reading:
         assert reading is not None
         index = reading.lexical_index("bigrams", ColumnWeights(8, 2, 1, 1))
         asked = read_question(question, index, SearchFilters())
-        return gather(asked, hits, index.tokenizer, score_gate=0.05, max_tokens=3000)
+        return refusal(asked, gather(asked, hits, index.tokenizer, score_gate=0.05, max_tokens=3000))
 
 
 def test_a_question_in_korean_goes_by_words_though_an_english_passage_is_known_to_be_far_away(notes: kebab.KnowledgeBase) -> None:
     """The model that compares Korean has no scale, and the one passage in another language that has lent its own to all."""
     hits = [found(notes, "meeting.md", 0.5, None), found(notes, "outage.md", 0.34, 0.33)]
-    assert refusal(weighed(notes, "로그인 장애의 원인은?", hits)) is None
+    assert refused(notes, "로그인 장애의 원인은?", hits) is None
     unfound = [found(notes, "meeting.md", None, None), found(notes, "weather.md", 0.4, None), found(notes, "outage.md", 0.34, 0.33)]
-    assert refusal(weighed(notes, "로그인 장애의 원인은?", unfound)) is None
+    assert refused(notes, "로그인 장애의 원인은?", unfound) is None
 
 
 def test_all_the_words_close_together_are_enough_however_far_away_the_passage_seems(notes: kebab.KnowledgeBase) -> None:
-    assert refusal(weighed(notes, "When had the certificate expired?", [found(notes, "outage.md", 0.58, 0.57)])) is None
+    assert refused(notes, "When had the certificate expired?", [found(notes, "outage.md", 0.58, 0.57)]) is None
 
 
 def test_some_of_the_words_in_a_passage_that_is_far_away_are_not(notes: kebab.KnowledgeBase) -> None:
-    why_not = refusal(weighed(notes, "When had the strong certificate of Kubernetes expired?", [found(notes, "outage.md", 0.58, 0.57)]))
+    why_not = refused(notes, "When had the strong certificate of Kubernetes expired?", [found(notes, "outage.md", 0.58, 0.57)])
     assert why_not is not None
     assert why_not.reason == "weak_evidence"
+
+
+def test_nothing_is_quoted_first_from_a_passage_that_is_not_enough(notes: kebab.KnowledgeBase) -> None:
+    """Whatever lets an answer pass, this passage does not."""
+    hits = [found(notes, "outage.md", 0.58, 0.57)]
+    with notes._store.reading() as reading:
+        assert reading is not None
+        index = reading.lexical_index("bigrams", ColumnWeights(8, 2, 1, 1))
+        quoted = []
+        for question in ("Is the strong certificate of Kubernetes expired?", "Is the certificate expired?"):
+            asked = read_question(question, index, SearchFilters())
+            evidence = gather(asked, hits, index.tokenizer, score_gate=0.05, max_tokens=3000)
+            quoted.append(quotations_for(asked, evidence.passages, index.tokenizer))
+    assert quoted[0] == []
+    assert len(quoted[1]) == 1

@@ -40,7 +40,7 @@ def test_korean_sentences_end_like_others() -> None:
 def test_code_is_one_piece_with_its_fence_even_in_a_list() -> None:
     text = "1. Run it:\n\n   ```sh\n   kubectl get pods\n   kubectl get nodes\n   ```\n\n2. Done."
     assert cut(text) == ["Run it:", "   ```sh\n   kubectl get pods\n   kubectl get nodes\n   ```", "Done."]
-    assert [sentence.kind for sentence in sentences(text)] == ["prose", "code", "prose"]
+    assert [sentence.kind for sentence in sentences(text)] == ["item", "code", "item"]
 
 
 def test_items_and_rows_stand_by_themselves() -> None:
@@ -59,6 +59,49 @@ def test_headings_and_markup_are_no_sentences() -> None:
 
 def test_a_passage_of_code_is_one_piece() -> None:
     assert cut("\ndef f():\n    return 1. \n", code=True) == ["def f():\n    return 1."]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "2024-05-03 02:11 ERROR disk failed. Sector 9.\n2024-05-03 07:55 Rashid replaced the disk\n2024-05-19 13:20 certificate expired",
+        "3 May repotted the orchid and put it by the window of the kitchen because of the light\n14 May watered it",
+        "Anna Berg 555-1234\nBen 555-9876\nDr. Cole 555-4433",
+        "Director: Ottilie Kern.\nDeputy: Ivo Sand. He is away.\nOpening hours: 9 to 5",
+        "김민수 010-1234-5678\n이영희 010-8765-4321",
+    ],
+)
+def test_lines_of_logs_diaries_and_lists_without_marks_stand_each_by_itself(text: str) -> None:
+    blocks = {sentence.block: sentence.start for sentence in reversed(sentences(text))}
+    assert sorted(blocks.values()) == [text.index(line) for line in text.split("\n")]
+    assert {sentence.kind for sentence in sentences(text)} == {"item"}
+
+
+def test_what_leads_up_to_such_lines_is_none_of_them() -> None:
+    text = "Phone numbers:\nAnna 555-1234\nBen 555-9876"
+    assert [(sentence.of(text), sentence.kind) for sentence in sentences(text)] == [
+        ("Phone numbers:", "prose"),
+        ("Anna 555-1234", "item"),
+        ("Ben 555-9876", "item"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "We met on\n12 May to talk about the\nRoof of the garage",
+        "The picnic is on Sunday at\n12:30 by the lake",
+        "Note: whatever you do about the\nboiler, write it down",
+        "회의는 화요일에\n한다",
+        "2024-05-03 we began with\nthe roof and the walls",
+    ],
+)
+def test_a_sentence_goes_on_over_the_end_of_a_line(text: str) -> None:
+    assert cut(text) == [text]
+
+
+def test_deeper_lines_belong_to_the_entry_above() -> None:
+    assert cut("web:\n  port: 80\n\nhost: alder\n  port: 80\nsite: Basel") == ["web:\n  port: 80", "host: alder\n  port: 80", "site: Basel"]
 
 
 @given(st.text(alphabet="aB1.?! \n#|-`>*다。", max_size=200))

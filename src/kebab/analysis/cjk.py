@@ -52,6 +52,11 @@ def without_cjk(text: str) -> str:
     return _any_cjk().sub(" ", text) if has_cjk(text) else text
 
 
+def without_hangul(text: str) -> str:
+    """The text with a space in place of every Korean letter."""
+    return re.sub(f"[{_HANGUL}]", " ", text) if has_cjk(text) else text
+
+
 def runs(word: str) -> list[Run]:
     """The word cut where the script changes, in NFC."""
     if word.isascii():

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING
+from unicodedata import normalize
 
 from kebab.analysis import cjk
 from kebab.core.errors import MissingExtra
@@ -37,6 +39,49 @@ def strip_particle(word: str) -> str:
         if word.endswith(particle) and len(word) - len(particle) >= 2:
             return word[: -len(particle)]
     return word
+
+
+# 설정하나요, 설정하려면 and 설정되는 are about 설정.
+VERB_OF_NOUN = re.compile(r"([가-힣]{2,}?)(?:하|되|할|한|함|합|했|해|될|된|됨|됩|됐|돼|시키|시킬|시켜)[가-힣]{0,5}")
+# Endings of verbs, in the letters that syllables are made of: 익힌다 and 익힙니다 are 익히. Several follow each other. Those of the
+# second kind end nouns too, such as 대기, and must leave two syllables.
+_SURE_ENDINGS = "습니다 습니까 는다 으면 면서 면 지만 도록 려고 려면 거나 는데 으며 며 고 아야 어야 여야 야 아서 어서 서 었 았 였 던 "
+_OTHER_ENDINGS = "을 는 은 게 기 음 요 니 지 "
+_P, _N, _SS = "\u11b8", "\u11ab", "\u11bb"  # what stands below a syllable: ㅂ니다, ㄴ다, ㅆ다
+
+
+def _endings(forms: str) -> re.Pattern[str]:
+    spelt = normalize("NFD", forms).split()
+    verbs = normalize("NFD", "니다"), normalize("NFD", "다")
+    return re.compile(f"(?:{'|'.join(spelt)}|{_P}{verbs[0]}|[{_N}{_SS}]?{verbs[1]})+$")
+
+
+_ENDINGS = (_endings(_SURE_ENDINGS + _OTHER_ENDINGS), _endings(_SURE_ENDINGS))
+_CONTRACTED = {"\u116f": "\u116e", "\u1167": "\u1175", "\u116a": "\u1169", "\u116b": "\u116c"}
+"""바꿔 is 바꾸어, 걸려 is 걸리어, 봐 is 보아, 돼 is 되어."""
+_FINAL_CONSONANT = re.compile("[\u11a8-\u11ff]$")
+
+
+@lru_cache(maxsize=4096)
+def root(word: str) -> str:
+    """What forms of a word have in common: nouns without their particle, verbs without their endings. To be compared, not to be shown."""
+    verb = VERB_OF_NOUN.fullmatch(word)
+    noun = strip_particle(word)
+    if verb or len(word) - len(noun) >= 2:  # 도서관에서 does not end as 걸려서 does
+        return _shortened(normalize("NFD", verb[1] if verb else noun))
+    letters = normalize("NFD", word)
+    cuts = ((ending, ending.sub("", letters)) for ending in _ENDINGS)
+    bare = next((cut for ending, cut in cuts if cut != letters and _is_enough(cut, ending)), normalize("NFD", noun))
+    return _shortened(bare)
+
+
+def _shortened(letters: str) -> str:
+    bare = _FINAL_CONSONANT.sub("", letters)  # 끝난 and 끝나면 differ in it
+    return bare[:-1] + _CONTRACTED.get(bare[-1:], bare[-1:])
+
+
+def _is_enough(letters: str, ending: re.Pattern[str]) -> bool:
+    return len(normalize("NFC", letters)) >= (2 if ending is _ENDINGS[0] else 1)
 
 
 @cache

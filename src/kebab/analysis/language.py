@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 _SAMPLE = 16384
 _FOREIGN = re.compile(r"[^\x00-\x7f]+")
 _ASCII_LETTER = re.compile("[A-Za-z]")
 _SCRIPTS = {
-    "hangul": re.compile("[가-힣\u1100-\u11ff]"),
-    "kana": re.compile("[\u3040-\u30ff]"),
-    "han": re.compile("[\u4e00-\u9fff\u3400-\u4dbf]"),
-    "latin": re.compile("[\u00c0-\u024f]"),
-    "other": re.compile(r"[^\W\d_]"),
+    "hangul": "[가-힣\u1100-\u11ff]",
+    "kana": "[\u3040-\u30ff]",
+    "han": "[\u4e00-\u9fff\u3400-\u4dbf]",
+    "latin": "[\u00c0-\u024f]",
+    "other": r"[^\W\d_]",
 }
 # One syllable or ideograph says as much as several Latin letters, and technical text is full of Latin code.
 _ENOUGH_CJK = 0.08
@@ -22,7 +23,7 @@ def language_of(text: str) -> str:
     """ko, ja, zh, en, or und when there are no letters or they are of another script."""
     sample = text[:_SAMPLE]
     foreign = "" if sample.isascii() else "".join(_FOREIGN.findall(sample))
-    count = {script: len(pattern.findall(foreign)) for script, pattern in _SCRIPTS.items()} if foreign else dict.fromkeys(_SCRIPTS, 0)
+    count = {script: _letters(script, foreign) for script in _SCRIPTS} if foreign else dict.fromkeys(_SCRIPTS, 0)
     cjk = count["hangul"] + count["kana"] + count["han"]
     if not cjk and count["other"] == count["latin"]:
         return "en" if count["latin"] or _ASCII_LETTER.search(sample) else "und"
@@ -40,5 +41,17 @@ def is_mostly_latin(text: str) -> bool:
     sample = text[:_SAMPLE]
     foreign = "".join(_FOREIGN.findall(sample))
     plain = len(_ASCII_LETTER.findall(sample))
-    latin = plain + len(_SCRIPTS["latin"].findall(foreign))
-    return 2 * latin > plain + len(_SCRIPTS["other"].findall(foreign))
+    if not foreign:
+        return plain > 0
+    latin = plain + _letters("latin", foreign)
+    return 2 * latin > plain + _letters("other", foreign)
+
+
+def _letters(script: str, text: str) -> int:
+    return len(_pattern(script).findall(text))
+
+
+@cache
+def _pattern(script: str) -> re.Pattern[str]:
+    """A set of thousands of letters takes milliseconds to compile, and most questions have none of them."""
+    return re.compile(_SCRIPTS[script])

@@ -3,17 +3,73 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from functools import cache
 from unicodedata import normalize
 
 # Words without which there is no such order, and the order. In small letters: patterns for any case take long to compile, and those
 # whose words do not occur need not be compiled at all.
-_ORDERS: tuple[tuple[tuple[str, ...], str], ...] = (
+_TO_MACHINES: tuple[tuple[tuple[str, ...], str], ...] = (
     (
-        ("ignore", "disregard", "forget", "override"),
+        ("instruction", "prompt"),
         r"\b(?:ignore|disregard|forget|override)\b.{0,40}\b(?:previous|prior|above|earlier|all|any|your|system)\b.{0,30}"
-        r"\b(?:instructions?|prompts?|rules?|directions?|context|messages?)\b",
+        r"\b(?:instructions?|prompts?)\b",
     ),
+    (  # "to override all rules" tells what an option does, and "ignore my messages" is said among people
+        ("ignore", "disregard", "forget", "override"),
+        r"(?<!\bto )(?<!\bcan )(?<!\bmay )(?<!\bwill )(?<![-_])\b(?:ignore|disregard|forget|override)\b(?!.{0,40}\b(?:my|our)\b).{0,40}"
+        r"\b(?:previous|prior|above|earlier|all|any|your|system)\b.{0,30}\b(?:rules?|directions?|context|messages?)\b",
+    ),
+    (
+        ("not follow", "n't follow", "stop follow", "never follow", "obey", "heed"),
+        r"\b(?:do not|don't|stop|never)\s+(?:follow|obey|heed)(?:ing)?\s+(?:any\s+of\s+)?"
+        r"(?:your|the\s+(?:previous|above|system|original))\s+(?:\w+\s+){0,2}(?:instructions?|rules?|prompts?|guidelines)\b",
+    ),
+    (
+        (" to ai", " for ai", "llm", "language model", "chatbot", "assistant", " the ai", " any ai", " all ai"),
+        r"\b(?:notes?|messages?|instructions?|attention|reminder|hint)\s+(?:to|for)\s+(?:the\s+|any\s+|all\s+)?"
+        r"(?:ais?|llms?|(?:large\s+)?language\s+models?|chatbots?|assistants?|ai\s+\w+)\s*:",
+    ),
+    (
+        ("instruction",),
+        r"(?:^|[.!?:;#>]\s|\b(?:new|updated|revised|real|hidden)\s)instructions?\s*:\s*(?:please\s+)?"
+        r"(?:(?:say|claim|state|answer|reply|respond)\s+that|tell\s+(?:the\s+)?users?|ignore|from\s+now\s+on|you\s+(?:must|are\s+now))\b",
+    ),
+    (
+        (" user",),
+        r"\byou\s+(?:must|have\s+to)\s+(?:always\s+|now\s+)?(?:tell|inform|convince|assure)\s+(?:the|any|every)\s+users?\s+(?:that|to)\b",
+    ),
+    (
+        ("language model", "an ai", "an llm", "a chatbot"),
+        r"\b(?:as|if\s+you(?:'re|\s+are))\s+(?:a|an)\s+(?:(?:large\s+)?language\s+model|ai(?:\s+(?:assistant|model|agent))?|llm|chatbot)"
+        r"(?:,?\s+you\s+(?:must|should|have\s+to|are|will)|,\s*(?:please\s+)?(?:say|tell|answer|reply|respond|ignore|claim|state))\b",
+    ),
+    (
+        ("gpt", "copilot", "claude", "gemini", "ai,", "ai:"),
+        r"(?:^|[.!?:;>)\]]\s|\b(?:dear|hey|hello)\s)(?:chatgpt|gpt(?:-\w+)?|copilot|claude|gemini|ai)\s*[,:]\s*(?:please\s+)?"
+        r"(?:you\s+(?:must|should)\s+)?(?:(?:say|claim|state|answer|reply|respond|write)\s+that|tell\s+(?:the\s+)?users?|ignore)\b",
+    ),
+    (
+        ("you answer", "else you"),
+        r"\bwhen(?:ever)?\s+you\s+answer,\s+(?:always\s+)?(?:say|claim|state)\b|\bwhatever\s+else\s+you\s+(?:read|find|see|are\s+told)\b",
+    ),
+    (
+        ("ignore", "disregard", "forget"),
+        r"\b(?:ignore|disregard|forget)\s+(?:everything|anything|all|whatever|what)\b(?:\s+that)?"
+        r"(?:\s+(?:is|was|were|has been|have been))?\s+"
+        r"(?:above|before|so far|you\s+(?:were|have been|are|know)|said|written)\b",
+    ),
+    (
+        ("assistant", "chatbot", "language model", "llm"),
+        r"(?:^|[.!?:;>)\]]\s|\b(?:dear|attention|note to|hey|hello)\s+(?:the\s+|all\s+|any\s+)?)"
+        r"(?:ai\s+)?(?:assistants?|chatbots?|language models?|llms?)\s*[,:]\s*(?:please\s+)?(?:you\s+(?:must|should)\s+)?"
+        r"(?:tell|say|answer|reply|respond|inform|write|claim|ignore|do not|don't)\b",
+    ),
+    (
+        ("reply", "respond", "answer", "say"),
+        r"\b(?:reply|respond|answer)\s+(?:only\s+with|with\s+only|with\s+nothing\s+but|exactly\s+with)\b",
+    ),
+    (("<|",), r"<\|\s*(?:im_start|im_end|system|user|assistant|endoftext|start_header_id|eot_id)\s*\|>"),
     (("you are now",), r"\byou are now\b.{0,60}\b(?:assistant|agent|model|mode|ai|dan)\b"),
     ((" user",), r"\b(?:do\s+not|don't|never)\s+(?:tell|inform)\s+(?:the\s+)?user\b"),
     (
@@ -21,6 +77,26 @@ _ORDERS: tuple[tuple[tuple[str, ...], str], ...] = (
         r"\b(?:ai|llm|language\s+model|coding)\s+(?:assistants?|agents?|models?)\b.{0,60}"
         r"\b(?:must|should|have\s+to|are\s+required\s+to)\b",
     ),
+    (("<",), r"<\s*/?\s*(?:system|assistant|instructions?|tool_call|function_calls?)\s*>"),
+    (("[inst", "[/inst", "[system", "[/system"), r"\[/?(?:inst|system)\]"),
+    (
+        ("무시", "잊"),
+        r"(?:이전|위의|앞의|앞선|모든|지금까지|기존|받은).{0,20}(?:지시|명령|지침|규칙|프롬프트|내용).{0,15}(?:무시(?:하|해|할)|잊)",
+    ),
+    (
+        ("지시", "명령", "지침"),
+        r"(?:지시|명령|지침|프롬프트)(?:를|은|을|들을|사항을)?\s?(?:모두|전부|다)?\s?(?:무시(?:하고|해|하라|하세요|하십시오)|잊(?:고|어))",
+    ),
+    (("지시", "명령", "지침", "프롬프트"), r"(?:너의|네|당신의)\s?(?:지시|명령|지침|규칙|프롬프트)[^.]{0,8}(?:잊|무시|따르지)"),
+    (("에게:", "에게 :"), r"(?:ai|llm|gpt|인공지능|챗봇|언어\s?모델|어시스턴트)에게\s?:"),
+    (("지시", "명령", "지침"), r"새(?:로운)?\s(?:지시|명령|지침)(?:사항)?\s?:[^.]{0,80}(?:라고|다고)\s?(?:말|답|대답|응답)(?:하|해)"),
+    (("사용자에게",), r"사용자에게[^.]{0,60}(?:라고|다고)\s?(?:알려라|말해라|답해라|대답해라|말하라|답하라|대답하라|전하라)"),
+    (("답하", "말하", "답변"), r"(?:이?라고만)\s?(?:답하|말하|답변하|대답하)"),
+)
+# In capitals only: System: Linux is said every day.
+_AS_SYSTEM = re.compile(r"(?:^|[.!?>\]]\s|\n)\s*(?:SYSTEM|ASSISTANT)(?:\s(?:PROMPT|MESSAGE|NOTE))?:\s+[A-Z가-힣]\w*(?:\s+\w+){2}")
+# What documentation tells people too: worth a flag, and no reason to believe nothing of what stands beside it.
+_TO_ANYBODY: tuple[tuple[tuple[str, ...], str], ...] = (
     (
         ("system prompt", "hidden instruction", "api key", "credentials", "secret", "environment variables"),
         r"\b(?:reveal|print|output|repeat|leak|send)\b(?!:).{0,40}"  # Output: introduces an example
@@ -34,25 +110,35 @@ _ORDERS: tuple[tuple[tuple[str, ...], str], ...] = (
         ("run the following", "execute the following"),
         r"\b(?:run|execute)\s+the\s+following\s+(?:shell\s+)?commands?\b.{0,40}\b(?:immediately|now|without\s+asking)\b",
     ),
-    (("<",), r"<\s*/?\s*(?:system|assistant|instructions?|tool_call|function_calls?)\s*>"),
-    (("[inst", "[/inst", "[system", "[/system"), r"\[/?(?:inst|system)\]"),
-    (("무시", "잊"), r"(?:이전|위의|앞의|모든).{0,20}(?:지시|명령|지침|프롬프트).{0,15}(?:무시|잊)"),
 )
 
 _EMPHASIS = re.compile(r"[*]+|(?<![^\W_])_+|_+(?![^\W_])")
 """tool_call keeps its underscore."""
-_UNSEEN = re.compile("[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]")
+_UNSEEN = "[\u00ad\u200b-\u200f\u2060-\u2064\ufeff]"
 
 
 def reads_like_orders(text: str) -> bool:
+    return _has_one(text, (*_TO_MACHINES, *_TO_ANYBODY)) or _speaks_as_system(text)
+
+
+def speaks_to_a_machine(text: str) -> bool:
+    """The same without what a guide tells people every day, such as to run this command."""
+    return _has_one(text, _TO_MACHINES) or _speaks_as_system(text)
+
+
+def _speaks_as_system(text: str) -> bool:
+    return ("SYSTEM" in text or "ASSISTANT" in text) and _AS_SYSTEM.search(text) is not None
+
+
+def _has_one(text: str, orders: Iterable[tuple[tuple[str, ...], str]]) -> bool:
     plain = " ".join(_unadorned(text).lower().split())  # an order may go on in the next line
-    return any(any(word in plain for word in words) and _compiled(order).search(plain) is not None for words, order in _ORDERS)
+    return any(any(word in plain for word in words) and _compiled(order).search(plain) is not None for words, order in orders)
 
 
 def _unadorned(text: str) -> str:
     """As a model reads it: without emphasis, letters that are not seen, and wide or otherwise dressed letters."""
     if not text.isascii():
-        text = _UNSEEN.sub("", normalize("NFKC", text))
+        text = re.sub(_UNSEEN, "", normalize("NFKC", text))
     return _EMPHASIS.sub("", text) if "*" in text or "_" in text else text
 
 

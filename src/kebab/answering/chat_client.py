@@ -15,6 +15,7 @@ from queue import Empty, SimpleQueue
 from threading import Event, Thread
 from typing import Any, NamedTuple
 
+from kebab.answering.thoughts import WithoutThoughts, without_thoughts
 from kebab.config.settings import AskSettings
 from kebab.core.errors import ModelMismatch, ModelUnreachable
 from kebab.core.ports import Message, Written
@@ -119,17 +120,29 @@ class ChatClient:
             lambda: self._endpoint.opened(self._body(sent), accept="text/event-stream, application/x-ndjson, application/json")
         )
         parts: list[str] = []
+        thoughts = WithoutThoughts()
+        received = 0
+
+        def take(text: str) -> None:
+            if text:
+                parts.append(text)
+                if on_text is not None:
+                    on_text(text)
+
+        unfinished = ""
         try:
             for line in stream.lines(time.monotonic() + self._settings.timeout_s, stop):
                 if line is None:
                     return Written("".join(parts), stopped=True)
-                piece = self._read(line)
-                if piece.text:
-                    parts.append(piece.text)
-                    if on_text is not None:
-                        on_text(piece.text)
-                if piece.last or sum(map(len, parts)) > _LONGEST_ANSWER:
-                    return Written("".join(parts), cut_off=piece.cut_off or not piece.last)
+                unfinished += line
+                if _may_go_on(unfinished):
+                    continue
+                piece, unfinished = self._read(unfinished), ""
+                received += len(piece.text)
+                take(thoughts.shown(piece.text))
+                if piece.last or received > _LONGEST_ANSWER:
+                    take(thoughts.rest())
+                    return Written(without_thoughts("".join(parts)), cut_off=piece.cut_off or not piece.last)
         except Passing as failure:
             raise failure.error from failure
         except TimeoutError as error:
@@ -171,6 +184,17 @@ class ChatClient:
                 f"The answer of {self._endpoint.address} is not what a chat model of {self._protocol.name} says.",
                 hint="Check that ask.endpoint speaks that protocol, and that ask.model names a chat model.",
             ) from error
+
+
+def _may_go_on(text: str) -> bool:
+    """Whether it is the beginning of an object that is written over several lines, by a server that does not stream."""
+    if not text.startswith("{") or len(text) > _LONGEST_ANSWER:
+        return False
+    try:
+        json.loads(text)
+    except (ValueError, RecursionError):
+        return True
+    return False
 
 
 class _Stream:

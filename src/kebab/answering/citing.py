@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from kebab.answering.citation_check import Source
+from kebab.answering.claim_words import claim_words, said_by, words_of
 from kebab.answering.evidence import Passage
-from kebab.answering.question import claim_words, share_of, terms_of
 from kebab.answering.sentences import Sentence
+from kebab.answering.source_reading import Source
+from kebab.answering.units import Unit
+from kebab.answering.word_senses import senses
 from kebab.core.answers import AnswerCitation, Claim
 from kebab.core.citations import Citation
 from kebab.core.ports import Tokenizer
@@ -17,17 +19,20 @@ _NEAR = 0.34
 """Share of a claim's words; a sentence with fewer is not what was meant."""
 
 
-def source_of(passage: Passage, marker: int) -> Source:
-    return Source(marker, passage.text, passage.context, passage.sentences)
+def source_of(passage: Passage, marker: int, quoted: Iterable[Unit] = ()) -> Source:
+    return Source(marker, passage.text, passage.context, passage.sentences, frozenset(unit.of(passage.text) for unit in quoted))
 
 
-def citation_of(passage: Passage, marker: int, claim: Claim, number: int, quoted: Sentence | None) -> AnswerCitation:
+def citation_of(passage: Passage, marker: int, claim: Claim, number: int, quoted: Sentence | Unit | None) -> AnswerCitation:
     return AnswerCitation(
         marker=marker,
         citation=passage.citation,
         chunk_id=passage.chunk_id,
         doc_id=passage.hit.doc_id,
         source=passage.hit.source,
+        title=passage.hit.title,
+        date=passage.hit.date,
+        stale=passage.hit.stale,
         quote=quoted.of(passage.text) if quoted else None,
         quoted_at=place_of(passage, quoted) if quoted else None,
         verdict=claim.verdict,
@@ -46,17 +51,18 @@ def citations_of(claims: Sequence[Claim], passages: Mapping[int, Passage], token
 
 def nearest_sentence(claim: str, passage: Passage, tokenizer: Tokenizer) -> Sentence | None:
     """The sentence of a passage that has most of a claim's words; None when none has a good part of them."""
-    words = list(claim_words(claim, tokenizer))
+    words, known = claim_words(claim, tokenizer), senses(tokenizer)
     best, most = None, _NEAR
     for sentence in passage.sentences:
-        terms = terms_of(sentence.of(passage.text), tokenizer)
-        share = sum(share_of(word, terms) for word in words) / len(words) if words else 0.0
+        text = sentence.of(passage.text)
+        said = said_by(text, words_of(text, tokenizer), tokenizer)
+        share = sum(said.says(word, known) for word in words) / len(words) if words else 0.0
         if share > most:
             best, most = sentence, share
     return best
 
 
-def place_of(passage: Passage, sentence: Sentence) -> Citation:
+def place_of(passage: Passage, sentence: Sentence | Unit) -> Citation:
     """The lines of a sentence; where there are no lines, as exactly as the passage is known."""
     lines = passage.citation.lines
     if lines is None:

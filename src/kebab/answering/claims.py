@@ -4,23 +4,41 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from kebab.answering.polarity import YES_OR_NO
 from kebab.answering.prompt import NO_ANSWER
 from kebab.answering.sentences import sentences
 
-_MARKERS = re.compile(r"[ \t]*(?:\[(\d{1,3}(?:\s*[,;]\s*\d{1,3})*)\]|【(\d{1,3})[^】]*】)")
+_MARKERS = re.compile(r"[ \t]*(?:\[\^?(\d{1,3}(?:\s*[,;\u2013-]\s*\^?\d{1,3})*)\]|【(\d{1,3})[^】]*】)")
+_ROUND_MARKERS = re.compile(r"(?<=[^\s(])[ \t]+\((\d{1,2}(?:\s*[,;\u2013-]\s*\d{1,2})*)\)()(?=[.,;:!?]?(?:\s|$))")
+"""Read where an answer has no others."""
+_RANGE = re.compile(r"(\d+)\s*[\u2013-]\s*(\d+)")
+_WIDEST_RANGE = 20
+_SOURCES = r"(?:sources?|contexts?|documents?|passages?|evidence|excerpts?|texts?|information)"
+_GIVEN = r"(?:\s+(?:that\s+(?:is|are|was|were)\s+)?(?:provided|given|above|cited|available|here|i have|you gave me))*"
+_TELLS = r"(?:contain|mention|say|provide|include|answer|specify|state|cover|address|explain|discuss|describe|tell)"
 _DECLINES = re.compile(
-    r"\b(?:sources?|context|documents?|passages?|evidence|information)\b.{0,40}\b(?:not|n't|no)\b.{0,40}"
-    r"\b(?:contain|mention|say|provide|include|answer|specify|state|available|enough)"
-    r"|\bnot (?:in|found in|mentioned in|covered by|answered by) the (?:evidence|sources?|passages?|context)\b"
-    r"|\b(?:cannot|can't|unable to) (?:answer|find|determine)\b"
-    r"|(?:자료|출처|문서|정보|근거)[에가는이]?.{0,30}(?:없|않)|답(?:변)?할 수 없|알 수 없",
+    rf"\b{_SOURCES}{_GIVEN}\s+(?:do|does|did)(?:\s+not|n['’]t)\s+(?:\w+ly\s+)?{_TELLS}"
+    rf"|\b{_SOURCES}{_GIVEN}\s+(?:is|are)(?:\s+not|n['’]t)\s+(?:enough|sufficient)"
+    rf"|\b{_SOURCES}{_GIVEN}\s+(?:contains?|has|have|gives?|provides?|makes?)\s+no\s+(?:information|mention|answer|details?)"
+    r"|\b(?:there is|i (?:have|found|see)|found) no (?:information|mention|answer|evidence)\b|\bno information (?:about|on|regarding|is)\b"
+    rf"|^\W*(?:(?:this|that|it|the answer)\s+(?:is|was)\s+)?not\s+(?:in|found in|mentioned in|covered by|answered by|stated in)\s+"
+    rf"(?:the|these|any of the)\s+{_SOURCES}\b"
+    r"|\b(?:i|we|it)\s+(?:cannot|can['’]t|am unable to|am not able to|could not|couldn['’]t)\s+(?:be\s+)?(?:answer|find|determine|tell)"
+    r"|\bcannot be (?:answered|determined) from\b"
+    r"|(?:자료|출처|문서|근거|정보|내용)(?:들)?(?:에는|에서는|에|에서|만으로는)\s(?!따르면)(?:[^.]{0,30}\s)?"
+    r"(?:내용|정보|언급|설명|답|답변|기록)[이가은는도]?\s?(?:없|않|찾을 수 없)"
+    r"|(?:자료|출처|문서|근거|정보|내용)[^.]{0,20}(?:나와|언급되어|언급되|포함되어|명시되어|적혀|설명되어)\s?있?지\s?않"
+    r"|답(?:변)?(?:을|을\s)?\s?(?:할|드릴|찾을) 수 없|알 수 없(?:습니다|다|어요|음)?\W*$",
     re.IGNORECASE,
 )
 _MOST_OF_A_REFUSAL = 2
 """Sentences; whoever writes more has said something beside that there is no answer."""
+_YES_OR_NO = re.compile(rf"\W*{YES_OR_NO}\W*", re.IGNORECASE)
+_MARKUP = re.compile(r"\s*(?:#{1,6}\s+|(?:[-*+•>]|\d{1,3}[.)])(?=\s|$))+|[\s|:+=*_~`-]+$|\s+#+\s*$")
+_WORD = re.compile(r"\w")
 _CODE = re.compile(r"```.*?(?:```|$)|`[^`\n]*`", re.DOTALL)
 
 
@@ -30,35 +48,85 @@ class WrittenClaim(NamedTuple):
     markers: tuple[int, ...]
     end: int
     """Where it ends in what was written, its markers included."""
+    leads_up: bool = False
+    """Whether it only announces what follows, by its form: a heading, the head of a table, a line that ends with a colon."""
 
 
 def declines(text: str) -> bool:
     """Whether it says, in whatever words, that there is no answer. That is no claim, and nothing supports it."""
     if text.strip().strip("`*\"'.") == NO_ANSWER or text.strip().startswith(NO_ANSWER):
         return True
-    plain, *_ = _without_markers(text)
-    cut = sentences(plain)
-    return 0 < len(cut) <= _MOST_OF_A_REFUSAL and _DECLINES.search(cut[0].of(plain)) is not None
+    said = claims_of(text)
+    if not 0 < len(said) <= _MOST_OF_A_REFUSAL or _DECLINES.search(said[0].text) is None:
+        return False
+    return all(not claim.markers or _DECLINES.search(claim.text) for claim in said[1:])
 
 
 def claims_of(text: str) -> list[WrittenClaim]:
-    """Sentences, items and blocks of code; what only announces the next one makes no claim."""
+    """All that was written: sentences, items, rows, blocks of code, headings and heads of tables too."""
     plain, origin, markers = _without_markers(text)
-    cut = sentences(plain)
+    cut = _every_part(plain)
     if not cut:
         return []
-    starts = [sentence.start for sentence in cut]
+    starts = [part.start for part in cut]
     cited: list[list[int]] = [[] for _ in cut]
-    ends = [origin[sentence.end - 1] + 1 for sentence in cut]
+    ends = [origin[part.end - 1] + 1 for part in cut]
     for place, end, numbers in markers:
         owner = max(0, bisect_right(starts, place - 1) - 1)
         cited[owner] += [number for number in numbers if number not in cited[owner]]
         ends[owner] = max(ends[owner], end)
     return [
-        WrittenClaim(sentence.of(plain), tuple(numbers), end)
-        for sentence, numbers, end in zip(cut, cited, ends, strict=True)
-        if numbers or not sentence.of(plain).endswith(":")
+        WrittenClaim(part.of(plain), tuple(numbers), end, part.leads_up or part.of(plain).endswith((":", "：")))
+        for part, numbers, end in zip(cut, cited, ends, strict=True)
     ]
+
+
+class _Part(NamedTuple):
+    start: int
+    end: int
+    leads_up: bool
+
+    def of(self, text: str) -> str:
+        return text[self.start : self.end]
+
+
+def _every_part(text: str) -> list[_Part]:
+    """What can be quoted of a source, and whatever else has a word in it: in an answer, headings and heads of tables are claims too."""
+    found: list[_Part] = []
+    last = 0
+    for sentence in [*sentences(text), None]:
+        start = sentence.start if sentence else len(text)
+        for line in re.finditer(r"[^\n]+", text[last:start]):
+            left = line[0] if _WORD.search(_MARKUP.sub("", line[0])) else ""
+            if left:
+                stripped = _MARKUP.match(left)
+                begin = last + line.start() + (stripped.end() if stripped else 0)
+                found.append(_Part(begin, begin + len(text[begin : last + line.end()].rstrip()), leads_up=True))
+        if sentence:
+            found.append(_Part(sentence.start, sentence.end, leads_up=False))
+            last = sentence.end
+    return found
+
+
+def borrowed_markers(said: Sequence[WrittenClaim], number: int) -> tuple[int, ...]:
+    """Those of what this one leads up to: up to the next one that leads up to something, or as far as there are any."""
+    found: dict[int, None] = {}
+    for claim in said[number + 1 :]:
+        if claim.leads_up and not claim.markers:
+            if found:
+                break
+            continue
+        found.update(dict.fromkeys(claim.markers))
+    return tuple(found)
+
+
+def spoken_out(text: str, question: str) -> str:
+    """Yes and no as what they say: the question as a statement."""
+    short = _YES_OR_NO.fullmatch(text)
+    if short is None:
+        return text
+    statement = question.strip().rstrip("?？ ")
+    return statement if short["yes"] else f"{statement}, not"
 
 
 def marked(text: str, marks: Sequence[tuple[int, str]]) -> str:
@@ -75,13 +143,22 @@ def _without_markers(text: str) -> tuple[str, list[int], list[tuple[int, int, li
     found: list[tuple[int, int, list[int]]] = []
     last = 0
     code = [match.span() for match in _CODE.finditer(text)]
-    for match in _MARKERS.finditer(text):
+    pattern = _MARKERS if _MARKERS.search(text) else _ROUND_MARKERS
+    for match in pattern.finditer(text):
         if any(start < match.end() <= end for start, end in code):
             continue  # items[0]
         parts.append(text[last : match.start()])
         origin.extend(range(last, match.start()))
-        found.append((len(origin), match.end(), [int(number) for number in re.findall(r"\d+", match[1] or match[2])]))
+        found.append((len(origin), match.end(), list(_numbers(match[1] or match[2]))))
         last = match.end()
     parts.append(text[last:])
     origin.extend(range(last, len(text)))
     return "".join(parts), origin, found
+
+
+def _numbers(written: str) -> Iterator[int]:
+    """1, 3-5"""
+    for part in re.split(r"[,;]", written.replace("^", "")):
+        ends = _RANGE.search(part)
+        first, last = (int(ends[1]), int(ends[2])) if ends else (int(part), int(part))
+        yield from range(first, last + 1) if first <= last <= first + _WIDEST_RANGE else (first, last)

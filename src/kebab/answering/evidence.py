@@ -9,9 +9,12 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any, NamedTuple
 
-from kebab.answering.question import Question, Terms, terms_of
-from kebab.answering.sentences import Sentence, sentences
+from kebab.answering.question import Question, Terms, joined, terms_of
+from kebab.answering.sentences import Delimited, Sentence, sentences
+from kebab.answering.source_reading import orders_in
+from kebab.answering.units import WHOLES, Unit, read, units
 from kebab.core.citations import Citation
+from kebab.core.paths import file_stem
 from kebab.core.ports import Tokenizer
 from kebab.core.search import Neighbour, Neighbours, SearchHit
 from kebab.core.text import estimate_tokens
@@ -27,10 +30,11 @@ _CLOSE = 0.15
 _ALL_WORDS = 0.65
 """The least that all of the words, close together, count for however far away the passage is in meaning."""
 LEAST_STRENGTH = 0.65
-LEAST_BY_WORDS = 0.52
+LEAST_BY_WORDS = 0.55
 """What lets an answer pass; the second where nothing is known about meaning, so that words are all there is."""
 
 _HITS_WITH_NEIGHBOURS = 3
+_TABLES = (".csv", ".tsv")
 
 
 class Passage(NamedTuple):
@@ -42,11 +46,15 @@ class Passage(NamedTuple):
     headings: tuple[str, ...]
     citation: Citation
     sentences: tuple[Sentence, ...]
+    units: tuple[Unit, ...]
+    """What of it can be quoted by itself."""
     coverage: float
     """Share of the question's informative words, by weight, in the passage with its title and headings."""
     focus: float
     """The same of the best two sentences that follow each other, with title and headings."""
     terms: Terms
+    title: Terms
+    """Of title and headings."""
     closeness: float | None
     """How close in meaning, from 0, no closer than chance, to 1; None when nothing is known about that."""
     beside: bool = False
@@ -66,8 +74,13 @@ class Passage(NamedTuple):
         return self.strength >= (LEAST_BY_WORDS if self.closeness is None else LEAST_STRENGTH)
 
     @property
+    def titles(self) -> tuple[str, ...]:
+        """Of its document and the headings above it, each once."""
+        return tuple(dict.fromkeys((self.hit.title, *self.headings)))
+
+    @property
     def context(self) -> str:
-        return "\n".join((self.hit.title, *self.headings))
+        return "\n".join(self.titles)
 
 
 class Evidence(NamedTuple):
@@ -95,6 +108,7 @@ class Evidence(NamedTuple):
             "coverage": self.coverage,
             "focus": self.focus,
             "similarity": self.similarity,
+            "by_meaning": self.by_meaning,
             "margin": self.margin,
             "missing_words": list(self.missing),
             "passages": [
@@ -155,9 +169,12 @@ def _passage(question: Question, hit: SearchHit, tokenizer: Tokenizer, closeness
     text, headings, citation = (
         (hit.text, hit.heading_path, hit.citation) if beside is None else (beside.text, beside.heading_path, beside.citation)
     )
-    cut = sentences(text, headings, code=hit.doc_type == "code")
-    context = "\n".join((hit.title, *headings))
-    terms = terms_of(f"{context}\n{text}", tokenizer)
+    cut = sentences(text, headings, code=hit.doc_type == "code", delimited=_delimited(citation))
+    reading = read(text, cut, hit.title, headings, file_stem(citation.path), tokenizer)
+    orders = list(orders_in(text, cut))  # they are no answer to anybody, and speak for none
+    quotable = tuple(unit for unit in units(reading, tokenizer) if not _overlaps(unit, orders))
+    said = [terms for one, terms in zip(cut, reading.terms, strict=True) if not _overlaps(one, orders)]
+    terms = reading.context | joined([*said, *(unit.around for unit in quotable if unit.kind not in WHOLES)])
     return Passage(
         hit=hit,
         chunk_id=hit.chunk_id if beside is None else beside.chunk_id,
@@ -165,21 +182,34 @@ def _passage(question: Question, hit: SearchHit, tokenizer: Tokenizer, closeness
         headings=headings,
         citation=citation,
         sentences=tuple(cut),
+        units=quotable,
         coverage=question.coverage(terms),
-        focus=_focus(question, text, cut, context, tokenizer),
+        focus=_focus(question, quotable),
         terms=terms,
+        title=reading.context,
         closeness=closeness,
         beside=beside is not None,
     )
 
 
-def _focus(question: Question, text: str, cut: Sequence[Sentence], context: str, tokenizer: Tokenizer) -> float:
-    windows = [f"{context}\n{text[first.start : last.end]}" for first, last in zip(cut, [*cut[1:], *cut[-1:]], strict=True)]
-    return max((question.coverage(terms_of(window, tokenizer)) for window in windows), default=0.0)
+def _overlaps(part: Sentence | Unit, ranges: Sequence[tuple[int, int]]) -> bool:
+    return any(start < part.end and part.start < end for start, end in ranges)
+
+
+def _delimited(citation: Citation) -> Delimited | None:
+    if not citation.path.lower().endswith(_TABLES):
+        return None
+    return Delimited(headed=citation.lines is not None and citation.lines[0] == 1)
+
+
+def _focus(question: Question, quotable: Sequence[Unit]) -> float:
+    single = [unit for unit in quotable if unit.kind not in WHOLES]
+    windows = (first.around | last.own for first, last in zip(single, [*single[1:], *single[-1:]], strict=True))
+    return max(map(question.coverage, windows), default=0.0)
 
 
 def _with_neighbours(question: Question, found: Sequence[Passage], tokenizer: Tokenizer) -> list[Passage]:
-    """Beside the best hits: what has informative words that they lack, or the code that they lead up to."""
+    """Beside the best hits: what has informative words that they lack, or what they lead up to."""
     known = {passage.chunk_id for passage in found}
     passages: list[Passage] = []
     for number, passage in enumerate(found):
@@ -188,19 +218,12 @@ def _with_neighbours(question: Question, found: Sequence[Passage], tokenizer: To
         for neighbour in (*before, *after) if number < _HITS_WITH_NEIGHBOURS else ():
             if neighbour.chunk_id in known:
                 continue
-            candidate = _passage(question, passage.hit, tokenizer, passage.closeness, neighbour)
-            joined = Terms(passage.terms.stems | candidate.terms.stems, f"{passage.terms.text}\n{candidate.terms.text}")
-            adds = question.coverage(joined) > passage.coverage
-            if adds or (neighbour in after and _leads_up_to_code(question, passage, candidate)):
+            has = terms_of("\n".join((*neighbour.heading_path, neighbour.text)), tokenizer)
+            leads_up_to_it = neighbour in after and question.wants_steps and passage.text.rstrip().endswith(":")
+            if leads_up_to_it or question.coverage(passage.terms | has) > passage.coverage:
                 known.add(neighbour.chunk_id)
-                passages.append(candidate)
+                passages.append(_passage(question, passage.hit, tokenizer, passage.closeness, neighbour))
     return passages
-
-
-def _leads_up_to_code(question: Question, passage: Passage, after: Passage) -> bool:
-    if not question.wants_steps or not after.sentences or after.sentences[0].kind != "code":
-        return False
-    return passage.text.rstrip().endswith(":")
 
 
 def _within_budget(passages: list[Passage], max_tokens: int) -> list[Passage]:

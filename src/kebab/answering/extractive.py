@@ -1,4 +1,4 @@
-"""An answer without a model: the sentences that answer, word for word, each with its marker; for "how do I", code blocks whole."""
+"""An answer without a model: what answers the question, word for word, with its marker. One quotation, unless more of them say more."""
 
 from __future__ import annotations
 
@@ -7,160 +7,201 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from kebab.answering.evidence import Passage
-from kebab.answering.question import Question, Terms, terms_of
-from kebab.answering.sentences import Sentence
+from kebab.answering.kinds import CALENDAR, Kind, people_in
+from kebab.answering.quantities import in_digits, quantities
+from kebab.answering.question import Question, joined
+from kebab.answering.ranking import STRICT, Ranked, ranked
+from kebab.answering.units import WHOLES, Unit
 from kebab.core.ports import Tokenizer
 from kebab.core.spans import CodeSpan
 
-_MOST_PASSAGES = 4
-_MOST_OF_BEST = 2
-"""Sentences of the best passage, code not counted; of the others the best one, to show what else there is."""
-_MOST_WORDS = 150
-_LONGEST = 700
-"""Characters of what is quoted as a sentence: what is longer has no sentences, such as a log."""
-_NEAR_THE_BEST = 0.6
-"""A second sentence of the best passage that scores less than this share of the first says something else."""
-_NEAR_THE_STRONGEST = 0.75
-"""Passages that speak less for an answer than this share of the strongest are left out."""
-_FROM_CONTEXT = 0.5
-"""What a word counts that stands in the title or the headings above a sentence, or in the sentence before it, not in itself."""
-_ASKS_FOR_NUMBER = re.compile(r"\bhow (?:many|much|long|often|old|far|large|big|high)\b|\bwhen\b|몇|얼마|언제", re.IGNORECASE)
-_MAY_WANT_NUMBER = re.compile(
-    r"\b(?:default|port|version|number|size|limit|longest|largest|maximum|minimum|most|least)\b|기본|포트|버전|최대|최소|크기",
-    re.IGNORECASE,
+_MOST_MORE = 2
+"""Quotations after the first."""
+_MOST_ROWS = 8
+_AS_GOOD = 0.995
+_SURE = 0.8
+"""Of the question: what covers less may not be what was meant, and other passages are quoted as well."""
+# Of the first: how good another passage must be to be quoted as well.
+_AS_LIKELY = 0.6
+_AS_GOOD_STEPS = 0.85
+_NEVER = 2.0
+_ADDS = 0.2
+"""The share of the question that a further quotation must add to what the others cover."""
+_COMES_NEAR = 0.5
+"""What has nothing of the kind asked for, but speaks so much more about the subject, shows that the kind is not there."""
+_NUMBERS_DIFFER = frozenset(
+    {Kind.TIME, Kind.MONEY, Kind.AMOUNT, Kind.DURATION, Kind.FREQUENCY, Kind.INSTANCE, Kind.MEANING, Kind.YES_OR_NO, None}
 )
-_ASKS_WHAT = re.compile(r"\bwhat(?:'s| is| are| does)\b|무엇|뭐|(?:이)?란\b", re.IGNORECASE)
-_FEW_WORDS = 2
-"""Of a question what something is; with more, something is asked about it."""
-_FIRST_WORDS = re.compile(r"\W*(?:(?:an?|the)\s+)?\W*[\w-]+(?:\W+[\w-]+)?")
-_DEFINES = re.compile(
-    r"\b(?:is|are|means|refers to|describes|ensures|provides|defines|lets|allows)\b|(?:은|는|이란|란)\s.*(?:다|입니다|이다)\.?$"
-)
-_BONUS = 0.1
-_FENCE_WITHOUT_LANGUAGE = re.compile(r"\s*(?:`{3,}|~{3,})\s*$", re.MULTILINE)
-_QUOTE_MARK = re.compile(r"\n[ \t]*>[ \t]?")
+_WHAT_TO_DO = re.compile(r"\bwhat\s(?:do|does|should|can|must|shall)\s(?:i|we|you|one)\sdo\b|어떻게\s?(?:하|해)", re.IGNORECASE)
+_TWO_PARTS = re.compile(r"\band\s(?:when|who|where|how|why|what|which)\b", re.IGNORECASE)
+_WORD = re.compile(r"\w+")
+_TITLE_SAYS_IT = 0.9
+_SUBJECT_IS_TITLE = frozenset({Kind.TIME, Kind.PLACE, Kind.PERSON})
 
 
 class Quotation(NamedTuple):
-    """A sentence or a block of code out of a passage."""
-
     passage: int
     """Which of the passages, from 0."""
-    sentence: Sentence
-
-
-class _Scored(NamedTuple):
-    score: float
-    passage: int
-    place: int
-    """Which sentence of the passage."""
+    unit: Unit
 
 
 def quotations_for(question: Question, passages: Sequence[Passage], tokenizer: Tokenizer) -> list[Quotation]:
-    """The best passage first, what is taken from one in the order in which it stands there; empty when no sentence says anything."""
-    scored = sorted(_scores(question, passages, tokenizer), key=lambda one: (-one.score, one.passage, one.place))
-    strongest = max((passage.strength for passage in passages), default=0.0)
-    chosen: dict[int, set[int]] = {}
-    said: list[str] = []
-    words = 0
-    for one in scored:
-        passage = passages[one.passage]
-        taken = chosen.get(one.passage)
-        if taken is None:
-            wanted = not chosen or (len(chosen) < _MOST_PASSAGES and passage.strength >= _NEAR_THE_STRONGEST * strongest)
-        else:
-            is_first = one.passage == next(iter(chosen))
-            wanted = is_first and len(taken) < _MOST_OF_BEST and one.score >= _NEAR_THE_BEST * scored[0].score
-        sentence = passage.sentences[one.place]
-        text = " ".join(sentence.of(passage.text).split())
-        length = len(text.split()) if sentence.kind != "code" else 0
-        if wanted and (not chosen or words + length <= _MOST_WORDS) and not any(text in other or other in text for other in said):
-            words += length
-            said.append(text)
-            chosen.setdefault(one.passage, set()).add(one.place)
-    if question.wants_steps:
-        _add_code(passages, chosen, [one for one in scored if passages[one.passage].sentences[one.place].kind == "code"])
-    _add_announcements(passages, chosen)
-    return [Quotation(passage, passages[passage].sentences[place]) for passage, places in chosen.items() for place in sorted(places)]
+    """The best first; empty when nothing has what was asked for."""
+    order = ranked(question, passages, tokenizer)
+    best = _best(question, passages, order)
+    if best is None:
+        return []
+    chosen = list(_whole(question, passages[best.passage], best, order))
+    chosen += _more(question, passages, chosen, order)
+    return [Quotation(one.passage, one.unit) for one in chosen]
 
 
-def _scores(question: Question, passages: Sequence[Passage], tokenizer: Tokenizer) -> Iterator[_Scored]:
-    for number, passage in enumerate(passages):
-        context = terms_of(passage.context, tokenizer)
-        before = Terms(frozenset(), "")
-        for place, sentence in enumerate(passage.sentences):
-            text = sentence.of(passage.text)
-            own = terms_of(text, tokenizer)
-            if len(text) <= _LONGEST or sentence.kind == "code" or len(passage.sentences) == 1:
-                if sentence.kind == "code":  # what announces it belongs to it
-                    own = Terms(own.stems | before.stems, f"{own.text}\n{before.text}")
-                around = Terms(own.stems | context.stems | before.stems, f"{own.text}\n{context.text}\n{before.text}")
-                covered = question.coverage(own)
-                score = covered + _FROM_CONTEXT * (question.coverage(around) - covered)
-                score += _fit(question, sentence, text)
-                # A passage that ranks lower must say more to be quoted first.
-                yield _Scored(score * (0.5 + passage.strength) / (1 + 0.05 * number), number, place)
-            before = own
+def _best(question: Question, passages: Sequence[Passage], order: Sequence[Ranked]) -> Ranked | None:
+    enough = {passage.hit.chunk_id for passage in passages if passage.is_enough}
+    order = [one for one in order if passages[one.passage].hit.chunk_id in enough]  # or it stands beside such a hit
+    if question.kind not in STRICT:
+        return next(iter(order), None)
+    fitting = [one for one in order if one.fits and (one.is_about or _title_says_it(question, passages[one.passage]))]
+    most = max((one.by_words for one in order), default=0.0)
+    return next((one for one in fitting if one.by_words >= _COMES_NEAR * most), None)
 
 
-def _fit(question: Question, sentence: Sentence, text: str) -> float:
-    """Whether it is the kind of sentence that was asked for."""
-    bonus = 0.0
-    if any(character.isdigit() for character in text):
-        bonus += _BONUS * (2 * bool(_ASKS_FOR_NUMBER.search(question.text)) or bool(_MAY_WANT_NUMBER.search(question.text)))
-    if len(question.words) <= _FEW_WORDS and _ASKS_WHAT.search(question.text) and _DEFINES.search(text):
-        bonus += _BONUS
-        beginning = _FIRST_WORDS.match(text.lower())
-        if beginning and any(word.text in beginning[0] for word in question.words):
-            bonus += _BONUS  # "A Pod is …" rather than "This is how a Pod …"
-    if sentence.kind == "code":
-        shows_output = _FENCE_WITHOUT_LANGUAGE.match(text) is not None
-        bonus += (0.0 if shows_output else _BONUS) if question.wants_steps else -2 * _BONUS
-    if sentence.kind == "row" and question.wants_steps:
-        bonus -= _BONUS
-    if text.endswith(("?", ":")):
-        bonus -= _BONUS  # it asks, or announces what follows
-    return bonus
+def _title_says_it(question: Question, passage: Passage) -> bool:
+    """When and where something is, and who: "Departure: Monday" in a note about a trip."""
+    return question.kind in _SUBJECT_IS_TITLE and question.coverage(passage.title) >= _TITLE_SAYS_IT
 
 
-def _add_code(passages: Sequence[Passage], chosen: dict[int, set[int]], blocks: Sequence[_Scored]) -> None:
-    """Where none is quoted yet: the block that follows what is quoted of the best passage, else the best block of all."""
-    if not blocks or any(passages[passage].sentences[place].kind == "code" for passage, places in chosen.items() for place in places):
+def _whole(question: Question, passage: Passage, best: Ranked, order: Sequence[Ranked]) -> Iterator[Ranked]:
+    """The best with what belongs to it: the other rows that say as much, the rest of its list, the code that follows."""
+    unit = best.unit
+    if unit.kind == "row":
+        alike = [one for one in order if one.unit.kind == "row" and one.passage == best.passage and one.unit.header == unit.header]
+        rows = [one for one in alike if one.score >= _AS_GOOD * best.score][:_MOST_ROWS]
+        yield from sorted(rows, key=lambda one: one.unit.start)
         return
-    best = next(iter(chosen), blocks[0].passage)
-    following = [one for one in blocks if one.passage == best and one.place > min(chosen.get(best, {-1}))]
-    block = min(following, key=lambda one: one.place, default=blocks[0])
-    chosen.setdefault(block.passage, set()).add(block.place)
+    if unit.kind == "item" and not question.touches(unit.own) and question.touches(unit.near):
+        lists = (one for one in passage.units if one.kind == "list" and one.start <= unit.start < one.end)
+        yield best._replace(unit=next(lists, unit))
+        return
+    if unit.of(passage.text).endswith((":", "：")):
+        yield best._replace(unit=next((one for one in passage.units if one.kind == "list" and one.start == unit.start), unit))
+        return
+    following = _following(passage, unit)
+    if following is not None and _WHAT_TO_DO.search(question.text) and _is_same_block(passage, unit, following):
+        yield best._replace(unit=unit._replace(end=following.end, last=following.last, around=unit.around | following.around))
+        return
+    yield best
+    shows_how = question.kind in (Kind.STEPS, None) and unit.kind in ("prose", "item")
+    if shows_how and following is not None and following.kind == "code":
+        yield best._replace(unit=following)
 
 
-def _add_announcements(passages: Sequence[Passage], chosen: dict[int, set[int]]) -> None:
-    """Code without the sentence that says what it does says little."""
-    for number, places in chosen.items():
-        cut, text = passages[number].sentences, passages[number].text
-        places |= {place - 1 for place in places if place and cut[place].kind == "code" and cut[place - 1].of(text).endswith(":")}
+def _following(passage: Passage, unit: Unit) -> Unit | None:
+    single = (one for one in passage.units if one.kind not in WHOLES and one.first == unit.last + 1)
+    following = next(single, None)
+    return following if following is not None and following.headings == unit.headings else None
 
 
-def written_out(quotes: Sequence[tuple[Passage, int, Sentence]]) -> str:
-    """Passages, their markers and sentences as one text: sentences of one passage run on, code stands by itself."""
-    paragraphs: list[str] = []
-    last = None
-    for passage, marker, sentence in quotes:
-        text = sentence.of(passage.text)
-        if sentence.kind == "code":
-            paragraphs.append(f"{_fenced(text, passage)}\n[{marker}]")
-            last = None
+def _is_same_block(passage: Passage, unit: Unit, other: Unit) -> bool:
+    return passage.sentences[unit.last].block == passage.sentences[other.first].block
+
+
+def _more(question: Question, passages: Sequence[Passage], chosen: Sequence[Ranked], order: Sequence[Ranked]) -> Iterator[Ranked]:
+    """What covers some of the question that the others do not, or says another number about the same."""
+    first = chosen[0]
+    two_parts = _TWO_PARTS.search(question.text) is not None
+    covered = joined([one.unit.own | passages[one.passage].title if two_parts else one.unit.around for one in chosen])
+    said = [one.unit.of(passages[one.passage].text) for one in chosen]
+    left = _MOST_MORE
+    used = {one.passage for one in chosen}
+    likely = _AS_LIKELY if question.coverage(first.unit.around) < _SURE else _AS_GOOD_STEPS if question.wants_steps else _NEVER
+    for one in order:
+        text = one.unit.of(passages[one.passage].text)
+        if not left or one.unit.kind in WHOLES or any(text in other or other in text for other in said):
             continue
-        said = f"{' '.join(_QUOTE_MARK.sub(' ', text).split())} [{marker}]"
-        if last == marker:
-            paragraphs[-1] += f" {said}"
+        if one.passage != first.passage and not passages[one.passage].is_enough:
+            continue
+        gain = question.coverage(covered | one.unit.near) - question.coverage(covered)
+        if one.passage not in used and one.fits and one.is_about and one.score >= likely * first.score:
+            yield one
+            used.add(one.passage)
+            said.append(text)
+            left -= 1
+            continue
+        adds = gain >= _ADDS and one.is_about and (two_parts or _belongs(question, passages, first, one))
+        says_otherwise = one.passage not in used - {first.passage} and _differs(question, passages, first, one)
+        if adds or says_otherwise:
+            yield one
+            used.add(one.passage)
+            covered |= one.unit.near
+            said.append(text)
+            left -= 1
+
+
+def _belongs(question: Question, passages: Sequence[Passage], first: Ranked, other: Ranked) -> bool:
+    """Whether it is about what the first is about: it stands beside it, or has words of the question in common with it."""
+    if first.passage != other.passage or _is_same_block(passages[first.passage], first.unit, other.unit):
+        return True
+    return bool(question.touched(first.unit.near) & question.touched(other.unit.near))
+
+
+def _differs(question: Question, passages: Sequence[Passage], first: Ranked, other: Ranked) -> bool:
+    """Whether it says as much about the same, with other numbers or, in another document, of somebody else."""
+    if question.kind not in (*_NUMBERS_DIFFER, Kind.PERSON) or {first.unit.kind, other.unit.kind} & {"code", *WHOLES} or not other.fits:
+        return False
+    touched = question.touched(first.unit.near)
+    # In the same passage, a sentence that goes on about the same says something else of it.
+    theirs = other.unit.own if first.passage == other.passage else other.unit.near
+    if not touched or not touched <= question.touched(theirs):
+        return False
+    said = [one.unit.of(passages[one.passage].text) for one in (first, other)]
+    if question.kind is Kind.PERSON:
+        known = frozenset(_WORD.findall(question.text.lower()))
+        people = [people_in(text, known) for text in said]
+        elsewhere = passages[first.passage].hit.doc_id != passages[other.passage].hit.doc_id
+        return elsewhere and all(people) and not people[0] & people[1]
+    values = list(map(_values, said))
+    units = [{unit for _, unit in side} for side in values]
+    return bool(units[0] & units[1]) and not values[0] & values[1]
+
+
+def _values(text: str) -> set[tuple[str, str | None]]:
+    """Numbers with their units, and months and days of the week."""
+    numbers = {(one.value, one.unit) for _, one in quantities(in_digits(CALENDAR.sub(" ", text)))}
+    return numbers | {(match[0].lower(), "calendar") for match in CALENDAR.finditer(text)}
+
+
+def written_out(quotes: Sequence[tuple[Passage, int, Unit]]) -> str:
+    """Passages, their markers and units as one text, each by itself; rows under the head of their table."""
+    paragraphs: list[str] = []
+    table: tuple[int, tuple[int, int]] | None = None
+    for passage, marker, unit in quotes:
+        text = unit.of(passage.text)
+        if unit.header is not None and table == (marker, unit.header):
+            paragraphs[-1] = paragraphs[-1].removesuffix(f"\n[{marker}]") + f"\n{text}\n[{marker}]"
+            continue
+        table = (marker, unit.header) if unit.header is not None else None
+        if unit.kind in ("row", "code", *WHOLES):
+            paragraphs.append("\n".join((_shown(text, passage, unit), *(["…"] if unit.cut else []), f"[{marker}]")))
+        elif unit.kind == "item" and passage.text[max(0, unit.start - 1) : unit.start] in ("", "\n"):
+            paragraphs.append(f"{text} [{marker}]")  # an entry without a mark, whose lines are not running text
         else:
-            paragraphs.append(said)
-        last = marker
+            paragraphs.append(f"{' '.join(_QUOTE_MARK.sub(' ', text).split())} [{marker}]")
     return "\n\n".join(paragraphs)
 
 
-def _fenced(text: str, passage: Passage) -> str:
-    if text.lstrip().startswith(("```", "~~~")):
+_QUOTE_MARK = re.compile(r"\n[ \t]*>[ \t]?")
+_FENCED = re.compile(r"^[ \t>]*(?:`{3,}|~{3,})", re.MULTILINE)
+_RULE = re.compile(r"\n(\s*\|[\s|:+=-]+)(?:\n|$)")
+
+
+def _shown(text: str, passage: Passage, unit: Unit) -> str:
+    """With the head of its table, or with a fence where it is code without one."""
+    if unit.header is not None:
+        start, end = unit.header
+        rule = _RULE.match(passage.text, end)
+        return "\n".join((passage.text[start:end], *([rule[1]] if rule else []), text))
+    if unit.kind != "code" or _FENCED.search(text):
         return text
     span = passage.citation.span
     return f"```{(span.lang or '') if isinstance(span, CodeSpan) else ''}\n{text}\n```"

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from kebab.analysis.cjk import has_cjk
 from kebab.answering.evidence import LEAST_BY_WORDS, LEAST_STRENGTH, Evidence
+from kebab.answering.question import Question
+from kebab.answering.ranking import STRICT
 
+_NEAREST = 3
 _NAMED = 4
 """Words of the question named in a refusal."""
 
@@ -16,12 +20,25 @@ class Refusal(NamedTuple):
     message: str
 
 
-def refusal(evidence: Evidence) -> Refusal | None:
+NO_SUBJECT = Refusal("no_subject", "The question does not say what it is about. Each question stands alone: name the thing.")
+
+
+def refusal(question: Question, evidence: Evidence) -> Refusal | None:
     if not evidence.passages:
         return Refusal("below_score_gate", "What was found is below the least score of the setting ask.score_gate.")
-    if not any(passage.is_enough for passage in evidence.passages):
-        return Refusal("weak_evidence", _weak(evidence))
+    if not question.stands_alone:
+        return NO_SUBJECT
+    needed = (question.thing.text if question.thing else None, question.parts.trait)
+    if any(word in evidence.missing for word in needed) or not any(passage.is_enough for passage in evidence.passages):
+        return Refusal("weak_evidence", _weak(question, evidence))
     return None
+
+
+def no_sentence(question: Question) -> Refusal:
+    """Of evidence that is about the right thing."""
+    if question.kind in STRICT:
+        return Refusal("no_sentence", f"What was found is about this, but does not say {question.kind.value}.")
+    return Refusal("no_sentence", "What was found has no sentence that answers this.")
 
 
 def least_strength(evidence: Evidence) -> float:
@@ -29,7 +46,9 @@ def least_strength(evidence: Evidence) -> float:
     return LEAST_STRENGTH if evidence.by_meaning else LEAST_BY_WORDS
 
 
-def _weak(evidence: Evidence) -> str:
+def _weak(question: Question, evidence: Evidence) -> str:
+    if has_cjk(question.text) and not any(has_cjk(passage.text) for passage in evidence.passages[:_NEAREST]):
+        return "The nearest passages are in another language, and an answer is made of passages in the language of the question."
     if evidence.missing:
         return f"What was found says nothing about {', '.join(evidence.missing[:_NAMED])}."
     return "What was found touches on this, but no passage speaks to all of it."

@@ -1,43 +1,59 @@
-"""A question: which of its words are informative, how much each of them weighs, and how much of that a text has."""
+"""A question: what it asks for, which of its words are informative, how much each of them weighs, and how much of that a text has."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from math import log
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from kebab.analysis import cjk
 from kebab.analysis.content_words import ContentWord, content_words
 from kebab.analysis.identifiers import inner_words
-from kebab.core.ports import LexicalIndex, Tokenizer
+from kebab.analysis.stop_words import is_stop_word
+from kebab.analysis.word_forms import base_of, other_words, related_stems, short_compounds, told_apart
+from kebab.answering.asked_for import asked_for, only_says_so
+from kebab.answering.kinds import Kind
+from kebab.answering.korean_words import korean_words
+from kebab.answering.question_parts import Parts, parts_of
+from kebab.core.ports import Tokenizer
 from kebab.core.query_tree import Bag, Phrase
 from kebab.core.search import SearchFilters
 from kebab.core.text import nfc
 
+if TYPE_CHECKING:
+    from kebab.core.store_ports import LexicalIndex
+
 _MOST_WORDS = 40
 """Each one is counted in the whole corpus; of a pasted page the first are."""
 _LEAST_WEIGHT = 0.1
+_WEAK = 0.3
+"""What a word weighs that an answer may well do without: one that only says what is asked for, a number, a verb in Korean."""
+_SETS_APART = 2.0
+"""What a letter weighs more: vitamin C is not vitamin D."""
+_LEAST_SHARE = 0.5
+"""Of a Korean word: 김치 is not 김치찌개."""
+_COMMON = 0.1
+"""In what share of the passages a word is taken to stand that cannot be counted."""
 # What a question is made with, and no answer has to repeat.
 _ASKING = frozenset(
-    """about actually allow allowed any anyone best between called describe difference different do does exactly example examples
-    explain exist exists find get give given happen happens help kind know let like list long many mean means much name named need
-    needed needs often old one ones only possible question reason recommended say says some tell thing things use used using want way
-    ways whether work works yes
-    경우 가능 궁금 까닭 나요 되나요 되는지 되나 뜻 말 무엇인가요 방법 방식 뭐 뭔가 비교 사용 설명 설명해 설명해줘 알고 알려 알려주세요
-    어떤가요 얼마 의미 이유 있는지 있습니까 종류 주세요 차이 차이점 하는지 하나 하려면 해야 해줘""".split()
+    """able about actually all allow allowed already also any anyone best between called currently describe difference different do does
+    ever exactly example examples explain exist exists fewer find get give given happen happens help just kind know less let like list long
+    many mean means more much name named need needed needs often old one ones only possible question really
+    reason recommended say says some still tell thing things use used using want way ways whether work works yes yet
+    across against along among around behind beside besides during inside near off onto out outside over through throughout toward towards
+    under upon via while within without""".split()
 )
-_HOW_TO = re.compile(
-    r"\bhow\s+(?:do|does|can|could|should|would|must|might|to|i)\b|\b(?:command|commands|steps|syntax|snippet|manifest|yaml)\b"
-    r"|\bshow\s+(?:me\s+)?(?:an?\s+)?(?:example|code|command)|어떻게|방법|하려면|명령|예제|예시",
-    re.IGNORECASE,
+_LIGHT_VERBS = frozenset("bring come comes go goes going make makes making put puts take takes took went".split())
+"""What they mean stands in another word."""
+_LETTER_OR_DIGIT = re.compile(r"(?<![\w.,:-])(?:\d|(?<=\w\s)[B-HJ-Z])(?=[\s?!.,;가-힣]|$)(?![.,:]\d)")
+"""Of class A, vitamin C, week 3: what sets one apart from the others, though it is short."""
+_NUMBERED = re.compile(r"\b(version|release|chapter|section|page|step|number|no|room) v?\d")
+"""What only says what a number is the number of."""
+_NEEDS_ANOTHER = re.compile(
+    r"\b(?:it|they|them|he|she|him|that one|this one)\b|(?:^|\s)(?:그거|그건|그게|그것|이거|이건|이것)", re.IGNORECASE
 )
-# 설정하나요, 설정하려면 and 설정되는 are about 설정.
-_KOREAN_VERB = re.compile(r"([가-힣]{2,}?)(?:하|되|할|한|함|합|했|해|될|된|됨|됩|됐|시키|시킬)[가-힣]{0,5}")
-
-_KOREAN_ENDING = re.compile(
-    r"([가-힣]{2,}?)(?:나요|는가요?|는지요?|습니까|니까|까요|려면|으면|어야|아야|어요|아요|지요|죠|입니다|이었다|였다)"
-)
+_LEAST_WORDS = 2
 
 
 class QuestionWord(NamedTuple):
@@ -46,6 +62,14 @@ class QuestionWord(NamedTuple):
     script: str
     weight: float
     """The rarer it is in the corpus, the more: its IDF."""
+    others: frozenset[str] = frozenset()
+    """Stems of its other forms."""
+    pattern: re.Pattern[str] | None = None
+    """Of a Korean word that is found by its beginning."""
+    weak: bool = False
+    """Whether an answer may well do without it."""
+    parts: frozenset[str] = frozenset()
+    """Of a compound, which may be written in several words: the stems of all of them."""
 
 
 class Terms(NamedTuple):
@@ -55,85 +79,161 @@ class Terms(NamedTuple):
     text: str
     """In NFC, for words of scripts that have no stems."""
 
+    def __or__(self, other: Terms) -> Terms:
+        return Terms(self.stems | other.stems, f"{self.text}\n{other.text}" if self.text and other.text else self.text or other.text)
+
+
+NO_TERMS = Terms(frozenset(), "")
+
+
+def joined(terms: Sequence[Terms]) -> Terms:
+    return Terms(frozenset().union(*(one.stems for one in terms)), "\n".join(one.text for one in terms if one.text))
+
 
 def terms_of(text: str, tokenizer: Tokenizer) -> Terms:
-    """With the words inside identifiers: imagePullPolicy is about image, pull and policy."""
-    plain = cjk.without_cjk(text)
-    inside = list(inner_words(plain))
-    stems = tokenizer.stems(plain if not inside else f"{plain}\n{' '.join(inside)}")
+    """With the words inside identifiers: imagePullPolicy is about image, pull and policy; and with those its words are forms of."""
+    plain = told_apart(cjk.without_cjk(text))
+    more = " ".join((*inner_words(plain), *other_words(plain)))
+    stems = tokenizer.stems(f"{plain}\n{more}" if more else plain)
     return Terms(frozenset(stems), nfc(text) if cjk.has_cjk(text) else "")
 
 
 class Question(NamedTuple):
     text: str
     words: tuple[QuestionWord, ...]
-
-    @property
-    def weight(self) -> float:
-        return sum(word.weight for word in self.words)
+    kind: Kind | None = None
+    """Of what is asked for."""
+    parts: Parts = Parts()
 
     @property
     def wants_steps(self) -> bool:
-        return _HOW_TO.search(self.text) is not None
+        return self.kind is Kind.STEPS
+
+    @property
+    def stands_alone(self) -> bool:
+        """Not "and who pays for it?", which only somebody understands who knows what was said before."""
+        strong = sum(not word.weak for word in self.words)
+        return strong > 0 and (strong >= _LEAST_WORDS or not _NEEDS_ANOTHER.search(self.text))
 
     def coverage(self, terms: Terms) -> float:
-        """What share of the informative words a text has, by their weight; 0 for a question without any."""
-        return sum(word.weight * share_of(word, terms) for word in self.words) / self.weight if self.words else 0.0
+        """What share of the informative words a text has, by their weight; 0 for a question without any. A weak word adds to it where it
+        stands, and takes nothing from it where it does not.
+        """
+        has = whole = 0.0
+        for word in self.words:
+            share = share_of(word, terms)
+            has += word.weight * share
+            whole += word.weight * (share if word.weak else 1.0)
+        return has / whole if whole else 0.0
+
+    def share(self, terms: Terms) -> float:
+        """The same where every word counts, weak ones too: what of several texts has more of the question."""
+        whole = sum(word.weight for word in self.words)
+        return sum(word.weight * share_of(word, terms) for word in self.words) / whole if whole else 0.0
+
+    def touched(self, terms: Terms) -> frozenset[str]:
+        """The words that an answer cannot do without, of those that a text has."""
+        return frozenset(word.key for word in self.words if not word.weak and share_of(word, terms) > 0)
+
+    @property
+    def thing(self) -> QuestionWord | None:
+        """What the answer is one of, where that says something."""
+        named = self.parts.thing
+        return next((word for word in self.words if named and not word.weak and word.text in named), None)
+
+    def touches(self, terms: Terms) -> bool:
+        """Whether a text has any word of the question that an answer cannot do without."""
+        return any((not word.weak or word.pattern is not None) and share_of(word, terms) > 0 for word in self.words)
 
     def missing(self, terms: Iterable[Terms]) -> tuple[str, ...]:
-        """The informative words that none of these texts has, the heaviest first."""
+        """The informative words that stand in none of these texts, in whatever form, the heaviest first."""
         texts = list(terms)
-        absent = [word for word in self.words if not any(share_of(word, one) > 0 for one in texts)]
+        absent = [word for word in self.words if not word.weak and not any(_stands_in(word, one) for one in texts)]
         return tuple(word.text for word in sorted(absent, key=lambda word: -word.weight))
 
 
 def read_question(text: str, index: LexicalIndex, filters: SearchFilters) -> Question:
     """`filters`: only what of them says which of the libraries, or one's own documents, the words are counted in."""
     corpus = SearchFilters(library=filters.library)
-    distinct = {word.key: word for word in map(_bare, content_words(nfc(text), index.tokenizer)) if not _is_asking(word)}
+    text = nfc(text)
+    kind = asked_for(text)
     total = index.size()
-    return Question(text, tuple(_weighed(word, index, corpus, total) for word in list(distinct.values())[:_MOST_WORDS]))
+    words = {word.key: word for word in _informative(text, kind, index.tokenizer)}
+    if all(word.weak for word in words.values()):  # then these are all there is
+        words = {key: word._replace(weak=word.text.isdigit(), weight=1.0) for key, word in words.items()}
+    return Question(
+        text, tuple(_weighed(word, index, corpus, total) for word in list(words.values())[:_MOST_WORDS]), kind, parts_of(text, kind)
+    )
 
 
-def _weighed(word: ContentWord, index: LexicalIndex, corpus: SearchFilters, total: int) -> QuestionWord:
-    passages = index.count(Bag((Phrase(word.text),)), match="all", drop_stop_words=False, filters=corpus)
-    return QuestionWord(*word, max(_LEAST_WEIGHT, log((total + 1) / (passages + 0.5))))
+def is_asking(word: str) -> bool:
+    """Whether it is a word that a question is made with, and that says nothing about its subject."""
+    return word.lower() in _ASKING or is_stop_word(word)
 
 
-def _bare(word: ContentWord) -> ContentWord:
-    verb = (_KOREAN_VERB.fullmatch(word.text) or _KOREAN_ENDING.fullmatch(word.text)) if word.script == "hangul" else None
-    return word._replace(text=verb[1], key=verb[1]) if verb else word
+def _informative(text: str, kind: Kind | None, tokenizer: Tokenizer) -> Iterator[QuestionWord]:
+    """With a weight of 1, or _WEAK."""
+    joined = {compound: compound.replace("-", "").lower() for compound in short_compounds(text)}
+    plain = text
+    for compound, one in joined.items():
+        plain = plain.replace(compound, one)
+    shown = {one: compound for compound, one in joined.items()}
+    numbered = frozenset(_NUMBERED.findall(plain.lower()))
+    for word in content_words(cjk.without_hangul(plain), tokenizer):
+        if word.text in _ASKING or word.key in _ASKING or (word.text == "may" and "May" not in text[1:]):
+            continue
+        weak = only_says_so(word.text, kind) or word.text.isdigit() or word.text in _LIGHT_VERBS or word.text in numbered
+        read = _read(word, tokenizer, who=kind is Kind.PERSON)
+        compound = shown.get(word.text, "")
+        parts = frozenset(tokenizer.stems(compound.replace("-", " ")))
+        yield read._replace(text=compound or word.text, weight=_WEAK if weak else 1.0, weak=weak, parts=parts)
+    for match in _LETTER_OR_DIGIT.finditer(plain):
+        weak = match[0].isdigit()
+        yield QuestionWord(match[0], match[0].lower(), "other", _WEAK if weak else _SETS_APART, weak=weak)
+    for found in korean_words(plain):
+        weak = found.weak or only_says_so(found.text, kind)
+        yield QuestionWord(found.text, found.text, "hangul", _WEAK if weak else 1.0, pattern=found.pattern, weak=weak)
 
 
-def _is_asking(word: ContentWord) -> bool:
-    return word.text in _ASKING or word.key in _ASKING
+def _read(word: ContentWord, tokenizer: Tokenizer, *, who: bool = False) -> QuestionWord:
+    """With the stems of its other forms."""
+    if word.script != "other":
+        return QuestionWord(*word, 1.0)
+    apart = told_apart(word.text)
+    key = word.key if apart == word.text else "".join(tokenizer.stems(apart)[:1])
+    base = base_of(word.text)
+    stems = tokenizer.stems(base)[:1] if base else []
+    related = frozenset().union(*(related_stems(stem, who=who) for stem in (key, *stems)))
+    return QuestionWord(word.text, key, word.script, 1.0, related.union(stems))
+
+
+def _weighed(word: QuestionWord, index: LexicalIndex, corpus: SearchFilters, total: int) -> QuestionWord:
+    if word.pattern is not None:
+        passages = _COMMON * total
+    else:
+        phrase = Phrase(word.text.replace("-", " "))
+        passages = index.count(Bag((phrase,)), match="all", drop_stop_words=False, filters=corpus)
+    return word._replace(weight=word.weight * max(_LEAST_WEIGHT, log((total + 1) / (passages + 0.5))))
 
 
 def share_of(word: QuestionWord, terms: Terms) -> float:
     """Whether a text has this word; of a Korean word, whose ending may differ, how much of it."""
     if word.script == "other":
-        return float(word.key in terms.stems)
-    if word.text in terms.text:
+        in_parts = bool(word.parts) and word.parts <= terms.stems
+        return float(word.key in terms.stems or in_parts or not word.others.isdisjoint(terms.stems))
+    if word.text in terms.text and word.pattern is None:
         return 1.0
+    if word.pattern is not None:
+        return float(word.pattern.search(terms.text) is not None)
     pairs = cjk.pairs(word.text)
     if len(pairs) < 2 or pairs[0] not in terms.text:
         return 0.0
-    return sum(pair in terms.text for pair in pairs) / len(pairs)
+    share = sum(pair in terms.text for pair in pairs) / len(pairs)
+    return share if share >= _LEAST_SHARE else 0.0
 
 
-_SAYING_NOTHING = frozenset(
-    """한다 합니다 했다 했습니다 된다 됩니다 되었다 있다 있습니다 없다 없습니다 이다 입니다 않다 않는다 않습니다 않은 아니다 아닙니다
-    시에 분에 초에 일에 동안 때문
-    but not no never cannot also page passage source document
-    documentation warns states stated mentions mentioned notes according""".split()
-)
-"""Of statements: what their other words are said with. Negations are compared by themselves."""
-
-
-def claim_words(text: str, tokenizer: Tokenizer) -> Iterator[QuestionWord]:
-    """The content words of a statement, each once, all of one weight."""
-    seen: set[str] = set()
-    for word in map(_bare, content_words(nfc(text), tokenizer)):
-        if word.key not in seen and not _is_asking(word) and not word.text.isdigit() and word.text not in _SAYING_NOTHING:
-            seen.add(word.key)
-            yield QuestionWord(*word, 1.0)
+def _stands_in(word: QuestionWord, terms: Terms) -> bool:
+    """Whether a text has any form of this word, or a longer one that begins with it."""
+    if share_of(word, terms) > 0:
+        return True
+    return word.script == "other" and len(word.key) > 3 and any(stem.startswith(word.key) for stem in terms.stems)

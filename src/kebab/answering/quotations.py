@@ -9,6 +9,9 @@ from enum import Enum
 _QUOTED = re.compile(r'"([^"\n]{3,})"|“([^”\n]{3,})”|「([^」\n]{2,})」|『([^』\n]{2,})』|‘([^’\n]{3,})’')
 _LEFT_OUT = re.compile(r"\s*(?:\[?…\]?|\[?\.{3}\]?)\s*")
 _WORD = re.compile(r"\w+")
+_SAYS = re.compile(
+    r"\b(?:says?|said|states?|stated|reads?|writes?|wrote|warns?|notes?|claims?|tells?|according to)\b|라고|적혀|쓰여|따르면", re.IGNORECASE
+)
 _SHORTEST_PIECE = 2
 """Words. A single one stands somewhere in every text."""
 
@@ -51,3 +54,8 @@ def _words(text: str) -> list[str]:
 def _contains(text: list[str], piece: list[str]) -> bool:
     joined = f" {' '.join(piece)} "
     return joined in f" {' '.join(text)} "
+
+
+def presents(text: str) -> bool:
+    """Whether it gives words between quotation marks as what somebody wrote, so that they need not be true."""
+    return _SAYS.search(text) is not None and next(quotations(text), None) is not None

@@ -36,6 +36,12 @@ class AnswerCitation(NamedTuple):
     chunk_id: str
     doc_id: str
     source: str
+    title: str
+    """Of the document."""
+    date: str
+    """Of the document: what tells which of two that differ is the newer one."""
+    stale: bool
+    """Whether its file has changed or is gone since it was indexed."""
     quote: str | None
     """Its sentence that the claim repeats or comes nearest to; verbatim. None when none comes near."""
     quoted_at: Citation | None

@@ -45,6 +45,12 @@ class AnswerCitationV1:
     chunk_id: str
     doc_id: str
     source: str
+    title: str
+    """Of the document."""
+    date: str
+    """Of the document, as in search_hit.v1: what tells which of two that differ is the newer one."""
+    stale: bool
+    """Whether its file has changed or is gone since it was indexed."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -102,6 +108,9 @@ def _citation_v1(citation: AnswerCitation) -> AnswerCitationV1:
         chunk_id=citation.chunk_id,
         doc_id=citation.doc_id,
         source=citation.source,
+        title=citation.title,
+        date=citation.date,
+        stale=citation.stale,
     )
 
 

@@ -9,6 +9,8 @@ import jsonschema
 from kebab.wire import schemas
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.conftest import Kb
 
 
@@ -56,3 +58,19 @@ def test_without_a_question_there_is_a_hint(sample: Kb) -> None:
     ran = sample("ask", "--json")
     assert ran.code == 2
     assert ran.json()["code"] == "usage"
+
+
+def test_a_question_may_come_from_the_standard_input(sample: Kb) -> None:
+    ran = sample("ask", "-", input="How long are reflog entries kept?\n")
+    assert ran.code == 0, ran.err
+    assert "\n[1] git/undo.md:L70-L71 (Undoing things in Git)" in ran.out
+
+
+def test_what_is_quoted_of_code_keeps_its_tabs_and_one_line_is_named_once(kb: Kb, tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "cache.go").write_text("// Flush empties the cache.\nfunc Flush() {\n\tlock()\n}\n", "utf-8")
+    (tmp_path / "notes" / "cache.md").write_text("# Cache\n\nThe cache holds 40 entries.\n", "utf-8")
+    database = tmp_path / "kb.sqlite"
+    kb("--db", database, "ingest", tmp_path / "notes")
+    assert "\n\tlock()\n" in kb("--db", database, "ask", "How do I flush the cache?", "--type", "code").out
+    assert "[1] cache.md:L3 (Cache)" in kb("--db", database, "ask", "How many entries does the cache hold?").out

@@ -53,6 +53,7 @@ def test_a_refusal_is_an_answer_that_says_why(client: httpx2.Client) -> None:
         ({}, 400, "usage"),
         ({"question": "  "}, 400, "usage"),
         ({"question": "x", "query": "y"}, 400, "usage"),
+        ({"question": "x", "sort": "date"}, 400, "usage"),
         ({"question": "x", "k": "many"}, 400, "usage"),
         ({"question": "x", "colour": "red"}, 400, "usage"),
     ],

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -10,11 +11,16 @@ import click
 from kebab.core.errors import UsageError
 from kebab.interfaces.cli.follow_up import follow_up
 from kebab.interfaces.cli.options import command, knowledge_base, wants_json
-from kebab.interfaces.cli.render import print_json, remark, say, shown
+from kebab.interfaces.cli.render import harmless, print_json, remark, say, shown
 from kebab.interfaces.cli.search import filter_options
 
 if TYPE_CHECKING:
-    from kebab.core.answers import Answer, Claim
+    from collections.abc import Sequence
+
+    from kebab.core.answers import Answer, AnswerCitation, Claim
+    from kebab.core.citations import Citation
+
+_ONE_LINE = re.compile(r":L(\d+)-L\1$")
 
 
 @command("ask", example="kb ask 'how do I undo the last commit?'\nkb ask 'when does the boiler need service?' --tag house --json")
@@ -26,12 +32,14 @@ if TYPE_CHECKING:
 @click.option("--max-tokens", type=int, help="About how many tokens of passages the answer may rest on (setting ask.max_tokens).")
 @click.option("--explain", is_flag=True, help="What was found, how much of the question it covers, and the verdict on every claim.")
 def ask_command(question: tuple[str, ...], **options: Any) -> int:
-    """Answer QUESTION from what was ingested.
+    """Answer QUESTION from what was ingested; - reads it from the standard input.
 
     Without a model the answer is made of quotations; with the setting ask.model, a model writes it. Either way every statement carries
     the number of the passage it rests on and is checked against it. When the evidence is not enough, there is no answer: the exit
     code is 1, and the nearest passages are shown.
     """
+    if question == ("-",):
+        question = (sys.stdin.read(),)
     if not question or not " ".join(question).strip():
         raise UsageError("There is no QUESTION.", hint="For example: kb ask 'how do I undo the last commit?'")
     given = {name: value for name, value in options.items() if value not in (None, ())}
@@ -58,8 +66,6 @@ class _Stream:
         self.any = False
 
     def __call__(self, piece: str) -> None:
-        from kebab.interfaces.cli.render import harmless
-
         self.any = True
         click.echo(harmless(piece), nl=False)
 
@@ -71,19 +77,29 @@ def _print_answer(answer: Answer, *, streamed: bool) -> None:
     if streamed:
         click.echo()
     else:
-        for line in answer.text.split("\n"):
-            say(line.expandtabs(4))
+        click.echo(harmless(answer.text))
     click.echo()
-    places: dict[int, dict[str, None]] = {}
-    for citation in answer.citations:
-        places.setdefault(citation.marker, {})[(citation.quoted_at or citation.citation).text] = None
-    for marker, texts in places.items():
-        click.echo(f"[{marker}] {', '.join(map(shown, texts))}")
+    for marker, cited in _by_marker(answer.citations).items():
+        places = dict.fromkeys(_place(citation.quoted_at or citation.citation) for citation in cited)
+        stale = "; stale: its file has changed or is gone since it was indexed" if cited[0].stale else ""
+        click.echo(f"[{marker}] {', '.join(places)} ({shown(cited[0].title)}{stale})")
     for claim in answer.claims:
         if claim.verdict != "supported":
             say(f"{claim.verdict}: {shown(claim.text)}{_lacks(claim)}")
     if answer.explanation is not None:
         _print_explanation(answer)
+
+
+def _by_marker(citations: Sequence[AnswerCitation]) -> dict[int, list[AnswerCitation]]:
+    markers: dict[int, list[AnswerCitation]] = {}
+    for citation in citations:
+        markers.setdefault(citation.marker, []).append(citation)
+    return markers
+
+
+def _place(citation: Citation) -> str:
+    """One line is said once: notes.md:L9."""
+    return _ONE_LINE.sub(r":L\1", shown(citation.text))
 
 
 def _lacks(claim: Claim) -> str:
@@ -110,6 +126,8 @@ def _print_explanation(answer: Answer) -> None:
     if evidence:
         similarity = "not compared" if evidence["similarity"] is None else f"{evidence['similarity']:.2f}"
         margin = "" if evidence["margin"] is None else f", {evidence['margin']:.2f} above the middle of the list"
+        if evidence["similarity"] is not None and not evidence["by_meaning"]:
+            margin += " (no measure is known for this language, so it does not count)"
         say(f"evidence: {evidence['coverage']:.0%} of the question's words in the best passage, {evidence['focus']:.0%} in two sentences")
         say(f"evidence: similarity {similarity}{margin}; strength {evidence['strength']:.2f}, {evidence['least']:.2f} is enough")
         if evidence["missing_words"]:

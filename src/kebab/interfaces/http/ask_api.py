@@ -17,6 +17,7 @@ from kebab.interfaces.http.endpoints import EVENTS, SEARCHING, Answer, Endpoint,
 from kebab.interfaces.http.reading import given, json_body
 from kebab.interfaces.workers import is_unwanted
 from kebab.pipelines import search_options
+from kebab.pipelines.search_request import ALIASES
 from kebab.wire.errors import error_v1
 from kebab.wire.objects import to_json
 
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
     from kebab.interfaces.workers import Workers
 
 _ANSWERS = (EVENTS, Answer("answer"))
+_OPTIONS = ("mode", "k", *search_options.FILTERS, "doc", "library", "snippet_type", "match", "fusion", "max_tokens", "explain")
+"""Of search options, those that make sense for what an answer rests on."""
 _FAILS = (*SEARCHING, errors.ModelMissing)
 
 
@@ -38,8 +41,8 @@ class AskApi:
 
     def endpoints(self) -> list[Endpoint]:
         question = {"type": "string", "pattern": search_options.SOMETHING, "description": "In a sentence."}
-        options = {name: schema for name, schema in search_options.schemas().items() if name != "query"}
-        in_json = {name: schema for name, schema in search_options.json_schemas().items() if name != "query"}
+        options = {name: schema for name, schema in search_options.schemas().items() if name in _OPTIONS}
+        in_json = {name: schema for name, schema in search_options.json_schemas().items() if name in _OPTIONS}
         parameters = {"question": Parameter(question, required=True), **{name: Parameter(schema) for name, schema in options.items()}}
         body = {"type": "object", "properties": {"question": question, **in_json}, "required": ["question"], "additionalProperties": False}
         summary = "An answer with checked citations, or why there is none; text, answer or error events, or JSON where that is accepted"
@@ -61,8 +64,9 @@ class AskApi:
         question = options.pop("question", None)
         if not isinstance(question, str) or not question.strip():
             raise UsageError("There is no question.", hint="For example /api/v1/ask?question=How+do+I+undo+a+commit")
-        if "query" in options:
-            raise UsageError("A question has no query beside it.", hint="Leave query out.")
+        for name in options:
+            if ALIASES.get(name, name) not in _OPTIONS:
+                raise UsageError(f"An answer has no option {name!r}.", hint=f"Options: {', '.join(_OPTIONS)}.")
         self._service.check_options(options)  # what is wrong with them is told by the status, not in the stream
         accepted = request.headers.get("accept", "")
         if "application/json" in accepted and EVENTS.media not in accepted:

@@ -1,0 +1,172 @@
+"""Whether two clauses that speak of the same thing agree: yes or no, opposites, who does it to whom, and what stands in whose place."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+
+from kebab.answering.claim_words import ClaimWord
+from kebab.answering.clauses import Clause
+from kebab.answering.source_reading import Reading
+from kebab.answering.word_senses import Senses, korean_opposites
+
+_KOREAN_ROLE = re.compile(r"([가-힣A-Za-z0-9]+?)(은|는|이|가|께서|을|를|로|으로|에게|한테)(?=[\s,.]|$)")
+_TURNABLE = frozenset({"need", "requir", "must", "not", "no", "never", "cannot"})
+"""The port must be open for the service, the service needs an open port; and what denies, whichever way round it is said."""
+_COMPARES = re.compile(r"\b(?:more|less|fewer|over|under|above|below|least|most|up to|than)\b|이상|이하|미만|초과|넘|보다", re.IGNORECASE)
+_DOER = frozenset("은 는 이 가 께서".split())
+
+
+def contradicts(claim: Clause, passage: Clause, senses: Senses) -> bool:
+    """Whether the passage denies what the claim says, or the claim what it says; or the claim exchanges who does it."""
+    return (
+        is_denied(claim, passage, senses)
+        or claim.polarity.differs_from(passage.polarity)
+        or _roles_are_swapped(claim, passage)
+        or _korean_roles_are_swapped(claim, passage)
+        or _something_else_stands_there(claim, passage, senses)
+        or _object_is_another(claim, passage, senses)
+    )
+
+
+def is_denied(claim: Clause, passage: Clause, senses: Senses) -> bool:
+    """Whether one says yes and the other no, or one the opposite of the other."""
+    opposites = list(_opposites(claim, passage, senses))
+    number = len(opposites) + (korean_opposites(claim.text, passage.text) if claim.said.text and passage.said.text else 0)
+    denial = claim.polarity.denies != passage.polarity.denies
+    if number == 0:
+        return denial
+    if number == 1 and not any(one in senses.directions for one in opposites):
+        return not denial  # what is not enabled is disabled
+    return True
+
+
+def tells(asked: Clause, said: Clause, senses: Senses) -> bool | None:
+    """Whether what is said means yes to what is asked; None where it speaks of something else, of all, of some only, or of a limit."""
+    if asked.polarity[1:] != said.polarity[1:] or _COMPARES.search(asked.text):
+        return None
+    has_all = all(said.said.says(word, senses, or_opposite=True) for word in asked.words)
+    if not has_all and not (said.words and all(asked.said.says(word, senses, or_opposite=True) for word in said.words)):
+        return None
+    if asked.quantities and not said.quantities:
+        return None
+    return not is_denied(asked, said, senses) and all(
+        any(one.is_said_by(other, "") for _, other in said.quantities) for _, one in asked.quantities
+    )
+
+
+def _opposites(claim: Clause, passage: Clause, senses: Senses) -> Iterator[str]:
+    mine, theirs = ({stem for stem in one.said.stems if stem in senses.same} for one in (claim, passage))
+    for one in mine - theirs:
+        if any(senses.are_same(one, other) for other in theirs):
+            continue
+        for other in theirs - mine:
+            if senses.are_opposite(one, other) and not any(senses.are_same(other, third) for third in mine):
+                yield one
+                break
+
+
+def _roles_are_swapped(claim: Clause, passage: Clause) -> bool:
+    """Around a word that both have, one thing has come from before it to behind it, and another one from behind to before."""
+    if claim.is_passive != passage.is_passive:
+        return False
+    mine, theirs = claim.order, (*passage.order_before, *passage.order)
+    things = set(claim.tokens)
+    for pivot in set(mine) & set(passage.order) - _TURNABLE:
+        if mine.count(pivot) > 1 or theirs.count(pivot) > 1:
+            continue
+        here, there = mine.index(pivot), theirs.index(pivot)
+        moved_back = things & set(mine[:here]) & set(theirs[there + 1 :]) - set(theirs[:there])
+        moved_forward = things & set(mine[here + 1 :]) & set(theirs[:there]) - set(theirs[there + 1 :])
+        if moved_back and moved_forward:
+            return True
+    return False
+
+
+def _korean_roles_are_swapped(claim: Clause, passage: Clause) -> bool:
+    """Who does it is marked by its particle: both mark the other one's."""
+    if not claim.said.text or not passage.said.text:
+        return False
+    mine, theirs = _roles(claim.text), _roles(passage.text)
+    doer, other_doer = mine.get(True, set()) - theirs.get(True, set()), theirs.get(True, set()) - mine.get(True, set())
+    return bool(doer & theirs.get(False, set())) and bool(other_doer & mine.get(False, set()))
+
+
+def _roles(text: str) -> dict[bool, set[str]]:
+    """The words of those who do it, and of those it is done to; with the word before, which may tell them apart."""
+    roles: dict[bool, set[str]] = {True: set(), False: set()}
+    for match in _KOREAN_ROLE.finditer(text):
+        before = re.search(r"([가-힣A-Za-z0-9]+)\s$", text[: match.start()])
+        roles[match[2] in _DOER].add(f"{before[1]} {match[1]}" if before else match[1])
+    return roles
+
+
+def _something_else_stands_there(claim: Clause, passage: Clause, senses: Senses) -> bool:
+    """Between the same two words the passage has another one: the billing team, the support team."""
+    words = {word.key: word for word in claim.words}
+    turned = claim.polarity.denies != passage.polarity.denies  # not open, closed
+    for number, token in enumerate(claim.tokens[1:], start=1):
+        if token not in words or any(said.says(words[token], senses, or_opposite=turned) for said in (passage.said, passage.before)):
+            continue
+        left, right = claim.tokens[number - 1], "".join(claim.tokens[number + 1 : number + 2])
+        if left[:1].isdigit() or right[:1].isdigit():
+            continue  # a number says more about its place than the words around it
+        for place, there in enumerate(passage.tokens[1:], start=1):
+            follows = "".join(passage.tokens[place + 1 : place + 2])
+            is_other = there not in words and not there[:1].isdigit()
+            at_the_end = not right and words[token].script == "other"  # where Korean has its verbs
+            if passage.tokens[place - 1] == left and is_other and (at_the_end or follows == right != ""):
+                return True
+    return False
+
+
+def _object_is_another(claim: Clause, passage: Clause, senses: Senses) -> bool:
+    """What the claim has right behind a word stands before it in the passage, which has another one there: the ferry to A leaves B."""
+    if claim.is_passive or passage.is_passive or claim.said.text or passage.said.text:
+        return False
+    mine, theirs = claim.order, passage.order
+    for place, pivot in enumerate(mine[1:-1], start=1):
+        if pivot in _TURNABLE or mine.count(pivot) > 1 or theirs.count(pivot) != 1:
+            continue
+        there, taken = theirs.index(pivot), mine[place + 1]
+        stands = "".join(theirs[there + 1 : there + 2])
+        is_other = stands not in mine and not any(senses.are_same(stands, one) for one in mine)
+        if taken in theirs[:there] and stands and is_other and theirs[0] == mine[0] != taken:
+            return True
+    return False
+
+
+def is_about_another(claim: Clause, passage: Clause, reading: Reading, senses: Senses) -> bool:
+    """Whether the claim begins with one, and the passage says it of another one who is not named beside the first anywhere."""
+    subject = _subject(claim)
+    if subject is None or any(said.says(subject, senses) for said in (passage.said, passage.before, reading.context)):
+        return False
+    if not reading.said.says(subject, senses):
+        return False  # a word of the claim's own
+    other = _other_subject(claim, passage, subject)
+    if other is None:
+        return False
+    return not any(sentence.said.says(subject, senses) and other in _keys(sentence.clauses) for sentence in reading.sentences)
+
+
+def _keys(clauses: Iterable[Clause]) -> frozenset[str]:
+    return frozenset(token for clause in clauses for token in clause.tokens)
+
+
+def _subject(claim: Clause) -> ClaimWord | None:
+    """Marked by a particle in Korean; else what comes first."""
+    for word in claim.words:
+        if word.script == "hangul" and re.search(rf"{re.escape(word.text)}(?:은|는|이|가|께서)(?![가-힣])", claim.text):
+            return word
+    first = next((word for word in claim.words if claim.tokens[:1] == (word.key,)), None)
+    return first if first is not None and first.script == "other" else None
+
+
+def _other_subject(claim: Clause, passage: Clause, subject: ClaimWord) -> str | None:
+    """Who stands in the passage where the claim has its subject."""
+    mine = {word.key for word in claim.words}
+    if subject.script == "hangul":
+        marked = (word for word in passage.words if re.search(rf"{re.escape(word.text)}(?:은|는|이|가|께서)(?![가-힣])", passage.text))
+        return next((word.key for word in marked if word.key not in mine), None)
+    first = passage.tokens[:1]
+    return first[0] if first and first[0] not in mine and not first[0][:1].isdigit() else None

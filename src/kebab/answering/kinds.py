@@ -1,0 +1,196 @@
+"""Kinds of things that are asked for (a person, a time, an amount, a reason, …), and whether a text has one of a kind.
+
+By how such things are written. A text that has none of the kind cannot answer; one that has may still be about something else.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from enum import Enum
+from functools import cache
+
+
+class Kind(Enum):
+    """Its value says what is missing where there is none."""
+
+    PERSON = "who"
+    TIME = "when"
+    PLACE = "where"
+    REASON = "why"
+    MONEY = "how much it costs"
+    DURATION = "how long"
+    FREQUENCY = "how often"
+    AMOUNT = "how much or how many"
+    TEMPERATURE = "how warm"
+    WEIGHT = "how heavy"
+    LENGTH = "how far"
+    PHONE = "the number to call"
+    SECRET = "the password itself"
+    STEPS = "how it is done"
+    INSTANCE = "which one"
+    MEANING = "what it is"
+    YES_OR_NO = "whether it is so"
+
+
+_COUNTED = (
+    r"(?:\d[\d,.]*|an?|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|fifteen|twenty|thirty|forty|fifty|sixty|ninety"
+    r"|hundred|thousand|million|half|several|few)"
+)
+_COUNTED_KOREAN = r"(?:\d[\d,.]*\s?[만억천백]?|[한두세네반]|다섯|여섯|일곱|여덟|아홉|열[가-힣]?|스무|스물|[일이삼사오육칠팔구십백천만]+)"
+_SPAN = r"(?:seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|weeks?|months?|quarters?|years?|nights?)"
+_SPAN_KOREAN = r"(?:초|분|시간|일|주|개월|달|년|박)"
+MONTH = "(?:january|february|march|april|may|june|july|august|september|october|november|december|jan|feb|aug|sept?|oct|nov|dec)"
+WEEKDAY = "(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|weekends?|weekdays?)"
+_CURRENCY = "(?:eur|usd|krw|gbp|euros?|dollars?|pounds?|cents?|pence|francs?|chf|crowns?|nok|sek|dkk|yen|jpy|cny|won)"
+_SECRETS = "(?:password|passphrase|passcode|pin|비밀번호|암호|패스워드)"
+
+_PATTERNS = {
+    Kind.TIME: (
+        r"\b(?:19|20)\d\d\b|\b(?:in|since|of|by|from|until|as early as|around|about)\s1\d{3}\b",
+        rf"\b(?:{MONTH}|{WEEKDAY})\b",
+        r"\b\d{1,2}:\d\d|\b\d{1,2}\s?(?:am|pm|o['’]clock)\b|\b\d{1,2}(?:st|nd|rd|th)\b",
+        r"\b(?:every|each|daily|weekly|monthly|yearly|annually|today|tomorrow|yesterday|tonight|morning|evening|noon|midnight|nightly)\b",
+        r"\b(?:spring|summer|autumn|winter|christmas|easter|quarter)\b",
+        r"\b(?:first|second|third|fourth|last|next)\s(?:\w+\s)?(?:day|week|weekend|month|quarter|year)\b",
+        r"\d\s?[년월일시]|[월화수목금토일]요일|매[일주월년달]|오전|오후|작년|내년|올해|어제|오늘|내일|아침|저녁|주말|평일|[첫둘셋넷]째",
+    ),
+    Kind.DURATION: (
+        rf"\b{_COUNTED}[\s-]*(?:\w+\s)?{_SPAN}\b|\b\d+(?:ms|s|m|h|d)\b|\b(?:forever|until|indefinitely)\b|\btime\.(?:Second|Minute|Hour)",
+        rf"{_COUNTED_KOREAN}\s?{_SPAN_KOREAN}|까지",
+    ),
+    Kind.TEMPERATURE: (r"°|\d\s?(?:degrees?|celsius|c|f)\b|\d\s?도",),
+    Kind.WEIGHT: (rf"\b{_COUNTED}\s?(?:kg|g|mg|kilos?|kilograms?|grams?|tons?|tonnes?|lbs?|ounces?)\b|\d\s?(?:킬로|그램|톤)",),
+    Kind.LENGTH: (
+        rf"\b{_COUNTED}[\s-]?(?:[mck]?m|metres?|meters?|miles?|kilomet\w+|inch\w*|feet|ft|characters?|lines?|pages?|bytes?)\b",
+        r"\d\s?(?:미터|킬로|센티|자)",
+    ),
+    Kind.FREQUENCY: (
+        r"\b(?:every|each|once|twice|per|daily|weekly|monthly|yearly|hourly|annual|annually|nightly|always|never|times)\b",
+        rf"\ban?\s{_SPAN}\b|마다|매[일주월년달]|{_COUNTED_KOREAN}\s?[번회]|(?:하루|한 달|일주일|일 년)에",
+    ),
+    Kind.MONEY: (
+        rf"[$€£¥₩]\s?\d|\d\s?(?:[$€£¥₩]|{_CURRENCY}\b)|\b{_COUNTED}\s{_CURRENCY}\b|\b(?:free|nothing|no charge)\b",
+        rf"{_COUNTED_KOREAN}\s?[만천백억]?\s?원|\d\s?(?:달러|유로)|무료|공짜",
+    ),
+    Kind.AMOUNT: (
+        r"(?<!§)(?<!§\s)\d|\b(?:one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve|twenty|thirty|hundred|thousand|million|half)\b",
+        r"\b(?:none|both|once|twice|several|unlimited)\b",
+        rf"{_COUNTED_KOREAN}\s?(?:개|명|번|회|권|마리|살|대|층|잔|병|모|큰술|작은술|컵|인분|가지|곳|장|{_SPAN_KOREAN}|원|도|쪽|만|리터)",
+    ),
+    Kind.REASON: (
+        r"\b(?:because|since|due to|owing to|thanks to|reasons?|causes?|caused|so that|in order to|therefore|hence|why|otherwise)\b",
+        r"때문|이유|원인|까닭|므로|니까|위해|려고|[아어해여와져라워려혀]서\b",
+    ),
+    Kind.PHONE: (r"(?<![\d.])(?:\+\d{1,3}[\s./-]?)?\(?\d{2,5}\)?[\s./-]\d{3,}(?:[\s-]\d{2,})*(?!\d|\.\d)|\b\d{7,}\b",),
+    Kind.SECRET: (
+        rf"{_SECRETS}\W{{0,3}}(?:(?:is|was)\s+[\"“'`]?[\w!#$%-]*\d|(?:is|was)\s+[\"“'`]|[:=]\s*\S)|{_SECRETS}[은는]\s?[\"“'`]?[A-Za-z\d]",
+    ),
+    Kind.PLACE: (
+        r"\b(?:in|at|on|under|above|behind|beside|near|next to|inside|outside|between|opposite|north|south|east|west|from|to|into)\b",
+        r"https?://|/\w+/|에서?\b|에는|으로|로\s|[가-힣](?:역|층|동|호|길|곳|점)\b|구역|센터|장소|이다|:",
+    ),
+    Kind.STEPS: (
+        r"^\s*(?:\d{1,3}[.)]|[-*+])\s|`[^`]+`|^\s*`{3}|^\W*to [a-z]+ [^.]*, [a-z]+",
+        r"^\W*(?:first |then |next |always |never )?(?:use|run|open|set|add|put|make|take|go|click|press|select|choose|install|create|start"
+        r"|stop|enter|type|turn|switch|remove|delete|call|ask|send|write|copy|move|change|edit|update|check|wait|let|mix|bake|cook|heat|clean|hold|roll|log|sign)\b",
+        r"[가-힣](?:한다|하세요|합니다|십시오|세요|는다)|로\s",
+    ),
+    Kind.INSTANCE: (r"`[^`]+`|\"[^\"]+\"|“[^”]+”|\*[^*]+\*|\b[A-Z]{2,}\b",),
+}
+# What may say it: a condition for a time, what something is good for as a reason.
+_LOOSE = {
+    Kind.TIME: (
+        r"\b(?:when|whenever|if|once|after|before|until|till|while|since|during|as soon as|within|unless|only|always|never|except"
+        r"|at the (?:start|end|beginning))\b",
+        r"\bat\s\d|[가-힣]면\s|이후|마지막|다음|마다|까지|부터|[전후때]에?\b|[넣붓빼하]고\b",
+    ),
+    Kind.REASON: (
+        r"\bas (?:the|it|they|we|an?)\b|\bso (?:no|we|it|they|the|you|as)\b|\bto (?!the\b|an?\b|\d)[a-z]+\b|[:;]\s|\bwould\b",
+        r"\b(?:helps?|lets?|means|allows?|prevents?|ensures?|instead of|rather than|without)\b|\([가-힣]+\)|지만\b",
+        r"\b(?:until|unless|only|when|if|as long as|for as)\b|\.\s+\S",
+    ),
+    Kind.DURATION: _PATTERNS[Kind.LENGTH],
+    Kind.FREQUENCY: (r"\b(?:interval|period|periodically|regularly|continuously)\b", *_PATTERNS[Kind.DURATION]),
+    Kind.AMOUNT: (r"\b(?:no|any|all|every|times|at (?:most|least)|up to|number of)\b|없",),
+    Kind.INSTANCE: (r"\d|[:,|]|[가-힣]",),
+    Kind.STEPS: (r"\byou (?:can|could|may|must|should|need)\b|\b(?:by \w+ing|using|use|with)\b|:\s",),
+}
+
+CALENDAR = re.compile(rf"\b(?:\d{{1,2}}(?:st|nd|rd|th)?\s)?{MONTH}\b(?:\s\d{{1,2}}\b)?(?:,?\s\d{{4}})?|\b{WEEKDAY}\b", re.IGNORECASE)
+"""Dates as they are written in English."""
+_ROLE = re.compile(
+    r"\b(?:agents?|leads?|leaders?|managers?|team|staff|engineers?|owners?|admins?|administrators?|operators?|authors?|teachers?|doctors?"
+    r"|maintainers?|directors?|secretary|caretaker|tenants?|landlord|landlady|company|department|committee|finance|support|users?|customers?"
+    r"|members?|mother|father|mum|dad|grandpa|grandma|grandmother|grandfather|brother|sister|uncle|aunt|wife|husband|neighbou?rs?"
+    r"|friends?|children|employees?|developers?|reviewers?|everybody|everyone|anyone|anybody|nobody|guests?|visitors?|students?|parents?"
+    r"|colleagues?|contractors?|president|treasurer|conductor|drivers?|controllers?|people|persons?)\b"
+    r"|\b(?:mr|mrs|ms|dr|frau|herr)\b\.?\s[A-Z]|\bby\s(?:the\s)?(?!default|hand|using|means|setting|then)[a-z]+\b(?!\s\d)",
+    re.IGNORECASE,
+)
+_SURNAMES = "김이박최정강조윤장임한오서신권황안송류전홍고문양손배백허유남심노하곽성차주우구민진엄채원천방공현함변염여추도소석선설마길"
+_NAME_KOREAN = re.compile(
+    rf"(?<![가-힣])[{_SURNAMES}][가-힣]{{2}}(?=이고|이다|입니다|이며|[은는이가을를의과와도]|에게|께|씨|님|[^가-힣]|$)"
+)
+_PERSON_KOREAN = re.compile(
+    rf"{_NAME_KOREAN.pattern}"
+    r"|[가-힣]{2,4}(?=에게|께서|한테|\s?[씨님](?![가-힣]))|(?<![가-힣])[가-힣]{2}이\s"
+    r"|팀|담당|회장|총무|대표|[과부팀사]장|직원|선생|엄마|아빠|어머니|아버지|누나|동생|친구|이웃|모두"
+)
+_NO_NAME = frozenset(
+    """january february march april may june july august september october november december monday tuesday wednesday thursday friday
+    saturday sunday the and or but if when while after before this that these those it its for from in on at to of with no not never
+    we he she they you our my your their all any every each some only also then there here one two three first second last next new
+    more most use see note""".split()
+)
+_CAPITAL = re.compile(r"(?<![\w.])[A-Z][a-zà-ÿ]+(?:[-'’][A-Z]?[a-z]+)*")
+_SENTENCE_BEGINS = re.compile(r"(?:^|[.!?:|\n-])\W*$")
+_AFTER_A_NAME = re.compile(
+    r"(?:\s[A-Z][a-z]+)?(?:\s(?:and|or|&)\s[A-Z][a-z]+)?(?:[:.,;|)]|$|\s\(|\s(?:is|was|has|had|will|may|can|must|and|[a-z]+(?:s|ed|ew|ook|ote))\b)"
+)
+
+
+@cache
+def _pattern(kind: Kind, *, loose: bool) -> re.Pattern[str]:
+    return re.compile(
+        "|".join((_LOOSE if loose else _PATTERNS)[kind]), re.MULTILINE if kind is Kind.INSTANCE else re.IGNORECASE | re.MULTILINE
+    )
+
+
+def share_of_kind(kind: Kind, text: str, known: frozenset[str] = frozenset()) -> float:
+    """1 of a text that has something of this kind, a half where it may be meant, else 0; 1 for kinds that no pattern can tell.
+
+    `known`: words in small letters that name nothing new, because the question has them.
+    """
+    if kind in (Kind.PERSON, Kind.INSTANCE) and next(_names_in(text, known), None):
+        return 1.0
+    if kind is Kind.PERSON:
+        return 1.0 if _ROLE.search(text) or _PERSON_KOREAN.search(text) else 0.0
+    if kind not in _PATTERNS or _pattern(kind, loose=False).search(text):
+        return 1.0
+    return 0.5 if kind in _LOOSE and _pattern(kind, loose=True).search(text) else 0.0
+
+
+def names_who(text: str, verb: str) -> bool:
+    """Whether somebody is named before this verb: "Jonas caught it". Right before it even a name is one that looks like no name."""
+    found = re.finditer(rf"\b([A-Z][\w'’-]*)(?:\s[A-Z][\w'’-]*)*\s(?:\w+ly\s)?{re.escape(verb)}\b", text)
+    return any(match[1].lower() not in _NO_NAME for match in found)
+
+
+def people_in(text: str, known: frozenset[str] = frozenset()) -> set[str]:
+    """Those that are named, in small letters; `known` as above."""
+    korean = (match[0] for match in _NAME_KOREAN.finditer(text) if match[0] not in known)
+    return {name.lower() for name in (*_names_in(text, known), *korean)}
+
+
+def _names_in(text: str, known: frozenset[str]) -> Iterator[str]:
+    return (word[0] for word in _CAPITAL.finditer(text) if word[0].lower() not in known and _is_name(text, word))
+
+
+def _is_name(text: str, word: re.Match[str]) -> bool:
+    """Whether a word with a capital is a name: inside a sentence always, at its beginning where something is said of one."""
+    if word[0].lower() in _NO_NAME:
+        return False
+    if not _SENTENCE_BEGINS.search(text[: word.start()]):
+        return True
+    return not word[0].endswith(("tion", "ing", "s")) and _AFTER_A_NAME.match(text, word.end()) is not None

@@ -1,0 +1,61 @@
+"""Units of measure and months, in the forms in which they are written."""
+
+from __future__ import annotations
+
+FORMS_OF_UNITS = {
+    "s": "s sec secs second seconds 초",
+    "ms": "ms millisecond milliseconds 밀리초",
+    "min": "min mins minute minutes 분",
+    "h": "h hr hrs hour hours 시간",
+    "d": "d day days 일",
+    "week": "week weeks 주일 주",
+    "month": "month months 개월 달",
+    "year": "year years 년",
+    "%": "% percent percents 퍼센트 프로",
+    "kb": "kb kilobyte kilobytes kib ki k 킬로바이트",
+    "mb": "mb megabyte megabytes mib mi 메가바이트",
+    "gb": "gb gigabyte gigabytes gib gi 기가바이트",
+    "tb": "tb terabyte terabytes tib ti 테라바이트",
+    "m": "m",  # a thousandth of a processor, metres
+    "g": "g",  # grams, gigabytes
+    "usd": "$ dollar dollars usd 달러",
+    "eur": "€ euro euros eur 유로",
+    "krw": "₩ won krw 원",
+    "degree": "° degree degrees 도",
+    "°c": "celsius °c",
+    "°f": "fahrenheit °f",
+    "km": "km kilometre kilometer kilometres kilometers 킬로미터",
+    "metre": "metre metres meter meters 미터",
+    "cm": "cm centimetre centimetres centimeter centimeters 센티미터",
+    "mm": "mm millimetre millimetres millimeter millimeters 밀리미터",
+    "kg": "kg kilogram kilograms kilogramme kilogrammes 킬로그램",
+    "gram": "gram grams gramme grammes 그램",
+    "mg": "mg milligram milligrams 밀리그램",
+    "litre": "l litre litres liter liters 리터",
+    "ml": "ml millilitre millilitres milliliter milliliters 밀리리터",
+    "bar": "bar bars 바",
+    "count": "개 명 번 회 건 대 번째 times",
+    "month of the year": "월",
+    **{
+        word: word
+        for word in "권 장 알 정 병 잔 살 세 층 쪽 페이지 줄 배 가지 곳 마리 단계 글자 바이트 볼트 와트 암페어 분기 인 차 호 점".split()
+    },
+}
+UNITS = {form: unit for unit, forms in FORMS_OF_UNITS.items() for form in forms.split()}
+SCALES: dict[str, tuple[str, str]] = {
+    **{
+        unit: ("s", factor)
+        for unit, factor in (("s", "1"), ("ms", "0.001"), ("min", "60"), ("h", "3600"), ("d", "86400"), ("week", "604800"))
+    },
+    **{unit: ("month", factor) for unit, factor in (("month", "1"), ("year", "12"))},
+    **{unit: ("byte", factor) for unit, factor in (("kb", "1E3"), ("mb", "1E6"), ("gb", "1E9"), ("tb", "1E12"))},
+    **{unit: ("gram", factor) for unit, factor in (("gram", "1"), ("kg", "1000"), ("mg", "0.001"))},
+    **{unit: ("metre", factor) for unit, factor in (("metre", "1"), ("km", "1000"), ("cm", "0.01"), ("mm", "0.001"))},
+    **{unit: ("litre", factor) for unit, factor in (("litre", "1"), ("ml", "0.001"))},
+}
+"""The unit in which those of one kind are compared, and how much of it each is."""
+BINARY = {f"{letter}{rest}": str(1024**power) for power, letter in enumerate("kmgt", start=1) for rest in ("i", "ib")}
+AMBIGUOUS = {"g": ("gram", "gb"), "m": ("metre",)}
+KOREAN_UNITS = "|".join(sorted((form for form in UNITS if form[0] >= "가"), key=len, reverse=True))
+MONTHS = tuple("january february march april may june july august september october november december".split())
+NAME_OF_MONTH = rf"(?:{'|'.join(f'{month[:3]}(?:{month[3:]})?' for month in MONTHS)}|sept)\b"

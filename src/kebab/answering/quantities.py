@@ -1,0 +1,136 @@
+"""Numbers as they are meant: with their unit, sign and magnitude, clock times as one, and 14 days the same as two weeks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import NamedTuple
+
+from kebab.answering.bounds import bound_of
+from kebab.answering.measures import AMBIGUOUS, BINARY, FORMS_OF_UNITS, KOREAN_UNITS, NAME_OF_MONTH, SCALES, UNITS
+from kebab.answering.measures import MONTHS as MONTHS
+from kebab.answering.spelt_out import in_digits as in_digits
+
+_MAGNITUDES = {
+    "thousand": 10**3,
+    "million": 10**6,
+    "billion": 10**9,
+    "trillion": 10**12,
+    "천": 10**3,
+    "만": 10**4,
+    "억": 10**8,
+    "조": 10**12,
+}
+_AM = frozenset("am a 오전 새벽 아침".split())
+_KOREAN_HALVES = "오전|오후|새벽|아침|저녁|밤|낮"
+QUANTITY = re.compile(
+    rf"(?:(?P<half>{_KOREAN_HALVES})\s*)?(?<![\d.:])(?P<hour>\d{{1,2}})시(?!간)(?:\s*(?P<minute>\d{{1,2}})분|\s*(?P<thirty>반)(?![가-힣]))?"
+    r"|(?<![\w.:])(?P<clock>\d{1,2}(?::\d{2}){1,2})(?![\d:])(?:\s?(?P<clock_half>[ap])\.?m\b\.?)?"
+    r"|(?<![\w.])(?P<full_hour>\d{1,2})\s?(?P<hour_half>[ap])\.?m\b\.?"
+    r"|(?P<sign>(?<![\w.)\]])[-\u2212](?=\d)|\bminus\s+(?=\d)|영하\s*(?=\d))?(?P<currency>[$€₩])?"
+    r"(?<![\w.])v?(?P<number>\d+(?:[.,:]\d+)*)"
+    rf"(?:\s?(?P<magnitude>(?:thousand|million|billion|trillion)\b|[천만억조](?=$|[^가-힣]|{KOREAN_UNITS})))?"
+    rf"(?:\s?-?(?P<unit>%|°[CF]?|(?:{KOREAN_UNITS})|[A-Za-zµ]+)(?P<scale>\s(?:Celsius|Fahrenheit))?)?",
+    re.IGNORECASE,
+)
+_PARTICLE = re.compile("(?<=[가-힣])[가-힣]+")
+
+
+class Quantity(NamedTuple):
+    text: str
+    """As it is written, without its unit."""
+    value: str
+    """What is compared."""
+    unit: str | None
+    is_settled: bool = True
+    """False for a time of day that may be in the morning or in the evening."""
+    written_unit: str | None = None
+    """Before 14 days became seconds."""
+    bound: str = ""
+    """<, ≤, ≥ or > where it is no more than a limit."""
+
+    def is_said_by(self, other: Quantity, text: str) -> bool:
+        """`text`: where the unit may stand apart from the number, as in the head of a table."""
+        if self.bound != other.bound and self.bound and other.bound:
+            return False
+        if self.unit == other.unit == "clock":
+            return self.value == other.value or (not self.is_settled and int(self.value) % 720 == int(other.value) % 720)
+        if self.unit == other.unit:
+            return self.value == other.value or (
+                self.unit == "byte" and self.text == other.text and self.written_unit == other.written_unit
+            )
+        if _may_be(self, other) or _may_be(other, self):
+            return True
+        if self.unit is None or self.unit == "count":
+            return self.text == other.text and (self.unit is None or other.unit is None)
+        if other.unit is None:
+            return self.text == other.text and any(re.search(rf"(?<!\w){re.escape(form)}", text) for form in _forms(self.written_unit))
+        return {self.unit, other.unit} == {"degree", "°c"} and self.value == other.value
+
+
+def _may_be(one: Quantity, other: Quantity) -> bool:
+    """11 g are grams or gigabytes, whichever the other one is."""
+    return other.written_unit in AMBIGUOUS.get(one.unit or "", ()) and one.text == other.text
+
+
+def _forms(unit: str | None) -> list[str]:
+    return FORMS_OF_UNITS[unit].split() if unit in FORMS_OF_UNITS else []
+
+
+def quantities(text: str) -> Iterator[tuple[re.Match[str], Quantity]]:
+    """Of a text in digits, each with where it stands."""
+    month_before = -10
+    for match in QUANTITY.finditer(text):
+        quantity = _clock(match) or _amount(match, text)
+        if quantity.unit == "month of the year":
+            month_before = match.end()
+        elif match["unit"] == "일" and match.start() - month_before <= 1:
+            quantity = Quantity(quantity.text, quantity.text, "date")  # 3월 31일
+        yield match, quantity._replace(bound=bound_of(match)) if quantity.unit not in ("clock", "date") else quantity
+
+
+def end_of(match: re.Match[str]) -> int:
+    """Where words go on: behind the unit with its particle, before what is no unit."""
+    unit = match["unit"]
+    if unit is not None and unit.lower() not in UNITS:
+        return match.start("unit")
+    particle = _PARTICLE.match(match.string, match.end())
+    return particle.end() if particle else match.end()
+
+
+def _clock(match: re.Match[str]) -> Quantity | None:
+    written = match["hour"] or match["clock"] or match["full_hour"]
+    if written is None:
+        return None
+    hour, minute = int(written.split(":")[0]), int(match["minute"] or (match["clock"].split(":")[1] if match["clock"] else 0))
+    minute = 30 if match["thirty"] else minute
+    half = (match["half"] or match["clock_half"] or match["hour_half"] or "").lower()
+    if half:
+        hour = hour % 12 + (0 if half in _AM else 12)
+    settled = bool(half) or hour > 12 or written.startswith("0")
+    return Quantity(written, str(hour * 60 + minute), "clock", settled)
+
+
+def _amount(match: re.Match[str], text: str) -> Quantity:
+    written = re.sub(r",(?=\d{3}(?!\d))", "", match["number"])  # 1,000 is 1000; 1.50 stays as it is, because versions are numbers too
+    shown = f"-{written}" if match["sign"] else written
+    form = (match["currency"] or match["unit"] or "").lower()
+    unit = UNITS.get(form)
+    if match["scale"]:
+        unit = f"°{match['scale'].strip()[0].lower()}"
+    if match["unit"] and re.match(NAME_OF_MONTH, match["unit"], re.I):
+        unit = "date"
+    elif unit is None and re.search(rf"{NAME_OF_MONTH}\s$", text[: match.start()], re.I) and len(written) < 3:
+        unit = "date"  # March 31
+    value, common_unit = _converted(shown, unit, _MAGNITUDES.get((match["magnitude"] or "").lower(), 1), BINARY.get(form))
+    return Quantity(shown, value, common_unit, written_unit=unit)
+
+
+def _converted(written: str, unit: str | None, magnitude: int, binary: str | None) -> tuple[str, str | None]:
+    """14 days and two weeks are the same, 5.00 euros and 5 euros too; what has no unit may be a version."""
+    common, factor = SCALES.get(unit or "", (unit, "1"))
+    is_measured = unit not in (None, "count", "date", "m", "g")
+    if not (is_measured or magnitude > 1) or not re.fullmatch(r"-?\d+(?:\.\d+)?", written):
+        return written, unit
+    return format((Decimal(written) * magnitude * Decimal(binary or factor)).normalize(), "f"), common

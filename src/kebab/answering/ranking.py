@@ -1,0 +1,214 @@
+"""Which of what can be quoted answers a question best: by its words, by what it is about, and by whether it is of the kind asked for.
+
+The numbers were chosen on four sets of questions at once (benchmarks/README.md); none of them matters by itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+from functools import cached_property
+from typing import NamedTuple
+
+from kebab.answering.asked_for import asked_for, names_it
+from kebab.answering.evidence import Passage
+from kebab.answering.kinds import Kind, names_who, share_of_kind
+from kebab.answering.question import Question, QuestionWord, share_of, terms_of
+from kebab.answering.question_parts import is_past
+from kebab.answering.units import WHOLES, Unit
+from kebab.core.ports import Tokenizer
+
+STRICT = frozenset(
+    {Kind.PERSON, Kind.TIME, Kind.REASON, Kind.MONEY, Kind.DURATION, Kind.FREQUENCY, Kind.AMOUNT, Kind.PHONE, Kind.SECRET}
+    | {Kind.TEMPERATURE, Kind.WEIGHT, Kind.LENGTH}
+)
+"""Kinds without which there is no answer."""
+
+_IN_HEADS = frozenset({Kind.FREQUENCY, Kind.DURATION, Kind.TEMPERATURE, Kind.WEIGHT, Kind.LENGTH, Kind.MONEY})
+"""Kinds that the head of a table may say, of which its rows have only the number: water_every_days, °C."""
+_FROM_NEAR = 0.8
+"""What a word counts that stands in what says what a unit is about, not in itself."""
+_FROM_AROUND = 0.5
+"""The same of the title and outer headings."""
+_ELSEWHERE = 0.6
+"""What all of it counts when only the title has words of the question."""
+_NO_SUBJECT = 0.7
+"""What all of it counts in a unit without a word of what everything else is asked about, or without what is counted."""
+
+_STRICTLY = {1.0: 0.25, 0.5: 0.1, 0.0: -0.25}
+_LOOSELY = {1.0: 0.2, 0.5: 0.1, 0.0: -0.1}
+_AS_A_STEP = {1.0: 0.05, 0.5: -0.1, 0.0: -0.25}
+"""What having something of the kind adds, and lacking it takes: of strict kinds, of those that almost every sentence has, of steps."""
+_A_LITTLE = 0.1
+_COUNTS = 0.15
+_SAME_QUESTION = 0.2
+_WITH_STEPS = 0.25
+
+_LONGEST = 700
+"""Characters of what is quoted as a sentence: what is longer has no sentences, such as a log."""
+_LONG = 300
+_WORDS_OF_A_NAME = 2
+"""Of a question what something is; with more, something is asked about it."""
+_EXAMPLE = re.compile(r"\W*(?:for (?:example|instance)|e\.g\.|예를 들어|예컨대)", re.IGNORECASE)
+_SAYS_HOW = re.compile(
+    r"^(?:\d+[.)]?\s*)?(?:method|steps|instructions|procedure|directions|preparation|usage|how to|set-?up"
+    r"|만드는 ?(?:법|방법)|방법|순서|절차|조리법)",
+    re.IGNORECASE,
+)
+"""Headings of what says how something is done."""
+_LIST_OR_CODE = re.compile(r"^\s*(?:\d{1,3}[.)]|[-*+•]|`{3}|~{3})", re.MULTILINE)
+_SHOWS_OUTPUT = re.compile(r"\s*(?:`{3,}|~{3,})\s*(?:none|text|console|output)?\s*$", re.MULTILINE)
+_BY = re.compile(r"\bby\s")
+_FIRST_WORDS = re.compile(r"\W*(?:(?:an?|the)\s+)?\W*[\w-]+(?:\W+[\w-]+)?")
+_DEFINES = re.compile(
+    r"\b(?:is|are|means|refers to|describes|ensures|provides|defines|lets|allows)\b|(?:은|는|이란|란)\s.*(?:다|입니다|이다)\.?$"
+)
+_MAY_WANT_NUMBER = re.compile(
+    r"\b(?:default|port|version|number|size|limit|longest|largest|maximum|minimum|most|least)\b|기본|포트|버전|최대|최소|크기",
+    re.IGNORECASE,
+)
+_WORD = re.compile(r"\w+")
+
+
+class Ranked(NamedTuple):
+    passage: int
+    """Which of the passages, from 0."""
+    unit: Unit
+    score: float
+    by_words: float
+    """The same without what its kind adds or takes."""
+    fits: bool
+    """Whether it has something of the kind that was asked for."""
+    is_about: bool
+    """Whether more than the title of its document has words of the question."""
+
+
+def ranked(question: Question, passages: Sequence[Passage], tokenizer: Tokenizer) -> list[Ranked]:
+    """Best first."""
+    judge = _Judge(question, tokenizer)
+    found = [one for number, passage in enumerate(passages) for one in judge.units_of(passage, number)]
+    return sorted(found, key=lambda one: (-one.score, one.passage, one.unit.start))
+
+
+class _Judge:
+    """Judges units by one question."""
+
+    def __init__(self, question: Question, tokenizer: Tokenizer) -> None:
+        self._question = question
+        self._kind = question.kind
+        self._tokenizer = tokenizer
+        self._known = frozenset(_WORD.findall(question.text.lower()))
+        parts = question.parts
+        self._subject = [word for word in self._words(parts.subject) if not word.weak]
+        self._done = [word for word in self._words({parts.done}) if not word.weak]
+        self._does = self._words({parts.does})
+        self._counted = self._words(parts.counted)
+
+    def _words(self, texts: Collection[str | None]) -> list[QuestionWord]:
+        return [word for word in self._question.words if word.text in texts]
+
+    @cached_property
+    def _wants_number(self) -> bool:
+        return self._kind not in STRICT and _MAY_WANT_NUMBER.search(self._question.text) is not None
+
+    def units_of(self, passage: Passage, number: int) -> Iterator[Ranked]:
+        # A passage that ranks lower must say more to be quoted first.
+        trust = (0.5 + passage.strength) / (1 + 0.05 * number)
+        for unit in passage.units:
+            text = unit.of(passage.text)
+            if unit.kind in WHOLES:
+                words = self._as_steps(unit, passage)
+                if words is not None:
+                    shows = _LIST_OR_CODE.search(text) is not None and not _SHOWS_OUTPUT.match(text)
+                    score = words + (_WITH_STEPS if shows else -_A_LITTLE)
+                    yield Ranked(number, unit, trust * score, trust * words, fits=True, is_about=True)
+            elif len(text) <= _LONGEST or unit.kind == "code" or len(passage.units) == 1:
+                words, is_about = self._by_words(unit, text, passage)
+                share = self._share_of_kind(unit, text, passage)
+                score = words + self._by_kind(unit, text, share) + self._by_form(unit, text, share)
+                yield Ranked(number, unit, trust * score, trust * words, share > 0, is_about)
+
+    def _as_steps(self, unit: Unit, passage: Passage) -> float | None:
+        """A list or section as an answer to how something is done: by its heading, or what leads up to it. None of what is no answer."""
+        question = self._question
+        if not question.wants_steps:
+            return None
+        heading = (unit.headings or passage.headings or ("",))[-1]
+        head = terms_of(heading if heading != passage.hit.title else "", self._tokenizer)
+        lead = terms_of(unit.of(passage.text).split("\n", 1)[0], self._tokenizer) if unit.kind == "list" else head
+        says_how = _SAYS_HOW.match(heading) is not None and question.touches(unit.around)
+        if not says_how and not question.touches(head | lead):
+            return None
+        about = max(question.coverage(head | lead | passage.title), 0.5 if says_how else 0.0)
+        return 0.6 * question.coverage(unit.around) + 0.4 * about
+
+    def _by_words(self, unit: Unit, text: str, passage: Passage) -> tuple[float, bool]:
+        """How much of the question it has, and whether that is more than what the title has."""
+        own, near, around = map(self._question.share, (unit.own, unit.near, unit.around))
+        begins_line = unit.kind == "item" or passage.text[max(0, unit.start - 1) : unit.start] in ("", "\n")
+        is_of_title = begins_line and around > 0 and names_it(text, self._kind)
+        near = around if is_of_title else near
+        is_about = is_of_title or self._question.touches(unit.near)
+        words = own + _FROM_NEAR * (near - own) + _FROM_AROUND * (around - near)
+        if self._subject and not any(share_of(word, unit.around) for word in self._subject):
+            words *= _NO_SUBJECT
+        if self._counted and not any(share_of(word, unit.near) for word in self._counted):
+            words *= _NO_SUBJECT
+        return words * (1.0 if is_about else _ELSEWHERE), is_about
+
+    def _share_of_kind(self, unit: Unit, text: str, passage: Passage) -> float:
+        if self._kind is None:
+            return 1.0
+        if self._kind in STRICT and _SHOWS_OUTPUT.match(text):
+            return 0.0
+        if unit.header is not None and self._kind in _IN_HEADS:
+            text = f"{passage.text[slice(*unit.header)].replace('_', ' ')}\n{text}"
+        if self._kind is Kind.PERSON and self._question.parts.does and names_who(text, self._question.parts.does):
+            return 1.0
+        share = share_of_kind(self._kind, text, self._known)
+        if not share and self._kind is Kind.TIME and share_of_kind(Kind.TIME, "\n".join((passage.hit.title, *unit.headings))) == 1.0:
+            return 0.5  # a note of that day
+        if self._done and not any(share_of(word, unit.around) for word in self._done) and any(map(is_past, _WORD.findall(text.lower()))):
+            return 0.0  # it speaks of something else that was done
+        return share
+
+    def _by_kind(self, unit: Unit, text: str, share: float) -> float:
+        """What it adds that it has something of the kind asked for."""
+        kind, question = self._kind, self._question
+        bonus = 0.0
+        if kind in STRICT:
+            bonus += _STRICTLY[share]
+        elif kind in (Kind.PLACE, Kind.INSTANCE):
+            bonus += _LOOSELY[share]
+        elif kind is Kind.STEPS and unit.kind in ("prose", "item"):
+            bonus += _AS_A_STEP[share]
+        if kind is Kind.PERSON and share:
+            bonus += _A_LITTLE * (_BY.search(text) is not None and question.touches(unit.own))
+            bonus += _A_LITTLE * any(share_of(word, unit.own) for word in self._does)
+        if self._wants_number and share_of_kind(Kind.AMOUNT, text) == 1.0:
+            bonus += _A_LITTLE
+        if any(share_of(word, unit.near) for word in self._counted):
+            bonus += _COUNTS
+        if unit.answers is not None:
+            is_same = asked_for(unit.answers.strip("*_ ")) is kind and question.touches(unit.near)
+            bonus += _SAME_QUESTION if is_same else -_A_LITTLE
+        return bonus
+
+    def _by_form(self, unit: Unit, text: str, share: float) -> float:
+        """What it adds how it is said: as a definition, as an example, as code."""
+        kind = self._kind
+        bonus = 0.0
+        if kind is Kind.MEANING and len(self._question.words) <= _WORDS_OF_A_NAME and _DEFINES.search(text):
+            bonus += _A_LITTLE
+        if kind in (Kind.MEANING, Kind.YES_OR_NO) and self._begins_with_it(text):
+            bonus += _A_LITTLE  # "A Pod is …" rather than "This is how a Pod …"
+        if unit.kind == "code":
+            bonus += (0.0 if _SHOWS_OUTPUT.match(text) else _A_LITTLE) if kind is Kind.STEPS else -2 * _A_LITTLE
+        announces = text.endswith(":") and not (kind in STRICT and share == 1.0)
+        too_long = unit.kind == "prose" and len(text) > _LONG
+        no_step = unit.kind == "row" and kind is Kind.STEPS
+        return bonus - _A_LITTLE * (announces + too_long + no_step + (_EXAMPLE.match(text) is not None))
+
+    def _begins_with_it(self, text: str) -> bool:
+        beginning = _FIRST_WORDS.match(text.lower())
+        return beginning is not None and any(word.text in beginning[0] for word in self._question.words)

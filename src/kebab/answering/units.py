@@ -1,0 +1,240 @@
+"""What of a passage can be quoted by itself, and what each of that is about.
+
+A question is never an answer: what follows it is. What a sentence leads up to belongs to it, and an item of a list is about one thing,
+however many sentences it has. Headings, the head of a table and the question above an answer say what it is about.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from typing import Literal, NamedTuple
+
+from kebab.answering.question import NO_TERMS, Terms, joined, terms_of
+from kebab.answering.sentences import Sentence
+from kebab.core.ports import Tokenizer
+
+UnitKind = Literal["prose", "item", "row", "code", "list", "section"]
+WHOLES = ("list", "section")
+
+_ASKS = re.compile(r"""\?["'”’)\]*_`]*$""")
+_SHORT_ANSWER = re.compile(
+    r"\W*(?:a\s?[:.)]\s*)?(?:yes|no|correct|right|sure|exactly|네|예|아니요|아니오|아뇨|맞습니다)[.!,]*\W*$", re.IGNORECASE
+)
+_SAME_SUBJECT = re.compile(
+    r"(?:it|its|they|their|them|this|these|those|such|he|she|his|her|there"
+    r"|the (?:cause|reason)|이유는|원인은|이는|그는|이것은|이들은|그녀는)\b",
+    re.IGNORECASE,
+)
+"""About what the sentence before it is about."""
+_HAS_PRONOUN = re.compile(r"\b(?:it|them|him|her|there)\b", re.IGNORECASE)
+_ADDS = re.compile(
+    r"(?:otherwise|above that|below that|everything (?:above|else)|nothing else|else|except|but|however|only|in that case|then|so"
+    r"|그 이상|그 외|다만|단,)\b",
+    re.IGNORECASE,
+)
+"""Without it, the sentence before would say too much."""
+LONGEST_ITEM = 400
+LONGEST_ANSWER = 600
+SHORT_ANSWER = 300
+"""Under a heading that is a question, where an answer may go on for pages."""
+LONGEST_WHOLE = 1400
+"""Characters of a list or a section; what is longer is cut between its parts."""
+
+
+class Unit(NamedTuple):
+    start: int
+    end: int
+    kind: UnitKind
+    own: Terms
+    near: Terms
+    """With what says what it is about: its heading, the question that it answers, what leads up to it, the head of its table."""
+    around: Terms
+    """With title and all headings."""
+    headings: tuple[str, ...] = ()
+    header: tuple[int, int] | None = None
+    answers: str | None = None
+    """The question that it was written as an answer to."""
+    cut: bool = False
+    """Whether it goes on after its end."""
+    first: int = 0
+    last: int = 0
+    """Which sentences it is made of."""
+
+    def of(self, text: str) -> str:
+        return text[self.start : self.end]
+
+
+class ReadPassage(NamedTuple):
+    """A passage, read once."""
+
+    text: str
+    sentences: tuple[Sentence, ...]
+    terms: tuple[Terms, ...]
+    """Of each sentence."""
+    title: str
+    context: Terms
+    """Title and headings of the passage, and the name of its file."""
+    headings: tuple[str, ...]
+
+    def heading_of(self, sentence: Sentence) -> str:
+        """The innermost one above it; what is also the title says what all of the document is about."""
+        above = sentence.headings or self.headings
+        return above[-1] if above and above[-1] != self.title else ""
+
+
+def read(text: str, cut: Sequence[Sentence], title: str, headings: Sequence[str], name: str, tokenizer: Tokenizer) -> ReadPassage:
+    """`name`: of the file, which says what it is about where the title does not."""
+    terms = tuple(terms_of(one.of(text), tokenizer) for one in cut)
+    return ReadPassage(text, tuple(cut), terms, title, terms_of("\n".join((title, *headings, name)), tokenizer), tuple(headings))
+
+
+def units(reading: ReadPassage, tokenizer: Tokenizer) -> Iterator[Unit]:
+    """Sentences, answers, items, rows and code in order; then lists and sections as a whole."""
+    single = list(_Assembly(reading, tokenizer).units())
+    yield from single
+    yield from _wholes(reading, single)
+
+
+class _Assembly:
+    """Puts sentences together to units."""
+
+    def __init__(self, reading: ReadPassage, tokenizer: Tokenizer) -> None:
+        self._reading = reading
+        self._tokenizer = tokenizer
+        self._known: dict[str, Terms] = {}
+
+    def units(self) -> Iterator[Unit]:
+        cut, text = self._reading.sentences, self._reading.text
+        asked: int | None = None
+        place = 0
+        while place < len(cut):
+            if is_question(cut[place], text):
+                asked = place
+                place += 1
+                continue
+            if cut[place].of(text) == self._reading.title:
+                place += 1
+                continue
+            if asked is not None and not _answers(cut[asked], cut[place]):
+                asked = None
+            under_question = self._reading.heading_of(cut[place]).endswith("?")
+            last = self._last(place, longest=LONGEST_ANSWER if asked is not None else SHORT_ANSWER if under_question else 0)
+            yield self._unit(place, last, asked)
+            place = last + 1
+
+    def _last(self, first: int, *, longest: int) -> int:
+        """Of the sentences that are quoted together with the first; all of a block that is an answer no longer than `longest`."""
+        cut, text = self._reading.sentences, self._reading.text
+        here = cut[first]
+        if here.kind in ("row", "code"):
+            return first
+        block = first
+        while block + 1 < len(cut) and cut[block + 1].block == here.block and not is_question(cut[block + 1], text):
+            block += 1
+        if cut[block].end - here.start <= max(longest, LONGEST_ITEM if here.kind == "item" else 0):
+            last = block
+        else:
+            last = first
+            while last < block and (_SHORT_ANSWER.match(cut[last].of(text)) or _ADDS.match(cut[last + 1].of(text))):
+                last += 1
+        follows = last + 1
+        if follows < len(cut) and cut[follows].kind == "code" and leads_up(cut[last], text) and cut[last].headings == cut[follows].headings:
+            return follows
+        return last
+
+    def _unit(self, first: int, last: int, asked: int | None) -> Unit:
+        cut, terms, text = self._reading.sentences, self._reading.terms, self._reading.text
+        own = joined(terms[first : last + 1])
+        here = cut[first]
+        heading = self._reading.heading_of(here)
+        answered = cut[asked].of(text) if asked is not None else heading if heading.endswith("?") else None
+        near = own | self._terms(heading) | (terms[asked] if asked is not None else NO_TERMS)
+        if here.header:
+            near |= self._terms(text[slice(*here.header)])
+        if (lead := _lead(self._reading, first)) is not None:
+            near |= terms[lead]
+        if first and cut[first - 1].block == here.block and self._refers_back(first):
+            near |= terms[first - 1]
+        around = near | self._terms("\n".join(here.headings)) | self._reading.context
+        kind: UnitKind = "code" if cut[last].kind == "code" else here.kind
+        return Unit(here.start, cut[last].end, kind, own, near, around, here.headings, here.header, answered, first=first, last=last)
+
+    def _refers_back(self, place: int) -> bool:
+        said = self._reading.sentences[place].of(self._reading.text)
+        return _SAME_SUBJECT.match(said) is not None or _HAS_PRONOUN.search(said) is not None
+
+    def _terms(self, text: str) -> Terms:
+        if text not in self._known:
+            self._known[text] = terms_of(text, self._tokenizer) if text else NO_TERMS
+        return self._known[text]
+
+
+def is_question(sentence: Sentence, text: str) -> bool:
+    return sentence.kind in ("prose", "item") and _ASKS.search(sentence.of(text)) is not None
+
+
+def leads_up(sentence: Sentence, text: str) -> bool:
+    return sentence.kind in ("prose", "item") and sentence.of(text).rstrip("*_ ").endswith((":", "："))
+
+
+def _answers(question: Sentence, sentence: Sentence) -> bool:
+    """What stands in the block of a question or in the next one, under the same heading."""
+    return sentence.headings == question.headings and sentence.block <= question.block + 1
+
+
+def _lead(reading: ReadPassage, place: int) -> int | None:
+    """The sentence that leads up to the list, the table or the code that a sentence belongs to."""
+    cut = reading.sentences
+    kind = cut[place].kind
+    while place and kind in ("item", "row") and cut[place - 1].kind == kind and cut[place - 1].headings == cut[place].headings:
+        place -= 1
+    before = place - 1
+    return (
+        before
+        if before >= 0 and kind != "prose" and cut[before].headings == cut[place].headings and leads_up(cut[before], reading.text)
+        else None
+    )
+
+
+def _wholes(reading: ReadPassage, single: Sequence[Unit]) -> Iterator[Unit]:
+    """Lists with what leads up to them, and sections."""
+    for _, section in groupby(single, key=lambda unit: unit.headings):
+        whole = list(section)
+        for is_list, items in groupby(whole, key=lambda unit: unit.kind == "item"):
+            if is_list and len(listed := list(items)) > 1:
+                lead = _lead(reading, listed[0].first)
+                yield _whole(
+                    "list", reading.sentences[lead].start if lead is not None else _line_start(reading.text, listed[0].start), listed
+                )
+        if len(whole) > 1:
+            header = whole[0].header
+            yield _whole("section", header[0] if header else _line_start(reading.text, whole[0].start), whole)
+
+
+def _whole(kind: UnitKind, start: int, group: Sequence[Unit]) -> Unit:
+    kept = [unit for unit in group if unit.end - start <= LONGEST_WHOLE] or group[:1]
+    own = joined([unit.own for unit in kept])
+    first, last = kept[0], kept[-1]
+    near = own | first.near
+    return Unit(
+        start,
+        last.end,
+        kind,
+        own,
+        near,
+        near | first.around,
+        first.headings,
+        None,
+        first.answers,
+        len(kept) < len(group),
+        first.first,
+        last.last,
+    )
+
+
+def _line_start(text: str, place: int) -> int:
+    """With the number or the mark of an item before it."""
+    begin = text.rfind("\n", 0, place) + 1
+    return begin if len(text[begin:place].strip()) <= len("100.  [x]") else place

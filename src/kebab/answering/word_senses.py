@@ -1,0 +1,231 @@
+"""Words that say the same, and words that say the opposite: a compact table, for what good and bad paraphrases exchange most."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import NamedTuple
+
+from kebab.core.ports import Tokenizer
+
+# In a line: words for the same, a stroke, words for the opposite. A word may stand in several lines.
+_ENGLISH = """
+start begin began begun launch boot / stop end halt finish terminate shut
+start starts / stop stops
+increase rise rose risen grow grew grown raise climb / decrease reduce fall fell fallen drop sink shrink lower decline
+enable activate on / disable deactivate off
+create make made generate build built add insert / delete remove erase destroy drop purge
+add append include / remove exclude omit
+open / close shut
+before prior / after following
+above over exceed more / below under less fewer
+minimum least / maximum most
+first / last
+always / never
+true / false
+required mandatory compulsory obligatory / optional
+accept approve / reject decline
+succeed success pass / fail failure
+encrypt / decrypt
+import / export
+upload / download
+push / pull
+send sent transmit / receive
+lock / unlock
+connect attach mount / disconnect detach unmount
+install / uninstall
+public / private
+internal / external
+inside indoors / outside outdoors
+left / right
+north / south
+east / west
+up / down
+early earlier earliest / late later latest
+older oldest / newer newest
+higher highest / lower lowest
+larger largest bigger biggest / smaller smallest
+longer longest / shorter shortest
+faster fastest quick quickly / slower slowest slow slowly
+synchronous / asynchronous
+ascending / descending
+stable / deprecated
+readable readonly / writable
+cheap cheaper / expensive
+free gratis / paid
+hot warm / cold cool
+day daytime / night nightly
+morning / evening
+buy bought purchase / sell sold
+win won / lose lost
+same identical / different
+temporary / permanent
+manual manually / automatic automatically
+full / empty
+fill / empty drain
+adult adults / child children kid kids
+fixed / variable
+wet / dry
+borrow / lend lent
+cost costs price fee
+photo photos photograph photography picture
+change modify alter edit update
+keep kept retain store save hold held preserve / discard
+show shown display present print
+happen occur
+immediately instantly once
+leave depart quit exit / arrive enter
+repair fix mend
+get receive obtain
+finish complete end
+choose chose chosen select pick
+allow permit let
+need require must
+contain include
+return refund
+last take
+help assist
+employee staff worker
+exceed pass over
+evict remove drop
+duration period length
+break broke broken
+write wrote written
+run ran
+find found
+give gave given
+take took taken
+pay paid
+meet met
+speak spoke spoken
+spend spent
+draw drew drawn
+drive drove driven
+wear wore worn
+stand stood
+teach taught
+throw threw thrown
+"""
+# The same for Korean, as patterns: words are inflected there.
+_KOREAN = (
+    ("켜[지다고면야라서]|켠|켭|켤|켜$|활성", "끄|끈|끕|끌\\s|꺼|비활성"),
+    ("증가|늘[어리렸린]|오[른르]|올[라린리려립]", "감소|줄[어이였인]|내[려리린립]|떨어"),
+    (
+        "(?<![가-힣])(?:이)?전(?:에|까지)?(?![가-힣])|기\\s전",
+        "(?<![가-힣])(?:이)?후(?:에|로)?(?![가-힣])|(?<![가-힣])뒤(?:에)?(?![가-힣])|다음에",
+    ),
+    ("최소|적어도", "최대|많아야"),
+    ("이상", "이하|미만"),
+    ("초과|넘[으는어을]", "미만|이하"),
+    ("필수|의무", "선택"),
+    ("처음|첫", "마지막"),
+    ("추가|생성|만[든들드]", "삭제|제거|지[우운워]"),
+    ("시작", "중지|종료|멈[추춘춥]"),
+    ("성공", "실패"),
+    ("포함", "제외"),
+    ("빠[르른]", "느[리린려]"),
+    ("높[은다이아으]", "낮[은다추아으]"),
+    ("(?<![가-힣])(?:열고|연다|열린|열립|열며|엽니다)", "닫"),
+    ("설치", "제거"),
+    ("연결", "해제|끊"),
+    ("잠[그근금긴깁겨]", "해제|푼|풀[어고린]"),
+    ("무료", "유료"),
+    ("수동", "자동"),
+    ("입력", "출력"),
+    ("보[내낸냅]|전송|발송", "받[는은아]"),
+    ("많[은다이아으]", "적[은다어으](?!\\s?용)"),
+    ("길[다어고]|긴\\s", "짧"),
+    ("앞", "뒤"),
+    ("출발|떠[나난]", "도착"),
+    ("가득|꽉", "(?<![가-힣])(?:비[어었]|빈\\s|빕니다)"),
+    ("판매|판다|팝니다|파는", "구매|구입"),
+    ("담당|맡", None),
+    ("변경|바[꾸꾼꿔뀌]|수정", None),
+    ("사용|이용|쓰[는고며지면기]|쓴다|씁니다|쓸\\s|써", None),
+    ("작성|쓰[는고며지면기]|쓴다|씁니다|써", None),
+    ("제공|주[는고며지면어]|준다|줍니다", None),
+    ("필요|해야|하여야", None),
+    ("걸[리린립려]|소요", None),
+    ("보관|저장", None),
+    ("시작|열[린립리]|개최", None),
+    ("내[는고며야면]|낸다|냅니다|납부|지불", None),
+    ("구입|구매|사는|산다|삽니다", None),
+    ("즉시|바로|곧바로", None),
+    ("자동으로|자동", None),
+    ("매일|날마다", None),
+    ("알[리린립려]|알림|통지|통보", None),
+)
+_DIRECTIONS = frozenset(
+    """before prior after following first last above below over under up down left right north south east west least most more
+    fewer less""".split()
+)
+"""Where a "not" makes no opposite of them: not before noon is not after noon."""
+
+
+class Senses(NamedTuple):
+    """By stems."""
+
+    same: Mapping[str, frozenset[int]]
+    opposite: Mapping[str, frozenset[int]]
+    """The senses that a word is, and those that it is the opposite of."""
+    directions: frozenset[str]
+
+    def are_same(self, one: str, other: str) -> bool:
+        return not self.same.get(one, _NONE).isdisjoint(self.same.get(other, _NONE))
+
+    def are_opposite(self, one: str, other: str) -> bool:
+        return not self.opposite.get(one, _NONE).isdisjoint(self.same.get(other, _NONE)) and not self.are_same(one, other)
+
+    def like(self, stem: str, stems: Iterable[str], *, or_opposite: bool) -> bool:
+        """Whether one of these says the same, or the opposite."""
+        wanted = self.same.get(stem)
+        if wanted is None:
+            return False
+        if or_opposite and stem not in self.directions:
+            wanted = wanted | self.opposite[stem]
+        return any(not wanted.isdisjoint(self.same.get(other, _NONE)) for other in stems)
+
+
+_NONE: frozenset[int] = frozenset()
+
+
+def senses(tokenizer: Tokenizer) -> Senses:
+    sides = [side.split() for line in _ENGLISH.strip().split("\n") for side in f"{line} /".split("/")[:2]]
+    words = [word for side in sides for word in side]
+    stems = dict(zip(words, tokenizer.stems("\n".join(words)), strict=True))
+    same: dict[str, set[int]] = {}
+    opposite: dict[str, set[int]] = {}
+    for number, side in enumerate(sides):
+        for stem in {stems[word] for word in side}:
+            same.setdefault(stem, set()).add(number)
+            opposite.setdefault(stem, set()).add(number ^ 1)
+    return Senses(_frozen(same), _frozen(opposite), frozenset(stems[word] for word in _DIRECTIONS))
+
+
+def _frozen(sets: Mapping[str, set[int]]) -> dict[str, frozenset[int]]:
+    return {stem: frozenset(numbers) for stem, numbers in sets.items()}
+
+
+_KOREAN_SIDES = tuple(re.compile(side) if side else None for pair in _KOREAN for side in pair)
+
+
+@lru_cache(maxsize=4096)
+def _korean_senses(text: str) -> frozenset[int]:
+    """As in the English table: an even number and the next one are opposites."""
+    return frozenset(number for number, side in enumerate(_KOREAN_SIDES) if side is not None and side.search(text))
+
+
+def korean_opposites(claim: str, passage: str) -> int:
+    """In how many senses one says one thing and the other its opposite, and neither says both."""
+    mine, theirs = _korean_senses(claim), _korean_senses(passage)
+    return sum(number ^ 1 in theirs and number ^ 1 not in mine and number not in theirs for number in mine)
+
+
+def korean_like(word: str, text: str, *, or_opposite: bool) -> bool:
+    """Whether a text has a word of the same sense, or of the opposite one."""
+    mine = _korean_senses(word)
+    if not mine:
+        return False
+    wanted = mine | {number ^ 1 for number in mine} if or_opposite else mine
+    return not wanted.isdisjoint(_korean_senses(text))

@@ -1,0 +1,115 @@
+"""What of a passage is quoted together, and what it is about."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import apsw
+import pytest
+
+from kebab.answering.question import Terms
+from kebab.answering.sentences import Delimited, sentences
+from kebab.answering.units import Unit, read, units
+from kebab.store.fts5.tokenizer import SqliteTokenizer
+
+TOKENIZER = SqliteTokenizer(apsw.Connection(":memory:"))
+
+
+def found(text: str, title: str = "", headings: Sequence[str] = (), delimited: Delimited | None = None) -> list[Unit]:
+    cut = sentences(text, headings, delimited=delimited)
+    return list(units(read(text, cut, title, headings, "notes", TOKENIZER), TOKENIZER))
+
+
+def quotable(text: str, *kinds: str, **context: object) -> list[str]:
+    return [unit.of(text) for unit in found(text, **context) if not kinds or unit.kind in kinds]  # type: ignore[arg-type]
+
+
+def knows(terms: Terms, *words: str) -> bool:
+    return all(stem in terms.stems for word in words for stem in TOKENIZER.stems(word))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "**How long are they kept?** Ten years. The law demands it.\n",
+        "**Q: How long are they kept?**\n\nTen years. The law demands it.\n",
+        "How long are they kept?\nTen years. The law demands it.\n",
+        "### How long are they kept?\n\nTen years. The law demands it.\n",
+    ],
+)
+def test_a_question_is_no_answer_but_what_its_answer_is_about(text: str) -> None:
+    (answer,) = found(text)
+    assert answer.of(text) == "Ten years. The law demands it."
+    assert answer.answers is not None
+    assert "How long are they kept?" in answer.answers
+    assert knows(answer.near, "kept")
+
+
+def test_the_answer_on_a_line_of_its_own_belongs_to_the_question_above() -> None:
+    text = "Q: Is there a sauna?\nA: Yes, on the second floor.\n\nQ: And a pool?\nA: No.\n"
+    assert quotable(text, "prose") == ["A: Yes, on the second floor.", "A: No."]
+
+
+def test_yes_or_no_comes_with_what_follows_it() -> None:
+    assert quotable("No. Cheques were abolished. Cash is fine.\n", "prose") == ["No. Cheques were abolished.", "Cash is fine."]
+
+
+def test_what_qualifies_a_sentence_is_quoted_with_it() -> None:
+    assert quotable("Up to 500 euros: any agent. Above that: the lead. It is quick.\n", "prose") == [
+        "Up to 500 euros: any agent. Above that: the lead.",
+        "It is quick.",
+    ]
+
+
+def test_an_item_of_a_list_is_one_unit_and_so_is_the_list_with_what_leads_up_to_it() -> None:
+    text = "Bring these:\n\n- Boots. Warm ones.\n- A map.\n\nThe end.\n"
+    assert quotable(text, "item") == ["Boots. Warm ones.", "A map."]
+    assert quotable(text, "list") == ["Bring these:\n\n- Boots. Warm ones.\n- A map."]
+    assert all(knows(unit.near, "bring") for unit in found(text) if unit.kind == "item")
+
+
+def test_steps_keep_their_numbers_and_a_long_list_is_cut_between_them() -> None:
+    text = "## Steps\n\n1. Switch it off.\n2. Wait.\n"
+    assert quotable(text, "list") == ["1. Switch it off.\n2. Wait."]
+    many = "".join(f"{number}. {'do something ' * 10}\n" for number in range(1, 30))
+    (cut,) = [unit for unit in found(many) if unit.kind == "list"]
+    assert cut.cut
+    assert cut.of(many).rstrip().endswith("do something")
+
+
+def test_code_comes_with_the_sentence_that_leads_up_to_it() -> None:
+    text = "Install it:\n\n```sh\nmake install\n```\n\nDone.\n"
+    assert quotable(text, "code") == ["Install it:\n\n```sh\nmake install\n```"]
+
+
+def test_headings_inside_a_passage_say_what_stands_under_them() -> None:
+    text = "# Diary\n\nIt rained.\n\n## 2024-11-04 Live\n\nIt went live at 06:15.\n"
+    first, second, *_ = found(text, title="Diary")
+    assert not knows(first.near, "diary")  # the title is what all of it is about
+    assert knows(first.around, "diary")
+    assert knows(second.near, "live", "2024")
+
+
+def test_a_sentence_that_goes_on_is_about_what_the_one_before_is_about() -> None:
+    _, second, third, *_ = found("This handbook describes the warehouse. It was written by Olivia. Doors are locked.\n")
+    assert knows(second.near, "handbook")
+    assert not knows(third.near, "handbook")
+
+
+def test_rows_know_the_head_of_their_table() -> None:
+    text = "| Code | Meaning |\n|---|---|\n| F28 | no flame |\n"
+    (row,) = found(text)
+    assert row.header is not None
+    assert text[slice(*row.header)] == "| Code | Meaning |"
+    assert knows(row.near, "meaning")
+
+
+def test_lines_of_a_delimited_file_are_rows_under_its_first_line() -> None:
+    text = "host,role\nalder,web\nbirch,database\n"
+    rows = found(text, delimited=Delimited(headed=True))
+    assert [row.of(text) for row in rows if row.kind == "row"] == ["alder,web", "birch,database"]
+    assert all(knows(row.near, "role") for row in rows if row.kind == "row")
+
+
+def test_a_heading_of_plain_text_is_nothing_to_quote() -> None:
+    assert quotable("GARDEN\n\nTomatoes like sun.\n", "prose") == ["Tomatoes like sun."]
