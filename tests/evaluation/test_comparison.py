@@ -13,7 +13,7 @@ from kebab.evaluation.comparison import compare
 from kebab.evaluation.golden_sets import load_golden_set
 from kebab.evaluation.run_files import read_run
 from kebab.evaluation.runner import RunOptions, run
-from kebab.wire.evaluation import EvalReportV1
+from kebab.wire.evaluation import EvalReportV1, EvalTimingsV1
 
 GOLDEN = Path(__file__).parents[2] / "samples" / "golden.yaml"
 
@@ -64,8 +64,37 @@ def test_a_clear_loss_is_worse_in_every_metric_also_where_lower_is_better(report
 
 def test_differences_are_told_by_language_and_type(report: EvalReportV1) -> None:
     comparison = compare(report, report)
-    assert [one.metric for one in comparison.by_lang] == ["ndcg@10[en]", "ndcg@10[ko]"]
-    assert "ndcg@10[markdown]" in [one.metric for one in comparison.by_type]
+    assert [one.metric for one in comparison.by_lang][:2] == ["ndcg@10[en]", "ndcg@10[ko]"]
+    assert {one.metric.partition("[")[0] for one in comparison.by_lang} == set(report.metrics) - {"worst_paraphrase_ndcg@10"}
+    assert "recall@10[markdown]" in [one.metric for one in comparison.by_type]
+
+
+def test_latencies_are_compared_query_by_query_where_both_runs_have_them(report: EvalReportV1) -> None:
+    slow, fast = deepcopy(report), deepcopy(report)
+    slow.timings, fast.timings = (
+        EvalTimingsV1(p50=each, p95=each, p99=each, queries_per_second=1, each=[each] * len(report.queries)) for each in (9.0, 4.0)
+    )
+    (latency,) = [one for one in compare(slow, fast).differences if one.metric == "latency_ms"]
+    assert (latency.difference, latency.verdict) == (-5.0, "better")
+    half = compare(slow, report)
+    assert not any(one.metric == "latency_ms" for one in half.differences)
+    assert half.notices == ["Only the first run was made with --timings, so latencies are not compared."]
+
+
+def test_the_worst_of_paraphrases_is_compared_group_by_group(report: EvalReportV1) -> None:
+    worse = deepcopy(report)
+    for query in worse.queries:
+        if query.group is not None:
+            query.metrics["ndcg@10"] = 0.0
+    (worst,) = [one for one in compare(report, worse).differences if one.metric == "worst_paraphrase_ndcg@10"]
+    assert worst.verdict == "worse"
+    assert worst.queries == report.counted["worst_paraphrase_ndcg@10"]
+
+
+def test_what_only_one_run_has_is_said(report: EvalReportV1) -> None:
+    asked = deepcopy(report)
+    asked.metrics["groundedness"] = 1.0
+    assert compare(report, asked).notices == ["Only the second run has groundedness."]
 
 
 def test_what_else_differs_is_named(report: EvalReportV1, sample_db: Path) -> None:

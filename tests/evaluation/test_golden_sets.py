@@ -88,6 +88,29 @@ def test_a_judged_collection_is_read_in_both_layouts(tmp_path: Path, packed: boo
     assert {query.id: dict(query.expected_docs) for query in loaded.queries} == {"q1": {"d/1": 2}, "q2": {"2": 1}}
 
 
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("q9\t2\t1", "judges 1 queries that queries.jsonl has not: q9"),
+        ("q2\t2", "no judgement in line 5"),
+        ("q2\t2\t0.5", "no judgement in line 5"),
+        ("q2\t2\tyes", "no judgement in line 5"),
+    ],
+)
+def test_a_judgement_that_cannot_be_used_stops_the_run(tmp_path: Path, line: str, said: str) -> None:
+    folder = _collection(tmp_path / "set", packed=False, qrels="qrels.tsv")
+    with (folder / "qrels.tsv").open("a") as qrels:
+        qrels.write(f"{line}\n")
+    with pytest.raises(GoldenSetError, match=said):
+        load_golden_set(folder)
+
+
+def test_grades_may_be_written_with_a_point_and_in_the_four_columns_of_trec(tmp_path: Path) -> None:
+    folder = _collection(tmp_path / "set", packed=False, qrels="qrels.tsv")
+    (folder / "qrels.tsv").write_text("q1 0 d/1 2.0\n\nq2 0 2 1\n")
+    assert {query.id: dict(query.expected_docs) for query in load_golden_set(folder).queries} == {"q1": {"d/1": 2}, "q2": {"2": 1}}
+
+
 def test_the_documents_of_a_collection_become_files_named_after_their_ids(tmp_path: Path) -> None:
     folder = _collection(tmp_path / "set", packed=True, qrels="qrels.tsv")
     target = write_documents(folder, tmp_path / "files")

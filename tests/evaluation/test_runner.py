@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -81,11 +82,22 @@ def test_unknown_ids_stop_the_run_with_the_list(corpus: kebab.KnowledgeBase) -> 
     )
     with pytest.raises(NotFound) as caught:
         run(corpus, golden)
-    assert all(name in caught.value.message for name in ("expects 3", "gone.md", "boiler.md#L9-L9", "0123456789"))
+    assert all(name in caught.value.message for name in ("3 in all", "gone.md", "boiler.md#L9-L9", "0123456789"))
     report = run(corpus, golden, RunOptions(skip_unknown=True, search={"mode": "lexical"}))
     assert report.unknown == ["gone.md", "boiler.md#L9-L9", "0123456789"]
     assert report.queries[0].metrics["recall@10"] == 0.0
     assert report.queries[1].metrics["citation_line_recall@10"] == 0.0
+
+
+def test_a_document_beside_chunks_and_a_page_that_is_not_there_are_unknown_too(corpus: kebab.KnowledgeBase) -> None:
+    (chunk,) = corpus.document("notes:garden.md")[1]
+    golden = _set(
+        GoldenQuery("beside", "tomatoes", {"nope.md": 1}, expected_chunks=(chunk.chunk_id,)),
+        GoldenQuery("page", "roses", {"copy.md#page=7": 1}, expected_spans=("copy.md#page=2",)),
+    )
+    with pytest.raises(NotFound) as caught:
+        run(corpus, golden)
+    assert all(name in caught.value.message for name in ("3 in all", "nope.md", "copy.md#page=7", "copy.md#page=2"))
 
 
 def test_a_query_that_cannot_be_read_is_named(corpus: kebab.KnowledgeBase) -> None:
@@ -145,6 +157,12 @@ def test_with_ask_refusals_and_grounds_are_judged(corpus: kebab.KnowledgeBase) -
     )
     report = run(corpus, golden, RunOptions(ask=True, search={"mode": "lexical"}))
     assert report.metrics["refusal_correctness"] == report.metrics["groundedness"] == report.metrics["answer_line_recall"] == 1.0
+    assert report.metrics["quoted_expected"] == 1.0
+    answered = report.queries[0].answer
+    assert answered is not None
+    assert answered.text is not None
+    assert answered.text.startswith("Service is due in May. [1]")
+    assert answered.quoted[0] == "boiler.md#L3-L3"
     assert report.counted["refusal_correctness"] == 2
     assert report.counted["groundedness"] == 1
     refused = report.queries[1].answer
@@ -163,6 +181,17 @@ def test_two_runs_are_the_same_and_a_run_that_was_written_can_be_read(corpus: ke
         assert to_json(run(again, golden, RunOptions(ask=True))) == to_json(first)
     write_run(first, tmp_path / "run.json")
     assert to_json(read_run(tmp_path / "run.json")) == to_json(first)
+
+
+def test_several_queries_at_once_give_the_report_that_one_after_the_other_gives(
+    corpus: kebab.KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    golden = _set(*(GoldenQuery(f"q{number}", text, {"boiler": 1}) for number, text in enumerate(["boiler", "May", "pressure bar"] * 8)))
+    reports = []
+    for processors in (1, 4):
+        monkeypatch.setattr("os.cpu_count", partial(int, processors))
+        reports.append(to_json(run(corpus, golden)))
+    assert reports[0] == reports[1]
 
 
 def test_a_run_records_configuration_index_and_commit(tmp_path: Path, upstream: Any) -> None:

@@ -5,6 +5,7 @@ time, and behind an endpoint a hundredth of the requests. A vector does not depe
 from __future__ import annotations
 
 from collections.abc import Sequence
+from threading import Lock
 from typing import TYPE_CHECKING
 
 from kebab.core.ports import Embedder, EmbeddingKind, EmbeddingModels, SpaceQuery
@@ -52,6 +53,7 @@ class _EmbedderAhead:
         self._place = {text: place for place, text in enumerate(expected)}
         self._expected = expected
         self._blocks: dict[int, Vectors] = {}
+        self._embedding = Lock()
 
     @property
     def fingerprint(self) -> str:
@@ -62,6 +64,7 @@ class _EmbedderAhead:
         if place is None:
             return self._embedder.embed(texts, kind)
         number, row = divmod(place, _AT_ONCE)
-        if number not in self._blocks:
-            self._blocks[number] = self._embedder.embed(self._expected[number * _AT_ONCE : (number + 1) * _AT_ONCE], "query")
+        with self._embedding:  # who comes second finds it done
+            if number not in self._blocks:
+                self._blocks[number] = self._embedder.embed(self._expected[number * _AT_ONCE : (number + 1) * _AT_ONCE], "query")
         return self._blocks[number][row : row + 1]

@@ -7,8 +7,8 @@ from typing import Any
 
 from kebab.core.errors import GoldenSetError, UsageError
 from kebab.evaluation.bootstrap import paired_difference
-from kebab.evaluation.metrics import is_better_lower, rounded
-from kebab.wire.evaluation import EvalChangeV1, EvalComparisonV1, EvalDifferenceV1, EvalQueryV1, EvalReportV1
+from kebab.evaluation.metrics import LATENCY, is_better_lower, rounded, worst_of_groups
+from kebab.wire.evaluation import EvalChangeV1, EvalComparisonV1, EvalDifferenceV1, EvalQueryV1, EvalReportV1, EvalTimingsV1
 
 _Pair = tuple[EvalQueryV1, EvalQueryV1]
 _NOTICEABLE = 1e-9
@@ -33,9 +33,9 @@ def compare(a: EvalReportV1, b: EvalReportV1, *, metric: str | None = None) -> E
         wins=len(improvements),
         losses=len(regressions),
         ties=len(_of(pairs, chosen)) - len(changes),
-        differences=[_difference(pairs, name, name) for name in names],
-        by_lang=_sliced(pairs, chosen, lambda query: [query.lang]),
-        by_type=_sliced(pairs, chosen, lambda query: query.types),
+        differences=[*(_difference(pairs, name, name) for name in names), *_of_groups(pairs, a.configuration.k), *_latency(a, b)],
+        by_lang=[one for name in names for one in _sliced(pairs, name, lambda query: [query.lang])],
+        by_type=[one for name in names for one in _sliced(pairs, name, lambda query: query.types)],
         regressions=regressions,
         improvements=improvements,
         changed=_changed(a, b),
@@ -50,10 +50,35 @@ def _of(pairs: Iterable[_Pair], metric: str) -> list[_Pair]:
 def _difference(pairs: Iterable[_Pair], metric: str, name: str) -> EvalDifferenceV1:
     both = _of(pairs, metric)
     a, b = ([query.metrics[metric] for query in side] for side in zip(*both, strict=True))
+    return _between(a, b, metric, name)
+
+
+def _of_groups(pairs: Sequence[_Pair], k: int) -> list[EvalDifferenceV1]:
+    """The worst of each group of paraphrases, group by group."""
+    a, b = (worst_of_groups(f"ndcg@{k}", ((query.group, query.metrics) for query in side)) for side in zip(*pairs, strict=True))
+    groups = [group for group in a if group in b]
+    name = f"worst_paraphrase_ndcg@{k}"
+    return [_between([a[group] for group in groups], [b[group] for group in groups], name, name)] if groups else []
+
+
+def _latency(a: EvalReportV1, b: EvalReportV1) -> list[EvalDifferenceV1]:
+    """Where both runs were timed: of the same queries, each with itself."""
+    if a.timings is None or b.timings is None:
+        return []
+    one, other = (_each(report.queries, report.timings) for report in (a, b))
+    both = [id for id in one if id in other]
+    return [_between([one[id] for id in both], [other[id] for id in both], LATENCY, LATENCY)] if both else []
+
+
+def _each(queries: Sequence[EvalQueryV1], timings: EvalTimingsV1 | None) -> dict[str, float]:
+    return dict(zip((query.id for query in queries), timings.each if timings else (), strict=False))
+
+
+def _between(a: Sequence[float], b: Sequence[float], metric: str, name: str) -> EvalDifferenceV1:
     interval = paired_difference(a, b)
     return EvalDifferenceV1(
         metric=name,
-        queries=len(both),
+        queries=len(a),
         a=rounded(sum(a) / len(a)),
         b=rounded(sum(b) / len(b)),
         difference=rounded(interval.mean),
@@ -115,6 +140,11 @@ def _notices(a: EvalReportV1, b: EvalReportV1, common: int) -> list[str]:
         said.append(f"The golden sets differ: {a.golden.name} and {b.golden.name}.")
     if common < max(len(a.queries), len(b.queries)):
         said.append(f"{common:,} queries are in both runs, of {len(a.queries):,} and {len(b.queries):,}.")
+    for one, other, which in ((a, b, "first"), (b, a, "second")):
+        if alone := [name for name in one.metrics if name not in other.metrics]:
+            said.append(f"Only the {which} run has {', '.join(alone)}.")
+        if one.timings is not None and other.timings is None:
+            said.append(f"Only the {which} run was made with --timings, so latencies are not compared.")
     if a.configuration.k != b.configuration.k:
         said.append(f"One run is about the first {a.configuration.k} hits, the other about the first {b.configuration.k}.")
     return said

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from kebab.core.errors import GoldenSetError
 from kebab.wire.evaluation import EvalGoldenV1
+
+_MOST_NAMED = 50
+"""Of unknown ids; the others are counted."""
 
 
 class GoldenQuery(NamedTuple):
@@ -49,6 +52,11 @@ def read_bytes(path: Path) -> bytes:
 
 def unsound(path: Path, what: str, hint: str) -> GoldenSetError:
     return GoldenSetError(f"{path.name} {what}.", hint=hint, path=str(path))
+
+
+def listed(names: Sequence[str]) -> str:
+    others = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {others:,} more" if others > 0 else "")
 
 
 def refuse_repeated_ids(queries: Iterable[GoldenQuery], path: Path) -> None:

@@ -39,6 +39,8 @@ def _yaml_entries(text: str, path: Path) -> list[Any]:
         entries = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
     except yaml.YAMLError as error:
         raise unsound(path, f"is no YAML: {' '.join(str(error).split())}", "Correct it there.") from error
+    if entries is None:
+        return []
     if not isinstance(entries, list):
         raise unsound(path, "is no list", "Each entry begins with: - id: …")
     return entries

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from kebab.evaluation.golden_queries import GoldenQuery, GoldenSet, json_lines, read_bytes, refuse_repeated_ids, unsound
+from kebab.evaluation.golden_queries import GoldenQuery, GoldenSet, json_lines, listed, read_bytes, refuse_repeated_ids, unsound
 
 _LONGEST_NAME = 150
 """Bytes; file systems take 255."""
@@ -29,10 +29,14 @@ def load_collection(folder: Path) -> GoldenSet:
         _data(folder, "queries.jsonl"),
     )
     grades: dict[str, dict[str, int]] = {}
-    for query, document, grade in _judgements(_text(qrels_data, folder)):
+    for query, document, grade in _judgements(_text(qrels_data, folder), folder):
         if grade > 0:
             grades.setdefault(query, {})[document] = grade
     texts = {_id_of(entry): _field(entry, "text") for entry in json_lines(_text(queries_data, folder), folder)}
+    if unknown := [id for id in grades if id not in texts]:
+        raise unsound(
+            folder, f"judges {len(unknown):,} queries that queries.jsonl has not: {listed(unknown)}", "Add them, or take them out."
+        )
     queries = tuple(GoldenQuery(id, text, grades[id]) for id, text in texts.items() if id in grades)
     refuse_repeated_ids(queries, folder)
     if not queries:
@@ -103,12 +107,24 @@ def _text(data: bytes, folder: Path) -> str:
         raise unsound(folder, "is not UTF-8", "Save its files as UTF-8.") from error
 
 
-def _judgements(text: str) -> Iterator[tuple[str, str, int]]:
+def _judgements(text: str, folder: Path) -> Iterator[tuple[str, str, int]]:
     """Query, document and grade, in three columns or, as TREC has it, in four; a heading has no number at its end."""
-    for line in text.splitlines():
-        cells = line.split("\t") if "\t" in line else line.split()
-        if len(cells) >= 3 and cells[-1].strip().lstrip("-").isdigit():
-            yield cells[0].strip(), cells[-2].strip(), int(cells[-1])
+    for number, line in enumerate(text.splitlines(), start=1):
+        cells = [cell.strip() for cell in (line.split("\t") if "\t" in line else line.split())]
+        grade = _grade(cells[-1]) if len(cells) in (3, 4) else None
+        if grade is not None:
+            yield cells[0], cells[-2], grade
+        elif line.strip() and number > 1:
+            raise unsound(folder, f"has no judgement in line {number} of its qrels", "Each has a query, a document and a whole number.")
+
+
+def _grade(text: str) -> int | None:
+    """Some write 1.0."""
+    try:
+        value = float(text)
+    except ValueError:
+        return None
+    return int(value) if value.is_integer() else None
 
 
 def _id_of(entry: dict[str, Any]) -> str:

@@ -9,7 +9,7 @@ from kebab.core.citations import Citation, parse
 from kebab.core.errors import Ambiguous, NotFound
 from kebab.core.spans import LineSpan, PageSpan
 from kebab.core.text import nfc
-from kebab.evaluation.golden_queries import GoldenQuery, GoldenSet
+from kebab.evaluation.golden_queries import GoldenQuery, GoldenSet, listed
 from kebab.evaluation.judged_collections import file_stem
 from kebab.evaluation.metrics import Lines
 
@@ -17,9 +17,6 @@ if TYPE_CHECKING:
     from kebab.core.records import DocumentRecord
     from kebab.core.search import Duplicate, SearchHit
     from kebab.knowledge_base import KnowledgeBase
-
-_MOST_NAMED = 50
-"""Of the unknown ids; the others are counted."""
 
 
 class Expected(NamedTuple):
@@ -96,7 +93,7 @@ def judge(
     unknown = list(dict.fromkeys(f"{thing.name}" for judgement in judgements for thing in judgement.expected if thing.doc_id is None))
     if unknown and not skip_unknown:
         raise NotFound(
-            f"{golden.name} expects {len(unknown)} that {'is' if len(unknown) == 1 else 'are'} not in the index: {_listed(unknown)}.",
+            f"{golden.name} expects what is not in the index, {len(unknown):,} in all: {listed(unknown)}.",
             hint=_what_to_do(golden),
         )
     return judgements, unknown
@@ -104,13 +101,11 @@ def judge(
 
 def _what_to_do(golden: GoldenSet) -> str:
     if golden.kind == "beir":
-        return "Add --ingest to index the collection in a database of its own, or --skip-unknown to count these as missed."
+        return (
+            "Add --ingest, if the collection is not indexed yet. What its judgements name and its corpus.jsonl lacks counts as missed "
+            "with --skip-unknown."
+        )
     return "Correct them (see: kb list docs), ingest what is missing, or add --skip-unknown to count these as missed."
-
-
-def _listed(names: Sequence[str]) -> str:
-    others = len(names) - _MOST_NAMED
-    return ", ".join(names[:_MOST_NAMED]) + (f" and {others:,} more" if others > 0 else "")
 
 
 class _Names:
@@ -124,6 +119,15 @@ class _Names:
             for name in (record.doc_id, record.path, f"{record.source}:{record.path}"):
                 self._by_name.setdefault(name, []).append(record)
             self._by_stem.setdefault(record.path.rpartition(".")[0] or record.path, []).append(record)
+        self._pages: dict[str, set[int]] = {}
+
+    def has_page(self, record: DocumentRecord, page: int) -> bool:
+        """Whether anything of it can be cited."""
+        if record.doc_id not in self._pages:
+            chunks = self._kb.document(record.doc_id)[1]
+            spans = [span for chunk in chunks for span in chunk.spans]
+            self._pages[record.doc_id] = {span.page for span in spans if isinstance(span, PageSpan)}
+        return page in self._pages[record.doc_id]
 
     def document(self, name: str) -> DocumentRecord | None:
         """None when there is none; two of the same path are an error that names both."""
@@ -155,6 +159,7 @@ def _judgement(query: GoldenQuery, names: _Names) -> Judgement:
         if record is None:
             path, span = parse(name)
             record = names.document(path) if isinstance(span, PageSpan) else None
+            record = record if record and isinstance(span, PageSpan) and names.has_page(record, span.page) else None
         by_page = by_page or (record is not None and span is not None)
         types |= {record.doc_type: None} if record else {}
         expected.append(Expected(name, "doc", grade, record and _page_unit(record.doc_id, span), record and record.doc_id))
@@ -162,8 +167,8 @@ def _judgement(query: GoldenQuery, names: _Names) -> Judgement:
         chunk_id, record = names.chunk(name) or (None, None)
         types |= {record.doc_type: None} if record else {}
         expected.append(Expected(name, "chunk", 1, chunk_id, record and record.doc_id))
-    if query.expected_chunks:  # the finer of the two decides what is ranked
-        expected = [thing for thing in expected if thing.kind == "chunk"]
+    if query.expected_chunks:  # the finer of the two decides what is ranked; what is not there must not go unnoticed
+        expected = [thing for thing in expected if thing.kind == "chunk" or thing.doc_id is None]
     ranked_by: Literal["doc", "page", "chunk"] = "chunk" if query.expected_chunks else "page" if by_page else "doc"
     return Judgement(query, ranked_by, (*expected, *spans), tuple(types))
 
@@ -175,7 +180,7 @@ def _span(written: str, names: _Names) -> Expected:
     if record is not None and isinstance(span, LineSpan):
         # A document read page by page has no lines: then the span is not there.
         lines = Lines(record.doc_id, span.start, span.end) if 1 <= span.start <= span.end <= record.line_count else None
-    elif record is not None and isinstance(span, PageSpan):
+    elif record is not None and isinstance(span, PageSpan) and names.has_page(record, span.page):
         lines = Lines(record.doc_id, span.page, span.page, page=True)
     doc_id = record.doc_id if record is not None and lines is not None else None
     return Expected(written, "span", 1, doc_id, doc_id, lines)

@@ -10,12 +10,22 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-LOWER_IS_BETTER = frozenset({"empty_rate", "forbidden", "answer_forbidden"})
+LATENCY = "latency_ms"
+LOWER_IS_BETTER = frozenset({"empty_rate", "forbidden", "answer_forbidden", LATENCY})
 """Names without their @k."""
 
 
 def is_better_lower(name: str) -> bool:
     return name.partition("@")[0] in LOWER_IS_BETTER
+
+
+def worst_of_groups(name: str, rows: Iterable[tuple[str | None, Mapping[str, float]]]) -> dict[str, float]:
+    """The lowest value of this metric in each group of paraphrases: whoever asks in other words deserves the same."""
+    groups: dict[str, list[float]] = defaultdict(list)
+    for group, values in rows:
+        if group is not None and name in values:
+            groups[group].append(values[name])
+    return {group: min(values) for group, values in groups.items() if len(values) > 1}
 
 
 def ndcg(gains: Sequence[int], wanted: Sequence[int], k: int) -> float:

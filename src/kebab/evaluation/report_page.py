@@ -15,6 +15,7 @@ _HITS_SHOWN = (10, 5, 3, 1, 0)
 """How many hits of each query are listed: fewer of them when the page would be too large."""
 _LONGEST_QUERY = 200
 _LONGEST_NAME = 120
+_LONGEST_ANSWER = 400
 _STYLE = """
 :root{color-scheme:light dark;--ink:#1c1c1e;--paper:#fff;--line:#d8d8dc;--soft:#6a6a70;--bar:#3a6ea5;--good:#1d7a3f;--bad:#b3261e}
 @media(prefers-color-scheme:dark){:root{--ink:#ececee;--paper:#17171a;--line:#3a3a40;--soft:#a0a0a8;--bar:#7fb0e6;--good:#6fcf8e;--bad:#ff8a80}}
@@ -53,6 +54,7 @@ def _page(report: EvalReportV1, misses: Mapping[str, Sequence[Miss]] | None, hit
         _charts(report),
         "<h2>Misses</h2>",
         _misses(misses),
+        _wrong_answers(report),
         "<h2>Queries</h2>",
         _queries(report, misses or {}, hits_shown),
         "<h2>Configuration</h2>",
@@ -129,6 +131,16 @@ def _misses(misses: Mapping[str, Sequence[Miss]] | None) -> str:
     return f'<table><tr><th>reason<th class="n">expected<th>which means{"".join(rows)}</table>'
 
 
+def _wrong_answers(report: EvalReportV1) -> str:
+    """Questions that were refused although there is an answer, or answered although there is none."""
+    asked = [query for query in report.queries if query.answer is not None]
+    refused = sum(query.answer is not None and query.answer.refused and not query.unanswerable for query in asked)
+    invented = sum(query.answer is not None and not query.answer.refused and query.unanswerable for query in asked)
+    if not asked:
+        return ""
+    return f"<p>Answers: {refused:,} refused that can be answered, {invented:,} given that cannot, of {len(asked):,} questions.</p>"
+
+
 def _queries(report: EvalReportV1, misses: Mapping[str, Sequence[Miss]], hits_shown: int) -> str:
     k = report.configuration.k
     names = [name for name in (f"ndcg@{k}", f"recall@{k}", f"mrr@{k}", f"citation_line_recall@{k}") if name in report.metrics]
@@ -144,7 +156,7 @@ def _queries(report: EvalReportV1, misses: Mapping[str, Sequence[Miss]], hits_sh
 def _row(query: EvalQueryV1, names: Sequence[str], misses: Sequence[Miss], hits_shown: int, *, with_answers: bool) -> str:
     figures = "".join('<td class="n">' + ("–" if name not in query.metrics else f"{query.metrics[name]:.3f}") for name in names)
     text = escape(_cut(query.query, _LONGEST_QUERY))
-    inside = _expectation(query, misses) + _hits(query, hits_shown)
+    inside = _expectation(query, misses) + _hits(query, hits_shown) + (_answer_text(query) if hits_shown else "")
     asked = f"<details><summary>{text}</summary>{inside}</details>" if inside else text
     return f"<tr><td>{escape(_cut(query.id, 40))}<td>{asked}<td>{escape(query.lang)}{figures}{_answer(query) if with_answers else ''}"
 
@@ -164,6 +176,13 @@ def _hits(query: EvalQueryV1, shown: int) -> str:
         return ""
     lines = [f"<li{' class=good' if hit.grade else ''}>{escape(_cut(hit.citation, _LONGEST_NAME))}" for hit in query.hits[:shown]]
     return f"<ol>{''.join(lines)}</ol>"
+
+
+def _answer_text(query: EvalQueryV1) -> str:
+    if query.answer is None or query.answer.text is None:
+        return ""
+    quoted = ", ".join(query.answer.quoted)
+    return f"<p>{escape(_cut(query.answer.text, _LONGEST_ANSWER))}</p><p class=soft>{escape(_cut(quoted, _LONGEST_ANSWER))}</p>"
 
 
 def _answer(query: EvalQueryV1) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import types
-from dataclasses import fields, is_dataclass
+from codecs import BOM_UTF8
+from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from kebab.core.errors import GoldenSetError, SourceError
+from kebab.core.errors import GoldenSetError, SourceError, UsageError
 from kebab.wire.evaluation import EvalReportV1
 from kebab.wire.objects import to_json
 
@@ -17,6 +18,34 @@ _HINT = "Make one with: kb eval run FILE --out RUN.json"
 
 def write_run(report: EvalReportV1, path: Path) -> None:
     write_text(to_json(report) + "\n", path)
+
+
+def refuse_to_replace(path: Path) -> None:
+    """A run may take the place of a run, and of nothing else: a golden set is a day's work."""
+    _refuse_unless(b'"eval_report.v1"' in _beginning_of(path), path, "run")
+
+
+def refuse_to_replace_with_page(path: Path) -> None:
+    """The same of a page: neither the run that it is made of, nor a golden set."""
+    beginning = _beginning_of(path).removeprefix(BOM_UTF8).lstrip().lower()
+    _refuse_unless(beginning.startswith((b"<!doctype html", b"<html")), path, "HTML page")
+
+
+def _beginning_of(path: Path) -> bytes:
+    """Empty of a file that is not there."""
+    if not path.exists():
+        return b""
+    try:
+        with path.open("rb") as file:
+            return file.read(200)
+    except OSError as error:
+        raise SourceError(f"{path} cannot be read: {error.strerror}.", hint="Name another file with --out.", path=str(path)) from error
+
+
+def _refuse_unless(may_go: bool, path: Path, what: str) -> None:
+    """What has nothing in it, or is not there, is in nobody's way."""
+    if not may_go and path.exists() and path.stat().st_size:
+        raise UsageError(f"{path} exists already, and is no {what}.", hint="Name another file with --out, or delete it first.")
 
 
 def write_text(text: str, path: Path) -> None:
@@ -43,12 +72,18 @@ def read_run(path: Path) -> EvalReportV1:
     return report
 
 
+def _may_be_left_out(item: Field[Any]) -> bool:
+    """What runs of an earlier version have not."""
+    return item.default is not MISSING or item.default_factory is not MISSING
+
+
 def _read(hint: Any, value: Any) -> Any:
     """JSON values → what the type says, dataclasses inside out; keys that are not known here are of a later version and left alone."""
     origin = get_origin(hint)
     if is_dataclass(hint) and isinstance(hint, type):
         hints = get_type_hints(hint)
-        return hint(**{item.name: _read(hints[item.name], value[item.name]) for item in fields(hint)})
+        given = [item.name for item in fields(hint) if item.name in value or not _may_be_left_out(item)]
+        return hint(**{name: _read(hints[name], value[name]) for name in given})
     if origin is list:
         if not isinstance(value, list):
             raise TypeError(f"{value!r} is no list")

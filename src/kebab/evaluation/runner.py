@@ -6,9 +6,12 @@ Only timings are not: they are taken on request.
 
 from __future__ import annotations
 
+import os
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from hashlib import sha256
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
 
 _NOT_SHAPING = frozenset({"default_k", "snippet_chars", "freshness", "freshness_ms"})
 """Settings of search that have no say in which passages are found."""
+_MOST_AT_ONCE = 4
 _NOT_OF_SEARCH = frozenset({"full_text", "highlight", "explain", "group", "neighbours", "cursor", "offset"})
 _OF_ASK = (
     *("mode", "tags_any", "tags_all", "type", "format", "lang", "path", "trust_min", "source", "doc"),
@@ -75,14 +79,11 @@ def run(kb: KnowledgeBase, golden: GoldenSet, options: RunOptions = RunOptions()
             search_for(searching, first, request)  # what has to be loaded is no part of a query's time
     queries, notices, taken = [], Counter[str](), []
     index_version = ""
-    for judgement in judgements:
-        started = time.perf_counter()
-        response = search_for(searching, judgement.golden, request)
-        taken.append((time.perf_counter() - started) * 1000)
-        answer = _ask(searching, judgement, request) if options.ask else None
-        queries.append(_query(judgement, response, answer, options.k))
-        notices.update({notice.code for notice in response.notices})
-        index_version = response.index_version
+    for done in _in_turn(partial(_done, searching, request, options), judgements, _workers(kb.settings, options)):
+        queries.append(done.query)
+        notices.update(done.notices)
+        taken.append(done.milliseconds)
+        index_version = done.index_version
     rows = [query.metrics for query in queries]
     values, counted = metrics.means([*rows, *_worst_of_groups(queries, options.k)])
     return EvalReportV1(
@@ -101,6 +102,37 @@ def run(kb: KnowledgeBase, golden: GoldenSet, options: RunOptions = RunOptions()
 
 
 # --- one query
+
+
+class _Done(NamedTuple):
+    query: EvalQueryV1
+    notices: frozenset[str]
+    index_version: str
+    milliseconds: float
+
+
+def _done(kb: KnowledgeBase, request: SearchRequest, options: RunOptions, judgement: Judgement) -> _Done:
+    started = time.perf_counter()
+    response = search_for(kb, judgement.golden, request)
+    taken = (time.perf_counter() - started) * 1000
+    answer = _ask(kb, judgement, request) if options.ask else None
+    notices = frozenset(notice.code for notice in response.notices)
+    return _Done(_query(judgement, response, answer, options.k), notices, response.index_version, taken)
+
+
+def _workers(settings: Settings, options: RunOptions) -> int:
+    """One where each is to be timed by itself, or a model behind an endpoint would be asked: that one has its own idea of how many."""
+    alone = options.timings or (options.ask and settings.ask.model)
+    return 1 if alone else min(_MOST_AT_ONCE, os.cpu_count() or 1)
+
+
+def _in_turn(work: Callable[[Judgement], _Done], judgements: Sequence[Judgement], workers: int) -> Iterator[_Done]:
+    """Several at once, in the order they stand: no query depends on another."""
+    if workers == 1:
+        yield from map(work, judgements)
+        return
+    with ThreadPoolExecutor(workers) as threads:
+        yield from threads.map(work, judgements)
 
 
 def search_for(kb: KnowledgeBase, golden: GoldenQuery, request: SearchRequest) -> SearchResponse:
@@ -210,7 +242,14 @@ def _values_of_answer(judgement: Judgement, answer: Answer) -> dict[str, float]:
         # What was quoted is part of a passage: an answer that quotes one sentence of five lines has not cited five.
         passages = [lines_of(citation.doc_id, citation.citation) for citation in answer.citations]
         values["answer_line_recall"] = metrics.line_recall(judgement.spans, [lines for lines in passages if lines is not None])
+        values["quoted_expected"] = float(any(metrics.line_recall([wanted], _quoted(answer)) > 0 for wanted in judgement.spans))
     return values
+
+
+def _quoted(answer: Answer) -> list[Lines]:
+    """The very lines that are quoted, not the passages they stand in."""
+    places = [(citation.doc_id, citation.quoted_at) for citation in answer.citations if citation.quoted_at is not None]
+    return [lines for lines in (lines_of(*place) for place in places) if lines is not None]
 
 
 def _answer(answer: Answer) -> EvalAnswerV1:
@@ -220,6 +259,8 @@ def _answer(answer: Answer) -> EvalAnswerV1:
         grounded=answer.grounded,
         claims=len(answer.claims),
         supported=sum(claim.verdict == "supported" for claim in answer.claims),
+        text=answer.text,
+        quoted=list(dict.fromkeys(citation.quoted_at.uri for citation in answer.citations if citation.quoted_at is not None)),
     )
 
 
@@ -227,12 +268,8 @@ def _answer(answer: Answer) -> EvalAnswerV1:
 
 
 def _worst_of_groups(queries: Sequence[EvalQueryV1], k: int) -> list[dict[str, float]]:
-    """Of each group of paraphrases its worst: whoever asks in other words deserves the same."""
-    groups: dict[str, list[float]] = {}
-    for query in queries:
-        if query.group is not None and f"ndcg@{k}" in query.metrics:
-            groups.setdefault(query.group, []).append(query.metrics[f"ndcg@{k}"])
-    return [{f"worst_paraphrase_ndcg@{k}": min(values)} for values in groups.values() if len(values) > 1]
+    worst = metrics.worst_of_groups(f"ndcg@{k}", ((query.group, query.metrics) for query in queries))
+    return [{f"worst_paraphrase_ndcg@{k}": value} for value in worst.values()]
 
 
 def _slices(queries: Sequence[EvalQueryV1], names_of: Any) -> list[EvalSliceV1]:
@@ -248,7 +285,13 @@ def _slices(queries: Sequence[EvalQueryV1], names_of: Any) -> list[EvalSliceV1]:
 
 def _timings(taken: Sequence[float]) -> EvalTimingsV1:
     p50, p95, p99 = (round(metrics.percentile(taken, share), 3) for share in (0.5, 0.95, 0.99))
-    return EvalTimingsV1(p50=p50, p95=p95, p99=p99, queries_per_second=round(1000 * len(taken) / sum(taken), 1) if taken else 0.0)
+    return EvalTimingsV1(
+        p50=p50,
+        p95=p95,
+        p99=p99,
+        queries_per_second=round(1000 * len(taken) / sum(taken), 1) if taken else 0.0,
+        each=[round(one, 3) for one in taken],
+    )
 
 
 # --- what was run

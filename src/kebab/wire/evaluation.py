@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 
@@ -99,6 +99,10 @@ class EvalAnswerV1:
     grounded: bool
     claims: int
     supported: int
+    text: str | None = None
+    """With a marker behind every statement; null when there is none."""
+    quoted: list[str] = field(default_factory=list)
+    """The lines or pages that were quoted, each once."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -123,6 +127,8 @@ class EvalTimingsV1:
     p95: float
     p99: float
     queries_per_second: float
+    each: list[float] = field(default_factory=list)
+    """Of every query, in the order of `queries`."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -190,7 +196,7 @@ class EvalComparisonV1:
     ties: int
     differences: list[EvalDifferenceV1]
     by_lang: list[EvalDifferenceV1]
-    """Of that metric; `metric` is written metric[lang]."""
+    """Of every metric; `metric` is written metric[lang]."""
     by_type: list[EvalDifferenceV1]
     regressions: list[EvalChangeV1]
     """The worst first."""

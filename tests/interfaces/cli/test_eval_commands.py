@@ -92,7 +92,7 @@ def test_unknown_ids_stop_the_run_with_the_list(sample: Kb, tmp_path: Path) -> N
     error = ran.json()
     assert (error["code"], error["message"]) == (
         "not_found",
-        "golden.yaml expects 3 that are not in the index: gone.md, lost.md, lost.md#L1-L2.",
+        "golden.yaml expects what is not in the index, 3 in all: gone.md, lost.md, lost.md#L1-L2.",
     )
     assert "--skip-unknown" in error["hint"]
     assert sample("eval", "run", golden, "--skip-unknown", "--mode", "lexical").code == 0
@@ -116,6 +116,50 @@ def test_mistakes_are_clear_errors(sample: Kb, arguments: list[str], code: str) 
     error = json.loads(ran.out)
     assert error["code"] == code
     assert error["hint"]
+
+
+def test_a_run_replaces_a_run_and_nothing_else(sample: Kb, tmp_path: Path) -> None:
+    """A golden set is a day's work."""
+    golden, out = tmp_path / "golden.yaml", tmp_path / "run.json"
+    golden.write_text("- {id: a, query: git, expected_docs: [git/setup.md]}\n")
+    assert sample("eval", "run", golden, "--out", out).code == 0
+    assert sample("eval", "run", golden, "--out", out).code == 0
+    ran = sample("eval", "run", golden, "--out", golden)
+    assert ran.code == 2
+    assert "exists already, and is no run" in ran.err
+    assert golden.read_text().startswith("- {id: a")
+
+
+def test_a_report_replaces_a_page_and_nothing_else(sample: Kb, tmp_path: Path) -> None:
+    golden, out = tmp_path / "golden.yaml", tmp_path / "run.json"
+    golden.write_text("- {id: a, query: git, expected_docs: [git/setup.md]}\n")
+    assert sample("eval", "run", golden, "--out", out).code == 0
+    run = out.read_text()
+    for kept in (golden, out):
+        ran = sample("eval", "report", out, "--out", kept)
+        assert ran.code == 2
+        assert "exists already, and is no HTML page" in ran.err
+    assert (golden.read_text()[:8], out.read_text()) == ("- {id: a", run)
+    assert [sample("eval", "report", out).code for _ in range(2)] == [0, 0]
+
+
+def test_without_headings_there_is_nothing_to_suggest(sample: Kb) -> None:
+    ran = sample("eval", "suggest", "--path", "nowhere/*")
+    assert (ran.code, ran.out) == (1, "")
+    assert "no headings" in ran.err
+
+
+def test_what_got_better_is_shown_on_request(sample: Kb, tmp_path: Path) -> None:
+    runs = []
+    for k in ("1", "10"):
+        runs.append(tmp_path / f"{k}.json")
+        sample("eval", "run", GOLDEN, "--mode", "lexical", "-k", "1", "--hits", k, "--out", runs[-1])
+    spoiled = json.loads(runs[0].read_text())
+    spoiled["queries"][0]["metrics"]["ndcg@1"] = 0.0
+    runs[0].write_text(json.dumps(spoiled))
+    (first,) = [query["id"] for query in spoiled["queries"][:1]]
+    assert f"{first}: 0.0000" in sample("eval", "compare", *runs, "--improvements").out
+    assert f"{first}: 0.0000" not in sample("eval", "compare", *runs).out
 
 
 def test_candidates_are_yaml_or_json_and_never_overwrite(sample: Kb, tmp_path: Path) -> None:

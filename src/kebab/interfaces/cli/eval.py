@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
@@ -19,7 +19,7 @@ from kebab.interfaces.cli.table import table
 if TYPE_CHECKING:
     from kebab.evaluation.golden_queries import GoldenSet
     from kebab.knowledge_base import KnowledgeBase
-    from kebab.wire.evaluation import EvalChangeV1, EvalComparisonV1, EvalReportV1, EvalTuningV1
+    from kebab.wire.evaluation import EvalChangeV1, EvalComparisonV1, EvalDifferenceV1, EvalReportV1, EvalTuningV1
 
 _ABOUT_ONE_QUERY = frozenset({"some_words", "did_you_mean", "far_away", "similar_only", "words_only", "insisted", "other_scripts"})
 """Notices that say nothing about the whole run."""
@@ -87,11 +87,13 @@ def eval_run(
     The same run gives the same RUN.json, byte for byte.
     """
     from kebab.evaluation.golden_sets import load_golden_set
-    from kebab.evaluation.run_files import write_run
+    from kebab.evaluation.run_files import refuse_to_replace, write_run
     from kebab.evaluation.runner import RunOptions, run
 
     if hits is not None and hits < k:
         raise UsageError(f"--hits {hits} is less than -k {k}.", hint="Ask for at least as many hits as are looked at.")
+    if out is not None:
+        refuse_to_replace(out)
     loaded = load_golden_set(golden)
     kb = ingested(golden, loaded) if ingest else knowledge_base()
     report = run(kb, loaded, RunOptions(k, hits, given(options), ask, skip_unknown, timings))
@@ -103,7 +105,7 @@ def eval_run(
     else:
         _print_run(report)
         if out is not None:
-            where = f"--db {quote(str(kb.path))} " if ingest and "db" not in places_given() else ""
+            where = f"--db {quote(kb.address)} " if ingest and "db" not in places_given() else ""
             remark(f"{out} was written. To read it: kb {where}eval report {out}")
     return 0
 
@@ -138,6 +140,8 @@ def _remark_on(report: EvalReportV1) -> None:
             continue  # it was the user who turned them off
         if code not in _ABOUT_ONE_QUERY:
             remark(f"note: {counted(count, 'search', 'searches')} said {code}; see: kb search {report.queries[0].query!r}")
+    if not report.metrics:
+        remark("note: Nothing was measured: what cannot be answered is judged with --ask.")
     if report.unknown:
         remark(f"note: {counted(len(report.unknown), 'expected id')} not in the index count as missed.")
 
@@ -184,11 +188,13 @@ _RUN = click.Path(path_type=Path, dir_okay=False)
 @click.argument("b", metavar="B.json", type=_RUN)
 @click.option("--metric", help="By which queries are won and lost; by default nDCG at the k of the runs.")
 @click.option("-n", "limit", type=click.IntRange(0), default=10, help="How many regressions are shown (10).")
+@click.option("--improvements", is_flag=True, help="Show what got better too, as many.")
 @click.option("--exit-code", is_flag=True, help="Exit with 1 when any metric is significantly worse.")
-def eval_compare(a: Path, b: Path, metric: str | None, limit: int, exit_code: bool) -> int:
+def eval_compare(a: Path, b: Path, metric: str | None, limit: int, improvements: bool, exit_code: bool) -> int:
     """Run B against run A: every metric with the interval of its difference, and the queries that lost, with both lists of hits.
 
-    Intervals are of 95 %, by paired bootstrap; a difference whose interval holds 0 may be chance. Latencies are not compared.
+    Intervals are of 95 %, by paired bootstrap; a difference whose interval holds 0 may be chance. Latencies are compared where both runs
+    were made with --timings; compare only runs of the same machine so.
     """
     from kebab.evaluation.comparison import compare
     from kebab.evaluation.run_files import read_run
@@ -199,24 +205,35 @@ def eval_compare(a: Path, b: Path, metric: str | None, limit: int, exit_code: bo
     if wants_json():
         print_json(comparison)
     else:
-        _print_comparison(comparison, limit)
+        _print_comparison(comparison, limit, improvements=improvements)
     return 1 if exit_code and any(difference.verdict == "worse" for difference in comparison.differences) else 0
 
 
-def _print_comparison(comparison: EvalComparisonV1, limit: int) -> None:
+def _print_comparison(comparison: EvalComparisonV1, limit: int, *, improvements: bool) -> None:
     for name, (before, after) in comparison.changed.items():
         say(f"{name}: {_short(before)} → {_short(after)}")
     rows = [
         [one.metric, f"{one.a:.4f}", f"{one.b:.4f}", f"{one.difference:+.4f}", f"{one.low:+.4f} to {one.high:+.4f}", one.verdict]
-        for one in (*comparison.differences, *comparison.by_lang, *comparison.by_type)
+        for one in (*comparison.differences, *_sliced_by(comparison.metric, comparison.by_lang, comparison.by_type))
     ]
     table(["metric", "a", "b", "difference", "95 % interval", "verdict"], rows)
     say(f"{comparison.metric}: {comparison.wins:,} better, {comparison.losses:,} worse, {comparison.ties:,} the same")
-    for change in comparison.regressions[:limit]:
+    _print_changes(comparison.regressions, limit, "worse")
+    if improvements:
+        _print_changes(comparison.improvements, limit, "better")
+
+
+def _sliced_by(metric: str, *slices: Sequence[EvalDifferenceV1]) -> list[EvalDifferenceV1]:
+    """Of one metric: all of them are in the JSON."""
+    return [one for part in slices for one in part if one.metric.partition("[")[0] == metric]
+
+
+def _print_changes(changes: Sequence[EvalChangeV1], limit: int, what: str) -> None:
+    for change in changes[:limit]:
         _print_change(change)
-    others = len(comparison.regressions) - limit
+    others = len(changes) - limit
     if others > 0 and limit:
-        say(f"and {others:,} more that are worse")
+        say(f"and {others:,} more that are {what}")
 
 
 def _short(value: Any) -> str:
@@ -247,13 +264,14 @@ def eval_report(run: Path, out: Path | None) -> int:
     """
     from kebab.evaluation.misses import explain_misses
     from kebab.evaluation.report_page import report_page
-    from kebab.evaluation.run_files import read_run, write_text
+    from kebab.evaluation.run_files import read_run, refuse_to_replace_with_page, write_text
 
     report = read_run(run)
+    target = out or run.with_suffix(".html")
+    refuse_to_replace_with_page(target)
     misses = explain_misses(report, knowledge_base())
     if misses is None:
         remark("note: The index is not the one of this run, so misses are not explained. Name its database with --db, or run it again.")
-    target = out or run.with_suffix(".html")
     write_text(report_page(report, misses), target)
     return done("eval report", f"{target} was written.", target)
 
@@ -278,8 +296,9 @@ def eval_suggest(count: int, out: Path | None, **options: Any) -> int:
 
     kb = knowledge_base()
     suggestions = suggest(kb, kb.filters_of(SearchRequest.from_options(given(options))), count=count)
-    if not suggestions:
+    if not suggestions and not wants_json():
         remark("There are no headings to make queries from. See what is there with: kb list docs")
+        return 1
     if out is not None and out.exists():
         raise UsageError(f"{out} exists already, and may have been gone over.", hint="Name another file, or delete it first.")
     if out is not None:
