@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.qdrant_server import QdrantNode, qdrant_cluster, qdrant_node
 
 import kebab
 from kebab.core.ports import EmbeddingKind, EmbeddingModels, SpaceQuery
@@ -161,7 +162,7 @@ class Toy:
         return TwoScripts(WordEmbedder("latin", synonyms=synonyms), WordEmbedder("everything", dimension=48, synonyms=synonyms), **details)
 
     @staticmethod
-    def open(path: Path, models: EmbeddingModels | None = None, **settings: Any) -> kebab.KnowledgeBase:
+    def open(path: Path | str, models: EmbeddingModels | None = None, **settings: Any) -> kebab.KnowledgeBase:
         knowledge_base = kebab.open(path, **settings)
         knowledge_base._models = (models or SingleModel(WordEmbedder()),)  # where it keeps those that the settings name
         return knowledge_base
@@ -272,3 +273,17 @@ class Upstream:
 @pytest.fixture
 def upstream(tmp_path: Path) -> Upstream:
     return Upstream(tmp_path / "upstream")
+
+
+@pytest.fixture(scope="session")
+def one_node() -> Iterator[QdrantNode]:
+    """A Qdrant server that all tests share; each takes a knowledge base of its own on it, and nobody stops it."""
+    with qdrant_node() as node:
+        yield node
+
+
+@pytest.fixture(scope="session")
+def three_nodes() -> Iterator[Sequence[QdrantNode]]:
+    """A cluster. Whoever stops a server starts it again."""
+    with qdrant_cluster(3) as nodes:
+        yield nodes

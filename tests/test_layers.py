@@ -98,6 +98,16 @@ def test_the_driver_is_named_only_in_the_store(driver: str) -> None:
     assert all(path.startswith("store/") for path in named)
 
 
+def test_which_store_it_is_only_one_module_knows() -> None:
+    """Not even for the sake of types: everything else speaks to the ports."""
+    naming = {
+        path.relative_to(PACKAGE).as_posix()
+        for path in PACKAGE.rglob("*.py")
+        if "store" not in path.relative_to(PACKAGE).parts and any(module.startswith("kebab.store.") for module in imports_of(path))
+    }
+    assert naming == {"stores.py"}
+
+
 def test_sql_is_written_only_in_the_store() -> None:
     words = ("SELECT ", "INSERT INTO", "PRAGMA ", "CREATE TABLE")
     written = [
@@ -111,7 +121,7 @@ def test_sql_is_written_only_in_the_store() -> None:
 
 
 def test_fts5_expressions_are_made_in_one_place() -> None:
-    assert "kebab.core.query_tree" in {name.rpartition(".")[0] for name in imports_of(PACKAGE / "store" / "sqlite" / "match_expression.py")}
+    assert "kebab.core.query_tree" in {name.rpartition(".")[0] for name in imports_of(PACKAGE / "store" / "fts5" / "match_expression.py")}
     for path in PACKAGE.rglob("*.py"):
         if path.name != "match_expression.py" and "store" in path.parts:
             assert not {"kebab.core.query_tree.Phrase", "kebab.core.query_tree.Prefix"} & imports_of(path)
@@ -132,7 +142,7 @@ def test_agents_reach_libraries_through_the_service_and_libraries_stand_on_store
     tools = imports_of(PACKAGE / "interfaces" / "mcp" / "library_tools.py")
     assert not [module for module in tools if module.startswith(("kebab.store", "kebab.sources", "kebab.embedding"))]
     libraries = imports_of(PACKAGE / "libraries.py")
-    assert any(module.startswith("kebab.store.sqlite") for module in libraries)
+    assert any(module.startswith("kebab.core.store_ports") for module in libraries)
     assert any(module.startswith("kebab.pipelines.library_adding") for module in libraries)
     for path in (PACKAGE / "library").rglob("*.py"):
         assert not [module for module in imports_of(path) if module.startswith("kebab.interfaces")]

@@ -18,16 +18,14 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from kebab.config.loading import LoadedSettings, load_settings
-from kebab.config.places import database_path
 from kebab.core.errors import KebabError, ModelError, NotFound, SourceError, UsageError
 from kebab.core.search import Notice, SearchFilters, SearchHit, SearchResponse
 from kebab.core.text import storable
 from kebab.pipelines import search as search_pipeline
 from kebab.pipelines import vector_state
 from kebab.pipelines.search_request import SearchRequest
-from kebab.retrievers import analysis_of, retrievers_of
-from kebab.store.sqlite.index_version import fts_config, lexical_index_version
-from kebab.store.sqlite.store import SqliteReading, SqliteStore, SqliteWriting
+from kebab.retrievers import add_freshness, checked_filters, prepared
+from kebab.stores import open_store
 
 if TYPE_CHECKING:
     from threading import Event
@@ -35,20 +33,17 @@ if TYPE_CHECKING:
     from kebab.core.answers import Answer
     from kebab.core.ports import EmbeddingModels, Parser, Progress
     from kebab.core.records import Check, ChunkRecord, DocumentRecord, SourceRecord, StoreStats, TagRecord
+    from kebab.core.store_ports import Catalog, Reading, Writing
     from kebab.libraries import Libraries
     from kebab.parsing.isolation import Parsers
     from kebab.pipelines.context_notes import Description
     from kebab.pipelines.fetching import Fetched
     from kebab.pipelines.ingest import Ingest
     from kebab.pipelines.ingest_report import IngestReport
+    from kebab.pipelines.migration import Migration
     from kebab.pipelines.verify import VerifyReport
-    from kebab.store.sqlite.catalog import SqliteCatalog
 
 _EMPTY_CORPUS = Notice("empty_corpus", "Nothing has been ingested yet. Begin with: kb ingest FOLDER")
-_STALE_INDEX = Notice(
-    "stale_index", "The text index was built with other analysis settings. Bring it up to date with: kb index --rebuild-fts"
-)
-_READ_ONLY = Notice("read_only", "The folder of the database cannot be written to: it is read as it stands.")
 
 
 def open_knowledge_base(
@@ -66,11 +61,7 @@ class KnowledgeBase:
         """`paths_on_disk`: whether documents may be named by where their files lie. Any number of threads may use it."""
         self.loaded = loaded
         self.settings = loaded.settings
-        path, named = database_path(self.settings)
-        store = self.settings.store
-        self._store = SqliteStore(
-            path, named=named, busy_timeout_ms=store.busy_timeout_ms, lock_wait_s=store.lock_wait_s, paths_on_disk=paths_on_disk
-        )
+        self._store = open_store(self.settings, paths_on_disk=paths_on_disk)
         self._models: tuple[EmbeddingModels | None] | None = None
         self.last_ingest: Ingest | None = None
         """The run under way or the last one, for whoever has to say how far it came."""
@@ -85,8 +76,16 @@ class KnowledgeBase:
         self._store.close()
 
     @property
+    def address(self) -> str:
+        """What leads here when it is given as `db` or --db."""
+        return self._store.address
+
+    @property
     def path(self) -> Path:
-        return self._store.path
+        """The file of the database; UsageError where it is none."""
+        if self._store.file is None:
+            raise UsageError(f"{self.address} is no file on this machine.", hint="Name a database file with --db.")
+        return self._store.file
 
     def variant(self, *, expecting: Sequence[str] = (), **search: Any) -> KnowledgeBase:
         """The same store and models with other settings of [search]; queries it can expect come sooner. Closing one closes both."""
@@ -108,7 +107,7 @@ class KnowledgeBase:
             if reading is None:
                 if request.mode == "vector":
                     raise vector_state.no_vectors_yet()
-                version = lexical_index_version(fts_config(self.settings.analysis.korean))
+                version = self._store.index_version(self.settings.analysis.korean)
                 return search_pipeline.search(request, self.settings.search, None, notices=[_EMPTY_CORPUS], unbuilt_version=version)
             request, retrievers, notices = self._prepared(request, reading)
             response = search_pipeline.search(request, self.settings.search, retrievers, notices=notices, bare=bare)
@@ -149,29 +148,11 @@ class KnowledgeBase:
     def _resolved(self, request: SearchRequest) -> SearchRequest:
         return request if request.library is None else self.libraries.resolved(request)
 
-    def _prepared(self, request: SearchRequest, reading: SqliteReading) -> tuple[SearchRequest, search_pipeline.Retrievers, list[Notice]]:
-        """The request with its filters checked, what can answer it, and what must be said of the database."""
-        current = fts_config(self.settings.analysis.korean)
-        notices = [_STALE_INDEX] if analysis_of(reading, self.settings) != current else []
-        notices += [_READ_ONLY] if reading.is_immutable else []
-        request, about_filters = _checked_filters(request, reading)
-        retrievers = retrievers_of(reading, self.settings, self.embedding_models, with_vectors=request.mode != "lexical")
-        # The catalog is loaded when somebody counts: most searches do without it.
-        retrievers = retrievers._replace(chunks=reading.chunks, passing=lambda filters: reading.catalog.count_documents(filters))
-        return request, retrievers, [*notices, *about_filters]
+    def _prepared(self, request: SearchRequest, reading: Reading) -> tuple[SearchRequest, search_pipeline.Retrievers, list[Notice]]:
+        return prepared(request, reading, self._store, self.settings, self.embedding_models)
 
-    def _add_freshness(self, response: SearchResponse, reading: SqliteReading) -> None:
-        """Marks hits whose files have changed since, and says how many files wait, as the settings want it."""
-        settings = self.settings.search
-        if settings.freshness == "off":
-            return
-        from kebab.pipelines.freshness import pending_notice, stale_documents
-
-        if response.hits:
-            stale = stale_documents(reading.files({hit.doc_id for hit in response.hits}))
-            response.hits = tuple(hit._replace(stale=True) if hit.doc_id in stale else hit for hit in response.hits)
-        if settings.freshness == "check":
-            response.notices += pending_notice(reading.files(), reading.catalog.sources(), self.settings, self._store.own_files())
+    def _add_freshness(self, response: SearchResponse, reading: Reading) -> None:
+        add_freshness(response, reading, self.settings, self._store.own_files)
 
     def embedding_models(self) -> EmbeddingModels | None:
         """What makes vectors; None when the settings say nothing does. A model is loaded once, when it is first needed."""
@@ -207,6 +188,8 @@ class KnowledgeBase:
         with self._store.writing("kb ingest") as writing:
             missing: SourceError | None = None
             with self._parsers(password) as parsers:
+                if embed:
+                    self._expect_vectors(writing)
                 ingest = self._new_ingest(writing, parsers.of, progress)
                 try:
                     ingest.run([Path(path) for path in paths], name)
@@ -249,15 +232,19 @@ class KnowledgeBase:
                 self._embed(writing, report, progress)
             return report
 
-    def _embed(
-        self, writing: SqliteWriting, report: IngestReport, progress: Progress | None, stop: Callable[[], bool] | None = None
-    ) -> bool:
+    def _embed(self, writing: Writing, report: IngestReport, progress: Progress | None, stop: Callable[[], bool] | None = None) -> bool:
         models = self.embedding_models()
         if models is None:
             return True
         from kebab.pipelines.embedding import EmbeddingPhase
 
         return EmbeddingPhase(writing.vectors(), models, report, progress, stop).run()
+
+    def _expect_vectors(self, writing: Writing) -> None:
+        """An endpoint that cannot be asked now is no reason not to index words."""
+        models = self.embedding_models()
+        with suppress(ModelError):
+            writing.expect_vectors(models.embedders if models is not None else ())
 
     def _embed_some(self, report: IngestReport, stop: Callable[[], bool]) -> bool:
         with self._store.writing("kb watch") as writing:
@@ -269,7 +256,7 @@ class KnowledgeBase:
         settings = self.settings.ingest
         return Parsers(Limits(settings.max_seconds, settings.max_memory_mb, settings.pdf_password if password is None else password))
 
-    def _new_ingest(self, writing: SqliteWriting, parser_for: Callable[[str], Parser], progress: Progress | None) -> Ingest:
+    def _new_ingest(self, writing: Writing, parser_for: Callable[[str], Parser], progress: Progress | None) -> Ingest:
         from kebab.chunking.by_structure import StructureChunker
         from kebab.pipelines.ingest import Ingest
 
@@ -325,7 +312,7 @@ class KnowledgeBase:
     def filters_of(self, request: SearchRequest) -> SearchFilters:
         """The filters of a request, checked against what is stored."""
         with self._store.reading() as reading:
-            return (_checked_filters(request, reading)[0] if reading else request).filters()
+            return (checked_filters(request, reading)[0] if reading else request).filters()
 
     def documents(self, filters: SearchFilters | None = None, *, limit: int = -1, offset: int = 0) -> list[DocumentRecord]:
         with self._store.reading() as reading:
@@ -386,7 +373,9 @@ class KnowledgeBase:
             if reading is None:
                 return VerifyReport()
             with self._parsers() as parsers:
-                return verify(reading.catalog, lambda data, path: parsers.of(path).parse(data, path).text, self.settings.ingest)
+                report = verify(reading.catalog, lambda data, path: parsers.of(path).parse(data, path).text, self.settings.ingest)
+        report.checks = self._store.wholeness(self.settings.analysis.korean)
+        return report
 
     def file_of(self, source: str, path: str) -> Path:
         """The file behind a document, to open it."""
@@ -430,6 +419,12 @@ class KnowledgeBase:
             self._embed(writing, report, progress)
         return report
 
+    def migration_to(self, target: KnowledgeBase, progress: Progress | None = None) -> Migration:
+        """Its `run` carries all of this over to a place where nothing is yet, and compares both; stopped anywhere, another one goes on."""
+        from kebab.pipelines.migration import Migration
+
+        return Migration(self._store, target._store, self.settings.analysis.korean, progress)
+
     def optimize(self) -> None:
         with self._store.writing("kb index --optimize", existing=True) as writing:
             writing.optimize()
@@ -442,15 +437,25 @@ class KnowledgeBase:
         """Deletes the database; whether there was one."""
         return self._store.reset()
 
+    def size(self) -> int:
+        """Of the database in bytes; 0 where that cannot be told."""
+        return self._store.size()
+
     def health(self) -> list[Check]:
         from kebab.pipelines.health import disk_check, program_check, source_checks
-        from kebab.store.sqlite.maintenance import sqlite_version
 
-        checks = [program_check(sqlite_version()), disk_check(self.path)]
+        checks = [program_check(self._store.engine), *([disk_check(self._store.file)] if self._store.file else [])]
         checks += self._store.health(self.settings.analysis.korean)
         if not all(check.ok for check in checks):
             return checks
-        return [*checks, *self._vector_health(), *source_checks(self.sources())]
+        return [*checks, *self._migration_health(), *self._vector_health(), *source_checks(self.sources())]
+
+    def _migration_health(self) -> list[Check]:
+        from kebab.pipelines.health import migration_check
+
+        with self._store.reading() as reading:
+            origin = reading.migrating_from() if reading else None
+        return [migration_check(origin, self.address)] if origin else []
 
     def _vector_health(self) -> list[Check]:
         from kebab.config.loading import cache_folder
@@ -470,7 +475,7 @@ class KnowledgeBase:
         return checks
 
     @contextmanager
-    def _reading(self) -> Iterator[SqliteReading]:
+    def _reading(self) -> Iterator[Reading]:
         """For what must be there: looking up one thing in an empty corpus is an error."""
         with self._store.reading() as reading:
             if reading is None:
@@ -478,21 +483,13 @@ class KnowledgeBase:
             yield reading
 
     @contextmanager
-    def catalog(self) -> Iterator[SqliteCatalog]:
+    def catalog(self) -> Iterator[Catalog]:
         """One state of what is stored, for several looks at it."""
         with self._reading() as reading:
             yield reading.catalog
 
 
-def _checked_filters(request: SearchRequest, reading: SqliteReading) -> tuple[SearchRequest, list[Notice]]:
-    if not (request.source or request.doc or request.tags_any or request.tags_all or request.lang or request.format):
-        return request, []
-    from kebab.pipelines.document_lookup import checked_filters
-
-    return checked_filters(request, reading.catalog)
-
-
-def _find_document(catalog: SqliteCatalog, key: str) -> DocumentRecord:
+def _find_document(catalog: Catalog, key: str) -> DocumentRecord:
     from kebab.pipelines.document_lookup import find_document
 
     return find_document(catalog, key)

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from kebab.core.errors import NotFound, SourceError, UsageError
+from kebab.core.errors import ModelError, NotFound, SourceError, UsageError
 from kebab.core.libraries import SNIPPET_KINDS, Library, LibrarySnippet
 from kebab.core.search import FAR_AWAY
 from kebab.core.text import one_line
-from kebab.library.versions import ordered
 from kebab.pipelines.search_request import SearchRequest, join_library, split_library
 
 if TYPE_CHECKING:
     from kebab.config.settings import Settings
     from kebab.core.ports import EmbeddingModels, Progress
     from kebab.core.search import SearchHit, SearchResponse
+    from kebab.core.store_ports import Reading, Writing
     from kebab.library.ranking import LibraryMatch
     from kebab.library.search_service import SearchService
     from kebab.parsing.isolation import Parsers
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from kebab.pipelines.library_adding import Said
     from kebab.pipelines.library_docs import LibraryDocs
     from kebab.sources.origin import Origin
-    from kebab.store.sqlite.store import SqliteReading, SqliteWriting
 
 _SHORT_SNIPPET = 100
 """Tokens. So many fit into a budget at most, nearly always; if not, the rest of the list is asked for."""
@@ -42,11 +41,11 @@ class Engine(NamedTuple):
     """What of the knowledge base libraries are made with."""
 
     settings: Settings
-    reading: Callable[[], AbstractContextManager[SqliteReading | None]]
-    writing: Callable[[str], AbstractContextManager[SqliteWriting]]
+    reading: Callable[[], AbstractContextManager[Reading | None]]
+    writing: Callable[[str], AbstractContextManager[Writing]]
     parsers: Callable[[], Parsers]
     models: Callable[[], EmbeddingModels | None]
-    embed: Callable[[SqliteWriting, IngestReport, Progress | None], bool]
+    embed: Callable[[Writing, IngestReport, Progress | None], bool]
     search: BareSearch
 
 
@@ -181,6 +180,9 @@ class Libraries:
         report = IngestReport(sources=[library.library_id])
         with self._engine.writing(who) as writing:
             writing.settle_analysis(settings.analysis.korean)
+            if models is not None:
+                with suppress(ModelError):  # words are indexed all the same
+                    writing.expect_vectors(models.embedders)
             documents = writing.documents(settings.analysis.korean, for_libraries=True)
             adding = LibraryAdding(writing.libraries(), documents, settings, report, progress)
             if origin.kind == "export":
@@ -216,7 +218,7 @@ class Libraries:
         """Those of the organisations that are allowed."""
         with self._engine.reading() as reading:
             found = reading.libraries().libraries() if reading else []
-        return [ordered(library) for library in found if self._is_allowed(library.library_id)]
+        return [_ordered(library) for library in found if self._is_allowed(library.library_id)]
 
     def find(self, library_id: str) -> Library:
         library = self._known(self._allowed(library_id))
@@ -245,7 +247,7 @@ class Libraries:
     def _known(self, library_id: str) -> Library | None:
         try:
             with self._engine.reading() as reading:
-                return ordered(reading.libraries().find(library_id)) if reading else None
+                return _ordered(reading.libraries().find(library_id)) if reading else None
         except NotFound:  # nor is there a database, perhaps
             return None
 
@@ -332,6 +334,14 @@ class Libraries:
         return library_id
 
 
+def _ordered(library: Library) -> Library:
+    if len(library.versions) < 2:
+        return library
+    from kebab.library.versions import ordered
+
+    return ordered(library)
+
+
 def _checked_versions(origin: Origin, versions: Sequence[str], branch: str | None) -> Sequence[str]:
     """Of a repository any tags; anything else is one state, which may have a name."""
     if origin.kind == "git":
@@ -376,7 +386,7 @@ def _exported(origin: Origin) -> Origin:
         return origin._replace(kind="export", library_id=file.library_id, name=file.title, repository=file.repository)
 
 
-def _service(reading: SqliteReading, settings: Settings) -> SearchService:
+def _service(reading: Reading, settings: Settings) -> SearchService:
     from kebab.library.search_service import SearchService
     from kebab.retrievers import lexical_index
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kebab.core.search import QueryTerms
 from kebab.retrieval.snippets import ELLIPSIS, Snippet, SnippetLimits, make_snippet, matches_in
-from kebab.store.sqlite.tokenizer import SqliteTokenizer
+from kebab.store.fts5.tokenizer import SqliteTokenizer
 
 
 @pytest.fixture(scope="module")

@@ -43,6 +43,8 @@ class SpyStore:
         self._store = store
         self.asked: list[dict[str, Any]] = []
 
+    is_lasting = False
+
     def holds(self, embedder: Any) -> bool:
         return self._store.holds(embedder)
 

@@ -1,4 +1,4 @@
-"""A real database file on disk, and documents made of whatever chunks a test needs."""
+"""A real database file on disk."""
 
 from __future__ import annotations
 
@@ -10,50 +10,18 @@ from typing import Any
 import apsw
 import numpy as np
 import pytest
+from tests.documents import make_document
 
 from kebab.analysis.query_syntax import parse
-from kebab.core.documents import Chunk, ParsedDocument, Source
-from kebab.core.ports import Embedder, FileState, IndexedDocument, NewVector
+from kebab.core.documents import Source
+from kebab.core.ports import Embedder, NewVector
 from kebab.core.search import SearchFilters
-from kebab.core.spans import LineSpan
 from kebab.store.sqlite.database import Database
 from kebab.store.sqlite.documents import SqliteDocumentStore
 from kebab.store.sqlite.filters import document_filter
 from kebab.store.sqlite.lexical import SqliteLexicalIndex
 from kebab.store.sqlite.vector_writer import SqliteVectorWriter
 from kebab.store.sqlite.vectors import SqliteVectorStore
-
-
-def make_document(path: str, *texts: str, source: str = "notes", title: str | None = None, **details: Any) -> IndexedDocument:
-    """Every text is one paragraph and one chunk; `details` are fields of ParsedDocument, and date, trust, headings, state."""
-    body, chunks, line = "", [], 1
-    for ordinal, text in enumerate(texts):
-        chunks.append(
-            Chunk(ordinal, len(body), len(body) + len(text), text, details.get("headings", ()), (LineSpan(line, line + text.count("\n")),))
-        )
-        body += text + "\n\n"
-        line += text.count("\n") + 2
-    parsed = ParsedDocument(
-        text=body,
-        title=path if title is None else title,
-        blocks=(),
-        doc_type=details.get("doc_type", "markdown"),
-        format=details.get("format", "md"),
-        lang=details.get("lang", "en"),
-        tags=tuple(details.get("tags", ())),
-        aliases=tuple(details.get("aliases", ())),
-        metadata=details.get("metadata", {}),
-    )
-    return IndexedDocument(
-        source=source,
-        path=path,
-        state=details.get("state", FileState(len(body), 1, "hash", "print")),
-        parsed=parsed,
-        chunks=chunks,
-        chunker_version="test-1",
-        date=details.get("date", "2026-01-01"),
-        trust_level=details.get("trust", "primary"),
-    )
 
 
 class Shelf:

@@ -13,6 +13,10 @@
     │   ├── Ambiguous          ambiguous           an id prefix or path that fits several
     │   ├── Locked             locked              another process is writing
     │   ├── TooNew             too_new             a file written by a later version
+    │   ├── TooOld             too_old             a server of an earlier version than is needed
+    │   ├── StoreUnreachable   store_unreachable   a server that does not answer, or refuses the key
+    │   ├── NotEmpty           not_empty           a place that all of a database should go to, and that holds something else
+    │   ├── CopyDiffers        copy_differs        all of a database was carried over, and is not the same
     │   ├── Corrupt            corrupt             not a database, or a damaged one
     │   ├── ReadOnly           read_only           no permission to write
     │   └── DiskFull           disk_full           no space left for the database
@@ -98,6 +102,22 @@ class Locked(StoreError):
 
 class TooNew(StoreError):
     code = "too_new"
+
+
+class TooOld(StoreError):
+    code = "too_old"
+
+
+class StoreUnreachable(StoreError):
+    code = "store_unreachable"
+
+
+class NotEmpty(StoreError):
+    code = "not_empty"
+
+
+class CopyDiffers(StoreError):
+    code = "copy_differs"
 
 
 class Corrupt(StoreError):

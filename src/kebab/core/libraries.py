@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from kebab.core.citations import Citation
+
+if TYPE_CHECKING:
+    from kebab.core.ports import Key
 
 SnippetKind = Literal["code", "info"]
 SNIPPET_KINDS: tuple[str, ...] = ("code", "info")
@@ -48,6 +51,11 @@ class Library(NamedTuple):
     versions: tuple[LibraryVersion, ...]
     """The default one first, then from the latest tag down."""
 
+    def is_named(self, name: str) -> bool:
+        """Whether this is in its title, id or description, in any case of any alphabet; % and _ are letters like any other."""
+        wanted = name.casefold()
+        return any(wanted in text.casefold() for text in (self.title, self.library_id, self.description))
+
     @property
     def state(self) -> LibraryState:
         return self.versions[0].state if self.versions else "pending"
@@ -68,7 +76,7 @@ class Library(NamedTuple):
 
 
 class DoneFile(NamedTuple):
-    document: int
+    document: Key
     key: str
     """Of the file."""
     fingerprint: str
@@ -77,7 +85,7 @@ class DoneFile(NamedTuple):
 class Making(NamedTuple):
     """A version that is being made."""
 
-    row: int
+    key: Key
     source: str
     """The name of the source that its new documents go to."""
     done: dict[str, DoneFile]
@@ -89,8 +97,11 @@ class VersionDocument(NamedTuple):
 
     tag: str | None
     commit: str | None
-    document: int
+    document: Key
     file_key: str
+    doc_id: str
+    path: str
+    fingerprint: str
 
 
 class VectorSpace(NamedTuple):
@@ -99,6 +110,11 @@ class VectorSpace(NamedTuple):
     model: str
     version: str
     dimension: int
+
+    @property
+    def fingerprint(self) -> str:
+        """As its embedder has it."""
+        return f"{self.model}@{self.version}:{self.dimension}"
 
 
 class LibrarySnippet(NamedTuple):

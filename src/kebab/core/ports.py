@@ -1,17 +1,20 @@
-"""What the parts expect of each other. Everything above a port works with any implementation of it."""
+"""What the parts expect of each other. Everything above a port works with any implementation of it; those of a store: `store_ports`."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from kebab.core.documents import Chunk, ParsedDocument
-    from kebab.core.query_tree import QueryTree
-    from kebab.core.search import HitList, Neighbours, QueryTerms, SearchFilters, SearchQuery
+    from kebab.core.search import HitList, QueryTerms, SearchQuery
     from kebab.core.spans import Span
+
+
+Key = int | str
+"""What a store calls something of its own. Only the store that made it can read it; everybody else hands it back as it is."""
 
 
 class Tokenizer(Protocol):
@@ -54,6 +57,15 @@ class ChunkContext(NamedTuple):
     """On the document's source and folders, the outermost first."""
 
 
+class ColumnWeights(NamedTuple):
+    """How much a word counts in each part of a chunk."""
+
+    title: float = 8.0
+    heading: float = 2.0
+    text: float = 1.0
+    cjk: float = 1.0
+
+
 class LexicalMatch(NamedTuple):
     bm25: float
     """As FTS5 gives it: negative, lower is better."""
@@ -79,47 +91,6 @@ class NearWord(NamedTuple):
     word: str
     edits: int
     """Letters inserted, left out, replaced or swapped."""
-
-
-class LexicalIndex(Protocol):
-    @property
-    def tokenizer(self) -> Tokenizer: ...
-
-    def search(
-        self,
-        tree: QueryTree,
-        *,
-        match: str,
-        drop_stop_words: bool,
-        filters: SearchFilters,
-        limit: int,
-        offset: int = 0,
-        sort: str = "relevance",
-        type_ahead: bool = False,
-    ) -> LexicalMatches: ...
-
-    def count(self, tree: QueryTree, *, match: str, drop_stop_words: bool, filters: SearchFilters) -> int: ...
-    def near_words(self, word: str, edits: int) -> Sequence[NearWord]:
-        """Known words that so many slips lead to, the nearest first and one for each stem; some may be in no chunk any more."""
-        ...
-
-    def size(self) -> int:
-        """How many chunks there are."""
-        ...
-
-    def terms(self, tree: QueryTree, *, drop_stop_words: bool) -> QueryTerms:
-        """What a query looks for, without looking for it."""
-        ...
-
-
-class ChunkReader(Protocol):
-    def contexts(self, chunk_ids: Sequence[str]) -> Mapping[str, ChunkContext]:
-        """What is there of these chunks."""
-        ...
-
-    def neighbours(self, chunk_ids: Sequence[str], count: int) -> Mapping[str, Neighbours]:
-        """Up to `count` chunks before and after each of these in its document."""
-        ...
 
 
 EmbeddingKind = Literal["query", "passage"]
@@ -164,22 +135,6 @@ class Middle(NamedTuple):
     """What made these vectors."""
 
 
-class VectorStore(Protocol):
-    """Compares a vector with all that are stored of its space."""
-
-    def holds(self, embedder: Embedder) -> bool:
-        """Whether there are vectors of this model; the model itself is not needed for the answer."""
-        ...
-
-    def search(
-        self, space: str, vector: Any, *, filters: SearchFilters, limit: int, homes_only: bool = False, others_only: bool = False
-    ) -> Sequence[VectorMatch]: ...
-
-    def middle_of(self, chunk_ids: Sequence[str], embedders: Sequence[Embedder]) -> Middle | None:
-        """Of these chunks, in the space where most of them are at home; None when none has a vector of these models."""
-        ...
-
-
 class VectorCoverage(NamedTuple):
     """What part of a corpus has vectors of the models in use."""
 
@@ -202,18 +157,29 @@ class VectorCoverage(NamedTuple):
 class PendingChunk(NamedTuple):
     """A chunk that needs a vector."""
 
-    row: int
+    key: Key
     path: str
     title: str
     headings: tuple[str, ...]
     text: str
+    chunk_id: str
 
 
 class NewVector(NamedTuple):
     text_hash: bytes
     vector: Any
-    chunks: Sequence[int]
-    """The rows of all chunks that have this very text."""
+    chunks: Sequence[Key]
+    """All chunks that have this very text."""
+
+
+class ChunkVector(NamedTuple):
+    """The vector of a chunk in one space, as it is stored."""
+
+    text_hash: bytes
+    vector: bytes
+    """float16"""
+    home: bool
+    """Whether the chunk belongs to this space first."""
 
 
 class SpaceQuery(NamedTuple):
@@ -335,16 +301,16 @@ class IndexedDocument(NamedTuple):
     trust_level: str
     doc_id: str | None = None
     """Where it does not follow from source and path."""
+    indexed_at: str | None = None
+    """Where it was indexed before; otherwise that is now."""
 
 
-class DocumentStore(Protocol):
-    """Writing side. Every call is one transaction: seen whole or not at all."""
+class StoredDocument(NamedTuple):
+    """A document as a store remembers it, without what is in it."""
 
-    def known_files(self, source: str) -> dict[str, FileState]: ...
-    def write(self, *documents: IndexedDocument) -> int: ...
-    def touch(self, source: str, path: str, state: FileState, date: str) -> None: ...
-    def date_of(self, source: str, path: str) -> str: ...
-    def remove(self, source: str, paths: Iterable[str]) -> int: ...
+    key: Key
+    doc_id: str
+    state: FileState
 
 
 class TreeFile(NamedTuple):

@@ -104,6 +104,26 @@ class StoreStats(NamedTuple):
     index_version: str
 
 
+class SpaceCount(NamedTuple):
+    """How many chunks have a vector of one model."""
+
+    fingerprint: str
+    vectors: int
+    homes: int
+    """Those that belong to its space first."""
+
+
+class ContentCounts(NamedTuple):
+    """What there is, counted one by one. Of libraries only what is searched; what is in the making does not count."""
+
+    documents: int
+    chunks: int
+    library_documents: int
+    snippets: int
+    spaces: tuple[SpaceCount, ...]
+    """In the order in which they came."""
+
+
 class Check(NamedTuple):
     """One line of `kb doctor`."""
 

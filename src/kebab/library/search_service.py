@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import NamedTuple, Protocol
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, NamedTuple
 
 from kebab.analysis.query_syntax import parse
 from kebab.core.citations import Citation
 from kebab.core.errors import UsageError
 from kebab.core.libraries import SNIPPET_KINDS, Library, LibrarySnippet
-from kebab.core.ports import LexicalIndex, LexicalMatch
+from kebab.core.ports import LexicalMatch
 from kebab.core.search import SearchFilters
 from kebab.library.query_preprocessor import preprocess
 from kebab.library.ranking import LibraryMatch, ranked
 from kebab.library.snippets import make_snippet
 from kebab.library.versions import ordered
 
+if TYPE_CHECKING:
+    from kebab.core.library_ports import LibraryCatalog
+    from kebab.core.store_ports import LexicalIndex
+
 _FARTHEST = 10**9
 _ENOUGH = 20
 """Snippets with all the words; with fewer, those with any of them are looked for."""
-
-
-class LibraryCatalog(Protocol):
-    def libraries(self) -> list[Library]: ...
-    def find(self, library_id: str) -> Library: ...
-    def named(self, name: str) -> list[Library]: ...
-    def kinds_of(self, chunk_ids: Iterable[str]) -> Mapping[str, str]: ...
 
 
 class RepositoryName(NamedTuple):

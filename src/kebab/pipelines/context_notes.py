@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from kebab.core.errors import NotFound, UsageError
 from kebab.core.records import ContextNote
 from kebab.core.text import nfc, storable
 from kebab.pipelines.source_names import no_such_source
 
+if TYPE_CHECKING:
+    from kebab.core.store_ports import NoteStore
+
 MOST_CHARACTERS = 1000
 _MOST_FOLDERS_NAMED = 8
-
-
-class NoteStore(Protocol):
-    def source_names(self) -> Sequence[str]: ...
-    def notes(self, source: str) -> Sequence[ContextNote]: ...
-    def document_paths(self, source: str) -> Sequence[str]: ...
-    def put(self, source: str, note: ContextNote) -> int: ...
-    def remove(self, source: str, note: ContextNote) -> int: ...
 
 
 class Description(NamedTuple):

@@ -4,25 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from kebab.core.errors import NotFound
-from kebab.core.records import DocumentRecord, SourceRecord, TagRecord
+from kebab.core.records import DocumentRecord
 from kebab.core.search import Notice
 from kebab.core.text import storable
 from kebab.pipelines.search_request import SearchRequest
 from kebab.pipelines.unmatched_filters import unknown_format, unknown_lang, unknown_tag
 
-
-class Catalog(Protocol):
-    paths_on_disk: bool
-    """Whether a path on disk names a document; not for callers from elsewhere, who must not learn what is on it."""
-
-    def sources(self) -> Sequence[SourceRecord]: ...
-    def tags(self) -> Sequence[TagRecord]: ...
-    def languages(self) -> Sequence[str]: ...
-    def formats(self) -> Sequence[str]: ...
-    def find_document(self, key: str) -> DocumentRecord: ...
+if TYPE_CHECKING:
+    from kebab.core.store_ports import Catalog
 
 
 def checked_filters(request: SearchRequest, catalog: Catalog) -> tuple[SearchRequest, list[Notice]]:

@@ -9,17 +9,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from hashlib import sha256
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from kebab.core.documents import embedded_text
 from kebab.core.errors import TextRefused
-from kebab.core.ports import Embedder, EmbeddingModels, NewVector, PendingChunk, Progress
+from kebab.core.ports import Embedder, EmbeddingModels, Key, NewVector, PendingChunk, Progress
 from kebab.pipelines.ingest_report import Failure, IngestReport, quiet
+
+if TYPE_CHECKING:
+    from kebab.core.store_ports import VectorWriter
 
 _WINDOW = 2048
 """Chunks looked at together: enough to find many of one length, few enough to hold in memory."""
-_BEFORE_ALL = -(2**63)
-"""Rows of chunks may be below zero."""
 _AT_ONCE = 64
 """Texts embedded between two commits, at most."""
 _CHARS_AT_ONCE = 24_000
@@ -32,21 +33,10 @@ _REFUSED_IN_A_ROW = 8
 _HARMLESS = "Is it about the text?"
 
 
-class VectorWriter(Protocol):
-    def pending(self, embedders: Sequence[Embedder], *, after: int, limit: int) -> list[PendingChunk]: ...
-    def pending_in(self, embedder: Embedder, *, after: int, limit: int) -> list[PendingChunk]: ...
-    def count_pending(self, embedders: Sequence[Embedder]) -> int: ...
-    def count_pending_in(self, embedder: Embedder) -> int: ...
-    def is_home(self, embedder: Embedder) -> bool: ...
-    def link(self, embedder: Embedder, chunks: Sequence[tuple[int, bytes]], *, home: bool) -> set[int]: ...
-    def add(self, embedder: Embedder, vectors: Sequence[NewVector], *, home: bool) -> None: ...
-    def settle(self, embedders: Sequence[Embedder], second: Embedder | None = None, *, refused: int = 0) -> None: ...
-
-
 class _Waiting(NamedTuple):
     """A chunk that waits for its vector."""
 
-    row: int
+    key: Key
     path: str
     text: str
 
@@ -60,7 +50,7 @@ class _Text:
         self.hash = text_hash
         self.text = first.text
         self.path = first.path
-        self.chunks: list[int] = []
+        self.chunks: list[Key] = []
 
 
 class _Stopped(Exception):
@@ -83,7 +73,7 @@ class EmbeddingPhase:
         self._progress: Progress = progress or quiet
         self._stop = stop
         self._done = self._total = 0
-        self._refused: set[int] = set()
+        self._refused: set[Key] = set()
         self._refused_in_a_row = 0
 
     def run(self) -> bool:
@@ -100,9 +90,9 @@ class EmbeddingPhase:
     def _embed_all(self) -> None:
         embedders = self._models.embedders
         self._total = self._store.count_pending(embedders)
-        after = _BEFORE_ALL
+        after: Key | None = None
         while chunks := self._store.pending(embedders, after=after, limit=_WINDOW):
-            after = chunks[-1].row
+            after = chunks[-1].key
             waiting = _waiting(chunks)
             for embedder in embedders:
                 # First where a text is a guest: whoever finds it at home later knows that this is done.
@@ -116,22 +106,22 @@ class EmbeddingPhase:
 
     def _embed_second(self, embedder: Embedder) -> None:
         self._total += self._store.count_pending_in(embedder)
-        after = _BEFORE_ALL
+        after: Key | None = None
         while chunks := self._store.pending_in(embedder, after=after, limit=_WINDOW):
-            after = chunks[-1].row
+            after = chunks[-1].key
             self._embed(embedder, _waiting(chunks), home=False)
 
     def _embed(self, embedder: Embedder, chunks: Sequence[_Waiting], *, home: bool) -> None:
         if not chunks:
             return
         hashed = [(chunk, hash_of_text(chunk.text)) for chunk in chunks]
-        linked = self._store.link(embedder, [(chunk.row, text_hash) for chunk, text_hash in hashed], home=home)
+        linked = self._store.link(embedder, [(chunk.key, text_hash) for chunk, text_hash in hashed], home=home)
         self._report.vectors_reused += len(linked)
         self._advance(len(linked), embedder)
         texts: dict[bytes, _Text] = {}
         for chunk, text_hash in hashed:
-            if chunk.row not in linked:
-                texts.setdefault(text_hash, _Text(text_hash, chunk)).chunks.append(chunk.row)
+            if chunk.key not in linked:
+                texts.setdefault(text_hash, _Text(text_hash, chunk)).chunks.append(chunk.key)
         for batch in _by_length(texts.values(), _CHARS_AT_ONCE if self._stop is None else _CHARS_WHEN_STOPPABLE):
             if self._stop is not None and self._stop():
                 raise _Stopped
@@ -168,7 +158,7 @@ class EmbeddingPhase:
 
 
 def _waiting(chunks: Iterable[PendingChunk]) -> list[_Waiting]:
-    return [_Waiting(chunk.row, chunk.path, embedded_text(chunk.path, chunk.title, chunk.headings, chunk.text)) for chunk in chunks]
+    return [_Waiting(chunk.key, chunk.path, embedded_text(chunk.path, chunk.title, chunk.headings, chunk.text)) for chunk in chunks]
 
 
 def hash_of_text(text: str) -> bytes:

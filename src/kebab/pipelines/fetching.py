@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from kebab.core import citations
 from kebab.core.errors import NotFound, StoreError
@@ -10,7 +10,10 @@ from kebab.core.records import DocumentRecord
 from kebab.core.spans import PageSpan, Span
 from kebab.core.text import estimate_tokens
 from kebab.pipelines import document_lookup
-from kebab.pipelines.passage_lookup import PassageCatalog, find_span
+from kebab.pipelines.passage_lookup import find_span
+
+if TYPE_CHECKING:
+    from kebab.core.store_ports import Catalog
 
 
 class Fetched(NamedTuple):
@@ -23,23 +26,23 @@ class Fetched(NamedTuple):
     chunk_id: str | None = None
 
 
-def fetch_document(catalog: PassageCatalog, key: str) -> Fetched:
+def fetch_document(catalog: Catalog, key: str) -> Fetched:
     record = document_lookup.find_document(catalog, key)
     return Fetched("document", record, catalog.body(record.doc_id))
 
 
-def fetch_chunk(catalog: PassageCatalog, key: str) -> Fetched:
+def fetch_chunk(catalog: Catalog, key: str) -> Fetched:
     chunk = catalog.find_chunk(key)
     return Fetched("chunk", catalog.find_document(chunk.doc_id), chunk.text, chunk.citation, chunk.chunk_id)
 
 
-def fetch_span(catalog: PassageCatalog, citation: str) -> Fetched:
+def fetch_span(catalog: Catalog, citation: str) -> Fetched:
     """Exactly the cited lines, or the cited page."""
     cited = find_span(catalog, citation)
     return Fetched("span", cited.document, cited.text, citations.Citation(cited.document.path, cited.span))
 
 
-def fetch_cited(catalog: PassageCatalog, uri: str) -> Fetched:
+def fetch_cited(catalog: Catalog, uri: str) -> Fetched:
     """What a citation names; a path alone is the whole document."""
     return fetch_span(catalog, uri) if citations.parse(uri)[1] is not None else fetch_document(catalog, uri)
 
@@ -67,7 +70,7 @@ class Opened(NamedTuple):
         return self.text[: read_front_matter(self.text).end]
 
 
-def open_cited(catalog: PassageCatalog, uri: str, chunk_id: str | None = None) -> Opened:
+def open_cited(catalog: Catalog, uri: str, chunk_id: str | None = None) -> Opened:
     """The document a citation is of. Of a page, the chunk tells which part of it is meant, as long as it is there."""
     path, span = citations.parse(uri)
     if span is None:
@@ -82,7 +85,7 @@ def open_cited(catalog: PassageCatalog, uri: str, chunk_id: str | None = None) -
     return Opened(record, place, catalog.body(record.doc_id), catalog.is_paged(record.doc_id), span, start, end)
 
 
-def _narrowed(catalog: PassageCatalog, record: DocumentRecord, chunk_id: str, start: int, end: int) -> tuple[int, int]:
+def _narrowed(catalog: Catalog, record: DocumentRecord, chunk_id: str, start: int, end: int) -> tuple[int, int]:
     try:
         chunk = catalog.find_chunk(chunk_id)
     except StoreError:  # indexed anew since

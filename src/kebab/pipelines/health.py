@@ -17,15 +17,20 @@ _GO_ON = "The rest is found by words only. Go on with: kb ingest"
 """Unfinished is not unhealthy: a run may stop anywhere."""
 
 
-def program_check(store_version: str) -> Check:
+def program_check(engine: str) -> Check:
     python = ".".join(map(str, sys.version_info[:3]))
-    return Check("program", True, f"Kebab {__version__}, Python {python}, SQLite {store_version}")
+    return Check("program", True, f"Kebab {__version__}, Python {python}, {engine}")
 
 
 def disk_check(path: Path) -> Check:
     folder = next((parent for parent in path.absolute().parents if parent.exists()), Path("/"))
     free = shutil.disk_usage(folder).free
     return Check.judged("disk", free >= _LITTLE_SPACE, f"{free / 1e9:.1f} GB free", "Free some space: ingest needs room for its index.")
+
+
+def migration_check(origin: str, target: str) -> Check:
+    """Unfinished is not unhealthy."""
+    return Check("migration", True, f"not everything has come from {origin} yet", f"Go on with: kb migrate --from {origin} --to {target}")
 
 
 def vector_check(coverage: VectorCoverage | None, models: EmbeddingModels | None) -> Check:

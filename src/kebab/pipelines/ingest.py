@@ -8,21 +8,24 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from kebab.config.settings import Settings
-from kebab.core.documents import ParsedDocument, Repository, Source, bounded, date_in_name
+from kebab.core.documents import ParsedDocument, Source, bounded, date_in_name
 from kebab.core.errors import ParseError, SourceError, UsageError
-from kebab.core.ports import BackgroundParser, Chunker, DocumentStore, FileState, IndexedDocument, Parser, Progress
+from kebab.core.ports import BackgroundParser, Chunker, FileState, IndexedDocument, Parser, Progress
 from kebab.core.text import nfc
 from kebab.pipelines.fingerprint import Fingerprints
 from kebab.pipelines.ingest_report import Failure, IngestReport, quiet
 from kebab.pipelines.source_names import Scope, resolve, roots_below
+
+if TYPE_CHECKING:
+    from kebab.core.store_ports import DocumentStore
 
 STDIN_SOURCE = "stdin"
 
@@ -32,16 +35,6 @@ _GROUP_SECONDS = 0.5
 # What may have been read and not been written yet.
 _MOST_AHEAD = 16
 _MOST_BYTES_AHEAD = 1 << 25
-
-
-class SourceStore(DocumentStore, Protocol):
-    """A document store that also remembers sources."""
-
-    def sources(self) -> list[Source]: ...
-    def add_source(self, source: Source) -> None: ...
-    def absorb_source(self, lone: str, folder: str, path: str) -> None: ...
-    def source_ingested(self, name: str, repository: Repository | None) -> None: ...
-    def has_chunks(self) -> bool: ...
 
 
 class FoundFile(Protocol):
@@ -126,7 +119,7 @@ class Ingest:
 
     def __init__(
         self,
-        store: SourceStore,
+        store: DocumentStore,
         settings: Settings,
         chunker: Chunker,
         parser_for: Callable[[str], Parser],
@@ -144,6 +137,8 @@ class Ingest:
         self._started = time.perf_counter()
         self._fingerprints = Fingerprints(settings, chunker.version)
         self._group = _Group()
+        self._begun: tuple[_Group, Callable[[], int]] | None = None
+        """What is being written, and how to wait for that."""
 
     def run(self, paths: Sequence[Path], name: str | None = None) -> IngestReport:
         """Without paths, every source that is known. A remembered folder that is missing fails the run, at its end."""
@@ -187,13 +182,14 @@ class Ingest:
         elif document := self._document(STDIN_SOURCE, title, parsed, state, time.time(), "primary"):
             self._group.add(document, is_new=known is None, seconds=0.0)
             self._write_group()
+            self._finish_group()
         elif known is not None:
             self.report.removed = self._store.remove(STDIN_SOURCE, [title])
         self._store.source_ingested(STDIN_SOURCE, None)
         self.report.seconds = time.perf_counter() - self._started
         return self.report
 
-    def _ingest_scope(self, scope: Scope, known: list[Source]) -> None:
+    def _ingest_scope(self, scope: Scope, known: Sequence[Source]) -> None:
         from kebab.sources.folder import FolderScan, Skip, found_file, is_too_large, scan_folder
         from kebab.sources.git_repository import repository_of
 
@@ -231,7 +227,7 @@ class Ingest:
             self.report.did("removed", path)
         self._store.source_ingested(source.name, repository_of(root if source.kind == "folder" else root.parent))
 
-    def _absorb_lone_files(self, folder: Source, known: list[Source], files: dict[Path, str]) -> None:
+    def _absorb_lone_files(self, folder: Source, known: Sequence[Source], files: dict[Path, str]) -> None:
         """A file that was ingested alone and now comes with its folder is found once, in the folder."""
         for lone in roots_below(folder, known, "file"):
             path = files.get(Path(lone.root or ""))
@@ -240,7 +236,7 @@ class Ingest:
             self._store.absorb_source(lone.name, folder.name, path)
             self.report.absorbed.append(lone.name)
 
-    def _take_files(self, source: Source, files: Sequence[FoundFile], states: dict[str, FileState]) -> set[str]:
+    def _take_files(self, source: Source, files: Sequence[FoundFile], states: Mapping[str, FileState]) -> set[str]:
         """The paths that must stay in the index. Parsers in processes of their own are given files ahead; all is written in order."""
         keep: set[str] = set()
         ahead: deque[_Begun] = deque()
@@ -261,6 +257,7 @@ class Ingest:
                 self._finish_file(source, ahead.popleft(), keep)
         finally:  # also when interrupted between two files
             self._write_group()
+            self._finish_group()
         return keep
 
     def _begin_file(self, source: Source, file: FoundFile, known: FileState | None, fingerprint: str, keep: set[str]) -> _Begun | None:
@@ -342,11 +339,19 @@ class Ingest:
         )
 
     def _write_group(self) -> None:
-        """The report counts what is written, not what is about to be."""
+        """Where the store is elsewhere, the next files are read meanwhile."""
         group, self._group = self._group, _Group()
-        if not group.members:
+        if group.members:
+            written = self._store.begin(*(member.document for member in group.members))
+            self._finish_group()
+            self._begun = group, written
+
+    def _finish_group(self) -> None:
+        """The report counts what is written, not what is about to be."""
+        if self._begun is None:
             return
-        self.report.chunks += self._store.write(*(member.document for member in group.members))
+        (group, written), self._begun = self._begun, None
+        self.report.chunks += written()
         for document, is_new, seconds in group.members:
             self.report.added += is_new
             self.report.updated += not is_new

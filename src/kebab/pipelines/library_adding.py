@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from kebab.config.settings import Settings
 from kebab.core.errors import KebabError, SourceError
@@ -17,18 +17,15 @@ from kebab.library.steering import Steering
 from kebab.library.trust_score import trust_score
 from kebab.pipelines.ingest_report import Failure, IngestReport, quiet
 from kebab.pipelines.library_indexing import LibraryIndexing, steering_of
-from kebab.pipelines.library_transfer import VectorKeeper, import_vectors, import_version
-from kebab.pipelines.library_version import DocumentWriter, LibraryStore, VersionMaker
+from kebab.pipelines.library_transfer import import_vectors, import_version
+from kebab.pipelines.library_version import VersionMaker
 from kebab.sources.library_tree import check_tags, library_tree
 from kebab.sources.origin import Origin
 from kebab.sources.repository_address import on_github
 
-
-class LibraryWriter(LibraryStore, Protocol):
-    def describe(self, library: Library) -> None: ...
-    def fail(self, library_id: str, tag: str | None, reason: str) -> None: ...
-    def forget_attempt(self, library_id: str, tag: str | None) -> None: ...
-    def remove(self, library_id: str, tag: str | None = None, *, whole: bool = True) -> None: ...
+if TYPE_CHECKING:
+    from kebab.core.library_ports import LibraryWriter
+    from kebab.core.store_ports import DocumentStore, VectorWriter
 
 
 class Said(NamedTuple):
@@ -53,7 +50,7 @@ class LibraryAdding:
     """One run."""
 
     def __init__(
-        self, store: LibraryWriter, documents: DocumentWriter, settings: Settings, report: IngestReport, progress: Progress | None
+        self, store: LibraryWriter, documents: DocumentStore, settings: Settings, report: IngestReport, progress: Progress | None
     ) -> None:
         self._store = store
         self._documents = documents
@@ -119,7 +116,7 @@ class LibraryAdding:
                 self._noted = error
             raise
 
-    def import_file(self, library: Library, path: Path, said: Said, embedders: Sequence[Embedder], keeper: VectorKeeper | None) -> None:
+    def import_file(self, library: Library, path: Path, said: Said, embedders: Sequence[Embedder], keeper: VectorWriter | None) -> None:
         """What `kb lib export` wrote, with the vectors of models that are in use here. How far it is trusted is not for the file to say."""
         with self._noting(library, None), open_library_file(path) as file:
             known, library = (

@@ -12,7 +12,6 @@ from kebab.core.libraries import Library, LibrarySnippet, LibraryVersion
 from kebab.core.search import Notice
 from kebab.core.text import estimate_tokens
 from kebab.library.formatters import BETWEEN_PARTS, snippet_text
-from kebab.library.versions import choose, latest_first, likeness, same_version, shortened
 
 if TYPE_CHECKING:
     from kebab.sources.lock_files import LockedPackage
@@ -62,6 +61,8 @@ def chosen_version(library: Library, named: str | None, project: str | None) -> 
 def _named(library: Library, named: str) -> VersionChoice:
     if named in library.tags:
         return VersionChoice(named)
+    from kebab.library.versions import same_version  # most questions are about the default version
+
     if (same := same_version(named, library.tags)) is not None:
         return VersionChoice(same, f"{named} is {same} here")
     known = next((version for version in library.versions if version.name == named), None)
@@ -71,6 +72,7 @@ def _named(library: Library, named: str) -> VersionChoice:
 
 
 def _locked(library: Library, project: Path) -> VersionChoice:
+    from kebab.library.versions import choose, shortened
     from kebab.sources.lock_files import locked_packages  # brings a parser of TOML
 
     package = _package_of(library, locked_packages(project))
@@ -86,6 +88,8 @@ def _package_of(library: Library, packages: Sequence[LockedPackage]) -> LockedPa
     """The one whose name is most surely the library's, rather with a version than without; of several, what the project itself asks for;
     of several of those, the latest.
     """
+    from kebab.library.versions import latest_first, likeness
+
     likely: list[tuple[tuple[int, bool, int, int], LockedPackage]] = []
     files = list(dict.fromkeys(package.file for package in packages))
     for package in packages:

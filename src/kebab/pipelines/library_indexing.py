@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
+from typing import TYPE_CHECKING
 
 from kebab.config.settings import Settings
 from kebab.core.documents import bounded, document_id
@@ -16,7 +17,11 @@ from kebab.library.snippet_parts import is_llms_txt
 from kebab.library.steering import FILES, Steering, read_llms_txt, read_steering
 from kebab.pipelines.fingerprint import Fingerprints
 from kebab.pipelines.ingest_report import Failure, IngestReport, quiet
-from kebab.pipelines.library_version import DocumentWriter, LibraryStore, VersionMaker, WantedFile
+from kebab.pipelines.library_version import VersionMaker, WantedFile
+
+if TYPE_CHECKING:
+    from kebab.core.library_ports import LibraryWriter
+    from kebab.core.store_ports import DocumentStore
 
 _MOST_STEERING = 1 << 20
 _CODE = frozenset(".py .js .mjs .ts .tsx .go .rs .java .kt .c .h .cc .cpp .hpp .cs .rb .php .swift .sh .sql .scala .lua".split())
@@ -41,8 +46,8 @@ def steering_of(tree: FileTree, files: Sequence[TreeFile], report: IngestReport)
 class LibraryIndexing:
     def __init__(
         self,
-        libraries: LibraryStore,
-        documents: DocumentWriter,
+        libraries: LibraryWriter,
+        documents: DocumentStore,
         settings: Settings,
         chunker: Chunker,
         parser_for: Callable[[str], Parser],

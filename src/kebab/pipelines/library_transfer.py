@@ -2,33 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING
 
 from kebab.core.documents import embedded_text
 from kebab.core.errors import NotFound, SourceError
-from kebab.core.libraries import Library, VectorSpace, VersionDocument
+from kebab.core.libraries import Library
 from kebab.core.ports import Embedder, IndexedDocument
 from kebab.library.library_file import FileVersion, LibraryContents, LibraryFile, write_library_file
 from kebab.pipelines.embedding import hash_of_text
 from kebab.pipelines.library_indexing import library_document_id
 from kebab.pipelines.library_version import VersionMaker, WantedFile
 
+if TYPE_CHECKING:
+    from kebab.core.library_ports import LibraryReader
+    from kebab.core.store_ports import VectorWriter
+
 _FROM_FILE = "from a file"
 """The fingerprint of documents that were read by somebody else: they are read again when the library comes from its repository."""
-
-
-class LibraryReader(Protocol):
-    def version_documents(self) -> Sequence[VersionDocument]: ...
-    def document(self, row: int, /) -> IndexedDocument: ...
-    def spaces(self) -> Sequence[VectorSpace]: ...
-    def vectors(self, space: VectorSpace, /) -> Iterable[tuple[bytes, bytes]]: ...
-
-
-class VectorKeeper(Protocol):
-    def keep(self, embedder: Embedder, vectors: Sequence[tuple[bytes, bytes]], /) -> int: ...
 
 
 def export_library(library: Library, reader: LibraryReader, path: Path) -> int:
@@ -36,8 +29,8 @@ def export_library(library: Library, reader: LibraryReader, path: Path) -> int:
     entries = reader.version_documents()
     if not entries:
         raise NotFound(f"Nothing of {library.library_id} is indexed yet.", hint=f"Index it with: kb lib refresh {library.library_id}")
-    rows = list(dict.fromkeys(entry.document for entry in entries))
-    numbers = {row: number for number, row in enumerate(rows)}
+    keys = list(dict.fromkeys(entry.document for entry in entries))
+    numbers = {key: number for number, key in enumerate(keys)}
     versions = dict.fromkeys((entry.tag, entry.commit) for entry in entries)
     contents = LibraryContents(
         library,
@@ -45,11 +38,11 @@ def export_library(library: Library, reader: LibraryReader, path: Path) -> int:
             FileVersion(tag, commit, tuple((numbers[entry.document], entry.file_key) for entry in entries if entry.tag == tag))
             for tag, commit in versions
         ),
-        map(reader.document, rows),
+        map(reader.document, keys),
         ((space, reader.vectors(space)) for space in reader.spaces()),
     )
     write_library_file(path, contents)
-    return len(rows)
+    return len(keys)
 
 
 def import_version(file: LibraryFile, version: FileVersion, library_id: str, maker: VersionMaker) -> int:
@@ -77,7 +70,7 @@ def _key(document: IndexedDocument) -> str:
     return sha256(repr((_FROM_FILE, document.path, document.parsed, chunks)).encode("utf-8", "surrogatepass")).hexdigest()
 
 
-def import_vectors(file: LibraryFile, embedders: Sequence[Embedder], keeper: VectorKeeper) -> None:
+def import_vectors(file: LibraryFile, embedders: Sequence[Embedder], keeper: VectorWriter) -> None:
     """Those of models that are in use here, and of the file's own texts: others would be forgotten, or could be meant for notes of whoever
     imports it.
     """

@@ -4,29 +4,20 @@ goes on. What another version has too is neither read nor stored again.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import NamedTuple, Protocol
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 from kebab.core.errors import NothingIndexable
-from kebab.core.libraries import DoneFile, Making
+from kebab.core.libraries import Making
 from kebab.core.ports import IndexedDocument, Progress
 from kebab.pipelines.ingest_report import Failure, IngestReport
 
+if TYPE_CHECKING:
+    from kebab.core.library_ports import LibraryWriter
+    from kebab.core.store_ports import DocumentStore
+
 _GROUP_CHARACTERS = 500_000
 """Written in one transaction."""
-
-
-class LibraryStore(Protocol):
-    def begin(self, library_id: str, tag: str | None, commit: str | None) -> Making: ...
-    def drop(self, making: Making, files: Iterable[DoneFile]) -> None: ...
-    def known(self, library_id: str, fingerprints: Sequence[str]) -> dict[tuple[str, str], int]: ...
-    def share(self, making: Making, documents: Sequence[tuple[int, str]]) -> None: ...
-    def link(self, making: Making, documents: Sequence[tuple[str, str]]) -> None: ...
-    def finish(self, making: Making) -> int: ...
-
-
-class DocumentWriter(Protocol):
-    def write(self, *documents: IndexedDocument) -> int: ...
 
 
 class WantedFile(NamedTuple):
@@ -38,7 +29,7 @@ class WantedFile(NamedTuple):
 
 
 class VersionMaker:
-    def __init__(self, libraries: LibraryStore, documents: DocumentWriter, report: IngestReport, progress: Progress) -> None:
+    def __init__(self, libraries: LibraryWriter, documents: DocumentStore, report: IngestReport, progress: Progress) -> None:
         self._libraries = libraries
         self._documents = documents
         self._report = report
@@ -52,8 +43,11 @@ class VersionMaker:
         commit: str | None,
         files: Sequence[WantedFile],
         document_of: Callable[[WantedFile, str], IndexedDocument | None],
+        indexed_at: str | None = None,
     ) -> int:
-        """How many snippets it has. `document_of` is given a file and the name of the source its document belongs to."""
+        """How many snippets it has. `document_of` is given a file and the name of the source its document belongs to; `indexed_at`: if
+        not now.
+        """
         making = self._libraries.begin(library_id, tag, commit)
         new = self._not_known(library_id, making, files)
         self._report.scanned = len(files)
@@ -71,7 +65,7 @@ class VersionMaker:
         self._write(making)
         if not self._report.added and not self._report.unchanged:
             raise NothingIndexable(f"{library_id} has no text to index.", hint="Its files are empty, or cannot be read.")
-        return self._libraries.finish(making)
+        return self._libraries.finish(making, indexed_at)
 
     def _not_known(self, library_id: str, making: Making, files: Sequence[WantedFile]) -> list[WantedFile]:
         """Those that neither an interrupted run nor another version has."""

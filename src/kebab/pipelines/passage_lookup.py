@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from kebab.core import citations
 from kebab.core.documents import PAGE_BREAK
@@ -12,16 +11,12 @@ from kebab.core.errors import NotFound, UsageError
 from kebab.core.records import ChunkRecord, DocumentRecord
 from kebab.core.spans import LineSpan, PageSpan, Span
 from kebab.core.text import LineTable
-from kebab.pipelines.document_lookup import Catalog, find_document
+from kebab.pipelines.document_lookup import find_document
+
+if TYPE_CHECKING:
+    from kebab.core.store_ports import Catalog
 
 _BARE_LINES = re.compile(r"(.+)[:#](\d+)(?:-(\d+))?")
-
-
-class PassageCatalog(Catalog, Protocol):
-    def find_chunk(self, key: str) -> ChunkRecord: ...
-    def chunks_of(self, doc_id: str) -> Sequence[ChunkRecord]: ...
-    def body(self, doc_id: str) -> str: ...
-    def is_paged(self, doc_id: str) -> bool: ...
 
 
 class CitedText(NamedTuple):
@@ -45,7 +40,7 @@ class Passage(NamedTuple):
     chunks: tuple[ChunkRecord, ...]
 
 
-def find_passage(catalog: PassageCatalog, reference: str) -> Passage:
+def find_passage(catalog: Catalog, reference: str) -> Passage:
     """By anything that fetch reads. Chunk ids begin like their document's, so a beginning that fits both means the document."""
     if citations.parse(reference)[1] is not None:
         cited = find_span(catalog, reference)
@@ -62,7 +57,7 @@ def find_passage(catalog: PassageCatalog, reference: str) -> Passage:
     return Passage(document, catalog.body(document.doc_id), tuple(catalog.chunks_of(document.doc_id)))
 
 
-def find_span(catalog: PassageCatalog, citation: str) -> CitedText:
+def find_span(catalog: Catalog, citation: str) -> CitedText:
     """Exactly the cited lines, or the cited page."""
     path, span = citations.parse(citation)
     if span is None:

@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 from kebab.analysis.query_syntax import parse
 from kebab.config.settings import SearchSettings
 from kebab.core.errors import ModelError, QueryError, StaleCursor, UsageError
-from kebab.core.ports import ChunkReader, Retriever
+from kebab.core.ports import Retriever
 from kebab.core.query_tree import excludes, insists
 from kebab.core.search import (
     FAR_AWAY,
@@ -31,6 +31,9 @@ from kebab.core.search import (
 )
 from kebab.pipelines.search_request import SearchRequest
 
+if TYPE_CHECKING:
+    from kebab.core.store_ports import ChunkReader
+
 _WORDS_ONLY = Notice("words_only", "The query excludes words or is raw FTS5, so only words were compared.")
 _THRESHOLD_UNUSED = Notice("threshold_unused", "--threshold compares RRF scores, and there are none here; --min-score works in every mode.")
 
@@ -46,6 +49,10 @@ class ComposedRetriever(Retriever, Protocol):
 
 class NearRetriever(Protocol):
     def near(self, chunk_ids: Sequence[str], query: SearchQuery) -> HitList | None: ...
+
+
+UNMATCHED = frozenset({"unknown_tag", "unknown_lang", "unknown_format"})
+"""Codes of notices about filters that no document passes."""
 
 
 class Retrievers(NamedTuple):
@@ -107,7 +114,8 @@ def search(
     nothing = not hits or any(notice.code in (FAR_AWAY, SIMILAR_ONLY) for notice in hits.notices)
     if nothing and query.mode != "vector" and not query.offset and not query.type_ahead:
         said.extend(_did_you_mean(retrievers.lexical.suggestions(query)))
-    if not hits and not query.offset and (unmatched := about_filters(query.filters, retrievers, said)):
+    unmatched = about_filters(query.filters, retrievers, said) if not hits and not query.offset else []
+    if unmatched or (not hits and any(notice.code in UNMATCHED for notice in said)):
         # Which scripts were compared is beside the point then.
         said = [*(notice for notice in said if notice.code != "other_scripts"), *unmatched]
     kept = with_neighbours(_above_scores(hits, request, said), request, retrievers)
@@ -158,14 +166,14 @@ def about_filters(filters: SearchFilters, retrievers: Retrievers, said: Sequence
         return []
     from kebab.pipelines.unmatched_filters import unmatched_filters
 
-    codes = {notice.code for notice in said} & {"unknown_tag", "unknown_lang", "unknown_format"}
+    codes = {notice.code for notice in said} & UNMATCHED
     return [notice for notice in unmatched_filters(filters, retrievers.passing) if notice.code not in codes]
 
 
 def _did_you_mean(suggestions: Sequence[str]) -> list[Notice]:
     *others, last = suggestions or ("",)
     listed = f"{', '.join(others)} or {last}" if others else last
-    return [Notice("did_you_mean", f"Did you mean: {listed}?", tuple(suggestions))] if suggestions else []
+    return [Notice("did_you_mean", f"Did you mean: {listed.removesuffix('?')}?", tuple(suggestions))] if suggestions else []
 
 
 def _ask(

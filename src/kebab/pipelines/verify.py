@@ -1,36 +1,30 @@
-"""Does every stored passage still stand in its file? ok / moved / changed / gone, passage by passage.
+"""Does every stored passage still stand in its file? ok / moved / changed / gone, passage by passage. And is the store whole itself?
 
 A file that is gone is looked for under other names in its source: by its size, and then by its content.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 from kebab.config.settings import IngestSettings
 from kebab.core.citations import Citation
 from kebab.core.documents import PAGE_BREAK, page_text
 from kebab.core.errors import NotFound, ParseError, SourceError
-from kebab.core.records import ChunkRecord, DocumentRecord, SourceRecord
+from kebab.core.records import Check, ChunkRecord, DocumentRecord, SourceRecord
 from kebab.core.spans import LineSpan, PageSpan, Span
 from kebab.core.text import LineTable, nfc
 
 if TYPE_CHECKING:
     from kebab.core.search import SearchHit
+    from kebab.core.store_ports import Catalog
     from kebab.sources.folder import FoundFile
 
 _MOST_LISTED = 1000
-
-
-class Catalog(Protocol):
-    def all_documents(self) -> Iterator[DocumentRecord]: ...
-    def chunks_of(self, doc_id: str) -> list[ChunkRecord]: ...
-    def body(self, doc_id: str) -> str: ...
-    def sources(self) -> list[SourceRecord]: ...
 
 
 @dataclass(frozen=True)
@@ -55,6 +49,8 @@ class VerifyReport:
     unreadable: int = 0
     corrupt: int = 0
     differences: list[Difference] = field(default_factory=list)
+    checks: list[Check] = field(default_factory=list)
+    """Of the store itself: whether all that is in it fits together."""
 
     @property
     def truncated(self) -> bool:
@@ -63,7 +59,12 @@ class VerifyReport:
 
     @property
     def whole(self) -> bool:
-        return not self._different
+        return not self._different and self.sound
+
+    @property
+    def sound(self) -> bool:
+        """Whether the store is whole, whatever has become of the files."""
+        return all(check.ok for check in self.checks)
 
     @property
     def _different(self) -> int:

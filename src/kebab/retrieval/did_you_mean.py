@@ -5,16 +5,19 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator
 from itertools import islice, product
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import normalize
 
 from kebab.analysis import cjk, korean
 from kebab.analysis.edit_distance import edit_distance
 from kebab.analysis.query_syntax import parse
-from kebab.core.ports import LexicalIndex, NearWord
+from kebab.core.ports import NearWord
 from kebab.core.query_tree import Bag, Phrase, Raw, Word
 from kebab.core.search import SearchFilters
 from kebab.core.text import nfc
+
+if TYPE_CHECKING:
+    from kebab.core.store_ports import LexicalIndex
 
 MOST_SUGGESTIONS = 3
 _MOST_WORDS = 64

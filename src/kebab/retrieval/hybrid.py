@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, cast
 
 from kebab.config.settings import SearchSettings
@@ -38,15 +39,34 @@ def policy_of(settings: SearchSettings, query: SearchQuery) -> FusionPolicy:
     )
 
 
+_Side = Callable[[], HitList]
+SideBySide = Callable[[_Side, _Side], tuple[HitList, HitList]]
+
+
+def one_after_the_other(one: _Side, other: _Side) -> tuple[HitList, HitList]:
+    return one(), other()
+
+
 class HybridRetriever:
     """Dispatches by the mode of the query; in hybrid mode it asks both sides and fuses."""
 
-    def __init__(self, config: SearchSettings, lexical: Retriever, vector: Retriever, *, snippets: SnippetMaker | None = None) -> None:
-        """`snippets`: makes those of the final hits; without it both sides make their own for all of theirs."""
+    def __init__(
+        self,
+        config: SearchSettings,
+        lexical: Retriever,
+        vector: Retriever,
+        *,
+        snippets: SnippetMaker | None = None,
+        side_by_side: SideBySide = one_after_the_other,
+    ) -> None:
+        """`snippets`: makes those of the final hits; without it both sides make their own for all of theirs. `side_by_side`: how both
+        sides are asked.
+        """
         self._config = config
         self._lexical = lexical
         self._vector = vector
         self._snippets = snippets
+        self._side_by_side = side_by_side
         self.notices: tuple[Notice, ...] = getattr(vector, "notices", ())
         """What is wrong with the vectors, known from the start."""
 
@@ -108,7 +128,7 @@ class HybridRetriever:
             k=depth, offset=0, sort="relevance", per_doc=None, duplicates="show", bare=query.bare or self._snippets is not None
         )
         by_words = part._replace(mode="lexical", tell_all_words=True)
-        return self._lexical.search(by_words), self._vector.search(part._replace(mode="vector"))
+        return self._side_by_side(lambda: self._lexical.search(by_words), lambda: self._vector.search(part._replace(mode="vector")))
 
     def _listed(self, looks: list[list[SearchHit]], query: SearchQuery) -> list[SearchHit]:
         """Copies are looked for within one look, so that a page that was shown stays what it was; what is equal to something of an

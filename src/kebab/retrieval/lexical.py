@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kebab.analysis.query_syntax import parse
-from kebab.core.ports import ChunkContext, LexicalIndex, LexicalMatch, LexicalMatches
+from kebab.core.ports import ChunkContext, LexicalMatch, LexicalMatches
 from kebab.core.query_tree import QueryTree, Raw
 from kebab.core.search import HitList, Notice, QueryTerms, RetrievalDetail, SearchHit, SearchQuery
 from kebab.retrieval.depth import first_look, shortens
 from kebab.retrieval.duplicates import Passage, folded
 from kebab.retrieval.hydration import make_hit, with_snippet
 from kebab.retrieval.snippets import SnippetLimits, SnippetMaker
+
+if TYPE_CHECKING:
+    from kebab.core.store_ports import LexicalIndex
 
 _LEAST_SCORE = 1e-12
 _DEEPER = 4

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from collections import Counter
 from math import log
+from typing import TYPE_CHECKING
 
 from kebab.analysis.content_words import content_words
-from kebab.core.ports import LexicalIndex, Tokenizer
+from kebab.core.ports import Tokenizer
 from kebab.core.query_tree import Bag, Phrase
 from kebab.core.search import SearchFilters
 from kebab.core.text import nfc
+
+if TYPE_CHECKING:
+    from kebab.core.store_ports import LexicalIndex
 
 MOST_WORDS = 20
 """With more of them, what is found is no more alike."""

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kebab.analysis.query_syntax import parse
 from kebab.core.errors import ModelMissing
-from kebab.core.ports import ChunkContext, ChunkReader, EmbeddingModels, LexicalIndex, SpaceQuery, VectorMatch, VectorStore
+from kebab.core.ports import ChunkContext, EmbeddingModels, SpaceQuery, VectorMatch
 from kebab.core.query_tree import Bag, QueryTree, words_of
 from kebab.core.search import HitList, Notice, QueryTerms, RetrievalDetail, SearchHit, SearchQuery
 from kebab.retrieval.depth import DEEPEST, depth_of, first_look, shortens
 from kebab.retrieval.hydration import make_hit, shortened, with_snippet
 from kebab.retrieval.snippets import SnippetLimits, SnippetMaker
+
+if TYPE_CHECKING:
+    from kebab.core.store_ports import ChunkReader, LexicalIndex, VectorStore
 
 _DEEPER = 4
 """How many times as deep the next look is."""
@@ -150,7 +153,7 @@ class VectorRetriever:
                 space.embedder.fingerprint,
                 vector,
                 filters=query.filters,
-                limit=2 * depth,  # twice what is wanted: some of it may be gone by the time it is read
+                limit=depth + 1 if self._store.is_lasting else 2 * depth,  # some of it may be gone by the time it is read
                 homes_only=space.homes_only,
                 others_only=space.others_only,
             )

@@ -1,1 +1,1 @@
-"""Where knowledge is kept. One package per kind of store; each implements the ports of `core.ports`."""
+"""Where knowledge is kept. One package per kind of store; each implements `core.store_ports` and `core.library_ports`."""

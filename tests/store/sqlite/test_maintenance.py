@@ -10,9 +10,10 @@ import apsw
 import pytest
 
 from kebab.core.errors import Corrupt, StoreError
+from kebab.store.fts5.index_config import fts_config
 from kebab.store.sqlite import maintenance, migrations
 from kebab.store.sqlite.database import Database, our_errors
-from kebab.store.sqlite.index_version import fts_config, lexical_index_version, remember_fts_config, stored_fts_config
+from kebab.store.sqlite.index_version import lexical_index_version, remember_fts_config, stored_fts_config
 
 if TYPE_CHECKING:
     from tests.store.conftest import Shelf

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kebab.core.ports import VectorCoverage
-from kebab.store.sqlite.vector_coverage import coverage, models_key, stored_spaces
+from kebab.store.sqlite.vector_coverage import coverage, stored_spaces
+from kebab.store.vector_spaces import models_key
 
 if TYPE_CHECKING:
     from tests.conftest import Toy, WordEmbedder
@@ -30,21 +31,6 @@ def of(shelf: Shelf, toy: type[Toy], embedder: WordEmbedder) -> VectorCoverage:
     return coverage(shelf.connection, toy.models(embedder))
 
 
-def test_without_vectors_there_is_nothing_to_search(shelf: Shelf, toy: type[Toy], words: WordEmbedder) -> None:
-    assert of(shelf, toy, words) == VectorCoverage(0, 0, "vec:", ())
-    shelf.write("a.md", "one", "two")
-    covered = of(shelf, toy, words)
-    assert (covered.any, covered.missing, covered) == (False, 2, VectorCoverage(2, 0, "vec:", ()))
-
-
-def test_chunks_with_and_without_a_vector_are_counted(shelf: Shelf, toy: type[Toy], words: WordEmbedder) -> None:
-    shelf.write("a.md", "one", "two", "three")
-    give(shelf, words, "one", "two")
-    covered = of(shelf, toy, words)
-    assert covered == VectorCoverage(3, 2, "vec:words@1:16", ())
-    assert (covered.any, covered.missing) == (True, 1)
-
-
 def test_nobody_counts_while_all_have_one(shelf: Shelf, toy: type[Toy], words: WordEmbedder) -> None:
     shelf.write("a.md", "one", "two")
     give(shelf, words, "one", "two")
@@ -59,56 +45,12 @@ def test_nobody_counts_while_all_have_one(shelf: Shelf, toy: type[Toy], words: W
     assert not [sql for sql in statements if "count(" in sql]
 
 
-def test_a_chunk_written_later_is_missing_at_once(shelf: Shelf, toy: type[Toy], words: WordEmbedder) -> None:
-    shelf.write("a.md", "one")
-    give(shelf, words, "one")
-    shelf.vectors.settle([words])
-    shelf.write("b.md", "two")
-    assert of(shelf, toy, words).missing == 1
-    shelf.store.remove("notes", ["b.md"])
-    assert of(shelf, toy, words).missing == 0
-
-
-def test_vectors_of_other_models_and_versions_do_not_count_and_are_named(shelf: Shelf, toy: type[Toy], words: WordEmbedder) -> None:
-    """R118: vectors of a model that is not in use are as good as none."""
-    shelf.write("a.md", "one", "two")
-    former, older = toy.embedder("former", dimension=24), toy.embedder("words", version="0", dimension=16)
-    for embedder in (former, older):
-        give(shelf, embedder, "one", "two")
-    covered = of(shelf, toy, words)
-    assert covered == VectorCoverage(2, 0, "vec:", ("former@1:24", "words@0:16"))
-    assert not covered.any
-    give(shelf, words, "one")
-    assert of(shelf, toy, words) == VectorCoverage(2, 1, "vec:words@1:16", ("former@1:24", "words@0:16"))
-
-
 def test_what_is_complete_for_one_model_is_not_for_another(shelf: Shelf, toy: type[Toy], words: WordEmbedder) -> None:
     shelf.write("a.md", "one", "two")
     give(shelf, words, "one", "two")
     shelf.vectors.settle([words])
     other = toy.embedder("other")
     assert of(shelf, toy, other) == VectorCoverage(2, 0, "vec:", ("words@1:16",))
-
-
-def test_the_versions_of_several_spaces_are_joined_and_unused_ones_left_out(shelf: Shelf, toy: type[Toy]) -> None:
-    """R096: product.md 3.10."""
-    two = toy.two_scripts()
-    shelf.write("a.md", "one", "둘")
-    shelf.vectors.count_pending(two.embedders)  # makes both spaces
-    give(shelf, two.latin, "one")
-    assert coverage(shelf.connection, two) == VectorCoverage(2, 1, "vec:latin@1:32", ())
-    give(shelf, two.everything, "둘")
-    assert coverage(shelf.connection, two) == VectorCoverage(2, 2, "vec:latin@1:32,everything@1:48", ())
-
-
-def test_a_chunk_that_is_in_two_spaces_counts_once(shelf: Shelf, toy: type[Toy]) -> None:
-    two = toy.two_scripts()
-    shelf.write("a.md", "one", "two", "둘")
-    give(shelf, two.latin, "one")
-    give(shelf, two.everything, "one", home=False)
-    give(shelf, two.everything, "둘")
-    covered = coverage(shelf.connection, two)
-    assert (covered.chunks, covered.embedded) == (3, 2)
 
 
 def test_after_a_change_of_dimension_only_the_new_vectors_count(shelf: Shelf, toy: type[Toy]) -> None:

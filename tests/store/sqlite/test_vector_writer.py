@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from kebab.core.documents import embedded_text
-from kebab.core.ports import NewVector, PendingChunk
+from kebab.core.ports import Key, NewVector, PendingChunk
 from kebab.core.search import SearchFilters
 from kebab.store.sqlite import vector_writer, vectors
 from kebab.store.sqlite.index_version import complete_vectors
@@ -48,9 +48,9 @@ def hash_of(text: str) -> bytes:
 def embed(shelf: Shelf, embedder: WordEmbedder, *, settle: bool = True) -> tuple[int, int]:
     """What an embedding phase does, in short: how many texts were embedded, and how many chunks found their vector there."""
     writer = shelf.vectors
-    pending = {chunk.row: text_of(chunk) for chunk in writer.pending([embedder], after=0, limit=10_000)}
+    pending = {chunk.key: text_of(chunk) for chunk in writer.pending([embedder], after=None, limit=10_000)}
     linked = writer.link(embedder, [(row, hash_of(text)) for row, text in pending.items()], home=True)
-    texts: dict[str, list[int]] = {}
+    texts: dict[str, list[Key]] = {}
     for row, text in pending.items():
         if row not in linked:
             texts.setdefault(text, []).append(row)
@@ -74,43 +74,6 @@ def counts(shelf: Shelf) -> dict[str, int]:
     return {table: shelf.value(f"SELECT count(*) FROM {table}") for table in ("embedding_spaces", "vectors", "chunks_vec", "vector_codes")}
 
 
-# --- what is to be done
-
-
-def test_pending_chunks_come_in_order_of_their_rows_a_window_at_a_time(shelf: Shelf, words: WordEmbedder) -> None:
-    shelf.write("a.md", *(f"text {number}" for number in range(7)))
-    rows = [row for (row,) in shelf.rows("SELECT id FROM chunks ORDER BY id")]
-    writer = shelf.vectors
-    assert [chunk.row for chunk in writer.pending([words], after=0, limit=3)] == rows[:3]
-    assert [chunk.row for chunk in writer.pending([words], after=rows[2], limit=10)] == rows[3:]
-    assert writer.pending([words], after=rows[-1], limit=10) == []
-    assert writer.count_pending([words]) == 7
-
-
-def test_a_pending_chunk_has_all_that_its_embedded_text_is_made_of(shelf: Shelf, words: WordEmbedder) -> None:
-    shelf.write("a/b.md", "the text", title="The title", headings=("One", "A > B"))
-    (chunk,) = shelf.vectors.pending([words], after=0, limit=10)
-    assert chunk[1:] == ("a/b.md", "The title", ("One", "A > B"), "the text")
-    assert text_of(chunk) == "The title > One > A > B\n\nthe text"
-
-
-def test_only_a_vector_in_its_first_space_makes_a_chunk_done(shelf: Shelf, toy: type[Toy]) -> None:
-    """R118: a vector of another model, or one that is there for other languages' questions, does not count."""
-    first, second, former = toy.embedder("first"), toy.embedder("second"), toy.embedder("former")
-    shelf.write("a.md", "one", "two", "three")
-    one, two, three = (row for (row,) in shelf.rows("SELECT id FROM chunks ORDER BY id"))
-    vector = first.embed(["x"], "passage")[0]
-    shelf.give(first, {one: vector})
-    shelf.give(second, {two: vector}, home=False)
-    shelf.give(former, {three: vector})
-    writer = shelf.vectors
-    assert [chunk.row for chunk in writer.pending([first, second], after=0, limit=10)] == [two, three]
-    assert writer.count_pending([first, second]) == 2
-    assert [chunk.row for chunk in writer.pending_in(second, after=0, limit=10)] == [one, three]
-    assert writer.count_pending_in(second) == 2
-    assert [writer.is_home(embedder) for embedder in (first, second, former)] == [True, False, True]
-
-
 # --- link and add
 
 
@@ -123,33 +86,13 @@ def test_vectors_are_stored_as_float16_of_the_same_direction(shelf: Shelf, words
     assert np.array_equal(stored, words.embed(["some text"], "passage")[0].astype(np.float16))
 
 
-def test_a_known_text_is_linked_and_not_embedded_again(shelf: Shelf, words: WordEmbedder) -> None:
-    shelf.write("a.md", "same text", "own text")
-    assert embed(shelf, words) == (2, 0)
-    shelf.write("b.md", "same text", "new text")
-    assert embed(shelf, words) == (1, 1)
-    assert counts(shelf) == {"embedding_spaces": 1, "vectors": 3, "chunks_vec": 4, "vector_codes": 0}
-    assert found(shelf, words, "same text", 2) == ["same text", "same text"]
-
-
 def test_a_link_says_which_chunks_got_a_vector(shelf: Shelf, words: WordEmbedder) -> None:
     shelf.write("a.md", "one", "two")
     embed(shelf, words)
     shelf.write("b.md", "one", "three")
-    rows = {chunk.text: chunk.row for chunk in shelf.vectors.pending([words], after=0, limit=10)}
+    rows = {chunk.text: chunk.key for chunk in shelf.vectors.pending([words], after=None, limit=10)}
     asked = [(row, hash_of(text)) for text, row in rows.items()]
     assert shelf.vectors.link(words, asked, home=True) == {rows["one"]}
-
-
-def test_a_chunk_that_has_vanished_meanwhile_needs_no_vector(shelf: Shelf, words: WordEmbedder) -> None:
-    shelf.write("a.md", "text")
-    (chunk,) = shelf.vectors.pending([words], after=0, limit=10)
-    shelf.store.remove("notes", ["a.md"])
-    vector = words.embed(["text"], "passage")[0]
-    shelf.vectors.add(words, [NewVector(hash_of("text"), vector, [chunk.row])], home=True)
-    shelf.vectors.link(words, [(chunk.row, hash_of("text"))], home=True)
-    assert counts(shelf)["chunks_vec"] == 0
-    assert shelf.rows("PRAGMA foreign_key_check") == []
 
 
 def test_a_chunk_may_have_a_vector_in_each_of_two_spaces(shelf: Shelf, toy: type[Toy]) -> None:
@@ -165,27 +108,6 @@ def test_a_chunk_may_have_a_vector_in_each_of_two_spaces(shelf: Shelf, toy: type
 
 
 # --- edit, rename, delete
-
-
-def test_an_edit_takes_the_vector_of_exactly_the_edited_chunk(shelf: Shelf, words: WordEmbedder) -> None:
-    shelf.write("a.md", "first text", "second text", "third text")
-    embed(shelf, words)
-    shelf.write("a.md", "first text", "other words", "third text")
-    assert [chunk.text for chunk in shelf.vectors.pending([words], after=0, limit=10)] == ["other words"]
-    assert "second text" not in found(shelf, words, "second text")
-    assert embed(shelf, words) == (1, 0)
-    assert found(shelf, words, "other words", 1) == ["other words"]
-
-
-def test_a_new_title_or_heading_needs_a_new_vector(shelf: Shelf, words: WordEmbedder) -> None:
-    shelf.write("a.md", "text", title="Before", headings=("One",))
-    embed(shelf, words)
-    shelf.write("a.md", "text", title="After", headings=("One",))
-    assert embed(shelf, words) == (1, 0)
-    shelf.write("a.md", "text", title="After", headings=("Two",))
-    assert embed(shelf, words, settle=False) == (1, 0)
-    shelf.write("a.md", "text", title="After", headings=("One",))
-    assert embed(shelf, words, settle=False) == (0, 1), "the text of before is still known"
 
 
 def test_new_tags_and_new_places_need_no_new_vector(shelf: Shelf, words: WordEmbedder) -> None:
@@ -227,16 +149,6 @@ def test_a_deleted_document_leaves_no_link_and_is_not_found(shelf: Shelf, words:
 
 
 # --- settle, drop_unused, clear
-
-
-def test_settling_forgets_the_vectors_of_other_models(shelf: Shelf, toy: type[Toy], words: WordEmbedder) -> None:
-    """R118."""
-    former = toy.embedder("former")
-    shelf.write("a.md", "one", "two")
-    embed(shelf, former)
-    assert embed(shelf, words) == (2, 0)
-    assert shelf.rows("SELECT model FROM embedding_spaces") == [("words",)]
-    assert counts(shelf) == {"embedding_spaces": 1, "vectors": 2, "chunks_vec": 2, "vector_codes": 0}
 
 
 def test_settling_remembers_that_all_is_done_only_when_it_is(shelf: Shelf, words: WordEmbedder) -> None:

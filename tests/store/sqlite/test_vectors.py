@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from kebab.core.errors import ModelMismatch
 from kebab.core.ports import VectorMatch
 from kebab.core.search import SearchFilters
 from kebab.store.sqlite import bit_codes, vectors
@@ -397,36 +396,6 @@ def test_vectors_without_a_chunk_do_not_crowd_out_the_others(shelf: Shelf, words
 # --- spaces
 
 
-def test_two_spaces_are_never_mixed(shelf: Shelf, toy: type[Toy]) -> None:
-    """R118: each has its own rows, dimension and version, and a query of one sees nothing of the other."""
-    one, other = toy.embedder("one", dimension=16), toy.embedder("other", dimension=24)
-    newer = toy.embedder("one", version="2", dimension=16)
-    rows = write_chunks(shelf, 60)
-    for seed, embedder, some in ((1, one, rows), (2, other, rows[20:]), (3, newer, rows[:30])):
-        shelf.give(embedder, dict(zip(some, random_rows(seed, len(some), embedder.dimension), strict=True)))
-    for seed, embedder, count in ((4, one, 60), (5, other, 40), (6, newer, 30)):
-        check(shelf, embedder, random_rows(seed, 1, embedder.dimension)[0], 100)
-        assert len(search(shelf, embedder, random_rows(seed, 1, embedder.dimension)[0], 100)) == count
-
-
-def test_a_query_of_another_dimension_than_the_stored_one_is_refused(shelf: Shelf, toy: type[Toy]) -> None:
-    """R118."""
-    shelf.give(toy.embedder("m", dimension=16), {write_chunks(shelf, 1)[0]: random_rows(1, 1)[0]})
-    with pytest.raises(ModelMismatch, match=r"24 dimensions now, and those stored have 16") as caught:
-        search(shelf, toy.embedder("m", dimension=24), random_rows(1, 1, 24)[0])
-    assert caught.value.hint
-    assert "kb index --rebuild-vectors" in caught.value.hint
-
-
-def test_a_model_without_vectors_finds_nothing_and_is_not_held(shelf: Shelf, toy: type[Toy]) -> None:
-    stored, other, newer = toy.embedder("m"), toy.embedder("x"), toy.embedder("m", version="2")
-    assert not shelf.vector_store.holds(stored)
-    assert search(shelf, stored, random_rows(1, 1, 32)[0]) == []
-    shelf.give(stored, {write_chunks(shelf, 1)[0]: random_rows(1, 1, 32)[0]})
-    assert [shelf.vector_store.holds(embedder) for embedder in (stored, other, newer)] == [True, False, False]
-    assert search(shelf, other, random_rows(1, 1, 32)[0]) == search(shelf, newer, random_rows(1, 1, 32)[0]) == []
-
-
 def test_a_space_whose_vectors_are_all_gone_finds_nothing(shelf: Shelf, words: WordEmbedder, tiny_limits: None) -> None:
     """It had codes once."""
     rows = write_chunks(shelf, 60)
@@ -519,60 +488,3 @@ def test_a_search_sees_one_state_whatever_is_written_meanwhile(
     assert SqliteVectorStore(reader).search(words.fingerprint, query, filters=SearchFilters(), limit=10) == []
     assert store.search(words.fingerprint, query, filters=SearchFilters(), limit=10) == []
     reader.close()
-
-
-# --- several chunks taken together
-
-
-def chunk_ids(shelf: Shelf) -> dict[str, str]:
-    """Text → chunk id."""
-    return dict(shelf.rows("SELECT text, chunk_id FROM chunks"))
-
-
-def test_the_middle_of_chunks_is_the_mean_of_their_vectors_of_length_one(shelf: Shelf, toy: type[Toy]) -> None:
-    embedder = toy.embedder(dimension=4)
-    shelf.write("a.md", "one", "two", "three")
-    rows, ids = shelf.chunk_rows(), chunk_ids(shelf)
-    shelf.give(embedder, {rows["one"]: np.eye(4, dtype=np.float32)[0], rows["two"]: np.eye(4, dtype=np.float32)[1]})
-    middle = shelf.vector_store.middle_of([ids["one"], ids["two"], ids["three"]], [embedder])
-    assert middle is not None
-    assert (middle.space, middle.embedder) == (embedder.fingerprint, embedder)
-    assert middle.vector.tolist() == pytest.approx([2**-0.5, 2**-0.5, 0, 0], abs=1e-6)
-    one = shelf.vector_store.middle_of([ids["one"]], [embedder])
-    assert one is not None
-    assert one.vector.tolist() == [1, 0, 0, 0]
-
-
-def test_the_middle_is_taken_where_most_of_the_chunks_are_at_home(shelf: Shelf, toy: type[Toy]) -> None:
-    latin, everything = toy.embedder("latin", dimension=4), toy.embedder("everything", dimension=6)
-    shelf.write("a.md", "one", "two", "셋")
-    rows, ids = shelf.chunk_rows(), chunk_ids(shelf)
-    shelf.give(latin, {rows["one"]: np.eye(4, dtype=np.float32)[0], rows["two"]: np.eye(4, dtype=np.float32)[0]})
-    shelf.give(everything, {rows["one"]: np.eye(6, dtype=np.float32)[1]}, home=False)
-    shelf.give(everything, {rows["셋"]: np.eye(6, dtype=np.float32)[2]})
-    every = shelf.vector_store.middle_of(list(ids.values()), [latin, everything])
-    korean = shelf.vector_store.middle_of([ids["셋"]], [latin, everything])
-    assert every is not None
-    assert korean is not None
-    assert (every.space, korean.space) == (latin.fingerprint, everything.fingerprint)
-
-
-def test_without_a_vector_of_these_models_there_is_no_middle(shelf: Shelf, toy: type[Toy]) -> None:
-    old, new = toy.embedder("old", dimension=4), toy.embedder("new", dimension=4)
-    shelf.write("a.md", "one", "two")
-    rows, ids = shelf.chunk_rows(), chunk_ids(shelf)
-    shelf.give(old, {rows["one"]: np.eye(4, dtype=np.float32)[0]})
-    store = shelf.vector_store
-    assert store.middle_of([ids["one"]], [new]) is None
-    assert store.middle_of([ids["two"]], [old]) is None
-    assert store.middle_of([], [old]) is None
-
-
-def test_opposite_vectors_have_a_middle_that_is_close_to_nothing(shelf: Shelf, toy: type[Toy]) -> None:
-    embedder = toy.embedder(dimension=4)
-    shelf.write("a.md", "one", "two")
-    rows, ids = shelf.chunk_rows(), chunk_ids(shelf)
-    shelf.give(embedder, {rows["one"]: np.eye(4, dtype=np.float32)[0], rows["two"]: -np.eye(4, dtype=np.float32)[0]})
-    middle = shelf.vector_store.middle_of(list(ids.values()), [embedder])
-    assert middle is not None
-    assert middle.vector.tolist() == [0, 0, 0, 0]

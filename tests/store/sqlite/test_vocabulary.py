@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kebab.analysis.edit_distance import edit_distance
-from kebab.store.sqlite.tokenizer import SqliteTokenizer
-from kebab.store.sqlite.vocabulary import MAX_EXPANSIONS, MAX_NEAR, Vocabulary
+from kebab.store.fts5.known_words import MAX_EXPANSIONS, MAX_NEAR
+from kebab.store.fts5.tokenizer import SqliteTokenizer
+from kebab.store.sqlite.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from tests.store.conftest import Shelf
@@ -43,9 +44,8 @@ def test_the_shortest_come_first_and_never_more_than_fifty(vocabulary: Vocabular
 
 def test_words_are_folded_like_the_index_folds_them(vocabulary: Vocabulary) -> None:
     vocabulary.add(["Café NAÏVE Über-flieger"])
-    for word in ("cafe", "naive", "uber", "flieger"):
-        assert vocabulary.knows(word)
-    assert not vocabulary.knows("Café")
+    folded = {"cafe", "naive", "uber", "flieger"}
+    assert vocabulary.known([*folded, "Café"]) == folded
 
 
 def test_single_letters_hashes_and_cjk_words_are_left_out(shelf: Shelf, vocabulary: Vocabulary) -> None:
@@ -64,21 +64,21 @@ def test_adding_twice_is_harmless_and_a_second_vocabulary_sees_the_words(shelf: 
 
 def test_documents_bring_the_words_of_title_aliases_tags_and_text(shelf: Shelf, vocabulary: Vocabulary) -> None:
     shelf.write("a.md", "bodyword", title="titleword", aliases=["aliasword"], tags=["tagword"])
-    for word in ("bodyword", "titleword", "aliasword", "tagword"):
-        assert vocabulary.knows(word)
+    words = {"bodyword", "titleword", "aliasword", "tagword"}
+    assert vocabulary.known(words) == words
 
 
 def test_documents_bring_the_words_of_their_headings(shelf: Shelf, vocabulary: Vocabulary) -> None:
     """A chunk may stand below a heading whose own line is in an earlier chunk, but the line is in some chunk's text."""
     shelf.write("a.md", "# Headword\n\nbody", headings=("Headword",))
-    assert vocabulary.knows("headword")
+    assert vocabulary.known({"headword"})
 
 
 def test_words_stay_when_their_document_goes(shelf: Shelf, vocabulary: Vocabulary) -> None:
     """Grows only; `kb index --rebuild-fts` starts afresh."""
     shelf.write("a.md", "ephemeral")
     shelf.store.remove("notes", ["a.md"])
-    assert vocabulary.knows("ephemeral")
+    assert vocabulary.known({"ephemeral"})
 
 
 def test_a_prefix_is_taken_literally(vocabulary: Vocabulary) -> None:

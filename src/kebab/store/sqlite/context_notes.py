@@ -8,11 +8,11 @@ from pathlib import Path
 
 import apsw
 
+from kebab.analysis.derived_terms import cjk_column, terms_of_note
 from kebab.core.records import ContextNote
+from kebab.store.fts5.tokenizer import SqliteTokenizer
 from kebab.store.sqlite.database import our_errors, write_transaction
-from kebab.store.sqlite.derived_terms import cjk_column, terms_of_note
 from kebab.store.sqlite.rows import rows_of
-from kebab.store.sqlite.tokenizer import SqliteTokenizer
 from kebab.store.sqlite.vocabulary import Vocabulary
 
 _DOCUMENTS_AT_ONCE = 200

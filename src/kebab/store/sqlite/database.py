@@ -12,8 +12,8 @@ from typing import Any, cast
 import apsw
 
 from kebab.core.errors import Corrupt, DiskFull, Locked, NotFound, ReadOnly, StoreError, TooNew
+from kebab.core.path_glob import path_matches
 from kebab.store.sqlite import migrations
-from kebab.store.sqlite.path_glob import path_matches
 
 APPLICATION_ID = 0x6B656261  # "keba", so that a file can be told from any other SQLite file
 PAGE_SIZE = 8192

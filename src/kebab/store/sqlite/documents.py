@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import apsw
 
 from kebab.core.documents import Chunk, Repository, Source, chunk_id, document_id
 from kebab.core.errors import SourceError
-from kebab.core.paths import file_stem
 from kebab.core.ports import FileState, IndexedDocument
 from kebab.core.text import count_lines
+from kebab.store.fts5.chunk_columns import ChunkColumns, Titles, columns_of, titles_of
+from kebab.store.fts5.tokenizer import SqliteTokenizer
 from kebab.store.sqlite.context_notes import NoteTerms
 from kebab.store.sqlite.database import now, our_errors, write_transaction
-from kebab.store.sqlite.derived_terms import cjk_column
 from kebab.store.sqlite.index_version import forget_complete_vectors
 from kebab.store.sqlite.library_chunks import STRETCH
-from kebab.store.sqlite.rows import heading_columns, rows_of, spans_to_json
-from kebab.store.sqlite.tokenizer import SqliteTokenizer
+from kebab.store.sqlite.rows import rows_of, spans_to_json, unsplittable_headings
 from kebab.store.sqlite.vocabulary import Vocabulary
 
 _COMPRESSION = 3  # as fast as 1 and 5 % smaller; 6 takes 1.4 times as long for another 7 %
@@ -29,7 +28,7 @@ _COMPRESSION = 3  # as fast as 1 and 5 % smaller; 6 takes 1.4 times as long for 
 
 # Where a chunk stands, and what the text index knows of it.
 _PLACE = ("ordinal", "kind", "start_offset", "end_offset", "source_spans", "headings", "section_label")
-_WORDS = ("heading_path", "text", "title", "cjk")
+_WORDS = ChunkColumns._fields
 _CHUNK_COLUMNS = _PLACE + _WORDS
 
 
@@ -83,11 +82,11 @@ class SqliteDocumentStore:
             )
             self._connection.execute("DELETE FROM sources WHERE name = ?", (lone,))
 
-    def source_ingested(self, name: str, repository: Repository | None) -> None:
+    def source_ingested(self, name: str, repository: Repository | None, at: str | None = None) -> None:
         facts = repository or (None, None, None)
         with our_errors(self._path), write_transaction(self._connection):
             self._connection.execute(
-                "UPDATE sources SET ingested_at = ?, repository = ?, branch = ?, commit_id = ? WHERE name = ?", (now(), *facts, name)
+                "UPDATE sources SET ingested_at = ?, repository = ?, branch = ?, commit_id = ? WHERE name = ?", (at or now(), *facts, name)
             )
 
     def has_chunks(self) -> bool:
@@ -106,6 +105,11 @@ class SqliteDocumentStore:
                 (source,),
             )
             return {path: FileState(*state) for path, *state in rows}
+
+    def begin(self, *documents: IndexedDocument) -> Callable[[], int]:
+        """At once: there is nobody to wait for."""
+        written = self.write(*documents)
+        return lambda: written
 
     def write(self, *documents: IndexedDocument) -> int:
         """The number of chunks written or changed. What stayed the same keeps its row."""
@@ -152,7 +156,7 @@ class SqliteDocumentStore:
                 self._connection, f"SELECT chunk_id, id, {columns} FROM chunks WHERE document_id = ?", (row_id,)
             )
         }
-        titles = _titles(document)
+        titles = titles_of(document)
         for chunk in document.chunks:
             identifier = chunk_id(doc_id, chunk.ordinal, chunk.text)
             row = self._chunk_row(chunk, titles, note_terms)
@@ -215,7 +219,7 @@ class SqliteDocumentStore:
             "metadata": _encode(parsed.metadata),
             "fingerprint": state.fingerprint,
             "chunker_version": document.chunker_version,
-            "indexed_at": now(),
+            "indexed_at": document.indexed_at or now(),
             "body": compress(parsed.text),
         }
         names = ", ".join(columns)
@@ -236,22 +240,18 @@ class SqliteDocumentStore:
             [(row_id, tag) for tag in tags],
         )
 
-    def _chunk_row(self, chunk: Chunk, titles: _Titles, note_terms: str) -> list[Any]:
+    def _chunk_row(self, chunk: Chunk, titles: Titles, note_terms: str) -> list[Any]:
         """The values of _CHUNK_COLUMNS."""
-        heading_path, headings = heading_columns(chunk.heading_path)
-        title = titles.others if chunk.ordinal else titles.first
-        is_code = chunk.kind == "code"
-        terms = cjk_column(self._korean_analysis, title, heading_path, chunk.text, is_code=is_code, note_terms=note_terms)
         place = [
             chunk.ordinal,
             chunk.kind,
             chunk.start,
             chunk.end,
             spans_to_json(chunk.spans),
-            headings,
+            unsplittable_headings(chunk.heading_path),
             chunk.section_label,
         ]
-        return [*place, heading_path, chunk.text, title, terms]
+        return [*place, *columns_of(chunk, titles, self._korean_analysis, note_terms)]
 
     def _update_chunk(self, chunk_row: int, before: list[Any], row: list[Any]) -> None:
         """The place of a chunk may change without its words; only changed words have to reach the text index."""
@@ -269,20 +269,3 @@ class _ChunkChanges:
         self.new: list[tuple[Any, ...]] = []
         self.gone: list[int] = []
         self.updated = 0
-
-
-class _Titles(NamedTuple):
-    """What the title column holds, on the first chunk of a document and on the others."""
-
-    first: str
-    others: str
-
-
-def _titles(document: IndexedDocument) -> _Titles:
-    """Aliases, tags and the file's name, by which people remember a note too, are searchable once per document, at its beginning:
-    on every chunk they would drown the text.
-    """
-    title = document.parsed.title
-    stem = file_stem(document.path)
-    name = () if stem.casefold() in title.casefold() else (stem,)
-    return _Titles("\n".join((title, *document.parsed.aliases, *document.parsed.tags, *name)), title)

@@ -3,29 +3,16 @@
 from __future__ import annotations
 
 import json
-from hashlib import sha256
 
 import apsw
 
+from kebab.store.fts5 import index_config
 from kebab.store.sqlite import migrations
 from kebab.store.sqlite.rows import rows_of
 
-ANALYSIS_VERSION = 2
-"""Raised whenever the terms of the same text change, so that an index built before is noticed."""
-
-
-def fts_config(korean_analysis: str) -> dict[str, object]:
-    return {
-        "tokenize": "porter unicode61 remove_diacritics 2",
-        "columns": ["chunk_id", "doc_id", "heading_path", "text", "title", "cjk"],
-        "korean": korean_analysis,
-        "analysis": ANALYSIS_VERSION,
-    }
-
 
 def lexical_index_version(config: dict[str, object], schema: int = migrations.LATEST) -> str:
-    digest = sha256(json.dumps(config, sort_keys=True).encode()).hexdigest()[:8]
-    return f"lex:{schema}:{digest}"
+    return index_config.lexical_index_version(config, schema)
 
 
 def stored_fts_config(connection: apsw.Connection) -> dict[str, object] | None:
@@ -58,3 +45,18 @@ def remember_complete_vectors(connection: apsw.Connection, models: str) -> None:
 def forget_complete_vectors(connection: apsw.Connection) -> None:
     """Whoever writes chunks has to say so."""
     connection.execute("DELETE FROM meta WHERE key = 'complete_vectors'")
+
+
+# --- all of it carried over from another store
+
+
+def migrating_from(connection: apsw.Connection) -> str | None:
+    """Where it comes from, until all is here."""
+    rows = rows_of(connection, "SELECT value FROM meta WHERE key = 'migrating_from'")
+    return str(rows[0][0]) if rows else None
+
+
+def remember_migration(connection: apsw.Connection, origin: str | None) -> None:
+    connection.execute("DELETE FROM meta WHERE key = 'migrating_from'")
+    if origin is not None:
+        connection.execute("INSERT INTO meta VALUES ('migrating_from', ?)", (origin,))

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
-from typing import Any, NamedTuple
+from typing import Any
 
 import apsw
 
 from kebab.core.errors import QueryError
-from kebab.core.ports import LexicalMatch, LexicalMatches, NearWord
+from kebab.core.ports import ColumnWeights, LexicalMatch, LexicalMatches, NearWord
 from kebab.core.query_tree import QueryTree, Raw
 from kebab.core.search import QueryTerms, SearchFilters
+from kebab.store.fts5.match_expression import MatchExpression, MatchExpressionBuilder
+from kebab.store.fts5.tokenizer import SqliteTokenizer
 from kebab.store.sqlite.database import read_transaction
 from kebab.store.sqlite.filters import document_filter
 from kebab.store.sqlite.library_chunks import LIBRARIES, OWN, is_library_alone, library_condition
-from kebab.store.sqlite.match_expression import MatchExpression, MatchExpressionBuilder
 from kebab.store.sqlite.rows import CHUNK_CONTEXT, chunk_context, rows_of
-from kebab.store.sqlite.tokenizer import SqliteTokenizer
 from kebab.store.sqlite.vocabulary import Vocabulary
 
 # bm25() costs 93 % of a query, so it must run only on rows that pass the filter, and everything else only on the final few: the ranking
@@ -52,13 +52,6 @@ _Ranked = tuple[Any, ...]
 """bm25, chunk id, row of `chunks`."""
 
 
-class ColumnWeights(NamedTuple):
-    title: float = 8.0
-    heading: float = 2.0
-    text: float = 1.0
-    cjk: float = 1.0
-
-
 class SqliteLexicalIndex:
     """`korean_analysis` is how the index was built, whatever the settings say now."""
 
@@ -66,7 +59,8 @@ class SqliteLexicalIndex:
         self.tokenizer = SqliteTokenizer(connection)
         self._connection = connection
         self._weights = weights or ColumnWeights()
-        self._builder = MatchExpressionBuilder(self.tokenizer, Vocabulary(connection, self.tokenizer), korean_analysis)
+        self._vocabulary = Vocabulary(connection, self.tokenizer)
+        self._builder = MatchExpressionBuilder(self.tokenizer, self._vocabulary, korean_analysis)
 
     def search(
         self,
@@ -116,7 +110,7 @@ class SqliteLexicalIndex:
         return int(rows[0][0])
 
     def near_words(self, word: str, edits: int) -> list[NearWord]:
-        return self._builder.vocabulary.near(word, edits)
+        return self._vocabulary.near(word, edits)
 
     def size(self) -> int:
         return int(rows_of(self._connection, "SELECT count(*) FROM chunks")[0][0])

@@ -45,12 +45,7 @@ class SqliteLibraryCatalog:
 
     def named(self, name: str) -> list[Library]:
         """Those with this in their title, id or description, in any case of any alphabet; % and _ are letters like any other."""
-        wanted = name.casefold()
-        return [
-            library
-            for library in self.libraries()
-            if any(wanted in text.casefold() for text in (library.title, library.library_id, library.description))
-        ]
+        return [library for library in self.libraries() if library.is_named(name)]
 
     def kinds_of(self, chunk_ids: Iterable[str]) -> dict[str, str]:
         """code or info."""

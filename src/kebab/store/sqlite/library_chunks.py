@@ -42,7 +42,8 @@ def library_condition(filters: SearchFilters) -> tuple[str, dict[str, Any]]:
             JOIN documents d ON d.source_id = v.source_id JOIN chunks c ON c.document_id = d.id
             WHERE NOT EXISTS (SELECT 1 FROM library_documents ld WHERE ld.document_id = d.id AND ld.version IN (
                 SELECT v.id {versions} AND {is_asked_for}))"""
-    return f"AND {within} AND +library_fts.rowid NOT IN ({elsewhere}){_kinds(filters)}", bindings
+    others = f"SELECT 1 {versions} AND NOT ({is_asked_for})"  # mostly there are none: then no row need be looked up
+    return f"AND {within} AND (NOT EXISTS ({others}) OR +library_fts.rowid NOT IN ({elsewhere})){_kinds(filters)}", bindings
 
 
 def _kinds(filters: SearchFilters) -> str:

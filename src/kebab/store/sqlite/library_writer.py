@@ -13,6 +13,7 @@ from pathlib import Path
 import apsw
 
 from kebab.core.libraries import DoneFile, Library, Making
+from kebab.core.ports import Key
 from kebab.core.text import storable
 from kebab.store.sqlite.database import now, our_errors, write_transaction
 from kebab.store.sqlite.index_version import forget_complete_vectors
@@ -83,15 +84,15 @@ class SqliteLibraryWriter:
         """
         with our_errors(self._path), write_transaction(self._connection):
             self._connection.executemany(
-                "DELETE FROM library_documents WHERE version = ? AND document_id = ?", [(making.row, file.document) for file in files]
+                "DELETE FROM library_documents WHERE version = ? AND document_id = ?", [(making.key, file.document) for file in files]
             )
-            source = rows_of(self._connection, "SELECT source_id FROM library_versions WHERE id = ?", (making.row,))[0][0]
-            self._hand_on(making.row, source)
+            source = rows_of(self._connection, "SELECT source_id FROM library_versions WHERE id = ?", (making.key,))[0][0]
+            self._hand_on(making.key, source)
             self._connection.execute(
                 "DELETE FROM documents WHERE source_id = ? AND id NOT IN (SELECT document_id FROM library_documents)", (source,)
             )
 
-    def known(self, library_id: str, fingerprints: Iterable[str]) -> dict[tuple[str, str], int]:
+    def known(self, library_id: str, fingerprints: Iterable[str]) -> dict[tuple[str, str], Key]:
         """Documents of all versions that need not be read again, by path and key of their file."""
         rows = rows_of(
             self._connection,
@@ -103,12 +104,12 @@ class SqliteLibraryWriter:
         )
         return {(path, key): document for path, key, document in rows}
 
-    def share(self, making: Making, documents: Sequence[tuple[int, str]]) -> None:
+    def share(self, making: Making, documents: Sequence[tuple[Key, str]]) -> None:
         """Documents (row, key of their file) that other versions have too."""
         with our_errors(self._path), write_transaction(self._connection):
             self._connection.executemany(
                 "INSERT OR REPLACE INTO library_documents (version, document_id, file_key) VALUES (?, ?, ?)",
-                [(making.row, document, key) for document, key in documents],
+                [(making.key, document, key) for document, key in documents],
             )
 
     def link(self, making: Making, documents: Sequence[tuple[str, str]]) -> None:
@@ -117,14 +118,14 @@ class SqliteLibraryWriter:
             self._connection.executemany(
                 """INSERT OR REPLACE INTO library_documents (version, document_id, file_key)
                    SELECT ?, id, ? FROM documents WHERE doc_id = ?""",
-                [(making.row, key, doc_id) for doc_id, key in documents],
+                [(making.key, key, doc_id) for doc_id, key in documents],
             )
 
-    def finish(self, making: Making) -> int:
-        """Puts it in the place of the version that is searched; how many snippets it has."""
+    def finish(self, making: Making, indexed_at: str | None = None) -> int:
+        """Puts it in the place of the version that is searched; how many snippets it has. `indexed_at`: if not now."""
         with our_errors(self._path), write_transaction(self._connection):
             library, tag, source = rows_of(
-                self._connection, "SELECT library, tag, source_id FROM library_versions WHERE id = ?", (making.row,)
+                self._connection, "SELECT library, tag, source_id FROM library_versions WHERE id = ?", (making.key,)
             )[0]
             before = rows_of(
                 self._connection,
@@ -139,12 +140,12 @@ class SqliteLibraryWriter:
                 self._connection,
                 """SELECT coalesce(sum(d.chunk_count), 0) FROM library_documents ld JOIN documents d ON d.id = ld.document_id
                    WHERE ld.version = ?""",
-                (making.row,),
+                (making.key,),
             )[0][0]
-            self._connection.execute("UPDATE sources SET name = ?, ingested_at = ? WHERE id = ?", (name, now(), source))
+            self._connection.execute("UPDATE sources SET name = ?, ingested_at = ? WHERE id = ?", (name, indexed_at or now(), source))
             self._connection.execute(
                 "UPDATE library_versions SET in_making = 0, state = 'indexed', error = NULL, snippets = ?, indexed_at = ? WHERE id = ?",
-                (snippets, now(), making.row),
+                (snippets, indexed_at or now(), making.key),
             )
             forget_complete_vectors(self._connection)
         return int(snippets)
@@ -211,7 +212,7 @@ class SqliteLibraryWriter:
         self._connection.execute("DELETE FROM library_versions WHERE id = ?", (version,))
         self._connection.execute("DELETE FROM sources WHERE id = ?", (source,))
 
-    def _hand_on(self, version: int, source: int) -> None:
+    def _hand_on(self, version: Key, source: int) -> None:
         """Documents that this version has no more and another one has go to the source of that one. So a source owns only documents of its
         version, and never two under one path.
         """

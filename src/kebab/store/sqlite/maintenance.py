@@ -9,20 +9,22 @@ from typing import Any
 
 import apsw
 
+from kebab.analysis.derived_terms import cjk_column
 from kebab.core.errors import Corrupt, NotFound, StoreError
 from kebab.core.records import Check, StoreStats
+from kebab.store.fts5.index_config import fts_config
+from kebab.store.fts5.tokenizer import SqliteTokenizer
 from kebab.store.sqlite import migrations
 from kebab.store.sqlite.context_notes import NoteTerms
 from kebab.store.sqlite.database import Database, our_errors, run_script, write_transaction
-from kebab.store.sqlite.derived_terms import cjk_column
-from kebab.store.sqlite.index_version import fts_config, lexical_index_version, remember_fts_config, stored_fts_config
+from kebab.store.sqlite.index_version import lexical_index_version, remember_fts_config, stored_fts_config
 from kebab.store.sqlite.library_chunks import TEXT_INDEXES
 from kebab.store.sqlite.rows import rows_of
-from kebab.store.sqlite.tokenizer import SqliteTokenizer
 from kebab.store.sqlite.vector_coverage import stored_spaces
 from kebab.store.sqlite.vocabulary import Vocabulary
 
 _BATCH = 500
+_ANALYSIS = "analysis"
 _RESTORE = "Restore a backup, or: kb reset and ingest again"
 
 
@@ -66,10 +68,6 @@ def _chunk_batches(connection: apsw.Connection) -> Iterator[list[tuple[Any, ...]
         last = batch[-1][0]
 
 
-def sqlite_version() -> str:
-    return apsw.sqlite_lib_version()
-
-
 def optimize(connection: apsw.Connection, path: Path) -> None:
     from kebab.store.sqlite.vector_writer import SqliteVectorWriter
 
@@ -103,6 +101,13 @@ def stats(connection: apsw.Connection, database: Database) -> StoreStats:
         embedding_models=tuple(space.fingerprint for space in stored_spaces(connection)),
         index_version=lexical_index_version(config or fts_config("bigrams")),
     )
+
+
+def wholeness_checks(database: Database, korean_analysis: str, *, named: bool) -> list[Check]:
+    """What `kb doctor` looks at is all of it: SQLite compares every row and every word in little time. An index that was built with other
+    settings may well be whole.
+    """
+    return [check for check in health_checks(database, korean_analysis, named=named) if check.name != _ANALYSIS]
 
 
 def health_checks(database: Database, korean_analysis: str, *, named: bool) -> list[Check]:
@@ -149,9 +154,9 @@ def _vector_check(connection: apsw.Connection) -> Check:
 def _analysis_check(connection: apsw.Connection, korean_analysis: str) -> Check:
     stored = stored_fts_config(connection)
     if stored is None or stored == fts_config(korean_analysis):
-        return Check("analysis", True, "the text index was built with the current settings")
+        return Check(_ANALYSIS, True, "the text index was built with the current settings")
     built = f"korean = {stored.get('korean')}, analysis {stored.get('analysis')}"
-    return Check("analysis", False, f"the text index was built with {built}", "kb index --rebuild-fts")
+    return Check(_ANALYSIS, False, f"the text index was built with {built}", "kb index --rebuild-fts")
 
 
 def _file_check(connection: apsw.Connection) -> Check:
@@ -191,6 +196,13 @@ def _blaming(source: Path) -> Iterator[None]:
 
 def backup(connection: apsw.Connection, source: Path, target: Path) -> None:
     """A consistent copy while others read and write. It appears under its name only when it is complete."""
+    try:
+        _backup(connection, source, target)
+    except OSError as error:
+        raise StoreError(f"{target} cannot be written: {error.strerror}.", hint="Name another place.", path=str(target)) from error
+
+
+def _backup(connection: apsw.Connection, source: Path, target: Path) -> None:
     unfinished = target.with_name(target.name + ".unfinished")
     unfinished.unlink(missing_ok=True)
     with our_errors(target):

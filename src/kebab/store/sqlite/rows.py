@@ -68,10 +68,9 @@ def heading_list(heading_path: str, headings: str | None) -> tuple[str, ...]:
     return tuple(heading_path.split(" > ")) if heading_path else ()
 
 
-def heading_columns(headings: tuple[str, ...]) -> tuple[str, str | None]:
-    """`heading_path` for people and for the index, and `headings` only where the path cannot be split again."""
-    path = " > ".join(headings)
-    return path, None if heading_list(path, None) == headings else json.dumps(headings, ensure_ascii=False)
+def unsplittable_headings(headings: tuple[str, ...]) -> str | None:
+    """Only where the column `heading_path`, which is for people and for the index, cannot be split again."""
+    return None if heading_list(" > ".join(headings), None) == headings else json.dumps(headings, ensure_ascii=False)
 
 
 def spans_to_json(spans: tuple[Span, ...]) -> str:

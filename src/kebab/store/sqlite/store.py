@@ -7,26 +7,34 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import apsw
 
 from kebab.core.errors import Corrupt, NotFound, StoreError
 from kebab.core.indexed_file import IndexedFile
+from kebab.store.fts5.index_config import fts_config
 from kebab.store.sqlite.database import Database, our_errors, write_transaction
-from kebab.store.sqlite.index_version import fts_config, remember_fts_config, stored_fts_config
-from kebab.store.sqlite.lexical import ColumnWeights, SqliteLexicalIndex
+from kebab.store.sqlite.index_version import (
+    lexical_index_version,
+    migrating_from,
+    remember_fts_config,
+    remember_migration,
+    stored_fts_config,
+)
+from kebab.store.sqlite.lexical import SqliteLexicalIndex
 from kebab.store.sqlite.rows import rows_of
 from kebab.store.sqlite.writer_lock import WriterLock
 
 if TYPE_CHECKING:
-    from kebab.core.ports import EmbeddingModels, VectorCoverage
+    from kebab.core.ports import ColumnWeights, Embedder, EmbeddingModels, VectorCoverage
     from kebab.core.records import Check, StoreStats
     from kebab.store.sqlite.catalog import SqliteCatalog
     from kebab.store.sqlite.chunk_contexts import SqliteChunkReader
+    from kebab.store.sqlite.content_reader import SqliteContentReader
     from kebab.store.sqlite.context_notes import SqliteNoteStore
     from kebab.store.sqlite.documents import SqliteDocumentStore
     from kebab.store.sqlite.libraries import SqliteLibraryCatalog
@@ -35,6 +43,8 @@ if TYPE_CHECKING:
     from kebab.store.sqlite.vector_writer import SqliteVectorWriter
     from kebab.store.sqlite.vectors import SqliteVectorStore
 
+_One = TypeVar("_One")
+_Other = TypeVar("_Other")
 _BESIDE = ("-wal", "-shm", "-journal", ".lock")
 _File = tuple[int, int] | None
 """Which file it is, whatever it is called and whatever is in it; None where there is none."""
@@ -50,6 +60,7 @@ class SqliteReading:
         self._database = database
         self._known_vectors = known_vectors
         self._paths_on_disk = paths_on_disk
+        self._built: dict[str, object] | None = None
 
     @property
     def catalog(self) -> SqliteCatalog:
@@ -62,11 +73,22 @@ class SqliteReading:
         """Whether the file is taken as it stands, because its folder cannot be written to."""
         return self._database.immutable
 
-    def fts_config(self) -> dict[str, object] | None:
-        return stored_fts_config(self._connection)
+    def index_version(self, korean_analysis: str) -> str:
+        return lexical_index_version(self._analysis(korean_analysis))
+
+    def korean_analysis(self) -> str | None:
+        built = stored_fts_config(self._connection)
+        return str(built["korean"]) if built else None
 
     def lexical_index(self, korean_analysis: str, weights: ColumnWeights) -> SqliteLexicalIndex:
-        return SqliteLexicalIndex(self._connection, korean_analysis=korean_analysis, weights=weights)
+        built_with = str(self._analysis(korean_analysis)["korean"])
+        return SqliteLexicalIndex(self._connection, korean_analysis=built_with, weights=weights)
+
+    def _analysis(self, korean_analysis: str) -> dict[str, object]:
+        """How the text index was built; before anything is indexed, how it would be."""
+        if self._built is None:
+            self._built = stored_fts_config(self._connection)
+        return self._built or fts_config(korean_analysis)
 
     def files(self, doc_ids: Collection[str] | None = None) -> list[IndexedFile]:
         """Of these documents or of all, as far as they come from files."""
@@ -104,7 +126,19 @@ class SqliteReading:
     def library_reader(self, library_id: str) -> SqliteLibraryReader:
         from kebab.store.sqlite.library_reader import SqliteLibraryReader
 
-        return SqliteLibraryReader(self._connection, library_id)
+        return SqliteLibraryReader(self._connection, self.content(), library_id)
+
+    def content(self) -> SqliteContentReader:
+        from kebab.store.sqlite.content_reader import SqliteContentReader
+
+        return SqliteContentReader(self._connection, self._database.path)
+
+    def migrating_from(self) -> str | None:
+        return migrating_from(self._connection)
+
+    def side_by_side(self, one: Callable[[], _One], other: Callable[[], _Other], /) -> tuple[_One, _Other]:
+        """One after the other: a connection is one thread's."""
+        return one(), other()
 
     def stats(self) -> StoreStats:
         from kebab.store.sqlite import maintenance
@@ -144,6 +178,9 @@ class SqliteWriting:
 
         return SqliteVectorWriter(self._connection, self._path)
 
+    def expect_vectors(self, embedders: Sequence[Embedder]) -> None:
+        """They need no preparation here."""
+
     def settle_analysis(self, korean_analysis: str) -> int:
         """Makes the text index one of this analysis; how many chunks had to be analysed again for that."""
         wanted, stored = fts_config(korean_analysis), stored_fts_config(self._connection)
@@ -161,6 +198,10 @@ class SqliteWriting:
         from kebab.store.sqlite import maintenance
 
         maintenance.optimize(self._connection, self._path)
+
+    def remember_migration(self, origin: str | None) -> None:
+        with our_errors(self._path), write_transaction(self._connection):
+            remember_migration(self._connection, origin)
 
 
 class SqliteStore:
@@ -206,8 +247,26 @@ class SqliteStore:
             self._known_codes = (file, codes)
         return {"codes": codes, "vectors": self._local.vectors}
 
+    @property
+    def address(self) -> str:
+        return str(self.path)
+
+    @property
+    def file(self) -> Path:
+        return self.path
+
+    @property
+    def engine(self) -> str:
+        return f"SQLite {apsw.sqlite_lib_version()}"
+
+    def index_version(self, korean_analysis: str) -> str:
+        return lexical_index_version(fts_config(korean_analysis))
+
     def exists(self) -> bool:
         return self._database.exists()
+
+    def size(self) -> int:
+        return self.path.stat().st_size if self.path.is_file() else 0
 
     @contextmanager
     def reading(self) -> Iterator[SqliteReading | None]:
@@ -280,6 +339,11 @@ class SqliteStore:
         from kebab.store.sqlite import maintenance
 
         return maintenance.health_checks(self._database, korean_analysis, named=self._named)
+
+    def wholeness(self, korean_analysis: str) -> list[Check]:
+        from kebab.store.sqlite import maintenance
+
+        return maintenance.wholeness_checks(self._database, korean_analysis, named=self._named)
 
     def own_files(self) -> set[Path]:
         """The database and what stands beside it: never to be ingested."""

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import NamedTuple
 
 import apsw
 
-from kebab.core.ports import Embedder, EmbeddingModels, VectorCoverage
+from kebab.core.ports import EmbeddingModels, VectorCoverage
 from kebab.store.sqlite.index_version import complete_vectors
 from kebab.store.sqlite.rows import rows_of
-
-_SECOND = ";all:"
-_MIXED = ";mixed"
+from kebab.store.vector_spaces import is_complete
 
 
 class Space(NamedTuple):
@@ -29,14 +26,6 @@ class Space(NamedTuple):
         return f"{self.model}@{self.version}:{self.dimension}"
 
 
-def models_key(embedders: Iterable[Embedder], second: Embedder | None = None, *, other_scripts: bool = False) -> str:
-    """Models by name and version; the dimension of an endpoint's vectors would have to be asked for. `second`: the one that has read
-    every chunk, whichever model is the chunk's own; `other_scripts`: whether any chunk is written in another script than Latin.
-    """
-    key = ",".join(f"{embedder.name}@{embedder.version}" for embedder in embedders)
-    return f"{key}{_MIXED if other_scripts else ''}{f'{_SECOND}{second.name}' if second else ''}"
-
-
 def coverage(connection: apsw.Connection, models: EmbeddingModels) -> VectorCoverage:
     """How many chunks have a vector of these models, and which other models have left vectors here."""
     ours = {(embedder.name, embedder.version) for embedder in models.embedders}
@@ -47,19 +36,12 @@ def coverage(connection: apsw.Connection, models: EmbeddingModels) -> VectorCove
     others = tuple(space.fingerprint for space in spaces if space not in current)
     used = [space for space in current if _has_rows(connection, space)]
     version = "vec:" + ",".join(space.fingerprint for space in used)
-    if used and _is_complete(connection, models):
+    if used and is_complete(complete_vectors(connection), models):
         return VectorCoverage(None, None, version, others)
     total = int(rows_of(connection, "SELECT count(*) FROM chunks")[0][0])
     marks = ",".join(str(space.id) for space in used)
     embedded = rows_of(connection, f"SELECT count(*) FROM chunks_vec WHERE home = 1 AND space_id IN ({marks})")[0][0]
     return VectorCoverage(total, int(embedded), version, others)
-
-
-def _is_complete(connection: apsw.Connection, models: EmbeddingModels) -> bool:
-    """Whether what was complete when it was last looked at is all that the settings ask for now; more than that is complete too."""
-    made, _, second = complete_vectors(connection).partition(_SECOND)
-    wanted = models.second_home(other_scripts=made.endswith(_MIXED))
-    return made.removesuffix(_MIXED) == models_key(models.embedders) and (wanted is None or wanted.name == second)
 
 
 def _has_rows(connection: apsw.Connection, space: Space) -> bool:

@@ -10,16 +10,19 @@ import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from kebab.core.ports import Embedder, NewVector, PendingChunk
+from kebab.core.libraries import VectorSpace
+from kebab.core.ports import Embedder, Key, NewVector, PendingChunk
 from kebab.store.sqlite import bit_codes
 from kebab.store.sqlite.database import now, our_errors, write_transaction
 from kebab.store.sqlite.index_version import forget_complete_vectors, remember_complete_vectors
 from kebab.store.sqlite.rows import heading_list, rows_of
-from kebab.store.sqlite.vector_coverage import models_key
 from kebab.store.sqlite.vectors import EXACT_UP_TO
+from kebab.store.vector_spaces import models_key
 
 Array = NDArray[Any]
 
+_BEFORE_ALL = -(2**63)
+"""Rows of chunks may be below zero."""
 _SEGMENT = 16384
 """Codes in a row of vector_codes that is full."""
 _MOST_SMALL_SEGMENTS = 32
@@ -39,14 +42,14 @@ class SqliteVectorWriter:
 
     # --- what is to be done
 
-    def pending(self, embedders: Sequence[Embedder], *, after: int, limit: int) -> list[PendingChunk]:
+    def pending(self, embedders: Sequence[Embedder], *, after: Key | None, limit: int) -> list[PendingChunk]:
         """Chunks without a vector in their first space, in order of their rows."""
         homes = self._placeholders(embedders)
         return self._chunks(
             f"NOT EXISTS (SELECT 1 FROM chunks_vec v WHERE v.chunk = c.id AND v.home = 1 AND v.space_id IN ({homes}))", after, limit
         )
 
-    def pending_in(self, embedder: Embedder, *, after: int, limit: int) -> list[PendingChunk]:
+    def pending_in(self, embedder: Embedder, *, after: Key | None, limit: int) -> list[PendingChunk]:
         """Chunks that have a vector somewhere and none in this space."""
         space = self._space(embedder)
         return self._chunks(f"NOT EXISTS (SELECT 1 FROM chunks_vec v WHERE v.chunk = c.id AND v.space_id = {space})", after, limit)
@@ -65,23 +68,23 @@ class SqliteVectorWriter:
         """Whether any chunk belongs to this space first."""
         return bool(self._number(f"SELECT EXISTS (SELECT 1 FROM chunks_vec WHERE home = 1 AND space_id = {self._space(embedder)})"))
 
-    def _chunks(self, condition: str, after: int, limit: int) -> list[PendingChunk]:
+    def _chunks(self, condition: str, after: Key | None, limit: int) -> list[PendingChunk]:
         with our_errors(self._path):
             rows = rows_of(
                 self._connection,
-                f"""SELECT c.id, d.path, d.title, c.heading_path, c.headings, c.text
+                f"""SELECT c.id, d.path, d.title, c.heading_path, c.headings, c.text, c.chunk_id
                     FROM chunks c JOIN documents d ON d.id = c.document_id
                     WHERE c.id > ? AND {condition} ORDER BY c.id LIMIT ?""",
-                (after, limit),
+                (_BEFORE_ALL if after is None else after, limit),
             )
-        return [PendingChunk(row[0], row[1], row[2], heading_list(row[3], row[4]), row[5]) for row in rows]
+        return [PendingChunk(row[0], row[1], row[2], heading_list(row[3], row[4]), row[5], row[6]) for row in rows]
 
     # --- writing
 
-    def link(self, embedder: Embedder, chunks: Sequence[tuple[int, bytes]], *, home: bool) -> set[int]:
+    def link(self, embedder: Embedder, chunks: Sequence[tuple[Key, bytes]], *, home: bool) -> set[Key]:
         """Gives chunks (row, hash of their text) the vectors that are there already; which rows that were."""
         space = self._space(embedder)
-        linked: set[int] = set()
+        linked: set[Key] = set()
         with our_errors(self._path), write_transaction(self._connection):
             for row, text_hash in chunks:
                 found = rows_of(self._connection, "SELECT id FROM vectors WHERE space_id = ? AND text_hash = ?", (space, text_hash))
@@ -97,15 +100,13 @@ class SqliteVectorWriter:
             added: list[tuple[int, Array]] = []
             for text_hash, vector, chunks in vectors:
                 stored = np.asarray(vector, np.float16)
-                row = rows_of(
-                    self._connection,
-                    "INSERT INTO vectors (space_id, text_hash, vector) VALUES (?, ?, ?) RETURNING id",
-                    (space, text_hash, stored.tobytes()),
-                )
-                added.append((row[0][0], stored))
+                row, is_new = self._put(space, text_hash, stored.tobytes())
+                if is_new:
+                    added.append((row, stored))
                 for chunk in chunks:
-                    self._link(chunk, space, row[0][0], home)
-            self._add_codes(space, added)
+                    self._link(chunk, space, row, home)
+            if added:
+                self._add_codes(space, added)
 
     def keep(self, embedder: Embedder, vectors: Sequence[tuple[bytes, bytes]]) -> int:
         """Vectors (hash of the text, float16) made elsewhere, for texts that may come; how many were not there yet. What is no vector of
@@ -118,18 +119,35 @@ class SqliteVectorWriter:
                 vector = np.frombuffer(stored, np.float16)
                 if not abs(float(np.linalg.norm(vector.astype(np.float32))) - 1) < _LENGTH_OFF:
                     continue
-                row = rows_of(
-                    self._connection,
-                    "INSERT INTO vectors (space_id, text_hash, vector) VALUES (?, ?, ?) ON CONFLICT DO NOTHING RETURNING id",
-                    (space, text_hash, stored),
-                )
-                if row:
-                    kept.append((row[0][0], vector))
+                row, is_new = self._put(space, text_hash, stored)
+                if is_new:
+                    kept.append((row, vector))
             if kept:
                 self._add_codes(space, kept)
         return len(kept)
 
-    def _link(self, chunk: int, space: int, vector: int, home: bool) -> None:
+    def prepare(self, spaces: Sequence[VectorSpace]) -> None:
+        for space in spaces:
+            self._row_of(space)
+
+    def remember_complete(self, models: str | None) -> None:
+        with our_errors(self._path), write_transaction(self._connection):
+            if models is None:
+                forget_complete_vectors(self._connection)
+            else:
+                remember_complete_vectors(self._connection, models)
+
+    def _put(self, space: int, text_hash: bytes, vector: bytes) -> tuple[int, bool]:
+        """The row of a text's vector, and whether it is a new one."""
+        new = rows_of(
+            self._connection,
+            "INSERT INTO vectors (space_id, text_hash, vector) VALUES (?, ?, ?) ON CONFLICT DO NOTHING RETURNING id",
+            (space, text_hash, vector),
+        )
+        known = new or rows_of(self._connection, "SELECT id FROM vectors WHERE space_id = ? AND text_hash = ?", (space, text_hash))
+        return int(known[0][0]), bool(new)
+
+    def _link(self, chunk: Key, space: int, vector: int, home: bool) -> None:
         """A chunk that has vanished meanwhile needs none."""
         self._connection.execute(
             """INSERT INTO chunks_vec (chunk, space_id, vector_id, home) SELECT id, ?, ?, ? FROM chunks WHERE id = ?
@@ -235,21 +253,22 @@ class SqliteVectorWriter:
     def _space(self, embedder: Embedder) -> int:
         """The row of this model, made when it is not there."""
         if embedder.fingerprint not in self._spaces:
-            values = (embedder.name, embedder.version, embedder.dimension)
-            with our_errors(self._path):
-                found = rows_of(
-                    self._connection, "SELECT id FROM embedding_spaces WHERE model = ? AND version = ? AND dimension = ?", values
-                )
-                if not found:
-                    with write_transaction(self._connection):
-                        found = rows_of(
-                            self._connection,
-                            "INSERT INTO embedding_spaces (model, version, dimension, created_at) VALUES (?, ?, ?, ?) RETURNING id",
-                            (*values, now()),
-                        )
-                        forget_complete_vectors(self._connection)  # what was complete lies in another space
-            self._spaces[embedder.fingerprint] = found[0][0]
+            space = VectorSpace(embedder.name, embedder.version, embedder.dimension)
+            self._spaces[embedder.fingerprint] = self._row_of(space)
         return self._spaces[embedder.fingerprint]
+
+    def _row_of(self, space: VectorSpace) -> int:
+        with our_errors(self._path):
+            found = rows_of(self._connection, "SELECT id FROM embedding_spaces WHERE model = ? AND version = ? AND dimension = ?", space)
+            if not found:
+                with write_transaction(self._connection):
+                    found = rows_of(
+                        self._connection,
+                        "INSERT INTO embedding_spaces (model, version, dimension, created_at) VALUES (?, ?, ?, ?) RETURNING id",
+                        (*space, now()),
+                    )
+                    forget_complete_vectors(self._connection)  # what was complete lies in another space
+        return int(found[0][0])
 
     def _placeholders(self, embedders: Iterable[Embedder]) -> str:
         return ", ".join(str(self._space(embedder)) for embedder in embedders)

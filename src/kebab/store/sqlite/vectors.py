@@ -7,14 +7,13 @@ exactly. Filters come first: the rows they leave are compared exactly when they 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 import apsw
 import numpy as np
 from numpy.typing import NDArray
 
-from kebab.core.errors import ModelMismatch
 from kebab.core.ports import Embedder, Middle, VectorMatch
 from kebab.core.search import SearchFilters
 from kebab.store.sqlite import bit_codes
@@ -22,6 +21,7 @@ from kebab.store.sqlite.database import read_transaction
 from kebab.store.sqlite.filters import document_filter
 from kebab.store.sqlite.rows import rows_of
 from kebab.store.sqlite.vector_coverage import Space, stored_spaces
+from kebab.store.vector_spaces import refuse_other_dimension
 
 Array = NDArray[Any]
 _Id = TypeVar("_Id", int, str)
@@ -123,6 +123,9 @@ class _Permitted(NamedTuple):
 
 
 class SqliteVectorStore:
+    is_lasting = False
+    """Whoever writes meanwhile may take it away."""
+
     def __init__(self, connection: apsw.Connection, known: dict[str, dict[int, Any]] | None = None) -> None:
         """`known`: where what was read is kept for the next store of this process."""
         self._connection = connection
@@ -143,7 +146,7 @@ class SqliteVectorStore:
         with read_transaction(self._connection):  # numbers of vectors that are dropped meanwhile may be used again
             spaces = {known.fingerprint: known for known in stored_spaces(self._connection)}
             if space not in spaces:
-                _refuse_other_dimension(space, spaces.values())
+                refuse_other_dimension(space, spaces.values())
                 return []
             return self._search(spaces[space], np.asarray(vector, np.float32), filters, limit, home)
 
@@ -306,16 +309,6 @@ class SqliteVectorStore:
                 [*some, space.id],
             )
         return rows
-
-
-def _refuse_other_dimension(space: str, stored: Iterable[Space]) -> None:
-    model, _, dimension = space.rpartition(":")
-    for other in stored:
-        if other.fingerprint.rpartition(":")[0] == model:
-            raise ModelMismatch(
-                f"{model} gives vectors of {dimension} dimensions now, and those stored have {other.dimension}.",
-                hint="Embed everything again with: kb index --rebuild-vectors",
-            )
 
 
 def _order(match: VectorMatch) -> tuple[float, str]:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+from collections.abc import Collection, Iterable
 from itertools import pairwise
 
 import apsw
 
-from kebab.analysis.cjk import has_cjk
 from kebab.core.ports import NearWord
-from kebab.store.sqlite.tokenizer import SqliteTokenizer
-
-MAX_EXPANSIONS = 50
-MAX_NEAR = 40
-_LONGEST_WORD = 48  # longer tokens are hashes and encoded data, which nobody half-types
+from kebab.store.fts5.known_words import MAX_EXPANSIONS, nearest, worth_keeping
+from kebab.store.fts5.tokenizer import SqliteTokenizer
 
 
 class Vocabulary:
@@ -25,7 +22,7 @@ class Vocabulary:
     def add(self, texts: Iterable[str]) -> None:
         """Inside the caller's transaction. Words are only ever added; `kb index --rebuild-fts` starts afresh."""
         words = set(self._tokenizer.words("\n".join(texts))) - self._seen
-        kept = sorted(word for word in words if _worth_keeping(word))
+        kept = sorted(word for word in words if worth_keeping(word))
         stems = self._tokenizer.stems("\n".join(kept))  # one call, one stem per word
         self._connection.executemany("INSERT INTO words VALUES (?, ?) ON CONFLICT DO NOTHING", zip(kept, stems, strict=True))
         self._seen |= words
@@ -34,8 +31,10 @@ class Vocabulary:
         """After a rollback, what was added may not be there."""
         self._seen.clear()
 
-    def knows(self, word: str) -> bool:
-        return bool(self._connection.execute("SELECT 1 FROM words WHERE word = ?", (word,)).fetchall())
+    def known(self, words: Collection[str]) -> set[str]:
+        """Which of these occur."""
+        sql = "SELECT w.word FROM json_each(?) AS wanted CROSS JOIN words w ON w.word = wanted.value"
+        return {word for (word,) in self._connection.execute(sql, (json.dumps(list(words)),))}
 
     def expand(self, prefix: str) -> list[str]:
         """Known words that begin so, one for each stem, shortest first."""
@@ -54,8 +53,6 @@ class Vocabulary:
         looks for that in one walk through the table (0.1 s for 500,000 words), and only what passes is compared letter by letter. A
         swap may break two pieces at once: the swaps of letters that two pieces part are looked up by themselves.
         """
-        from kebab.analysis.edit_distance import edit_distance  # searches that find something do without it
-
         starts = [len(word) * number // (edits + 1) for number in range(edits + 2)]
         pieces = [(max(0, start - edits), word[start:end], end + edits) for start, end in pairwise(starts)]
         swapped = [word[: cut - 1] + word[cut] + word[cut - 1] + word[cut + 1 :] for cut in starts[1:-1]]
@@ -69,13 +66,4 @@ class Vocabulary:
                 *swapped,
             ],
         )
-        found = [(distance, known, stem) for known, stem in rows if (distance := edit_distance(word, known, edits))]
-        nearest: dict[str, NearWord] = {}
-        # Letters are left out more often than added, so of renew and renewal for renewl the longer one.
-        for distance, known, stem in sorted(found, key=lambda item: (item[0], item[1][0] != word[0], -len(item[1]), item[1])):
-            nearest.setdefault(stem, NearWord(known, distance))
-        return list(nearest.values())[:MAX_NEAR]
-
-
-def _worth_keeping(word: str) -> bool:
-    return 1 < len(word) <= _LONGEST_WORD and not has_cjk(word)
+        return nearest(word, rows, edits)

@@ -7,15 +7,18 @@ the terms that `analysis` puts there; everything else goes through the tokenizer
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+from itertools import chain
+from typing import TYPE_CHECKING, NamedTuple
 
 from kebab.analysis import cjk, korean
 from kebab.analysis.stop_words import is_stop_word
 from kebab.core.errors import QueryError
 from kebab.core.query_tree import And, Bag, Not, Operand, Or, Phrase, Prefix, QueryTree, Raw, Word
 from kebab.core.search import QueryTerms
-from kebab.store.sqlite.tokenizer import SqliteTokenizer
-from kebab.store.sqlite.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from kebab.core.ports import Tokenizer
+    from kebab.core.store_ports import KnownWords
 
 _MOST_WORDS = 256
 """Beyond this, ranking no longer changes and time still does."""
@@ -26,6 +29,23 @@ _SHORTEST_GUESS = 3
 """An unknown last word of fewer letters is not taken for a half-typed one."""
 
 
+class Atom(NamedTuple):
+    """A quoted text of an expression: a word, or a phrase."""
+
+    text: str
+    in_cjk: bool = False
+    """Whether it is looked for in the column `cjk` only, and otherwise in every column."""
+    is_beginning: bool = False
+    """Whether its last word may go on."""
+
+    def __str__(self) -> str:
+        return f"{'cjk : ' if self.in_cjk else ''}{_quoted(self.text)}{' *' if self.is_beginning else ''}"
+
+
+_Parts = dict[str, tuple[Atom, ...]]
+"""What an operand becomes: expressions, each once, with what stands in them."""
+
+
 class MatchExpression(NamedTuple):
     text: str
     """Empty when nothing remains to look for."""
@@ -34,24 +54,32 @@ class MatchExpression(NamedTuple):
     """Stop words left out."""
     shortened: bool = False
     """Whether it was too long, and not all of it is looked for."""
+    atoms: tuple[Atom, ...] = ()
+    """All that is looked for in it, but for what must not occur. A raw expression has none."""
+    any_will_do: bool = False
+    """Whether each of them alone makes a match."""
 
 
 class MatchExpressionBuilder:
-    def __init__(self, tokenizer: SqliteTokenizer, vocabulary: Vocabulary, korean_analysis: str) -> None:
+    def __init__(self, tokenizer: Tokenizer, words: KnownWords, korean_analysis: str) -> None:
         self.tokenizer = tokenizer
-        self.vocabulary = vocabulary
+        self.words = words
         self.korean_analysis = korean_analysis
         self._phrases: set[tuple[str, ...]] = set()
         self._cjk: dict[str, None] = {}
         self._dropped: list[str] = []
         self._expanded = 0
         self._shortened = False
+        self._atoms: list[Atom] = []
+        self._any_will_do = True
 
     def build(self, tree: QueryTree, *, match: str, drop_stop_words: bool, type_ahead: bool = False) -> MatchExpression:
         self._phrases, self._cjk, self._dropped, self._expanded, self._shortened = set(), {}, [], 0, False
+        self._atoms, self._any_will_do = [], True
         last = _last_operand(tree)
         text = self._render(tree, match == "any", drop_stop_words, (last, type_ahead))
-        return MatchExpression(text, QueryTerms(frozenset(self._phrases), tuple(self._cjk)), tuple(self._dropped), self._shortened)
+        terms = QueryTerms(frozenset(self._phrases), tuple(self._cjk))
+        return MatchExpression(text, terms, tuple(self._dropped), self._shortened, tuple(self._atoms), self._any_will_do)
 
     def _render(self, tree: QueryTree, any_word: bool, drop: bool, ahead: tuple[Operand | None, bool]) -> str:
         match tree:
@@ -62,6 +90,7 @@ class MatchExpressionBuilder:
                         hint="Shorten it, or remove the single quotes around the query to search for its words.",
                     )
                 self._show_words(expression)
+                self._any_will_do = False
                 return expression
             case Bag(operands):
                 return self._bag(operands, any_word, drop, ahead)
@@ -69,14 +98,16 @@ class MatchExpressionBuilder:
                 return self._not(tree, any_word, drop, ahead)
             case And() | Or():
                 parts = [part for side in _chain(tree) if (part := self._render(side, any_word, drop, ahead))]
+                self._any_will_do &= isinstance(tree, Or) or len(parts) < 2
                 return (" AND " if isinstance(tree, And) else " OR ").join(f"({part})" for part in parts)
 
     def _not(self, tree: Not, any_word: bool, drop: bool, ahead: tuple[Operand | None, bool]) -> str:
         keep, *drops = _chain(tree)
         kept = self._render(keep, any_word, drop, ahead)
-        shown = set(self._phrases), dict(self._cjk)
+        shown = set(self._phrases), dict(self._cjk), list(self._atoms)
         dropped = [part for side in drops if (part := self._render(side, any_word, False, ahead))]
-        self._phrases, self._cjk = shown  # what must not occur is not highlighted
+        self._phrases, self._cjk, self._atoms = shown  # what must not occur is not highlighted
+        self._any_will_do &= not dropped
         unwanted = dropped[0] if len(dropped) == 1 else " OR ".join(f"({part})" for part in dropped)  # NOT after NOT would nest
         return f"({kept}) NOT ({unwanted})" if kept and dropped else kept
 
@@ -88,27 +119,31 @@ class MatchExpressionBuilder:
         if len(telling) > _MOST_WORDS:
             telling = self._fewer(telling, any_word)
         last, type_ahead = ahead
-        atoms: dict[str, None] = {}
+        parts: _Parts = {}
         for operand in telling or operands:
             half_typed = operand is last and self._may_be_half_typed(operand, type_ahead)
-            atoms.update(dict.fromkeys(self._operand(operand, any_word, half_typed)))
-            if len(atoms) > _MOST_ATOMS:  # pages of Korean: every two letters are one
-                atoms = dict.fromkeys(list(atoms)[:_MOST_ATOMS])
+            parts.update(self._operand(operand, any_word, half_typed))
+            if len(parts) > _MOST_ATOMS:  # pages of Korean: every two letters are one
+                parts = dict(list(parts.items())[:_MOST_ATOMS])
                 self._shortened = True
                 break
-        return (" OR " if any_word else " AND ").join(atoms)
+        self._atoms.extend(chain.from_iterable(parts.values()))
+        self._any_will_do &= any_word or len(parts) < 2
+        return (" OR " if any_word else " AND ").join(parts)
 
     def _fewer(self, operands: list[Operand], any_word: bool) -> list[Operand]:
         """A pasted page: every word once, and where any will do only words that occur at all."""
         distinct = list({(type(operand), operand.text): operand for operand in operands}.values())
         self._shortened = True
-        known = [operand for operand in distinct if self._occurs(operand.text)] if any_word else distinct
+        known = self._occurring(distinct) if any_word else distinct
         return (known or distinct)[:_MOST_WORDS]
 
-    def _occurs(self, text: str) -> bool:
-        return cjk.has_cjk(text) or any(map(self.vocabulary.knows, self.tokenizer.words(text)))
+    def _occurring(self, operands: list[Operand]) -> list[Operand]:
+        words = {operand: self.tokenizer.words(operand.text) for operand in operands}
+        known = self.words.known(set(chain.from_iterable(words.values())))
+        return [operand for operand in operands if cjk.has_cjk(operand.text) or not known.isdisjoint(words[operand])]
 
-    def _operand(self, operand: Operand, any_word: bool, half_typed: bool) -> list[str]:
+    def _operand(self, operand: Operand, any_word: bool, half_typed: bool) -> _Parts:
         match operand:
             case Phrase(text):
                 return self._phrase(text)
@@ -119,68 +154,70 @@ class MatchExpressionBuilder:
             case Word(text):
                 return self._word(text, any_word)
 
-    def _word(self, text: str, any_word: bool) -> list[str]:
+    def _word(self, text: str, any_word: bool) -> _Parts:
         if self.korean_analysis == "morphemes" and cjk.has_cjk(text):
             return self._morphemes(text)
-        atoms: list[str] = []
+        parts: _Parts = {}
         runs = cjk.runs(text)
         for number, run in enumerate(runs):
             if run.script == "other":
-                atoms.extend(self._latin(run.text, any_word))
+                parts |= self._latin(run.text, any_word)
             elif run.script == "hangul" and number == len(runs) - 1 > 0 and korean.is_particle(run.text):
                 continue  # kubernetes는: the particle of a Latin word
             else:
-                atoms.extend(self._cjk_run(korean.strip_particle(run.text) if run.script == "hangul" else run.text, any_word))
-        return atoms
+                parts |= self._cjk_run(korean.strip_particle(run.text) if run.script == "hangul" else run.text, any_word)
+        return parts
 
-    def _latin(self, text: str, any_word: bool) -> list[str]:
+    def _latin(self, text: str, any_word: bool) -> _Parts:
         """user-agent is one phrase when every word is wanted, and two words when any will do."""
         if any_word:
             self._show_words(text)
-            return [_quoted(word) for word in self.tokenizer.words(text)]
+            return _parts(*map(Atom, self.tokenizer.words(text)))
         return self._exact(text)
 
-    def _exact(self, text: str) -> list[str]:
+    def _exact(self, text: str) -> _Parts:
         """The text as one phrase; nothing, where no word is in it."""
         stems = tuple(self.tokenizer.stems(text))
         if not stems:
-            return []
+            return {}
         self._phrases.add(stems)
-        return [_quoted(text)]
+        return _parts(Atom(text))
 
     def _show_words(self, *texts: str) -> None:
         self._phrases.update((stem,) for text in texts for stem in self.tokenizer.stems(text))
 
-    def _cjk_run(self, run: str, any_word: bool) -> list[str]:
+    def _cjk_run(self, run: str, any_word: bool) -> _Parts:
         self._cjk[run] = None
         if len(run) == 1:
-            return [f"cjk : {_quoted(run)} *"]  # the first character of some pair, or alone
+            return _parts(Atom(run, in_cjk=True, is_beginning=True))  # the first character of some pair, or alone
         pairs = cjk.pairs(run)
         if len(pairs) > _MOST_ATOMS:
             pairs, self._shortened = pairs[:_MOST_ATOMS], True
-        return [f"cjk : {_quoted(pair)}" for pair in pairs] if any_word else [f"cjk : {_quoted(' '.join(pairs))}"]
+        return _parts(*(Atom(text, in_cjk=True) for text in (pairs if any_word else [" ".join(pairs)])))
 
-    def _morphemes(self, text: str) -> list[str]:
+    def _morphemes(self, text: str) -> _Parts:
         forms = list(korean.morphemes(text))
         for form in forms:
             if cjk.has_cjk(form):
                 self._cjk[form] = None
             else:
                 self._show_words(form)
-        return [f"cjk : {_quoted(form)}" if cjk.has_cjk(form) else _quoted(form) for form in forms]
+        return _parts(*(Atom(form, in_cjk=cjk.has_cjk(form)) for form in forms))
 
-    def _phrase(self, text: str) -> list[str]:
+    def _phrase(self, text: str) -> _Parts:
         if not cjk.has_cjk(text):
             return self._exact(text)
         runs = _runs_of(text)
         if self.korean_analysis == "bigrams" and runs and all(run.script != "other" for run in runs):
             return self._cjk_phrase(runs)
         # Its Latin words stand in another column than its Korean ones, so their order cannot be asked for: every part must occur.
-        parts = [atom for word in text.split() for atom in self._word(word, any_word=False)]
-        together = " AND ".join(dict.fromkeys(parts))
-        return [f"({together})"] if together else []
+        parts: _Parts = {}
+        for word in text.split():
+            parts |= self._word(word, any_word=False)
+        self._any_will_do &= len(parts) < 2
+        return {f"({' AND '.join(parts)})": tuple(chain.from_iterable(parts.values()))} if parts else {}
 
-    def _cjk_phrase(self, runs: list[cjk.Run]) -> list[str]:
+    def _cjk_phrase(self, runs: list[cjk.Run]) -> _Parts:
         """As the column holds it: of every run its pairs and its last character; the end of the last run stays open."""
         terms: list[str] = []
         for run in runs:
@@ -188,20 +225,20 @@ class MatchExpressionBuilder:
         if len(runs[-1].text) > 1:
             terms.pop()
         self._cjk.update(dict.fromkeys(run.text for run in runs))
-        return [f"cjk : {_quoted(' '.join(terms))}"]
+        return _parts(Atom(" ".join(terms), in_cjk=True))
 
-    def _prefix(self, text: str) -> list[str]:
+    def _prefix(self, text: str) -> _Parts:
         if cjk.has_cjk(text):
             return self._word(text, any_word=False)  # pairs find the beginning of a longer word anyway
         words = self.tokenizer.words(text)
         if not words:
-            return []
+            return {}
         *before, beginning = words
-        found = self.vocabulary.expand(beginning)[: max(0, _MOST_WORDS - self._expanded)]
+        found = self.words.expand(beginning)[: max(0, _MOST_WORDS - self._expanded)]
         self._expanded += len(found)
         self._show_words(*words, *found)
-        widened = " OR ".join(dict.fromkeys(map(_quoted, (beginning, *found))))
-        return [*map(_quoted, before), f"({widened})"]
+        widened = _parts(*map(Atom, (beginning, *found)))
+        return _parts(*map(Atom, before)) | {f"({' OR '.join(widened)})": tuple(chain.from_iterable(widened.values()))}
 
     def _may_be_half_typed(self, operand: Operand | None, type_ahead: bool) -> bool:
         if not isinstance(operand, Word) or cjk.has_cjk(operand.text):
@@ -209,7 +246,11 @@ class MatchExpressionBuilder:
         words = self.tokenizer.words(operand.text)
         if not words or len(words[-1]) < _SHORTEST_GUESS:
             return False
-        return type_ahead or not self.vocabulary.knows(words[-1])
+        return type_ahead or not self.words.known({words[-1]})
+
+
+def _parts(*atoms: Atom) -> _Parts:
+    return {str(atom): (atom,) for atom in atoms}
 
 
 def _runs_of(text: str) -> list[cjk.Run]:

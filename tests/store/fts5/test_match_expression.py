@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from kebab.analysis.query_syntax import parse
 from kebab.core.query_tree import And, Bag, Not, Or, Phrase, Prefix, QueryTree, Word
 from kebab.core.search import SearchFilters
+from kebab.store.fts5.match_expression import MatchExpressionBuilder
+from kebab.store.fts5.tokenizer import SqliteTokenizer
 from kebab.store.sqlite.lexical import SqliteLexicalIndex
-from kebab.store.sqlite.match_expression import MatchExpressionBuilder
-from kebab.store.sqlite.tokenizer import SqliteTokenizer
 from kebab.store.sqlite.vocabulary import Vocabulary
 
 if TYPE_CHECKING:

@@ -24,6 +24,13 @@ def path_matches(pattern: str, path: str) -> bool:
     return expression.fullmatch(path) is not None if expression is not None else _follow(tokens, path)
 
 
+def passes(pattern: str, path: str) -> bool:
+    """What the filter `path` means: a glob; a plain path may also name a folder, and then means all that is below it."""
+    if set("*?[") & set(pattern):
+        return path_matches(pattern, path)
+    return path == pattern or path.startswith(pattern.rstrip("/") + "/")
+
+
 @lru_cache(maxsize=64)
 def _compiled(pattern: str) -> tuple[tuple[_Token, ...], re.Pattern[str] | None]:
     tokens = tuple(_tokens(pattern))

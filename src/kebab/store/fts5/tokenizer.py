@@ -11,7 +11,9 @@ _WORDS = ["unicode61", "remove_diacritics", "2"]
 
 
 class SqliteTokenizer:
-    def __init__(self, connection: apsw.Connection) -> None:
+    def __init__(self, connection: apsw.Connection | None = None) -> None:
+        """They come with any connection, and without one with that to an empty database in memory."""
+        connection = connection or apsw.Connection(":memory:")
         self._stems = connection.fts5_tokenizer("porter", _WORDS)
         self._words = connection.fts5_tokenizer(_WORDS[0], _WORDS[1:])
 

@@ -1,0 +1,72 @@
+"""What the text index knows of a chunk: its headings, its text, its title, and the terms that stand in none of those."""
+
+from __future__ import annotations
+
+from string import ascii_lowercase, ascii_uppercase
+from typing import TYPE_CHECKING, NamedTuple
+
+from kebab.analysis.derived_terms import cjk_column
+from kebab.core.paths import file_stem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from kebab.core.documents import Chunk
+    from kebab.core.ports import IndexedDocument
+
+_WITHOUT_CASE = str.maketrans(ascii_uppercase, ascii_lowercase)
+"""As stores compare tags."""
+
+
+class ChunkColumns(NamedTuple):
+    heading_path: str
+    text: str
+    title: str
+    cjk: str
+
+
+class Titles(NamedTuple):
+    """What the title column holds, on the first chunk of a document and on the others."""
+
+    first: str
+    others: str
+
+
+def titles_of(document: IndexedDocument) -> Titles:
+    """Aliases, tags and the file's name, by which people remember a note too, are searchable once per document, at its beginning:
+    on every chunk they would drown the text.
+    """
+    title = document.parsed.title
+    stem = file_stem(document.path)
+    name = () if stem.casefold() in title.casefold() else (stem,)
+    return Titles("\n".join((title, *document.parsed.aliases, *document.parsed.tags, *name)), title)
+
+
+class Names(NamedTuple):
+    """What a document is called beside its title, in the order in which it says so."""
+
+    aliases: tuple[str, ...] = ()
+    tags: tuple[str, ...] = ()
+
+
+def names_in(first_title: str, path: str, title: str, tags: Iterable[str]) -> Names:
+    """Back out of the title column of its first chunk, where alone aliases and the order of tags stand: `titles_of` makes the same of it
+    again. `tags`: those that are stored, of which one may stand there in upper and in lower case.
+    """
+    rest = first_title[len(title) + 1 :]
+    names = rest.split("\n") if rest else []
+    if names and names[-1] == file_stem(path) and file_stem(path).casefold() not in title.casefold():
+        names.pop()
+    known = {tag.translate(_WITHOUT_CASE) for tag in tags}
+    first = len(names)
+    while first and names[first - 1].translate(_WITHOUT_CASE) in known:
+        first -= 1
+    return Names(tuple(names[:first]), tuple(names[first:]))
+
+
+def columns_of(chunk: Chunk, titles: Titles, korean_analysis: str, note_terms: str) -> ChunkColumns:
+    """`note_terms`: of the notes on the document's source and folders."""
+    heading_path = " > ".join(chunk.heading_path)
+    title = titles.others if chunk.ordinal else titles.first
+    cjk = cjk_column(korean_analysis, title, heading_path, chunk.text, is_code=chunk.kind == "code", note_terms=note_terms)
+    return ChunkColumns(heading_path, chunk.text, title, cjk)

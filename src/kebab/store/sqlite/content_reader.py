@@ -1,0 +1,119 @@
+"""Reading back all that was written, as it was written: documents with their chunks, and the vectors of chunks."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import apsw
+
+from kebab.core.documents import Chunk, ParsedDocument
+from kebab.core.libraries import VectorSpace
+from kebab.core.ports import ChunkVector, FileState, IndexedDocument, Key, StoredDocument
+from kebab.core.records import ContentCounts, SpaceCount
+from kebab.store.fts5.chunk_columns import Names, names_in
+from kebab.store.sqlite.database import our_errors
+from kebab.store.sqlite.documents import decompress
+from kebab.store.sqlite.index_version import complete_vectors
+from kebab.store.sqlite.rows import heading_list, rows_of, spans_from_json, split_values
+from kebab.store.sqlite.vector_coverage import stored_spaces
+
+_STATE = "d.size, d.mtime_ns, d.content_hash, d.fingerprint"
+_SEARCHED = "SELECT ld.document_id FROM library_documents ld JOIN library_versions v ON v.id = ld.version WHERE NOT v.in_making"
+"""Documents of libraries. Chunks of libraries have numbers below zero."""
+
+
+class SqliteContentReader:
+    def __init__(self, connection: apsw.Connection, path: Path) -> None:
+        self._connection = connection
+        self._path = path
+
+    def stored(self, source: str) -> dict[str, StoredDocument]:
+        of_source = "documents d JOIN sources s ON s.id = d.source_id WHERE s.name = ? ORDER BY d.path"
+        rows = self._rows(f"SELECT d.path, d.id, d.doc_id, {_STATE} FROM {of_source}", source)
+        return {path: StoredDocument(row, doc_id, FileState(*state)) for path, row, doc_id, *state in rows}
+
+    def documents(self, keys: Sequence[Key]) -> list[IndexedDocument]:
+        rows = self._rows(
+            f"""SELECT d.id, d.path, d.title, d.doc_type, d.format, d.lang, d.encoding, d.metadata, d.body, d.chunker_version, d.date,
+                       d.trust_level, d.doc_id, d.indexed_at,
+                       (SELECT group_concat(tag, char(31)) FROM (SELECT tag FROM document_tags WHERE document_id = d.id ORDER BY tag)),
+                       (SELECT title FROM chunks WHERE document_id = d.id AND ordinal = 0), {_STATE}
+                FROM json_each(?) AS wanted CROSS JOIN documents d ON d.id = wanted.value ORDER BY wanted.key""",
+            json.dumps(list(keys)),
+        )
+        return [self._document(row) for row in rows]
+
+    def spaces(self) -> list[VectorSpace]:
+        with our_errors(self._path):
+            return [VectorSpace(space.model, space.version, space.dimension) for space in stored_spaces(self._connection)]
+
+    def vectors_of(self, space: VectorSpace, chunk_ids: Sequence[str]) -> dict[str, ChunkVector]:
+        rows = self._rows(
+            """SELECT c.chunk_id, x.text_hash, x.vector, cv.home FROM embedding_spaces e
+               CROSS JOIN json_each(?) AS wanted CROSS JOIN chunks c ON c.chunk_id = wanted.value
+               CROSS JOIN chunks_vec cv ON cv.chunk = c.id AND cv.space_id = e.id CROSS JOIN vectors x ON x.id = cv.vector_id
+               WHERE e.model = ? AND e.version = ? AND e.dimension = ?""",
+            json.dumps(list(chunk_ids)),
+            *space,
+        )
+        return {chunk_id: ChunkVector(text_hash, vector, bool(home)) for chunk_id, text_hash, vector, home in rows}
+
+    def complete_vectors(self) -> str | None:
+        with our_errors(self._path):
+            return complete_vectors(self._connection) or None
+
+    def counts(self) -> ContentCounts:
+        carried = f"(c.id >= 0 OR c.document_id IN ({_SEARCHED}))"
+        spaces = self._rows(
+            f"""SELECT e.model || '@' || e.version || ':' || e.dimension,
+                    (SELECT count(*) FROM chunks_vec cv JOIN chunks c ON c.id = cv.chunk WHERE cv.space_id = e.id AND {carried}),
+                    (SELECT count(*) FROM chunks_vec cv JOIN chunks c ON c.id = cv.chunk WHERE cv.space_id = e.id AND cv.home AND {carried})
+                FROM embedding_spaces e ORDER BY e.id"""
+        )
+        return ContentCounts(
+            self._number("SELECT count(*) FROM documents d JOIN sources s ON s.id = d.source_id WHERE s.kind <> 'library'"),
+            self._number("SELECT count(*) FROM chunks WHERE id >= 0"),
+            self._number(f"SELECT count(*) FROM documents WHERE id IN ({_SEARCHED})"),
+            self._number(f"SELECT count(*) FROM chunks WHERE id < 0 AND document_id IN ({_SEARCHED})"),
+            tuple(SpaceCount(*row) for row in spaces),
+        )
+
+    def _document(self, row: tuple[Any, ...]) -> IndexedDocument:
+        key, path, title, doc_type, format_, lang, encoding, metadata, body, chunker, date, trust, doc_id, indexed_at, *rest = row
+        tags, first_title, *state = rest
+        text = decompress(body)
+        names = Names((), split_values(tags)) if first_title is None else names_in(first_title, path, title, split_values(tags))
+        parsed = ParsedDocument(
+            text=text,
+            title=title,
+            blocks=(),
+            doc_type=doc_type,
+            format=format_,
+            lang=lang,
+            tags=names.tags,
+            aliases=names.aliases,
+            metadata=json.loads(metadata),
+            encoding=encoding,
+        )
+        return IndexedDocument("", path, FileState(*state), parsed, self._chunks(key, text), chunker, date, trust, doc_id, indexed_at)
+
+    def _chunks(self, document: Key, text: str) -> list[Chunk]:
+        rows = self._rows(
+            """SELECT ordinal, start_offset, end_offset, heading_path, headings, source_spans, kind FROM chunks
+               WHERE document_id = ? ORDER BY ordinal""",
+            document,
+        )
+        return [
+            Chunk(ordinal, start, end, text[start:end], heading_list(path, headings), spans_from_json(spans), kind)
+            for ordinal, start, end, path, headings, spans, kind in rows
+        ]
+
+    def _rows(self, sql: str, *bindings: Any) -> list[tuple[Any, ...]]:
+        with our_errors(self._path):
+            return rows_of(self._connection, sql, bindings)
+
+    def _number(self, sql: str) -> int:
+        return int(self._rows(sql)[0][0])

@@ -1,0 +1,153 @@
+"""The whole program over every store: ingest, search in each mode, pages, neighbours, suggestions, libraries, verify, and what was changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import kebab
+
+if TYPE_CHECKING:
+    from tests.conftest import Toy
+    from tests.contracts.stores import Corpus
+
+
+@pytest.fixture(scope="module")
+def notes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("notes")
+    (folder / "team").mkdir()
+    for name, text in {
+        "git.md": "---\ntags: [tools/vcs]\n---\n# Git\n\nInstall git, then say who you are.\n\n## Branches\n\nA branch is a line of work.\n",
+        "team/plans.md": "# Plans\n\nThe roadmap of this year has a migration.\n",
+        "team/회의.md": "# 회의록\n\n문서를 검색하는 방법을 정했다.\n",
+        "code.py": "def parse_header(line):\n    return line.split(':')\n",
+    }.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    for number in range(12):
+        (folder / f"seed{number:02}.md").write_text(f"# Seed {number}\n\nA seed of kind{number} in the garden.\n", encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def kb(shared_corpus: Corpus, notes: Path, toy: type[Toy]) -> Iterator[kebab.KnowledgeBase]:
+    with shared_corpus.open(toy.models(toy.embedder("words", synonyms={"repository": "git"}))) as knowledge_base:
+        report = knowledge_base.ingest(notes)
+        assert (report.added, report.failed) == (16, [])
+        yield knowledge_base
+
+
+def test_ingesting_again_reads_nothing(kb: kebab.KnowledgeBase, notes: Path) -> None:
+    report = kb.ingest(notes)
+    assert (report.added, report.updated, report.removed, report.unchanged, report.vectors_made) == (0, 0, 0, 16, 0)
+
+
+@pytest.mark.parametrize("mode", ["lexical", "vector", "hybrid"])
+def test_each_mode_finds_with_a_citation_that_can_be_fetched(kb: kebab.KnowledgeBase, mode: str) -> None:
+    hit = kb.search("install git", mode=mode).hits[0]
+    assert hit.doc_path == "git.md"
+    assert "Install git" in kb.fetch_span(hit.citation.uri).text
+    assert kb.search("install git", mode=mode).index_version.startswith({"lexical": "lex:", "vector": "vec:", "hybrid": "hybrid:"}[mode])
+
+
+def test_hybrid_finds_by_meaning_what_has_none_of_the_words_and_says_what_each_side_said(kb: kebab.KnowledgeBase) -> None:
+    hit = kb.search("repository", explain=True).hits[0]
+    assert hit.doc_path == "git.md"
+    assert hit.retrieval.vector_rank is not None
+
+
+def test_filters_hold_in_every_mode(kb: kebab.KnowledgeBase) -> None:
+    for mode in ("lexical", "vector", "hybrid"):
+        for filters, expected in (
+            ({"tags_any": ["tools"]}, {"git.md"}),
+            ({"path": "team/**"}, {"team/plans.md", "team/회의.md"}),
+            ({"type": ["code"]}, {"code.py"}),
+        ):
+            found = {hit.doc_path for hit in kb.search("git roadmap 문서 parse", mode=mode, match="any", k=50, **filters)}
+            assert found <= expected, (mode, filters)
+            assert found or mode == "lexical"
+
+
+@pytest.mark.parametrize("mode", ["lexical", "hybrid"])
+def test_pages_are_disjoint_and_together_the_list(kb: kebab.KnowledgeBase, mode: str) -> None:
+    seen: list[str] = []
+    cursor = None
+    while True:
+        page = kb.search("seed garden", mode=mode, k=5, cursor=cursor)
+        seen += [hit.chunk_id for hit in page]
+        cursor = page.next_cursor
+        if cursor is None:
+            break
+    assert len(seen) == len(set(seen)) >= 12
+
+
+def test_a_misspelt_word_is_suggested(kb: kebab.KnowledgeBase) -> None:
+    response = kb.search("migratoin", mode="lexical")
+    assert list(response.hits) == []
+    assert [notice.suggestions for notice in response.notices if notice.code == "did_you_mean"] == [("migration",)]
+
+
+def test_similar_passages_and_neighbours(kb: kebab.KnowledgeBase) -> None:
+    assert {hit.doc_path for hit in kb.similar("seed00.md", k=5)} <= {f"seed{number:02}.md" for number in range(1, 12)}
+    hit = kb.search("install git", mode="lexical", neighbours=1).hits[0]
+    assert hit.neighbours is not None
+
+
+def test_korean_finds_korean(kb: kebab.KnowledgeBase) -> None:
+    assert kb.search("문서 검색", mode="lexical").hits[0].doc_path == "team/회의.md"
+
+
+def test_an_answer_rests_on_what_was_ingested(kb: kebab.KnowledgeBase) -> None:
+    answer = kb.ask("What is a branch?")
+    assert answer.citations
+    assert {citation.citation.path for citation in answer.citations} == {"git.md"}
+
+
+def test_verify_and_health_and_statistics_see_a_whole_store(kb: kebab.KnowledgeBase) -> None:
+    report = kb.verify()
+    assert report.whole
+    assert (report.documents, report.changed + report.gone + report.moved + report.corrupt) == (16, 0)
+    assert all(check.ok for check in kb.health())
+    stats = kb.stats()
+    assert stats is not None
+    assert (stats.documents, stats.embedded_chunks) == (16, stats.chunks)
+
+
+def test_what_changed_is_noticed_read_again_and_what_is_gone_forgotten(corpus: Corpus, tmp_path: Path) -> None:
+    folder = tmp_path / "own"
+    folder.mkdir()
+    for name in ("a.md", "b.md", "c.md"):
+        (folder / name).write_text(f"# {name}\n\nfirst text of {name}\n", encoding="utf-8")
+    with corpus.open() as kb:
+        kb.ingest(folder)
+        (folder / "a.md").write_text("# a.md\n\nsecond text, and longer\n", encoding="utf-8")
+        (folder / "b.md").unlink()
+        assert [hit.stale for hit in kb.search("first text", mode="lexical") if hit.doc_path == "a.md"] == [True]
+        assert not kb.verify().whole
+        report = kb.ingest(folder)
+        assert (report.added, report.updated, report.removed, report.unchanged) == (0, 1, 1, 1)
+        assert [hit.doc_path for hit in kb.search("first", mode="lexical")] == ["c.md"]
+        assert [hit.doc_path for hit in kb.search("second", mode="lexical")] == ["a.md"]
+        assert kb.verify().whole
+        assert kb.remove_source("own") == 2
+        assert list(kb.search("text", mode="lexical")) == []
+
+
+def test_a_library_is_added_searched_and_exported(corpus: Corpus, tmp_path: Path) -> None:
+    docs = tmp_path / "widget"
+    docs.mkdir()
+    (docs / "README.md").write_text(
+        "# Widget\n\nGauges.\n\n## Create a dial\n\nCall this:\n\n```python\nmake_dial()\n```\n", encoding="utf-8"
+    )
+    with corpus.open() as kb:
+        library, report = kb.libraries.add(str(docs), library_id="/acme/widget")
+        assert (library.state, report.added) == ("indexed", 1)
+        found = kb.libraries.docs("/acme/widget", "create a dial")
+        assert "make_dial" in found.snippets[0].content
+        assert [match.library.library_id for match in kb.libraries.search("widget")] == ["/acme/widget"]
+        assert kb.libraries.export("/acme/widget", tmp_path / "widget.kebab") == 1
+        kb.libraries.remove("/acme/widget")
+        library, _ = kb.libraries.add(str(tmp_path / "widget.kebab"))
+        assert kb.libraries.docs("/acme/widget", "create a dial").snippets[0].content == found.snippets[0].content

@@ -1,0 +1,254 @@
+"""What every store promises as a whole: who may read and write when, what a killed writer leaves, and how it is checked and kept up."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.conftest import REPOSITORY
+
+import kebab
+from kebab.analysis.query_syntax import parse
+from kebab.core.errors import Locked, NotFound, StoreError
+from kebab.core.ports import ColumnWeights
+from kebab.core.search import SearchFilters
+
+if TYPE_CHECKING:
+    from tests.contracts.stores import Corpus
+
+WRITER = """
+import json, sys
+from kebab.config.settings import StoreSettings
+from tests.contracts.stores import Corpus
+
+corpus = Corpus(StoreSettings(**json.loads(sys.argv[1])))
+with corpus.writing() as writing:
+    print("writing", flush=True)
+    store = writing.documents("bigrams")
+    if sys.argv[2] == "hold":
+        sys.stdin.read()
+    for number in range(0 if sys.argv[2] == "hold" else 10_000):
+        # Each document twice: the second time every chunk of it is another, so that old and new ones could be mixed up.
+        for turn in ("first", "second"):
+            store.write(*(corpus.document(f"{number}-{part}.md", *(f"{turn} chunk {place} of {number}" for place in range(4))) for part in range(3)))
+        print(number, flush=True)
+"""
+
+
+def writer(corpus: Corpus, what: str) -> subprocess.Popen[str]:
+    """Another process, which has begun to write."""
+    settings = json.dumps(corpus.settings._asdict())
+    process = subprocess.Popen(
+        [sys.executable, "-c", WRITER, settings, what], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "writing\n"
+    return process
+
+
+def killed(process: subprocess.Popen[str]) -> None:
+    process.send_signal(signal.SIGKILL)
+    process.communicate()
+
+
+# --- being there
+
+
+def test_what_is_not_there_yet_is_said_so_and_not_made_by_looking(corpus: Corpus) -> None:
+    store = corpus.store
+    assert not store.exists()
+    assert store.size() == 0
+    with pytest.raises(NotFound), store.reading():
+        pass
+    with pytest.raises(NotFound), store.writing("a test", existing=True):
+        pass
+    assert not store.reset()
+    assert not store.exists()
+    assert [check.ok for check in store.health("bigrams")].count(False) == 1
+    with store.writing("a test"):
+        assert store.exists()
+
+
+def test_a_store_says_where_it_is_and_what_it_is_made_with(corpus: Corpus) -> None:
+    store = corpus.store
+    assert store.address in (corpus.settings.path, corpus.settings.url)
+    assert store.engine.split()[1][0].isdigit()
+    corpus.write("a.md", "one", tags=["t"])
+    assert (store.file is None) == (not store.own_files())
+    if store.file is not None:
+        assert store.file.absolute() in store.own_files()
+    with corpus.reading() as reading:
+        assert not reading.is_immutable
+        stats = reading.stats()
+        assert reading.index_version("bigrams") == store.index_version("bigrams") == stats.index_version
+    assert (stats.path, stats.sources, stats.documents, stats.chunks, stats.tags, stats.vectors) == (store.address, 1, 1, 1, 1, 0)
+
+
+def test_what_one_wrote_another_reads_at_once(corpus: Corpus) -> None:
+    corpus.write("a.md", "one")
+    other = corpus.another()
+    with other.reading() as reading:
+        assert reading is not None
+        assert [record.path for record in reading.catalog.all_documents()] == ["a.md"]
+    corpus.write("b.md", "two")
+    with other.reading() as reading:
+        assert reading is not None
+        assert len(list(reading.catalog.all_documents())) == 2
+    other.close()
+
+
+def test_any_number_of_threads_read_while_one_writes(corpus: Corpus) -> None:
+    corpus.write("a.md", "seed")
+    stop, wrong = threading.Event(), list[str]()
+
+    def read() -> None:
+        while not stop.is_set():
+            found = corpus.matches("seed").matches
+            paths = [match.chunk.doc_path for match in found]
+            if "a.md" not in paths or len(paths) != len(set(paths)):
+                wrong.append(str(paths))
+        corpus.store.close()
+
+    threads = [threading.Thread(target=read) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for number in range(6):
+        corpus.write(f"{number}.md", "seed")
+    stop.set()
+    for thread in threads:
+        thread.join()
+    assert wrong == []
+    assert corpus.count("seed") == 7
+
+
+def test_all_of_it_is_deleted_by_a_reset_and_it_can_begin_again(corpus: Corpus) -> None:
+    corpus.write("a.md", "one")
+    assert corpus.store.reset()
+    assert not corpus.store.exists()
+    corpus.write("b.md", "two")
+    assert corpus.texts() == [("b.md", "two")]
+
+
+# --- one writer at a time
+
+
+def test_a_second_writer_learns_what_the_first_one_does(corpus: Corpus) -> None:
+    with corpus.writing():
+        impatient = corpus.another(lock_wait_s=0.1)
+        with pytest.raises(Locked, match="a test") as caught, impatient.writing("second"):
+            pass
+        assert caught.value.hint
+        impatient.close()
+    with corpus.another().writing("second") as writing:
+        assert writing.documents("bigrams").sources() == []
+
+
+def test_a_second_writer_waits_for_the_first_to_finish(corpus: Corpus) -> None:
+    process = writer(corpus, "hold")
+    assert process.stdin is not None
+    timer = threading.Timer(0.5, process.stdin.close)
+    timer.start()
+    with corpus.another(lock_wait_s=60).writing("second") as writing:
+        assert not writing.documents("bigrams").has_chunks()
+    timer.join()
+    assert process.wait() == 0
+    assert process.stdout is not None
+    process.stdout.close()
+
+
+def test_the_way_is_free_after_an_error(corpus: Corpus) -> None:
+    corpus.write("a.md", "one")
+    with pytest.raises(RuntimeError), corpus.writing():
+        raise RuntimeError("something else")
+    corpus.write("b.md", "two")
+    assert len(corpus.texts()) == 2
+
+
+def test_a_killed_writer_leaves_whole_documents_and_loses_none_that_were_acknowledged(corpus: Corpus) -> None:
+    """Whatever it was doing: the next writer puts it right."""
+    corpus.write("kept.md", "stays")
+    process = writer(corpus, "write")
+    assert process.stdout is not None
+    acknowledged = [int(process.stdout.readline()) for _ in range(3)]
+    killed(process)
+    with corpus.another(lock_wait_s=60).writing("the next") as writing:
+        writing.settle_analysis(corpus.korean)
+    assert corpus.is_healthy()
+    by_document: dict[str, list[str]] = {}
+    for path, text in corpus.texts():
+        by_document.setdefault(path, []).append(text)
+    for number in acknowledged:
+        for part in range(3):
+            assert by_document[f"{number}-{part}.md"] == [f"second chunk {place} of {number}" for place in range(4)]
+    assert by_document.pop("kept.md") == ["stays"]
+    for path, texts in by_document.items():
+        turn, group = texts[0].split()[0], path.partition("-")[0]
+        assert texts == [f"{turn} chunk {place} of {group}" for place in range(4)], path
+    assert sorted(set(corpus.search("chunk"))) == sorted(by_document)
+    assert corpus.count("chunk") == 4 * len(by_document), "nothing is found twice"
+    with corpus.reading() as reading:
+        assert reading.stats().chunks == 4 * len(by_document) + 1
+
+
+# --- analysis
+
+
+def test_r056_another_analysis_is_noticed_and_settled(corpus: Corpus) -> None:
+    """R056"""
+    pytest.importorskip("kiwipiepy")
+    corpus.write("a.md", "한국어 문서를 검색한다", "english words")
+    store = corpus.store
+    with corpus.reading() as reading:
+        before = reading.index_version("morphemes")
+        assert before == store.index_version("bigrams") != store.index_version("morphemes")
+        index = reading.lexical_index("morphemes", ColumnWeights())  # asks in terms of what the index was built with
+        assert index.count(parse("문서"), match="all", drop_stop_words=False, filters=SearchFilters()) == 1
+    assert not all(check.ok for check in store.health("morphemes"))
+    with store.writing("a test") as writing:
+        assert writing.settle_analysis("morphemes") == 2
+        assert writing.settle_analysis("morphemes") == 0
+    with corpus.reading() as reading:
+        assert reading.index_version("bigrams") == store.index_version("morphemes")
+    assert all(check.ok for check in store.health("morphemes"))
+    assert corpus.search("문서 검색") == ["a.md"]
+
+
+def test_r055_a_rebuild_gives_the_very_same_answers(corpus: Corpus) -> None:
+    """R055"""
+    corpus.write_all(*(corpus.document(f"{number}.md", f"word{number} 문서 shared text", "more text") for number in range(5)))
+    corpus.note("", "a note for all")
+    corpus.write("gone.md", "ephemeral")
+    corpus.remove("gone.md")
+    queries = ("shared", "문서", "note text", '"shared text"', "word*")
+    before = [[(round(match.bm25, 9), match.chunk) for match in corpus.matches(query).matches] for query in queries]
+    with corpus.writing() as writing:
+        assert writing.rebuild_fts(corpus.korean) == 10
+        writing.optimize()
+    assert [[(round(match.bm25, 9), match.chunk) for match in corpus.matches(query).matches] for query in queries] == before
+    with corpus.reading() as reading:
+        assert reading.lexical_index(corpus.korean, ColumnWeights()).near_words("ephemerel", 1) == []
+    assert corpus.is_healthy()
+
+
+# --- copies
+
+
+def test_a_backup_is_one_file_that_is_a_knowledge_base_or_says_how_else_to_copy(corpus: Corpus, tmp_path: Path) -> None:
+    corpus.write("a.md", "the word")
+    target = tmp_path / "copy.sqlite"
+    try:
+        size = corpus.store.backup(target, force=False)
+    except StoreError as refused:
+        assert corpus.store.file is None
+        assert refused.hint
+        assert not target.exists()
+        return
+    assert size == target.stat().st_size > 0
+    with kebab.open(target) as kb:
+        assert [hit.doc_path for hit in kb.search("word")] == ["a.md"]
