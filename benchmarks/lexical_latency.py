@@ -25,9 +25,9 @@ import kebab
 from kebab.analysis.stop_words import is_stop_word
 from kebab.core.documents import Source
 from kebab.knowledge_base import KnowledgeBase
+from kebab.store.fts5.tokenizer import SqliteTokenizer
 from kebab.store.sqlite.database import Database
 from kebab.store.sqlite.store import SqliteWriting
-from kebab.store.sqlite.tokenizer import SqliteTokenizer
 
 BAR = 1.3
 K = 10

@@ -18,8 +18,9 @@ if TYPE_CHECKING:
     from kebab.core.answers import Answer
     from kebab.core.citations import Citation
     from kebab.core.errors import KebabError
-    from kebab.core.ports import Embedder, Retriever, VectorStore
+    from kebab.core.ports import Embedder, Retriever
     from kebab.core.search import RetrievalDetail, SearchFilters, SearchHit, SearchQuery, SearchResponse
+    from kebab.core.store_ports import VectorStore
     from kebab.knowledge_base import KnowledgeBase
     from kebab.knowledge_base import open_knowledge_base as open
     from kebab.pipelines.ingest_report import IngestReport
@@ -46,7 +47,7 @@ _HOMES = {
     "SearchQuery": "kebab.core.search",
     "SearchResponse": "kebab.core.search",
     "VectorRetriever": "kebab.retrieval.vector",
-    "VectorStore": "kebab.core.ports",
+    "VectorStore": "kebab.core.store_ports",
     "open": "kebab.knowledge_base",
 }
 

@@ -175,3 +175,28 @@ def test_a_target_that_nobody_chose_gives_way_to_a_lower_maximum() -> None:
     loaded = load_settings(environment={"KEBAB_CHUNKING_MAX_TOKENS": "256"})
     assert (loaded.settings.chunking.target_tokens, loaded.settings.chunking.max_tokens) == (256, 256)
     assert "chunking.target_tokens" not in loaded.origins
+
+
+CLUSTER = "qdrant://127.0.0.1:6333/notes"
+
+
+def test_db_may_be_an_address_too(config: Path) -> None:
+    write(config, "[store]\npath = 'notes.sqlite'\n")
+    for loaded in (load_settings(config, {}, {"store.path": CLUSTER}), load_settings(config, {"KEBAB_DB": CLUSTER})):
+        assert (loaded.settings.store.url, loaded.settings.store.path) == (CLUSTER, "")
+        assert loaded.origins == {"store.url": "flag"}
+
+
+def test_of_a_file_and_a_cluster_the_nearer_word_counts(config: Path) -> None:
+    write(config, f"[store]\nurl = '{CLUSTER}'\n")
+    assert load_settings(config, {}).settings.store.url == CLUSTER
+    assert load_settings(config, {}, {"store.path": "notes.sqlite"}).settings.store[:1] == ("notes.sqlite",)
+    assert load_settings(config, {}, {"store.path": "notes.sqlite"}).settings.store.url == ""
+    assert load_settings(config, {"KEBAB_STORE_PATH": "notes.sqlite"}).settings.store.url == ""
+    assert load_settings(config, {"KEBAB_STORE_URL": f"{CLUSTER}2", "KEBAB_DB": "x.sqlite"}).settings.store.url == ""
+
+
+def test_a_file_and_a_cluster_in_one_place_contradict_each_other(config: Path) -> None:
+    write(config, f"[store]\nurl = '{CLUSTER}'\npath = 'notes.sqlite'\n")
+    assert "both set" in refused(config).message
+    load_settings(config, {}, {"store.path": "other.sqlite"})

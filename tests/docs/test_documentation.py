@@ -5,11 +5,13 @@ from __future__ import annotations
 import re
 import runpy
 import sys
+from collections.abc import Iterable
 from difflib import unified_diff
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.qdrant_server import QdrantNode
 
 from kebab.config.loading import load_settings
 from kebab.config.settings import SettingField, all_settings
@@ -51,8 +53,17 @@ def test_there_is_no_schema_file_that_nothing_generates() -> None:
 
 @pytest.mark.parametrize("name", SESSIONS["DOCUMENTS"])
 def test_every_command_of_a_document_runs_and_prints_what_is_shown(name: str, model_cache: Path) -> None:
+    _check_sessions(name, SESSIONS["run_document"](_read(name), model_cache))
+
+
+@pytest.mark.parametrize("name", SESSIONS["WITH_SERVER"])
+def test_every_command_about_a_server_runs_with_one(name: str, model_cache: Path, one_node: QdrantNode) -> None:
+    _check_sessions(name, SESSIONS["run_document"](_read(name), model_cache, f"127.0.0.1:{one_node.http_port}"))
+
+
+def _check_sessions(name: str, blocks: Iterable[tuple[Any, list[Any]]]) -> None:
     wrong = []
-    outcomes = [outcome for _, block in SESSIONS["run_document"](_read(name), model_cache) for outcome in block]
+    outcomes = [outcome for _, block in blocks for outcome in block]
     for outcome in outcomes:
         if not outcome.as_documented:
             shown = outcome.printed if outcome.command.shown is None else outcome.command.shown
@@ -63,7 +74,7 @@ def test_every_command_of_a_document_runs_and_prints_what_is_shown(name: str, mo
     assert not wrong, "\n\n".join([*wrong, HINT])
 
 
-@pytest.mark.parametrize("name", SESSIONS["DOCUMENTS"])
+@pytest.mark.parametrize("name", [*SESSIONS["DOCUMENTS"], *SESSIONS["WITH_SERVER"]])
 def test_what_is_not_run_says_why_and_is_no_kb_command_that_could_be(name: str) -> None:
     skipped = [command.text for block in SESSIONS["blocks"](_read(name)) if not block.is_run for command in block.commands()]
     allowed = re.compile(
@@ -143,7 +154,8 @@ def test_the_limits_of_korean_search_are_documented(requirement: str) -> None:
 def test_every_file_the_architecture_names_exists_and_every_room_is_named() -> None:
     page = _read("docs/ARCHITECTURE.md")
     named = {name.rstrip("/") for name in re.findall(r"`([a-z_./]+(?:\.py|/))`", page)}
-    homes = [ROOT, ROOT / "src/kebab", ROOT / "src/kebab/store/sqlite", ROOT / "src/kebab/config"]
+    homes = [ROOT, ROOT / "src/kebab", ROOT / "src/kebab/store/sqlite", ROOT / "src/kebab/store/fts5", ROOT / "src/kebab/config"]
+    homes += [ROOT / "src/kebab/store/qdrant"]
     homes += [
         ROOT / "src/kebab/interfaces/cli",
         ROOT / "src/kebab/interfaces/mcp",

@@ -482,6 +482,13 @@ def test_a_backup_to_a_full_disk_is_a_clear_error_and_leaves_nothing(user: User,
     assert list(small_disk.iterdir()) == []
 
 
+def test_a_backup_to_a_disk_that_is_only_read_is_a_clear_error(user: User, small_disk: Path) -> None:
+    fill(user, 1)
+    user.ingest()
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    user.fails("backup", small_disk / "copy.sqlite", code="store_error")
+
+
 def test_a_limit_on_the_size_of_files_is_a_clear_error_and_nothing_is_lost(user: User) -> None:
     fill(user, 3)
     user.ingest()

@@ -528,6 +528,7 @@ COMMANDS: list[tuple[str, ...]] = [
     ("search", "alpha"), ("list", "docs"), ("list", "sources"), ("list", "tags"), ("inspect", "doc", "a.md"), ("inspect", "chunk", "CHUNK"),
     ("fetch", "doc", "a.md"), ("fetch", "chunk", "CHUNK"), ("fetch", "span", "a.md#L1-L1"), ("verify",), ("schema",), ("doctor",), ("config", "show"),
     ("index", "--optimize"), ("index", "--rebuild-fts"), ("backup", "COPY"), ("ingest", "NOTES"), ("ingest",), ("init", "--force"), ("reset", "--yes"),
+    ("migrate", "--to", "COPY"),
     ("similar", "a.md"), ("source", "describe", "notes", "letters"), ("source", "remove", "notes", "--yes"),
     ("list", "libraries"), ("lib", "list"), ("lib", "search", "widget"), ("lib", "docs", "/local/widget", "alpha"), ("lib", "refresh"),
     ("ask", "alpha here?"), ("eval", "suggest"), ("mcp", "install"),
@@ -625,6 +626,8 @@ def assert_it_used(command: tuple[str, ...], answer: Any, database: Path, config
             assert config.is_file()
         case ("reset", _):
             assert not database.exists()
+        case ("migrate", *_):
+            assert answer["counts"]["documents"] == 1
         case ("ingest", *_):
             assert (answer["sources"], answer["unchanged"]) == (["notes"], 1)
         case ("inspect" | "fetch", *_):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -106,9 +107,11 @@ def test_a_note_counts_towards_a_budget_of_tokens(kb: kebab.KnowledgeBase) -> No
 
 
 def test_a_changed_analysis_is_settled_first(kb: kebab.KnowledgeBase, tmp_path: Path) -> None:
-    from kebab.store.sqlite.index_version import fts_config, remember_fts_config
+    from kebab.store.fts5.index_config import fts_config
+    from kebab.store.sqlite.database import Database
+    from kebab.store.sqlite.index_version import remember_fts_config
 
-    with kb._store.writing("a test") as writing:
-        remember_fts_config(writing._connection, {**fts_config("bigrams"), "analysis": 0})
+    with closing(Database(kb.path).writer()) as connection:
+        remember_fts_config(connection, {**fts_config("bigrams"), "analysis": 0})
     kb.describe_source("notes/team", "minutes")
     assert kb.search("minutes roadmap", mode="lexical").notices == ()

@@ -60,13 +60,30 @@ def load_settings(
     flags = dict(flags or {})
     if flags.get("store.path") is None and environment.get("KEBAB_DB"):
         flags["store.path"] = environment["KEBAB_DB"]
+    if "://" in str(flags.get("store.path")):
+        flags["store.url"] = flags.pop("store.path")
     for key, value in flags.items():
         if value is not None:
             values[key] = _checked(_field(key), value, f"flag for {key}")
             origins[key] = "flag"
+    if values.get("store.path") and values.get("store.url"):
+        _settle_place(values, origins)
     if "chunking.target_tokens" in values or "chunking.max_tokens" in values:
         _settle_chunk_sizes(values, origins)
     return LoadedSettings(_build(values), origins, path if file_found else None)
+
+
+def _settle_place(values: dict[str, Any], origins: dict[str, str]) -> None:
+    """A file and a cluster are both named: as always, the nearer word counts."""
+
+    def nearness(key: str) -> int:
+        return 2 if origins[key] == "flag" else 1 if origins[key].startswith("environment ") else 0
+
+    path, url = "store.path", "store.url"
+    if nearness(path) == nearness(url):
+        raise ConfigError(f"{path} and {url} are both set ({origins[path]}), and a database is in one place.", hint="Keep one of them.")
+    other = min(path, url, key=nearness)
+    del values[other], origins[other]
 
 
 def _settle_chunk_sizes(values: dict[str, Any], origins: Mapping[str, str]) -> None:

@@ -21,3 +21,12 @@ def database_path(settings: Settings, start: Path | None = None) -> tuple[Path, 
         if local.is_file() or local.parent.is_dir():
             return local, False
     return data_folder() / FILE_NAME, False
+
+
+def database_address(settings: Settings) -> str:
+    """What leads to the same database from anywhere on this machine, given as --db."""
+    if not settings.store.url:
+        return str(database_path(settings)[0].absolute())
+    from kebab.config.cluster_address import cluster_address
+
+    return str(cluster_address(settings.store.url))

@@ -28,6 +28,25 @@ class StoreSettings(NamedTuple):
     path: Annotated[str, Setting("The database file; empty means the nearest .kebab folder, else the user's data folder.")] = ""
     busy_timeout_ms: Annotated[int, Setting("How long a statement waits for another process's transaction.", 0, 600_000)] = 5000
     lock_wait_s: Annotated[float, Setting("How long a second writer waits before it says who is writing.", 0, 3600)] = 10.0
+    url: Annotated[str, Setting("A Qdrant cluster instead of a file: `qdrant://HOST:PORT/NAME`, with `?tls=true` where it speaks TLS.")] = (
+        ""
+    )
+    api_key: Annotated[str, Setting("Key for the cluster; best given as KEBAB_STORE_API_KEY.", secret=True)] = ""
+    timeout_s: Annotated[float, Setting("How long one request to the cluster may take.", 0.1, 3600)] = 30.0
+    shards: Annotated[
+        int, Setting("Parts that a new collection is divided into; more than nodes, so that it can grow. 0: one for each node.", 0, 10_000)
+    ] = 0
+    replicas: Annotated[int, Setting("Copies of each part; with 2, one node may fail.", 1, 100)] = 1
+    write_consistency_factor: Annotated[int, Setting("Copies that must have a write before it counts as done.", 1, 100)] = 1
+    quantization: Annotated[
+        str,
+        Setting(
+            "Smaller vectors, to compare first: scalar takes a half of the memory, binary a sixteenth; "
+            "the best are compared again exactly.",
+            choices=("none", "scalar", "binary"),
+        ),
+    ] = "none"
+    on_disk: Annotated[bool, Setting("Leave vectors and the index of words in the cluster on disk; texts always are.")] = False
 
 
 class IngestSettings(NamedTuple):

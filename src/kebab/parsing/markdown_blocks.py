@@ -87,8 +87,9 @@ _SPECIAL: Final = frozenset("`~>#<") | _BULLETS | _RULES | _DIGITS | _UNDERLINES
 _BLANK_RUN: Final = re.compile(r"[ \t]*+")
 _HEADING: Final = re.compile(r"#{1,6}(?=[ \t]|$)")
 _ORDERED_MARKER: Final = re.compile(r"[0-9]{1,9}[.)](?=[ \t]|$)")
-# All repetition is possessive ("*+", "++"), so that a line that fails to match fails in one pass.
-_DELIMITER_ROW: Final = re.compile(r"\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?[ \t]*+")
+# All repetition is possessive ("*+", "++"), so that a line that fails to match fails in one pass. What few documents have (tables, HTML)
+# is compiled by `re` when it is first met.
+_DELIMITER_ROW: Final = r"\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?[ \t]*+"
 
 _LABEL_TEXT: Final = re.compile(r"(?:[^\[\]\\]++|\\.?)*+")
 _DESTINATION: Final = re.compile(r"<(?:[^<>\\]++|\\.)*+>|(?!<)(?:[^\x00-\x20\x7f\\]++|\\(?! ).?)++")
@@ -101,9 +102,8 @@ _TITLE_TEXT: Final = {
 }
 _TITLE_END: Final = {'"': '"', "'": "'", "(": ")"}
 
-_HTML_NAME: Final = re.compile(r"</?([A-Za-z][A-Za-z0-9-]*+)(?=[ \t]|/?>|$)")
-_HTML_COMPLETE_TAG: Final = re.compile(
-    r"""
+_HTML_NAME: Final = r"</?([A-Za-z][A-Za-z0-9-]*+)(?=[ \t]|/?>|$)"
+_HTML_COMPLETE_TAG: Final = r"""(?x)
     (?: <[A-Za-z][A-Za-z0-9-]*+
         (?: [ \t]++ [A-Za-z_:][A-Za-z0-9:._-]*+
             (?: [ \t]*+ = [ \t]*+ (?: [^"'=<>`\x00-\x20]++ | '[^']*+' | "[^"]*+" ) )?+
@@ -111,9 +111,7 @@ _HTML_COMPLETE_TAG: Final = re.compile(
         [ \t]*+ /?
     |   </[A-Za-z][A-Za-z0-9-]*+ [ \t]*+
     ) > [ \t]*+ $
-    """,
-    re.VERBOSE,
-)
+    """
 _HTML_RAW_NAMES: Final = frozenset(["script", "pre", "style", "textarea"])
 _HTML_BLOCK_NAMES: Final = frozenset(
     """address article aside base basefont blockquote body caption center col colgroup dd details dialog dir div dl dt
@@ -124,7 +122,7 @@ _HTML_BLOCK_NAMES: Final = frozenset(
 # What an HTML block goes on to, on the last of its lines. Raw text, such as a script, needs a closer look than that;
 # and a block that ends at a blank line has no such line, as no line contains a line feed.
 _HTML_RAW_END: Final = "</"
-_HTML_RAW_END_TAG: Final = re.compile(r"</(?:script|pre|style|textarea)>", re.IGNORECASE | re.ASCII)
+_HTML_RAW_END_TAG: Final = r"(?ia)</(?:script|pre|style|textarea)>"
 _HTML_BLANK_LINE_END: Final = "\n"
 
 
@@ -187,7 +185,7 @@ class _Region:
             if length:
                 return "code", self._fence_end(line, length, margin), 0, _language(text[length:])
         elif first == "<":
-            closing = _html_closing(text) or (_HTML_BLANK_LINE_END if _HTML_COMPLETE_TAG.match(text) else "")
+            closing = _html_closing(text) or (_HTML_BLANK_LINE_END if re.match(_HTML_COMPLETE_TAG, text) else "")
             if closing:
                 return "html", self._html_end(line, closing, margin), 0, ""
         elif first == ">":
@@ -312,7 +310,7 @@ class _Region:
         if indent == _LAZY or indent - margin >= _CODE_INDENT:
             return False
         # A lone dash, or a dash and a blank, is a list item even if only dashes and pipes follow.
-        if delimiters == "-" or delimiters.startswith(("- ", "-\t")) or not _DELIMITER_ROW.fullmatch(delimiters):
+        if delimiters == "-" or delimiters.startswith(("- ", "-\t")) or not re.fullmatch(_DELIMITER_ROW, delimiters):
             return False
         text = self.texts[header]
         return "|" in text and _count_cells(text) == _count_cells(delimiters)
@@ -619,7 +617,7 @@ def _html_closing(text: str) -> str:
 
     This leaves out lines with a tag of any other name: such a block cannot interrupt a paragraph.
     """
-    name = _HTML_NAME.match(text)
+    name = re.match(_HTML_NAME, text)
     if name:
         tag = name[1].lower()
         if tag in _HTML_BLOCK_NAMES:
@@ -636,4 +634,4 @@ def _html_closing(text: str) -> str:
 
 
 def _closes_html(text: str, closing: str) -> bool:
-    return closing in text and (closing != _HTML_RAW_END or _HTML_RAW_END_TAG.search(text) is not None)
+    return closing in text and (closing != _HTML_RAW_END or re.search(_HTML_RAW_END_TAG, text) is not None)

@@ -56,6 +56,9 @@ _OURS: dict[str, str] = {
     **{f"protocol.{name}.allow": "always" for name in _PROTOCOLS},
 }
 
+_UNDELTAED = "--upload-pack=git -c pack.window=0 upload-pack"
+"""On the same machine nothing is saved by looking for what files have in common, and that look is most of the work."""
+
 
 class _TooMuch(SourceError):
     """More came than the limit allows."""
@@ -198,7 +201,9 @@ class GitMirror:
         self._fetch_once(refspec, lock)
 
     def _fetch_once(self, refspec: str, lock: int) -> None:
-        options = ("--depth=1", "--no-tags", "--force", "--quiet", "--no-write-fetch-head")
+        options = ["--depth=1", "--no-tags", "--force", "--quiet", "--no-write-fetch-head"]
+        if self._url.startswith("file:"):
+            options.append(_UNDELTAED)
         self.run("fetch", *options, "--", self._url, refspec, held=lock)
 
     def _is_usable(self) -> bool:

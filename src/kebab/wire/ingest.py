@@ -65,11 +65,11 @@ class IngestReportV1:
 
 @dataclass(frozen=True, kw_only=True)
 class IngestProgressV1:
-    """What an ingest is doing."""
+    """What an ingest is doing, or a migration."""
 
     schema_version: Literal["ingest_progress.v1"] = "ingest_progress.v1"
-    event: Literal["scanning", "file", "sweeping", "embedding", "done", "failed", "interrupted"]
-    """The last three are terminal: exactly one of them ends the stream."""
+    event: Literal["scanning", "file", "sweeping", "embedding", "vectors", "verifying", "done", "failed", "interrupted"]
+    """The last three are terminal: exactly one of them ends the stream. vectors: they are carried over; verifying: both are compared."""
     source: str | None
     path: str | None
     done: int | None

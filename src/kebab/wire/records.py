@@ -154,6 +154,17 @@ class DifferenceV1:
 
 
 @dataclass(frozen=True, kw_only=True)
+class CheckV1:
+    """One check of kb doctor or kb verify."""
+
+    name: str
+    ok: bool
+    message: str
+    hint: str | None
+    """What to do; with ok, what is unfinished and can wait."""
+
+
+@dataclass(frozen=True, kw_only=True)
 class VerifyReportV1:
     """Whether every passage still stands in its file."""
 
@@ -168,17 +179,8 @@ class VerifyReportV1:
     differences: list[DifferenceV1]
     truncated: bool
     """Whether there are more differences than are listed."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class CheckV1:
-    """One check of kb doctor."""
-
-    name: str
-    ok: bool
-    message: str
-    hint: str | None
-    """What to do; with ok, what is unfinished and can wait."""
+    store: list[CheckV1]
+    """Whether all that is stored fits together."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -316,13 +318,17 @@ def _source_v1(source: SourceRecord) -> SourceV1:
 
 
 def verify_report_v1(report: VerifyReport) -> VerifyReportV1:
-    values = {name: value for name, value in vars(report).items() if name != "differences"}
+    values = {name: value for name, value in vars(report).items() if name not in ("differences", "checks")}
     differences = [DifferenceV1(**vars(difference)) for difference in report.differences]
-    return VerifyReportV1(**values, differences=differences, truncated=report.truncated)
+    return VerifyReportV1(**values, differences=differences, truncated=report.truncated, store=list(map(_check_v1, report.checks)))
 
 
 def doctor_v1(checks: list[Check]) -> DoctorV1:
-    return DoctorV1(healthy=all(check.ok for check in checks), checks=[CheckV1(**check._asdict()) for check in checks])
+    return DoctorV1(healthy=all(check.ok for check in checks), checks=list(map(_check_v1, checks)))
+
+
+def _check_v1(check: Check) -> CheckV1:
+    return CheckV1(**check._asdict())
 
 
 def stats_v1(stats: StoreStats) -> StatsV1:

@@ -9,7 +9,7 @@ from dataclasses import fields, is_dataclass
 from itertools import pairwise
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from kebab.wire import answers, errors, evaluation, ingest, libraries, records, search, serving
+from kebab.wire import answers, errors, evaluation, ingest, libraries, migration, records, search, serving
 from kebab.wire.citations import CitationV1
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -38,6 +38,7 @@ _ROOTS: dict[str, Any] = {
     "library_list": libraries.LibraryListV1,
     "library_search": libraries.LibrarySearchV1,
     "list": records.ListV1,
+    "migration_report": migration.MigrationReportV1,
     "schema": records.SchemaV1,
     "search_hit": search.SearchHitV1,
     "search_response": search.SearchResponseV1,

@@ -32,7 +32,7 @@ def test_places_are_absolute_because_clients_start_it_anywhere(tmp_path: Path, m
     program = tmp_path / "kb"
     program.touch()
     monkeypatch.setattr("sys.argv", ["./kb"])
-    command = starting(tmp_path / "kb.sqlite", "config.toml", allow_write=True)
+    command = starting(str(tmp_path / "kb.sqlite"), "config.toml", allow_write=True)
     assert command == [str(program), "--db", str(tmp_path / "kb.sqlite"), "--config", str(tmp_path / "config.toml"), "mcp", "--allow-write"]
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from kebab.config.loading import config_folder
-from kebab.config.places import FILE_NAME, LOCAL_FOLDER, database_path
+from kebab.config.places import FILE_NAME, LOCAL_FOLDER, database_address, database_path
 from kebab.config.settings import SettingField, Settings, all_settings
 from kebab.core.errors import ConfigError
 from kebab.interfaces.cli.options import command, config_file, global_options, group, loaded_settings, wants_json
@@ -93,7 +93,7 @@ def config_command() -> None:
 def config_show() -> int:
     """Every setting, its value, and where that came from."""
     loaded = loaded_settings()
-    database, _ = database_path(loaded.settings)
+    database = database_address(loaded.settings)
     values = {item.key: _shown_value(item, loaded.settings) for item in all_settings()}
     if wants_json():
         from kebab.wire.records import ConfigV1, SettingV1
@@ -101,7 +101,7 @@ def config_show() -> int:
         print_json(
             ConfigV1(
                 config_file=str(loaded.config_file) if loaded.config_file else None,
-                database=str(database),
+                database=database,
                 settings=[
                     SettingV1(
                         key=item.key,

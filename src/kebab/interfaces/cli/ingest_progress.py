@@ -13,6 +13,8 @@ import click
 from kebab.interfaces.cli.options import is_quiet, wants_json
 
 _MANY_VECTORS = 1000
+_COUNTED_APART = {"embedding": "vectors", "vectors": "vectors", "verifying": "comparing"}
+"""Events that are not about files, and what the bar calls them."""
 _STOPPING = b"\r\nStopping after what is being written; Ctrl-C again stops at once.\r\n"
 
 
@@ -73,7 +75,7 @@ class _JsonLines(IngestProgress):
 
     def show(self, event: str, details: dict[str, Any]) -> None:
         elapsed = time.perf_counter() - self._started
-        if event in ("file", "embedding") and elapsed - self._last < 0.1:
+        if event in ("file", *_COUNTED_APART) and elapsed - self._last < 0.1:
             return
         self._last = elapsed
         self._emit(event, details)
@@ -123,12 +125,12 @@ class _Bar(IngestProgress):
     def show(self, event: str, details: dict[str, Any]) -> None:
         path = str(details.get("path") or event)
         shown = path if len(path) <= 48 else "…" + path[-47:]
-        if (self._shown == "embedding") != (event == "embedding"):
+        if self._shown != event and {self._shown, event} & _COUNTED_APART.keys():
             self._bar.reset(self._task)  # passages are not counted, and take not as long, as files
         self._shown = event
         self._bar.update(
             self._task,
-            source="vectors" if event == "embedding" else details.get("source", ""),
+            source=_COUNTED_APART.get(event) or details.get("source", ""),
             path=shown,
             completed=details.get("done", 0),
             total=details.get("total"),

@@ -246,7 +246,7 @@ def lib_remove(library_id: str, version: str | None, yes: bool) -> int:
             raise UsageError(f"kb lib remove drops everything indexed of {what}, so it asks first.", hint="Say so with --yes.")
         click.confirm(f"Forget {what}?", abort=True)
     kb.libraries.remove(library_id, version)
-    return done("lib remove", f"{what} is forgotten.", kb.path)
+    return done("lib remove", f"{what} is forgotten.", kb.address)
 
 
 @contextmanager

@@ -32,10 +32,11 @@ def index_command(rebuild_fts: bool, rebuild_vectors: bool, optimize: bool) -> i
         made = f"{counted(report.vectors_made, 'vector')} made in {report.embedding_seconds:.1f} s."
         sentences.append("All vectors were dropped, and none made: embedding.model is none." if off else made)
     if optimize:
-        before = kb.path.stat().st_size if kb.path.is_file() else 0
+        before = kb.size()
         kb.optimize()
-        sentences.append(f"The database was optimized: {before / 1e6:.1f} MB before, {kb.path.stat().st_size / 1e6:.1f} MB now.")
-    return done("index", " ".join(sentences), kb.path)
+        sizes = f": {before / 1e6:.1f} MB before, {kb.size() / 1e6:.1f} MB now" if before else ""
+        sentences.append(f"The database was optimized{sizes}.")
+    return done("index", " ".join(sentences), kb.address)
 
 
 @command("backup", example="kb backup ~/kebab-backup.sqlite")
@@ -55,7 +56,7 @@ def reset_command(yes: bool) -> int:
     if not yes:
         if wants_json() or not sys.stdin.isatty():
             raise UsageError("kb reset deletes the database, and there is nobody to ask whether it may.", hint="Say so with --yes.")
-        if not click.confirm(f"Delete {kb.path}?"):
+        if not click.confirm(f"Delete {kb.address}?"):
             say("Nothing was deleted.")
             return 1
-    return done("reset", f"{kb.path} was deleted." if kb.reset() else f"There was no database at {kb.path}.", kb.path)
+    return done("reset", f"{kb.address} was deleted." if kb.reset() else f"There was no database at {kb.address}.", kb.address)

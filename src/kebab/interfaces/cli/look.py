@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kebab.interfaces.cli.follow_up import follow_up
 from kebab.interfaces.cli.options import command, global_options, group, knowledge_base, wants_json
 from kebab.interfaces.cli.render import print_json, print_verbatim, remark, say
 from kebab.interfaces.cli.table import table
@@ -211,8 +212,12 @@ def _print_fetched(fetched: Fetched) -> int:
 @command("verify", example="kb verify\nkb verify --strict && echo 'nothing moved'")
 @click.option("--strict", is_flag=True, help="Exit with 1 when anything differs.")
 def verify_command(strict: bool) -> int:
-    """Check that every stored passage still stands where it is cited: ok, moved (within its file or with it), changed or gone."""
+    """Check that every stored passage still stands where it is cited: ok, moved (within its file or with it), changed or gone.
+
+    And that all that is stored fits together; if it does not, what is wrong and how to put it in order, and exit with 3.
+    """
     report = knowledge_base().verify()
+    report.checks = [check._replace(hint=check.hint and follow_up(check.hint)) for check in report.checks]
     if wants_json():
         from kebab.wire.records import verify_report_v1
 
@@ -230,4 +235,10 @@ def verify_command(strict: bool) -> int:
             remark("Bring the index up to date with: kb ingest")
         if report.unreadable:
             remark("What cannot be read stays as it was indexed; check the permissions of those files.")
-    return 1 if strict and not report.whole else 0
+        told = [check for check in report.checks if check.hint]
+        for check in told:
+            say(f"{check.name}: {check.message}")
+            remark(check.hint or "")
+        if report.checks and not told:
+            click.echo("The store itself is whole.")
+    return 3 if not report.sound else 1 if strict and not report.whole else 0

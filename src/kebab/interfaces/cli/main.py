@@ -36,6 +36,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "fetch": ("look", "Print a document, a chunk or exact lines as they were indexed."),
     "verify": ("look", "Check that every stored passage still stands in its file."),
     "index": ("life", "Rebuild or optimize the text index and the vectors."),
+    "migrate": ("migrate", "Carry everything from a file to a Qdrant cluster, or back."),
     "backup": ("life", "Copy the database while others use it."),
     "reset": ("life", "Delete the database."),
     "doctor": ("health", "Check that everything is in order."),

@@ -35,14 +35,14 @@ def mcp_command(context: click.Context, allow_write: bool) -> int:
 @click.pass_context
 def mcp_install(context: click.Context, client: str) -> int:
     """Print what to put into the configuration of a client, so that it starts kb mcp. Nothing is written."""
-    from kebab.config.places import database_path
+    from kebab.config.places import database_address
     from kebab.interfaces.cli.options import config_file
     from kebab.interfaces.mcp.client_configs import snippet, starting
     from kebab.wire.records import DoneV1
 
-    database, _ = database_path(loaded_settings().settings)
+    database = database_address(loaded_settings().settings)
     chosen = CLIENTS[client]
-    shown = snippet(chosen, starting(database.absolute(), config_file(), allow_write=bool(context.obj)))
+    shown = snippet(chosen, starting(database, config_file(), allow_write=bool(context.obj)))
     if wants_json():
         print_json(DoneV1(command="mcp install", message=shown, paths=[chosen.place]))
         return 0

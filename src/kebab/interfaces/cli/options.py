@@ -32,7 +32,9 @@ def global_options(function: _Function) -> _Function:
             help="Nothing but results and errors.",
         ),
         click.option("--config", metavar="FILE", expose_value=False, callback=_remember, help="Another config file."),
-        click.option("--db", metavar="FILE", expose_value=False, callback=_remember, help="Another database."),
+        click.option(
+            "--db", metavar="FILE", expose_value=False, callback=_remember, help="Another database: a file, or qdrant://HOST:PORT/NAME."
+        ),
         click.option("--json", is_flag=True, expose_value=False, callback=_remember, help="Wire objects (JSON) on stdout."),
     ):
         function = decorate(function)
@@ -86,14 +88,14 @@ def config_file() -> str | None:
     return _chosen().get("config")
 
 
-def loaded_settings() -> LoadedSettings:
+def loaded_settings(db: str | None = None) -> LoadedSettings:
     from kebab.config.loading import load_settings
 
-    return load_settings(config_file(), flags={"store.path": _chosen().get("db")})
+    return load_settings(config_file(), flags={"store.path": db or _chosen().get("db")})
 
 
-def knowledge_base() -> KnowledgeBase:
-    """Closed when the command ends."""
+def knowledge_base(db: str | None = None) -> KnowledgeBase:
+    """In `db`, or as --db and the settings say. Closed when the command ends."""
     from kebab.knowledge_base import KnowledgeBase
 
-    return click.get_current_context().with_resource(KnowledgeBase(loaded_settings()))
+    return click.get_current_context().with_resource(KnowledgeBase(loaded_settings(db)))

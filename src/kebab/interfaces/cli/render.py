@@ -36,14 +36,14 @@ def say(text: str = "") -> None:
     click.echo(_CONTROL.sub("\ufffd", text))
 
 
-def done(command: str, message: str, *paths: Path) -> int:
+def done(command: str, message: str, *places: str | Path) -> int:
     """What a command did that has nothing else to show."""
     from kebab.interfaces.cli.options import wants_json
 
     if wants_json():
         from kebab.wire.records import DoneV1
 
-        print_json(DoneV1(command=command, message=message, paths=[str(path) for path in paths]))
+        print_json(DoneV1(command=command, message=message, paths=[str(place) for place in places]))
     else:
         say(message)
     return 0

@@ -45,7 +45,7 @@ def serve_command(host: str | None, port: int | None, allow_write: bool) -> int:
 
         def ready() -> None:
             if wants_json():
-                print_json(DoneV1(command="serve", message=url, paths=[str(kb.path)]))
+                print_json(DoneV1(command="serve", message=url, paths=[kb.address]))
             else:
                 click.echo(url)
             remark(f"{'Callers may ingest' if allow_write else 'Read-only'}; stop with Ctrl-C.")

@@ -34,7 +34,7 @@ def source_describe(place: str, text: str | None, remove: bool) -> int:
     if (text is None) != remove:
         raise UsageError("kb source describe takes a TEXT, or --remove.", hint="For example: kb source describe notes 'what I learned'")
     kb = knowledge_base()
-    return done("source describe", _described(kb.describe_source(place, text or "")), kb.path)
+    return done("source describe", _described(kb.describe_source(place, text or "")), kb.address)
 
 
 def _described(result: Description) -> str:
@@ -60,4 +60,4 @@ def source_remove(name: str, yes: bool) -> int:
         if not click.confirm(f"Forget the source {name} and all its documents?"):
             say("Nothing was forgotten.")
             return 1
-    return done("source remove", f"The source {name} is forgotten: {counted(kb.remove_source(name), 'document')}.", kb.path)
+    return done("source remove", f"The source {name} is forgotten: {counted(kb.remove_source(name), 'document')}.", kb.address)

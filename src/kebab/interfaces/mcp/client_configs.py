@@ -34,11 +34,11 @@ CLIENTS = {
 }
 
 
-def starting(database: Path, config: str | None, *, allow_write: bool) -> list[str]:
+def starting(database: str, config: str | None, *, allow_write: bool) -> list[str]:
     """The command line of this very installation and database, whatever folder and search path a client has."""
     program = Path(sys.argv[0])
     known = [str(program.absolute())] if program.name in ("kb", "kebab") and program.is_file() else [sys.executable, "-m", "kebab"]
-    places = ["--db", str(database), *(["--config", str(Path(config).expanduser().absolute())] if config else [])]
+    places = ["--db", database, *(["--config", str(Path(config).expanduser().absolute())] if config else [])]
     return [*known, *places, "mcp", *(["--allow-write"] if allow_write else [])]
 
 

@@ -1,0 +1,242 @@
+"""Kebab on a Qdrant server against the bare client with the same points.
+
+    python benchmarks/cluster_speed.py [--data FOLDER] [--rounds 3] [--queries 100] [--nodes 1] [--chunks 50000]
+
+Ingest: the Kubernetes docs, without vectors, as a folder of files; then the very points that made are written by qdrant-client alone, into
+collections of the same kind, waiting for each batch as Kebab does. Hybrid: questions to synthetic chunks with synthetic vectors; the opponents
+are the ranked queries that a search needs, all in one request, and Qdrant's own fusion of the two lists, both sent by the same HTTP client.
+Which vector a question has is known beforehand on all sides. `pip install qdrant-client` first.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import measuring
+import synthetic_corpus
+from cluster_parity import cluster
+from synthetic_vectors import SyntheticEmbedder
+
+import kebab
+from kebab.core.documents import Source
+from kebab.embedding.single_model import SingleModel
+from kebab.pipelines.embedding import EmbeddingPhase
+from kebab.pipelines.ingest_report import IngestReport
+
+LEAST_INGEST, MOST_QUERY = 0.5, 1.5
+_BATCH = 500
+_DOCUMENTS_AT_ONCE = 50
+_CHUNKS = "/collections/hybrid.chunks"
+
+
+def main() -> None:
+    options = measuring.parser(__doc__)
+    options.add_argument("--rounds", type=int, default=3)
+    options.add_argument("--queries", type=int, default=100)
+    options.add_argument("--nodes", type=int, default=1)
+    options.add_argument("--chunks", type=int, default=50_000)
+    chosen = options.parse_args()
+    with measuring.work_folder() as work, cluster(chosen.nodes) as address:
+        corpus = measuring.unpack(chosen.data, "k8s-en", work)
+        ingest(address, corpus, chosen.rounds)
+        hybrid(address, corpus, chosen.chunks, chosen.queries, chosen.rounds)
+
+
+# --- ingest
+
+
+def ingest(address: str, corpus: Path, rounds: int) -> None:
+    with ingested(address, corpus) as (kb, _):
+        points = read_back(address, kb)
+        layout = collections_of(address)
+    costs = measuring.interleaved(
+        rounds, {"kb ingest": partial(ours, address, corpus), "the bare client": partial(theirs, address, points, layout)}
+    )
+    rows = [[name, f"{min(taken):.1f}", f"{len(points['chunks']) / min(taken):,.0f}"] for name, taken in costs.items()]
+    measuring.table(["ingest without vectors, best", "wall s", "chunks a second"], rows)
+    share = min(costs["the bare client"]) / min(costs["kb ingest"])
+    count = sum(map(len, points.values()))
+    print(f"{len(points['chunks']):,} chunks, {count:,} points; {share:.0%} of the bare client, bar {LEAST_INGEST:.0%}\n", flush=True)
+
+
+@contextmanager
+def ingested(address: str, corpus: Path) -> Iterator[tuple[kebab.KnowledgeBase, float]]:
+    with kebab.open(f"{address}speed", embedding_model="none") as kb:
+        kb.reset()
+        started = time.perf_counter()
+        kb.ingest(corpus, embed=False)
+        yield kb, time.perf_counter() - started
+        kb.reset()
+
+
+def ours(address: str, corpus: Path) -> float:
+    with ingested(address, corpus) as (_, taken):
+        return taken
+
+
+def client_of(address: str) -> Any:
+    from qdrant_client import QdrantClient
+
+    host = address.removeprefix("qdrant://").split(",")[0].rstrip("/")
+    return QdrantClient(url=f"http://{host}", check_compatibility=False, timeout=60)
+
+
+def collections_of(address: str) -> dict[str, Any]:
+    """What the server says of each collection."""
+    client = client_of(address)
+    return {kind: client.get_collection(f"speed.{kind}") for kind in ("chunks", "documents", "terms")}
+
+
+def read_back(address: str, kb: kebab.KnowledgeBase) -> dict[str, list[Any]]:
+    """All points, as they lie on the server."""
+    from qdrant_client import models
+
+    client = client_of(address)
+    points: dict[str, list[Any]] = {}
+    for kind in ("chunks", "documents", "terms"):
+        points[kind], after = [], None
+        while True:
+            page, after = client.scroll(f"speed.{kind}", limit=1000, offset=after, with_payload=True, with_vectors=True)
+            points[kind] += [models.PointStruct(id=one.id, vector=one.vector or {}, payload=one.payload) for one in page]
+            if after is None:
+                break
+    return points
+
+
+def theirs(address: str, points: dict[str, list[Any]], layout: dict[str, Any]) -> float:
+    from qdrant_client import models
+
+    client = client_of(address)
+    started = time.perf_counter()
+    for kind, own in points.items():
+        params = layout[kind].config.params
+        segments = models.OptimizersConfigDiff(default_segment_number=layout[kind].config.optimizer_config.default_segment_number)
+        client.create_collection(
+            f"bare.{kind}",
+            vectors_config={},
+            sparse_vectors_config=params.sparse_vectors,
+            optimizers_config=segments,
+            on_disk_payload=True,
+        )
+        for field, index in layout[kind].payload_schema.items():
+            client.create_payload_index(f"bare.{kind}", field, field_schema=index.params or index.data_type, wait=True)
+        for start in range(0, len(own), _BATCH):
+            client.upsert(f"bare.{kind}", own[start : start + _BATCH], wait=True)
+    taken = time.perf_counter() - started
+    for kind in points:
+        client.delete_collection(f"bare.{kind}")
+    return taken
+
+
+# --- hybrid search
+
+
+def hybrid(address: str, corpus: Path, chunks: int, count: int, rounds: int) -> None:
+    real = synthetic_corpus.read(corpus)
+    questions = synthetic_corpus.questions(real, count)
+    with kebab.open(f"{address}hybrid", search_freshness="off") as kb:
+        filled(kb, real, chunks)
+        wait_until_indexed(address, "hybrid.chunks")
+        sent = [captured(kb, question) for question in questions]
+        for question in questions[:10]:
+            kb.search(question)
+        taken = measuring.interleaved(
+            rounds,
+            {
+                "kb search": partial(searches, kb, questions),
+                "its ranked queries, bare, in one request": partial(replayed, kb, sent),
+                "ten hits fused by the server, bare": partial(fused_by_the_server, kb, sent),
+            },
+        )
+    best = {name: min(runs, key=sum) for name, runs in taken.items()}
+    ours = measuring.percentile(best["kb search"], 0.5)
+    rows = [
+        [
+            name,
+            *(f"{1000 * measuring.percentile(times, share):.2f}" for share in (0.5, 0.95)),
+            "" if name == "kb search" else f"{ours / measuring.percentile(times, 0.5):.2f}×",
+        ]
+        for name, times in best.items()
+    ]
+    measuring.table([f"hybrid, {chunks:,} chunks, ten hits", "p50 ms", "p95 ms", f"kb search against it, bar {MOST_QUERY}×"], rows)
+
+
+def filled(kb: kebab.KnowledgeBase, real: synthetic_corpus.RealText, chunks: int) -> None:
+    """With synthetic documents and their vectors."""
+    models = SingleModel(SyntheticEmbedder())
+    kb._models = (models,)
+    with kb._store.writing("a benchmark") as writing:
+        writing.settle_analysis("bigrams")
+        documents = writing.documents("bigrams")
+        documents.add_source(Source(synthetic_corpus.SOURCE, "folder", None, "primary"))
+        waiting = []
+        for document in synthetic_corpus.documents(real, chunks):
+            waiting.append(document)
+            if len(waiting) == _DOCUMENTS_AT_ONCE:
+                documents.write(*waiting)
+                waiting = []
+        documents.write(*waiting)
+        EmbeddingPhase(writing.vectors(), models, IngestReport()).run()
+
+
+def wait_until_indexed(address: str, collection: str) -> None:
+    """What was written in haste is put in order in the background; a search of an unordered collection says nothing about one."""
+    client = client_of(address)
+    while client.get_collection(collection).status != "green":
+        time.sleep(0.5)
+
+
+def captured(kb: kebab.KnowledgeBase, question: str) -> list[dict[str, Any]]:
+    """The ranked queries that a search sends."""
+    sent: list[dict[str, Any]] = []
+    store: Any = kb._store
+    original = store._client.ask
+
+    def ask(method: str, path: str, body: Any, **options: str) -> Any:
+        if path.endswith("/points/query/batch"):
+            sent.extend(body["searches"])
+        return original(method, path, body, **options)
+
+    store._client.ask = ask
+    try:
+        kb.search(question)
+    finally:
+        store._client.ask = original
+    return sent
+
+
+def searches(kb: kebab.KnowledgeBase, questions: list[str]) -> list[float]:
+    return [timed(partial(kb.search, question)) for question in questions]
+
+
+def replayed(kb: kebab.KnowledgeBase, sent: list[list[dict[str, Any]]]) -> list[float]:
+    store: Any = kb._store
+    return [timed(partial(store._client.post, f"{_CHUNKS}/points/query/batch", {"searches": searches})) for searches in sent]
+
+
+def fused_by_the_server(kb: kebab.KnowledgeBase, sent: list[list[dict[str, Any]]]) -> list[float]:
+    """Qdrant's own hybrid search: less than is needed to fold copies, to leave out what is far away and to weigh what all words are in."""
+    store: Any = kb._store
+    times = []
+    for searches in sent:
+        sparse = [one for one in searches if isinstance(one["query"], dict)][-1]
+        dense = [one for one in searches if isinstance(one["query"], list)][-1]
+        prefetch = [{key: one[key] for key in ("query", "using", "filter", "limit", "params") if key in one} for one in (sparse, dense)]
+        body = {"prefetch": prefetch, "query": {"fusion": "rrf"}, "limit": 10, "with_payload": dense["with_payload"]}
+        times.append(timed(partial(store._client.post, f"{_CHUNKS}/points/query", body)))
+    return times
+
+
+def timed(work: Callable[[], object]) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started
+
+
+if __name__ == "__main__":
+    main()

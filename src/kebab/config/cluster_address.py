@@ -1,0 +1,71 @@
+"""Where a knowledge base is that lies in a cluster: qdrant://HOST:PORT/NAME, or with several of its servers, HOST:PORT,HOST:PORT."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+from urllib.parse import parse_qs, urlsplit
+
+from kebab.core.errors import UsageError
+
+_PORT = 6333
+_NAME = r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}"
+
+
+class Node(NamedTuple):
+    """One of its servers."""
+
+    host: str
+    port: int = _PORT
+
+    def __str__(self) -> str:
+        return f"{f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
+
+
+class ClusterAddress(NamedTuple):
+    """A knowledge base in a Qdrant cluster. Written out, it is the address again."""
+
+    nodes: tuple[Node, ...]
+    """Any of them can be asked; when one does not answer, the next is."""
+    name: str
+    """What the names of its collections begin with."""
+    tls: bool = False
+
+    def __str__(self) -> str:
+        return f"qdrant://{','.join(map(str, self.nodes))}/{self.name}{'?tls=true' if self.tls else ''}"
+
+
+def cluster_address(url: str) -> ClusterAddress:
+    """UsageError for what is none. A key has no place in it: addresses are shown."""
+
+    shown = url.partition("?")[0]  # somebody may have put the key behind it
+
+    def wrong(message: str) -> UsageError:
+        return UsageError(
+            message, hint="An address looks like this: qdrant://127.0.0.1:6333/notes, or …/notes?tls=true; several servers: host,host:port."
+        )
+
+    if "@" in url:
+        raise UsageError("The address of a cluster has no user name or key in it.", hint="Give the key as KEBAB_STORE_API_KEY.")
+    try:
+        parts = urlsplit(url)
+        nodes = tuple(map(_node, parts.netloc.split(",")))
+        options = parse_qs(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query))
+    except ValueError as error:
+        raise wrong(f"{shown!r} is not the address of a cluster.") from error
+    name, tls = parts.path.strip("/"), options.pop("tls", ["false"])[-1].lower()
+    if parts.scheme != "qdrant":
+        raise wrong(f"There is no store of the kind {parts.scheme or shown!r}: only a file, or qdrant://…")
+    if parts.fragment or options or tls not in ("true", "false"):
+        raise wrong(f"{shown!r} is not the address of a cluster.")
+    if not re.fullmatch(_NAME, name):
+        raise wrong(f"{shown!r} must end in a name of letters, digits, - and _ for the knowledge base.")
+    return ClusterAddress(nodes, name, tls == "true")
+
+
+def _node(text: str) -> Node:
+    """ValueError for what is none."""
+    parts = urlsplit(f"//{text}")
+    if not parts.hostname or parts.port == 0:
+        raise ValueError(text)
+    return Node(parts.hostname, _PORT if parts.port is None else parts.port)

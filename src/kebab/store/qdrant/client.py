@@ -1,0 +1,222 @@
+"""Talking to a Qdrant cluster: requests and answers in JSON, any of its servers, errors in our words.
+
+Qdrant's REST interface is asked directly. Its Python client takes 0.9 s to import, and three times as long for a query with thirty hits,
+most of it spent on checking what the server has said.
+
+Whatever is sent may be sent again, because ids are deterministic and values absolute: a server that does not answer, or is just being
+started, is no reason to fail while another one lives.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from typing import Any
+from urllib.parse import urlencode
+from weakref import finalize
+
+from kebab.config.cluster_address import ClusterAddress, Node
+from kebab.core.errors import DiskFull, StoreError, StoreUnreachable
+
+LEAST_VERSION = (1, 16)
+"""The first that takes an update only where a condition holds, which the writer's lease needs."""
+_IDLE_S = 3.0
+"""How long a connection is used again; the server closes it after five."""
+_WAITS_S = (0.05, 0.2, 0.5, 1.0)
+"""Between looks at all servers, when none could answer: one of them may be electing a leader or starting."""
+_PASSING = frozenset({408, 429, 500, 502, 503, 504})
+_KEY_REFUSED = (401, 403)
+_encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
+
+
+class Answered(Exception):
+    """What a server said that is not what was asked for. Whoever asks knows whether that is a failure."""
+
+    def __init__(self, status: int, said: str) -> None:
+        super().__init__(f"status {status}: {said}")
+        self.status = status
+        self.said = said
+
+
+class _Connection:
+    """Closed at the latest when nobody has it any more: a thread may end without a word."""
+
+    def __init__(self, http: HTTPConnection) -> None:
+        self.http = http
+        self.used = time.monotonic()
+        finalize(self, http.close)
+
+
+class Client:
+    """For any number of threads; each has connections of its own."""
+
+    def __init__(self, address: ClusterAddress, *, api_key: str = "", timeout_s: float = 60.0) -> None:
+        self.address = address
+        self._headers = {"Content-Type": "application/json", **({"api-key": api_key} if api_key else {})}
+        self._timeout_s = timeout_s
+        self._preferred = 0
+        """The server that answered last."""
+        self._local = threading.local()
+
+    def get(self, path: str, **options: str) -> Any:
+        return self.ask("GET", path, None, **options)
+
+    def post(self, path: str, body: Any, **options: str) -> Any:
+        return self.ask("POST", path, body, **options)
+
+    def put(self, path: str, body: Any, **options: str) -> Any:
+        return self.ask("PUT", path, body, **options)
+
+    def ask(self, method: str, path: str, body: Any, **options: str) -> Any:
+        """What one of the servers answers, as `result` has it."""
+        target = f"{path}?{urlencode(options)}" if options else path
+        data = None if body is None else _encode(body).encode("utf-8", "replace")
+        failure: Exception | None = None
+        said: Answered | None = None
+        for wait in (*_WAITS_S, None):
+            for turn in range(len(self.address.nodes)):
+                number = (self._preferred + turn) % len(self.address.nodes)
+                try:
+                    answer = self._ask_node(self.address.nodes[number], method, target, data)
+                except (OSError, HTTPException) as error:
+                    failure = error
+                except Answered as error:
+                    if error.status not in _PASSING or _is_final(error, options):
+                        raise self._in_our_words(error) from error
+                    failure = said = error
+                else:
+                    self._preferred = number
+                    return answer
+            if wait is None or isinstance(failure, TimeoutError):
+                break
+            time.sleep(wait)
+        reason = said or failure  # what a server says explains more than another one's silence
+        assert reason is not None
+        raise self._unreachable(reason) from reason
+
+    def ask_each(self, path: str) -> dict[Node, Any]:
+        """What every server says by itself; where one does not, the error."""
+        answers: dict[Node, Any] = {}
+        for node in self.address.nodes:
+            try:
+                answers[node] = self._ask_node(node, "GET", path, None)
+            except (OSError, HTTPException) as error:
+                answers[node] = self._unreachable(error)
+            except Answered as error:
+                answers[node] = self._in_our_words(error)
+        return answers
+
+    def close(self) -> None:
+        """This thread's connections."""
+        for connection in getattr(self._local, "open", {}).values():
+            connection.http.close()
+        self._local.open = {}
+
+    # --- one server
+
+    def _ask_node(self, node: Node, method: str, target: str, data: bytes | None) -> Any:
+        with self._connected(node) as http:
+            http.request(method, target, data, self._headers)
+            return _answer(http.getresponse())
+
+    @contextmanager
+    def _connected(self, node: Node) -> Iterator[HTTPConnection]:
+        """Kept for the next request when this one went well."""
+        opened: dict[Node, _Connection] = self._local.__dict__.setdefault("open", {})
+        known = opened.pop(node, None)
+        if known is None or time.monotonic() - known.used >= _IDLE_S:
+            known = _Connection(self._new_connection(node))
+        went_well = False
+        try:
+            yield known.http
+            went_well = True
+        except Answered:
+            went_well = True
+            raise
+        finally:
+            if went_well:
+                known.used = time.monotonic()
+                opened[node] = known
+            else:
+                known.http.close()
+
+    def _new_connection(self, node: Node) -> HTTPConnection:
+        kind = HTTPSConnection if self.address.tls else HTTPConnection
+        http = kind(node.host, node.port, timeout=self._timeout_s)
+        http.connect()
+        http.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # header and body are two writes
+        return http
+
+    # --- errors
+
+    def _unreachable(self, failure: Exception) -> StoreUnreachable:
+        nodes = ", ".join(map(str, self.address.nodes))
+        if isinstance(failure, Answered):
+            return StoreUnreachable(
+                f"Qdrant at {nodes} cannot do this now: {failure.said}", hint="Look at the servers with: kb doctor", path=str(self.address)
+            )
+        reason = " ".join(str(getattr(failure, "strerror", None) or failure or type(failure).__name__).split())
+        hint = "Start it, correct the address, or name a file with --db to work without it."
+        return StoreUnreachable(f"Qdrant at {nodes} cannot be reached: {reason}.", hint=hint, path=str(self.address))
+
+    def _in_our_words(self, error: Answered) -> Exception:
+        if error.status in _KEY_REFUSED:
+            refused = "the API key is wrong" if "api-key" in self._headers else "it wants an API key"
+            return StoreUnreachable(
+                f"Qdrant at {self.address.nodes[self._preferred]} refused the request: {refused}.",
+                hint="Set KEBAB_STORE_API_KEY to a valid one.",
+                path=str(self.address),
+            )
+        if "No space left" in error.said:
+            return DiskFull(
+                "There is no space left on the Qdrant server.", hint="Free some space and run the command again.", path=str(self.address)
+            )
+        return error
+
+
+def _answer(response: HTTPResponse) -> Any:
+    data = response.read()
+    if response.status != 200:
+        raise Answered(response.status, _said(data))
+    try:
+        return json.loads(data)["result"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise Answered(415, "this is not the answer of a Qdrant server") from error
+
+
+def _said(data: bytes) -> str:
+    try:
+        status = json.loads(data)["status"]
+        return str(status["error"] if isinstance(status, dict) else status)
+    except (ValueError, KeyError, TypeError):
+        return data[:200].decode("utf-8", "replace").strip()
+
+
+def _is_final(error: Answered, options: Mapping[str, str]) -> bool:
+    """Some of what is wrong for good comes with a status that says otherwise: a full disk; and what most replicas were to say, while
+    so many of them are gone that there is no most.
+    """
+    return "No space left" in error.said or ("consistency" in options and lacks_replicas(error))
+
+
+def lacks_replicas(error: Answered) -> bool:
+    """Whether more replicas were asked than there are at the moment: one has just gone, or is known to be gone."""
+    return "read operations failed" in error.said or "enough active replicas" in error.said
+
+
+@contextmanager
+def our_errors(address: ClusterAddress) -> Iterator[None]:
+    """What no caller expected of a server is an error of the store: a defect, or something that is no Qdrant server."""
+    try:
+        yield
+    except Answered as error:
+        raise StoreError(
+            f"Qdrant at {', '.join(map(str, address.nodes))} answered with {error}.",
+            hint="Check the address and the server's version with: kb doctor",
+            path=str(address),
+        ) from error

@@ -1,0 +1,181 @@
+"""One collection of points: reading and writing it, a sensible number of points at a time. A point is what its JSON is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
+from itertools import islice
+from typing import Any, TypeVar
+from uuid import UUID
+
+from kebab.store.qdrant.client import Answered, Client, lacks_replicas
+
+Point = dict[str, Any]
+Filter = dict[str, Any]
+Fields = bool | Sequence[str] | Mapping[str, Sequence[str]]
+"""Of the payload: all, these, or all but some."""
+PointId = str | int
+_Item = TypeVar("_Item")
+
+_AT_ONCE = 1000
+"""Points in one request."""
+_MOST_BYTES = 4 << 20
+"""About; the server takes 32 MB."""
+_ALL_VALUES = 10_000_000
+
+
+def point_id(*parts: str) -> str:
+    """The same for the same parts, on every machine."""
+    return str(UUID(bytes=sha256("\0".join(parts).encode("utf-8", "surrogatepass")).digest()[:16]))
+
+
+class Collection:
+    def __init__(self, client: Client, name: str, *, careful: bool = False) -> None:
+        """`careful`: what is read is what most replicas say, and what is written goes through one leader of the shard. With strong ordering
+        that would be the same server for ever, and nobody could write while it is away; with medium another one takes its place.
+        """
+        self.name = name
+        self._client = client
+        self._path = f"/collections/{name}"
+        self._reading = {"consistency": "majority"} if careful else {}
+        self._writing = {"wait": "true", **({"ordering": "medium"} if careful else {})}
+
+    # --- reading
+
+    def exists(self) -> bool:
+        return bool(self._client.get(f"{self._path}/exists")["exists"])
+
+    def facts(self) -> dict[str, Any]:
+        """What the server tells of it."""
+        return dict(self._client.get(self._path))
+
+    def retrieve(self, ids: Iterable[PointId], *, payload: Fields = True, vectors: bool | Sequence[str] = False) -> list[Point]:
+        """What is there of these, in no order."""
+        found: list[Point] = []
+        for some in batches(ids, _AT_ONCE):
+            body = {"ids": some, "with_payload": payload, "with_vector": vectors}
+            found += self._read("points", body)
+        return found
+
+    def scroll(
+        self,
+        chosen: Filter | None = None,
+        *,
+        payload: Fields = True,
+        vectors: bool | Sequence[str] = False,
+        at_once: int = _AT_ONCE,
+        after: PointId | None = None,
+    ) -> Iterator[Point]:
+        """All of them in the order of their ids; `after`: from behind this one."""
+        body = {"filter": chosen, "limit": at_once, "with_payload": payload, "with_vector": vectors, "offset": after}
+        while True:
+            page = self._read("points/scroll", body)
+            yield from (point for point in page["points"] if point["id"] != after)
+            if page["next_page_offset"] is None:
+                return
+            body["offset"] = page["next_page_offset"]
+
+    def in_order(self, key: str, chosen: Filter | None, *, descending: bool, limit: int, payload: Fields = True) -> list[Point]:
+        """The first ones by a number in their payload."""
+        order = {"key": key, "direction": "desc" if descending else "asc"}
+        body = {"filter": chosen, "limit": limit, "with_payload": payload, "order_by": order}
+        return list(self._read("points/scroll", body)["points"])
+
+    def count(self, chosen: Filter | None = None) -> int:
+        return int(self._client.post(f"{self._path}/points/count", {"filter": chosen, "exact": True})["count"])
+
+    def values(self, key: str, chosen: Filter | None = None) -> dict[Any, int]:
+        """Every value that an indexed part of the payload has, with the number of points that have it."""
+        body = {"key": key, "filter": chosen, "limit": _ALL_VALUES, "exact": True}
+        return {hit["value"]: hit["count"] for hit in self._client.post(f"{self._path}/facet", body)["hits"] if hit["count"]}
+
+    def query(self, *searches: Mapping[str, Any]) -> list[list[Point]]:
+        """The points of each search, best first, in one round trip."""
+        return [answer["points"] for answer in self._read("points/query/batch", {"searches": searches})]
+
+    def _read(self, what: str, body: Mapping[str, Any]) -> Any:
+        """Of two replicas most are both: with one of them gone, the other one's word is taken."""
+        if self._reading:
+            try:
+                return self._client.post(f"{self._path}/{what}", body, **self._reading)
+            except Answered as error:
+                if not lacks_replicas(error):
+                    raise
+        return self._client.post(f"{self._path}/{what}", body)
+
+    # --- writing
+
+    def upsert(self, points: Iterable[Point], *, only_where: Filter | None = None) -> None:
+        """`only_where`: a point that is there already is replaced only if it passes."""
+        for some in _portions(points):
+            body: dict[str, Any] = {"points": some}
+            if only_where is not None:
+                body["update_filter"] = only_where
+            self._client.put(f"{self._path}/points", body, **self._writing)
+
+    def set_payload(self, values: Mapping[str, Any], chosen: Filter | Sequence[PointId], *, replacing: bool = False) -> None:
+        """Of the points that are chosen by a filter or by their ids; `replacing`: nothing else stays of the payload."""
+        body = {"payload": values, **_chosen(chosen)}
+        (self._client.put if replacing else self._client.post)(f"{self._path}/points/payload", body, **self._writing)
+
+    def delete_payload(self, keys: Sequence[str], chosen: Filter | Sequence[PointId]) -> None:
+        self._client.post(f"{self._path}/points/payload/delete", {"keys": keys, **_chosen(chosen)}, **self._writing)
+
+    def set_vectors(self, points: Iterable[Point]) -> None:
+        """Id and vectors; other vectors of a point stay. Points that are gone are left out."""
+        for some in _portions(points):
+            try:
+                self._client.put(f"{self._path}/points/vectors", {"points": some}, **self._writing)
+            except Answered as error:
+                if error.status != 404:
+                    raise
+                there = {point["id"] for point in self.retrieve([point["id"] for point in some], payload=False)}
+                left = [point for point in some if point["id"] in there]
+                if left:
+                    self._client.put(f"{self._path}/points/vectors", {"points": left}, **self._writing)
+
+    def delete_vectors(self, names: Sequence[str], chosen: Filter | Sequence[PointId]) -> None:
+        self._client.post(f"{self._path}/points/vectors/delete", {"vector": names, **_chosen(chosen)}, **self._writing)
+
+    def change(self, operations: Sequence[Mapping[str, Any]]) -> None:
+        """Several changes in one request, in their order."""
+        for some in batches(operations, _AT_ONCE):
+            self._client.post(f"{self._path}/points/batch", {"operations": some}, **self._writing)
+
+    def delete(self, chosen: Filter | Sequence[PointId]) -> None:
+        if isinstance(chosen, dict):
+            self._client.post(f"{self._path}/points/delete", {"filter": chosen}, **self._writing)
+            return
+        for some in batches(chosen, _AT_ONCE):
+            self._client.post(f"{self._path}/points/delete", {"points": some}, **self._writing)
+
+
+def _chosen(chosen: Filter | Sequence[PointId]) -> dict[str, Any]:
+    return {"filter": chosen} if isinstance(chosen, dict) else {"points": list(chosen)}
+
+
+def _portions(points: Iterable[Point]) -> Iterator[list[Point]]:
+    some: list[Point] = []
+    size = 0
+    for point in points:
+        some.append(point)
+        size += _size(point)
+        if len(some) >= _AT_ONCE or size >= _MOST_BYTES:
+            yield some
+            some, size = [], 0
+    if some:
+        yield some
+
+
+def _size(point: Point) -> int:
+    """About, of what can be long in it: texts and vectors. Points without either are small."""
+    payload, vectors = point.get("payload"), point.get("vector")
+    text = 200 + len(payload.get("text") or payload.get("body") or "") + 12 * len(payload.get("terms") or "") if payload else 0
+    numbers = sum(2 * len(vector["indices"]) if "indices" in vector else len(vector) for vector in vectors.values()) if vectors else 0
+    return text + 12 * numbers
+
+
+def batches(items: Iterable[_Item], at_once: int) -> Iterator[list[_Item]]:
+    rest = iter(items)
+    while some := list(islice(rest, at_once)):
+        yield some

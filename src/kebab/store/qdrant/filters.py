@@ -1,0 +1,94 @@
+"""SearchFilters → a filter of Qdrant's. One builder for documents and chunks, so that a filter means the same everywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from kebab.core.path_glob import path_matches
+from kebab.core.search import TRUST_LEVELS, SearchFilters
+from kebab.core.text import storable
+from kebab.store.qdrant.collection import Collection, Filter
+from kebab.store.qdrant.libraries import searched_versions
+from kebab.store.qdrant.payloads import day_number, folded
+from kebab.store.qdrant.schema import Schema
+from kebab.store.qdrant.terms import LIBRARIES, OWN
+
+Condition = dict[str, Any]
+
+
+def corpus_of(filters: SearchFilters) -> str:
+    return OWN if filters.library is None else LIBRARIES
+
+
+class FilterBuilder:
+    """Some filters have to be looked up first: which paths a glob means, which versions of a library are searched."""
+
+    def __init__(self, schema: Schema) -> None:
+        self._schema = schema
+
+    def of_chunks(self, filters: SearchFilters) -> Filter:
+        must, must_not = self._of_documents(filters, self._schema.chunks)
+        if filters.kinds:
+            must.append(one_of("kind", filters.kinds))
+        return _filter(must, must_not)
+
+    def of_documents(self, filters: SearchFilters) -> Filter:
+        return _filter(*self._of_documents(filters, self._schema.documents))
+
+    def _of_documents(self, filters: SearchFilters, collection: Collection) -> tuple[list[Condition], list[Condition]]:
+        must = [*_plain(filters), *self._library(filters)]
+        must_not: list[Condition] = []
+        if filters.exclude_tags:
+            must_not.append(one_of("tagged", map(folded, filters.exclude_tags)))
+        if filters.exclude_docs:
+            must_not.append(one_of("doc", filters.exclude_docs))
+        for pattern in (filters.path_glob, *filters.exclude_paths):
+            if not pattern:
+                continue
+            wanted = pattern is filters.path_glob
+            if set("*?[") & set(pattern):
+                condition, negated = _glob(pattern, collection.values("within", _filter(must, must_not)))
+            else:
+                condition, negated = one_of("within", [pattern, pattern.rstrip("/") + "/"]), False
+            (must if wanted != negated else must_not).append(condition)
+        return must, must_not
+
+    def _library(self, filters: SearchFilters) -> list[Condition]:
+        if filters.library is None:
+            return [one_of("corpus", [OWN])]
+        return [one_of("versions", searched_versions(self._schema.catalog, filters.library, filters.library_version))]
+
+
+def one_of(key: str, values: Iterable[str]) -> Condition:
+    return {"key": key, "match": {"any": [storable(value) for value in values]}}
+
+
+def _filter(must: Sequence[Condition], must_not: Sequence[Condition]) -> Filter:
+    return {"must": list(must), "must_not": list(must_not)}
+
+
+def _plain(filters: SearchFilters) -> list[Condition]:
+    conditions = [one_of("tagged", [folded(tag)]) for tag in filters.tags_all]
+    chosen = {
+        "tagged": tuple(map(folded, filters.tags_any)),
+        "source": filters.sources,
+        "type": filters.types,
+        "format": filters.formats,
+        "lang": (filters.lang,) if filters.lang else (),
+        "trust": TRUST_LEVELS[TRUST_LEVELS.index(filters.trust_min) :] if filters.trust_min else (),
+        "doc": filters.docs,
+    }
+    conditions += [one_of(key, values) for key, values in chosen.items() if values]
+    days = {sign: day_number(date) for sign, date in (("gte", filters.after), ("lt", filters.before)) if date}
+    return [*conditions, *([{"key": "day", "range": days}] if days else [])]
+
+
+def _glob(pattern: str, values: Iterable[str]) -> tuple[Condition, bool]:
+    """The paths it means among those that are there; or, where these are fewer, those it does not mean."""
+    paths = [value for value in values if not value.endswith("/")]
+    fitting = [path for path in paths if path_matches(pattern, path)]
+    if 2 * len(fitting) <= len(paths):
+        return one_of("within", fitting), False
+    chosen = set(fitting)
+    return one_of("within", [path for path in paths if path not in chosen]), True

@@ -1,0 +1,136 @@
+"""`kb doctor` for a cluster: whether servers answer, know each other, have what they should have, and agree."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from kebab.core.errors import KebabError, StoreError
+from kebab.core.records import Check
+from kebab.store.fts5.index_config import fts_config
+from kebab.store.qdrant.client import Answered, Client, our_errors
+from kebab.store.qdrant.schema import SCHEMA, Schema
+from kebab.store.qdrant.state import State, read_state, what
+from kebab.store.qdrant.writer_lease import live_writer
+
+_RECENT = timedelta(seconds=10)
+_WAIT = "Wait until the servers have caught up, and look again."
+
+
+def health_checks(client: Client, schema: Schema, korean_analysis: str) -> list[Check]:
+    """Ends with the first thing without which the rest makes no sense."""
+    checks = _server_checks(client)
+    if not any(check.ok for check in checks):
+        return checks
+    try:
+        with our_errors(client.address):
+            checks += [_version_check(schema), _peer_check(client), _schema_check(schema)]
+            if not checks[-1].ok:
+                return checks
+            state = read_state(schema.catalog)
+            return [*checks, *_shard_checks(client, schema), _writer_check(schema), *_index_checks(schema, state, korean_analysis)]
+    except StoreError as error:
+        return [*checks, Check("database", False, error.message, error.hint)]
+
+
+def _server_checks(client: Client) -> list[Check]:
+    checks = []
+    for node, answer in client.ask_each("/collections").items():
+        if isinstance(answer, KebabError):
+            checks.append(Check(f"server {node}", False, answer.message, answer.hint))
+        elif isinstance(answer, Exception):
+            checks.append(Check(f"server {node}", False, f"it answered with {answer}", "Check the address."))
+        else:
+            checks.append(Check(f"server {node}", True, "answers"))
+    return checks
+
+
+def _version_check(schema: Schema) -> Check:
+    try:
+        schema.check_server()
+    except StoreError as error:
+        return Check("version", False, error.message, error.hint)
+    return Check("version", True, f"Qdrant {schema.server_version()}")
+
+
+def _peer_check(client: Client) -> Check:
+    cluster = client.get("/cluster")
+    if cluster.get("status") != "enabled":
+        return Check("cluster", True, "one server, without others")
+    count = len(cluster["peers"])
+    failing = [failure for failure in (cluster.get("message_send_failures") or {}).values() if _is_recent(failure)]
+    consensus = cluster.get("consensus_thread_status", {}).get("consensus_thread_status", "working")
+    well = not failing and consensus == "working"
+    message = f"{count} servers know each other" if well else f"of {count} servers {len(failing)} do not answer the others ({consensus})"
+    return Check.judged("cluster", well, message, "Start the missing servers; with fewer than half of them nothing can be changed.")
+
+
+def _is_recent(failure: dict[str, Any]) -> bool:
+    """A server remembers that it could not reach another one until it has something to tell it again."""
+    try:
+        then = datetime.fromisoformat(str(failure["latest_error_timestamp"]))
+    except (KeyError, ValueError):
+        return True
+    return datetime.now(UTC) - then.astimezone(UTC) < _RECENT
+
+
+def _schema_check(schema: Schema) -> Check:
+    try:
+        schema.require()
+    except StoreError as error:
+        return Check("database", False, error.message, error.hint)
+    return Check("database", True, f"schema {SCHEMA} at {schema.address}")
+
+
+def _shard_checks(client: Client, schema: Schema) -> list[Check]:
+    checks = []
+    for collection in schema.collections():
+        facts = client.get(f"/collections/{collection}")
+        wanted = int(facts["config"]["params"].get("replication_factor") or 1)
+        try:
+            checks.append(_replica_check(collection, client.get(f"/collections/{collection}/cluster"), wanted, facts["status"]))
+        except Answered:  # a server that runs alone does not tell
+            checks.append(Check(collection, facts["status"] != "red", f"status {facts['status']}", "Look into the server's log."))
+    return checks
+
+
+def _replica_check(name: str, cluster: dict[str, Any], wanted: int, status: str) -> Check:
+    """A shard is a part of the collection, and a replica a copy of it on one server."""
+    replicas = [(shard["shard_id"], cluster["peer_id"], shard["state"]) for shard in cluster["local_shards"]]
+    replicas += [(shard["shard_id"], shard["peer_id"], shard["state"]) for shard in cluster["remote_shards"]]
+    active: dict[int, int] = {}
+    for shard, _, state in replicas:
+        active[shard] = active.get(shard, 0) + (state == "Active")
+    points = sum(shard["points_count"] for shard in cluster["local_shards"])
+    lacking = sorted(shard for shard, count in active.items() if count < wanted)
+    if lacking or cluster["shard_transfers"] or status == "red":
+        broken = ", ".join(f"{state.lower()} on {peer}" for _, peer, state in replicas if state != "Active") or f"status {status}"
+        return Check(name, False, f"{len(lacking)} of {len(active)} shards have fewer than {wanted} active replicas ({broken})", _WAIT)
+    return Check(
+        name, True, f"{len(active)} shards with {wanted} active replica{'s' * (wanted > 1)}; {points:,} points on the server asked"
+    )
+
+
+def _writer_check(schema: Schema) -> Check:
+    unfinished = len(list(schema.catalog.scroll(what("unfinished"), payload=False)))
+    if writer := live_writer(schema.catalog):
+        return Check("writer", True, f"{writer} is writing")
+    message = f"{unfinished} changes were interrupted" if unfinished else "nothing was left unfinished"
+    return Check.judged("writer", not unfinished, message, "The next kb ingest puts that in order.")
+
+
+def _index_checks(schema: Schema, state: State, korean_analysis: str) -> list[Check]:
+    counted = sum(size.chunks for size in state.sizes.values())
+    chunks = schema.chunks.count()
+    named = sum(point["payload"]["chunk_count"] for point in schema.documents.scroll(payload=["chunk_count"]))
+    whole = counted == chunks == named
+    message = (
+        f"{chunks:,} chunks, as many as the documents have" if whole else f"{chunks:,} chunks, {counted:,} counted, {named:,} expected"
+    )
+    stored = state.fts_config
+    right = stored in (None, fts_config(korean_analysis))
+    built = "the current settings" if right or stored is None else f"korean = {stored.get('korean')}, analysis {stored.get('analysis')}"
+    return [
+        Check.judged("text index", whole, message, "kb index --rebuild-fts"),
+        Check.judged("analysis", right, f"the text index was built with {built}", "kb index --rebuild-fts"),
+    ]

@@ -1,0 +1,278 @@
+"""What every change of chunks has to keep right: how many there are, how long, and how many have each term.
+
+Qdrant has no transactions, so a change is announced before it is made: the announcement names the documents and terms that it touches. The
+numbers are written some changes later, and then the announcements are taken away. Whoever writes next and finds one knows that somebody was
+interrupted, puts the documents in order that it names, and counts its terms anew. Nothing has to be undone, because a document's new chunks
+come before the document itself, and its old ones leave after it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Executor, Future, wait
+from contextlib import suppress
+from functools import partial
+from typing import Any, NamedTuple
+from uuid import uuid4
+
+from kebab.core.errors import KebabError
+from kebab.store.qdrant.collection import Point, batches, point_id
+from kebab.store.qdrant.schema import WORDS, Schema
+from kebab.store.qdrant.state import CorpusSize, State, read_state, remember, what, write_sizes
+from kebab.store.qdrant.term_counts import TermCounts
+from kebab.store.qdrant.terms import CORPORA, is_far_from, reweighed, settled_average
+
+_FLUSH_S = 5.0
+_MOST_WAITING = 50_000
+"""Terms whose numbers are not written yet."""
+_AT_ONCE = 500
+
+
+class ChunkWords(NamedTuple):
+    """What is counted of a chunk."""
+
+    corpus: str
+    terms: list[int]
+    length: int
+
+
+def words_of(payload: Mapping[str, Any]) -> ChunkWords:
+    return ChunkWords(payload["corpus"], payload["terms"], payload["length"])
+
+
+def document_point_id(doc_id: str) -> str:
+    return point_id("document", doc_id)
+
+
+def chunk_point_id(chunk_id: str) -> str:
+    return point_id("chunk", chunk_id)
+
+
+def of_documents(doc_ids: Iterable[str]) -> dict[str, Any]:
+    """The filter of all chunks of these documents."""
+    return {"must": [{"key": "doc", "match": {"any": list(doc_ids)}}]}
+
+
+class IndexWriter:
+    """One for each time that somebody may write."""
+
+    def __init__(self, schema: Schema, check: Callable[[], None], threads: Executor) -> None:
+        """`check` raises where the right to write was lost. Threads wait for servers while the caller makes what comes next."""
+        self.schema = schema
+        self.threads = threads
+        self._check = check
+        self._begun: Future[int] | None = None
+        self._is_open = False
+        """Whether a change was announced that is not done."""
+        self.state: State = read_state(schema.catalog)
+        self._sizes = dict(self.state.sizes)
+        self._counts = TermCounts(schema.terms)
+        self._announced: list[str] = []
+        self._flushed = time.monotonic()
+
+    # --- one change after the other
+
+    def begin(self, change: Callable[[], int]) -> Callable[[], int]:
+        """Makes this change meanwhile, never two at a time. What it returns waits until the servers have confirmed it, and raises what
+        went wrong; as everything does that is begun afterwards.
+        """
+        self.settle()
+        self._begun = self.threads.submit(change)
+        return self._begun.result
+
+    def settle(self) -> None:
+        """Waits for what was begun, and raises what it raised."""
+        if self._begun is not None:
+            self._begun.result()
+
+    # --- changing chunks
+
+    def announce(self, documents: Mapping[str, int], terms: Iterable[int]) -> str:
+        """That these documents, with so many tokens until now, and chunks with these terms will be changed. What it returns is the mark of
+        the change, which the documents get when they are complete.
+        """
+        self._check()
+        mark = str(uuid4())
+        payload = {
+            "what": "unfinished",
+            "number": len(self._announced),
+            "documents": dict(documents),
+            "terms": list(terms),
+            "sizes": {corpus: list(size) for corpus, size in self.state.sizes.items()},
+        }
+        self.schema.catalog.upsert([{"id": mark, "vector": {}, "payload": payload}])
+        self._announced.append(mark)
+        self._is_open = True
+        return mark
+
+    def average(self, corpus: str) -> float:
+        """What the weights of new chunks are computed for. Before any are, it is remembered between which averages all are: who knows that
+        need not look at every chunk to know that none has to be weighed again.
+        """
+        average = self._sizes[corpus].average or 1.0
+        spans = self.state.meta.get("weighed_for") or {}
+        unknown = 0.0 if self.state.sizes[corpus].chunks else average
+        least, most = spans.get(corpus) or (unknown, average)
+        if corpus not in spans or not least <= average <= most:
+            self._remember_spans({**spans, corpus: [min(least, average), max(most, average)]})
+        return average
+
+    def expect(self, gone: Iterable[ChunkWords], new: Iterable[ChunkWords]) -> None:
+        """The sizes that the change will lead to. Nothing is written yet, but new chunks are weighed for them."""
+        for corpus in CORPORA:
+            before = self._sizes[corpus]
+            come, go = ([chunk for chunk in chunks if chunk.corpus == corpus] for chunks in (new, gone))
+            size = CorpusSize(
+                before.chunks + len(come) - len(go),
+                before.tokens + sum(chunk.length for chunk in come) - sum(chunk.length for chunk in go),
+                before.average,
+            )
+            self._resize(corpus, size)
+
+    def changed(self, gone: Iterable[ChunkWords], new: Iterable[ChunkWords]) -> None:
+        """What was announced is done."""
+        differences: Counter[int] = Counter()
+        for chunk in new:
+            differences.update(chunk.terms)
+        for chunk in gone:
+            differences.subtract(chunk.terms)
+        self._counts.change(differences)
+        self._is_open = False
+        if self._counts.waiting > _MOST_WAITING or time.monotonic() - self._flushed > _FLUSH_S:
+            self.flush()
+
+    def flush(self) -> None:
+        """Writes the numbers, and takes back what was announced."""
+        if self._announced:
+            self._counts.flush()
+            write_sizes(self.schema.catalog, self._sizes)
+            self.schema.catalog.delete(self._announced)
+            self._announced = []
+            self.state = self.state._replace(sizes=dict(self._sizes))
+        self._flushed = time.monotonic()
+
+    def flush_if_possible(self) -> None:
+        """After a failure: what was interrupted in the middle is left to whoever writes next."""
+        if self._begun is not None:
+            wait([self._begun])
+        if not self._is_open:
+            with suppress(KebabError):
+                self.flush()
+
+    def finish(self) -> None:
+        self.settle()
+        self.flush()
+        self._weigh_again()
+
+    def count_everything(self) -> None:
+        """Terms, chunks and tokens as they are: what was counted before does not matter."""
+        known = {point["id"] for point in self.schema.terms.scroll({"must_not": [{"is_empty": {"key": "chunks"}}]}, payload=False)}
+        self._counts.count_again(self.schema.chunks, known | self.schema.chunks.values("terms").keys())
+        tokens: Counter[str] = Counter()
+        chunks: Counter[str] = Counter()
+        for point in self.schema.chunks.scroll(payload=["corpus", "length"]):
+            chunks[point["payload"]["corpus"]] += 1
+            tokens[point["payload"]["corpus"]] += point["payload"]["length"]
+        for corpus in CORPORA:
+            self._resize(corpus, CorpusSize(chunks[corpus], tokens[corpus], self._sizes[corpus].average))
+        write_sizes(self.schema.catalog, self._sizes)
+        self.state = self.state._replace(sizes=dict(self._sizes))
+
+    def _resize(self, corpus: str, size: CorpusSize) -> None:
+        self._sizes[corpus] = size._replace(average=settled_average(size.current_average, size.average)) if size.chunks else size
+
+    # --- after an interruption
+
+    def recover(self) -> bool:
+        """Whether somebody was interrupted. What was begun is taken back or completed, and counted."""
+        found = sorted(self.schema.catalog.scroll(what("unfinished")), key=lambda point: int(point["payload"]["number"]))
+        if not found:
+            return False
+        documents: dict[str, int] = {}
+        marks: dict[str, str] = {}
+        for point in found:
+            for doc_id, tokens in point["payload"]["documents"].items():
+                documents.setdefault(doc_id, tokens)  # the earliest knows what was counted
+                marks[doc_id] = point["id"]
+        by_corpus: Counter[str] = Counter()
+        for some in batches(documents, _AT_ONCE):
+            by_corpus.update(self._put_in_order(some, documents, marks))
+        self._counts.count_again(self.schema.chunks, {term for point in found for term in point["payload"]["terms"]})
+        before = {corpus: CorpusSize(*size) for corpus, size in found[0]["payload"]["sizes"].items()}
+        for corpus in CORPORA:
+            chunks = self.schema.chunks.count({"must": [{"key": "corpus", "match": {"value": corpus}}]})
+            self._resize(corpus, before[corpus]._replace(chunks=chunks, tokens=before[corpus].tokens + by_corpus[corpus]))
+        write_sizes(self.schema.catalog, self._sizes)
+        self.schema.catalog.delete([point["id"] for point in found])
+        self.state = read_state(self.schema.catalog)
+        return True
+
+    def _put_in_order(self, doc_ids: list[str], tokens_before: Mapping[str, int], marks: Mapping[str, str]) -> Counter[str]:
+        """A document has the chunks it names and no others, and one that nobody wrote to its end is read again. How many tokens more than
+        before there are in each corpus.
+        """
+        points = self.schema.documents.retrieve(map(document_point_id, doc_ids), payload=["doc", "chunks", "mark", "corpus"])
+        documents = {point["payload"]["doc"]: point["payload"] for point in points}
+        more: Counter[str] = Counter()
+        unwanted: list[str] = []
+        lengths: Counter[str] = Counter()
+        corpus_of: dict[str, str] = {}
+        for point in self.schema.chunks.scroll(of_documents(doc_ids), payload=["doc", "chunk", "length", "corpus"]):
+            payload = point["payload"]
+            corpus_of[payload["doc"]] = payload["corpus"]
+            if payload["doc"] not in documents or payload["chunk"] not in documents[payload["doc"]]["chunks"]:
+                unwanted.append(point["id"])
+            else:
+                lengths[payload["doc"]] += payload["length"]
+        self.schema.chunks.delete(unwanted)
+        for doc_id in doc_ids:
+            corpus = documents[doc_id]["corpus"] if doc_id in documents else corpus_of.get(doc_id, CORPORA[0])
+            more[corpus] += lengths[doc_id] - tokens_before[doc_id]
+        again = [document_point_id(doc_id) for doc_id, payload in documents.items() if payload["mark"] != marks[doc_id]]
+        if again:
+            self.schema.documents.set_payload({"content_hash": "", "mtime_ns": None}, again)
+        return more
+
+    # --- weights
+
+    def _weigh_again(self) -> None:
+        """Chunks that were weighed for quite another average. Each says which, so that this may be interrupted."""
+        current = {corpus: size.average for corpus, size in self._sizes.items()}
+        spans = self.state.meta.get("weighed_for") or {}
+        moved = [corpus for corpus, span in spans.items() if any(is_far_from(average, current[corpus]) for average in span)]
+        if not moved:
+            return
+        of_moved = {"must": [{"key": "corpus", "match": {"any": moved}}]}
+        averages: dict[str, set[float]] = {corpus: {current[corpus] or 1.0} for corpus in moved}
+        wanted: list[Point] = []
+        for point in self.schema.chunks.scroll(of_moved, payload=["corpus", "length", "average"], vectors=[WORDS], at_once=_AT_ONCE):
+            corpus, average = point["payload"]["corpus"], point["payload"]["average"]
+            if is_far_from(average, current[corpus]):
+                wanted.append(point)
+            else:
+                averages[corpus].add(average)
+            if len(wanted) == _AT_ONCE:
+                self.begin(partial(self._weigh, wanted, current))
+                wanted = []
+        self.begin(partial(self._weigh, wanted, current))()
+        self._remember_spans({**spans, **{corpus: [min(found), max(found)] for corpus, found in averages.items()}})
+
+    def _remember_spans(self, spans: dict[str, list[float]]) -> None:
+        remember(self.schema.catalog, weighed_for=spans)
+        self.state.meta["weighed_for"] = spans
+
+    def _weigh(self, points: list[Point], current: Mapping[str, float | None]) -> int:
+        new = []
+        for point in points:
+            payload = point["payload"]
+            words = reweighed(point["vector"][WORDS], payload["length"], payload["average"], current[payload["corpus"]] or 1.0)
+            new.append({"id": point["id"], "vector": {WORDS: words}})
+        if new:
+            self.schema.chunks.set_vectors(new)
+            for corpus in CORPORA:
+                ids = [point["id"] for point in points if point["payload"]["corpus"] == corpus]
+                if ids:
+                    self.schema.chunks.set_payload({"average": current[corpus]}, ids)
+        return len(new)

@@ -1,0 +1,233 @@
+"""Ranked search by words: the server multiplies sparse vectors, which is BM25, among the chunks that pass the filter."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from kebab.core.errors import QueryError
+from kebab.core.ports import ColumnWeights, LexicalMatch, LexicalMatches, NearWord
+from kebab.core.query_tree import QueryTree, Raw
+from kebab.core.search import QueryTerms, SearchFilters
+from kebab.store.fts5.match_expression import MatchExpression, MatchExpressionBuilder
+from kebab.store.fts5.passage_check import matching
+from kebab.store.fts5.tokenizer import SqliteTokenizer
+from kebab.store.fts5.wanted_terms import WantedTerms, wanted_terms
+from kebab.store.qdrant.collection import Filter, Point
+from kebab.store.qdrant.filters import FilterBuilder, corpus_of
+from kebab.store.qdrant.other_weights import RANKED_AGAIN, ranked_again
+from kebab.store.qdrant.payloads import Payload, chunk_context, columns
+from kebab.store.qdrant.schema import WORDS, Schema
+from kebab.store.qdrant.state import State, stored_weights
+from kebab.store.qdrant.term_counts import chunks_with
+from kebab.store.qdrant.term_filter import TermFilter, term_filter
+from kebab.store.qdrant.terms import id_of, idf
+from kebab.store.qdrant.vocabulary import Vocabulary
+
+_DEEPER = 2
+"""How much deeper than asked the ranking is cut: room for a few equal scores at its end."""
+_CHECKED = 128
+"""Candidates that are looked at first, when it has to be checked whether words stand side by side."""
+FOR_HITS = {"exclude": ["terms", "within", "tagged", "versions", "columns_hash", "text_hash", "average", "length", "corpus", "spaces"]}
+"""Of the payload: all but what only filters and writers need."""
+
+
+class _Search(NamedTuple):
+    expression: MatchExpression
+    wanted: WantedTerms
+    corpus: str
+    demanded: TermFilter | None
+    """What the expression demands of the terms; None where any term makes a match, as the ranking itself does."""
+    chosen: Filter
+    """What the filters and the expression leave."""
+
+
+class QdrantLexicalIndex:
+    def __init__(self, schema: Schema, state: State, *, korean_analysis: str, weights: ColumnWeights | None = None) -> None:
+        self.tokenizer = SqliteTokenizer()
+        self._schema = schema
+        self._state = state
+        self._korean_analysis = korean_analysis
+        self._vocabulary = Vocabulary(schema.terms, self.tokenizer)
+        self._filters = FilterBuilder(schema)
+        self._chunks_with: dict[int, int] = {}
+        self._ahead: tuple[str, Filter, int, list[Point]] | None = None
+        self._weights = weights if weights != stored_weights(state) else None
+        """None where they are those of the stored vectors."""
+
+    # --- asking
+
+    def search(
+        self,
+        tree: QueryTree,
+        *,
+        match: str,
+        drop_stop_words: bool,
+        filters: SearchFilters,
+        limit: int,
+        offset: int = 0,
+        sort: str = "relevance",
+        type_ahead: bool = False,
+    ) -> LexicalMatches:
+        expression = self._expression(tree, match, drop_stop_words, type_ahead)
+        search = self._search(expression, filters)
+        if search is None:
+            return LexicalMatches((), False, expression.terms, "")
+        if sort == "date":
+            ranked = self._by_date(search, limit + 1, offset)
+        else:
+            any_word = self._expression(tree, "any", drop_stop_words, type_ahead) if match == "all" else None
+            ranked = self._by_relevance(search, limit + 1, offset, self._search(any_word, filters) if any_word else None)
+        matches = tuple(LexicalMatch(-point["score"], self._context(point["payload"])) for point in ranked[:limit])
+        return LexicalMatches(matches, len(ranked) > limit, expression.terms, expression.text, expression.dropped, expression.shortened)
+
+    def count(self, tree: QueryTree, *, match: str, drop_stop_words: bool, filters: SearchFilters) -> int:
+        search = self._search(self._expression(tree, match, drop_stop_words), filters, counting=True)
+        if search is None or search.demanded is None:
+            return 0
+        if search.demanded.is_exact:
+            return self._schema.chunks.count(search.chosen)
+        candidates = self._schema.chunks.scroll(search.chosen, payload=FOR_HITS)
+        return sum(1 for _ in self._passing(search, list(candidates)))
+
+    def near_words(self, word: str, edits: int) -> list[NearWord]:
+        return self._vocabulary.near(word, edits)
+
+    def size(self) -> int:
+        return sum(size.chunks for size in self._state.sizes.values())
+
+    def terms(self, tree: QueryTree, *, drop_stop_words: bool) -> QueryTerms:
+        return self._expression(tree, "any", drop_stop_words).terms
+
+    def _expression(self, tree: QueryTree, match: str, drop_stop_words: bool, type_ahead: bool = False) -> MatchExpression:
+        if isinstance(tree, Raw):
+            raise QueryError(
+                "FTS5 expressions are understood by the SQLite store only.",
+                hint="Remove the single quotes around the query; phrases, AND, OR, NOT and word* work everywhere.",
+            )
+        # One for each expression: both sides of a hybrid search ask at the same time, and a builder remembers what it does.
+        builder = MatchExpressionBuilder(self.tokenizer, self._vocabulary, self._korean_analysis)
+        return builder.build(tree, match=match, drop_stop_words=drop_stop_words, type_ahead=type_ahead)
+
+    def _search(self, expression: MatchExpression, filters: SearchFilters, *, counting: bool = False) -> _Search | None:
+        """None when nothing is looked for."""
+        wanted = wanted_terms(expression, self.tokenizer)
+        if not expression.text.strip() or not wanted.phrases:
+            return None
+        corpus = corpus_of(filters)
+        demanded = None
+        if counting or not wanted.is_plain:
+            demanded = term_filter(expression.text, self.tokenizer.stems, lambda term: id_of(corpus, term))
+        # Terms of one corpus are dimensions of their own: without filters there is nothing to keep apart.
+        conditions: list[Filter] = [self._filters.of_chunks(filters)] if filters else []
+        conditions += [demanded.condition] if demanded else []
+        return _Search(expression, wanted, corpus, demanded, {"must": conditions})
+
+    # --- ranking
+
+    def _by_relevance(self, search: _Search, limit: int, offset: int, next_one: _Search | None = None) -> list[Point]:
+        """`next_one`: what will be asked for if this finds too little. It is asked for with it, so that nobody waits twice."""
+        vector = self._query_vector(search)
+        needs_check = search.demanded is not None and not search.demanded.is_exact
+        depth = max(_CHECKED, offset + limit) if needs_check else offset + limit + _DEEPER
+        depth = depth if self._weights is None else max(depth, RANKED_AGAIN)
+        while True:
+            found = self._found_ahead(search, depth)
+            if found is None:
+                found = self._found_with(search, vector, depth, next_one, offset + limit + _DEEPER)
+                next_one = None
+            is_all = len(found) < depth
+            last = found[-1]["score"] if found else 0.0
+            if needs_check:
+                found = self._passing(search, found)
+            ranked = self._weighed(sorted(found, key=_order), vector, search.corpus)
+            page = ranked[offset : offset + limit]
+            # A full page that ends before the worst score looked at is final: beyond it, there may be more of the same score.
+            if is_all or (len(page) == limit and (page[-1]["score"] > last or self._weights is not None)):
+                return page
+            depth *= 4
+
+    def _found_with(self, search: _Search, vector: dict[str, Any], depth: int, next_one: _Search | None, its_depth: int) -> list[Point]:
+        asked = [_ranking(vector, search.chosen, depth)]
+        if next_one is not None and next_one.demanded is None and next_one.expression.text != search.expression.text:
+            asked.append(_ranking(self._query_vector(next_one), next_one.chosen, its_depth))
+        found, *ahead = self._schema.chunks.query(*asked)
+        if next_one is not None and ahead:
+            self._ahead = (next_one.expression.text, next_one.chosen, its_depth, ahead[0])
+        return found
+
+    def _found_ahead(self, search: _Search, depth: int) -> list[Point] | None:
+        if self._ahead is None or self._ahead[:3] != (search.expression.text, search.chosen, depth):
+            return None
+        return self._ahead[3]
+
+    def _weighed(self, points: list[Point], vector: dict[str, Any], corpus: str) -> list[Point]:
+        """As the settings want columns to count."""
+        if self._weights is None:
+            return points
+        rarity = dict(zip(vector["indices"], vector["values"], strict=True))
+        average = self._state.sizes[corpus].current_average
+        return ranked_again(points, self._columns, self.tokenizer, self._weights, rarity, average)
+
+    def _by_date(self, search: _Search, limit: int, offset: int) -> list[Point]:
+        """The youngest first; of one day those that match best."""
+        demanded = search.demanded or term_filter(search.expression.text, self.tokenizer.stems, lambda term: id_of(search.corpus, term))
+        assert demanded is not None  # something is looked for
+        chosen = search.chosen if search.demanded else {"must": [*search.chosen["must"], demanded.condition]}
+        vector = self._query_vector(search)
+        depth = offset + limit + _DEEPER
+        while True:
+            found = self._schema.chunks.in_order("day", chosen, descending=True, limit=depth, payload=FOR_HITS)
+            is_all = len(found) < depth
+            last = found[-1]["payload"]["day"] if found else 0
+            if not demanded.is_exact:
+                found = self._passing(search, found)
+            enough = [point for point in found if point["payload"]["day"] > last] if not is_all else found
+            if is_all or len(enough) >= offset + limit:
+                return self._with_scores(vector, enough)[offset : offset + limit]
+            depth *= 4
+
+    def _with_scores(self, vector: dict[str, Any], points: list[Point]) -> list[Point]:
+        scores = {
+            point["id"]: point["score"]
+            for point in self._ranked(vector, {"must": [{"has_id": [point["id"] for point in points]}]}, len(points), False)
+        }
+        scored = [{**point, "score": scores.get(point["id"], 0.0)} for point in points]
+        return sorted(scored, key=lambda point: (-point["payload"]["day"], -point["score"], point["payload"]["chunk"]))
+
+    def _ranked(self, vector: dict[str, Any], chosen: Filter, limit: int, payload: Any = None) -> list[Point]:
+        if not limit:
+            return []
+        return self._schema.chunks.query(_ranking(vector, chosen, limit, FOR_HITS if payload is None else payload))[0]
+
+    def _query_vector(self, search: _Search) -> dict[str, Any]:
+        """How rare each term is; one that is named twice counts twice."""
+        ids = Counter(id_of(search.corpus, term) for term in search.wanted.flat())
+        unknown = [number for number in ids if number not in self._chunks_with]
+        self._chunks_with.update(dict.fromkeys(unknown, 0))
+        self._chunks_with.update(chunks_with(self._schema.terms, unknown))
+        chunks = self._state.sizes[search.corpus].chunks
+        indices = sorted(ids)
+        return {"indices": indices, "values": [ids[number] * idf(chunks, self._chunks_with[number]) for number in indices]}
+
+    def _passing(self, search: _Search, points: Sequence[Point]) -> list[Point]:
+        """Those whose words stand as the expression wants them."""
+        passages = {point["id"]: self._columns(point["payload"]) for point in points}
+        found = matching(search.expression.text, passages)
+        return [point for point in points if point["id"] in found]
+
+    def _columns(self, payload: Payload) -> Any:
+        notes = self._state.note_terms(payload["source"], payload["path"], self._korean_analysis)
+        return columns(payload, self._korean_analysis, notes)
+
+    def _context(self, payload: Payload) -> Any:
+        return chunk_context(payload, self._state.notes_above(payload["source"], payload["path"]))
+
+
+def _ranking(vector: dict[str, Any], chosen: Filter, limit: int, payload: Any = FOR_HITS) -> dict[str, Any]:
+    return {"query": vector, "using": WORDS, "filter": chosen, "limit": limit, "with_payload": payload}
+
+
+def _order(point: Point) -> tuple[float, str]:
+    return -point["score"], point["payload"]["chunk"]

@@ -1,0 +1,126 @@
+"""Searching by vector, and which models have made vectors for how much of the corpus. The servers compare; only a mean needs numpy."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from kebab.core.libraries import VectorSpace
+from kebab.core.ports import Embedder, EmbeddingModels, Middle, VectorCoverage, VectorMatch
+from kebab.core.search import SearchFilters
+from kebab.store.qdrant.collection import Filter
+from kebab.store.qdrant.filters import FilterBuilder, one_of
+from kebab.store.qdrant.index_writer import chunk_point_id
+from kebab.store.qdrant.lexical import FOR_HITS
+from kebab.store.qdrant.payloads import EVERYWHERE, Payload
+from kebab.store.qdrant.schema import Schema
+from kebab.store.qdrant.state import State
+from kebab.store.vector_spaces import is_complete, refuse_other_dimension
+
+_LOOKED_AT = 128
+"""Of the graph of vectors, at least; more than that is wanted where more are asked for."""
+
+
+def stored_spaces(state: State) -> list[VectorSpace]:
+    """In the order in which they came."""
+    return [VectorSpace(*space) for space in state.meta.get("spaces") or ()]
+
+
+class QdrantVectorStore:
+    is_lasting = True
+
+    def __init__(self, schema: Schema, state: State, known: dict[str, Payload]) -> None:
+        """`known`: where payloads of what was found are kept, for whoever makes hits of it."""
+        self._schema = schema
+        self._state = state
+        self._known = known
+        self._filters = FilterBuilder(schema)
+
+    def holds(self, embedder: Embedder) -> bool:
+        ours = [space for space in stored_spaces(self._state) if (space.model, space.version) == (embedder.name, embedder.version)]
+        held = self._state.meta.get("held_spaces")
+        if held is not None and self._state.meta.get("complete_vectors"):  # nothing has been written since it was looked at
+            return any(space.fingerprint in held for space in ours)
+        return any(holds_any(self._schema, space.fingerprint) for space in ours)
+
+    def search(
+        self, space: str, vector: Any, *, filters: SearchFilters, limit: int, homes_only: bool = False, others_only: bool = False
+    ) -> list[VectorMatch]:
+        spaces = {known.fingerprint for known in stored_spaces(self._state)}
+        if space not in spaces:
+            refuse_other_dimension(space, stored_spaces(self._state))
+            return []
+        at_home = one_of("homes", [space, EVERYWHERE])
+        chosen = self._filters.of_chunks(filters)
+        chosen["must"] += [at_home] if homes_only else []
+        chosen["must_not"] += [at_home] if others_only else []
+        depth = limit + 1
+        while True:
+            found = self._nearest(space, vector, chosen, depth)
+            ordered = sorted(found, key=_order)
+            # Equal ones at the end are put in order by their ids, so all of them must be known.
+            if len(found) < depth or ordered[limit - 1].similarity > ordered[-1].similarity:
+                return ordered[:limit]
+            depth *= 4
+
+    def _nearest(self, space: str, vector: Any, chosen: Filter, limit: int) -> list[VectorMatch]:
+        search = {
+            "query": [float(value) for value in vector],
+            "using": space,
+            "filter": chosen,
+            "limit": limit,
+            "with_payload": FOR_HITS,
+            "params": {"hnsw_ef": max(_LOOKED_AT, 2 * limit)},
+        }
+        matches = []
+        for point in self._schema.chunks.query(search)[0]:
+            payload = point["payload"]
+            self._known[payload["chunk"]] = payload
+            home = space in payload["homes"] or EVERYWHERE in payload["homes"]
+            matches.append(VectorMatch(payload["chunk"], point["score"], home))
+        return matches
+
+    def middle_of(self, chunk_ids: Sequence[str], embedders: Sequence[Embedder]) -> Middle | None:
+        import numpy as np
+
+        ours = {(embedder.name, embedder.version): embedder for embedder in embedders}
+        spaces = [space for space in stored_spaces(self._state) if (space.model, space.version) in ours]
+        names = [space.fingerprint for space in spaces]
+        points = self._schema.chunks.retrieve(map(chunk_point_id, chunk_ids), payload=["chunk", "homes"], vectors=names) if names else []
+        homes = Counter(name for point in points for name in names if name in point["payload"]["homes"])
+        if not homes:
+            return None
+        space = max((space for space in spaces), key=lambda space: (homes[space.fingerprint], names.index(space.fingerprint)))
+        name = space.fingerprint
+        ordered = sorted((point for point in points if name in point["payload"]["homes"]), key=lambda point: str(point["payload"]["chunk"]))
+        mean = np.array([point["vector"][name] for point in ordered], np.float32).mean(axis=0)
+        length = float(np.linalg.norm(mean))
+        return Middle(name, mean / length if length else mean, ours[space.model, space.version])
+
+
+# --- coverage
+
+
+def coverage(schema: Schema, state: State, models: EmbeddingModels) -> VectorCoverage:
+    ours = {(embedder.name, embedder.version) for embedder in models.embedders}
+    spaces = stored_spaces(state)
+    # By model and version the latest: an endpoint may give vectors of another dimension from one day to the next.
+    latest = {(space.model, space.version): space for space in spaces}
+    current = [space for key, space in latest.items() if key in ours]
+    others = tuple(space.fingerprint for space in spaces if space not in current)
+    complete = is_complete(state.meta.get("complete_vectors") or "", models)
+    used = [space.fingerprint for space in current if complete or holds_any(schema, space.fingerprint)]
+    version = "vec:" + ",".join(used)
+    if used and complete:
+        return VectorCoverage(None, None, version, others)
+    embedded = schema.chunks.count({"must": [one_of("homes", used)]}) if used else 0
+    return VectorCoverage(schema.chunks.count(), embedded, version, others)
+
+
+def holds_any(schema: Schema, space: str) -> bool:
+    return any(schema.chunks.scroll({"must": [{"has_vector": space}]}, payload=False, at_once=1))
+
+
+def _order(match: VectorMatch) -> tuple[float, str]:
+    return -match.similarity, match.chunk_id

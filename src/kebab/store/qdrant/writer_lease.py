@@ -1,0 +1,137 @@
+"""One writer at a time, on whatever machine, and the name of whoever it is.
+
+A lease is a point that is replaced only where a condition holds: that it has run out, or is one's own. It is renewed while its holder
+works, so that a killed process keeps others out for some seconds only; and on its own machine not even that long.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+from uuid import uuid4
+
+from kebab.core.errors import KebabError, Locked
+from kebab.store.qdrant.client import Client
+from kebab.store.qdrant.collection import Collection, point_id
+
+_LEASE = point_id("lease")
+LASTS_S = 8.0
+_RENEWED_S = 2.0
+_ASKED_S = 0.1
+
+
+class WriterLease:
+    def __init__(self, catalog: Collection, client: Client, *, wait_s: float, purpose: str) -> None:
+        self._catalog = catalog
+        self._client = client
+        self._wait_s = wait_s
+        self._owner = str(uuid4())
+        self._name = f"process {os.getpid()} on {socket.gethostname()} ({purpose}, since {time.strftime('%Y-%m-%d %H:%M:%S')})"
+        self._done = threading.Event()
+        self._renewing: threading.Thread | None = None
+        self._sure_until = 0.0
+
+    def __enter__(self) -> WriterLease:
+        deadline = time.monotonic() + self._wait_s
+        while not self._take() and not self._take_over():
+            if time.monotonic() >= deadline:
+                raise Locked(
+                    f"Another process is writing to this knowledge base: {self._holder()}.",
+                    hint="Wait for it to finish, or raise store.lock_wait_s.",
+                )
+            time.sleep(_ASKED_S)
+        self._renewing = threading.Thread(target=self._renew, name="kebab lease", daemon=True)
+        self._renewing.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._done.set()
+        if self._renewing is not None:
+            self._renewing.join()
+        self._catalog.delete({"must": [{"has_id": [_LEASE]}, _is("owner", self._owner)]})
+
+    def check(self) -> None:
+        """Before a change: whoever was cut off for so long that another one may be writing must not go on."""
+        if time.monotonic() > self._sure_until:
+            raise Locked(
+                "The right to write was lost: the server was out of reach for too long.", hint="Run the command again: it continues."
+            )
+
+    def _take(self, *free: dict[str, Any]) -> bool:
+        """When it has run out, is one's own already, or is free in another way. Clocks of two machines should agree within some seconds."""
+        asked, wall = time.monotonic(), time.time()
+        either = {"should": [_is("owner", self._owner), {"key": "until", "range": {"lt": wall}}, *free]}
+        payload = {
+            "what": "lease",
+            "owner": self._owner,
+            "name": self._name,
+            "pid": os.getpid(),
+            "place": _place(),
+            "until": wall + LASTS_S,
+        }
+        self._catalog.upsert([{"id": _LEASE, "vector": {}, "payload": payload}], only_where=either)
+        taken = bool(self._lease().get("owner") == self._owner)
+        if taken:
+            self._sure_until = asked + LASTS_S
+        return taken
+
+    def _take_over(self) -> bool:
+        """From a process of this very system that is no more."""
+        lease = self._lease()
+        return bool(lease) and _is_of_the_dead(lease) and self._take(_is("owner", lease["owner"]))
+
+    def _renew(self) -> None:
+        try:
+            while not self._done.wait(_RENEWED_S):
+                try:
+                    if not self._take():
+                        return
+                except KebabError:  # out of reach for now: whoever writes will notice by itself
+                    continue
+        finally:
+            self._client.close()  # this thread's connection
+
+    def _holder(self) -> str:
+        return str(self._lease().get("name", "an unnamed process"))
+
+    def _lease(self) -> dict[str, Any]:
+        found = self._catalog.retrieve([_LEASE])
+        return dict(found[0]["payload"]) if found else {}
+
+
+def live_writer(catalog: Collection) -> str | None:
+    """Who is writing now. One that was killed leaves a lease behind, until it runs out or another one takes it over."""
+    found = catalog.retrieve([_LEASE])
+    lease = found[0]["payload"] if found else {"until": 0.0}
+    return None if lease["until"] < time.time() or _is_of_the_dead(lease) else str(lease["name"])
+
+
+def _is_of_the_dead(lease: dict[str, Any]) -> bool:
+    return lease["place"] == _place() != "" and not _is_alive(lease["pid"])
+
+
+def _is(key: str, value: str) -> dict[str, Any]:
+    return {"key": key, "match": {"value": value}}
+
+
+def _place() -> str:
+    """Where the numbers of processes mean the same: one start of one system, and in it one namespace. Empty where that cannot be told."""
+    try:
+        return f"{Path('/proc/sys/kernel/random/boot_id').read_text().strip()} {Path('/proc/self/ns/pid').readlink()}"
+    except OSError:
+        return ""
+
+
+def _is_alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:  # somebody else's
+        return True
+    return True

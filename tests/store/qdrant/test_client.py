@@ -1,0 +1,150 @@
+"""Talking to servers: what fails says what failed, and one of several servers is enough."""
+
+from __future__ import annotations
+
+import http.server
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from ipaddress import IPv4Address
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+from tests.qdrant_server import QdrantNode, free_ports, qdrant_node
+
+from kebab.config.cluster_address import cluster_address
+from kebab.core.errors import StoreError, StoreUnreachable, TooOld
+from kebab.store.qdrant.client import Client, our_errors
+from kebab.store.qdrant.schema import Layout, Schema
+
+
+@contextmanager
+def client_of(address: str, api_key: str = "") -> Iterator[Client]:
+    client = Client(cluster_address(address), api_key=api_key, timeout_s=5.0)
+    yield client
+    client.close()
+
+
+@contextmanager
+def pretending(body: bytes) -> Iterator[int]:
+    """A server that gives this answer to everything; its port."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with http.server.HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@contextmanager
+def self_signed() -> Iterator[tuple[Path, Path]]:
+    """A certificate for 127.0.0.1, and its key, where whoever runs the server can read them."""
+    own = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "a test")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder(name, name, own.public_key(), x509.random_serial_number(), now - timedelta(days=1), now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(IPv4Address("127.0.0.1"))]), critical=False)
+        .sign(own, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    with TemporaryDirectory() as made:
+        folder = Path(made)
+        folder.chmod(0o755)
+        (folder / "cert.pem").write_bytes(certificate.public_bytes(pem))
+        (folder / "key.pem").write_bytes(own.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
+        yield folder / "cert.pem", folder / "key.pem"
+
+
+def test_a_server_that_is_not_there_is_said_to_be_out_of_reach() -> None:
+    [port] = free_ports(1)
+    with (
+        client_of(f"qdrant://127.0.0.1:{port}/notes") as client,
+        pytest.raises(StoreUnreachable, match=f"127.0.0.1:{port} cannot be reached") as raised,
+    ):
+        client.get("/collections")
+    assert raised.value.hint
+
+
+def test_the_next_server_is_asked_when_one_does_not_answer(one_node: QdrantNode) -> None:
+    [port] = free_ports(1)
+    with client_of(f"qdrant://127.0.0.1:{port},127.0.0.1:{one_node.http_port}/notes") as client:
+        assert "collections" in client.get("/collections")
+
+
+def test_a_wrong_key_and_a_missing_one_are_told_apart() -> None:
+    with qdrant_node(SERVICE__API_KEY="right") as node:
+        address = node.address("notes")
+        with client_of(address) as client, pytest.raises(StoreUnreachable, match="wants an API key") as missing:
+            client.get("/collections")
+        with client_of(address, "wrong-key") as client, pytest.raises(StoreUnreachable, match="the API key is wrong") as wrong:
+            client.get("/collections")
+        with client_of(address, "right") as client:
+            assert client.get("/collections")["collections"] == []
+    assert "KEBAB_STORE_API_KEY" in (missing.value.hint or "")
+    assert "wrong-key" not in f"{wrong.value.message} {wrong.value.hint}"
+
+
+def test_a_server_is_asked_over_tls_when_its_certificate_is_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+    with (
+        self_signed() as (certificate, key),
+        qdrant_node(SERVICE__ENABLE_TLS="true", TLS__CERT=str(certificate), TLS__KEY=str(key)) as node,
+    ):
+        address = f"{node.address('notes')}?tls=true"
+        with client_of(address) as client, pytest.raises(StoreUnreachable, match="certificate verify failed"):
+            client.get("/collections")
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
+        with client_of(address) as client:
+            assert client.get("/collections")["collections"] == []
+        with client_of(node.address("notes")) as client, pytest.raises(StoreUnreachable):
+            client.get("/collections")
+
+
+def test_a_server_that_is_too_old_is_refused_before_anything_is_made() -> None:
+    with (
+        pretending(b'{"result": {"app": {"version": "1.15.5"}}}') as port,
+        client_of(f"qdrant://127.0.0.1:{port}/notes") as client,
+        pytest.raises(TooOld, match=r"1\.15\.5, and 1\.16 or later"),
+    ):
+        Schema(client, Layout()).make()
+
+
+def test_what_is_no_qdrant_server_is_said_so() -> None:
+    with (
+        pretending(b"<html>hello</html>") as port,
+        client_of(f"qdrant://127.0.0.1:{port}/notes") as client,
+        pytest.raises(StoreError, match="not the answer of a Qdrant server"),
+        our_errors(client.address),
+    ):
+        client.get("/collections")
+
+
+def test_a_connection_that_the_server_has_closed_is_opened_again() -> None:
+    with qdrant_node() as node, client_of(node.address("notes")) as client:
+        assert client.get("/collections")["collections"] == []
+        node.kill()
+        node.restart()
+        assert client.get("/collections")["collections"] == []
+
+
+def test_three_servers_are_one_cluster(three_nodes: Sequence[QdrantNode]) -> None:
+    assert {len(node.get("/cluster")["peers"]) for node in three_nodes} == {3}

@@ -1,0 +1,110 @@
+"""A cluster of three: any server may go for a while, and nothing is lost, doubled, or not found."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from tests.qdrant_server import QdrantNode, cluster_address, wait_for
+
+import kebab
+from kebab.core.errors import KebabError
+
+PLUMS = 30
+
+
+def write(folder: Path, count: int, words: str) -> Path:
+    folder.mkdir()
+    for number in range(count):
+        (folder / f"{number}.md").write_text(f"# Note {number}\n\n{words} only{folder.name}{number}\n")
+    return folder
+
+
+@pytest.fixture
+def knowledge_base(three_nodes: Sequence[QdrantNode]) -> Iterator[kebab.KnowledgeBase]:
+    address = cluster_address(three_nodes, f"cluster-{uuid4().hex[:8]}")
+    with kebab.open(address, store_shards=3, store_replicas=2) as opened:
+        yield opened
+        opened.reset()
+
+
+class Searching(threading.Thread):
+    """Somebody who goes on asking, and writes down what went wrong."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__()
+        self.faults: list[str] = []
+        self.answers = 0
+        self._address = address
+        self._done = threading.Event()
+
+    def run(self) -> None:
+        with kebab.open(self._address) as opened:
+            while not self._done.is_set():
+                try:
+                    found = len(opened.search("plums", mode="lexical", k=2 * PLUMS))
+                    self.answers += found == PLUMS
+                    if found != PLUMS:
+                        self.faults.append(f"found {found}")
+                except KebabError as error:
+                    self.faults.append(error.message)
+
+    def stop(self) -> None:
+        self._done.set()
+        self.join()
+
+
+@pytest.mark.parametrize("number", [0, 2], ids=["the first", "the last"])
+def test_a_server_killed_during_ingest_and_search_costs_nothing(
+    knowledge_base: kebab.KnowledgeBase, three_nodes: Sequence[QdrantNode], tmp_path: Path, number: int
+) -> None:
+    """The first one leads the cluster, as a rule."""
+    knowledge_base.ingest(write(tmp_path / "plums", PLUMS, "plums and quinces"))
+    apples = write(tmp_path / "apples", 300, "apples and pears")
+    searching = Searching(knowledge_base.address)
+    searching.start()
+    node = three_nodes[number]
+
+    def fail_for_a_while() -> None:
+        time.sleep(0.3)
+        node.kill()
+        time.sleep(1.0)
+        node.restart()
+
+    failing = threading.Thread(target=fail_for_a_while)
+    failing.start()
+    try:
+        report = knowledge_base.ingest(apples)
+    finally:
+        failing.join()
+        time.sleep(0.5)
+        searching.stop()
+    assert (report.added, report.failed) == (300, [])
+    assert searching.faults == []
+    assert searching.answers > 10
+    wait_for(lambda: all(check.ok for check in knowledge_base.health()), "all replicas to be active again")
+    assert knowledge_base.ingest().unchanged == 300 + PLUMS
+    for one in three_nodes:
+        with kebab.open(one.address(knowledge_base.address.rpartition("/")[2])) as opened:
+            assert opened.count_documents() == 300 + PLUMS
+            assert [len(opened.search(f"onlyapples{number}", mode="lexical", match="all")) for number in (0, 150, 299)] == [1, 1, 1]
+
+
+def test_doctor_names_the_server_that_is_gone(
+    knowledge_base: kebab.KnowledgeBase, three_nodes: Sequence[QdrantNode], tmp_path: Path
+) -> None:
+    knowledge_base.ingest(write(tmp_path / "plums", 3, "plums and quinces"))
+    assert [check for check in knowledge_base.health() if not check.ok] == []
+    three_nodes[1].kill()
+    try:
+        failed = {check.name: check for check in knowledge_base._store.health("bigrams") if not check.ok}
+        assert f"server 127.0.0.1:{three_nodes[1].http_port}" in failed
+        assert all(check.hint for check in failed.values())
+        assert len(knowledge_base.search("plums", mode="lexical")) == 3
+    finally:
+        three_nodes[1].restart()
+    wait_for(lambda: all(check.ok for check in knowledge_base.health()), "all replicas to be active again")

@@ -1,0 +1,175 @@
+"""A writer that ends anywhere leaves nothing that the next one does not put in order: no document lost or doubled, all counts right."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from tests.documents import make_document
+from tests.qdrant_server import QdrantNode
+
+from kebab.analysis.query_syntax import parse
+from kebab.config.cluster_address import cluster_address
+from kebab.config.settings import StoreSettings
+from kebab.core.documents import Source
+from kebab.core.errors import Locked
+from kebab.core.ports import ColumnWeights
+from kebab.core.search import SearchFilters
+from kebab.store.qdrant.client import Client
+from kebab.store.qdrant.store import QdrantStore
+from kebab.store.qdrant.terms import CORPORA
+
+BEFORE = [("a.md", ["apples are red", "pears are green"]), ("b.md", ["berries grow wild"])]
+AFTER = [("a.md", ["apples are red", "apples are sweet"]), ("c.md", ["cherries are red too"])]
+
+
+class Killed(BaseException):
+    """As SIGKILL: nothing is done any more."""
+
+
+class DyingClient(Client):
+    """Ends with the request of this number that changes something, before or after the server has done it."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.changes = 0
+        self.last: int | None = None
+        self.is_done_first = False
+        self._counting = threading.Lock()
+
+    def ask(self, method: str, path: str, body: Any, **options: str) -> Any:
+        if "wait" not in options or self.last is None:
+            return super().ask(method, path, body, **options)
+        with self._counting:
+            if self.changes > self.last:
+                raise Killed
+            self.changes += 1
+            if self.changes > self.last and not self.is_done_first:
+                raise Killed
+        answer = super().ask(method, path, body, **options)
+        if self.changes > self.last:
+            raise Killed
+        return answer
+
+
+@pytest.fixture
+def store(one_node: QdrantNode) -> Iterator[QdrantStore]:
+    store = QdrantStore(cluster_address(one_node.address("interrupted")), StoreSettings())
+    store.reset()
+    yield store
+    store.reset()
+    store.close()
+
+
+def dying(store: QdrantStore, last: int, *, is_done_first: bool) -> QdrantStore:
+    other = QdrantStore(cluster_address(store.address), StoreSettings())
+    client = DyingClient(cluster_address(store.address))
+    client.last, client.is_done_first = last, is_done_first
+    other._client = client
+    other._schema = type(other._schema)(client, store._schema._layout)
+    return other
+
+
+def write(store: QdrantStore, documents: list[tuple[str, list[str]]], remove: str | None = None) -> None:
+    with store.writing("a test") as writing:
+        writing.settle_analysis("bigrams")
+        written = writing.documents("bigrams")
+        if not written.sources():
+            written.add_source(Source("notes", "folder", "/notes"))
+        begun = [written.begin(make_document(path, *texts)) for path, texts in documents]  # as an ingest does, which waits when it must
+        assert [wait() for wait in begun][-1] >= 0
+        if remove is not None:
+            written.remove("notes", [remove])
+
+
+def texts(store: QdrantStore) -> dict[str, list[str]]:
+    with store.reading() as reading:
+        assert reading is not None
+        return {
+            record.path: [chunk.text for chunk in reading.catalog.chunks_of(record.doc_id)] for record in reading.catalog.all_documents()
+        }
+
+
+def check_counts(store: QdrantStore) -> None:
+    """What is counted is what is there."""
+    with store.reading() as reading:
+        assert reading is not None
+        schema, state = reading._schema, reading._state
+        chunks = [point["payload"] for point in schema.chunks.scroll()]
+        terms = Counter(term for chunk in chunks for term in chunk["terms"])
+        counted = {
+            point["id"]: point["payload"]["chunks"] for point in schema.terms.scroll({"must_not": [{"is_empty": {"key": "chunks"}}]})
+        }
+        assert counted == terms
+        for corpus in CORPORA:
+            own = [chunk for chunk in chunks if chunk["corpus"] == corpus]
+            assert state.sizes[corpus][:2] == (len(own), sum(chunk["length"] for chunk in own))
+    assert [check for check in store.health("bigrams") if not check.ok] == []
+
+
+def found(store: QdrantStore, query: str) -> set[str]:
+    with store.reading() as reading:
+        assert reading is not None
+        index = reading.lexical_index("bigrams", ColumnWeights())
+        matches = index.search(parse(query), match="all", drop_stop_words=False, filters=SearchFilters(), limit=10).matches
+        return {match.chunk.text for match in matches}
+
+
+@pytest.mark.parametrize("is_done_first", [False, True])
+def test_a_writer_killed_at_any_request_is_completed_by_the_next(store: QdrantStore, is_done_first: bool) -> None:
+    last = 0
+    survived = False
+    while not survived:
+        write(store, BEFORE, remove="c.md")
+        check_counts(store)
+        other = dying(store, last, is_done_first=is_done_first)
+        try:
+            write(other, AFTER, remove="b.md")
+            survived = True
+        except Killed:
+            pass
+        # Whatever it had come to, what stays the same was found all the time, and nothing is there twice.
+        with suppress(Locked):
+            assert "apples are red" in found(store, "apples")
+        store._schema.catalog.delete(
+            [point["id"] for point in store._schema.catalog.scroll({"must": [{"key": "what", "match": {"value": "lease"}}]})]
+        )
+        with store.writing("a test"):
+            pass
+        check_counts(store)
+        for path, chunks in texts(store).items():
+            assert chunks in (dict(BEFORE).get(path), dict(AFTER).get(path)), (last, path)
+        write(store, AFTER, remove="b.md")
+        check_counts(store)
+        assert texts(store) == dict(AFTER), last
+        last += 1
+    assert last > 8
+
+
+def test_what_fails_while_the_next_is_made_is_raised_by_whatever_comes_next(store: QdrantStore) -> None:
+    """And nothing is written after it."""
+    write(store, BEFORE)
+    other = dying(store, 4, is_done_first=False)
+    with pytest.raises(Killed), other.writing("a test") as writing:
+        documents = writing.documents("bigrams")
+        waiting = documents.begin(make_document("c.md", "cherries are red too"))
+        with pytest.raises(Killed):
+            documents.begin(make_document("d.md", "dates are sweet"))
+        with pytest.raises(Killed):
+            documents.known_files("notes")
+        waiting()
+    store._schema.catalog.delete({"must": [{"key": "what", "match": {"value": "lease"}}]})
+    with store.writing("a test"):
+        pass
+    assert "d.md" not in texts(store)
+    check_counts(store)
+
+
+def test_whoever_was_cut_off_for_too_long_does_not_go_on(store: QdrantStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kebab.store.qdrant.writer_lease.LASTS_S", -1.0)
+    with pytest.raises(Locked, match="right to write was lost"):
+        write(store, BEFORE)

@@ -1,0 +1,62 @@
+"""What an expression demands of the terms of a chunk: the same chunks as FTS5 finds, or, for phrases, no fewer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from kebab.store.fts5.chunk_columns import ChunkColumns
+from kebab.store.fts5.passage_check import matching
+from kebab.store.fts5.tokenizer import SqliteTokenizer
+from kebab.store.fts5.wanted_terms import IndexTerm
+from kebab.store.qdrant.term_filter import term_filter
+
+TEXTS = ["red apple", "green apple", "red pear", "apple red", "pear", "red green apple pear"]
+TOKENIZER = SqliteTokenizer()
+
+
+def passes(condition: dict[str, Any], terms: set[str]) -> bool:
+    """As Qdrant reads a filter."""
+    if "key" in condition:
+        return condition["match"]["value"] in terms
+    return (
+        all(passes(part, terms) for part in condition.get("must", ()))
+        and (not condition.get("should") or any(passes(part, terms) for part in condition["should"]))
+        and not any(passes(part, terms) for part in condition.get("must_not", ()))
+    )
+
+
+def name(term: IndexTerm) -> Any:
+    """Its own name as its number, so that a failure can be read."""
+    return term.text
+
+
+@pytest.mark.parametrize(
+    ("expression", "is_exact"),
+    [
+        ('"apple"', True),
+        ('"red" AND "apple"', True),
+        ('"red" OR "pear"', True),
+        ('"red" OR "green" AND "pear"', True),
+        ('("red") NOT ("pear")', True),
+        ('("red" AND "apple") NOT (("pear") OR ("green"))', True),
+        ('("apple" OR "pear") AND ("green")', True),
+        ('"red apple"', False),
+        ('("apple") NOT ("red apple")', False),
+        ('"red apple" OR "pear"', False),
+        ('"say ""red"" apple" OR "pear"', False),
+        ('"AND" OR "pear"', True),
+    ],
+)
+def test_what_passes_is_what_fts5_finds(expression: str, is_exact: bool) -> None:
+    found = term_filter(expression, TOKENIZER.stems, name)
+    assert found is not None
+    assert found.is_exact is is_exact
+    passing = {text for text in TEXTS if passes(found.condition, set(TOKENIZER.stems(text)))}
+    expected = matching(expression, {text: ChunkColumns("", text, "", "") for text in TEXTS})
+    assert passing == expected if is_exact else passing >= expected
+
+
+def test_an_expression_without_words_demands_nothing() -> None:
+    assert term_filter('"…"', TOKENIZER.stems, name) is None

@@ -1,0 +1,283 @@
+"""`kb verify` on a Qdrant server: whatever does not fit together is named, and what is said to put it in order does."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from tests.conftest import Kb, Toy
+from tests.qdrant_server import QdrantNode
+
+import kebab
+from kebab.core.records import Check
+from kebab.store.qdrant.terms import reweighed
+
+NOTES = {
+    "a.md": f"# Apples\n\n{'Apples are red and round. ' * 60}\n\n## Storing\n\n{'Put them into a cool cellar. ' * 60}\n",
+    "b.md": "# 문서\n\n문서를 검색한다.\n",
+    "c.md": "# Cherries\n\nCherries are red and small.\n",
+}
+
+
+class Broken:
+    """A knowledge base that is whole at the beginning and the end of every test, and a way to its points past everybody."""
+
+    def __init__(self, node: QdrantNode, folder: Path) -> None:
+        self.name = f"whole-{uuid4().hex[:8]}"
+        self.node = node
+        self.address = node.address(self.name)
+        self.kb = Toy.open(self.address, Toy.models())
+        self.folder = folder
+
+    def ask(self, method: str, path: str, body: Any) -> Any:
+        request = urllib.request.Request(
+            f"{self.node.url}/collections/{self.name}.{path}?wait=true",
+            method=method,
+            data=json.dumps(body).encode(),
+            headers={"Content-Type": "application/json"},
+        )
+        with urllib.request.urlopen(request, timeout=10) as response:
+            return json.load(response)["result"]
+
+    def points(self, collection: str, **match: Any) -> list[Any]:
+        chosen = {"must": [{"key": key, "match": {"value": value}} for key, value in match.items()]}
+        body = {"filter": chosen, "limit": 1000, "with_payload": True, "with_vector": True}
+        return list(self.ask("POST", f"{collection}/points/scroll", body)["points"])
+
+    def chunk(self, path: str = "a.md", ordinal: int = 0) -> Any:
+        [found] = self.points("chunks", path=path, ordinal=ordinal)
+        return found
+
+    def put(self, collection: str, point: Any) -> None:
+        self.ask("PUT", f"{collection}/points", {"points": [point]})
+
+    def say(self, collection: str, point: Any, **payload: Any) -> None:
+        self.ask("POST", f"{collection}/points/payload", {"payload": payload, "points": [point["id"]]})
+
+    def delete(self, collection: str, point: Any) -> None:
+        self.ask("POST", f"{collection}/points/delete", {"points": [point["id"]]})
+
+    def faults(self) -> dict[str, Check]:
+        return {check.name: check for check in self.kb.verify().checks if not check.ok}
+
+
+@pytest.fixture(scope="module")
+def shared(one_node: QdrantNode, tmp_path_factory: pytest.TempPathFactory, no_models_unless_asked_for: None) -> Iterator[Broken]:
+    folder = tmp_path_factory.mktemp("whole")
+    broken = Broken(one_node, folder)
+    for path, text in NOTES.items():
+        (folder / "notes" / path).parent.mkdir(exist_ok=True)
+        (folder / "notes" / path).write_text(text)
+    (folder / "widget").mkdir()
+    (folder / "widget" / "README.md").write_text("# Widget\n\nRun the widget.\n\n## Stopping\n\nStop the widget.\n")
+    broken.kb.ingest(folder / "notes")
+    broken.kb.describe_source("notes", "What grows in the orchard")
+    broken.kb.libraries.add(str(folder / "widget"), library_id="/acme/widget")
+    yield broken
+    broken.kb.reset()
+    broken.kb.close()
+
+
+@pytest.fixture
+def broken(shared: Broken) -> Iterator[Broken]:
+    assert not shared.faults()
+    yield shared
+    report = shared.kb.verify()
+    assert report.whole, report
+
+
+def rebuild(broken: Broken, fault: Check) -> None:
+    assert (fault.hint or "").startswith("kb index --rebuild-fts")
+    broken.kb.rebuild_fts()
+
+
+def test_all_of_it_is_looked_at(broken: Broken) -> None:
+    checks = {check.name: check.message for check in broken.kb.verify().checks}
+    assert checks["documents"] == "4 documents, each with all its chunks"
+    assert checks["chunks"] == "7 chunks, each of a document"
+    assert list(checks) == ["documents", "chunks", "words", "word counts", "vocabulary", "vectors", "libraries", "changes"]
+
+
+def test_a_chunk_that_is_lost_is_read_again(broken: Broken) -> None:
+    broken.delete("chunks", broken.chunk(ordinal=1))
+    faults = broken.faults()
+    assert "1 lack chunks" in faults["documents"].message
+    assert "notes:a.md" in faults["documents"].message
+    assert {"documents", "word counts"} == faults.keys()
+    rebuild(broken, faults["documents"])
+    left = broken.faults()
+    assert left.keys() == {"documents"}
+    assert "1 were not written to their end (notes:a.md)" in left["documents"].message
+    assert left["documents"].hint == "kb ingest"
+    assert broken.kb.ingest().updated == 1
+    assert {hit.doc_path for hit in broken.kb.search("cellar", mode="lexical").hits} == {"a.md"}
+
+
+def test_a_chunk_that_says_something_else_is_read_again(broken: Broken) -> None:
+    broken.say("chunks", broken.chunk(), text="Apples are blue.")
+    faults = broken.faults()
+    assert faults.keys() == {"documents", "words", "vocabulary"}
+    assert "notes:a.md" in faults["documents"].message
+    rebuild(broken, faults["documents"])
+    broken.kb.ingest()
+    assert not broken.kb.search("blue", mode="lexical").hits
+
+
+def test_what_is_lost_of_a_library_comes_back_with_a_refresh(broken: Broken) -> None:
+    broken.delete("chunks", broken.chunk("README.md", 1))
+    faults = broken.faults()
+    assert faults["libraries"].message == "/acme/widget has 1 snippets of 2"
+    assert "kb lib refresh" in (faults["documents"].hint or "")
+    rebuild(broken, faults["documents"])
+    broken.kb.libraries.refresh("/acme/widget")
+
+
+def test_a_chunk_without_a_document_goes(broken: Broken) -> None:
+    chunk = broken.chunk()
+    broken.put("chunks", {"id": str(uuid4()), "payload": {**chunk["payload"], "doc": "0" * 16}, "vector": chunk["vector"]})
+    faults = broken.faults()
+    assert faults["chunks"].message == "1 belong to no document"
+    rebuild(broken, faults["chunks"])
+
+
+def test_a_chunk_that_its_document_does_not_name_goes(broken: Broken) -> None:
+    chunk = broken.chunk()
+    broken.put("chunks", {"id": str(uuid4()), "payload": {**chunk["payload"], "chunk": "1" * 20}, "vector": chunk["vector"]})
+    faults = broken.faults()
+    assert faults["chunks"].message == "1 are not named by their documents (notes:a.md)"
+    rebuild(broken, faults["chunks"])
+
+
+def test_a_chunk_that_says_something_else_of_its_document_is_corrected(broken: Broken) -> None:
+    broken.say("chunks", broken.chunk("b.md"), tagged=["secret"])
+    faults = broken.faults()
+    assert faults.keys() == {"chunks"}
+    assert "1 say something else of their documents than those (notes:b.md)" in faults["chunks"].message
+    rebuild(broken, faults["chunks"])
+    assert not broken.kb.search("문서", mode="lexical", tags_any=["secret"]).hits
+
+
+def other_terms(broken: Broken) -> None:
+    broken.say("chunks", broken.chunk(), terms=[1, 2, 3])
+
+
+def other_length(broken: Broken) -> None:
+    broken.say("chunks", broken.chunk(), length=99)
+
+
+def other_weights(broken: Broken) -> None:
+    chunk = broken.chunk()
+    words = {**chunk["vector"]["words"], "values": [0.5] * len(chunk["vector"]["words"]["values"])}
+    broken.ask("PUT", "chunks/points/vectors", {"points": [{"id": chunk["id"], "vector": {"words": words}}]})
+
+
+def other_average(broken: Broken) -> None:
+    """The weights are those of a corpus with much shorter chunks."""
+    chunk = broken.chunk()
+    words = chunk["vector"]["words"]
+    shorter = reweighed(words, chunk["payload"]["length"], chunk["payload"]["average"], chunk["payload"]["average"] / 3)
+    broken.ask("PUT", "chunks/points/vectors", {"points": [{"id": chunk["id"], "vector": {"words": shorter}}]})
+    broken.say("chunks", chunk, average=chunk["payload"]["average"] / 3)
+
+
+@pytest.mark.parametrize("breaking", [other_terms, other_length, other_weights, other_average])
+def test_words_that_are_not_those_of_the_text_are_made_anew(broken: Broken, breaking: Callable[[Broken], None]) -> None:
+    breaking(broken)
+    faults = broken.faults()
+    assert faults["words"].message == "the words of 1 chunks are not those of their texts (notes:a.md)"
+    assert faults.keys() <= {"words", "word counts"}
+    rebuild(broken, faults["words"])
+
+
+def other_frequency(broken: Broken) -> str:
+    term = broken.chunk()["payload"]["terms"][0]
+    broken.say("terms", {"id": term}, chunks=77)
+    return "1 terms are in more or fewer chunks than is counted"
+
+
+def lost_frequency(broken: Broken) -> str:
+    broken.delete("terms", {"id": broken.chunk("README.md")["payload"]["terms"][0]})
+    return "1 terms are in more or fewer chunks than is counted"
+
+
+def unknown_term(broken: Broken) -> str:
+    broken.put("terms", {"id": 4242, "vector": {}, "payload": {"chunks": 3}})
+    return "1 terms are in more or fewer chunks than is counted"
+
+
+def other_sizes(broken: Broken) -> str:
+    [sizes] = broken.points("catalog", what="sizes")
+    broken.say("catalog", sizes, own=[4, 9, sizes["payload"]["own"][2]])
+    return "4 chunks with 9 words are counted, and there are 5 with "
+
+
+@pytest.mark.parametrize("breaking", [other_frequency, lost_frequency, unknown_term, other_sizes])
+def test_what_is_counted_wrong_is_counted_anew(broken: Broken, breaking: Callable[[Broken], str]) -> None:
+    expected = breaking(broken)
+    faults = broken.faults()
+    assert faults.keys() == {"word counts"}
+    assert expected in faults["word counts"].message
+    rebuild(broken, faults["word counts"])
+
+
+def test_a_word_that_is_not_known_any_more_is_learnt_again(broken: Broken) -> None:
+    [word] = broken.points("terms", word="cherries")
+    broken.delete("terms", word)
+    faults = broken.faults()
+    assert faults.keys() == {"vocabulary"}
+    assert faults["vocabulary"].message == "1 words of the texts are not known (cherries)"
+    rebuild(broken, faults["vocabulary"])
+    assert broken.kb.search("cherr", mode="lexical", type_ahead=True).hits
+
+
+def test_a_vector_that_is_gone_is_made_again(broken: Broken) -> None:
+    chunk = broken.chunk()
+    broken.ask("POST", "chunks/points/vectors/delete", {"points": [chunk["id"]], "vector": ["words@1:32"]})
+    faults = broken.faults()
+    assert faults.keys() == {"vectors"}
+    assert faults["vectors"].message == "1 chunks should have a vector of words and have none"
+    assert faults["vectors"].hint == "kb index --rebuild-vectors"
+    broken.kb.rebuild_vectors()
+    assert broken.chunk()["vector"]["words@1:32"] == chunk["vector"]["words@1:32"]
+
+
+def test_a_vector_that_nobody_knows_of_is_made_again(broken: Broken) -> None:
+    broken.say("chunks", broken.chunk(), spaces=[], homes=[])
+    faults = broken.faults()
+    assert faults["vectors"].message == "1 chunks have a vector of words that nobody knows of"
+    broken.kb.rebuild_vectors()
+
+
+def test_a_change_that_was_interrupted_is_told_and_completed_by_whoever_writes_next(broken: Broken) -> None:
+    sizes = broken.points("catalog", what="sizes")[0]["payload"]
+    payload = {"what": "unfinished", "number": 0, "documents": {}, "terms": [], "sizes": {key: sizes[key] for key in ("own", "lib")}}
+    broken.put("catalog", {"id": str(uuid4()), "vector": {}, "payload": payload})
+    faults = broken.faults()
+    assert faults.keys() == {"changes"}
+    assert faults["changes"].message == "1 were interrupted"
+    broken.kb.ingest()
+
+
+def test_while_somebody_writes_nothing_is_judged(broken: Broken) -> None:
+    with kebab.open(broken.address) as other, other._store.writing("a test"):
+        [check] = broken.kb.verify().checks
+        assert check.ok
+        assert "NOT checked: process" in check.message
+        assert "(a test, since" in check.message
+
+
+def test_the_command_says_what_is_wrong_and_what_to_type(broken: Broken, kb: Kb) -> None:
+    broken.say("terms", {"id": broken.chunk()["payload"]["terms"][0]}, chunks=77)
+    said = kb("--db", broken.address, "verify")
+    assert said.code == 3
+    assert "word counts: 1 terms are in more or fewer chunks than is counted\n" in said.out
+    assert f"kb --db {broken.address} index --rebuild-fts" in said.err
+    assert kb("--db", broken.address, "index", "--rebuild-fts").code == 0
+    told = kb("--db", broken.address, "verify", "--strict", "--json")
+    assert told.code == 0
+    assert all(check["ok"] for check in told.json()["store"])
