@@ -11,6 +11,7 @@ import json
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import groupby
 from pathlib import Path
 
@@ -18,7 +19,7 @@ import click
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from sessions import DOCUMENTS, refreshed
+from sessions import DOCUMENTS, WITH_SERVER, refreshed
 
 from kebab.config.settings import SettingField, all_settings
 from kebab.interfaces.cli.main import cli
@@ -98,7 +99,8 @@ def cli_reference() -> str:
         "`kb` and `kebab` are the same program. `kb COMMAND --help` shows what stands here.",
         "",
         "Exit codes: 0 success, also when nothing is found; 1 a negative answer (`ask`, `search --exit-code`, `verify --strict`,",
-        "`eval compare --exit-code`); 2 an error; 3 an unhealthy `doctor`; 130 interrupted.",
+        "`eval compare --exit-code`); 2 an error; 3 an unhealthy `doctor`, or a store that is not whole (`verify`); 130",
+        "interrupted.",
         "",
         "## Options of every command",
         "",
@@ -156,6 +158,8 @@ def out_of_date(*, write: bool) -> list[str]:
     """The files whose content is not what the program says now; with `write`, corrected on the way."""
     with tempfile.TemporaryDirectory() as models:
         contents = {**generated_files(), **{name: refreshed(ROOT / name, Path(models)) for name in DOCUMENTS}}
+        with _server() as server:
+            contents |= {name: refreshed(ROOT / name, Path(models), server) for name in WITH_SERVER}
     stale = []
     for name, content in contents.items():
         path = ROOT / name
@@ -171,6 +175,16 @@ def out_of_date(*, write: bool) -> list[str]:
             if write:
                 path.unlink()
     return stale
+
+
+@contextmanager
+def _server() -> Iterator[str]:
+    """The Qdrant server of the tests, which scripts/qdrant-server installs."""
+    sys.path.insert(0, str(ROOT))
+    from tests.qdrant_server import qdrant_node
+
+    with qdrant_node() as node:
+        yield f"127.0.0.1:{node.http_port}"
 
 
 def main(arguments: list[str]) -> int:

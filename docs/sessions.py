@@ -3,7 +3,8 @@
 A ```console block is a session: `$ command`, then what it prints (stdout and stderr as they come). A ```sh block is commands only,
 a ```python block one program. The blocks of a document run one after another in a fresh home folder that has the sample
 notes in ~/notes, and a copy of the repository's samples in ~/kebab, where they start. They run with the default models, whose cache
-is the one thing that documents share: unpacking takes seconds. Directly above a block may stand
+is the one thing that documents share: unpacking takes seconds. A document that is about a Qdrant server is given one, whose address
+stands in it as qdrant://127.0.0.1:6333. Directly above a block may stand
 
     <!-- exits with 2 -->            of its last command; otherwise every command must exit with 0
     <!-- not run: the reason -->     for what needs a network or a minute
@@ -23,6 +24,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCUMENTS = ("README.md", "docs/quickstart.md", "docs/guide.md")
+WITH_SERVER = ("docs/scale-out.md",)
+SHOWN_SERVER = "127.0.0.1:6333"
 
 _FENCE = re.compile(r"(?P<fence>`{3,})(?P<language>console|sh|python)$")
 _EXIT = re.compile(r"<!-- exits with (\d+) -->")
@@ -44,6 +47,7 @@ _VARYING: tuple[tuple[re.Pattern[str], str | Callable[[re.Match[str]], str]], ..
     (re.compile(r"\b\d+\.\d MB\b"), "0.4 MB"),
     (re.compile(r"\t[0-9a-f]{10}\t(?=2026-01-31)"), "\t3f9a0c41d2\t"),
     (re.compile(r"Python \d+\.\d+\.\w+, SQLite \d+\.\d+\.\d+"), "Python 3.11.9, SQLite 3.50.4"),
+    (re.compile(r"Python \d+\.\d+\.\w+(?=, Qdrant)"), "Python 3.11.9"),
     (re.compile(r'("?(?:took_ms|elapsed_s|seconds)"?: )[\d.e-]+'), r"\g<1>1.2"),
 )
 _HOME_IN_DOCUMENTS = "/home/you"
@@ -104,6 +108,8 @@ class Sandbox:
     home: Path
     models: Path
     """The cache folder of the models."""
+    server: str = SHOWN_SERVER
+    """Host and port of the Qdrant server that commands are about."""
     place: Path = field(init=False)
 
     def __post_init__(self) -> None:
@@ -119,10 +125,11 @@ class Sandbox:
             (programs / name).chmod(0o755)
 
     def run(self, command: Command, language: str) -> Outcome:
+        text = command.text.replace(SHOWN_SERVER, self.server)
         if language == "python":
-            arguments = [sys.executable, "-c", command.text]
+            arguments = [sys.executable, "-c", text]
         else:
-            arguments = ["bash", "-c", f'set -o pipefail\n{command.text}\nstatus=$?\npwd >"$HOME/.place"\nexit $status']
+            arguments = ["bash", "-c", f'set -o pipefail\n{text}\nstatus=$?\npwd >"$HOME/.place"\nexit $status']
         done = subprocess.run(
             arguments,
             cwd=self.place,
@@ -143,7 +150,7 @@ class Sandbox:
         return {**inherited, "HOME": str(self.home), "XDG_CACHE_HOME": str(self.models), "PATH": path, "LANG": "C.UTF-8"}
 
     def _normalised(self, printed: str) -> str:
-        printed = printed.replace(str(self.home), _HOME_IN_DOCUMENTS)
+        printed = printed.replace(str(self.home), _HOME_IN_DOCUMENTS).replace(self.server, SHOWN_SERVER)
         for pattern, written in _VARYING:
             printed = pattern.sub(written, printed)
         return _trimmed(printed)
@@ -196,20 +203,20 @@ def _script(block: Block) -> Iterator[tuple[str, int, None]]:
             yield command, number, None
 
 
-def run_document(document: str, models: Path) -> Iterator[tuple[Block, list[Outcome]]]:
+def run_document(document: str, models: Path, server: str = SHOWN_SERVER) -> Iterator[tuple[Block, list[Outcome]]]:
     """Every block that can be run, with what its commands did; `models` is the folder where the models are unpacked."""
     with tempfile.TemporaryDirectory() as folder:
-        sandbox = Sandbox(Path(folder).resolve() / "home", models)
+        sandbox = Sandbox(Path(folder).resolve() / "home", models, server)
         for block in blocks(document):
             if block.is_run:
                 yield block, [sandbox.run(command, block.language) for command in block.commands()]
 
 
-def refreshed(path: Path, models: Path) -> str:
+def refreshed(path: Path, models: Path, server: str = SHOWN_SERVER) -> str:
     """The document with the output of its sessions as the program gives it now. A command that fails is not written down."""
     document = path.read_text(encoding="utf-8")
     lines = document.split("\n")
-    for block, outcomes in reversed(list(run_document(document, models))):
+    for block, outcomes in reversed(list(run_document(document, models, server))):
         for outcome in outcomes:
             if outcome.exit_code != outcome.command.exit_code:
                 place = f"{path}:{outcome.command.line}"
