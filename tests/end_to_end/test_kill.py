@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 import shutil
 import signal
@@ -29,20 +28,27 @@ def write_files(user: User) -> None:
         user.write(f"{number % 20}/{number}.md", f"---\ntags: [t{number % 5}]\n---\n# Note {number}\n\n{paragraphs}\n")
 
 
-def run_until_killed(user: User, database: Path, share: float, moments: random.Random) -> bool:
-    """Kills an ingest once it has passed this share of the files, and then some; whether it was still running."""
-    process = user.start("ingest", "--db", database, user.notes, "--json", "--progress", "json")
-    assert process.stderr is not None
-    if share == 0:  # while it starts, makes the file and its schema
-        time.sleep(moments.uniform(0.05, 0.6))
-    else:
-        for line in process.stderr:
-            if (json.loads(line)["done"] or 0) >= share * FILES:
-                break
-        time.sleep(moments.uniform(0, 0.1))
-    process.send_signal(signal.SIGKILL)
-    process.communicate()
-    return process.returncode == -signal.SIGKILL
+class Killer:
+    """Kills ingests at moments spread over all that they do, however fast the machine is."""
+
+    def __init__(self, user: User) -> None:
+        self.user = user
+        self.moments = random.Random(time.time_ns())
+        self.longest = {"start": 1.0, "work": 1.0}  # seconds to wait at the most, before the first event and behind it
+
+    def kills(self, database: Path, phase: str) -> bool:
+        """Whether the ingest was still running when it was killed; if not, the next one gets less time."""
+        process = self.user.start("ingest", "--db", database, self.user.notes, "--json", "--progress", "json")
+        assert process.stderr is not None
+        if phase == "work":
+            process.stderr.readline()
+        time.sleep(self.moments.uniform(0, self.longest[phase]))
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+        killed = process.returncode == -signal.SIGKILL
+        if not killed:
+            self.longest[phase] *= 0.7
+        return killed
 
 
 def opened_and_whole(user: User, database: Path) -> None:
@@ -67,15 +73,14 @@ def test_r074_an_ingest_killed_again_and_again_ends_like_an_undisturbed_one(user
     expected = user.chunks(undisturbed)
     assert len({path for _, path, _ in expected}) == FILES
 
-    moments = random.Random(time.time_ns())
-    killed = 0
+    killer = Killer(user)
     for number in range(KILLS):
-        if number % 4 == 0:  # from nothing; the next three go on with what the one before left
-            database = user.base / f"killed{number}.sqlite"
-        share = 0 if number % 4 == 0 else (number % 4 - 1 + moments.random()) * 0.3
-        killed += run_until_killed(user, database, share, moments)
+        if number % 4 == 0:  # from nothing, while it makes the file; the next three go on with what the one before left
+            databases = (user.base / f"killed{number}-{again}.sqlite" for again in range(100))
+            database = next(databases)
+        while not killer.kills(database, "start" if number % 4 == 0 else "work"):
+            database = next(databases)
         opened_and_whole(user, database)
-    assert killed >= KILLS // 2, "the moments were too late to prove anything"
     for database in sorted(user.base.glob("killed*.sqlite")):
         user.ingest("--db", database, user.notes)
         assert user.chunks(database) == expected
