@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from kebab.config.settings import SearchSettings
 from kebab.core.ports import Retriever
@@ -47,6 +47,25 @@ def one_after_the_other(one: _Side, other: _Side) -> tuple[HitList, HitList]:
     return one(), other()
 
 
+class _Found(NamedTuple):
+    """A passage of the fused list, and what either side has told of it. Most are never shown, so what those need that are is made then."""
+
+    fused: Fused
+    by_meaning: SearchHit | None
+    by_words: SearchHit | None
+
+    @property
+    def hit(self) -> SearchHit:
+        hit = self.by_meaning or self.by_words
+        assert hit is not None  # somebody has found it
+        return hit._replace(score=self.fused.score)
+
+    @property
+    def explained(self) -> dict[str, Any]:
+        sides = (side.explanation for side in (self.by_meaning, self.by_words) if side is not None)
+        return {key: value for explanation in sides for key, value in (explanation or {}).items() if value is not None}
+
+
 class HybridRetriever:
     """Dispatches by the mode of the query; in hybrid mode it asks both sides and fuses."""
 
@@ -86,6 +105,7 @@ class HybridRetriever:
         wanted = query.offset + query.k
         depth = looked = query.depth or depth_of(query)
         looks: list[list[SearchHit]] = []
+        found: dict[str, _Found] = {}
         while True:
             lexical, vector = self._both_sides(query, looked)
             ranked = _ranks(lexical, "lexical"), _ranks(vector, "vector")
@@ -96,8 +116,10 @@ class HybridRetriever:
                 fused = all_fused[:_NEAREST]
             good = [item for item in fused if _is_good_enough(item, query)]
             # What a deeper look finds follows what was found before: a page that was shown stays what it was.
-            known = {hit.chunk_id for look in looks for hit in look}
-            looks.append(self._hits([item for item in good if item.chunk_id not in known], lexical, vector, policy, query))
+            by_meaning, by_words = ({hit.chunk_id: hit for hit in side} for side in (vector, lexical))
+            new = [_Found(item, by_meaning.get(item.chunk_id), by_words.get(item.chunk_id)) for item in good if item.chunk_id not in found]
+            looks.append([one.hit for one in new])
+            found.update((one.fused.chunk_id, one) for one in new)
             listed = self._listed(looks, query)
             goes_on = (
                 query.sort == "relevance"
@@ -114,7 +136,10 @@ class HybridRetriever:
             query = _pinned(query, lexical)
         page = listed[query.offset : wanted]
         return HitList(
-            [self._shown(hit, rank, lexical, vector, query) for rank, hit in enumerate(page, start=query.offset + 1)],
+            [
+                self._shown(self._hit(hit, found[hit.chunk_id], policy, query), rank, lexical, vector, query)
+                for rank, hit in enumerate(page, start=query.offset + 1)
+            ],
             match=lexical.match,
             more=len(listed) > wanted or goes_on,
             explanation=_explanation(policy, looked, lexical, vector, fused, query) if query.explain else None,
@@ -140,16 +165,8 @@ class HybridRetriever:
         hits = without_repetition(fold_duplicates(look, query, complete=True, whole_texts=whole_texts) for look in looks)
         return hits if query.per_doc is None else at_most_per_document(hits, query.per_doc)
 
-    def _hits(self, fused: list[Fused], lexical: HitList, vector: HitList, policy: FusionPolicy, query: SearchQuery) -> list[SearchHit]:
-        by_words, by_meaning = ({hit.chunk_id: hit for hit in hits} for hits in (lexical, vector))
-        hits = []
-        for item in fused:
-            sides = [side for side in (by_meaning.get(item.chunk_id), by_words.get(item.chunk_id)) if side is not None]
-            explained = {key: value for side in sides for key, value in (side.explanation or {}).items() if value is not None}
-            hits.append(self._hit(sides[0], item, policy, explained if query.explain else None))
-        return hits
-
-    def _hit(self, hit: SearchHit, item: Fused, policy: FusionPolicy, explained: dict[str, Any] | None) -> SearchHit:
+    def _hit(self, hit: SearchHit, found: _Found, policy: FusionPolicy, query: SearchQuery) -> SearchHit:
+        item = found.fused
         lexical, vector = item.lexical, item.vector
         detail = RetrievalDetail(
             method="hybrid",
@@ -163,12 +180,11 @@ class HybridRetriever:
             weights=None if item.weights == (1.0, 1.0) else {"lexical": item.weights[0], "vector": item.weights[1]},
         )
         return hit._replace(
-            score=item.score,
             score_kind=policy.kind,
             retrieval=detail,
             retrieval_method=RETRIEVAL_METHODS[policy.kind],
             index_version=self.index_version(),
-            explanation=None if explained is None else _hit_explanation(explained, item, policy),
+            explanation=_hit_explanation(found.explained, item, policy) if query.explain else None,
         )
 
     def _shown(self, hit: SearchHit, rank: int, lexical: HitList, vector: HitList, query: SearchQuery) -> SearchHit:

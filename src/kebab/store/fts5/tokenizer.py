@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Collection
 from typing import cast
 
@@ -10,10 +11,20 @@ import apsw
 _WORDS = ["unicode61", "remove_diacritics", "2"]
 
 
+_of_this_thread = threading.local()
+
+
+def _empty_database() -> apsw.Connection:
+    """Opening one takes longer than cutting a question into its words."""
+    if not hasattr(_of_this_thread, "connection"):
+        _of_this_thread.connection = apsw.Connection(":memory:")
+    return cast("apsw.Connection", _of_this_thread.connection)
+
+
 class SqliteTokenizer:
     def __init__(self, connection: apsw.Connection | None = None) -> None:
-        """They come with any connection, and without one with that to an empty database in memory."""
-        connection = connection or apsw.Connection(":memory:")
+        """They come with any connection; without one, with that of this thread to an empty database in memory."""
+        connection = connection or _empty_database()
         self._stems = connection.fts5_tokenizer("porter", _WORDS)
         self._words = connection.fts5_tokenizer(_WORDS[0], _WORDS[1:])
 

@@ -8,20 +8,20 @@ from typing import Any, NamedTuple
 
 from kebab.core.errors import QueryError
 from kebab.core.ports import ColumnWeights, LexicalMatch, LexicalMatches, NearWord
-from kebab.core.query_tree import QueryTree, Raw
+from kebab.core.query_tree import QueryTree, Raw, words_of
 from kebab.core.search import QueryTerms, SearchFilters
 from kebab.store.fts5.match_expression import MatchExpression, MatchExpressionBuilder
 from kebab.store.fts5.passage_check import matching
 from kebab.store.fts5.tokenizer import SqliteTokenizer
-from kebab.store.fts5.wanted_terms import WantedTerms, wanted_terms
+from kebab.store.fts5.wanted_terms import IndexTerm, WantedTerms, wanted_terms
 from kebab.store.qdrant.collection import Filter, Point
 from kebab.store.qdrant.filters import FilterBuilder, corpus_of
 from kebab.store.qdrant.other_weights import RANKED_AGAIN, ranked_again
 from kebab.store.qdrant.payloads import Payload, chunk_context, columns
 from kebab.store.qdrant.schema import WORDS, Schema
 from kebab.store.qdrant.state import State, stored_weights
-from kebab.store.qdrant.term_counts import chunks_with
 from kebab.store.qdrant.term_filter import TermFilter, term_filter
+from kebab.store.qdrant.term_lookup import TermLookup
 from kebab.store.qdrant.terms import id_of, idf
 from kebab.store.qdrant.vocabulary import Vocabulary
 
@@ -29,6 +29,8 @@ _DEEPER = 2
 """How much deeper than asked the ranking is cut: room for a few equal scores at its end."""
 _CHECKED = 128
 """Candidates that are looked at first, when it has to be checked whether words stand side by side."""
+_FORESEEN = 100
+"""Words of a query that are looked up before it is known which of them will be needed."""
 FOR_HITS = {"exclude": ["terms", "within", "tagged", "versions", "columns_hash", "text_hash", "average", "length", "corpus", "spaces"]}
 """Of the payload: all but what only filters and writers need."""
 
@@ -50,8 +52,8 @@ class QdrantLexicalIndex:
         self._state = state
         self._korean_analysis = korean_analysis
         self._vocabulary = Vocabulary(schema.terms, self.tokenizer)
+        self._lookup = TermLookup(schema.terms, self._vocabulary)
         self._filters = FilterBuilder(schema)
-        self._chunks_with: dict[int, int] = {}
         self._ahead: tuple[str, Filter, int, list[Point]] | None = None
         self._weights = weights if weights != stored_weights(state) else None
         """None where they are those of the stored vectors."""
@@ -70,6 +72,7 @@ class QdrantLexicalIndex:
         sort: str = "relevance",
         type_ahead: bool = False,
     ) -> LexicalMatches:
+        self._look_up(tree, corpus_of(filters))
         expression = self._expression(tree, match, drop_stop_words, type_ahead)
         search = self._search(expression, filters)
         if search is None:
@@ -107,8 +110,15 @@ class QdrantLexicalIndex:
                 hint="Remove the single quotes around the query; phrases, AND, OR, NOT and word* work everywhere.",
             )
         # One for each expression: both sides of a hybrid search ask at the same time, and a builder remembers what it does.
-        builder = MatchExpressionBuilder(self.tokenizer, self._vocabulary, self._korean_analysis)
+        builder = MatchExpressionBuilder(self.tokenizer, self._lookup, self._korean_analysis)
         return builder.build(tree, match=match, drop_stop_words=drop_stop_words, type_ahead=type_ahead)
+
+    def _look_up(self, tree: QueryTree, corpus: str) -> None:
+        """What the expressions and their ranking will want to know; what is not foreseen here is asked for when it is wanted."""
+        text = " ".join(words_of(tree))
+        stems = self.tokenizer.stems(text)
+        if len(stems) <= _FORESEEN:  # of a pasted page only a part will be looked for
+            self._lookup.fetch(self.tokenizer.words(text)[-1:], [id_of(corpus, IndexTerm(stem, False, False)) for stem in stems])
 
     def _search(self, expression: MatchExpression, filters: SearchFilters, *, counting: bool = False) -> _Search | None:
         """None when nothing is looked for."""
@@ -204,12 +214,10 @@ class QdrantLexicalIndex:
     def _query_vector(self, search: _Search) -> dict[str, Any]:
         """How rare each term is; one that is named twice counts twice."""
         ids = Counter(id_of(search.corpus, term) for term in search.wanted.flat())
-        unknown = [number for number in ids if number not in self._chunks_with]
-        self._chunks_with.update(dict.fromkeys(unknown, 0))
-        self._chunks_with.update(chunks_with(self._schema.terms, unknown))
+        chunks_with = self._lookup.chunks_with(ids)
         chunks = self._state.sizes[search.corpus].chunks
         indices = sorted(ids)
-        return {"indices": indices, "values": [ids[number] * idf(chunks, self._chunks_with[number]) for number in indices]}
+        return {"indices": indices, "values": [ids[number] * idf(chunks, chunks_with[number]) for number in indices]}
 
     def _passing(self, search: _Search, points: Sequence[Point]) -> list[Point]:
         """Those whose words stand as the expression wants them."""

@@ -26,8 +26,6 @@ class Vocabulary:
         self._terms = terms
         self._tokenizer = tokenizer
         self._seen: set[str] = set()
-        self._known: dict[str, bool] = {}
-        """Words that were asked for: one search asks for the same again and again."""
 
     def add(self, texts: Iterable[str]) -> None:
         """Words are only ever added; `kb index --rebuild-fts` starts afresh."""
@@ -56,11 +54,8 @@ class Vocabulary:
         self._seen.clear()
 
     def known(self, words: AnyCollection[str]) -> set[str]:
-        unknown = [word for word in words if word not in self._known]
-        if unknown:
-            found = {point["payload"]["word"] for point in self._terms.retrieve(map(_word_id, unknown), payload=["word"])}
-            self._known.update({word: word in found for word in unknown})
-        return {word for word in words if self._known[word]}
+        found = {point["id"] for point in self._terms.retrieve(map(word_id, words), payload=False)}
+        return {word for word in words if word_id(word) in found}
 
     def expand(self, prefix: str) -> list[str]:
         """Known words that begin so, one for each stem, shortest first."""
@@ -89,10 +84,10 @@ def _word(word: str, stem: str) -> Point:
     vector: dict[str, Any] = {"indices": indices, "values": [1.0] * len(indices)}
     begins = [word[:end] for end in range(1, min(len(word), _LONGEST_BEGINNING) + 1)]
     payload = {"word": word, "stem": stem, "length": len(word), "begins": begins}
-    return {"id": _word_id(word), "vector": {SPELLING: vector}, "payload": payload}
+    return {"id": word_id(word), "vector": {SPELLING: vector}, "payload": payload}
 
 
-def _word_id(word: str) -> str:
+def word_id(word: str) -> str:
     return point_id("word", word)
 
 
