@@ -54,6 +54,8 @@ class QdrantLexicalIndex:
         self._vocabulary = Vocabulary(schema.terms, self.tokenizer)
         self._lookup = TermLookup(schema.terms, self._vocabulary)
         self._filters = FilterBuilder(schema)
+        self._expressions: dict[tuple[QueryTree, str, bool, bool], MatchExpression] = {}
+        """A search asks for the same ones again and again."""
         self._ahead: tuple[str, Filter, int, list[Point]] | None = None
         self._weights = weights if weights != stored_weights(state) else None
         """None where they are those of the stored vectors."""
@@ -109,9 +111,12 @@ class QdrantLexicalIndex:
                 "FTS5 expressions are understood by the SQLite store only.",
                 hint="Remove the single quotes around the query; phrases, AND, OR, NOT and word* work everywhere.",
             )
-        # One for each expression: both sides of a hybrid search ask at the same time, and a builder remembers what it does.
-        builder = MatchExpressionBuilder(self.tokenizer, self._lookup, self._korean_analysis)
-        return builder.build(tree, match=match, drop_stop_words=drop_stop_words, type_ahead=type_ahead)
+        asked = (tree, match, drop_stop_words, type_ahead)
+        if asked not in self._expressions:
+            # One for each expression: both sides of a hybrid search ask at the same time, and a builder remembers what it does.
+            builder = MatchExpressionBuilder(self.tokenizer, self._lookup, self._korean_analysis)
+            self._expressions[asked] = builder.build(tree, match=match, drop_stop_words=drop_stop_words, type_ahead=type_ahead)
+        return self._expressions[asked]
 
     def _look_up(self, tree: QueryTree, corpus: str) -> None:
         """What the expressions and their ranking will want to know; what is not foreseen here is asked for when it is wanted."""
