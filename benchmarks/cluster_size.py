@@ -79,7 +79,7 @@ def growth(sizes: Sequence[Size], of: Callable[[Size], int]) -> float:
 
 
 def measured(real: synthetic_corpus.RealText, count: int, layout: dict[str, Any]) -> Size:
-    with qdrant_node() as node:
+    with qdrant_node(on_disk=True) as node:
         with kebab.open(node.address("size"), search_freshness="off", **layout) as kb:
             with kb._store.writing("a benchmark") as writing:
                 writing.expect_vectors([SyntheticEmbedder()])

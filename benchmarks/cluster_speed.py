@@ -197,10 +197,10 @@ def captured(kb: kebab.KnowledgeBase, question: str) -> list[dict[str, Any]]:
     store: Any = kb._store
     original = store._client.ask
 
-    def ask(method: str, path: str, body: Any, **options: str) -> Any:
+    def ask(method: str, path: str, body: Any, *options: Any, **more: Any) -> Any:
         if path.endswith("/points/query/batch"):
             sent.extend(body["searches"])
-        return original(method, path, body, **options)
+        return original(method, path, body, *options, **more)
 
     store._client.ask = ask
     try:

@@ -146,9 +146,9 @@ def cluster_address(nodes: Sequence[QdrantNode], name: str) -> str:
 
 
 @contextmanager
-def qdrant_node(**settings: str) -> Iterator[QdrantNode]:
-    """One server, until the end of the block; `settings` as SERVICE__API_KEY="…"."""
-    with _place() as (folder, binary), _running([QdrantNode(_own(folder / "node"), binary, settings=settings)]) as nodes:
+def qdrant_node(*, on_disk: bool = False, **settings: str) -> Iterator[QdrantNode]:
+    """One server, until the end of the block; `settings` as SERVICE__API_KEY="…". `on_disk`: for more than memory should hold."""
+    with _place(on_disk) as (folder, binary), _running([QdrantNode(_own(folder / "node"), binary, settings=settings)]) as nodes:
         nodes[0].start()
         nodes[0].wait_until_ready()
         yield nodes[0]
@@ -189,11 +189,11 @@ def free_ports(count: int) -> list[int]:
 
 
 @contextmanager
-def _place() -> Iterator[tuple[Path, Path]]:
+def _place(on_disk: bool = False) -> Iterator[tuple[Path, Path]]:
     """A folder that whoever runs the server may write to, and the program in it: a checkout may lie where only root can look."""
     if not SERVER.exists():
         raise AssertionError("The Qdrant server is not installed yet. Install it with: scripts/qdrant-server")
-    folder = _own(Path(tempfile.mkdtemp(prefix="kebab-qdrant-", dir=_quick_folder())))
+    folder = _own(Path(tempfile.mkdtemp(prefix="kebab-qdrant-", dir=None if on_disk else _quick_folder())))
     try:
         binary = folder / "qdrant"
         try:

@@ -103,7 +103,7 @@ class KnowledgeBase:
         """Hits for a query; the options are those of `kb search`, in snake case. `bare`: whole passages, no snippets."""
         request = query if isinstance(query, SearchRequest) else SearchRequest.from_options({"query": query, **options})
         request = self._resolved(request)
-        with self._store.reading() as reading:
+        with self._store.reading(about=request.query if request.library is None and request.mode != "vector" else "") as reading:
             if reading is None:
                 if request.mode == "vector":
                     raise vector_state.no_vectors_yet()
@@ -447,6 +447,8 @@ class KnowledgeBase:
         checks = [program_check(self._store.engine), *([disk_check(self._store.file)] if self._store.file else [])]
         checks += self._store.health(self.settings.analysis.korean)
         if not all(check.ok for check in checks):
+            with suppress(KebabError):  # what is wrong has been said
+                checks += self._migration_health()
             return checks
         return [*checks, *self._migration_health(), *self._vector_health(), *source_checks(self.sources())]
 

@@ -70,9 +70,10 @@ class Store(Protocol):
         ...
 
     def exists(self) -> bool: ...
-    def reading(self) -> AbstractContextManager[Reading | None]:
+    def reading(self, *, about: str = "") -> AbstractContextManager[Reading | None]:
         """One state of what is stored, for the calling thread; None where nothing has been stored and nobody has named the place: an empty
-        corpus, not an error.
+        corpus, not an error. `about`: what will be searched for among one's own documents, so that a store that is far away may look up
+        its words meanwhile.
         """
         ...
 

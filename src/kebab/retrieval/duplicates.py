@@ -7,7 +7,7 @@ on nothing that comes after it, so that a list looked at more deeply begins as i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
 from typing import NamedTuple, TypeVar
 
@@ -110,16 +110,18 @@ def _overlap(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]])
     return common / (len(one) + len(other) - common) if common else 0.0
 
 
-def places_folded(passages: Sequence[Passage | None], enough: int | None = None) -> list[Folded]:
+def places_folded(passages: Iterable[Passage | None], enough: int | None = None) -> list[Folded]:
     """In the order of the list. None stands for what is never folded. `enough`: of so many the copies are found, and no more stand."""
     groups: list[Folded] = []
     open_groups: list[Folded] = []
+    seen: list[Passage | None] = []
     for place, passage in enumerate(passages):
+        seen.append(passage)
         open_groups = [group for group in open_groups if group.last >= place - REACH and len(group.copies) < MOST_COPIES]
         are_enough = enough is not None and len(groups) >= enough
         if are_enough and not open_groups:
             break
-        group = _group_of(passage, open_groups, passages) if passage is not None else None
+        group = _group_of(passage, open_groups, seen) if passage is not None else None
         if group is not None:
             group.copies.append(place)
         if group is not None or are_enough:
@@ -147,7 +149,7 @@ def folded(
     Unless the list is `complete`, those at its end are left out whose copies may stand beyond it: what is shown once must not get
     another copy when somebody looks deeper, which no page would then show.
     """
-    groups = places_folded([passage_of(item) for item in items], enough)
+    groups = places_folded(map(passage_of, items), enough)
     settled: list[tuple[T, list[T]]] = []
     for group in groups:
         if not complete and len(group.copies) < MOST_COPIES and group.last + REACH >= len(items):

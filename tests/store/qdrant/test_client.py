@@ -18,6 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from tests.qdrant_server import QdrantNode, free_ports, qdrant_node
 
+import kebab
 from kebab.config.cluster_address import cluster_address
 from kebab.core.errors import StoreError, StoreUnreachable, TooOld
 from kebab.store.qdrant.client import Client, our_errors
@@ -32,12 +33,12 @@ def client_of(address: str, api_key: str = "") -> Iterator[Client]:
 
 
 @contextmanager
-def pretending(body: bytes) -> Iterator[int]:
+def pretending(body: bytes, status: int = 200) -> Iterator[int]:
     """A server that gives this answer to everything; its port."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            self.send_response(200)
+            self.send_response(status)
             self.send_header("Content-Length", str(len(body)))
             self.end_headers()
             self.wfile.write(body)
@@ -104,6 +105,19 @@ def test_a_wrong_key_and_a_missing_one_are_told_apart() -> None:
     assert "wrong-key" not in f"{wrong.value.message} {wrong.value.hint}"
 
 
+def test_a_key_that_may_only_read_is_said_to_be_one(tmp_path: Path) -> None:
+    (tmp_path / "a.md").write_text("# Apples\n\nApples are red.\n")
+    with qdrant_node(SERVICE__API_KEY="right", SERVICE__READ_ONLY_API_KEY="reads") as node:
+        address = node.address("notes")
+        with kebab.open(address, store_api_key="right", embedding_model="none") as kb:
+            kb.ingest(tmp_path)
+        with kebab.open(address, store_api_key="reads", embedding_model="none") as kb:
+            assert len(kb.search("apples")) == 1
+            with pytest.raises(StoreUnreachable, match="may only read") as raised:
+                kb.ingest(tmp_path)
+    assert "may write" in (raised.value.hint or "")
+
+
 def test_a_server_is_asked_over_tls_when_its_certificate_is_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
     with (
         self_signed() as (certificate, key),
@@ -136,6 +150,17 @@ def test_what_is_no_qdrant_server_is_said_so() -> None:
         our_errors(client.address),
     ):
         client.get("/collections")
+
+
+def test_a_page_of_another_server_is_not_repeated() -> None:
+    """Regression: doctor printed its HTML."""
+    with (
+        pretending(b"<!DOCTYPE HTML>\n<html>\nnothing here</html>", status=404) as port,
+        kebab.open(f"qdrant://127.0.0.1:{port}/notes", embedding_model="none") as kb,
+    ):
+        said = [check.message for check in kb.health() if not check.ok]
+    assert said
+    assert all("not the answer of a Qdrant server" in message and "<" not in message for message in said)
 
 
 def test_a_connection_that_the_server_has_closed_is_opened_again() -> None:

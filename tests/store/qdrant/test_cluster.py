@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Iterator, Sequence
@@ -12,7 +13,9 @@ import pytest
 from tests.qdrant_server import QdrantNode, cluster_address, wait_for
 
 import kebab
+from kebab.config.cluster_address import Node
 from kebab.core.errors import KebabError
+from kebab.store.qdrant.health import _differing_shards
 
 PLUMS = 30
 
@@ -92,6 +95,25 @@ def test_a_server_killed_during_ingest_and_search_costs_nothing(
         with kebab.open(one.address(knowledge_base.address.rpartition("/")[2])) as opened:
             assert opened.count_documents() == 300 + PLUMS
             assert [len(opened.search(f"onlyapples{number}", mode="lexical", match="all")) for number in (0, 150, 299)] == [1, 1, 1]
+
+
+def test_doctor_counts_what_every_server_has(
+    knowledge_base: kebab.KnowledgeBase, three_nodes: Sequence[QdrantNode], tmp_path: Path
+) -> None:
+    knowledge_base.ingest(write(tmp_path / "plums", 9, "plums and quinces"), embed=False)
+    wait_for(lambda: all(check.ok for check in knowledge_base.health()), "nothing to be wrong")
+    checks = {check.name: check.message for check in knowledge_base.health()}
+    name = knowledge_base.address.rpartition("/")[2]
+    counts = [int(count) for count in re.findall(r"(\d+) on 127", checks[f"{name}.documents"])]
+    assert len(counts) == 3  # servers
+    assert sum(counts) == 2 * 9  # copies
+    assert {f"server 127.0.0.1:{node.http_port}" for node in three_nodes} <= checks.keys()
+
+
+def test_doctor_sees_copies_that_differ() -> None:
+    told = {Node("127.0.0.1", number): {"local_shards": [{"shard_id": 4, "points_count": count}]} for number, count in ((1, 7), (2, 8))}
+    assert _differing_shards(told) == [4]
+    assert _differing_shards({node: one for node, one in told.items() if node.port == 1}) == []
 
 
 def test_doctor_names_the_server_that_is_gone(

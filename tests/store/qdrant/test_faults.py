@@ -153,6 +153,26 @@ def test_a_server_that_stays_away_keeps_nobody_from_writing(cluster: Sequence[Qd
     _all_found(address, 30)
 
 
+def test_a_server_that_hangs_costs_time_and_nothing_else(cluster: Sequence[QdrantNode], tmp_path: Path) -> None:
+    """It takes connections and answers nobody. Regression: the right to write ran out while the others waited for it, and every search
+    waited half a minute.
+    """
+    address = cluster_address(cluster, "hanging")
+    notes = _notes(tmp_path / "notes", 10)
+    _ingested(address, notes)
+    cluster[0].pause()
+    try:
+        with kebab.open(address, **_SETTINGS) as kb:
+            began = time.monotonic()
+            assert [hit.doc_path for hit in kb.search("m3p1", mode="lexical").hits] == ["003.md"]
+            assert time.monotonic() - began < 15
+        _ingested(address, _notes(notes, 10, 10))
+    finally:
+        cluster[0].resume()
+    wait_for(lambda: _is_settled(cluster, "hanging"), "all replicas to be active again and to agree")
+    _all_found(address, 20)
+
+
 def test_a_killed_ingest_is_completed_by_the_next(cluster: Sequence[QdrantNode], tmp_path: Path) -> None:
     address = cluster_address(cluster, "killed-ingest")
     notes = _notes(tmp_path / "notes", _FILES)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from tests.documents import make_document
@@ -17,6 +20,7 @@ from kebab.config.cluster_address import cluster_address
 from kebab.config.settings import StoreSettings
 from kebab.core.documents import Source
 from kebab.core.errors import Locked
+from kebab.core.libraries import VectorSpace
 from kebab.core.ports import ColumnWeights
 from kebab.core.search import SearchFilters
 from kebab.store.qdrant.client import Client
@@ -41,16 +45,16 @@ class DyingClient(Client):
         self.is_done_first = False
         self._counting = threading.Lock()
 
-    def ask(self, method: str, path: str, body: Any, **options: str) -> Any:
-        if "wait" not in options or self.last is None:
-            return super().ask(method, path, body, **options)
+    def ask(self, method: str, path: str, body: Any, options: Mapping[str, str] | None = None, **more: Any) -> Any:
+        if "wait" not in (options or {}) or self.last is None:
+            return super().ask(method, path, body, options, **more)
         with self._counting:
             if self.changes > self.last:
                 raise Killed
             self.changes += 1
             if self.changes > self.last and not self.is_done_first:
                 raise Killed
-        answer = super().ask(method, path, body, **options)
+        answer = super().ask(method, path, body, options, **more)
         if self.changes > self.last:
             raise Killed
         return answer
@@ -65,13 +69,39 @@ def store(one_node: QdrantNode) -> Iterator[QdrantStore]:
     store.close()
 
 
-def dying(store: QdrantStore, last: int, *, is_done_first: bool) -> QdrantStore:
+class StoppedClient(Client):
+    """Stands still at the change of this number, as a process that is stopped: nothing of it goes on, not even renewing the lease."""
+
+    def __init__(self, *arguments: Any, **options: Any) -> None:
+        super().__init__(*arguments, **options)
+        self.changes = 0
+        self.stops_at = 0
+        self.stands = threading.Event()
+        self.goes_on = threading.Event()
+
+    def ask(self, method: str, path: str, body: Any, options: Mapping[str, str] | None = None, **more: Any) -> Any:
+        changes = method in ("PUT", "DELETE") or "wait" in (options or {}) or path.endswith("aliases")
+        if changes and threading.current_thread().name != "kebab lease":
+            self.changes += 1
+            if self.changes == self.stops_at:
+                self.stands.set()
+        if self.stands.is_set():
+            self.goes_on.wait()
+        return super().ask(method, path, body, options, **more)
+
+
+def another(store: QdrantStore, client: Client) -> QdrantStore:
+    """Somebody else who writes to the same."""
     other = QdrantStore(cluster_address(store.address), StoreSettings())
-    client = DyingClient(cluster_address(store.address))
-    client.last, client.is_done_first = last, is_done_first
     other._client = client
     other._schema = type(other._schema)(client, store._schema._layout)
     return other
+
+
+def dying(store: QdrantStore, last: int, *, is_done_first: bool) -> QdrantStore:
+    client = DyingClient(cluster_address(store.address))
+    client.last, client.is_done_first = last, is_done_first
+    return another(store, client)
 
 
 def write(store: QdrantStore, documents: list[tuple[str, list[str]]], remove: str | None = None) -> None:
@@ -167,6 +197,57 @@ def test_what_fails_while_the_next_is_made_is_raised_by_whatever_comes_next(stor
         pass
     assert "d.md" not in texts(store)
     check_counts(store)
+
+
+def write_after(store: QdrantStore) -> None:
+    write(store, AFTER, remove="b.md")
+
+
+def make_room_for_vectors(store: QdrantStore) -> None:
+    """Which moves all chunks to another collection."""
+    with store.writing("a test") as writing:
+        writing.vectors().prepare([VectorSpace("another", str(uuid4())[:8], 4)])
+
+
+@pytest.mark.parametrize("work", [write_after, make_room_for_vectors])
+def test_a_writer_that_stood_still_while_another_one_wrote_changes_nothing_any_more(
+    store: QdrantStore, monkeypatch: pytest.MonkeyPatch, work: Callable[[QdrantStore], None]
+) -> None:
+    """Regression: it took the lease again that the other one had given back, and wrote what it had counted before over what was so now."""
+    monkeypatch.setattr("kebab.store.qdrant.writer_lease.LASTS_S", 0.4)
+    monkeypatch.setattr("kebab.store.qdrant.writer_lease._RENEWED_S", 0.1)
+    stops_at = 1
+    refused = 0
+    while True:
+        write(store, BEFORE, remove="c.md")
+        client = StoppedClient(cluster_address(store.address))
+        client.stops_at = stops_at
+        with ThreadPoolExecutor() as pool:
+            first = pool.submit(work, another(store, client))
+            while not (client.stands.wait(0.02) or first.done()):
+                pass
+            if client.stands.is_set():
+                time.sleep(0.5)  # longer than a lease lasts
+                write(store, [("d.md", [f"dates are sweet, the {stops_at}th time"])])
+                check_counts(store)
+                client.goes_on.set()
+                if isinstance(first.exception(), Locked):
+                    check_counts(store)  # at once, before anybody has put anything in order
+        if not client.stands.is_set():
+            first.result()
+            break
+        assert first.exception() is None or isinstance(first.exception(), Locked)
+        refused += first.exception() is not None
+        there = texts(store)
+        assert there["d.md"] == [f"dates are sweet, the {stops_at}th time"]
+        for path in ("a.md", "b.md", "c.md"):
+            assert there.get(path) in (dict(BEFORE).get(path), dict(AFTER).get(path)), (stops_at, path)
+        with store.writing("a test"):
+            pass
+        check_counts(store)
+        assert texts(store) == there
+        stops_at += 1
+    assert refused >= stops_at - 2 > 2  # but for giving back the lease, which is the last change
 
 
 def test_whoever_was_cut_off_for_too_long_does_not_go_on(store: QdrantStore, monkeypatch: pytest.MonkeyPatch) -> None:

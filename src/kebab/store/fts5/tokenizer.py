@@ -43,10 +43,9 @@ class SqliteTokenizer:
         data = text.encode("utf-8", "replace")
         tokens = cast("list[tuple[int, int, str]]", self._stems(data, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_colocated=False))
         found = [
-            (start, tokens[number + len(phrase) - 1][1])
-            for number, (start, _, stem) in enumerate(tokens)
-            if stem in beginning_with
-            for phrase in beginning_with[stem]
+            (tokens[number][0], tokens[number + len(phrase) - 1][1])
+            for number in [number for number, token in enumerate(tokens) if token[2] in beginning_with]
+            for phrase in beginning_with[tokens[number][2]]
             if len(phrase) == 1 or tuple(token[2] for token in tokens[number : number + len(phrase)]) == phrase
         ]
         return found if len(data) == len(text) else _in_code_points(data, found)

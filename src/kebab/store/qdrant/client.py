@@ -13,7 +13,7 @@ import json
 import socket
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from typing import Any
@@ -21,7 +21,7 @@ from urllib.parse import urlencode
 from weakref import finalize
 
 from kebab.config.cluster_address import ClusterAddress, Node
-from kebab.core.errors import DiskFull, StoreError, StoreUnreachable
+from kebab.core.errors import DiskFull, NotFound, StoreError, StoreUnreachable
 
 LEAST_VERSION = (1, 16)
 """The first that takes an update only where a condition holds, which the writer's lease needs."""
@@ -29,8 +29,15 @@ _IDLE_S = 3.0
 """How long a connection is used again; the server closes it after five."""
 _WAITS_S = (0.05, 0.2, 0.5, 1.0)
 """Between looks at all servers, when none could answer: one of them may be electing a leader or starting."""
+_GREETING_S = 2.0
+"""How long a server may take to say that it is there, where there are others."""
+_PATIENCE_S = 12.0
+"""How long one may take for an answer, until all others have been asked too. Servers wait ten seconds for one of them that hangs."""
+_LACK_S = 30.0
+"""How long most replicas are not asked again after they could not answer."""
 _PASSING = frozenset({408, 429, 500, 502, 503, 504})
 _KEY_REFUSED = (401, 403)
+_NO_QDRANT = "this is not the answer of a Qdrant server"
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
@@ -62,38 +69,58 @@ class Client:
         self._preferred = 0
         """The server that answered last."""
         self._local = threading.local()
+        self._lacking_until = 0.0
+
+    @property
+    def lacks_replicas(self) -> bool:
+        """Whether most replicas were asked a while ago and could not answer."""
+        return time.monotonic() < self._lacking_until
+
+    def remember_lack(self) -> None:
+        self._lacking_until = time.monotonic() + _LACK_S
 
     def get(self, path: str, **options: str) -> Any:
-        return self.ask("GET", path, None, **options)
+        return self.ask("GET", path, None, options)
 
     def post(self, path: str, body: Any, **options: str) -> Any:
-        return self.ask("POST", path, body, **options)
+        return self.ask("POST", path, body, options)
 
-    def put(self, path: str, body: Any, **options: str) -> Any:
-        return self.ask("PUT", path, body, **options)
-
-    def ask(self, method: str, path: str, body: Any, **options: str) -> Any:
-        """What one of the servers answers, as `result` has it."""
+    def ask(
+        self,
+        method: str,
+        path: str,
+        body: Any,
+        options: Mapping[str, str] | None = None,
+        *,
+        check: Callable[[], None] = lambda: None,
+    ) -> Any:
+        """What one of the servers answers, as `result` has it. `check` raises where it must not be sent, or not be sent again."""
+        options = options or {}
         target = f"{path}?{urlencode(options)}" if options else path
         data = None if body is None else _encode(body).encode("utf-8", "replace")
         failure: Exception | None = None
         said: Answered | None = None
+        count = len(self.address.nodes)
+        timeout_s = min(self._timeout_s, _PATIENCE_S) if count > 1 else self._timeout_s
+        first = self._preferred
         for wait in (*_WAITS_S, None):
-            for turn in range(len(self.address.nodes)):
-                number = (self._preferred + turn) % len(self.address.nodes)
+            for turn in range(count):
+                number = (first + turn) % count
+                check()
                 try:
-                    answer = self._ask_node(self.address.nodes[number], method, target, data)
+                    answer = self._ask_node(self.address.nodes[number], method, target, data, timeout_s)
                 except (OSError, HTTPException) as error:
                     failure = error
                 except Answered as error:
                     if error.status not in _PASSING or _is_final(error, options):
-                        raise self._in_our_words(error) from error
+                        raise self._in_our_words(error, self.address.nodes[number]) from error
                     failure = said = error
                 else:
                     self._preferred = number
                     return answer
-            if wait is None or isinstance(failure, TimeoutError):
+            if wait is None or (isinstance(failure, TimeoutError) and timeout_s == self._timeout_s):
                 break
+            timeout_s = self._timeout_s  # nobody was quick: what takes long is given its time
             time.sleep(wait)
         reason = said or failure  # what a server says explains more than another one's silence
         assert reason is not None
@@ -104,11 +131,11 @@ class Client:
         answers: dict[Node, Any] = {}
         for node in self.address.nodes:
             try:
-                answers[node] = self._ask_node(node, "GET", path, None)
+                answers[node] = self._ask_node(node, "GET", path, None, min(self._timeout_s, _PATIENCE_S))
             except (OSError, HTTPException) as error:
                 answers[node] = self._unreachable(error)
             except Answered as error:
-                answers[node] = self._in_our_words(error)
+                answers[node] = self._in_our_words(error, node)
         return answers
 
     def close(self) -> None:
@@ -119,8 +146,9 @@ class Client:
 
     # --- one server
 
-    def _ask_node(self, node: Node, method: str, target: str, data: bytes | None) -> Any:
+    def _ask_node(self, node: Node, method: str, target: str, data: bytes | None, timeout_s: float) -> Any:
         with self._connected(node) as http:
+            http.sock.settimeout(timeout_s)
             http.request(method, target, data, self._headers)
             return _answer(http.getresponse())
 
@@ -129,7 +157,7 @@ class Client:
         """Kept for the next request when this one went well."""
         opened: dict[Node, _Connection] = self._local.__dict__.setdefault("open", {})
         known = opened.pop(node, None)
-        if known is None or time.monotonic() - known.used >= _IDLE_S:
+        if known is None or known.http.sock is None or time.monotonic() - known.used >= _IDLE_S:
             known = _Connection(self._new_connection(node))
         went_well = False
         try:
@@ -147,9 +175,17 @@ class Client:
 
     def _new_connection(self, node: Node) -> HTTPConnection:
         kind = HTTPSConnection if self.address.tls else HTTPConnection
-        http = kind(node.host, node.port, timeout=self._timeout_s)
+        several = len(self.address.nodes) > 1
+        http = kind(node.host, node.port, timeout=min(self._timeout_s, _GREETING_S) if several else self._timeout_s)
         http.connect()
         http.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # header and body are two writes
+        if several:  # one that hangs takes connections all the same
+            try:
+                http.request("GET", "/healthz", headers=self._headers)
+                http.getresponse().read()
+            except BaseException:
+                http.close()
+                raise
         return http
 
     # --- errors
@@ -164,12 +200,13 @@ class Client:
         hint = "Start it, correct the address, or name a file with --db to work without it."
         return StoreUnreachable(f"Qdrant at {nodes} cannot be reached: {reason}.", hint=hint, path=str(self.address))
 
-    def _in_our_words(self, error: Answered) -> Exception:
+    def _in_our_words(self, error: Answered, node: Node) -> Exception:
         if error.status in _KEY_REFUSED:
-            refused = "the API key is wrong" if "api-key" in self._headers else "it wants an API key"
+            has_key, may_read = "api-key" in self._headers, error.status == 403
+            refused = "the API key may only read" if may_read else "the API key is wrong" if has_key else "it wants an API key"
             return StoreUnreachable(
-                f"Qdrant at {self.address.nodes[self._preferred]} refused the request: {refused}.",
-                hint="Set KEBAB_STORE_API_KEY to a valid one.",
+                f"Qdrant at {node} refused the request: {refused}.",
+                hint=f"Set KEBAB_STORE_API_KEY to one that {'may write' if may_read else 'is valid'}.",
                 path=str(self.address),
             )
         if "No space left" in error.said:
@@ -186,7 +223,7 @@ def _answer(response: HTTPResponse) -> Any:
     try:
         return json.loads(data)["result"]
     except (ValueError, KeyError, TypeError) as error:
-        raise Answered(415, "this is not the answer of a Qdrant server") from error
+        raise Answered(415, _NO_QDRANT) from error
 
 
 def _said(data: bytes) -> str:
@@ -194,7 +231,7 @@ def _said(data: bytes) -> str:
         status = json.loads(data)["status"]
         return str(status["error"] if isinstance(status, dict) else status)
     except (ValueError, KeyError, TypeError):
-        return data[:200].decode("utf-8", "replace").strip()
+        return _NO_QDRANT if data.lstrip()[:1] == b"<" else " ".join(data[:200].decode("utf-8", "replace").split())
 
 
 def _is_final(error: Answered, options: Mapping[str, str]) -> bool:
@@ -215,6 +252,12 @@ def our_errors(address: ClusterAddress) -> Iterator[None]:
     try:
         yield
     except Answered as error:
+        if error.status == 404 and f"{address.name}." in error.said:
+            raise NotFound(
+                f"There is no knowledge base {address} any more: it was deleted meanwhile.",
+                hint=f"Make one with: kb --db {address} ingest FOLDER",
+                path=str(address),
+            ) from error
         raise StoreError(
             f"Qdrant at {', '.join(map(str, address.nodes))} answered with {error}.",
             hint="Check the address and the server's version with: kb doctor",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import islice
 from typing import Any, TypeVar
@@ -30,15 +30,19 @@ def point_id(*parts: str) -> str:
 
 
 class Collection:
-    def __init__(self, client: Client, name: str, *, careful: bool = False) -> None:
-        """`careful`: what is read is what most replicas say, and what is written goes through one leader of the shard. With strong ordering
-        that would be the same server for ever, and nobody could write while it is away; with medium another one takes its place.
+    def __init__(
+        self, client: Client, name: str, *, careful: bool = False, led: bool = False, may_write: Callable[[], None] = lambda: None
+    ) -> None:
+        """`careful`: what is read is what most replicas say. `led`: what is written goes through one leader of the shard. With strong
+        ordering that would be the same server for ever, and nobody could write while it is away; with medium another one takes its
+        place. `may_write` is asked before everything that is sent to be written, and raises where it must not be.
         """
         self.name = name
         self._client = client
         self._path = f"/collections/{name}"
         self._reading = {"consistency": "majority"} if careful else {}
-        self._writing = {"wait": "true", **({"ordering": "medium"} if careful else {})}
+        self._writing = {"wait": "true", **({"ordering": "medium"} if led else {})}
+        self._may_write = may_write
 
     # --- reading
 
@@ -82,28 +86,34 @@ class Collection:
         return list(self._read("points/scroll", body)["points"])
 
     def count(self, chosen: Filter | None = None) -> int:
-        return int(self._client.post(f"{self._path}/points/count", {"filter": chosen, "exact": True})["count"])
+        return int(self._read("points/count", {"filter": chosen, "exact": True})["count"])
 
     def values(self, key: str, chosen: Filter | None = None) -> dict[Any, int]:
         """Every value that an indexed part of the payload has, with the number of points that have it."""
         body = {"key": key, "filter": chosen, "limit": _ALL_VALUES, "exact": True}
-        return {hit["value"]: hit["count"] for hit in self._client.post(f"{self._path}/facet", body)["hits"] if hit["count"]}
+        return {hit["value"]: hit["count"] for hit in self._read("facet", body)["hits"] if hit["count"]}
 
     def query(self, *searches: Mapping[str, Any]) -> list[list[Point]]:
         """The points of each search, best first, in one round trip."""
         return [answer["points"] for answer in self._read("points/query/batch", {"searches": searches})]
 
     def _read(self, what: str, body: Mapping[str, Any]) -> Any:
-        """Of two replicas most are both: with one of them gone, the other one's word is taken."""
-        if self._reading:
+        """Of two replicas most are both: with one of them gone, the other one's word is taken, and for a while at once, because servers
+        wait long for one that hangs.
+        """
+        if self._reading and not self._client.lacks_replicas:
             try:
                 return self._client.post(f"{self._path}/{what}", body, **self._reading)
             except Answered as error:
                 if not lacks_replicas(error):
                     raise
+                self._client.remember_lack()
         return self._client.post(f"{self._path}/{what}", body)
 
     # --- writing
+
+    def _write(self, method: str, what: str, body: Mapping[str, Any]) -> None:
+        self._client.ask(method, f"{self._path}/{what}", body, self._writing, check=self._may_write)
 
     def upsert(self, points: Iterable[Point], *, only_where: Filter | None = None) -> None:
         """`only_where`: a point that is there already is replaced only if it passes."""
@@ -111,43 +121,43 @@ class Collection:
             body: dict[str, Any] = {"points": some}
             if only_where is not None:
                 body["update_filter"] = only_where
-            self._client.put(f"{self._path}/points", body, **self._writing)
+            self._write("PUT", "points", body)
 
     def set_payload(self, values: Mapping[str, Any], chosen: Filter | Sequence[PointId], *, replacing: bool = False) -> None:
         """Of the points that are chosen by a filter or by their ids; `replacing`: nothing else stays of the payload."""
         body = {"payload": values, **_chosen(chosen)}
-        (self._client.put if replacing else self._client.post)(f"{self._path}/points/payload", body, **self._writing)
+        self._write("PUT" if replacing else "POST", "points/payload", body)
 
     def delete_payload(self, keys: Sequence[str], chosen: Filter | Sequence[PointId]) -> None:
-        self._client.post(f"{self._path}/points/payload/delete", {"keys": keys, **_chosen(chosen)}, **self._writing)
+        self._write("POST", "points/payload/delete", {"keys": keys, **_chosen(chosen)})
 
     def set_vectors(self, points: Iterable[Point]) -> None:
         """Id and vectors; other vectors of a point stay. Points that are gone are left out."""
         for some in _portions(points):
             try:
-                self._client.put(f"{self._path}/points/vectors", {"points": some}, **self._writing)
+                self._write("PUT", "points/vectors", {"points": some})
             except Answered as error:
                 if error.status != 404:
                     raise
                 there = {point["id"] for point in self.retrieve([point["id"] for point in some], payload=False)}
                 left = [point for point in some if point["id"] in there]
                 if left:
-                    self._client.put(f"{self._path}/points/vectors", {"points": left}, **self._writing)
+                    self._write("PUT", "points/vectors", {"points": left})
 
     def delete_vectors(self, names: Sequence[str], chosen: Filter | Sequence[PointId]) -> None:
-        self._client.post(f"{self._path}/points/vectors/delete", {"vector": names, **_chosen(chosen)}, **self._writing)
+        self._write("POST", "points/vectors/delete", {"vector": names, **_chosen(chosen)})
 
     def change(self, operations: Sequence[Mapping[str, Any]]) -> None:
         """Several changes in one request, in their order."""
         for some in batches(operations, _AT_ONCE):
-            self._client.post(f"{self._path}/points/batch", {"operations": some}, **self._writing)
+            self._write("POST", "points/batch", {"operations": some})
 
     def delete(self, chosen: Filter | Sequence[PointId]) -> None:
         if isinstance(chosen, dict):
-            self._client.post(f"{self._path}/points/delete", {"filter": chosen}, **self._writing)
+            self._write("POST", "points/delete", {"filter": chosen})
             return
         for some in batches(chosen, _AT_ONCE):
-            self._client.post(f"{self._path}/points/delete", {"points": some}, **self._writing)
+            self._write("POST", "points/delete", {"points": some})
 
 
 def _chosen(chosen: Filter | Sequence[PointId]) -> dict[str, Any]:

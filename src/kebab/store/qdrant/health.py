@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from kebab.config.cluster_address import Node
 from kebab.core.errors import KebabError, StoreError
 from kebab.core.records import Check
 from kebab.store.fts5.index_config import fts_config
-from kebab.store.qdrant.client import Answered, Client, our_errors
+from kebab.store.qdrant.client import Client, our_errors
 from kebab.store.qdrant.schema import SCHEMA, Schema
 from kebab.store.qdrant.state import State, read_state, what
 from kebab.store.qdrant.writer_lease import live_writer
@@ -19,38 +21,44 @@ _WAIT = "Wait until the servers have caught up, and look again."
 
 def health_checks(client: Client, schema: Schema, korean_analysis: str) -> list[Check]:
     """Ends with the first thing without which the rest makes no sense."""
-    checks = _server_checks(client)
-    if not any(check.ok for check in checks):
+    checks, versions = _server_checks(client)
+    if not versions:
         return checks
     try:
         with our_errors(client.address):
-            checks += [_version_check(schema), _peer_check(client), _schema_check(schema)]
+            checks += [_version_check(schema, versions), _peer_check(client), _schema_check(schema)]
             if not checks[-1].ok:
                 return checks
             state = read_state(schema.catalog)
-            return [*checks, *_shard_checks(client, schema), _writer_check(schema), *_index_checks(schema, state, korean_analysis)]
+            shards = [check for name in schema.collections() for check in _shard_checks(client, schema, name)]
+            return [*checks, *shards, *_leftovers(schema), _writer_check(schema), *_index_checks(schema, state, korean_analysis)]
     except StoreError as error:
         return [*checks, Check("database", False, error.message, error.hint)]
 
 
-def _server_checks(client: Client) -> list[Check]:
+def _server_checks(client: Client) -> tuple[list[Check], dict[Node, str]]:
+    """And the versions of those that answer."""
     checks = []
-    for node, answer in client.ask_each("/collections").items():
+    versions: dict[Node, str] = {}
+    for node, answer in client.ask_each("/telemetry?details_level=0").items():
+        name = f"server {node}"
         if isinstance(answer, KebabError):
-            checks.append(Check(f"server {node}", False, answer.message, answer.hint))
+            checks.append(Check(name, False, answer.message, answer.hint))
         elif isinstance(answer, Exception):
-            checks.append(Check(f"server {node}", False, f"it answered with {answer}", "Check the address."))
+            checks.append(Check(name, False, f"it answered with {answer}", "Check the address."))
         else:
-            checks.append(Check(f"server {node}", True, "answers"))
-    return checks
+            versions[node] = str(answer["app"]["version"])
+            checks.append(Check(name, True, f"answers, version {versions[node]}"))
+    return checks, versions
 
 
-def _version_check(schema: Schema) -> Check:
-    try:
-        schema.check_server()
-    except StoreError as error:
-        return Check("version", False, error.message, error.hint)
-    return Check("version", True, f"Qdrant {schema.server_version()}")
+def _version_check(schema: Schema, versions: Mapping[Node, str]) -> Check:
+    for version in versions.values():
+        try:
+            schema.check_version(version)
+        except StoreError as error:
+            return Check("version", False, error.message, error.hint)
+    return Check("version", True, f"Qdrant {', '.join(sorted(set(versions.values())))}")
 
 
 def _peer_check(client: Client) -> Check:
@@ -82,33 +90,54 @@ def _schema_check(schema: Schema) -> Check:
     return Check("database", True, f"schema {SCHEMA} at {schema.address}")
 
 
-def _shard_checks(client: Client, schema: Schema) -> list[Check]:
-    checks = []
-    for collection in schema.collections():
-        facts = client.get(f"/collections/{collection}")
-        wanted = int(facts["config"]["params"].get("replication_factor") or 1)
-        try:
-            checks.append(_replica_check(collection, client.get(f"/collections/{collection}/cluster"), wanted, facts["status"]))
-        except Answered:  # a server that runs alone does not tell
-            checks.append(Check(collection, facts["status"] != "red", f"status {facts['status']}", "Look into the server's log."))
+def _shard_checks(client: Client, schema: Schema, name: str) -> list[Check]:
+    """Of one collection: that all copies are there, and that servers count the same in each."""
+    facts = client.get(f"/collections/{name}")
+    told = client.ask_each(f"/collections/{name}/cluster")
+    known = {node: answer for node, answer in told.items() if not isinstance(answer, Exception)}
+    if not known:  # a server that runs alone does not tell
+        return [Check(name, facts["status"] != "red", f"status {facts['status']}", "Look into the server's log.")]
+    wanted = int(facts["config"]["params"].get("replication_factor") or 1)
+    checks = [_replica_check(name, known, wanted, facts["status"])]
+    differing = _differing_shards(known)
+    if differing and checks[0].ok and live_writer(schema.catalog) is None:
+        checks.append(Check(f"{name} copies", False, f"servers count differently in shard {', '.join(map(str, differing))}", _WAIT))
     return checks
 
 
-def _replica_check(name: str, cluster: dict[str, Any], wanted: int, status: str) -> Check:
-    """A shard is a part of the collection, and a replica a copy of it on one server."""
+def _replica_check(name: str, told: Mapping[Node, dict[str, Any]], wanted: int, status: str) -> Check:
+    """A shard is a part of the collection, and a replica a copy of it on one server. What one server knows of the others, all know."""
+    cluster = next(iter(told.values()))
     replicas = [(shard["shard_id"], cluster["peer_id"], shard["state"]) for shard in cluster["local_shards"]]
     replicas += [(shard["shard_id"], shard["peer_id"], shard["state"]) for shard in cluster["remote_shards"]]
     active: dict[int, int] = {}
     for shard, _, state in replicas:
         active[shard] = active.get(shard, 0) + (state == "Active")
-    points = sum(shard["points_count"] for shard in cluster["local_shards"])
     lacking = sorted(shard for shard, count in active.items() if count < wanted)
     if lacking or cluster["shard_transfers"] or status == "red":
         broken = ", ".join(f"{state.lower()} on {peer}" for _, peer, state in replicas if state != "Active") or f"status {status}"
         return Check(name, False, f"{len(lacking)} of {len(active)} shards have fewer than {wanted} active replicas ({broken})", _WAIT)
-    return Check(
-        name, True, f"{len(active)} shards with {wanted} active replica{'s' * (wanted > 1)}; {points:,} points on the server asked"
-    )
+    points = {node: sum(shard["points_count"] for shard in one["local_shards"]) for node, one in told.items()}
+    counts = ", ".join(f"{count:,} on {node}" for node, count in points.items())
+    shards = f"{len(active)} shard{'s' * (len(active) > 1)} with {wanted} active replica{'s' * (wanted > 1)}"
+    return Check(name, True, f"{shards}; points: {counts}")
+
+
+def _differing_shards(told: Mapping[Node, dict[str, Any]]) -> list[int]:
+    """Of which two servers have copies with different numbers of points."""
+    counts: dict[int, set[int]] = {}
+    for one in told.values():
+        for shard in one["local_shards"]:
+            counts.setdefault(shard["shard_id"], set()).add(shard["points_count"])
+    return sorted(shard for shard, found in counts.items() if len(found) > 1)
+
+
+def _leftovers(schema: Schema) -> list[Check]:
+    """Of moving chunks to another collection, when somebody was interrupted. While one is writing it is at work."""
+    unused = [name for name in schema.chunks_collections() if name != schema.chunks_collection()]
+    if not unused or live_writer(schema.catalog) is not None:
+        return []
+    return [Check("leftovers", False, f"{', '.join(unused)} is not used by anything", f"kb --db {schema.address} index --optimize")]
 
 
 def _writer_check(schema: Schema) -> Check:

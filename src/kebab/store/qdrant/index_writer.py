@@ -58,11 +58,10 @@ def of_documents(doc_ids: Iterable[str]) -> dict[str, Any]:
 class IndexWriter:
     """One for each time that somebody may write."""
 
-    def __init__(self, schema: Schema, check: Callable[[], None], threads: Executor) -> None:
-        """`check` raises where the right to write was lost. Threads wait for servers while the caller makes what comes next."""
+    def __init__(self, schema: Schema, threads: Executor) -> None:
+        """The schema is one that may be written to. Threads wait for servers while the caller makes what comes next."""
         self.schema = schema
         self.threads = threads
-        self._check = check
         self._begun: Future[int] | None = None
         self._is_open = False
         """Whether a change was announced that is not done."""
@@ -93,7 +92,6 @@ class IndexWriter:
         """That these documents, with so many tokens until now, and chunks with these terms will be changed. What it returns is the mark of
         the change, which the documents get when they are complete.
         """
-        self._check()
         mark = str(uuid4())
         payload = {
             "what": "unfinished",

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 from kebab.core.errors import QueryError
 from kebab.core.ports import ColumnWeights, LexicalMatch, LexicalMatches, NearWord
-from kebab.core.query_tree import QueryTree, Raw, words_of
+from kebab.core.query_tree import QueryTree, Raw
 from kebab.core.search import QueryTerms, SearchFilters
 from kebab.store.fts5.match_expression import MatchExpression, MatchExpressionBuilder
 from kebab.store.fts5.passage_check import matching
 from kebab.store.fts5.tokenizer import SqliteTokenizer
-from kebab.store.fts5.wanted_terms import IndexTerm, WantedTerms, wanted_terms
+from kebab.store.fts5.wanted_terms import WantedTerms, wanted_terms
 from kebab.store.qdrant.collection import Filter, Point
 from kebab.store.qdrant.filters import FilterBuilder, corpus_of
 from kebab.store.qdrant.other_weights import RANKED_AGAIN, ranked_again
@@ -29,8 +29,6 @@ _DEEPER = 2
 """How much deeper than asked the ranking is cut: room for a few equal scores at its end."""
 _CHECKED = 128
 """Candidates that are looked at first, when it has to be checked whether words stand side by side."""
-_FORESEEN = 100
-"""Words of a query that are looked up before it is known which of them will be needed."""
 FOR_HITS = {"exclude": ["terms", "within", "tagged", "versions", "columns_hash", "text_hash", "average", "length", "corpus", "spaces"]}
 """Of the payload: all but what only filters and writers need."""
 
@@ -46,13 +44,14 @@ class _Search(NamedTuple):
 
 
 class QdrantLexicalIndex:
-    def __init__(self, schema: Schema, state: State, *, korean_analysis: str, weights: ColumnWeights | None = None) -> None:
+    def __init__(
+        self, schema: Schema, state: State, lookup: TermLookup, *, korean_analysis: str, weights: ColumnWeights | None = None
+    ) -> None:
         self.tokenizer = SqliteTokenizer()
         self._schema = schema
         self._state = state
         self._korean_analysis = korean_analysis
-        self._vocabulary = Vocabulary(schema.terms, self.tokenizer)
-        self._lookup = TermLookup(schema.terms, self._vocabulary)
+        self._lookup = lookup
         self._filters = FilterBuilder(schema)
         self._expressions: dict[tuple[QueryTree, str, bool, bool], MatchExpression] = {}
         """A search asks for the same ones again and again."""
@@ -74,7 +73,7 @@ class QdrantLexicalIndex:
         sort: str = "relevance",
         type_ahead: bool = False,
     ) -> LexicalMatches:
-        self._look_up(tree, corpus_of(filters))
+        self._lookup.expect(tree, corpus_of(filters))
         expression = self._expression(tree, match, drop_stop_words, type_ahead)
         search = self._search(expression, filters)
         if search is None:
@@ -97,7 +96,7 @@ class QdrantLexicalIndex:
         return sum(1 for _ in self._passing(search, list(candidates)))
 
     def near_words(self, word: str, edits: int) -> list[NearWord]:
-        return self._vocabulary.near(word, edits)
+        return Vocabulary(self._schema.terms, self.tokenizer).near(word, edits)
 
     def size(self) -> int:
         return sum(size.chunks for size in self._state.sizes.values())
@@ -117,13 +116,6 @@ class QdrantLexicalIndex:
             builder = MatchExpressionBuilder(self.tokenizer, self._lookup, self._korean_analysis)
             self._expressions[asked] = builder.build(tree, match=match, drop_stop_words=drop_stop_words, type_ahead=type_ahead)
         return self._expressions[asked]
-
-    def _look_up(self, tree: QueryTree, corpus: str) -> None:
-        """What the expressions and their ranking will want to know; what is not foreseen here is asked for when it is wanted."""
-        text = " ".join(words_of(tree))
-        stems = self.tokenizer.stems(text)
-        if len(stems) <= _FORESEEN:  # of a pasted page only a part will be looked for
-            self._lookup.fetch(self.tokenizer.words(text)[-1:], [id_of(corpus, IndexTerm(stem, False, False)) for stem in stems])
 
     def _search(self, expression: MatchExpression, filters: SearchFilters, *, counting: bool = False) -> _Search | None:
         """None when nothing is looked for."""

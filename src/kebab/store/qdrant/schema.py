@@ -8,6 +8,7 @@ NAME.catalog     everything small: sources and notes, libraries, counts, who wri
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
@@ -67,19 +68,35 @@ class Layout(NamedTuple):
 class Schema:
     """The collections of one knowledge base."""
 
-    def __init__(self, client: Client, layout: Layout, *, careful: bool = True) -> None:
-        """`careful`: what is read of the catalog is what most replicas say. Whoever only searches must get an answer while one lives."""
+    def __init__(self, client: Client, layout: Layout, *, careful: bool = True, may_write: Callable[[], None] = lambda: None) -> None:
+        """`careful`: what is read is what most replicas say. Whoever only searches must get an answer while one lives, and quickly.
+        `may_write` is asked before every change.
+        """
         self._client = client
         self._layout = layout
+        self._may_write = may_write
         self._name = client.address.name
-        self.chunks = Collection(client, f"{self._name}.chunks")
-        self.documents = Collection(client, f"{self._name}.documents")
-        self.terms = Collection(client, f"{self._name}.terms")
-        self.catalog = Collection(client, f"{self._name}.catalog", careful=careful)
+        self._careful = careful
+        self.chunks = self._collection(f"{self._name}.chunks")
+        self.documents = self._collection(f"{self._name}.documents")
+        self.terms = self._collection(f"{self._name}.terms")
+        self.catalog = Collection(client, f"{self._name}.catalog", careful=careful, led=True, may_write=may_write)
+
+    def _collection(self, name: str) -> Collection:
+        return Collection(self._client, name, careful=self._careful, may_write=self._may_write)
+
+    def for_writer(self, may_write: Callable[[], None]) -> Schema:
+        """The same, for whoever may write as long as this does not raise."""
+        return Schema(self._client, self._layout, careful=self._careful, may_write=may_write)
 
     @property
     def address(self) -> str:
         return str(self._client.address)
+
+    @property
+    def quantization(self) -> str:
+        """Of the vectors in a collection that is made from now on."""
+        return self._layout.quantization
 
     def collections(self) -> list[str]:
         """By the names that servers know."""
@@ -122,7 +139,9 @@ class Schema:
         return str(self._client.get("/telemetry", details_level="0")["app"]["version"])
 
     def check_server(self) -> None:
-        version = self.server_version()
+        self.check_version(self.server_version())
+
+    def check_version(self, version: str) -> None:
         if tuple(int(part) for part in version.split("-")[0].split(".")[:2]) < LEAST_VERSION:
             least = ".".join(map(str, LEAST_VERSION))
             raise TooOld(
@@ -141,14 +160,14 @@ class Schema:
         self._make(names, spaces)
         if self.chunks_collection() is None:
             self._point_alias(chunks)
-        mark = {"id": META, "vector": {}, "payload": {"what": "meta", "schema": SCHEMA}}
+        mark = {"id": META, "vector": {}, "payload": {"what": "meta", "schema": SCHEMA, "quantization": self.quantization}}
         self.catalog.upsert([mark], only_where={"must": [{"has_id": []}]})  # what is there stays as it is
 
     def drop(self) -> None:
         """The mark goes first."""
         chunks = self.chunks_collections()
         for name in (self.catalog.name, self.documents.name, self.terms.name, *chunks):
-            self._client.ask("DELETE", f"/collections/{name}", None)
+            self._delete(name)
 
     def chunks_collection(self) -> str | None:
         """What the alias stands for."""
@@ -160,7 +179,7 @@ class Schema:
     def chunks_collections(self) -> list[str]:
         """All that there are; more than one while chunks are moved, or when that was interrupted."""
         names = [str(collection["name"]) for collection in self._client.get("/collections")["collections"]]
-        return sorted(name for name in names if name.startswith(f"{self.chunks.name}."))
+        return sorted(name for name in names if re.fullmatch(rf"{re.escape(self.chunks.name)}\.\d+", name))
 
     def spaces(self) -> list[str]:
         """The fingerprints of the models that chunks can have vectors of."""
@@ -173,23 +192,31 @@ class Schema:
         number = int((current or ".0").rpartition(".")[2]) + 1
         name = f"{self.chunks.name}.{number}"
         if name in self.chunks_collections():  # somebody was interrupted
-            self._client.ask("DELETE", f"/collections/{name}", None)
+            self._delete(name)
         self._make({name: "chunks"}, spaces)
-        return Collection(self._client, name)
+        return self._collection(name)
 
     def use_chunks(self, collection: Collection) -> None:
         """From now on; the others go."""
         self._point_alias(collection.name)
+        self.drop_unused_chunks()
+
+    def drop_unused_chunks(self) -> None:
+        """What is left of a collection that chunks were moved from, or to, until somebody was interrupted."""
+        used = self.chunks_collection()
         for name in self.chunks_collections():
-            if name != collection.name:
-                self._client.ask("DELETE", f"/collections/{name}", None)
+            if name != used:
+                self._delete(name)
+
+    def _delete(self, name: str) -> None:
+        self._client.ask("DELETE", f"/collections/{name}", None, check=self._may_write)
 
     def _point_alias(self, name: str) -> None:
         """In one step: whoever searches meanwhile sees the one or the other."""
         create = {"create_alias": {"collection_name": name, "alias_name": self.chunks.name}}
         known = self.chunks_collection() is not None
         actions = [{"delete_alias": {"alias_name": self.chunks.name}}, create] if known else [create]
-        self._client.post("/collections/aliases", {"actions": actions})
+        self._client.ask("POST", "/collections/aliases", {"actions": actions}, check=self._may_write)
 
     def _dense(self, space: VectorSpace) -> dict[str, Any]:
         """All vectors are of length 1, so that the product is the cosine."""
@@ -224,7 +251,7 @@ class Schema:
             **self._segments(kind),
         }
         try:
-            self._client.put(f"/collections/{name}", body)
+            self._client.ask("PUT", f"/collections/{name}", body, check=self._may_write)
         except Answered as error:
             if "already exists" not in error.said:  # or another process was faster
                 raise
@@ -246,7 +273,8 @@ class Schema:
         return {"optimizers_config": {"default_segment_number": max(2, _SEGMENTS // shards)}}
 
     def _index(self, name: str, field: str, form: Any) -> None:
-        self._client.put(f"/collections/{name}/index", {"field_name": field, "field_schema": form}, wait="true")
+        body = {"field_name": field, "field_schema": form}
+        self._client.ask("PUT", f"/collections/{name}/index", body, {"wait": "true"}, check=self._may_write)
 
     def _at_once(self, tasks: Sequence[Callable[[], None]]) -> None:
         if not tasks:

@@ -21,6 +21,7 @@ from kebab.store.qdrant.client import Answered, Client, our_errors
 from kebab.store.qdrant.lexical import QdrantLexicalIndex
 from kebab.store.qdrant.schema import SCHEMA, Layout, Schema
 from kebab.store.qdrant.state import State, read_state, remember
+from kebab.store.qdrant.term_lookup import TermLookup
 
 if TYPE_CHECKING:
     from kebab.config.settings import StoreSettings
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from kebab.store.qdrant.payloads import Payload
     from kebab.store.qdrant.vector_writer import QdrantVectorWriter
     from kebab.store.qdrant.vectors import QdrantVectorStore
-
+    from kebab.store.qdrant.writer_lease import WriterLease
 
 _One = TypeVar("_One")
 _Other = TypeVar("_Other")
@@ -49,8 +50,9 @@ _THREADS = 8
 class QdrantReading:
     """One thread's view of the store. What is small is read once, at the beginning."""
 
-    def __init__(self, schema: Schema, state: State, address: str, threads: Executor, *, paths_on_disk: bool) -> None:
+    def __init__(self, schema: Schema, state: State, lookup: TermLookup, address: str, threads: Executor, *, paths_on_disk: bool) -> None:
         self._schema = schema
+        self._lookup = lookup
         self._threads = threads
         self._address = address
         self._state = state
@@ -76,7 +78,7 @@ class QdrantReading:
 
     def lexical_index(self, korean_analysis: str, weights: ColumnWeights) -> QdrantLexicalIndex:
         return QdrantLexicalIndex(
-            self._schema, self._state, korean_analysis=self._state.korean_analysis or korean_analysis, weights=weights
+            self._schema, self._state, self._lookup, korean_analysis=self._state.korean_analysis or korean_analysis, weights=weights
         )
 
     def vectors(self) -> QdrantVectorStore:
@@ -191,6 +193,7 @@ class QdrantWriting:
     def optimize(self) -> None:
         """The servers do that by themselves; what nobody needs any more goes."""
         self.vectors().drop_unused()
+        self._writer.schema.drop_unused_chunks()
 
     def remember_migration(self, origin: str | None) -> None:
         remember(self._writer.schema.catalog, migrating_from=origin)
@@ -232,9 +235,12 @@ class QdrantStore:
             return self._schema.exists()
 
     @contextmanager
-    def reading(self) -> Iterator[QdrantReading | None]:
+    def reading(self, *, about: str = "") -> Iterator[QdrantReading | None]:
         with our_errors(self._address):
-            yield QdrantReading(self._searched, self._state(), self.address, self._threads, paths_on_disk=self._paths_on_disk)
+            lookup = TermLookup(self._searched.terms)
+            if about:
+                lookup.begin(about, self._threads)
+            yield QdrantReading(self._searched, self._state(), lookup, self.address, self._threads, paths_on_disk=self._paths_on_disk)
 
     def _state(self) -> State:
         """In one round trip, where there is something."""
@@ -252,15 +258,14 @@ class QdrantStore:
     @contextmanager
     def writing(self, purpose: str, *, existing: bool = False) -> Iterator[QdrantWriting]:
         from kebab.store.qdrant.index_writer import IndexWriter
-        from kebab.store.qdrant.writer_lease import WriterLease
 
         with our_errors(self._address):
             if existing or self._schema.exists():
                 self._schema.require()
             else:
                 self._schema.make()
-            with WriterLease(self._schema.catalog, self._client, wait_s=self._lock_wait_s, purpose=purpose) as lease:
-                writer = IndexWriter(self._schema, lease.check, self._threads)
+            with self._lease(purpose) as lease:
+                writer = IndexWriter(self._schema.for_writer(lease.check), self._threads)
                 writer.recover()
                 try:
                     yield QdrantWriting(writer)
@@ -279,16 +284,18 @@ class QdrantStore:
         )
 
     def reset(self) -> bool:
-        from kebab.store.qdrant.writer_lease import WriterLease
-
         with our_errors(self._address):
             if not self._schema.exists():
                 self._schema.drop()
                 return False
-            with WriterLease(self._schema.catalog, self._client, wait_s=self._lock_wait_s, purpose="kb reset"):
-                pass
-            self._schema.drop()
+            with self._lease("kb reset"):
+                self._schema.drop()
             return True
+
+    def _lease(self, purpose: str) -> WriterLease:
+        from kebab.store.qdrant.writer_lease import WriterLease
+
+        return WriterLease(self._schema.catalog, self._client, wait_s=self._lock_wait_s, purpose=purpose)
 
     def size(self) -> int:
         """Servers do not tell what their collections take."""

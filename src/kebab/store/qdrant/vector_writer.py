@@ -197,6 +197,7 @@ class QdrantVectorWriter:
         for some in batches(self._schema.chunks.scroll(vectors=True, at_once=_AT_ONCE), _AT_ONCE):
             target.upsert(_without_others(point, names) for point in some)
         self._schema.use_chunks(target)
+        remember(self._schema.catalog, quantization=self._schema.quantization)
 
 
 def _without_others(point: Point, names: set[str]) -> Point:

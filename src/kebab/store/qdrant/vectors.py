@@ -19,6 +19,10 @@ from kebab.store.qdrant.state import State
 from kebab.store.qdrant.terms import LIBRARIES
 from kebab.store.vector_spaces import is_complete, refuse_other_dimension
 
+_DIGITS = 7
+"""Of a number in the vector of a question: those that a float32 has. As many again would have to be written and read."""
+_RESCORED = {"none": 1.0, "scalar": 2.0, "binary": 16.0}
+"""Where vectors are compared by their shortened forms first: how many times as many as are wanted are compared again as they are stored."""
 _LOOKED_AT = 128
 """Of the graph of vectors, at least; more than that is wanted where more are asked for."""
 
@@ -37,6 +41,7 @@ class QdrantVectorStore:
         self._state = state
         self._known = known
         self._filters = FilterBuilder(schema)
+        self._rescored = {"rescore": True, "oversampling": _RESCORED.get(state.meta.get("quantization") or "none", 1.0)}
 
     def holds(self, embedder: Embedder) -> bool:
         ours = [space for space in stored_spaces(self._state) if (space.model, space.version) == (embedder.name, embedder.version)]
@@ -73,12 +78,12 @@ class QdrantVectorStore:
 
     def _nearest(self, space: str, vector: Any, chosen: Filter, limit: int) -> list[VectorMatch]:
         search = {
-            "query": [float(value) for value in vector],
+            "query": [round(value, _DIGITS) for value in vector.tolist()],
             "using": space,
             "filter": chosen,
             "limit": limit,
             "with_payload": FOR_HITS,
-            "params": {"hnsw_ef": max(_LOOKED_AT, 2 * limit)},
+            "params": {"hnsw_ef": max(_LOOKED_AT, 2 * limit), "quantization": self._rescored},
         }
         matches = []
         for point in self._schema.chunks.query(search)[0]:

@@ -1,7 +1,8 @@
 """One writer at a time, on whatever machine, and the name of whoever it is.
 
-A lease is a point that is replaced only where a condition holds: that it has run out, or is one's own. It is renewed while its holder
-works, so that a killed process keeps others out for some seconds only; and on its own machine not even that long.
+A lease is a point that is replaced only where a condition holds: that it has run out. It is renewed while its holder works, so that a
+killed process keeps others out for some seconds only; and on its own machine not even that long. Renewing changes what is one's own and
+never makes a lease anew: whoever had it meanwhile, and has given it back, has changed what the first one believes to know.
 """
 
 from __future__ import annotations
@@ -16,11 +17,12 @@ from typing import Any
 from uuid import uuid4
 
 from kebab.core.errors import KebabError, Locked
-from kebab.store.qdrant.client import Client
-from kebab.store.qdrant.collection import Collection, point_id
+from kebab.store.qdrant.client import Answered, Client
+from kebab.store.qdrant.collection import Collection, Filter, point_id
 
 _LEASE = point_id("lease")
-LASTS_S = 8.0
+LASTS_S = 20.0
+"""Longer than a cluster takes to notice that one of its servers does not answer any more: until then it waits for that one."""
 _RENEWED_S = 2.0
 _ASKED_S = 0.1
 
@@ -53,19 +55,27 @@ class WriterLease:
         self._done.set()
         if self._renewing is not None:
             self._renewing.join()
-        self._catalog.delete({"must": [{"has_id": [_LEASE]}, _is("owner", self._owner)]})
+        try:
+            self._catalog.delete(self._own)
+        except Answered as error:
+            if error.status != 404:  # all of it was deleted
+                raise
+
+    @property
+    def _own(self) -> Filter:
+        return {"must": [{"has_id": [_LEASE]}, _is("owner", self._owner)]}
 
     def check(self) -> None:
-        """Before a change: whoever was cut off for so long that another one may be writing must not go on."""
-        if time.monotonic() > self._sure_until:
+        """Before a change: whoever was cut off for so long that another one may be writing, or may have written, must not go on."""
+        if _clock() > self._sure_until:
             raise Locked(
                 "The right to write was lost: the server was out of reach for too long.", hint="Run the command again: it continues."
             )
 
     def _take(self, *free: dict[str, Any]) -> bool:
-        """When it has run out, is one's own already, or is free in another way. Clocks of two machines should agree within some seconds."""
-        asked, wall = time.monotonic(), time.time()
-        either = {"should": [_is("owner", self._owner), {"key": "until", "range": {"lt": wall}}, *free]}
+        """When it has run out, or is free in another way. Clocks of two machines should agree within some seconds."""
+        asked, wall = _clock(), time.time()
+        either = {"should": [{"key": "until", "range": {"lt": wall}}, *free]}
         payload = {
             "what": "lease",
             "owner": self._owner,
@@ -75,10 +85,17 @@ class WriterLease:
             "until": wall + LASTS_S,
         }
         self._catalog.upsert([{"id": _LEASE, "vector": {}, "payload": payload}], only_where=either)
-        taken = bool(self._lease().get("owner") == self._owner)
-        if taken:
-            self._sure_until = asked + LASTS_S
-        return taken
+        return self._has_it_since(asked)
+
+    def _extend(self) -> bool:
+        asked = _clock()
+        self._catalog.set_payload({"until": time.time() + LASTS_S}, self._own)
+        return self._has_it_since(asked)
+
+    def _has_it_since(self, asked: float) -> bool:
+        has_it = bool(self._lease().get("owner") == self._owner)
+        self._sure_until = asked + LASTS_S if has_it else 0.0
+        return has_it
 
     def _take_over(self) -> bool:
         """From a process of this very system that is no more."""
@@ -89,9 +106,9 @@ class WriterLease:
         try:
             while not self._done.wait(_RENEWED_S):
                 try:
-                    if not self._take():
+                    if not self._extend():
                         return
-                except KebabError:  # out of reach for now: whoever writes will notice by itself
+                except (KebabError, Answered):  # out of reach for now, or all deleted: whoever writes will notice by itself
                     continue
         finally:
             self._client.close()  # this thread's connection
@@ -113,6 +130,11 @@ def live_writer(catalog: Collection) -> str | None:
 
 def _is_of_the_dead(lease: dict[str, Any]) -> bool:
     return lease["place"] == _place() != "" and not _is_alive(lease["pid"])
+
+
+def _clock() -> float:
+    """Goes on while the machine sleeps, where there is such a clock: the others do not sleep."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if hasattr(time, "CLOCK_BOOTTIME") else time.monotonic()
 
 
 def _is(key: str, value: str) -> dict[str, Any]:

@@ -269,7 +269,7 @@ class SqliteStore:
         return self.path.stat().st_size if self.path.is_file() else 0
 
     @contextmanager
-    def reading(self) -> Iterator[SqliteReading | None]:
+    def reading(self, *, about: str = "") -> Iterator[SqliteReading | None]:  # noqa: ARG002  # nothing is far away
         """None for a default store that does not exist yet: an empty corpus, not an error."""
         if not getattr(self._local, "readings", 0):
             self._close_if_replaced()

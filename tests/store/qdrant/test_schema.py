@@ -1,0 +1,140 @@
+"""The collections of a knowledge base: which are its own, what is left of an interrupted move, and how vectors are kept."""
+
+from __future__ import annotations
+
+import json
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import numpy as np
+import pytest
+from tests.documents import make_document
+from tests.qdrant_server import QdrantNode, wait_for
+
+import kebab
+from kebab.config.cluster_address import cluster_address
+from kebab.config.settings import StoreSettings
+from kebab.core.documents import Source
+from kebab.core.errors import NotFound
+from kebab.core.ports import NewVector
+from kebab.core.search import SearchFilters
+from kebab.store.qdrant.store import QdrantStore
+
+VECTORS, DIMENSION = 3000, 384
+
+
+def asked(node: QdrantNode, method: str, path: str, body: Any = None) -> Any:
+    request = urllib.request.Request(
+        f"{node.url}{path}", data=json.dumps(body or {}).encode(), method=method, headers={"Content-Type": "application/json"}
+    )
+    with urllib.request.urlopen(request, timeout=30) as response:
+        return json.load(response)["result"]
+
+
+@contextmanager
+def opened(node: QdrantNode, name: str) -> Iterator[kebab.KnowledgeBase]:
+    with kebab.open(node.address(name), embedding_model="none") as kb:
+        yield kb
+        kb.reset()
+
+
+def note(folder: Path) -> Path:
+    (folder / "a.md").write_text("# Apples\n\nApples are red.\n")
+    return folder
+
+
+def test_a_reset_deletes_nothing_but_the_knowledge_base(one_node: QdrantNode, tmp_path: Path) -> None:
+    """Regression: whatever began with the name of its collections went too."""
+    name = f"own{uuid4().hex[:6]}"
+    others = [f"{name}.chunks.backup", f"{name}2.chunks.1", f"{name}.mine"]
+    for other in others:
+        asked(one_node, "PUT", f"/collections/{other}", {"vectors": {}})
+    try:
+        with opened(one_node, name) as kb:
+            kb.ingest(note(tmp_path))
+            kb.reset()
+            left = {one["name"] for one in one_node.get("/collections")["collections"]}
+            assert {one for one in left if one.startswith(name)} == set(others)
+    finally:
+        for other in others:
+            asked(one_node, "DELETE", f"/collections/{other}")
+
+
+def test_what_is_left_of_an_interrupted_move_is_named_and_goes(one_node: QdrantNode, tmp_path: Path) -> None:
+    name = f"moved{uuid4().hex[:6]}"
+    with opened(one_node, name) as kb:
+        kb.ingest(note(tmp_path))
+        asked(one_node, "PUT", f"/collections/{name}.chunks.2", {"vectors": {}})
+        (leftovers,) = (check for check in kb.health() if not check.ok)
+        assert f"{name}.chunks.2" in leftovers.message
+        assert "index --optimize" in (leftovers.hint or "")
+        kb.optimize()
+        assert all(check.ok for check in kb.health())
+        assert len(kb.search("apples")) == 1
+
+
+def test_whoever_reads_what_is_deleted_meanwhile_is_told_so(one_node: QdrantNode, tmp_path: Path) -> None:
+    with opened(one_node, f"deleted{uuid4().hex[:6]}") as kb:
+        kb.ingest(note(tmp_path))
+        with pytest.raises(NotFound, match="deleted meanwhile"), kb._store.reading() as reading:
+            assert reading is not None
+            kb.reset()
+            reading.stats()
+
+
+class OfTheTest:
+    name, version, dimension, fingerprint = "test", "1", DIMENSION, f"test@1:{DIMENSION}"
+
+    def embed(self, texts: Any, kind: str) -> Any:  # noqa: ARG002
+        raise AssertionError("its vectors are known")
+
+
+@pytest.mark.parametrize("quantization", ["scalar", "binary"])
+def test_shortened_vectors_find_what_whole_ones_find(one_node: QdrantNode, quantization: str) -> None:
+    """With an index of shortened vectors, which servers otherwise make for many more of them."""
+    name = f"short{uuid4().hex[:6]}"
+    store = QdrantStore(cluster_address(one_node.address(name)), StoreSettings(quantization=quantization, shards=1))
+    random = np.random.default_rng(3)
+    subjects = random.standard_normal((60, DIMENSION))
+
+    def about(count: int) -> Any:
+        made = subjects[random.integers(0, len(subjects), count)] + 0.7 * random.standard_normal((count, DIMENSION)) + 0.5
+        return (made / np.linalg.norm(made, axis=1, keepdims=True)).astype(np.float32)
+
+    vectors = about(VECTORS)
+    try:
+        with store.writing("a test") as writing:
+            writing.settle_analysis("bigrams")
+            writing.expect_vectors([OfTheTest()])
+            quick = {"optimizers_config": {"indexing_threshold": 50, "default_segment_number": 1}}
+            asked(one_node, "PATCH", f"/collections/{name}.chunks", quick)
+            documents = writing.documents("bigrams")
+            documents.add_source(Source("notes", "folder", "/notes"))
+            for start in range(0, VECTORS, 500):
+                documents.write(*(make_document(f"{number}.md", f"note {number}") for number in range(start, start + 500)))
+            pending = writing.vectors().pending([OfTheTest()], after=None, limit=VECTORS)
+            writing.vectors().add(
+                OfTheTest(),
+                [NewVector(b"", vectors[number], [chunk.key]) for number, chunk in enumerate(pending)],
+                home=True,
+            )
+        chunks = [chunk.chunk_id for chunk in pending]
+        wait_for(lambda: asked(one_node, "GET", f"/collections/{name}.chunks")["indexed_vectors_count"] >= VECTORS, "the index of vectors")
+        assert asked(one_node, "GET", f"/collections/{name}.chunks")["config"]["quantization_config"][quantization]
+        found, wanted = 0, 0
+        with store.reading() as reading:
+            assert reading is not None
+            for query in about(40):
+                best = {chunks[place] for place in np.argsort(-(vectors @ query))[:10]}
+                hits = {
+                    match.chunk_id for match in reading.vectors().search(OfTheTest.fingerprint, query, filters=SearchFilters(), limit=10)
+                }
+                found, wanted = found + len(best & hits), wanted + len(best)
+        assert found / wanted > 0.93
+    finally:
+        store.reset()
+        store.close()
