@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -85,3 +87,42 @@ def test_a_fork_after_tokenizing_says_nothing(tiny: TinyModel, python: Python) -
     )
     env = {"TOKENIZERS_PARALLELISM": ""} if "TOKENIZERS_PARALLELISM" in os.environ else {}
     assert python(code, folder / "tokenizer.json", env=env).strip() == "[[2, 4, 3]]"
+
+
+PROGRAM = """
+import sys, threading, time
+from pathlib import Path
+
+class Slow:  # long enough for the other thread to come in between
+    def find_spec(self, name, path=None, target=None):
+        if name.startswith("tokenizers"):
+            time.sleep(0.05)
+
+sys.meta_path.insert(0, Slow())
+from kebab.embedding.tokenizing import FileTokenizer
+from kebab.embedding.unigram import UnigramTokenizer
+
+nowhere = Path(sys.argv[1])
+
+def attempt(make, after):
+    time.sleep(after)
+    try:
+        make(nowhere)
+    except Exception as error:
+        print(error)
+
+threads = [threading.Thread(target=attempt, args=(make, after)) for make, after in ((FileTokenizer, 0), (UnigramTokenizer, 0.08))]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
+
+def test_two_models_may_be_loaded_at_the_same_time() -> None:
+    """Regression: two threads that import parts of the library at the same time fail, and the file was said to be damaged."""
+    done = subprocess.run([sys.executable, "-c", PROGRAM, "/nowhere"], capture_output=True, text=True, check=True)
+    assert len(done.stdout.splitlines()) == 2
+    assert "No such file" in done.stdout
+    assert "import" not in done.stdout + done.stderr
+    assert "deadlock" not in done.stdout

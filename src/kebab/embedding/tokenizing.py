@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, Protocol
 
 from kebab.core.errors import ModelCorrupt
@@ -46,13 +47,22 @@ class QuickTokenizer:
         return self._full.ids(texts)
 
 
-def _load(path: Path) -> Any:
+_importing = Lock()
+
+
+def tokenizers_library() -> Any:
+    """The library `tokenizers`. Two threads that import different parts of it at the same time fail, so one does, and all of it."""
     # Without this the library asks whether it may use threads after a fork, on stderr.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    from tokenizers import Tokenizer
+    with _importing:
+        import tokenizers
 
+        return tokenizers
+
+
+def _load(path: Path) -> Any:
     try:
-        tokenizer = Tokenizer.from_file(str(path))
+        tokenizer = tokenizers_library().Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises nothing narrower
         raise ModelCorrupt(
             f"{path} is not a tokenizer: {error}.", hint=f"Delete {path.parent} if it is in Kebab's cache: it is made anew.", path=str(path)

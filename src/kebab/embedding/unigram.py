@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from kebab.core.errors import ModelCorrupt
+from kebab.embedding.tokenizing import tokenizers_library
 
 Array = NDArray[Any]
 
@@ -76,8 +77,6 @@ class UnigramTokenizer:
             ) from error
 
     def _open(self, folder: Path) -> None:
-        from tokenizers.normalizers import Precompiled
-
         data = np.memmap(folder / "pieces.bin", np.uint8, "r")
         header, arrays = data[:_HEADER].view(np.float64), data[_HEADER:]
         count = int(header[0])
@@ -87,7 +86,7 @@ class UnigramTokenizer:
         self._hashes = arrays[: 8 * count].view(np.uint64)
         self._ids = arrays[8 * count : 16 * count].view(np.int64)
         self._scores = arrays[16 * count :].view(np.float64)
-        self._normalizer = Precompiled((folder / "charsmap.bin").read_bytes())
+        self._normalizer = tokenizers_library().normalizers.Precompiled((folder / "charsmap.bin").read_bytes())
 
     def ids(self, text: str) -> list[int]:
         words = self._normalizer.normalize_str(text).split(" ")
