@@ -10,6 +10,8 @@ _SEED = 20260117
 _AT_ONCE = 2_000_000
 """Numbers drawn at a time, to keep memory in bounds."""
 CONFIDENCE = 0.95
+LEAST_QUERIES = 5
+"""Of fewer, every sample is nearly the same one: whatever they say may be chance."""
 
 
 class Interval(NamedTuple):
@@ -28,7 +30,9 @@ class Interval(NamedTuple):
 
 
 def paired_difference(a: Sequence[float], b: Sequence[float]) -> Interval:
-    """Of b over a, query by query: its mean, and the interval that holds it in 95 of 100 samples of as many queries."""
+    """Of b over a, query by query: its mean, and the interval that holds it in 95 of 100 samples of as many queries; of too few queries
+    one that holds 0.
+    """
     import numpy as np
 
     if len(a) != len(b):
@@ -36,6 +40,8 @@ def paired_difference(a: Sequence[float], b: Sequence[float]) -> Interval:
     differences = np.asarray(b, np.float64) - np.asarray(a, np.float64)
     if not differences.any():
         return Interval(0.0, 0.0, 0.0)
+    if len(differences) < LEAST_QUERIES:
+        return Interval(float(differences.mean()), min(0.0, float(differences.min())), max(0.0, float(differences.max())))
     generator = np.random.Generator(np.random.PCG64(_SEED))
     means = np.empty(RESAMPLES)
     step = max(1, _AT_ONCE // len(differences))

@@ -1,4 +1,6 @@
-"""Why something expected was not found: it is not indexed, filters leave it out, it is ranked low, or a chunk boundary cuts it."""
+"""Why something expected was not found: it is not indexed, filters leave it out, it is ranked low, nothing of the question leads to it, or
+a chunk boundary cuts it.
+"""
 
 from __future__ import annotations
 
@@ -19,8 +21,8 @@ if TYPE_CHECKING:
     from kebab.core.search import Duplicate, SearchHit
     from kebab.knowledge_base import KnowledgeBase
 
-Reason = Literal["not indexed", "filtered", "ranked low", "chunk boundary"]
-REASONS: tuple[Reason, ...] = ("not indexed", "filtered", "ranked low", "chunk boundary")
+Reason = Literal["not indexed", "filtered", "ranked low", "not matched", "chunk boundary"]
+REASONS: tuple[Reason, ...] = ("not indexed", "filtered", "ranked low", "not matched", "chunk boundary")
 DEPTH = 100
 """How far down is looked for what is missing."""
 
@@ -111,6 +113,8 @@ class _Explaining(NamedTuple):
                 met = any(place.doc_id == thing.doc_id and _is_page(place.citation.span, thing.name) for place in places)
             if met:
                 return Miss(thing.name, "ranked low", _rank(hit))
+        if len(found) < (self.request.k or DEPTH):
+            return Miss(thing.name, "not matched", f"not among the {len(found)} that the question finds at all")
         return Miss(thing.name, "ranked low", f"not among the first {self.request.k}")
 
 

@@ -122,6 +122,7 @@ def _misses(misses: Mapping[str, Sequence[Miss]] | None) -> str:
         "not indexed": "not in the index, or in no passage of it",
         "filtered": "left out by the filters of the run",
         "ranked low": "there, and other passages stand before it",
+        "not matched": "there, and nothing of the question leads to it",
         "chunk boundary": "expected lines are spread over several passages, and only some of those were found",
     }
     rows = [
