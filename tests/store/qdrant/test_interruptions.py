@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -23,6 +22,7 @@ from kebab.core.errors import Locked
 from kebab.core.libraries import VectorSpace
 from kebab.core.ports import ColumnWeights
 from kebab.core.search import SearchFilters
+from kebab.store.qdrant import writer_lease
 from kebab.store.qdrant.client import Client
 from kebab.store.qdrant.store import QdrantStore
 from kebab.store.qdrant.terms import CORPORA
@@ -138,7 +138,8 @@ def check_counts(store: QdrantStore) -> None:
         for corpus in CORPORA:
             own = [chunk for chunk in chunks if chunk["corpus"] == corpus]
             assert state.sizes[corpus][:2] == (len(own), sum(chunk["length"] for chunk in own))
-    assert [check for check in store.health("bigrams") if not check.ok] == []
+    # What is left of moving chunks goes when somebody writes again.
+    assert [check for check in store.health("bigrams") if not check.ok and check.name != "leftovers"] == []
 
 
 def found(store: QdrantStore, query: str) -> set[str]:
@@ -214,8 +215,9 @@ def test_a_writer_that_stood_still_while_another_one_wrote_changes_nothing_any_m
     store: QdrantStore, monkeypatch: pytest.MonkeyPatch, work: Callable[[QdrantStore], None]
 ) -> None:
     """Regression: it took the lease again that the other one had given back, and wrote what it had counted before over what was so now."""
-    monkeypatch.setattr("kebab.store.qdrant.writer_lease.LASTS_S", 0.4)
-    monkeypatch.setattr("kebab.store.qdrant.writer_lease._RENEWED_S", 0.1)
+    slept = 0.0
+    clock = writer_lease._clock
+    monkeypatch.setattr(writer_lease, "_clock", lambda: clock() + slept)
     stops_at = 1
     refused = 0
     while True:
@@ -226,13 +228,16 @@ def test_a_writer_that_stood_still_while_another_one_wrote_changes_nothing_any_m
             first = pool.submit(work, another(store, client))
             while not (client.stands.wait(0.02) or first.done()):
                 pass
-            if client.stands.is_set():
-                time.sleep(0.5)  # longer than a lease lasts
-                write(store, [("d.md", [f"dates are sweet, the {stops_at}th time"])])
-                check_counts(store)
+            try:
+                if client.stands.is_set():
+                    slept += 2 * writer_lease.LASTS_S
+                    store._schema.catalog.set_payload({"until": 0.0}, {"must": [{"key": "what", "match": {"value": "lease"}}]})
+                    write(store, [("d.md", [f"dates are sweet, the {stops_at}th time"])])
+                    check_counts(store)
+            finally:
                 client.goes_on.set()
-                if isinstance(first.exception(), Locked):
-                    check_counts(store)  # at once, before anybody has put anything in order
+            if isinstance(first.exception(), Locked):
+                check_counts(store)  # at once, before anybody has put anything in order
         if not client.stands.is_set():
             first.result()
             break

@@ -185,6 +185,7 @@ class IndexWriter:
 
     def recover(self) -> bool:
         """Whether somebody was interrupted. What was begun is taken back or completed, and counted."""
+        self.schema.drop_unused_chunks()
         found = sorted(self.schema.catalog.scroll(what("unfinished")), key=lambda point: int(point["payload"]["number"]))
         if not found:
             return False

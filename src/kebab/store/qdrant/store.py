@@ -193,7 +193,6 @@ class QdrantWriting:
     def optimize(self) -> None:
         """The servers do that by themselves; what nobody needs any more goes."""
         self.vectors().drop_unused()
-        self._writer.schema.drop_unused_chunks()
 
     def remember_migration(self, origin: str | None) -> None:
         remember(self._writer.schema.catalog, migrating_from=origin)
