@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from kebab.answering.chat_client import ChatClient
     from kebab.config.settings import AskSettings, Settings
     from kebab.core.answers import Answer
+    from kebab.core.ports import WordsAlike
     from kebab.core.search import SearchResponse
     from kebab.core.store_ports import Reading
     from kebab.pipelines.search_request import SearchRequest
@@ -27,11 +28,13 @@ def ask(
     settings: Settings,
     search: Search,
     reading: Callable[[], AbstractContextManager[Reading | None]],
+    alike: Callable[[], WordsAlike | None],
     *,
     on_text: Callable[[str], None] | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Answer:
-    dictation = Dictation(_writer(settings.ask), on_text, stop)
+    writer = _writer(settings.ask)
+    dictation = Dictation(writer, alike() if writer is not None else None, on_text, stop)  # quotations need no model
     response = search(evidence_request(request))
     with reading() as store:
         index = lexical_index(store, settings) if store is not None else None

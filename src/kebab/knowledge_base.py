@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from threading import Event
 
     from kebab.core.answers import Answer
-    from kebab.core.ports import EmbeddingModels, Parser, Progress
+    from kebab.core.ports import EmbeddingModels, Parser, Progress, WordsAlike
     from kebab.core.records import Check, ChunkRecord, DocumentRecord, SourceRecord, StoreStats, TagRecord
     from kebab.core.store_ports import Catalog, Reading, Writing
     from kebab.libraries import Libraries
@@ -130,7 +130,7 @@ class KnowledgeBase:
         from kebab.answers import ask
 
         request = self._resolved(SearchRequest.from_options({"query": question, "explain": explain, **options}))
-        return ask(request, self.settings, self.search, self._store.reading, on_text=on_text, stop=stop)
+        return ask(request, self.settings, self.search, self._store.reading, self._words_alike, on_text=on_text, stop=stop)
 
     def similar(self, reference: str, *, other_docs: bool = False, **options: Any) -> SearchResponse:
         """Passages like the one with this chunk id, path or citation; the options are those of `kb similar`, in snake case."""
@@ -162,6 +162,11 @@ class KnowledgeBase:
 
             self._models = (models_for(self.settings.embedding, cache_folder()),)
         return self._models[0]
+
+    def _words_alike(self) -> WordsAlike | None:
+        from kebab.embedding.word_likeness import likeness_by
+
+        return likeness_by(self.embedding_models())
 
     # --- ingest
 

@@ -22,7 +22,8 @@ class Request(NamedTuple):
 class Reply(NamedTuple):
     """What the model says, in pieces, and what goes wrong."""
 
-    pieces: Sequence[str] = ()
+    pieces: Sequence[Any] = ()
+    """Texts, or what a server sends instead."""
     status: int = 200
     body: bytes | None = None
     """Instead of a stream."""

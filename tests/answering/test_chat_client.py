@@ -143,6 +143,21 @@ def test_something_else_behind_the_address_is_named(chat_server: ChatServer, pro
         client(chat_server, protocol).write(TOLD)
 
 
+@BOTH
+def test_parts_of_text_are_read_as_one_and_thoughts_are_not(chat_server: ChatServer, protocol: str) -> None:
+    parts = [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "30 "}, {"type": "text", "text": "seconds [1]."}]
+    chat_server.script = [Reply([parts, " End [2]."])]
+    assert client(chat_server, protocol).write(TOLD).text == "30 seconds [1]. End [2]."
+
+
+@BOTH
+@pytest.mark.parametrize("content", [7, True, {"text": "30"}, ["30"], [{"type": "image", "url": "x"}], [{"type": "text", "text": 3}], [{}]])
+def test_content_that_is_no_text_is_an_answer_that_cannot_be_read(chat_server: ChatServer, protocol: str, content: Any) -> None:
+    chat_server.script = [Reply(["So far ", content])]
+    with pytest.raises(ModelMismatch, match="not what a chat model"):
+        client(chat_server, protocol).write(TOLD)
+
+
 @pytest.mark.parametrize("indent", [None, 2])
 def test_a_server_that_does_not_stream_is_understood(chat_server: ChatServer, indent: int | None) -> None:
     said = {"choices": [{"message": {"content": "All at once [1]."}, "finish_reason": "stop"}]}

@@ -59,10 +59,25 @@ def test_a_supported_answer_is_grounded_and_streamed(ask: Ask, protocol: str) ->
     answer = ask(Reply(["The boiler needs a service ", "once a year [1]."]), protocol=protocol, on_text=pieces.append)
     assert answer.text == "".join(pieces) == "The boiler needs a service once a year [1]."
     assert answer.grounded
-    assert (answer.model, answer.prompt_version, answer.checker_version) == (f"{protocol}:tiny", "2", "3")
+    assert (answer.model, answer.prompt_version, answer.checker_version) == (f"{protocol}:tiny", "2", "4")
     (citation,) = answer.citations
     assert (citation.marker, citation.verdict, citation.quote) == (1, "supported", "The boiler needs a service once a year.")
     assert citation.quoted_at.text == "boiler.md:L3-L3"
+
+
+def test_of_two_passages_that_a_claim_cites_only_the_one_that_says_it_supports_it(tmp_path: Path, chat_server: ChatServer) -> None:
+    notes = tmp_path / "notes"
+    notes.mkdir()
+    (notes / "old.md").write_text("# Deployment, staging\n\nThe deployment timeout is 30 seconds.\n", "utf-8")
+    (notes / "new.md").write_text("# Deployment, production\n\nThe deployment timeout is 90 seconds.\n", "utf-8")
+    chat_server.script = [Reply(["The deployment timeout is 90 seconds [1, 2]."])]
+    with kebab.open(tmp_path / "kb.sqlite", ask_model="openai:tiny", ask_endpoint=chat_server.address) as knowledge_base:
+        knowledge_base.ingest(notes)
+        answer = knowledge_base.ask("What is the deployment timeout?")
+    (claim,) = answer.claims
+    assert claim.verdict == "supported"
+    verdicts = {citation.citation.path: citation.verdict for citation in answer.citations}
+    assert verdicts == {"old.md": "misattributed", "new.md": "supported"}
 
 
 def test_sources_are_numbered_and_fenced_as_data(ask: Ask, chat_server: ChatServer) -> None:

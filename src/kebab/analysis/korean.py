@@ -75,6 +75,21 @@ def root(word: str) -> str:
     return _shortened(bare)
 
 
+@lru_cache(maxsize=4096)
+def dictionary_form(word: str) -> str:
+    """As a dictionary has it, as far as the letters tell: 제출해야 is 제출하다, 미뤘다 is 미루다; nouns without their particle."""
+    verb = VERB_OF_NOUN.fullmatch(word)
+    if verb:
+        return f"{verb[1]}하다"
+    noun = strip_particle(word)
+    letters = normalize("NFD", word)
+    bare = _ENDINGS[1].sub("", letters)
+    if bare == letters or len(word) - len(noun) >= 2 or not _is_enough(bare, _ENDINGS[1]):
+        return noun
+    stem = bare[:-1] + _CONTRACTED.get(bare[-1], bare[-1])
+    return normalize("NFC", stem) + "다"
+
+
 def _shortened(letters: str) -> str:
     bare = _FINAL_CONSONANT.sub("", letters)  # 끝난 and 끝나면 differ in it
     return bare[:-1] + _CONTRACTED.get(bare[-1:], bare[-1:])

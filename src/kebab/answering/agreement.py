@@ -5,15 +5,26 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
-from kebab.answering.claim_words import ClaimWord
+from kebab.analysis.korean import strip_particle
+from kebab.answering.claim_words import ClaimWord, is_action, is_thing
 from kebab.answering.clauses import Clause
+from kebab.answering.measures import IMPLIED
+from kebab.answering.polarity import left_out
 from kebab.answering.source_reading import Reading
+from kebab.answering.turned_round import comes_otherwise, goes_the_other_way, holds_anyway, obliges_instead
 from kebab.answering.word_senses import Senses, korean_opposites
 
 _KOREAN_ROLE = re.compile(r"([가-힣A-Za-z0-9]+?)(은|는|이|가|께서|을|를|로|으로|에게|한테)(?=[\s,.]|$)")
+_KOREAN_SLOT = re.compile(r"([가-힣A-Za-z0-9]{2,}?)(이|가|을|를|로|으로|에게|한테|에서|께)(?=[\s,.]|$)")
+_SAME_PARTICLE = {"가": "이", "를": "을", "으로": "로", "한테": "에게", "께": "에게"}
 _TURNABLE = frozenset({"need", "requir", "must", "not", "no", "never", "cannot"})
 """The port must be open for the service, the service needs an open port; and what denies, whichever way round it is said."""
+_MEASURED = frozenset(word for words in IMPLIED.values() for word in words.split())
 _COMPARES = re.compile(r"\b(?:more|less|fewer|over|under|above|below|least|most|up to|than)\b|이상|이하|미만|초과|넘|보다", re.IGNORECASE)
+_CIRCUMSTANCE = re.compile(
+    r"\b(?:in|for|on|at|during|per|within|due to|because of|via|through)\s+(?:(?:the|an?|each|every)\s+)?([\w-]+)", re.IGNORECASE
+)
+_ANYBODY = re.compile(r"\s*(?:whoever|anyone|anybody|everyone|everybody|those who|nobody|no one|누구)", re.IGNORECASE)
 _DOER = frozenset("은 는 이 가 께서".split())
 
 
@@ -24,21 +35,36 @@ def contradicts(claim: Clause, passage: Clause, senses: Senses) -> bool:
         or claim.polarity.differs_from(passage.polarity)
         or _roles_are_swapped(claim, passage)
         or _korean_roles_are_swapped(claim, passage)
+        or _korean_slot_is_another(claim, passage)
         or _something_else_stands_there(claim, passage, senses)
         or _object_is_another(claim, passage, senses)
+        or goes_the_other_way(claim, passage)
+        or obliges_instead(claim, passage)
+        or comes_otherwise(claim, passage)
+        or holds_anyway(claim, passage)
     )
 
 
 def is_denied(claim: Clause, passage: Clause, senses: Senses) -> bool:
     """Whether one says yes and the other no, or one the opposite of the other."""
     opposites = list(_opposites(claim, passage, senses))
-    number = len(opposites) + (korean_opposites(claim.text, passage.text) if claim.said.text and passage.said.text else 0)
-    denial = claim.polarity.denies != passage.polarity.denies
+    number = len(opposites) + (korean_opposites(claim.said.text, passage.said.text) if claim.said.text and passage.said.text else 0)
+    denial = (claim.polarity.denies != passage.polarity.denies) != _is_without(claim, passage)
     if number == 0:
         return denial
     if number == 1 and not any(one in senses.directions for one in opposites):
         return not denial  # what is not enabled is disabled
     return True
+
+
+def _is_without(claim: Clause, passage: Clause) -> bool:
+    """Whether one is without what the other is with."""
+    mine, theirs = left_out(claim.text), left_out(passage.text)
+    return bool(mine) != bool(theirs) and bool((mine or theirs) & _plain_words(passage.text if mine else claim.text))
+
+
+def _plain_words(text: str) -> frozenset[str]:
+    return frozenset(strip_particle(word) for word in re.findall(r"[\w-]+", text.lower()))
 
 
 def tells(asked: Clause, said: Clause, senses: Senses) -> bool | None:
@@ -68,11 +94,11 @@ def _opposites(claim: Clause, passage: Clause, senses: Senses) -> Iterator[str]:
 
 def _roles_are_swapped(claim: Clause, passage: Clause) -> bool:
     """Around a word that both have, one thing has come from before it to behind it, and another one from behind to before."""
-    if claim.is_passive != passage.is_passive:
-        return False
+    if claim.is_passive != passage.is_passive or (claim.said.text and passage.said.text):
+        return False  # in Korean the order is free
     mine, theirs = claim.order, (*passage.order_before, *passage.order)
-    things = set(claim.tokens)
-    for pivot in set(mine) & set(passage.order) - _TURNABLE:
+    things = set(claim.tokens) - _circumstances(claim) - _circumstances(passage)
+    for pivot in set(mine) & set(passage.order) - _TURNABLE - _nouns(claim, passage):
         if mine.count(pivot) > 1 or theirs.count(pivot) > 1:
             continue
         here, there = mine.index(pivot), theirs.index(pivot)
@@ -83,6 +109,18 @@ def _roles_are_swapped(claim: Clause, passage: Clause) -> bool:
     return False
 
 
+def _nouns(claim: Clause, passage: Clause) -> set[str]:
+    """The lead's approval, the approval of the lead: no verbs, around which roles could be exchanged."""
+    theirs = {word.key for word in passage.words if is_thing(word, passage.text)}
+    return {word.key for word in claim.words if word.key in theirs and not is_action(word, claim.text)}
+
+
+def _circumstances(clause: Clause) -> set[str]:
+    """Words that may stand before or behind: in Europe, for meals, on Monday."""
+    behind = {match[1].lower() for match in _CIRCUMSTANCE.finditer(clause.text)}
+    return {word.key for word in clause.words if word.text in behind}
+
+
 def _korean_roles_are_swapped(claim: Clause, passage: Clause) -> bool:
     """Who does it is marked by its particle: both mark the other one's."""
     if not claim.said.text or not passage.said.text:
@@ -90,6 +128,27 @@ def _korean_roles_are_swapped(claim: Clause, passage: Clause) -> bool:
     mine, theirs = _roles(claim.text), _roles(passage.text)
     doer, other_doer = mine.get(True, set()) - theirs.get(True, set()), theirs.get(True, set()) - mine.get(True, set())
     return bool(doer & theirs.get(False, set())) and bool(other_doer & mine.get(False, set()))
+
+
+def _korean_slot_is_another(claim: Clause, passage: Clause) -> bool:
+    """후문으로, where the passage has 정문으로 and says something else of 후문."""
+    if not claim.said.text or not passage.said.text:
+        return False
+    mine, theirs = _slots(claim.text), _slots(passage.text)
+    for slot, words in mine.items():
+        taken = theirs.get(slot, set())
+        elsewhere = {word for other, found in theirs.items() if other != slot for word in found}
+        if words and taken and not words & taken and words <= elsewhere and not any(word in claim.text for word in taken):
+            return True
+    return False
+
+
+def _slots(text: str) -> dict[str, set[str]]:
+    """By particle, but for the one that may stand for any."""
+    found: dict[str, set[str]] = {}
+    for match in _KOREAN_SLOT.finditer(text):
+        found.setdefault(_SAME_PARTICLE.get(match[2], match[2]), set()).add(match[1])
+    return found
 
 
 def _roles(text: str) -> dict[bool, set[str]]:
@@ -141,12 +200,19 @@ def is_about_another(claim: Clause, passage: Clause, reading: Reading, senses: S
     subject = _subject(claim)
     if subject is None or any(said.says(subject, senses) for said in (passage.said, passage.before, reading.context)):
         return False
-    if not reading.said.says(subject, senses):
+    if not reading.said.says(subject, senses.without_learned) or _ANYBODY.match(passage.text):
         return False  # a word of the claim's own
-    other = _other_subject(claim, passage, subject)
+    other = _other_subject(claim, passage, subject) or _other_named(claim, passage, subject)
     if other is None:
         return False
     return not any(sentence.said.says(subject, senses) and other in _keys(sentence.clauses) for sentence in reading.sentences)
+
+
+def _other_named(claim: Clause, passage: Clause, subject: ClaimWord) -> str | None:
+    """Who is named where the sentence begins, if the passage goes on with a verb: Ada saw it and called Emil."""
+    is_name = re.match(rf"\s*{re.escape(subject.text.capitalize())}\b", claim.text) is not None
+    first = passage.tokens_before[:1] if not passage.carried_on else ()
+    return first[0] if is_name and first and first[0] not in {word.key for word in claim.words} else None
 
 
 def _keys(clauses: Iterable[Clause]) -> frozenset[str]:
@@ -156,9 +222,14 @@ def _keys(clauses: Iterable[Clause]) -> frozenset[str]:
 def _subject(claim: Clause) -> ClaimWord | None:
     """Marked by a particle in Korean; else what comes first."""
     for word in claim.words:
-        if word.script == "hangul" and re.search(rf"{re.escape(word.text)}(?:은|는|이|가|께서)(?![가-힣])", claim.text):
+        if (
+            word.text not in _MEASURED
+            and not word.form.endswith("다")
+            and word.script == "hangul"
+            and re.search(rf"{re.escape(word.text)}(?:은|는|이|가|께서)(?![가-힣])", claim.text)
+        ):
             return word
-    first = next((word for word in claim.words if claim.tokens[:1] == (word.key,)), None)
+    first = next((word for word in claim.words if claim.tokens[:1] == (word.key,) and word.text not in _MEASURED), None)
     return first if first is not None and first.script == "other" else None
 
 

@@ -29,6 +29,8 @@ _LONGEST_ANSWER = 1 << 22
 _LOOK_UP_S = 0.05
 """How often, while nothing comes, it is asked whether to go on."""
 _CONTEXT_STEP = 2048
+_THOUGHTS = ("thinking", "reasoning")
+"""Parts of an answer that are none."""
 
 
 class Piece(NamedTuple):
@@ -50,19 +52,36 @@ class ChatProtocol(NamedTuple):
     piece: Callable[[Any], Piece]
 
 
+def _text(content: Any) -> str:
+    """Some servers send a list of parts. TypeError for what is no text."""
+    if isinstance(content, list):
+        return "".join(_text_of_part(part) for part in content)
+    if content is None or isinstance(content, str):
+        return content or ""
+    raise TypeError(f"content is {type(content).__name__}")
+
+
+def _text_of_part(part: Any) -> str:
+    if part["type"] in _THOUGHTS:
+        return ""
+    if part["type"] != "text" or not isinstance(part["text"], str):
+        raise TypeError(f"a part of content is {part['type']!r}")
+    return str(part["text"])
+
+
 def _openai_piece(said: Any) -> Piece:
     choices = said["choices"]
     if not choices:  # statistics come in a piece of their own
         return Piece()
     choice = choices[0]
     whole = "message" in choice  # a server that does not stream
-    text = (choice["message"] if whole else choice.get("delta") or {}).get("content") or ""
+    text = _text((choice["message"] if whole else choice.get("delta") or {}).get("content"))
     reason = choice.get("finish_reason")
     return Piece(text, last=whole or reason is not None, cut_off=reason == "length")
 
 
 def _ollama_piece(said: Any) -> Piece:
-    return Piece(said["message"].get("content") or "", last=bool(said.get("done")), cut_off=said.get("done_reason") == "length")
+    return Piece(_text(said["message"].get("content")), last=bool(said.get("done")), cut_off=said.get("done_reason") == "length")
 
 
 def _ollama_body(model: str, messages: list[dict[str, str]], max_tokens: int) -> dict[str, Any]:

@@ -14,23 +14,29 @@ from typing import NamedTuple
 
 from kebab.analysis.korean import root
 from kebab.answering.agreement import contradicts, is_about_another, is_denied, tells
-from kebab.answering.claim_facts import lacking, misplaced, names_in
-from kebab.answering.claim_words import ClaimWord, claim_words, distinct, is_thing
+from kebab.answering.claim_facts import is_implied, lacking, misplaced, names_in
+from kebab.answering.claim_words import ClaimWord, claim_words, distinct, is_action, is_thing
 from kebab.answering.claims import spoken_out
 from kebab.answering.clauses import Clause, clauses_of, joined
+from kebab.answering.likeness import learned_senses
 from kebab.answering.parallel_clauses import is_crossed
 from kebab.answering.polarity import YES_OR_NO, speaks_of_each
-from kebab.answering.quotations import Placement, placed, presents, quotations
+from kebab.answering.quotations import Placement, is_another_speaker, placed, presents, quotations
 from kebab.answering.source_reading import Reading, Source, Window, is_code
+from kebab.answering.turned_round import is_excluded
 from kebab.answering.word_senses import Senses, senses
+from kebab.answering.wording import closeness, is_only_worded
 from kebab.core.answers import Claim, Verdict
-from kebab.core.ports import Tokenizer
+from kebab.core.errors import ModelError
+from kebab.core.ports import Tokenizer, WordsAlike
 
-CHECKER_VERSION = "3"
+CHECKER_VERSION = "4"
 _ENOUGH_TOGETHER = 0.75
 """Share of a claim's words, where several places are put together."""
 _LEAST_OF_A_CLAUSE = 3
 """A clause with fewer says too little by itself."""
+_MOST_OF_IT = 0.5
+"""Share of a claim's words that must be said, however the others are put."""
 _MANY_WORDS = 5
 """With so many, one that names no thing may be the claim's own."""
 _ANSWERED = re.compile(rf"\s*{YES_OR_NO}\s*[,.!:;]\s+(?=\S)", re.IGNORECASE)
@@ -66,8 +72,10 @@ class _Claim(NamedTuple):
 class CitationChecker:
     """Checks the claims of one answer against its sources."""
 
-    def __init__(self, sources: Sequence[Source], tokenizer: Tokenizer) -> None:
+    def __init__(self, sources: Sequence[Source], tokenizer: Tokenizer, alike: WordsAlike | None = None) -> None:
+        """`alike`: a model of what words mean; without one, other words are the same only where the tables have them."""
         self._tokenizer = tokenizer
+        self._alike = alike
         self._sources = {source.marker: Reading(source, tokenizer) for source in sources}
 
     def check(self, text: str, markers: Sequence[int]) -> Claim:
@@ -84,6 +92,8 @@ class CitationChecker:
         support = {marker: self._support(claim, marker, cited) for marker in self._sources}
         holding = tuple(marker for marker, one in support.items() if one.holds)
         verdict = self._verdict(claim, cited, holding)
+        if verdict == "supported" and not holding:
+            holding = self._by_clauses(claim, cited)
         if verdict == "supported" and not all_known:
             verdict = "misattributed"
         shown = holding if verdict == "misattributed" else cited or list(support)
@@ -105,7 +115,7 @@ class CitationChecker:
         if begins is None or not asked.words or asked.clauses[0].polarity.denies:  # yes and no to "is there no fee?" may mean the same
             return False
         says_yes = begins["yes"] is not None
-        first = max(self._claim(text).clauses, key=lambda clause: self._closeness(asked.clauses[0], clause), default=None)
+        first = max(self._claim(text).clauses, key=lambda clause: closeness(asked.clauses[0], clause, self._senses), default=None)
         agrees = tells(asked.clauses[0], first, self._senses) if first else None
         if agrees is not None:
             return agrees != says_yes
@@ -131,19 +141,36 @@ class CitationChecker:
             if placed(quotation, texts) is not Placement.VERBATIM:
                 anywhere = placed(quotation, every)
                 return "stitched" if anywhere is Placement.IN_PIECES else "misattributed" if holding and not cited else "unsupported"
+            if all(is_another_speaker(claim.text, quotation, self._sources[marker].texts) for marker in cited):
+                return "unsupported"
         if set(holding) & set(cited):
             return "supported"
         if holding:
             return "misattributed"
-        clauses = [self._claim(clause.text) for clause in claim.clauses]
-        says_something = len(clauses) > 1 and all(len(clause.words) >= _LEAST_OF_A_CLAUSE for clause in clauses)
-        if says_something and all(any(self._support(clause, marker, [marker]).holds for marker in cited) for clause in clauses):
+        if self._by_clauses(claim, cited):
             return "supported"
         return "stitched" if self._is_stitched(claim, cited or list(self._sources)) else "unsupported"
+
+    def _by_clauses(self, claim: _Claim, cited: Sequence[int]) -> tuple[int, ...]:
+        """The markers of those that each support a clause, if every clause says something and has one; else none."""
+        clauses = [self._claim(clause.text) for clause in claim.clauses]
+        if len(clauses) < 2 or any(len(clause.words) < _LEAST_OF_A_CLAUSE for clause in clauses):
+            return ()
+        holding = [{marker for marker in cited if self._support(clause, marker, [marker]).holds} for clause in clauses]
+        return tuple(sorted(set().union(*holding))) if all(holding) else ()
 
     @cached_property
     def _senses(self) -> Senses:
         return senses(self._tokenizer)
+
+    def _senses_for(self, claim: _Claim, reading: Reading) -> Senses:
+        if self._alike is None:
+            return self._senses
+        try:
+            return learned_senses(claim.text, claim.words, reading, self._senses, self._alike)
+        except ModelError:  # the search has told already
+            self._alike = None
+            return self._senses
 
     def _claim(self, text: str) -> _Claim:
         begins = _ANSWERED.match(text)
@@ -157,30 +184,37 @@ class CitationChecker:
         reading = self._sources[marker]
         if claim.is_speech and placed(next(quotations(claim.text)), [reading.source.text]) is Placement.VERBATIM:
             reading = Reading(reading.source, self._tokenizer, with_orders=True)
-        best = _NOTHING
+        best, known = _NOTHING, self._senses_for(claim, reading)
         for window in reading.windows:
-            found = self._compared(claim, window)
+            found = self._compared(claim, window, reading, known)
             if (found.holds, found.share) > (best.holds, best.share):
                 best = found
         if not best.holds:
             return best
         lacks = [word for word in claim.words if word.text in best.missing]
         borrowed = any(self._sources[other].said.says(word, self._senses) for word in lacks for other in cited if other != marker)
-        return best._replace(holds=not borrowed and self._agrees(claim, reading))
+        return best._replace(holds=not borrowed and self._agrees(claim, reading, known))
 
-    def _compared(self, claim: _Claim, window: Window) -> _Support:
+    def _compared(self, claim: _Claim, window: Window, reading: Reading, known: Senses) -> _Support:
         at_a_time = any(quantity.unit == "clock" for clause in claim.clauses for _, quantity in clause.quantities)
         negated = any(clause.polarity.denies for clause in (*claim.clauses, *window.clauses))
-        missing = [
-            word.text
+        lacks = [
+            word
             for word in claim.words
-            if not window.said.says(word, self._senses, or_opposite=negated) and not (at_a_time and word.key in _AT_A_TIME)
+            if not window.said.says(word, known, or_opposite=negated) and not (at_a_time and word.key in _AT_A_TIME)
         ]
+        missing = [word.text for word in lacks if not is_implied(word, claim.clauses, window)]
         matched = tuple(word.text for word in claim.words if word.text not in missing)
         share = len(matched) / len(claim.words) if claim.words else 1.0
         allowed = int(len(claim.words) + sum(len(clause.quantities) for clause in claim.clauses) >= _MANY_WORDS)
-        if any(word.text in missing and (word.key in _measured(claim) or is_thing(word, claim.text)) for word in claim.words):
+        if any(
+            word.text in missing and (word.key in _measured(claim) or is_thing(word, claim.text) or is_action(word, claim.text))
+            for word in claim.words
+        ):
             allowed = 0
+        measured = any(word.text in missing and word.key in _measured(claim) for word in claim.words)
+        if share >= _MOST_OF_IT and not measured and is_only_worded(claim.clauses, missing, window, reading, known):
+            allowed = max(allowed, len(missing))
         absent = lacking(claim.clauses, claim.names, window.clauses, window.text)
         of_everything = any(clause.polarity.of_everything for clause in window.clauses)
         if claim.of_everything and not of_everything and not speaks_of_each(claim.text, window.text):
@@ -189,37 +223,20 @@ class CitationChecker:
         holds = says_something and len(missing) <= allowed and not absent and not misplaced(claim.clauses, window.clauses)
         return _Support(matched, tuple(dict.fromkeys((*missing, *absent))), share, holds)
 
-    def _agrees(self, claim: _Claim, reading: Reading) -> bool:
+    def _agrees(self, claim: _Claim, reading: Reading, known: Senses) -> bool:
         """Whether of the clauses that come nearest to one of the claim's, one says neither its contrary nor the same of somebody else."""
         for clause in claim.clauses:
-            nearest = self._nearest(clause, reading)
-            if nearest and all(self._says_otherwise(clause, one, sentence, reading) for one, sentence in nearest):
+            nearest = self._nearest(clause, reading, known)
+            if nearest and all(_says_otherwise(clause, one, sentence, reading, known) for one, sentence in nearest):
                 return False
         return True
 
-    def _says_otherwise(self, clause: Clause, one: Clause, sentence: Window, reading: Reading) -> bool:
-        return (
-            contradicts(clause, one, self._senses)
-            or is_about_another(clause, one, reading, self._senses)
-            or is_crossed(clause, sentence.clauses, self._senses)
-        )
-
-    def _nearest(self, clause: Clause, reading: Reading) -> list[tuple[Clause, Window]]:
+    def _nearest(self, clause: Clause, reading: Reading, known: Senses) -> list[tuple[Clause, Window]]:
         """Each with its sentence."""
         every = [(one, sentence) for sentence in reading.sentences for one in sentence.clauses]
-        scores = [self._closeness(clause, one) for one, _ in every]
+        scores = [closeness(clause, one, known) for one, _ in every]
         most = max(scores, default=0.0)
         return [one for one, score in zip(every, scores, strict=True) if score == most > 0]
-
-    def _closeness(self, clause: Clause, other: Clause) -> float:
-        """How many of a clause's words and numbers another one has; what it need not repeat counts less."""
-        score = 0.0
-        for word in clause.words:
-            if other.said.says(word, self._senses, or_opposite=True):
-                score += 1.0
-            elif other.before.says(word, self._senses, or_opposite=True):
-                score += other.inherited
-        return score + sum(any(quantity.is_said_by(one, "") for _, one in other.quantities) for _, quantity in clause.quantities)
 
     def _is_stitched(self, claim: _Claim, markers: Sequence[int]) -> bool:
         """Whether all that these sources say, wherever they say it, has the claim's words, numbers and names, and no one place has."""
@@ -237,11 +254,23 @@ class CitationChecker:
         if len(found) / len(claim.words) < _ENOUGH_TOGETHER or absent:
             return False
         if len(markers) == 1:
-            return self._agrees(claim, self._sources[markers[0]]) and not misplaced(claim.clauses, clauses)
+            return self._agrees(claim, self._sources[markers[0]], self._senses) and not misplaced(claim.clauses, clauses)
         nearest = (
-            (clause, one) for marker in markers for clause in claim.clauses for one, _ in self._nearest(clause, self._sources[marker])
+            (clause, one)
+            for marker in markers
+            for clause in claim.clauses
+            for one, _ in self._nearest(clause, self._sources[marker], self._senses)
         )
         return not any(is_denied(clause, one, self._senses) for clause, one in nearest)  # one of them may say it of somebody else
+
+
+def _says_otherwise(clause: Clause, one: Clause, sentence: Window, reading: Reading, known: Senses) -> bool:
+    return (
+        contradicts(clause, one, known)
+        or is_about_another(clause, one, reading, known)
+        or is_crossed(clause, sentence.clauses, known.without_learned)
+        or is_excluded(clause, sentence.clauses, known)
+    )
 
 
 def _measured(claim: _Claim) -> frozenset[str]:

@@ -10,7 +10,7 @@ from kebab.answering.sentences import Sentence
 from kebab.answering.source_reading import Source
 from kebab.answering.units import Unit
 from kebab.answering.word_senses import senses
-from kebab.core.answers import AnswerCitation, Claim
+from kebab.core.answers import AnswerCitation, Claim, Verdict
 from kebab.core.citations import Citation
 from kebab.core.ports import Tokenizer
 from kebab.core.spans import CodeSpan, LineSpan
@@ -35,9 +35,16 @@ def citation_of(passage: Passage, marker: int, claim: Claim, number: int, quoted
         stale=passage.hit.stale,
         quote=quoted.of(passage.text) if quoted else None,
         quoted_at=place_of(passage, quoted) if quoted else None,
-        verdict=claim.verdict,
+        verdict=verdict_on(claim, marker),
         claim=number,
     )
+
+
+def verdict_on(claim: Claim, marker: int) -> Verdict:
+    """On one citation: where a claim cites two passages and one supports it, the other one is cited in vain."""
+    if claim.verdict in ("unsupported", "stitched"):
+        return claim.verdict
+    return "supported" if marker in claim.supported_by else "misattributed"
 
 
 def citations_of(claims: Sequence[Claim], passages: Mapping[int, Passage], tokenizer: Tokenizer) -> Iterator[AnswerCitation]:

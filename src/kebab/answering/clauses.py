@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from kebab.analysis.stop_words import is_stop_word
 from kebab.answering.bounds import start_with_bound
-from kebab.answering.claim_words import NOTHING_SAID, ClaimWord, Said, distinct, is_light, said_by, words_of
+from kebab.answering.claim_words import NOTHING_SAID, ClaimWord, Said, distinct, is_action, is_light, said_by, words_of
 from kebab.answering.polarity import Polarity, polarity_of
 from kebab.answering.quantities import Quantity, end_of, quantities
 from kebab.answering.spelt_out import in_digits
@@ -16,13 +16,53 @@ from kebab.core.ports import Tokenizer
 from kebab.core.text import nfc
 
 _CUT = re.compile(
-    r"[;()]|[:,.!?](?=\s|$)|(?<!hour)(?<!hours)(?<!minute)(?<!minutes)\sand\s|\s(?:but|while|whereas|then)\s"
-    r"|\s(?=(?:unless|if|when|because|although|instead of|rather than|except)\s)"
-    r"|(?<=[고며])\s|(?<=지만)\s|(?<=면서)\s|(?<=는데)\s"
+    r"[;()]|[:,!?](?=\s|$)|(?<!\bDr)(?<!\bMr)(?<!\bMs)(?<!\bMrs)(?<!\bSt)(?<!\bNo)(?<!\bProf)\.(?=\s|$)|\sand\s(?!\d+\s(?:minute|second)s?\b|an?\s(?:half|quarter)\b)|\s(?:but|while|whereas|then|plus)\s"
+    r"|\s(?=(?:unless|if|when|because(?! of)|although|instead of|rather than|except)\s)"
+    r"|(?<=[고며])\s|(?<=지만)\s|(?<=[으하되]면)\s(?!안\s|못|[된되돼됩])|(?<=면서)\s|(?<=는데)\s"
+    r"|(?<=\d[원명개장권일점])\s(?:가운데|중(?:에서?)?)\s|(?<=\d [원명개장권일점])\s(?:가운데|중(?:에서?)?)\s"
 )
+_BETWEEN = re.compile(r"\b(between(?:\s[\w.:,°%€$]+){1,3}?)\sand\s", re.IGNORECASE)
+_IDIOMS = tuple(
+    (re.compile(rf"\b(?:{written})\b", re.IGNORECASE), plain)
+    for written, plain in (
+        (r"(?:takes?|taking|took|taken) part in", "join"),
+        (r"(?:takes?|taking|took|taken) place", "happen"),
+        (r"(?:makes?|making|made) sure", "ensure"),
+        (r"(?:gets?|getting|got) rid of", "remove"),
+        (r"(?:throws?|throwing|threw|thrown) (?:away|out)", "discard"),
+        (r"(?:puts?|putting) off|(?:pushed|moved|pushes|moves) back", "postpone"),
+        (r"(?:calls?|calling|called) off", "cancel"),
+        (r"(?:gives?|giving|gave|given|brings?|bringing|brought) back", "return"),
+        (r"(?:picks?|picking|picked) up", "collect"),
+        (r"(?:fills?|filling|filled) (?:in|out)", "complete"),
+        (r"(?:carr(?:y|ies|ied)|carrying) out", "perform"),
+        (r"(?:hands?|handing|handed|turns?|turning|turned) in", "submit"),
+        (r"free of charge|at no (?:extra )?(?:cost|charge)|for free", "free"),
+        (r"(?:logs?|logging|logged|signs?|signing|signed) (?:in|on)(?:to)?", "login"),
+        (r"by hand", "manually"),
+        (r"no one", "nobody"),
+    )
+)
+"""Several words that say what one does."""
 _GOES_ON = re.compile(r"\s*(?:it|its|they|them|their|this|these|those|such|he|she|which|who|whose|이는|그는|이것은|이를)\b", re.IGNORECASE)
 """A clause about what the one before it is about."""
 _SWITCHED = re.compile(r"\b(?:turn|switch|power)(?:s|ed|ing)?\s+(?:\w+\s+){0,3}?(on|off)\b", re.IGNORECASE)
+_OPEN_UNTIL = re.compile(
+    r"\bopen\b.*\b(?:until|till|to)\s+\d|\d시?(?:\s\d+분)?까지\s*(?:문을\s)?(?:연다|엽니다|열고|열며|열려|운영|영업)", re.IGNORECASE
+)
+_BEGINS_WITH_NUMBER = re.compile(
+    r"\s*(?:(?:until|till|from|within|after|before|at|for|to|up to|at least|at most|only|about)\s+)*[$€₩]?\d", re.IGNORECASE
+)
+_LEADS = re.compile(
+    r"\s*(?:in|on|at|for|from|during|after|before|to|with|by|of|within|under|until|since|without|among)\s"
+    r"(?!.*\b(?:is|are|was|were|has|have|had|do|does|did|can|may|must|will|would|should)\b).*",
+    re.IGNORECASE,
+)
+"""What stands before a sentence and belongs to it: In an emergency, call Ada."""
+_BEGINS_WITH_VERB = re.compile(
+    r"\s*(?:(?:must|can|cannot|may|might|should|will|would|shall|is|are|was|were|has|have|had|does|do|did|needs?)\s|[a-z]+(?:s|ed)\s)"
+)
+_KOREAN_SUBJECT = re.compile(r"[가-힣](?:은|는|이|가|께서)(?=[\s,])")
 _PASSIVE = re.compile(r"\b(?:is|are|was|were|be|been|being)\s+(?:\w+\s+)?\w+(?:ed|en|n|t)\b.*\bby\b", re.IGNORECASE)
 _INHERITED = 0.45
 _CARRIED_ON = 0.9
@@ -47,6 +87,10 @@ class Clause(NamedTuple):
     tokens_before: tuple[str, ...] = ()
     order_before: tuple[str, ...] = ()
     carried_on: bool = False
+    anew: bool = False
+    """Whether it is a statement of its own, by the semicolon before it."""
+    head: tuple[str, ...] = ()
+    """Of the clause before, where this one begins with another number: within 10 minutes by day, within 20 at night."""
 
     @property
     def inherited(self) -> float:
@@ -54,8 +98,8 @@ class Clause(NamedTuple):
 
     @property
     def own_tokens(self) -> tuple[str, ...]:
-        """With what a pronoun stands for."""
-        return (*self.tokens_before, *self.tokens) if self.carried_on else self.tokens
+        """With what a pronoun stands for, and what is not said again."""
+        return (*self.tokens_before, *self.tokens) if self.carried_on else (*self.head, *self.tokens)
 
     @property
     def is_passive(self) -> bool:
@@ -69,8 +113,8 @@ class Clause(NamedTuple):
 def clauses_of(text: str, tokenizer: Tokenizer, previous: Sequence[Clause] = ()) -> list[Clause]:
     """`previous`: of the sentence before."""
     found: list[Clause] = []
-    for part in _parts(text):
-        clause = _clause(part, tokenizer)
+    for part, anew in _parts(text):
+        clause = _clause(part, tokenizer)._replace(anew=anew)
         earlier = found or (list(previous[:1]) if clause.goes_on else [])
         if earlier:
             clause = clause._replace(
@@ -78,14 +122,36 @@ def clauses_of(text: str, tokenizer: Tokenizer, previous: Sequence[Clause] = ())
                 tokens_before=tuple(token for one in earlier for token in one.tokens),
                 order_before=tuple(key for one in earlier for key in one.order),
                 carried_on=clause.goes_on,
+                head=_head(found, clause),
             )
         found.append(clause)
     return found
 
 
-def _parts(text: str) -> Iterator[str]:
-    plain = in_digits(nfc(" ".join(text.split())))
-    return (part for part in _CUT.split(plain) if part.strip())
+def _head(earlier: Sequence[Clause], clause: Clause) -> tuple[str, ...]:
+    counted = next((one for one in reversed(earlier) if one.quantities), None)
+    if counted is None or not clause.quantities:
+        return ()
+    korean = clause.said.text and not _KOREAN_SUBJECT.search(clause.text)
+    if not korean and not _BEGINS_WITH_NUMBER.match(clause.text) and not _BEGINS_WITH_VERB.match(clause.text):
+        return ()
+    verbs = {word.key for word in counted.words if is_action(word, counted.text)}
+    return tuple(token for token in counted.tokens[: counted.quantities[0][0]] if token not in verbs)
+
+
+def _parts(text: str) -> Iterator[tuple[str, bool]]:
+    """Each with whether it stands behind a semicolon."""
+    plain = _BETWEEN.sub(r"\1 to ", in_digits(nfc(" ".join(text.split()))))
+    for written, word in _IDIOMS:
+        plain = written.sub(word, plain)
+    last, anew = 0, False
+    for cut in _CUT.finditer(plain):
+        if plain[last : cut.start()].strip():
+            yield plain[last : cut.start()], anew
+            anew = False
+        anew, last = anew or cut[0] == ";", cut.end()
+    if plain[last:].strip():
+        yield plain[last:], anew
 
 
 def _clause(text: str, tokenizer: Tokenizer) -> Clause:
@@ -106,15 +172,23 @@ def _clause(text: str, tokenizer: Tokenizer) -> Clause:
         tokens.append(quantity.value)
         last = end_of(match)
     read(f"{text[last:]} {switched}")
+    closing = _closing(text)
     return Clause(
         text=text,
         words=tuple(distinct(word for word in words if not is_light(word))),
         tokens=tuple(tokens),
         order=tuple(word.key for word in words if not is_stop_word(word.text)),
-        said=said_by(text, words, tokenizer),
+        said=said_by(f"{text} {closing}", [*words, *words_of(closing, tokenizer)], tokenizer),
         quantities=tuple(numbers),
         polarity=polarity_of(text),
     )
+
+
+def _closing(text: str) -> str:
+    """What is open until eight closes at eight."""
+    if not _OPEN_UNTIL.search(text):
+        return ""
+    return "닫는다" if "까지" in text else "close"
 
 
 def joined(clauses: Sequence[Clause], tokenizer: Tokenizer) -> list[Clause]:
@@ -123,7 +197,8 @@ def joined(clauses: Sequence[Clause], tokenizer: Tokenizer) -> list[Clause]:
     waiting = ""
     for clause in clauses:
         says_little = len(clause.words) + len(clause.quantities) < 2 and not (clause.words and clause.polarity.denies)
-        if says_little and (parts or clause is not clauses[-1]):
+        leads = not parts and clause is not clauses[-1] and _LEADS.fullmatch(clause.text) is not None
+        if leads or (says_little and (parts or clause is not clauses[-1])):
             if parts:
                 parts[-1] += f", {clause.text.strip()}"
             else:

@@ -21,6 +21,7 @@ FORMS_OF_UNITS = {
     "usd": "$ dollar dollars usd 달러",
     "eur": "€ euro euros eur 유로",
     "krw": "₩ won krw 원",
+    "cent": "cent cents 센트",
     "degree": "° degree degrees 도",
     "°c": "celsius °c",
     "°f": "fahrenheit °f",
@@ -38,7 +39,8 @@ FORMS_OF_UNITS = {
     "month of the year": "월",
     **{
         word: word
-        for word in "권 장 알 정 병 잔 살 세 층 쪽 페이지 줄 배 가지 곳 마리 단계 글자 바이트 볼트 와트 암페어 분기 인 차 호 점".split()
+        for word in """권 장 알 정 병 잔 살 세 층 쪽 페이지 줄 배 가지 곳 마리 단계 글자 바이트 볼트 와트 암페어 분기 인
+        차 호 점 학기 학점 학년 컵 상자 봉지 조각 숟가락 스푼 과목 편 곡 팀 쌍 세트 켤레 벌 그루 통 인분 시간째 주째""".split()
     },
 }
 UNITS = {form: unit for unit, forms in FORMS_OF_UNITS.items() for form in forms.split()}
@@ -59,3 +61,17 @@ AMBIGUOUS = {"g": ("gram", "gb"), "m": ("metre",)}
 KOREAN_UNITS = "|".join(sorted((form for form in UNITS if form[0] >= "가"), key=len, reverse=True))
 MONTHS = tuple("january february march april may june july august september october november december".split())
 NAME_OF_MONTH = rf"(?:{'|'.join(f'{month[:3]}(?:{month[3:]})?' for month in MONTHS)}|sept)\b"
+IMPLIED = {
+    **dict.fromkeys(("eur", "usd", "krw", "cent"), "cost costs price fee charge expense amount pay paid bill 비용 가격 요금 금액 값 지불"),
+    "clock": "time times hour hours 시간 시각 운영 영업",
+    "s": "time duration period last lasts 시간 기간",
+    "month": "duration period last lasts 기간",
+    **dict.fromkeys(("degree", "°c", "°f"), "temperature 온도 체온 기온"),
+    "metre": "distance length spacing 거리 길이",
+    "%": "rate share percentage 비율",
+    "bar": "pressure 압력 공기압",
+    "byte": "size capacity 크기 용량",
+    "date": "date deadline due 날짜 기한 마감 일자",
+    "none": "level value score 수치 값 점수",
+}
+"""What a number with such a unit is a number of, so that nobody has to say it."""

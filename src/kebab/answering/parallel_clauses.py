@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from itertools import combinations
+from collections.abc import Iterator, Sequence
+from functools import partial
+from itertools import combinations, pairwise
 from typing import NamedTuple
 
-from kebab.answering.claim_words import NOTHING_SAID, ClaimWord, Said
+from kebab.answering.claim_facts import names_in
+from kebab.answering.claim_words import NOTHING_SAID, ClaimWord, Said, is_action
 from kebab.answering.clauses import Clause
 from kebab.answering.word_senses import Senses
 
@@ -22,6 +24,13 @@ _HAS_SUBJECT = re.compile(
     rf"\s*(?!{_DEPENDENT})(?!{_AUXILIARY})(?:(?:[\w'’-]+\s+){{1,5}}?{_AUXILIARY}|.*[가-힣](?:은|는|이|가|께서|도)(?=[\s,]))", re.IGNORECASE
 )
 _TIME_FIRST = re.compile(rf"\s*(?:in|on|at|since|after|before|during)\s.*?\s(?:the|an?)\s(?:\w+\s){{1,3}}?{_AUXILIARY}", re.IGNORECASE)
+_GAPPED = re.compile(rf"\s*(?!{_DEPENDENT})(?:(?:Dr|Mr|Ms|Mrs|Prof)\.?\s)?[A-Z][\w-]*\s+(?:to|on|in|at|for|from|by|with|the|only|\d)\b")
+"""Ada takes Mondays, Emil the rest: the verb is left out."""
+_VERBLESS = re.compile(
+    rf"\s*(?!.*\b{_AUXILIARY})(?:[\w'’-]+\s+){{1,4}}(?:by|to|on|in|at|for|from|with)\s+(?:[\w'’-]+\s*){{1,4}}", re.IGNORECASE
+)
+_PREPOSITION = re.compile(r"\s*(to|from|on|in|at|for|with|by|until|within)\s", re.IGNORECASE)
+_INNER_PREPOSITION = re.compile(r"\s(by|to|on|in|at|for|from|with)\s", re.IGNORECASE)
 _RELATIVE = re.compile(r"\s*(?:who|which|whose)\b", re.IGNORECASE)
 _MAY_BEGIN = re.compile(rf"\s*(?!{_DEPENDENT})(?!{_AUXILIARY})", re.IGNORECASE)
 _STANDS_FOR = re.compile(r"\b(?:ones?|those|that)\b", re.IGNORECASE)
@@ -36,14 +45,23 @@ class _Statement(NamedTuple):
     words: tuple[ClaimWord, ...]
 
 
+class _Half(NamedTuple):
+    text: str
+    words: tuple[ClaimWord, ...]
+
+
 def is_crossed(claim: Clause, sentence: Sequence[Clause], senses: Senses) -> bool:
     """Whether the claim has words of two statements of a sentence, each without what it says in the other's place."""
     if len(sentence) < 2:
         return False
+    if any(_is_mixed(claim, one, other, senses) for one, other in _halves(sentence)):
+        return True
+    if any(_is_led_astray(claim, one, other, senses) for one, other in pairwise(sentence)):
+        return True
     statements, shared = _statements(sentence)
     if len(statements) < 2:
         return False
-    words = [word for word in claim.words if not shared.says(word, senses)]
+    words = [word for word in claim.words if not shared.says(word, senses) and not is_action(word, claim.text)]  # verbs are shared
     said_by = [frozenset(word.key for word in words if one.said.says(word, senses)) for one in statements]
     every = frozenset().union(*said_by)
     if every in said_by:
@@ -57,12 +75,55 @@ def is_crossed(claim: Clause, sentence: Sequence[Clause], senses: Senses) -> boo
     return False
 
 
+def _halves(sentence: Sequence[Clause]) -> Iterator[tuple[_Half, _Half]]:
+    """To the bank on weekdays and to the farm on Saturdays: what stands behind the same preposition, in both."""
+    for one, other in pairwise(sentence):
+        begins = _PREPOSITION.match(other.text)
+        found = re.search(rf"\b{begins[1]}\s", one.text, re.IGNORECASE) if begins else None
+        if found is not None and found.start() > 0:
+            behind = one.text[found.start() :]
+            tail = tuple(word for word in one.words if re.search(rf"\b{re.escape(word.text)}", behind, re.IGNORECASE))
+            yield _Half(behind, tail), _Half(other.text, other.words)
+
+
+def _is_mixed(claim: Clause, one: _Half, other: _Half, senses: Senses) -> bool:
+    """Whether the claim has a word of each, and each has one that the claim has not."""
+    for half, rest in ((one, other), (other, one)):
+        shared = frozenset(word.key for word in rest.words)
+        said = [claim.said.says(word, senses) for word in half.words if word.key not in shared]
+        unnamed = any(name.lower() not in claim.text.lower() for name in names_in(half.text))
+        if not any(said) or (all(said) and not unnamed):
+            return False
+    return True
+
+
+def _is_led_astray(claim: Clause, one: Clause, other: Clause, senses: Senses) -> bool:
+    """Faults go to Ada, at night to Emil: whether the claim has the night and Ada, without Emil."""
+    if not _is_without_verb(other):
+        return False
+    found = _INNER_PREPOSITION.search(other.text)
+    before = re.search(rf"\b{found[1]}\s", one.text, re.IGNORECASE) if found else None
+    if found is None or before is None:
+        return False
+    lead, tail = (
+        [word for word in other.words if _stands_in(word, part)] for part in (other.text[: found.start()], other.text[found.end() :])
+    )
+    mine = [word for word in one.words if _stands_in(word, one.text[before.end() :])]
+    says = partial(claim.said.says, senses=senses)
+    return bool(mine) and any(map(says, lead)) and any(map(says, mine)) and bool(tail) and not any(map(says, tail))
+
+
+def _stands_in(word: ClaimWord, text: str) -> bool:
+    return re.search(rf"\b{re.escape(word.text)}\b", text, re.IGNORECASE) is not None
+
+
 def _statements(sentence: Sequence[Clause]) -> tuple[list[_Statement], Said]:
     """And what stands before them, which holds for all of them."""
     groups: list[list[Clause]] = []
     before: list[Said] = []
     for number, clause in enumerate(sentence):
-        if _has_subject(sentence, number) or any(_share_their_verb(clause, one) for one in sentence if one is not clause):
+        begins = (clause.anew and not clause.goes_on) or (number == 0 and any(one.anew and not one.goes_on for one in sentence))
+        if begins or _has_subject(sentence, number) or any(_share_their_verb(clause, one) for one in sentence if one is not clause):
             groups.append([clause])
         elif groups:
             groups[-1].append(clause)
@@ -86,8 +147,18 @@ def _has_subject(sentence: Sequence[Clause], number: int) -> bool:
         return True
     if number == 0 and (_TIME_FIRST.match(clause.text) or (len(clause.order) > 1 and _MAY_BEGIN.match(clause.text))):
         return True
+    if number > 0 and (_GAPPED.match(clause.text) or _is_without_verb(clause)):
+        return True
     follows = sentence[number + 1].text if number + 1 < len(sentence) else ""
     return _RELATIVE.match(follows) is not None and _MAY_BEGIN.match(clause.text) is not None  # Lea, who lives in Turin
+
+
+def _is_without_verb(clause: Clause) -> bool:
+    """New accounts by Ada: as what was said of the old ones."""
+    if _VERBLESS.fullmatch(clause.text) is None or _MAY_BEGIN.match(clause.text) is None:
+        return False
+    first = clause.text.split()[0]
+    return not first.endswith(("ed", "s")) and not any(is_action(word, clause.text) for word in clause.words if word.text == first.lower())
 
 
 def _share_their_verb(one: Clause, other: Clause) -> bool:

@@ -9,16 +9,17 @@ YES_OR_NO = r"(?:(?P<yes>yes|네|예|그렇습니다)|no|아니요|아니오|아
 """As an answer by itself, or before the answer."""
 _NO_DENIAL = re.compile(
     r"\b(?:not only|whether or not|no(?:t)? (?:more|less|fewer|later|earlier|sooner|longer) than|no matter|not just|not exceed"
-    r"|not be (?:more|less|fewer|later|earlier|longer|older|younger|over|under|above|below))\b|(?:넘지|초과하지)\s?(?:않|못|말)"
+    r"|not be (?:more|less|fewer|later|earlier|longer|older|younger|over|under|above|below))\b"
+    r"|(?:넘지|초과하지)\s?(?:않|못|말)|(?:넘을|초과할) 수 없"
     r"|뿐(?:만)?\s?아니라",
     re.IGNORECASE,
 )
 _DENIAL = re.compile(
-    r"\b(?:not|never|no|none|nothing|nobody|neither|cannot|without|unable|impossible|hardly|barely|scarcely|seldom|rarely|unless|except"
+    r"\b(?:not|never|no|none|nothing|nobody|neither|cannot|unable|impossible|hardly|barely|scarcely|seldom|rarely|unless|except"
     r"|forbid(?:s|den)?|prohibit(?:s|ed)?|den(?:y|ies|ied)|ban(?:s|ned)?|fail(?:s|ed|ing)? to|refuse[sd]? to"
     r"|(?:instead|rather) (?:of|than))\b"
     r"|n['’]t\b|(?<!neither )\bnor\b"
-    r"|않|못\s?[하한할합했해]|(?<![가-힣])못\s|없|아니[다라며고]|아닙|아닌|(?<![가-힣])안\s(?!에)|불가|금지|거부|(?<=지\s)말|(?<=지\s)마",
+    r"|않|못\s?[하한할합했해]|(?<![가-힣])못\s|없(?!이)|아니[다라며고]|아닙|아닌|(?<![가-힣])안\s(?!에)|불가|금지|거부|(?<=[^까]지\s)[말마]",
     re.IGNORECASE,
 )
 _HEDGE = re.compile(r"\b(?:hardly|barely|scarcely|seldom|rarely)\b|(?<![가-힣])거의(?![가-힣])", re.IGNORECASE)
@@ -36,7 +37,28 @@ _OF_EACH = re.compile(r"(?:\b(?:each|every)|모든)\s+(\w+)", re.IGNORECASE)
 def speaks_of_each(claim: str, passage: str) -> bool:
     """Whether the passage says per core what the claim says of each core."""
     things = [match[1] for match in _OF_EACH.finditer(claim)]
-    return bool(things) and all(re.search(rf"\bper\s+{thing}\b|{thing[:-1]}\w?마다", passage, re.IGNORECASE) for thing in things)
+    if things and re.search(
+        r"\bper\s+(?:person|head|capita|participant|member|guest|pupil|student)\b|1인당|인당|[가-힣]마다", passage, re.IGNORECASE
+    ):
+        return True
+    return bool(things) and all(
+        re.search(
+            rf"(?<!some )(?<!most )(?<!many )(?<!few )(?<!several )\b{thing}s\b|\bper\s+{thing}\b|{thing[:-1]}\w?마다",
+            passage,
+            re.IGNORECASE,
+        )
+        for thing in things
+    )
+
+
+_WITHOUT = re.compile(
+    r"\bwithout\s+(?:(?:an?|the|any|giving|having|using|prior)\s+)*([\w-]+)(?:\s+([\w-]+))?|([가-힣]+)\s없이", re.IGNORECASE
+)
+
+
+def left_out(text: str) -> frozenset[str]:
+    """What it is without: without a token, 예약 없이."""
+    return frozenset(word.lower() for match in _WITHOUT.finditer(text) for word in match.groups() if word)
 
 
 class Polarity(NamedTuple):

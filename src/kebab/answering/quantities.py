@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import NamedTuple
 
-from kebab.answering.bounds import bound_of
+from kebab.answering.bounds import bound_of, side_of
 from kebab.answering.measures import AMBIGUOUS, BINARY, FORMS_OF_UNITS, KOREAN_UNITS, NAME_OF_MONTH, SCALES, UNITS
 from kebab.answering.measures import MONTHS as MONTHS
 from kebab.answering.spelt_out import in_digits as in_digits
@@ -34,6 +34,34 @@ QUANTITY = re.compile(
     rf"(?:\s?-?(?P<unit>%|°[CF]?|(?:{KOREAN_UNITS})|[A-Za-zµ]+)(?P<scale>\s(?:Celsius|Fahrenheit))?)?",
     re.IGNORECASE,
 )
+_PER = re.compile(
+    r"\s?(?:(?:per|each|for (?:each|every)|every)\s"
+    r"([A-Za-z]+(?:\s(?!(?:in|on|at|for|of|and|or|to|by|as|is|are|if|when|up|with|from|plus)\b)[A-Za-z]+)?)"
+    r"|an?\s(second|minute|hour|day|night|week|month|quarter|year)\b"
+    r"|(daily|nightly|weekly|monthly|yearly|annually)\b|/\s?([A-Za-z]+))",
+    re.IGNORECASE,
+)
+_PER_BEFORE = re.compile(r"(?<![가-힣])([가-힣]{1,4})당\s?$|(?<![가-힣])(매일|매주|매월|매달|매년)\s?$")
+_PERIODS = {
+    "daily": "d",
+    "nightly": "d",
+    "night": "d",
+    "weekly": "week",
+    "monthly": "month",
+    "yearly": "year",
+    "annually": "year",
+    "매일": "d",
+    "매주": "week",
+    "매월": "month",
+    "매달": "month",
+    "매년": "year",
+    "연": "year",
+    "월": "month",
+}
+_SAME_BEGINNING = 5
+"""Letters that forms of one word have in common: adult, adults."""
+_RANGE = 6
+"""Characters between two times of one range."""
 _PARTICLE = re.compile("(?<=[가-힣])[가-힣]+")
 
 
@@ -49,10 +77,12 @@ class Quantity(NamedTuple):
     """Before 14 days became seconds."""
     bound: str = ""
     """<, ≤, ≥ or > where it is no more than a limit."""
+    per: str = ""
+    """What it is counted by: 5 euros per dog."""
 
     def is_said_by(self, other: Quantity, text: str) -> bool:
         """`text`: where the unit may stand apart from the number, as in the head of a table."""
-        if self.bound != other.bound and self.bound and other.bound:
+        if (self.bound != other.bound and self.bound and other.bound) or _is_counted_otherwise(self.per, other.per):
             return False
         if self.unit == other.unit == "clock":
             return self.value == other.value or (not self.is_settled and int(self.value) % 720 == int(other.value) % 720)
@@ -69,6 +99,10 @@ class Quantity(NamedTuple):
         return {self.unit, other.unit} == {"degree", "°c"} and self.value == other.value
 
 
+def _is_counted_otherwise(one: str, other: str) -> bool:
+    return bool(one and other) and frozenset(one.split()).isdisjoint(other.split())
+
+
 def _may_be(one: Quantity, other: Quantity) -> bool:
     """11 g are grams or gigabytes, whichever the other one is."""
     return other.written_unit in AMBIGUOUS.get(one.unit or "", ()) and one.text == other.text
@@ -81,13 +115,34 @@ def _forms(unit: str | None) -> list[str]:
 def quantities(text: str) -> Iterator[tuple[re.Match[str], Quantity]]:
     """Of a text in digits, each with where it stands."""
     month_before = -10
+    last_clock: tuple[int, int] | None = None
     for match in QUANTITY.finditer(text):
         quantity = _clock(match) or _amount(match, text)
+        if quantity.unit == "clock":
+            quantity = _in_the_same_half(quantity, last_clock, match.start())
+            last_clock = (match.end(), int(quantity.value)) if quantity.is_settled else None
         if quantity.unit == "month of the year":
             month_before = match.end()
         elif match["unit"] == "일" and match.start() - month_before <= 1:
             quantity = Quantity(quantity.text, quantity.text, "date")  # 3월 31일
-        yield match, quantity._replace(bound=bound_of(match)) if quantity.unit not in ("clock", "date") else quantity
+        bound = side_of(match) if quantity.unit in ("clock", "date") else bound_of(match)
+        yield match, quantity._replace(bound=bound, per=_rate(match))
+
+
+def _in_the_same_half(clock: Quantity, before: tuple[int, int] | None, start: int) -> Quantity:
+    """오후 2시부터 7시까지: until seven in the evening."""
+    if clock.is_settled or before is None or start - before[0] > _RANGE or before[1] < 720 or int(clock.value) + 720 <= before[1]:
+        return clock
+    return clock._replace(value=str(int(clock.value) % 720 + 720), is_settled=True)
+
+
+def _rate(match: re.Match[str]) -> str:
+    """What follows: per week, a week, 주당."""
+    found = _PER.match(match.string, end_of(match)) or _PER_BEFORE.search(match.string[: match.start()])
+    if found is None:
+        return ""
+    written = next(group for group in found.groups() if group is not None).lower().split()
+    return " ".join(_PERIODS.get(word) or UNITS.get(word) or word.removesuffix("s")[:_SAME_BEGINNING] for word in written)
 
 
 def end_of(match: re.Match[str]) -> int:
@@ -107,7 +162,7 @@ def _clock(match: re.Match[str]) -> Quantity | None:
     minute = 30 if match["thirty"] else minute
     half = (match["half"] or match["clock_half"] or match["hour_half"] or "").lower()
     if half:
-        hour = hour % 12 + (0 if half in _AM else 12)
+        hour = hour % 12 + (0 if half in _AM or (half == "밤" and hour in (12, 1, 2, 3)) else 12)
     settled = bool(half) or hour > 12 or written.startswith("0")
     return Quantity(written, str(hour * 60 + minute), "clock", settled)
 

@@ -12,6 +12,9 @@ _WORD = re.compile(r"\w+")
 _SAYS = re.compile(
     r"\b(?:says?|said|states?|stated|reads?|writes?|wrote|warns?|notes?|claims?|tells?|according to)\b|라고|적혀|쓰여|따르면", re.IGNORECASE
 )
+_SPEAKER = re.compile(r"\b([A-Z][a-z]+)\b(?!\.)|([가-힣]{2,}?)(?:은|는|이|가|께서)(?=\s)")
+_NOBODY = frozenset("The According In On At It He She They This That As For And But Yes No".split())
+_PRONOUN = re.compile(r"""\s*(?:["“‘'「『]|(?:he|she|they|it|그는|그녀는|이어)\b)""", re.IGNORECASE)
 _SHORTEST_PIECE = 2
 """Words. A single one stands somewhere in every text."""
 
@@ -59,3 +62,27 @@ def _contains(text: list[str], piece: list[str]) -> bool:
 def presents(text: str) -> bool:
     """Whether it gives words between quotation marks as what somebody wrote, so that they need not be true."""
     return _SAYS.search(text) is not None and next(quotations(text), None) is not None
+
+
+def is_another_speaker(claim: str, quotation: str, sentences: Sequence[str]) -> bool:
+    """Whether the claim puts the words into the mouth of somebody who is named in other sentences only."""
+    wanted = _words(quotation)
+    holding = [number for number, sentence in enumerate(sentences) if _contains(_words(sentence), wanted)]
+    if not holding:
+        return False
+    outside = claim.replace(quotation, " ")
+    speakers = {match[1] or match[2] for match in _SPEAKER.finditer(outside)} - _NOBODY
+    known = {speaker for speaker in speakers if any(_names(sentence, speaker) for sentence in sentences)}
+    return bool(known) and not any(
+        all(_names(sentences[number].replace(quotation, " "), speaker) or _refers_back(sentences, number, speaker) for speaker in known)
+        for number in holding
+    )
+
+
+def _names(sentence: str, speaker: str) -> bool:
+    return re.search(rf"(?<![\w]){re.escape(speaker)}", sentence) is not None
+
+
+def _refers_back(sentences: Sequence[str], number: int, speaker: str) -> bool:
+    """She wrote: and the sentence before names her."""
+    return number > 0 and _PRONOUN.match(sentences[number]) is not None and _names(sentences[number - 1], speaker)

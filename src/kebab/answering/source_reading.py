@@ -22,6 +22,9 @@ _CONTINUED = re.compile(r"\s*\\\n\s*")
 _RULE_OF_TABLE = re.compile(r"\s*\|[\s|:-]+\|\s*$")
 
 
+_PRONOUN = re.compile(r"\b(?:he|she|we|his|her|our)\b|^\s*(?:it|they|its|their)\b", re.IGNORECASE)
+
+
 class Source(NamedTuple):
     """A passage that may be cited."""
 
@@ -42,6 +45,11 @@ class Window(NamedTuple):
     clauses: tuple[Clause, ...]
     said: Said
     """With title and headings."""
+
+
+class _Topic(NamedTuple):
+    text: str
+    said: Said
 
 
 class Reading:
@@ -83,6 +91,16 @@ class Reading:
         return frozenset(plain(one.of(self.source.text)) for one in self._cut)
 
     @cached_property
+    def texts(self) -> list[str]:
+        """Of its sentences, orders too."""
+        return [one.of(self.source.text) for one in self._every]
+
+    @cached_property
+    def every_word(self) -> list[str]:
+        """Light ones too, in dictionary form, each once."""
+        return list(dict.fromkeys(word.form or word.text for text in self.texts for word in words_of(text, self._tokenizer)))
+
+    @cached_property
     def context(self) -> Said:
         return said_by(self.source.context, words_of(self.source.context, self._tokenizer), self._tokenizer)
 
@@ -92,9 +110,18 @@ class Reading:
         for one in self._cut:
             text = self._row(one) if one.kind == "row" else one.of(self.source.text)
             clauses = clauses_of(text, self._tokenizer, found[-1].clauses if found else ())
-            said = self.context.with_(*(clause.said for clause in clauses))
-            found.append(Window(f"{self.source.context}\n{text}", tuple(clauses), said))
+            topic = self._topic(found, text) if one.kind != "row" else None
+            said = self.context.with_(*(clause.said for clause in clauses), *((topic.said,) if topic else ()))
+            found.append(Window(f"{self.source.context}\n{topic.text if topic else ''}\n{text}", tuple(clauses), said))
         return found
+
+    def _topic(self, before: Sequence[Window], text: str) -> _Topic | None:
+        """Whom or what the passage begins with, for a sentence that says she, it or we."""
+        if not before or not before[0].clauses or _PRONOUN.search(text) is None:
+            return None
+        first = before[0].clauses[0]
+        word = next((one for one in first.words if first.tokens[:1] == (one.key,)), None)
+        return _Topic(word.text.title(), said_by(word.text, [word], self._tokenizer)) if word else None
 
     @cached_property
     def said(self) -> Said:
@@ -117,10 +144,10 @@ class Reading:
         for number in range(len(lines) - 1, 0, -1):
             if _RULE_OF_TABLE.match(lines[number]):
                 heads = _cells(lines[number - 1])
-                return "; ".join(f"{head} {cell}" for head, cell in zip(heads, cells, strict=False))
+                return ", ".join(f"{head} {cell}" for head, cell in zip(heads, cells, strict=False))
             if "|" not in lines[number]:
                 break
-        return "; ".join(cells)
+        return ", ".join(cells)
 
 
 def _cells(row: str) -> list[str]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
+from types import MappingProxyType
 from typing import NamedTuple
 
 from kebab.core.ports import Tokenizer
@@ -72,6 +73,36 @@ cost costs price fee
 photo photos photograph photography picture
 change modify alter edit update
 keep kept retain store save hold held preserve / discard
+keep continue / stop cease
+consecutive row
+additional further extra
+due because
+start starts begin commence
+hand submit
+log sign
+restore put
+automatically automatic
+inform notify tell told contact call
+abort cancel interrupt terminate kill
+retain keep kept store
+pupil pupils student students
+class classes lesson lessons
+certificate note
+ill sick illness sickness
+doctor physician medical
+purchase buy bought
+permit allow
+prohibit forbid forbidden ban banned
+annual yearly annually
+assist help support
+fault error failure
+vehicle car
+fridge refrigerator
+cover insure reimburse
+redo redone repeat repeated
+clear empty
+wage salary pay
+replace change exchange
 show shown display present print
 happen occur
 immediately instantly once
@@ -110,14 +141,14 @@ throw threw thrown
 # The same for Korean, as patterns: words are inflected there.
 _KOREAN = (
     ("켜[지다고면야라서]|켠|켭|켤|켜$|활성", "끄|끈|끕|끌\\s|꺼|비활성"),
-    ("증가|늘[어리렸린]|오[른르]|올[라린리려립]", "감소|줄[어이였인]|내[려리린립]|떨어"),
+    ("증가|인상|늘[어었리렸린다]|오[른르]|올[라랐린리려립]", "감소|인하|줄[어었이였인다]|내[려렸리린립]|떨어"),
     (
         "(?<![가-힣])(?:이)?전(?:에|까지)?(?![가-힣])|기\\s전",
         "(?<![가-힣])(?:이)?후(?:에|로)?(?![가-힣])|(?<![가-힣])뒤(?:에)?(?![가-힣])|다음에",
     ),
     ("최소|적어도", "최대|많아야"),
     ("이상", "이하|미만"),
-    ("초과|넘[으는어을]", "미만|이하"),
+    ("초과|넘[으는어을게긴겼지]", "미만|이하"),
     ("필수|의무", "선택"),
     ("처음|첫", "마지막"),
     ("추가|생성|만[든들드]", "삭제|제거|지[우운워]"),
@@ -155,6 +186,47 @@ _KOREAN = (
     ("자동으로|자동", None),
     ("매일|날마다", None),
     ("알[리린립려]|알림|통지|통보", None),
+    ("연기|미[루룬룹뤄뤘뤄룰]", None),
+    ("완료|끝[나난내낸냈났]|마[치친쳤쳐]|종료", None),
+    ("제출|내[는고며야면다]|낸다|냅니다|냈", None),
+    ("교환|교체|바[꾸꾼꿔뀌꿨]|갈[아았]", None),
+    ("권[하한합했해]|권고|권장|라고\\s?[했하한합]|추천", None),
+    ("삭제|지[우운워웠웁]", None),
+    ("중단|종료|멈[추춘춥췄]|취소", None),
+    ("인정|간주", None),
+    ("대비|보다|비해", None),
+    ("약간|조금|다소", None),
+    ("걷|걸[으어었]", None),
+    ("이내|안에|내에", None),
+    ("착용|입[는고어었습으]|신[는고어었습으]", None),
+    ("참가|참석|참여", None),
+    ("진행|실시|열[린립리]|개최", None),
+    ("별도|따로", None),
+    ("파손|깨[지진져질]|부[서숴]", None),
+    ("휴식|쉬[는고며어었]|쉰다|쉽니다", None),
+    ("촬영|찍", None),
+    ("차량|자동차|(?<![가-힣])차[를는가에의]?(?![가-힣])", None),
+    ("연락|전화|부[르른릅]|호출", None),
+    ("동반|데[려리]", None),
+    ("질병|아[프픈파]|아플", None),
+    ("입장|들어[가오갈올간온]", None),
+    ("퇴장|나[가갈간갑]", None),
+    ("지각|늦[게은는어었]", None),
+    ("반환|돌려[주준줘줍]|반납", None),
+    ("폐기|버[리린려립]", None),
+    ("보충|채[우운워웁]", None),
+    ("수리|고[치친쳐칩]|수선", None),
+    ("확인|살[피핀펴핍]|점검", None),
+    ("선택|고[르른릅]|골[라랐]", None),
+    ("부과|청구|물[리린려]", None),
+    ("공제|빼[고며는]|뺀다|뺍니다|제외", None),
+    ("희망|원하|원한|바라|바란", None),
+    ("거주|사는|산다|삽니다|살[고며았]", None),
+    ("위치|있[는다]|자리", None),
+    ("단독|혼자", None),
+    ("매월|매달|달마다", None),
+    ("매년|해마다", None),
+    ("모든|모두|전부|전체|전원", None),
 )
 _DIRECTIONS = frozenset(
     """before prior after following first last above below over under up down left right north south east west least most more
@@ -170,6 +242,14 @@ class Senses(NamedTuple):
     opposite: Mapping[str, frozenset[int]]
     """The senses that a word is, and those that it is the opposite of."""
     directions: frozenset[str]
+    learned: Mapping[str, frozenset[str]] = MappingProxyType({})
+    """For a word, by its key: the keys of words of one passage that a model finds alike."""
+    kindred: frozenset[str] = frozenset()
+    """Keys of words that are of the same matter as a word of that passage, by the same model."""
+
+    @property
+    def without_learned(self) -> Senses:
+        return self._replace(learned=MappingProxyType({}), kindred=frozenset())
 
     def are_same(self, one: str, other: str) -> bool:
         return not self.same.get(one, _NONE).isdisjoint(self.same.get(other, _NONE))
@@ -177,9 +257,11 @@ class Senses(NamedTuple):
     def are_opposite(self, one: str, other: str) -> bool:
         return not self.opposite.get(one, _NONE).isdisjoint(self.same.get(other, _NONE)) and not self.are_same(one, other)
 
-    def like(self, stem: str, stems: Iterable[str], *, or_opposite: bool) -> bool:
+    def like(self, stem: str, stems: frozenset[str], *, or_opposite: bool) -> bool:
         """Whether one of these says the same, or the opposite."""
-        wanted = self.same.get(stem)
+        learned, wanted = self.learned.get(stem), self.same.get(stem)
+        if learned is not None and not learned.isdisjoint(stems):
+            return True
         if wanted is None:
             return False
         if or_opposite and stem not in self.directions:

@@ -24,7 +24,7 @@ class Claim(NamedTuple):
     missing: tuple[str, ...] = ()
     """Those that it has not."""
     supported_by: tuple[int, ...] = ()
-    """The markers of the passages that would support it, whether they are cited or not."""
+    """The markers of the passages that would support it, or a clause of it where each has its own, whether they are cited or not."""
 
 
 class AnswerCitation(NamedTuple):
@@ -47,6 +47,7 @@ class AnswerCitation(NamedTuple):
     quoted_at: Citation | None
     """The lines, or the page, of the quotation itself."""
     verdict: Verdict
+    """On this passage alone: of two that a claim cites, one may not support it."""
     claim: int
     """Which of the claims, from 0."""
 

@@ -117,6 +117,14 @@ class Embedder(Protocol):
     def embed(self, texts: Sequence[str], kind: EmbeddingKind) -> Vectors: ...
 
 
+class WordsAlike(Protocol):
+    """How alike words are in meaning. The same words are always equally alike."""
+
+    def __call__(self, words: Sequence[str], others: Sequence[str]) -> Sequence[Sequence[float]]:
+        """For each word, its cosine with each of the others."""
+        ...
+
+
 class VectorMatch(NamedTuple):
     chunk_id: str
     similarity: float

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from kebab.embedding.onnx_encoder import OnnxEncoder
 
 _GRANITE_TOKENS = 512
+MULTILINGUAL_NAME = "universal-sentence-encoder-multilingual"
 _MULTILINGUAL_TOKENS = 2048
 """The model knows no limit; this one bounds the memory that a single text takes."""
 
@@ -106,7 +107,7 @@ def multilingual(cache: Path, threads: int) -> OnnxEmbedder:
         tokenizer = QuickTokenizer(UnigramTokenizer(folder), folder)
         return OnnxEncoder(folder, max_tokens=_MULTILINGUAL_TOKENS, pad_id=0, threads=threads, tokenizer=tokenizer)
 
-    return OnnxEmbedder("universal-sentence-encoder-multilingual", "3-2", 512, load, lead_weight=_MULTILINGUAL_LEAD)
+    return OnnxEmbedder(MULTILINGUAL_NAME, "3-2", 512, load, lead_weight=_MULTILINGUAL_LEAD)
 
 
 def _granite_folder(cache: Path) -> Path:

@@ -18,7 +18,7 @@ from kebab.answering.written_check import checked
 from kebab.config.settings import AskSettings
 from kebab.core.answers import Answer
 from kebab.core.errors import TextRefused
-from kebab.core.ports import ChatModel, Tokenizer, Written
+from kebab.core.ports import ChatModel, Tokenizer, WordsAlike, Written
 from kebab.core.search import Notice, SearchHit, SearchResponse
 from kebab.pipelines.search import UNMATCHED
 from kebab.pipelines.search_request import SearchRequest
@@ -42,6 +42,8 @@ class Dictation(NamedTuple):
     """Who writes, who listens, and who may interrupt."""
 
     writer: ChatModel | None = None
+    alike: WordsAlike | None = None
+    """To check what it writes; None where words are compared by tables alone."""
     on_text: Callable[[str], None] | None = None
     stop: Callable[[], bool] | None = None
 
@@ -139,7 +141,7 @@ def _written(
         return _refused(base, Refusal("stopped", "It was stopped before the answer was complete."))
     text = written.text.strip()
     numbered = dict(enumerate(passages, start=1))
-    checker = CitationChecker([source_of(passage, marker) for marker, passage in numbered.items()], tokenizer)
+    checker = CitationChecker([source_of(passage, marker) for marker, passage in numbered.items()], tokenizer, dictation.alike)
     judged = [] if declines(text) else list(checked(text, base.question, checker))
     claims = tuple(claim for _, claim in judged)
     cited = {marker for claim in claims for marker in claim.markers}

@@ -1,0 +1,68 @@
+"""Whether a claim only puts otherwise what a passage says: which clause comes nearest, and what stands there in place of its words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from kebab.answering.claim_words import ClaimWord, is_action, is_added
+from kebab.answering.clauses import Clause
+from kebab.answering.source_reading import Reading, Window
+from kebab.answering.word_kinds import is_one_of_a_kind
+from kebab.answering.word_senses import Senses
+
+_LEAST_OF_A_CLAUSE = 3
+"""Words and numbers; with fewer, its verb is most of what it says."""
+_MOST_PUT_OTHERWISE = 1 / 3
+"""Share of a claim's words and numbers."""
+_DONE_TO = 1.2
+"""What a word with the particle of an object counts more: of two places that are equally near, the one that speaks of it."""
+
+
+def closeness(clause: Clause, other: Clause, known: Senses) -> float:
+    """How many of a clause's words and numbers another one has; what it need not repeat counts less."""
+    score = 0.0
+    for word in clause.words:
+        if other.said.says(word, known, or_opposite=True):
+            score += _DONE_TO if word.script == "hangul" and re.search(rf"{re.escape(word.text)}[을를](?![가-힣])", clause.text) else 1.0
+        elif other.before.says(word, known, or_opposite=True):
+            score += other.inherited
+    return score + sum(any(quantity.is_said_by(one, "") for _, one in other.quantities) for _, quantity in clause.quantities)
+
+
+def is_only_worded(clauses: Sequence[Clause], missing: Sequence[str], window: Window, reading: Reading, known: Senses) -> bool:
+    """Whether what is missing is put otherwise: no name, nothing that is said elsewhere, and nothing else stands in its place."""
+    if len(missing) > max(1, _size(clauses) * _MOST_PUT_OTHERWISE):
+        return False
+    for clause in clauses:
+        lacks = [word for word in clause.words if word.text in missing]
+        if not lacks:
+            continue
+        nearest = max(window.clauses, key=lambda one: closeness(clause, one, known))
+        left = [word for word in nearest.words if not clause.said.says(word, known)]
+        actions = [word for word in _actions_of(nearest, window) if not clause.said.says(word, known)]
+        if any(is_one_of_a_kind(word.text) for word in lacks):
+            return False
+        for word in lacks:
+            if is_action(word, clause.text):
+                if actions or _size([clause]) < _LEAST_OF_A_CLAUSE:
+                    return False
+            elif (
+                any(not is_action(one, nearest.text) for one in left)
+                or word.key not in known.kindred
+                or reading.said.says(word, known.without_learned)
+                or is_added(word, clause.text)
+            ):
+                return False
+    return True
+
+
+def _size(clauses: Sequence[Clause]) -> int:
+    return len({word.key for clause in clauses for word in clause.words}) + sum(len(clause.quantities) for clause in clauses)
+
+
+def _actions_of(one: Clause, sentence: Window) -> list[ClaimWord]:
+    """Of a clause; where it has none, of the next one that has: Ada in the morning and Emil in the evening sweeps the yard."""
+    place = sentence.clauses.index(one) if one in sentence.clauses else 0
+    found = ([word for word in clause.words if is_action(word, clause.text)] for clause in sentence.clauses[place:])
+    return next((actions for actions in found if actions), [])

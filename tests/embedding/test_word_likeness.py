@@ -1,0 +1,45 @@
+"""How alike words are: for the checker of citations, which needs the same answer every time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kebab.embedding.bundled import BundledModels
+from kebab.embedding.single_model import SingleModel
+from kebab.embedding.word_likeness import WordLikeness, likeness_by
+
+
+@pytest.fixture(scope="module")
+def models(tmp_path_factory: pytest.TempPathFactory) -> BundledModels:
+    return BundledModels(tmp_path_factory.mktemp("models"))
+
+
+def made(models: BundledModels) -> WordLikeness:
+    alike = likeness_by(models)
+    assert alike is not None
+    return alike
+
+
+def test_words_for_the_same_are_nearer_than_other_words(models: BundledModels) -> None:
+    english, korean = made(models)(["respond", "조금"], ["answer", "garden", "약간", "정원"])
+    assert english[0] == max(english)
+    assert korean[2] == max(korean)
+
+
+def test_the_same_words_are_always_equally_alike(models: BundledModels) -> None:
+    alone = made(models)(["submit"], ["hand in"])
+    among_others = made(models)(["respond", "submit"], ["answer", "hand in", "garden"])
+    assert among_others[1][1] == pytest.approx(alone[0][0], abs=1e-5)
+    again = made(models)
+    assert again(["submit"], ["hand in"]) == again(["submit"], ["hand in"]) == alone
+
+
+def test_nothing_is_like_nothing(models: BundledModels) -> None:
+    assert made(models)([], ["answer"]) == []
+    assert made(models)(["answer"], []) == [[]]
+
+
+def test_a_model_whose_distances_were_not_measured_is_not_asked(models: BundledModels, tmp_path: Path) -> None:
+    assert likeness_by(SingleModel(models.embedders[0])) is None
