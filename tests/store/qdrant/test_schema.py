@@ -86,6 +86,18 @@ def test_whoever_reads_what_is_deleted_meanwhile_is_told_so(one_node: QdrantNode
             reading.stats()
 
 
+def test_what_may_stay_on_disk_does(one_node: QdrantNode, tmp_path: Path) -> None:
+    name = f"disk{uuid4().hex[:6]}"
+    with kebab.open(one_node.address(name), embedding_model="none", store_on_disk=True) as kb:
+        kb.ingest(note(tmp_path))
+        facts = asked(one_node, "GET", f"/collections/{name}.chunks")
+        assert {index["params"]["on_disk"] for index in facts["payload_schema"].values()} == {True}
+        assert facts["config"]["params"]["sparse_vectors"]["words"]["index"]["on_disk"] is True
+        assert len(kb.search("apples", tags_any=[], path="*.md")) == 1
+        assert all(check.ok for check in kb.health())
+        kb.reset()
+
+
 class OfTheTest:
     name, version, dimension, fingerprint = "test", "1", DIMENSION, f"test@1:{DIMENSION}"
 

@@ -273,6 +273,9 @@ class Schema:
         return {"optimizers_config": {"default_segment_number": max(2, _SEGMENTS // shards)}}
 
     def _index(self, name: str, field: str, form: Any) -> None:
+        if self._layout.on_disk:
+            form = {"type": form} if isinstance(form, str) else form
+            form = {**form, "on_disk": True}
         body = {"field_name": field, "field_schema": form}
         self._client.ask("PUT", f"/collections/{name}/index", body, {"wait": "true"}, check=self._may_write)
 
