@@ -44,6 +44,11 @@ _WORDINGS: tuple[tuple[Kind, str], ...] = (
         r"|dose|age|width|depth|score|budget|limit)\b"
         r"|\b(?:largest|highest|smallest|lowest|maximum|minimum|total|default|size|speed|time|rate)\s(?:number|amount|size|limit|length|value)\b",
     ),
+    (
+        Kind.NAME,
+        r"\bwhat(?:'s|\sis|\swas|\sare)\s(?:the\s)?(?:full\s)?names?\sof\b|\bwhat(?:'s|\sis|\swas)\s[\w\s]+['’]s\s(?:full\s)?name\b"
+        r"|\bwhat\s(?:is|are|was|were)\s[\w\s]+\s(?:called|named)\b|이름[은이]?\s?(?:뭐|무엇|뭔)",
+    ),
     (Kind.PLACE, r"\b(?:where|whither)\b|어디"),
     (
         Kind.INSTANCE,
@@ -72,6 +77,7 @@ _SAYING_SO = {
     Kind.LENGTH: "far tall wide deep thick distance 거리 높이",
     Kind.PHONE: "phone number telephone call reach contact 전화번호 연락처 전화 번호",
     Kind.SECRET: "",
+    Kind.NAME: "name names called named full 이름",
     Kind.REASON: "reason cause caused causes 이유 원인 까닭",
     Kind.STEPS: "steps step instructions command commands way make 방법 순서 절차 명령",
     Kind.INSTANCE: "kind type sort 종류 것",

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any, NamedTuple
 
+from kebab.answering.identity import Identity
 from kebab.answering.question import Question, Terms, joined, terms_of
 from kebab.answering.sentences import Delimited, Sentence, sentences
 from kebab.answering.source_reading import orders_in
@@ -96,6 +97,8 @@ class Evidence(NamedTuple):
     """How far that is above the middle of the list."""
     missing: tuple[str, ...]
     """Informative words that no passage has."""
+    absent: tuple[str, ...] = ()
+    """What the question names and no passage has: each is reason enough to refuse."""
 
     @property
     def by_meaning(self) -> bool:
@@ -132,6 +135,7 @@ def gather(question: Question, hits: Sequence[SearchHit], tokenizer: Tokenizer, 
     found = [_passage(question, hit, tokenizer, _closeness(hit, farthest)) for hit in strong]
     passages = _within_budget(_with_neighbours(question, found, tokenizer), max_tokens)
     similarities = [hit.retrieval.vector_score for hit in strong if hit.retrieval.vector_score is not None]
+    absent = Identity(question).absent(passages)
     return Evidence(
         tuple(passages),
         max((passage.strength for passage in passages), default=0.0),
@@ -139,7 +143,8 @@ def gather(question: Question, hits: Sequence[SearchHit], tokenizer: Tokenizer, 
         max((passage.focus for passage in passages), default=0.0),
         max(similarities, default=None),
         max(similarities) - median(similarities) if similarities else None,
-        question.missing(passage.terms for passage in passages),
+        tuple(dict.fromkeys((*absent, *question.missing(passage.terms for passage in passages)))),
+        absent,
     )
 
 

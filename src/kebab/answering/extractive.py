@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 from kebab.answering.evidence import Passage
+from kebab.answering.identity import Identity
 from kebab.answering.kinds import CALENDAR, Kind, people_in
 from kebab.answering.quantities import in_digits, quantities
 from kebab.answering.question import Question, joined
@@ -45,15 +46,24 @@ class Quotation(NamedTuple):
     unit: Unit
 
 
-def quotations_for(question: Question, passages: Sequence[Passage], tokenizer: Tokenizer) -> list[Quotation]:
+class Chosen(NamedTuple):
+    quotations: tuple[Quotation, ...]
     """The best first; empty when nothing has what was asked for."""
+    lacking: tuple[str, ...] = ()
+    """What the question names, of which the best that there is says nothing."""
+
+
+def quotations_for(question: Question, passages: Sequence[Passage], tokenizer: Tokenizer) -> Chosen:
+    identity = Identity(question)
     order = ranked(question, passages, tokenizer)
-    best = _best(question, passages, order)
+    about_it = [one for one in order if not identity.lacks(one.unit, passages[one.passage])]
+    best = _best(question, passages, [one for one in about_it if identity.has_their_parts(one.unit, passages[one.passage])])
     if best is None:
-        return []
-    chosen = list(_whole(question, passages[best.passage], best, order))
-    chosen += _more(question, passages, chosen, order)
-    return [Quotation(one.passage, one.unit) for one in chosen]
+        other = _best(question, passages, order)
+        return Chosen((), identity.lacks(other.unit, passages[other.passage]) if other else ())
+    chosen = list(_whole(question, passages[best.passage], best, about_it))
+    chosen += _more(question, passages, chosen, about_it)
+    return Chosen(tuple(Quotation(one.passage, one.unit) for one in chosen))
 
 
 def _best(question: Question, passages: Sequence[Passage], order: Sequence[Ranked]) -> Ranked | None:

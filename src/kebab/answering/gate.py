@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from kebab.analysis.cjk import has_cjk
@@ -28,6 +29,8 @@ def refusal(question: Question, evidence: Evidence) -> Refusal | None:
         return Refusal("below_score_gate", "What was found is below the least score of the setting ask.score_gate.")
     if not question.stands_alone:
         return NO_SUBJECT
+    if evidence.absent:
+        return about_another(evidence.absent)
     needed = (question.thing.text if question.thing else None, question.parts.trait)
     if any(word in evidence.missing for word in needed) or not any(passage.is_enough for passage in evidence.passages):
         return Refusal("weak_evidence", _weak(question, evidence))
@@ -39,6 +42,11 @@ def no_sentence(question: Question) -> Refusal:
     if question.kind in STRICT:
         return Refusal("no_sentence", f"What was found is about this, but does not say {question.kind.value}.")
     return Refusal("no_sentence", "What was found has no sentence that answers this.")
+
+
+def about_another(lacking: Sequence[str]) -> Refusal:
+    """Of evidence about things of the same kind."""
+    return Refusal("weak_evidence", f"What was found says nothing about {', '.join(lacking[:_NAMED])}.")
 
 
 def least_strength(evidence: Evidence) -> float:

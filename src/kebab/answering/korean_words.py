@@ -34,6 +34,11 @@ _LONGEST_PARTICLE = 3
 _PARTICLE = "은는이가을를의에와과도만로"
 
 
+_FORMS_OF_SYLLABLE = 28
+_ENDS_BEFORE_NOUN = (4, 8)
+"""ㄴ and ㄹ, by their number among what may stand below a syllable."""
+
+
 class KoreanWord(NamedTuple):
     text: str
     pattern: re.Pattern[str] | None = None
@@ -55,6 +60,28 @@ def korean_words(text: str) -> Iterator[KoreanWord]:
         read = _read(word, before_noun=_WOULD.match(text, match.end()) is not None, is_last=not text[match.end() :].strip(" ?!."))
         if read is not None and read.text not in _ASKING and not is_stop_word(read.text):
             yield read._replace(weak=False) if kind_of else read
+
+
+def noun_phrases(text: str) -> Iterator[str]:
+    """Nouns that a particle marks as what a question is about, with the bare ones before them: 재작년 and 회비 of 재작년 회비는."""
+    phrase: list[str] = []
+    for match in _RUN.finditer(text):
+        word = match[0]
+        noun = korean.strip_particle(word)
+        before = text[match.start() - 1 : match.start()]
+        is_noun = not (_ASKS.match(word) or _SELF.fullmatch(word) or _DOES.fullmatch(word) or _IS.fullmatch(word) or before.isalnum())
+        if not is_noun or (noun == word and _says_which(word)) or len(noun) < 2 or noun in _ASKING or is_stop_word(noun) or verb_stem(word) is not None:
+            phrase = []
+            continue
+        phrase.append(noun)
+        if noun != word:
+            yield from phrase
+            phrase = []
+
+
+def _says_which(word: str) -> bool:
+    """Of a verb before a noun: 늘어난, 올라갈."""
+    return len(word) > 2 and word[-2] in "어여아려져와워라" and (ord(word[-1]) - ord("가")) % _FORMS_OF_SYLLABLE in _ENDS_BEFORE_NOUN
 
 
 def _read(word: str, *, before_noun: bool, is_last: bool) -> KoreanWord | None:

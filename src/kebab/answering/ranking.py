@@ -19,7 +19,7 @@ from kebab.answering.units import WHOLES, Unit
 from kebab.core.ports import Tokenizer
 
 STRICT = frozenset(
-    {Kind.PERSON, Kind.TIME, Kind.REASON, Kind.MONEY, Kind.DURATION, Kind.FREQUENCY, Kind.AMOUNT, Kind.PHONE, Kind.SECRET}
+    {Kind.PERSON, Kind.TIME, Kind.REASON, Kind.MONEY, Kind.DURATION, Kind.FREQUENCY, Kind.AMOUNT, Kind.PHONE, Kind.SECRET, Kind.NAME}
     | {Kind.TEMPERATURE, Kind.WEIGHT, Kind.LENGTH}
 )
 """Kinds without which there is no answer."""
