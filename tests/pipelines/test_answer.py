@@ -231,7 +231,7 @@ def test_a_refusal_shows_the_nearest_and_names_what_is_missing(notes: kebab.Know
     assert answer.refusal_reason == "weak_evidence"
     assert answer.candidates[0].doc_path == "boiler.md"
     assert "insurance" in (answer.refusal_message or "")
-    assert "norway" in (answer.refusal_message or "")
+    assert "Norway" in (answer.refusal_message or "")
 
 
 def test_filters_pass_through(notes: kebab.KnowledgeBase) -> None:

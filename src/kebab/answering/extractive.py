@@ -36,6 +36,7 @@ _NUMBERS_DIFFER = frozenset(
 _WHAT_TO_DO = re.compile(r"\bwhat\s(?:do|does|should|can|must|shall)\s(?:i|we|you|one)\sdo\b|어떻게\s?(?:하|해)", re.IGNORECASE)
 _TWO_PARTS = re.compile(r"\band\s(?:when|who|where|how|why|what|which)\b", re.IGNORECASE)
 _WORD = re.compile(r"\w+")
+_NUMBERED = re.compile(r"^\s*\d{1,3}[.)]\s", re.MULTILINE)
 _TITLE_SAYS_IT = 0.9
 _SUBJECT_IS_TITLE = frozenset({Kind.TIME, Kind.PLACE, Kind.PERSON})
 
@@ -57,7 +58,13 @@ def quotations_for(question: Question, passages: Sequence[Passage], tokenizer: T
     identity = Identity(question)
     order = ranked(question, passages, tokenizer)
     about_it = [one for one in order if not identity.lacks(one.unit, passages[one.passage])]
-    best = _best(question, passages, [one for one in about_it if identity.has_their_parts(one.unit, passages[one.passage])])
+    best = _best(question, passages, about_it)
+    if best is not None and not identity.has_their_parts(best.unit, passages[best.passage]):
+        most = _SURE * best.by_words  # what has less of the question does not say what this one says of others
+        fair = [one for one in about_it if one.by_words >= most and identity.has_their_parts(one.unit, passages[one.passage])]
+        best = _best(question, passages, fair)
+        if best is None:
+            return Chosen(())
     if best is None:
         other = _best(question, passages, order)
         return Chosen((), identity.lacks(other.unit, passages[other.passage]) if other else ())
@@ -89,6 +96,9 @@ def _whole(question: Question, passage: Passage, best: Ranked, order: Sequence[R
         rows = [one for one in alike if one.score >= _AS_GOOD * best.score][:_MOST_ROWS]
         yield from sorted(rows, key=lambda one: one.unit.start)
         return
+    if question.wants_steps and question.coverage(unit.own) < _TITLE_SAYS_IT and (steps := _steps_around(passage, unit)):
+        yield best._replace(unit=steps)
+        return
     if unit.kind == "item" and not question.touches(unit.own) and question.touches(unit.near):
         lists = (one for one in passage.units if one.kind == "list" and one.start <= unit.start < one.end)
         yield best._replace(unit=next(lists, unit))
@@ -104,6 +114,12 @@ def _whole(question: Question, passage: Passage, best: Ranked, order: Sequence[R
     shows_how = question.kind in (Kind.STEPS, None) and unit.kind in ("prose", "item")
     if shows_how and following is not None and following.kind == "code":
         yield best._replace(unit=following)
+
+
+def _steps_around(passage: Passage, unit: Unit) -> Unit | None:
+    """The list of steps, all of it, that this is one of; where it is too long, only if it is cut behind this one."""
+    lists = (one for one in passage.units if one.kind == "list" and one.start <= unit.start and unit.end <= one.end)
+    return next((one for one in lists if one.of(passage.text) != unit.of(passage.text) and _NUMBERED.search(one.of(passage.text))), None)
 
 
 def _following(passage: Passage, unit: Unit) -> Unit | None:

@@ -29,10 +29,8 @@ def refusal(question: Question, evidence: Evidence) -> Refusal | None:
         return Refusal("below_score_gate", "What was found is below the least score of the setting ask.score_gate.")
     if not question.stands_alone:
         return NO_SUBJECT
-    if evidence.absent:
-        return about_another(evidence.absent)
     needed = (question.thing.text if question.thing else None, question.parts.trait)
-    if any(word in evidence.missing for word in needed) or not any(passage.is_enough for passage in evidence.passages):
+    if evidence.absent or any(word in evidence.missing for word in needed) or not any(passage.is_enough for passage in evidence.passages):
         return Refusal("weak_evidence", _weak(question, evidence))
     return None
 

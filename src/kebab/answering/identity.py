@@ -104,7 +104,9 @@ def _finds(pattern: re.Pattern[str], text: str) -> bool:
 
 
 def _paragraph(unit: Unit, passage: Passage) -> list[Unit]:
-    """What stands in one block with it, before it: what it goes on about."""
+    """What stands in one block with it, before it: what it goes on about. A row of a table is about itself."""
+    if unit.kind == "row":
+        return []
     block = passage.sentences[unit.first].block
     return [
         one

@@ -71,6 +71,7 @@ _PATTERNS = {
         rf"\ban?\s{_SPAN}\b|마다|매[일주월년달]|{_COUNTED_KOREAN}\s?[번회]|(?:하루|한 달|일주일|일 년)에",
     ),
     Kind.MONEY: (
+        rf"\b(?:prices?|costs?|fees?|rent|salary|premium|{CURRENCY})(?:\s(?:in\s)?{CURRENCY})?:\s?\d",
         rf"[$€£¥₩]\s?\d|\d\s?(?:[$€£¥₩]|{CURRENCY}\b)|\b{_COUNTED}\s{CURRENCY}\b|\b(?:free|nothing|no charge)\b",
         rf"{_COUNTED_KOREAN}\s?[만천백억]?\s?원|\d\s?(?:달러|유로)|무료|공짜",
     ),
@@ -85,7 +86,7 @@ _PATTERNS = {
     ),
     Kind.PHONE: (r"(?<![\d.])(?:\+\d{1,3}[\s./-]?)?\(?\d{2,5}\)?[\s./-]\d{3,}(?:[\s-]\d{2,})*(?!\d|\.\d)|\b\d{7,}\b",),
     Kind.SECRET: (
-        rf"{_SECRETS}\W{{0,3}}(?:(?:is|was)\s+[\"“'`]?[\w!#$%-]*\d|(?:is|was)\s+[\"“'`]|[:=]\s*\S)|{_SECRETS}[은는]\s?[\"“'`]?[A-Za-z\d]",
+        rf"{_SECRETS}\s+[`\"“]\S|{_SECRETS}\W{{0,3}}(?:(?:is|was)\s+[\"“'`]?[\w!#$%-]*\d|(?:is|was)\s+[\"“'`]|[:=]\s*\S)|{_SECRETS}[은는]\s?[\"“'`]?[A-Za-z\d]",
     ),
     Kind.NAME: (
         r"`[^`]+`|\"[^\"]+\"|“[^”]+”|‘[^’]+’|\*[^*]+\*|\b(?:called|named|names?)\b|이름|이?라고|부[르른]|불[러리린]|\|",
@@ -107,6 +108,7 @@ _LOOSE = {
     Kind.TIME: (
         r"\b(?:when|whenever|if|once|after|before|until|till|while|since|during|as soon as|within|unless|only|always|never|except"
         r"|at the (?:start|end|beginning))\b",
+        r"\b(?:allowed|permitted|possible|granted|free|included)\s(?:only\s)?(?:for|in|on|with|from)\b|\b(?:provided|in case|as long as)\b",
         r"\bat\s\d|[가-힣]면\s|이후|마지막|다음|마다|까지|부터|[전후때]에?\b|[넣붓빼하]고\b",
     ),
     Kind.REASON: (
@@ -194,7 +196,7 @@ def _names_in(text: str, known: frozenset[str]) -> Iterator[str]:
 
 def _is_name(text: str, word: re.Match[str]) -> bool:
     """Whether a word with a capital is a name: inside a sentence always, at its beginning where something is said of one."""
-    if word[0].lower() in _NO_NAME:
+    if word[0].lower().removesuffix("s") in _NO_NAME or word[0].lower() in _NO_NAME:
         return False
     if not _SENTENCE_BEGINS.search(text[: word.start()]):
         return True
