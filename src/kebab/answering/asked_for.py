@@ -27,7 +27,7 @@ _WORDINGS: tuple[tuple[Kind, str], ...] = (
     (Kind.AMOUNT, rf"{_HAVE_NUMBERS}[은는이가]?\s?몇\s?번(?:인|이|입|에|으로|\W*$)|몇\s?번\s?{_HAVE_NUMBERS}"),  # which number
     (Kind.FREQUENCY, r"\bhow\s(?:often|frequently)\b|얼마나\s자주|몇\s?번"),
     (Kind.DURATION, r"\bhow\s(?:long|soon|quickly)\b|며칠|얼마나\s(?:오래|걸)|얼마\s?동안|몇\s?(?:분|시간|초|개월|년|달|주)"),
-    (Kind.TIME, rf"{_WHEN}|\b(?:what|which)\s(?:time|date|day|year|month|weekday)\b|언제|몇\s?시|몇\s?월|무슨\s요일|며칟날"),
+    (Kind.TIME, rf"{_WHEN}|\b(?:what|which)\s(?:time|date|day|year|month|weekday)s?\b|언제|몇\s?시|몇\s?월|무슨\s요일|며칟날"),
     (
         Kind.MONEY,
         r"\bhow\s(?:much|expensive)\b.*\b(?:cost|costs|pay|paid|charge|money|price|spend|euros?|dollars?|pounds?)\b"

@@ -145,7 +145,7 @@ def gather(question: Question, hits: Sequence[SearchHit], tokenizer: Tokenizer, 
         max((passage.focus for passage in passages), default=0.0),
         max(similarities, default=None),
         max(similarities) - median(similarities) if similarities else None,
-        (*absent, *(word for word in question.missing(passage.terms for passage in passages) if word not in known)),
+        (*absent, *(word for word in question.missing(passage.terms for passage in passages) if word.lower() not in known)),
         absent,
     )
 

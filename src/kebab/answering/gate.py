@@ -43,8 +43,8 @@ def no_sentence(question: Question) -> Refusal:
 
 
 def about_another(lacking: Sequence[str]) -> Refusal:
-    """Of evidence about things of the same kind."""
-    return Refusal("weak_evidence", f"What was found says nothing about {', '.join(lacking[:_NAMED])}.")
+    """Of evidence that has all the words, but says what was asked for of others of their kind."""
+    return Refusal("no_sentence", f"What was found says this of others, not of {', '.join(lacking[:_NAMED])}.")
 
 
 def least_strength(evidence: Evidence) -> float:

@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from kebab.analysis.edit_distance import edit_distance
+from kebab.answering.kinds import Kind
 from kebab.answering.named_things import Named
 from kebab.answering.quantities import in_digits
 from kebab.answering.question import Question, QuestionWord, Terms, joined, share_of
@@ -20,6 +22,11 @@ from kebab.core.paths import file_stem
 if TYPE_CHECKING:
     from kebab.answering.evidence import Passage
 
+_LEAST_OF_NAME = 0.2
+_LEAST_OF_THINGS = 0.26
+"""What share of a question, by weight, what it names must be to be missed: of many words, some are said otherwise (benchmarks/README.md)."""
+_LEAST_MISSPELT = 5
+_LEAST_OF_ROOT = 7
 _ACRONYM = re.compile(r"[A-Z]{2,5}s?$")
 
 
@@ -28,6 +35,7 @@ class Identity:
 
     def __init__(self, question: Question) -> None:
         self._question = question.text
+        self._asks_who = question.kind is Kind.PERSON
         self._patterns = [named for named in question.named if named.pattern is not None]
         self._names: list[tuple[Named, list[QuestionWord]]] = []
         self._things: list[tuple[Named, list[QuestionWord]]] = []
@@ -36,6 +44,7 @@ class Identity:
             if named.pattern is None and words:
                 is_name = named.is_name and not all(word.common for word in words)
                 (self._names if is_name else self._things).append((named, words))
+        self._weight = sum(word.weight for word in question.words if not word.weak)
         self._known: dict[tuple[str, int, int], tuple[str, ...]] = {}
 
     def lacks(self, unit: Unit, passage: Passage) -> tuple[str, ...]:
@@ -47,30 +56,69 @@ class Identity:
 
     def absent(self, passages: Sequence[Passage]) -> tuple[str, ...]:
         """What none of the passages has anywhere."""
-        words = [named.text for named, words in (*self._names, *self._things) if not any(_has_one(words, one.terms) for one in passages)]
-        return (*(named.text for named in self._patterns if not any(_stands_in(named, one) for one in passages)), *words)
+        patterns = (named.text for named in self._patterns if not any(_stands_in(named, one) for one in passages))
+        names = [
+            (named, words)
+            for named, words in self._names
+            if not any(_has_one(words, one.terms) or _is_spelt_out(named.text, one.text) for one in passages)
+        ]
+        things = [(named, words) for named, words in self._things if not any(_has_one(words, one.terms) for one in passages)]
+        return (*patterns, *self._weighty(names, _LEAST_OF_NAME), *self._weighty(things, _LEAST_OF_THINGS))
+
+    def _weighty(self, lacking: Sequence[tuple[Named, list[QuestionWord]]], least: float) -> Iterator[str]:
+        """All of them, where together they are so much of the question that an answer without them is to another one."""
+        weight = sum({word.key: word.weight for _, words in lacking for word in words}.values())
+        if lacking and weight >= least * self._weight:
+            yield from (named.text for named, _ in lacking)
 
     def _lacking(self, unit: Unit, passage: Passage) -> Iterator[str]:
-        for named, words in self._things:
-            if not _has_one(words, passage.terms):
-                yield named.text
+        things = [(named, words) for named, words in self._things if not _has_one(words, passage.terms)]
+        yield from self._weighty(things, _LEAST_OF_THINGS)
         if self._names:
-            nearby = unit.around | joined([one.own for one in _paragraph(unit, passage)])
+            paragraph = joined([one.own for one in _paragraph(unit, passage, whole=True)])
+            own = unit.of(passage.text)
+            names = []
             for named, words in self._names:
-                if not _has_one(words, nearby) and not _is_spelt_out(named.text, unit.of(passage.text)):
-                    yield named.text
+                is_other = named.kin is not None and named.kin.search(own) is not None
+                if not _has_one(words, unit.own if is_other else unit.around | paragraph) and not _is_spelt_out(named.text, own):
+                    names.append((named, words))
+            yield from self._weighty(names, _LEAST_OF_NAME)
         for named in self._patterns:
             if not _is_about(named, unit, passage):
                 yield named.text
 
+    def is_of_kin(self, unit: Unit, passage: Passage) -> bool:
+        """Whether it says of everything that it is not about which other one it is about: of release 5.0, not of 4.2."""
+        lacking = self.lacks(unit, passage)
+        kin = {named.text: named.kin for named in self._patterns}
+        own = unit.of(passage.text)
+        return all((pattern := kin.get(name)) is not None and pattern.search(own) for name in lacking)
+
     def has_their_parts(self, unit: Unit, passage: Passage) -> bool:
         """Whether those that the question names may do there what it says of them."""
+        if not self._asks_who:
+            return True
         text = unit.of(passage.text)
         return says_who_is(self._question, text) and all(has_its_part(named.text, self._question, text) for named, _ in self._names)
 
 
 def _has_one(words: list[QuestionWord], terms: Terms) -> bool:
-    return any(share_of(word, terms) > 0 for word in words)
+    """Or, of a name of several words, half of them."""
+    has = sum(word.weight for word in words if share_of(word, terms) > 0 or _is_written_otherwise(word, terms))
+    return has > 0 and 2 * has >= sum(word.weight for word in words)
+
+
+def _is_written_otherwise(word: QuestionWord, terms: Terms) -> bool:
+    """Ctenophores of Ctenophora; and of what stands nowhere, whether the text has it but for a letter."""
+    key = word.key
+    if not (key.isalpha() and key.isascii()):
+        return False
+    if len(key) >= _LEAST_OF_ROOT and any(stem.startswith(key[: max(_LEAST_OF_ROOT, len(key) - 2)]) for stem in terms.stems):
+        return True
+    if not word.unknown or len(key) < _LEAST_MISSPELT:
+        return False
+    near = (stem for stem in terms.stems if abs(len(stem) - len(key)) <= 1 and stem[:1] == key[:1])
+    return any(edit_distance(key, stem, 1) is not None for stem in near)
 
 
 def _is_spelt_out(name: str, text: str) -> bool:
@@ -88,6 +136,8 @@ def _is_about(named: Named, unit: Unit, passage: Passage) -> bool:
         return True
     if named.rivals is not None and named.rivals.search(own):
         return False
+    if named.only_among_rivals and not any(named.rivals.search(text) for text in (passage.text, *passage.titles) if named.rivals):
+        return True
     header = passage.text[slice(*unit.header)] if unit.header else ""
     outer = (passage.hit.title, *passage.headings, *unit.headings, header, file_stem(passage.citation.path), unit.answers or "")
     paragraph = (one.of(passage.text) for one in _paragraph(unit, passage))
@@ -96,20 +146,23 @@ def _is_about(named: Named, unit: Unit, passage: Passage) -> bool:
 
 def _stands_in(named: Named, passage: Passage) -> bool:
     assert named.pattern is not None
-    return any(_finds(named.pattern, text) for text in (passage.text, *passage.titles, file_stem(passage.citation.path)))
+    texts = (passage.text, *passage.titles, file_stem(passage.citation.path))
+    if named.only_among_rivals and named.rivals and not any(named.rivals.search(text) for text in texts):
+        return True
+    return any(_finds(named.pattern, text) for text in texts)
 
 
 def _finds(pattern: re.Pattern[str], text: str) -> bool:
     return pattern.search(text) is not None or pattern.search(in_digits(text)) is not None
 
 
-def _paragraph(unit: Unit, passage: Passage) -> list[Unit]:
-    """What stands in one block with it, before it: what it goes on about. A row of a table is about itself."""
+def _paragraph(unit: Unit, passage: Passage, *, whole: bool = False) -> list[Unit]:
+    """What stands in one block with it, before it, which it goes on about; or all of the block. A row of a table is about itself."""
     if unit.kind == "row":
         return []
     block = passage.sentences[unit.first].block
     return [
         one
         for one in passage.units
-        if one.kind not in WHOLES and one.first <= unit.last and passage.sentences[one.last].block == block
+        if one.kind not in WHOLES and (whole or one.first <= unit.last) and passage.sentences[one.last].block == block
     ]

@@ -8,7 +8,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
+from unicodedata import combining, normalize
 
+from kebab.analysis.word_forms import base_of
 from kebab.answering.kinds import CURRENCY, MONTH, WEEKDAY, Kind
 from kebab.answering.korean_words import noun_phrases
 from kebab.answering.measures import MONTHS, UNITS
@@ -22,7 +24,7 @@ _MEASURED = re.compile(r"\d+(?:[.,]\d+)*[A-Za-z]{1,4}")
 _NUMBER = re.compile(r"(?<![\w.,:-])\d+(?:[.,:]\d+)*(?![\d]|[.,:]\d)")
 _IS_NUMBERED = re.compile(r"\b(?!(?:of|for|to|than|about|least|most|after|within|every|with|the|are|do)\b)[A-Za-z]{2,}\s$")
 """Of Debian 12, light 4."""
-_LETTER = re.compile(r"(?<=[a-z]\s)(?:[B-HJ-Z]|A(?=\s*[?!.,;]|\s*$|\s(?:is|are|was|were|cost|costs|has|have|in|on|of|for)\b))(?=[\s?!.,;]|$)")
+_LETTER = re.compile(r"(?<=[a-z]\s)(?:[B-HJ-Z]|A(?=\s*[?!.,;]|\s*$|\s(?:is|are|was|were|cost|costs|has|have|in|on|of|for)\b))(?=[\s?!,;]|$|\.(?!\w))")
 _MONTHS = re.compile(rf"(?<![\w-]){MONTH}(?![\w-])|(?<!\d)(?:1[0-2]|[1-9])월", re.IGNORECASE)
 _NAME = re.compile(r"(?<![\w.`'’-])(?=[\w'’.+-]*[A-Z])[A-Za-z][\w+]*(?:[-.][A-Za-z\d]\w*)*")
 _ASKS = re.compile(
@@ -34,26 +36,28 @@ _NO_NAME = re.compile(rf"(?:i|i'm|i've|{MONTH}|{WEEKDAY})$", re.IGNORECASE)
 _IN_SMALL_LETTERS = re.compile(r"\b(?!the\b|and\b|for\b|from\b|with\b|into\b)[a-z]{2,}\b")
 _QUANTITY = re.compile(rf"\s?(?:%|percent|{CURRENCY}\b|[가-힣]|[a-z]+s\b)|\s?(?:{_UNIT_FORMS})\b")
 """What follows a number that counts something, which may be within limits."""
+_ORDINAL = re.compile(r"(?:st|nd|rd|th|['’]?s)\b|-[a-z]")
 _IS_SO = re.compile(r"^\W*(?:is|are|was|were)\b|\b(?:when|where|why|how)\s(?:\w+\s)?(?:is|are|was|were)\b", re.IGNORECASE)
 _TOKEN = re.compile(r"[\w'’.+/-]*\w|[?!,;:]")
-_DETERMINERS = frozenset("a an the my our your his her their its this that these those any each every per some".split())
+_DETERMINERS = frozenset("a an the my our your his her their its this these any each every per some".split())
 _PREPOSITIONS = frozenset("of for from in on at with about inside into by using use against without during".split())
 _AUXILIARIES = frozenset("do does did".split())
 _ENDS = _PREPOSITIONS | frozenset(
     """to is are was were be been do does did can could may might must should will would has have had and or but if when where who which
     what why how that than as not only while after before until since over under between through out off up down i we you one he she it they
-    there""".split()
+    there himself herself itself themselves""".split()
 )
+_OF_VERBS = ("ly", "ing", "ed")
 _LONGEST_PHRASE = 4
 # What is asked about something, and may be said in other words: the longest is the maximum, and a limit.
 _TRAITS = frozenset(
-    """default maximum minimum max min largest smallest longest shortest highest lowest biggest best worst first second third last next
+    """default maximum minimum max min largest smallest longest shortest highest lowest biggest best worst first second third fourth fifth sixth last next
     previous earlier later new old current latest newest total whole average exact main different same other another certain specific large
     small big long short high low number amount size value limit count version name type kind way time times day days date hour hours
     minute minutes second seconds week weeks month months year years list example message problem reason difference purpose meaning step steps
     place part parts end beginning start moment case people person somebody someone anything something everything thing things half most
     least possible allowed required own right correct question answer price cost fee share percentage level rate speed temperature colour
-    color field option setting command age address once present work use""".split()
+    color range area region role order ability situation condition detail details information impact effect field option setting command age address once present work use""".split()
 )
 
 
@@ -64,8 +68,12 @@ class Named(NamedTuple):
     """What finds it, of codes, numbers, months and letters."""
     rivals: re.Pattern[str] | None = None
     """What finds another one of its kind, with which a sentence is not about this one."""
+    kin: re.Pattern[str] | None = None
+    """What finds another one that is called the same: release 5.0, where release 4.2 was asked about."""
     words: tuple[str, ...] = ()
     """Of a name or a thing: in small letters, one of them at least."""
+    only_among_rivals: bool = False
+    """Of years: a text that names none may be about any."""
     is_name: bool = False
     """Whether it must stand beside what is quoted, not only somewhere in its passage."""
 
@@ -93,11 +101,11 @@ def _phrases(question: str) -> Iterator[Named]:
         verbs = _AUXILIARIES | ({"is", "are", "was", "were"} if is_so else frozenset())
         after_verb = begins in _AUXILIARIES or (place > 1 and lower[place - 2] in verbs)
         phrase = _phrase(lower, place)
-        if after_verb and begins in _AUXILIARIES and phrase and lower[place] in _DETERMINERS:
-            continue  # comes again with its article
-        ended = place + len(phrase)
-        if after_verb and len(phrase) > 1:
-            phrase = phrase[:-1] if lower[ended : ended + 1] != ["have"] else phrase  # "does the router reboot"
+        if begins in _AUXILIARIES:  # what comes with an article comes again
+            has = lower[place + len(phrase) : place + len(phrase) + 1] == ["have"]
+            phrase = phrase if has and len(phrase) == 1 else ()
+        elif after_verb and len(phrase) > 1 and lower[place + len(phrase) : place + len(phrase) + 1] != ["have"]:
+            phrase = phrase[:-1]  # "does the router reboot"
         yield from (Named(_bare(word), words=_pieces(_bare(word))) for word in phrase if _says_something(word))
 
 
@@ -110,7 +118,9 @@ def _phrase(tokens: Sequence[str], start: int) -> Sequence[str]:
 
 def _says_something(word: str) -> bool:
     bare = _bare(word)
-    return len(bare) > 1 and bare.isascii() and not bare.endswith("ly") and bare not in _TRAITS and not bare[0].isdigit()
+    is_trait = bare in _TRAITS or bare.removesuffix("s") in _TRAITS
+    is_verb = bare.endswith(_OF_VERBS) or base_of(bare) is not None
+    return len(bare) > 1 and bare.isascii() and not is_verb and not is_trait and not bare[0].isdigit()
 
 
 def _bare(word: str) -> str:
@@ -119,18 +129,43 @@ def _bare(word: str) -> str:
 
 def _pieces(word: str) -> tuple[str, ...]:
     """As they are looked for, and as a whole."""
+    word = "".join(letter for letter in normalize("NFD", word) if not combining(letter))
     return tuple(dict.fromkeys((word, *(part for part in re.split(r"[-./_+]", word) if len(part) > 1))))
 
 
 def _names(question: str) -> Iterator[Named]:
     if not _IN_SMALL_LETTERS.search(question):
         return  # every word has a capital
+    run: list[re.Match[str]] = []
     for match in _NAME.finditer(question):
-        before, name = question[: match.start()], match[0]
-        begins = not before.strip() or before.rstrip()[-1] in ".!?:"
-        if (begins and (name[1:].islower() or len(name) == 1)) or len(name) == 1 or _NO_NAME.match(name) or _ASKS.match(name):
+        if not _is_name(question, match):
             continue
-        yield Named(name, words=_pieces(name.lower()), is_name=True)
+        if run and question[run[-1].end() : match.start()] != " ":
+            yield _name(question, run)
+            run = []
+        run.append(match)
+    if run:
+        yield _name(question, run)
+
+
+def _is_name(question: str, match: re.Match[str]) -> bool:
+    before, name = question[: match.start()].rstrip(), match[0]
+    begins = not before or before[-1] in ".!?:"
+    return not ((begins and name[1:].islower()) or len(name) == 1 or _NO_NAME.match(name) or _ASKS.match(name))
+
+
+def _name(question: str, run: Sequence[re.Match[str]]) -> Named:
+    start, end = run[0].start(), run[-1].end()
+    words = tuple(piece for match in run for piece in _pieces(match[0].lower()))
+    return Named(question[start:end], kin=_kin_of_name(question[:start], question[end:]), words=words, is_name=True)
+
+
+def _kin_of_name(before: str, after: str) -> re.Pattern[str] | None:
+    """Of the Oak network, or of project Oak: network Elm, the Elm network."""
+    noun = re.match(r"\s([a-z]{3,})\b", after) or re.search(r"\b([a-z]{3,})\s$", before)
+    if noun is None or noun[1] in _ENDS or noun[1] in _DETERMINERS:
+        return None
+    return re.compile(rf"\b(?i:{noun[1]})s?\b(?:\s|:\s)[A-Z]|(?<![.!?:]\s)\b[A-Z]\w+\s{noun[1]}\b")
 
 
 def _codes(question: str) -> Iterator[Named]:
@@ -143,18 +178,25 @@ def _codes(question: str) -> Iterator[Named]:
             yield Named(match[0], _any_case(rf"(?<![A-Za-z\d.])v?{body}(?![A-Za-z\d]|\.\d)"), _any_case(rivals), is_name=True)
 
 
+def spelt_with_marks(question: str) -> Iterator[str]:
+    """Codes whose letters and digits are apart, which are words of their own: F.75."""
+    return (code[0] for code in _CODE.finditer(question) if re.search(r"[A-Za-z][._-]\d", code[0]))
+
+
 def _numbers(question: str) -> Iterator[Named]:
     for match in _NUMBER.finditer(question):
         text = match[0]
         after = question[match.end() :]
-        counts = _QUANTITY.match(after) and not _IS_NUMBERED.search(question[: match.start()])
+        counts = _ORDINAL.match(after) or _QUANTITY.match(after) and not _IS_NUMBERED.search(question[: match.start()])
         if counts or after.startswith("월"):
             continue
         bare = text.replace(",", "")
         pattern = r",?".join(bare) if bare.isdigit() else re.escape(text)
         is_year = len(bare) == 4 and bare[:2] in ("19", "20")
         rivals = _any_case(r"(?<!\d)(?:19|20)\d\d(?!\d)") if is_year else None
-        yield Named(text, _any_case(rf"(?<!\d)(?<!\d[.,:])v?{pattern}(?!\d|[.,:]\d)"), rivals, is_name=True)
+        noun = re.search(r"\b([A-Za-z]{3,})\s$", question[: match.start()])
+        kin = rivals or (_any_case(rf"\b{noun[1]}s?\s(?:v|no\.?\s)?\d") if noun else None)
+        yield Named(text, _any_case(rf"(?<!\d)(?<!\d[.,:])v?{pattern}(?!\d|[.,:]\d)"), rivals, kin, only_among_rivals=is_year, is_name=True)
 
 
 def _letters(question: str) -> Iterator[Named]:
@@ -174,7 +216,8 @@ def _months(question: str) -> Iterator[Named]:
         yield Named(
             word,
             _any_case(rf"\b{name[:3]}(?:{name[3:]})?\b|(?<!\d){number}월|\b\d{{4}}-{number:02}\b|(?<!\d){number}/\d|\d\.\s?0?{number}\.(?!\d\d\b)"),
-            _any_case(rf"\b(?:{MONTH})\b|\d월|\b\d{{4}}-\d\d"),
+            others := _any_case(rf"\b(?:{MONTH})\b|\d월|\b\d{{4}}-\d\d"),
+            others,
             is_name=True,
         )
 

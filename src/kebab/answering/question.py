@@ -15,7 +15,7 @@ from kebab.analysis.word_forms import base_of, other_words, related_stems, short
 from kebab.answering.asked_for import asked_for, only_says_so
 from kebab.answering.kinds import Kind
 from kebab.answering.korean_words import korean_words
-from kebab.answering.named_things import Named, named_in
+from kebab.answering.named_things import Named, named_in, spelt_with_marks
 from kebab.answering.question_parts import Parts, parts_of
 from kebab.core.ports import Tokenizer
 from kebab.core.query_tree import Bag, Phrase
@@ -74,6 +74,8 @@ class QuestionWord(NamedTuple):
     """Whether an answer may well do without it."""
     common: bool = False
     """Whether so many passages have it that it names none of them."""
+    unknown: bool = False
+    """Whether no passage has it."""
     parts: frozenset[str] = frozenset()
     """Of a compound, which may be written in several words: the stems of all of them."""
 
@@ -198,6 +200,8 @@ def _informative(text: str, kind: Kind | None, tokenizer: Tokenizer) -> Iterator
     for match in _LETTER_OR_DIGIT.finditer(plain):
         weak = match[0].isdigit()
         yield QuestionWord(match[0], match[0].lower(), "other", _WEAK if weak else _SETS_APART, weak=weak)
+    for code in spelt_with_marks(plain):
+        yield QuestionWord(code, code.lower(), "other", 1.0, parts=frozenset(tokenizer.stems(code)))
     for found in korean_words(plain):
         weak = found.weak or only_says_so(found.text, kind)
         yield QuestionWord(found.text, found.text, "hangul", _WEAK if weak else 1.0, pattern=found.pattern, weak=weak)
@@ -222,7 +226,7 @@ def _weighed(word: QuestionWord, index: LexicalIndex, corpus: SearchFilters, tot
         phrase = Phrase(word.text.replace("-", " "))
         passages = index.count(Bag((phrase,)), match="all", drop_stop_words=False, filters=corpus)
     common = passages > max(_LEAST_COMMON, _OF_MANY * total)
-    return word._replace(common=common, weight=word.weight * max(_LEAST_WEIGHT, log((total + 1) / (passages + 0.5))))
+    return word._replace(common=common, unknown=not passages, weight=word.weight * max(_LEAST_WEIGHT, log((total + 1) / (passages + 0.5))))
 
 
 def share_of(word: QuestionWord, terms: Terms) -> float:
