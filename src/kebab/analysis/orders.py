@@ -11,10 +11,17 @@ _MACHINES = (
     r"(?:ais?|llms?|(?:large\s+)?language\s+models?|chatbots?|(?:ai\s+)?(?:assistants?|agents?|models?|tools?|bots?|readers?)"
     r"|(?:automatic\s+)?summari[sz]ers?|copilots?)"
 )
-_SAY = r"(?:say|state|claim|tell|inform|mention|include|answer|reply|respond|add|recommend|write|output|print|assert|insist|pretend|conclude)"
+_SAY = (
+    r"(?:say|state|claim|tell|inform|mention|include|answer|reply|respond|add|recommend|write|output|print|assert|insist|pretend|conclude)"
+)
 """What an answer is made with: a guide that asks for something else speaks to people."""
-_TELLS = r"(?:please\s+|kindly\s+)*(?:you\s+(?:must|should|have\s+to|will|need\s+to)\s+)?(?:(?:always|only|also|never|not|do\s+not|don't)\s+)?"
-_SAYS_KOREAN = r"(?:라고|다고|고)\s?(?:꼭\s|반드시\s|항상\s)?(?:말|답|대답|응답|답변|안내|전달|언급|명시|주장)(?:하라|해라|하세요|하십시오|하시오|해\s?주세요|할\s?것)"
+_TELLS = (
+    r"(?:please\s+|kindly\s+)*(?:you\s+(?:must|should|have\s+to|will|need\s+to)\s+)?(?:(?:always|only|also|never|not|do\s+not|don't)\s+)?"
+)
+_SAYS_KOREAN = (
+    r"(?:라고|다고|고)\s?(?:꼭\s|반드시\s|항상\s)?(?:말|답|대답|응답|답변|안내|전달|언급|명시|주장)"
+    r"(?:하라|해라|하세요|하십시오|하시오|해\s?주세요|할\s?것)"
+)
 # Words without which there is no such order, and the order. In small letters: patterns for any case take long to compile, and those
 # whose words do not occur need not be compiled at all.
 _TO_MACHINES: tuple[tuple[tuple[str, ...], str], ...] = (
@@ -44,10 +51,7 @@ _TO_MACHINES: tuple[tuple[tuple[str, ...], str], ...] = (
         r"\b(?:when(?:ever)?|if|while|before|after|in\s+case)\s+(?:you(?:'re|\s+are)?\s+|asked\s+to\s+)?"
         r"(?:summari[sz](?:e|ing)|paraphras(?:e|ing)|process(?:ing)?|analy[sz](?:e|ing)|index(?:ing)?|describ(?:e|ing)"
         r"|answer(?:ing)?\s+(?:(?:\w+\s+)?questions?\s+)?(?:about|from|based\s+on|with|using))\s+"
-        r"(?:this|these|the\s+above|the\s+following)\b[^.]{0,60}?,\s*"
-        + _TELLS
-        + _SAY
-        + r"\b",
+        r"(?:this|these|the\s+above|the\s+following)\b[^.]{0,60}?,\s*" + _TELLS + _SAY + r"\b",
     ),
     (
         ("read",),
@@ -68,7 +72,9 @@ _TO_MACHINES: tuple[tuple[tuple[str, ...], str], ...] = (
     ),
     (
         ("user asks", "users ask"),
-        r"\b(?:if|when(?:ever)?)\s+(?:a|the|any)?\s*users?\s+asks?\b[^.]{0,80},\s*" + _TELLS + r"(?:say|claim|state|answer|reply|respond)\b",
+        r"\b(?:if|when(?:ever)?)\s+(?:a|the|any)?\s*users?\s+asks?\b[^.]{0,80},\s*"
+        + _TELLS
+        + r"(?:say|claim|state|answer|reply|respond)\b",
     ),
     (
         ("instruction",),

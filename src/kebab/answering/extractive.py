@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from kebab.answering.disagreement import differs, newest_first, revisions
 from kebab.answering.evidence import Passage
 from kebab.answering.identity import Identity
-from kebab.answering.kinds import CALENDAR, Kind, people_in
-from kebab.answering.quantities import in_digits, quantities
+from kebab.answering.kinds import Kind
 from kebab.answering.question import Question, joined
 from kebab.answering.ranking import STRICT, Ranked, ranked
 from kebab.answering.units import WHOLES, Unit
@@ -30,19 +30,8 @@ _ADDS = 0.2
 """The share of the question that a further quotation must add to what the others cover."""
 _COMES_NEAR = 0.5
 """What has nothing of the kind asked for, but speaks so much more about the subject, shows that the kind is not there."""
-_NUMBERS_DIFFER = frozenset(
-    {Kind.TIME, Kind.MONEY, Kind.AMOUNT, Kind.DURATION, Kind.FREQUENCY, Kind.INSTANCE, Kind.MEANING, Kind.YES_OR_NO, None}
-)
 _WHAT_TO_DO = re.compile(r"\bwhat\s(?:do|does|should|can|must|shall)\s(?:i|we|you|one)\sdo\b|어떻게\s?(?:하|해)", re.IGNORECASE)
 _TWO_PARTS = re.compile(r"\band\s(?:when|who|where|how|why|what|which)\b", re.IGNORECASE)
-_REVISES = re.compile(
-    r"\b(?:after all|no longer|any ?more|any longer|instead|chang(?:ed|es)|moved|postponed|delayed|cancell?ed|stays?|stayed|remains?|remained|reverted"
-    r"|replaced|revoked|withdrawn|extended|shortened|now|so far|from now on)\b|대신|변경|바뀌|바뀐|바꾸|바꿨|미뤘|미뤄|미루|연기|취소|앞당|더 이상|그대로|않기로|연장",
-    re.IGNORECASE,
-)
-_LEAST_IN_COMMON = 2
-_DAY = len("2026-03-04")
-_WORD = re.compile(r"\w+")
 _NUMBERED = re.compile(r"^\s*\d{1,3}[.)]\s", re.MULTILINE)
 _TITLE_SAYS_IT = 0.9
 _SUBJECT_IS_TITLE = frozenset({Kind.TIME, Kind.PLACE, Kind.PERSON})
@@ -77,8 +66,8 @@ def quotations_for(question: Question, passages: Sequence[Passage], tokenizer: T
         return Chosen((), identity.lacks(other.unit, passages[other.passage]) if other else ())
     chosen = list(_whole(question, passages[best.passage], best, about_it))
     chosen += _more(question, passages, chosen, about_it)
-    chosen += _revisions(question, passages, chosen, [one for one in order if identity.is_of_kin(one.unit, passages[one.passage])])
-    return Chosen(tuple(Quotation(one.passage, one.unit) for one in _newest_first(question, passages, chosen)))
+    chosen += revisions(question, passages, chosen, [one for one in order if identity.is_of_kin(one.unit, passages[one.passage])])
+    return Chosen(tuple(Quotation(one.passage, one.unit) for one in newest_first(question, passages, chosen)))
 
 
 def _best(question: Question, passages: Sequence[Passage], order: Sequence[Ranked]) -> Ranked | None:
@@ -163,7 +152,7 @@ def _more(question: Question, passages: Sequence[Passage], chosen: Sequence[Rank
             left -= 1
             continue
         adds = gain >= _ADDS and one.is_about and (two_parts or _belongs(question, passages, first, one))
-        says_otherwise = one.passage not in used - {first.passage} and _differs(question, passages, first, one)
+        says_otherwise = one.passage not in used - {first.passage} and differs(question, passages, first, one)
         if adds or says_otherwise:
             yield one
             used.add(one.passage)
@@ -177,62 +166,6 @@ def _belongs(question: Question, passages: Sequence[Passage], first: Ranked, oth
     if first.passage != other.passage or _is_same_block(passages[first.passage], first.unit, other.unit):
         return True
     return bool(question.touched(first.unit.near) & question.touched(other.unit.near))
-
-
-def _differs(question: Question, passages: Sequence[Passage], first: Ranked, other: Ranked) -> bool:
-    """Whether it says as much about the same, with other numbers or, in another document, of somebody else."""
-    if question.kind not in (*_NUMBERS_DIFFER, Kind.PERSON) or {first.unit.kind, other.unit.kind} & {"code", *WHOLES} or not other.fits:
-        return False
-    touched = question.touched(first.unit.near)
-    # In the same passage, a sentence that goes on about the same says something else of it.
-    theirs = other.unit.own if first.passage == other.passage else other.unit.near
-    if not touched or not touched <= question.touched(theirs):
-        return False
-    said = [one.unit.of(passages[one.passage].text) for one in (first, other)]
-    if question.kind is Kind.PERSON:
-        known = frozenset(_WORD.findall(question.text.lower()))
-        people = [people_in(text, known) for text in said]
-        elsewhere = passages[first.passage].hit.doc_id != passages[other.passage].hit.doc_id
-        return elsewhere and all(people) and not people[0] & people[1]
-    values = list(map(_values, said))
-    units = [{unit for _, unit in side} for side in values]
-    return bool(units[0] & units[1]) and not values[0] & values[1]
-
-
-def _revisions(question: Question, passages: Sequence[Passage], chosen: Sequence[Ranked], order: Sequence[Ranked]) -> list[Ranked]:
-    """What another document says of the same, where it says that something changed: at most one."""
-    first = chosen[0]
-    touched = question.touched(first.unit.near)
-    documents = {passages[one.passage].hit.doc_id for one in chosen}
-    if question.wants_steps or first.unit.kind in ("code", *WHOLES) or len(touched) < _LEAST_IN_COMMON:
-        return []
-    for one in order:
-        passage = passages[one.passage]
-        if passage.hit.doc_id in documents or one.unit.kind in ("code", *WHOLES) or not one.is_about or not passage.is_enough:
-            continue
-        common = touched & question.touched(one.unit.near)
-        is_same = len(common) >= max(_LEAST_IN_COMMON, len(touched) / 2) and one.by_words >= _COMES_NEAR * first.by_words
-        if is_same and _REVISES.search(one.unit.of(passage.text)):
-            return [one]
-    return []
-
-
-def _newest_first(question: Question, passages: Sequence[Passage], chosen: Sequence[Ranked]) -> Sequence[Ranked]:
-    """Where two documents, which both say of which day they are, do not say the same of one thing, the later one."""
-    first = chosen[0]
-    for one in chosen[1:]:
-        dates = [passages[other.passage].hit.date for other in (first, one)]
-        known = all(len(date) == _DAY for date in dates)
-        text = one.unit.of(passages[one.passage].text)
-        if known and dates[0] < dates[1] and (_REVISES.search(text) or _differs(question, passages, first, one)):
-            return [one, *(other for other in chosen if other is not one)]
-    return chosen
-
-
-def _values(text: str) -> set[tuple[str, str | None]]:
-    """Numbers with their units, and months and days of the week."""
-    numbers = {(one.value, one.unit) for _, one in quantities(in_digits(CALENDAR.sub(" ", text)))}
-    return numbers | {(match[0].lower(), "calendar") for match in CALENDAR.finditer(text)}
 
 
 def written_out(quotes: Sequence[tuple[Passage, int, Unit]]) -> str:

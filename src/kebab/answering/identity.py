@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 _LEAST_OF_NAME = 0.2
 _LEAST_OF_THINGS = 0.26
-"""What share of a question, by weight, what it names must be to be missed: of many words, some are said otherwise (benchmarks/README.md)."""
+"""What share of a question, by weight, must be missing: of many words, some are said otherwise (benchmarks/README.md)."""
 _LEAST_MISSPELT = 5
 _LEAST_OF_ROOT = 7
 _ACRONYM = re.compile(r"[A-Z]{2,5}s?$")

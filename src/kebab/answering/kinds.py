@@ -88,9 +88,7 @@ _PATTERNS = {
     Kind.SECRET: (
         rf"{_SECRETS}\s+[`\"“]\S|{_SECRETS}\W{{0,3}}(?:(?:is|was)\s+[\"“'`]?[\w!#$%-]*\d|(?:is|was)\s+[\"“'`]|[:=]\s*\S)|{_SECRETS}[은는]\s?[\"“'`]?[A-Za-z\d]",
     ),
-    Kind.NAME: (
-        r"`[^`]+`|\"[^\"]+\"|“[^”]+”|‘[^’]+’|\*[^*]+\*|\b(?:called|named|names?)\b|이름|이?라고|부[르른]|불[러리린]|\|",
-    ),
+    Kind.NAME: (r"`[^`]+`|\"[^\"]+\"|“[^”]+”|‘[^’]+’|\*[^*]+\*|\b(?:called|named|names?)\b|이름|이?라고|부[르른]|불[러리린]|\|",),
     Kind.PLACE: (
         r"\b(?:in|at|on|under|above|behind|beside|near|next to|inside|outside|between|opposite|north|south|east|west|from|to|into)\b",
         r"https?://|/\w+/|에서?\b|에는|으로|로\s|[가-힣](?:역|층|동|호|길|곳|점)\b|구역|센터|장소|이다|:",

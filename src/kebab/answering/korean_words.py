@@ -70,7 +70,14 @@ def noun_phrases(text: str) -> Iterator[str]:
         noun = korean.strip_particle(word)
         before = text[match.start() - 1 : match.start()]
         is_noun = not (_ASKS.match(word) or _SELF.fullmatch(word) or _DOES.fullmatch(word) or _IS.fullmatch(word) or before.isalnum())
-        if not is_noun or (noun == word and _says_which(word)) or len(noun) < 2 or noun in _ASKING or is_stop_word(noun) or verb_stem(word) is not None:
+        if (
+            not is_noun
+            or (noun == word and _says_which(word))
+            or len(noun) < 2
+            or noun in _ASKING
+            or is_stop_word(noun)
+            or verb_stem(word) is not None
+        ):
             phrase = []
             continue
         phrase.append(noun)

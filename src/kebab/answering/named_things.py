@@ -24,7 +24,9 @@ _MEASURED = re.compile(r"\d+(?:[.,]\d+)*[A-Za-z]{1,4}")
 _NUMBER = re.compile(r"(?<![\w.,:-])\d+(?:[.,:]\d+)*(?![\d]|[.,:]\d)")
 _IS_NUMBERED = re.compile(r"\b(?!(?:of|for|to|than|about|least|most|after|within|every|with|the|are|do)\b)[A-Za-z]{2,}\s$")
 """Of Debian 12, light 4."""
-_LETTER = re.compile(r"(?<=[a-z]\s)(?:[B-HJ-Z]|A(?=\s*[?!.,;]|\s*$|\s(?:is|are|was|were|cost|costs|has|have|in|on|of|for)\b))(?=[\s?!,;]|$|\.(?!\w))")
+_LETTER = re.compile(
+    r"(?<=[a-z]\s)(?:[B-HJ-Z]|A(?=\s*[?!.,;]|\s*$|\s(?:is|are|was|were|cost|costs|has|have|in|on|of|for)\b))(?=[\s?!,;]|$|\.(?!\w))"
+)
 _MONTHS = re.compile(rf"(?<![\w-]){MONTH}(?![\w-])|(?<!\d)(?:1[0-2]|[1-9])월", re.IGNORECASE)
 _NAME = re.compile(r"(?<![\w.`'’-])(?=[\w'’.+-]*[A-Z])[A-Za-z][\w+]*(?:[-.][A-Za-z\d]\w*)*")
 _ASKS = re.compile(
@@ -51,13 +53,14 @@ _OF_VERBS = ("ly", "ing", "ed")
 _LONGEST_PHRASE = 4
 # What is asked about something, and may be said in other words: the longest is the maximum, and a limit.
 _TRAITS = frozenset(
-    """default maximum minimum max min largest smallest longest shortest highest lowest biggest best worst first second third fourth fifth sixth last next
-    previous earlier later new old current latest newest total whole average exact main different same other another certain specific large
-    small big long short high low number amount size value limit count version name type kind way time times day days date hour hours
-    minute minutes second seconds week weeks month months year years list example message problem reason difference purpose meaning step steps
-    place part parts end beginning start moment case people person somebody someone anything something everything thing things half most
-    least possible allowed required own right correct question answer price cost fee share percentage level rate speed temperature colour
-    color range area region role order ability situation condition detail details information impact effect field option setting command age address once present work use""".split()
+    """default maximum minimum max min largest smallest longest shortest highest lowest biggest best worst first second third fourth fifth
+    sixth last next previous earlier later new old current latest newest total whole average exact main different same other another
+    certain specific large small big long short high low number amount size value limit count version name type kind way time times day
+    days date hour hours minute minutes seconds week weeks month months year years list example message problem reason difference
+    purpose meaning step steps place part parts end beginning start moment case people person somebody someone anything something
+    everything thing things half most least possible allowed required own right correct question answer price cost fee share percentage
+    level rate speed temperature colour color range area region role order ability situation condition detail details information impact
+    effect field option setting command age address once present work use""".split()
 )
 
 
@@ -187,7 +190,7 @@ def _numbers(question: str) -> Iterator[Named]:
     for match in _NUMBER.finditer(question):
         text = match[0]
         after = question[match.end() :]
-        counts = _ORDINAL.match(after) or _QUANTITY.match(after) and not _IS_NUMBERED.search(question[: match.start()])
+        counts = _ORDINAL.match(after) or (_QUANTITY.match(after) and not _IS_NUMBERED.search(question[: match.start()]))
         if counts or after.startswith("월"):
             continue
         bare = text.replace(",", "")
@@ -202,7 +205,10 @@ def _numbers(question: str) -> Iterator[Named]:
 def _letters(question: str) -> Iterator[Named]:
     for match in _LETTER.finditer(question):
         yield Named(
-            match[0], re.compile(rf"(?<![A-Za-z'’]){match[0]}(?![A-Za-z'’])"), re.compile(r"(?<![A-Za-z'’])[A-HJ-Z](?![A-Za-z'’])"), is_name=True
+            match[0],
+            re.compile(rf"(?<![A-Za-z'’]){match[0]}(?![A-Za-z'’])"),
+            re.compile(r"(?<![A-Za-z'’])[A-HJ-Z](?![A-Za-z'’])"),
+            is_name=True,
         )
 
 
@@ -215,7 +221,9 @@ def _months(question: str) -> Iterator[Named]:
         name = MONTHS[number - 1]
         yield Named(
             word,
-            _any_case(rf"\b{name[:3]}(?:{name[3:]})?\b|(?<!\d){number}월|\b\d{{4}}-{number:02}\b|(?<!\d){number}/\d|\d\.\s?0?{number}\.(?!\d\d\b)"),
+            _any_case(
+                rf"\b{name[:3]}(?:{name[3:]})?\b|(?<!\d){number}월|\b\d{{4}}-{number:02}\b|(?<!\d){number}/\d|\d\.\s?0?{number}\.(?!\d\d\b)"
+            ),
             others := _any_case(rf"\b(?:{MONTH})\b|\d월|\b\d{{4}}-\d\d"),
             others,
             is_name=True,

@@ -13,8 +13,14 @@ from kebab.analysis.word_forms import base_of
 _TOWARDS = r"(?:from|to|for|with)"
 _ARTICLE = r"(?:the\s|our\s|my\s|your\s|their\s|its\s|an?\s)?"
 _WHO_IS = re.compile(
-    r"\bwho(?:'s|’s|\sis|\sare|\swas|\swere)\s(?:the|our|my|your|an?)\s((?:[\w-]+\s){0,2}?)([\w-]+)\s*(?:\?|$|\b(?:of|for|in|at|on)\b)", re.IGNORECASE
+    r"\bwho(?:'s|’s|\sis|\sare|\swas|\swere)\s(?:the|our|my|your|an?)\s(?:[\w-]+\s){0,2}?([\w-]+)\s*(?:\?|$|\b(?:of|for|in|at|on)\b)",
+    re.IGNORECASE,
 )
+_ASIDE = re.compile(
+    rf"\b(?:to|from|by|with|for|of|than|via|through|without|call|ask|tell|inform|see)\s{_ARTICLE}(?:[\w-]+\s)?$", re.IGNORECASE
+)
+"""Before somebody who is only spoken to, or about."""
+_NAME_FOLLOWS = re.compile(r"\W{1,3}[A-Z]")
 _PREFIX = 4
 
 
@@ -55,7 +61,6 @@ def says_who_is(question: str, text: str) -> bool:
     asked = _WHO_IS.search(question)
     if asked is None:
         return True
-    role = re.escape(asked[2])
-    every = list(re.finditer(rf"\b{role}(?:'s|s)?\b", text, re.IGNORECASE))
-    aside = re.compile(rf"\b(?:to|from|by|with|for|of|than|via|through|without|call|ask|tell|inform|see)\s{_ARTICLE}(?:[\w-]+\s)?$", re.IGNORECASE)
-    return not every or not all(aside.search(text[: one.start()]) and not re.match(r"\W{1,3}[A-Z]", text[one.end() :]) for one in every)
+    every = list(re.finditer(rf"\b{re.escape(asked[1])}(?:'s|s)?\b", text, re.IGNORECASE))
+    aside = [one for one in every if _ASIDE.search(text[: one.start()]) and not _NAME_FOLLOWS.match(text, one.end())]
+    return not every or len(aside) < len(every)
