@@ -312,7 +312,7 @@ def test_words_of_an_order_speak_for_no_answer_from_another_note(tmp_path: Path,
         knowledge_base.ingest(write_notes(notes))
         answer = knowledge_base.ask("What salad should I bring to the picnic?")
     assert (answer.text, answer.refusal_reason) == (None, "weak_evidence")
-    assert answer.refusal_message == "What was found says nothing about salad, picnic."
+    assert answer.refusal_message == "What was found says nothing about picnic, salad."
 
 
 def test_the_budget_limits_what_an_answer_rests_on(notes: kebab.KnowledgeBase) -> None:

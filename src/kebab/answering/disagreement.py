@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from kebab.answering.evidence import Passage
 from kebab.answering.kinds import CALENDAR, Kind, people_in
@@ -49,7 +49,7 @@ def differs(question: Question, passages: Sequence[Passage], first: Ranked, othe
     return bool(units[0] & units[1]) and not values[0] & values[1]
 
 
-def revisions(question: Question, passages: Sequence[Passage], chosen: Sequence[Ranked], order: Sequence[Ranked]) -> list[Ranked]:
+def revisions(question: Question, passages: Sequence[Passage], chosen: Sequence[Ranked], order: Iterable[Ranked]) -> list[Ranked]:
     """What another document says of the same, where it says that something changed: at most one."""
     first = chosen[0]
     touched = question.touched(first.unit.near)

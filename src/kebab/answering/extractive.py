@@ -19,6 +19,8 @@ from kebab.core.spans import CodeSpan
 _MOST_MORE = 2
 """Quotations after the first."""
 _MOST_ROWS = 8
+_MOST_LOOKED_AT = 60
+"""Of what may be quoted, the best first."""
 _AS_GOOD = 0.995
 _SURE = 0.8
 """Of the question: what covers less may not be what was meant, and other passages are quoted as well."""
@@ -52,8 +54,10 @@ class Chosen(NamedTuple):
 
 def quotations_for(question: Question, passages: Sequence[Passage], tokenizer: Tokenizer) -> Chosen:
     identity = Identity(question)
-    order = ranked(question, passages, tokenizer)
-    about_it = [one for one in order if not identity.lacks(one.unit, passages[one.passage])]
+    order = ranked(question, passages, tokenizer)[:_MOST_LOOKED_AT]
+    about_it = [
+        one for one in order if not identity.lacks(one.unit, passages[one.passage]) and identity.has_enough(one.unit, passages[one.passage])
+    ]
     best = _best(question, passages, about_it)
     if best is not None and not identity.has_their_parts(best.unit, passages[best.passage]):
         most = _SURE * best.by_words  # what has less of the question does not say what this one says of others
@@ -66,7 +70,7 @@ def quotations_for(question: Question, passages: Sequence[Passage], tokenizer: T
         return Chosen((), identity.lacks(other.unit, passages[other.passage]) if other else ())
     chosen = list(_whole(question, passages[best.passage], best, about_it))
     chosen += _more(question, passages, chosen, about_it)
-    chosen += revisions(question, passages, chosen, [one for one in order if identity.is_of_kin(one.unit, passages[one.passage])])
+    chosen += revisions(question, passages, chosen, (one for one in order if identity.is_of_kin(one.unit, passages[one.passage])))
     return Chosen(tuple(Quotation(one.passage, one.unit) for one in newest_first(question, passages, chosen)))
 
 

@@ -14,7 +14,7 @@ from kebab.analysis.edit_distance import edit_distance
 from kebab.answering.kinds import Kind
 from kebab.answering.named_things import Named
 from kebab.answering.quantities import in_digits
-from kebab.answering.question import Question, QuestionWord, Terms, joined, share_of
+from kebab.answering.question import NO_TERMS, Question, QuestionWord, Terms, joined, share_of
 from kebab.answering.roles import has_its_part, says_who_is
 from kebab.answering.units import WHOLES, Unit
 from kebab.core.paths import file_stem
@@ -25,6 +25,10 @@ if TYPE_CHECKING:
 _LEAST_OF_NAME = 0.2
 _LEAST_OF_THINGS = 0.26
 """What share of a question, by weight, must be missing: of many words, some are said otherwise (benchmarks/README.md)."""
+_LEAST_OF_ALL = 0.49
+_MOST_WEIGHT = 3.0
+_FEW_WORDS = 5
+"""Of more, a sentence need not have so many."""
 _LEAST_MISSPELT = 5
 _LEAST_OF_ROOT = 7
 _ACRONYM = re.compile(r"[A-Z]{2,5}s?$")
@@ -45,6 +49,8 @@ class Identity:
                 is_name = named.is_name and not all(word.common for word in words)
                 (self._names if is_name else self._things).append((named, words))
         self._weight = sum(word.weight for word in question.words if not word.weak)
+        self._capped = [(word, min(word.weight, _MOST_WEIGHT)) for word in question.words if not word.weak]
+        self._paragraphs: dict[tuple[str, int], Terms] = {}
         self._known: dict[tuple[str, int, int], tuple[str, ...]] = {}
 
     def lacks(self, unit: Unit, passage: Passage) -> tuple[str, ...]:
@@ -53,6 +59,23 @@ class Identity:
         if key not in self._known:
             self._known[key] = tuple(self._lacking(unit, passage))
         return self._known[key]
+
+    def has_enough(self, unit: Unit, passage: Passage) -> bool:
+        """Whether it has about half of the question: a rare name alone, however much it weighs, is no answer."""
+        if not 0 < len(self._capped) <= _FEW_WORDS:
+            return True
+        nearby = unit.around | self._said_beside(unit, passage)
+        has = sum(weight for word, weight in self._capped if share_of(word, nearby) > 0)
+        return has >= _LEAST_OF_ALL * sum(weight for _, weight in self._capped)
+
+    def _said_beside(self, unit: Unit, passage: Passage) -> Terms:
+        """By all of its paragraph."""
+        if unit.kind == "row":
+            return NO_TERMS
+        key = (passage.chunk_id, passage.sentences[unit.first].block)
+        if key not in self._paragraphs:
+            self._paragraphs[key] = joined([one.own for one in _paragraph(unit, passage, whole=True)])
+        return self._paragraphs[key]
 
     def absent(self, passages: Sequence[Passage]) -> tuple[str, ...]:
         """What none of the passages has anywhere."""
@@ -75,7 +98,7 @@ class Identity:
         things = [(named, words) for named, words in self._things if not _has_one(words, passage.terms)]
         yield from self._weighty(things, _LEAST_OF_THINGS)
         if self._names:
-            paragraph = joined([one.own for one in _paragraph(unit, passage, whole=True)])
+            paragraph = self._said_beside(unit, passage)
             own = unit.of(passage.text)
             names = []
             for named, words in self._names:
@@ -130,30 +153,30 @@ def _is_spelt_out(name: str, text: str) -> bool:
 
 
 def _is_about(named: Named, unit: Unit, passage: Passage) -> bool:
-    assert named.pattern is not None
     own = unit.of(passage.text)
-    if _finds(named.pattern, own):
+    if _finds(named, own):
         return True
-    if named.rivals is not None and named.rivals.search(own):
+    if any(other is not None and other.search(own) for other in (named.rivals, named.kin)):
         return False
     if named.only_among_rivals and not any(named.rivals.search(text) for text in (passage.text, *passage.titles) if named.rivals):
         return True
     header = passage.text[slice(*unit.header)] if unit.header else ""
     outer = (passage.hit.title, *passage.headings, *unit.headings, header, file_stem(passage.citation.path), unit.answers or "")
     paragraph = (one.of(passage.text) for one in _paragraph(unit, passage))
-    return any(_finds(named.pattern, text) for text in (*outer, *paragraph) if text)
+    return any(_finds(named, text) for text in (*outer, *paragraph) if text)
 
 
 def _stands_in(named: Named, passage: Passage) -> bool:
-    assert named.pattern is not None
     texts = (passage.text, *passage.titles, file_stem(passage.citation.path))
     if named.only_among_rivals and named.rivals and not any(named.rivals.search(text) for text in texts):
         return True
-    return any(_finds(named.pattern, text) for text in texts)
+    return any(_finds(named, text) for text in texts)
 
 
-def _finds(pattern: re.Pattern[str], text: str) -> bool:
-    return pattern.search(text) is not None or pattern.search(in_digits(text)) is not None
+def _finds(named: Named, text: str) -> bool:
+    """Spelt out too, where it is no number of something: light 3 is not three lights."""
+    pattern = named.pattern
+    return pattern is not None and (pattern.search(text) is not None or (named.kin is None and pattern.search(in_digits(text)) is not None))
 
 
 def _paragraph(unit: Unit, passage: Passage, *, whole: bool = False) -> list[Unit]:

@@ -53,14 +53,15 @@ _OF_VERBS = ("ly", "ing", "ed")
 _LONGEST_PHRASE = 4
 # What is asked about something, and may be said in other words: the longest is the maximum, and a limit.
 _TRAITS = frozenset(
-    """default maximum minimum max min largest smallest longest shortest highest lowest biggest best worst first second third fourth fifth
-    sixth last next previous earlier later new old current latest newest total whole average exact main different same other another
-    certain specific large small big long short high low number amount size value limit count version name type kind way time times day
-    days date hour hours minute minutes seconds week weeks month months year years list example message problem reason difference
-    purpose meaning step steps place part parts end beginning start moment case people person somebody someone anything something
-    everything thing things half most least possible allowed required own right correct question answer price cost fee share percentage
-    level rate speed temperature colour color range area region role order ability situation condition detail details information impact
-    effect field option setting command age address once present work use""".split()
+    """one two three four five six seven eight nine ten eleven twelve default maximum minimum max min largest smallest longest shortest
+    highest lowest biggest best worst first second third fourth fifth sixth last next previous earlier later new old current latest
+    newest total whole average exact main different same other another certain specific large small big long short high low number
+    amount size value limit count version name type kind way time times day days date hour hours minute minutes seconds week weeks month
+    months year years list example message problem reason difference purpose meaning step steps place part parts end beginning start
+    moment case people person somebody someone anything something everything thing things half most least possible allowed required own
+    right correct question answer price cost fee share percentage level rate speed temperature colour color range area region role order
+    ability situation condition detail details information impact effect field option setting command age address
+    once present work use""".split()
 )
 
 
