@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 from unicodedata import normalize
 
 _MACHINES = (
@@ -183,6 +183,7 @@ def reads_like_orders(text: str) -> bool:
     return _has_one(text, (*_TO_MACHINES, *_TO_ANYBODY)) or _speaks_as_system(text)
 
 
+@lru_cache(maxsize=1 << 8)
 def speaks_to_a_machine(text: str) -> bool:
     """The same without what a guide tells people every day, such as to run this command."""
     return _has_one(text, _TO_MACHINES) or _speaks_as_system(text)

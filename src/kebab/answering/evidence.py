@@ -204,6 +204,8 @@ def _passage(question: Question, hit: SearchHit, tokenizer: Tokenizer, closeness
 
 def _without_orders(titles: Sequence[str], *, instead: str | None = None) -> tuple[str, ...]:
     """Of what stands above a text; what speaks to a machine says nothing about it."""
+    if not speaks_to_a_machine("\n".join(titles)):
+        return tuple(titles)
     kept = (instead if speaks_to_a_machine(title) else title for title in titles)
     return tuple(title for title in kept if title is not None)
 
