@@ -23,7 +23,8 @@ if TYPE_CHECKING:
     from kebab.answering.evidence import Passage
 
 _LEAST_OF_NAME = 0.2
-_LEAST_OF_THINGS = 0.26
+_LEAST_OF_THINGS = 0.24
+_MOST_OF_ONE = 4.0
 """What share of a question, by weight, must be missing: of many words, some are said otherwise (benchmarks/README.md)."""
 _LEAST_OF_ALL = 0.49
 _MOST_WEIGHT = 3.0
@@ -48,7 +49,7 @@ class Identity:
             if named.pattern is None and words:
                 is_name = named.is_name and not all(word.common for word in words)
                 (self._names if is_name else self._things).append((named, words))
-        self._weight = sum(word.weight for word in question.words if not word.weak)
+        self._weight = sum(min(word.weight, _MOST_OF_ONE) for word in question.words if not word.weak)
         self._capped = [(word, min(word.weight, _MOST_WEIGHT)) for word in question.words if not word.weak]
         self._paragraphs: dict[tuple[str, int], Terms] = {}
         self._known: dict[tuple[str, int, int], tuple[str, ...]] = {}
@@ -90,7 +91,7 @@ class Identity:
 
     def _weighty(self, lacking: Sequence[tuple[Named, list[QuestionWord]]], least: float) -> Iterator[str]:
         """All of them, where together they are so much of the question that an answer without them is to another one."""
-        weight = sum({word.key: word.weight for _, words in lacking for word in words}.values())
+        weight = sum({word.key: min(word.weight, _MOST_OF_ONE) for _, words in lacking for word in words}.values())
         if lacking and weight >= least * self._weight:
             yield from (named.text for named, _ in lacking)
 

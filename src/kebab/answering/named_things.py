@@ -50,6 +50,9 @@ _ENDS = _PREPOSITIONS | frozenset(
     there himself herself itself themselves""".split()
 )
 _OF_VERBS = ("ly", "ing", "ed")
+_TO_DO = re.compile(r"\bhow\s(?:do|can|could|should|must)\s(?:i|we|you|one)\s([a-z]+)", re.IGNORECASE)
+_ANY_DEED = frozenset("use make do get set add put see find check view show look have let enable configure create write know tell".split())
+"""What is done to anything, and said in many words."""
 _LONGEST_PHRASE = 4
 # What is asked about something, and may be said in other words: the longest is the maximum, and a limit.
 _TRAITS = frozenset(
@@ -88,6 +91,8 @@ def named_in(question: str, kind: Kind | None, parts: Parts) -> tuple[Named, ...
     for word in sorted(parts.counted if kind is Kind.AMOUNT else ()):
         if word not in _TRAITS:
             found.setdefault(word, Named(word, words=(word,)))
+    if (done := _TO_DO.search(question)) and done[1].lower() not in _ANY_DEED:
+        found.setdefault(done[1].lower(), Named(done[1].lower(), words=(done[1].lower(),)))
     return tuple(found.values())
 
 
@@ -107,7 +112,7 @@ def _phrases(question: str) -> Iterator[Named]:
         phrase = _phrase(lower, place)
         if begins in _AUXILIARIES:  # what comes with an article comes again
             has = lower[place + len(phrase) : place + len(phrase) + 1] == ["have"]
-            phrase = phrase if has and len(phrase) == 1 else ()
+            phrase = phrase[:1] if len(phrase) == (1 if has else 2) and phrase[0] not in _DETERMINERS else ()
         elif after_verb and len(phrase) > 1 and lower[place + len(phrase) : place + len(phrase) + 1] != ["have"]:
             phrase = phrase[:-1]  # "does the router reboot"
         yield from (Named(_bare(word), words=_pieces(_bare(word))) for word in phrase if _says_something(word))
