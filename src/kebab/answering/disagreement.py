@@ -22,7 +22,7 @@ _REVISES = re.compile(
     re.IGNORECASE,
 )
 _LEAST_IN_COMMON = 2
-_AS_MUCH = 0.5
+_AS_MUCH = 0.4
 """Of what the first has of the question."""
 _DAY = len("2026-03-04")
 """A date that a document gives itself; that of its file has the time as well."""

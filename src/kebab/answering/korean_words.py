@@ -30,6 +30,8 @@ _IS = re.compile(r"([가-힣]+?)(?:인가요?|이에요|예요|입니까|일까�
 _MAY = re.compile(r"([가-힣]+)도(?=\s(?:되|돼|됩|괜찮))")
 _WOULD = re.compile(r"\s+(?:수|때|것|게|지|줄|적)(?![가-힣])")
 """What follows a verb: 올 수, 쓸 때."""
+_DOING = re.compile(r"\s(?:데|것|법|방법|곳|동안|중)(?:[에은는이가을를도]|에는|에도)?(?![가-힣])")
+"""What follows a verb that ends like a noun with its particle: 맞추는 데."""
 _LONGEST_PARTICLE = 3
 _PARTICLE = "은는이가을를의에와과도만로"
 
@@ -56,6 +58,9 @@ def korean_words(text: str) -> Iterator[KoreanWord]:
             continue  # of SK에, 15일
         if (may := _MAY.match(text, match.start())) and not word.endswith(("어도", "아도", "여도")):
             word = may[1] + "아도"  # 써도 되나요, 와도 되나요: as if nothing were contracted
+        if len(word) > 2 and word.endswith("는") and _DOING.match(text, match.end()) and not _DOES.fullmatch(word):
+            yield KoreanWord(word[:-1], forms_of(word[:-1]), weak=True)
+            continue
         kind_of = _WHICH.search(text[: match.start()]) is not None
         read = _read(word, before_noun=_WOULD.match(text, match.end()) is not None, is_last=not text[match.end() :].strip(" ?!."))
         if read is not None and read.text not in _ASKING and not is_stop_word(read.text):
@@ -70,6 +75,7 @@ def noun_phrases(text: str) -> Iterator[str]:
         noun = korean.strip_particle(word)
         before = text[match.start() - 1 : match.start()]
         is_noun = not (_ASKS.match(word) or _SELF.fullmatch(word) or _DOES.fullmatch(word) or _IS.fullmatch(word) or before.isalnum())
+        is_noun = is_noun and not (word.endswith("는") and _DOING.match(text, match.end()))
         if (
             not is_noun
             or (noun == word and _says_which(word))

@@ -38,6 +38,8 @@ _NO_NAME = re.compile(rf"(?:i|i'm|i've|{MONTH}|{WEEKDAY})$", re.IGNORECASE)
 _IN_SMALL_LETTERS = re.compile(r"\b(?!the\b|and\b|for\b|from\b|with\b|into\b)[a-z]{2,}\b")
 _QUANTITY = re.compile(rf"\s?(?:%|percent|{CURRENCY}\b|[가-힣]|[a-z]+s\b)|\s?(?:{_UNIT_FORMS})\b")
 """What follows a number that counts something, which may be within limits."""
+_SPELT_OUT = "one two three four five six seven eight nine ten".split()
+_FOR_SO_MANY = re.compile(rf"\bfor\s({'|'.join(_SPELT_OUT)})\b(?!\s[a-z]+s\b)", re.IGNORECASE)
 _ORDINAL = re.compile(r"(?:st|nd|rd|th|['’]?s)\b|-[a-z]")
 _IS_SO = re.compile(r"^\W*(?:is|are|was|were)\b|\b(?:when|where|why|how)\s(?:\w+\s)?(?:is|are|was|were)\b", re.IGNORECASE)
 _TOKEN = re.compile(r"[\w'’.+/-]*\w|[?!,;:]")
@@ -208,6 +210,13 @@ def _numbers(question: str) -> Iterator[Named]:
         yield Named(text, _any_case(rf"(?<!\d)(?<!\d[.,:])v?{pattern}(?!\d|[.,:]\d)"), rivals, kin, only_among_rivals=is_year, is_name=True)
 
 
+def _spelt_out(question: str) -> Iterator[Named]:
+    """Of "a room for four": one for two is another."""
+    for match in _FOR_SO_MANY.finditer(question):
+        digits = _SPELT_OUT.index(match[1].lower()) + 1
+        yield Named(match[1], _any_case(rf"\b(?:{match[1]}|{digits})\b"), _any_case(rf"\bfor\s(?:{'|'.join(_SPELT_OUT)}|\d)"), is_name=True)
+
+
 def _letters(question: str) -> Iterator[Named]:
     for match in _LETTER.finditer(question):
         yield Named(
@@ -248,5 +257,5 @@ def _any_case(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
 
 
-_FINDERS: tuple[Callable[[str], Iterator[Named]], ...] = (_phrases, _korean, _names, _numbers, _codes, _letters, _months)
+_FINDERS: tuple[Callable[[str], Iterator[Named]], ...] = (_phrases, _korean, _names, _numbers, _spelt_out, _codes, _letters, _months)
 """What is found by a later one counts, where two find the same."""
