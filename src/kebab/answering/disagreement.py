@@ -22,8 +22,8 @@ _REVISES = re.compile(
     re.IGNORECASE,
 )
 _LEAST_IN_COMMON = 2
-_AS_MUCH = 0.4
-"""Of what the first has of the question."""
+_HALF, _MOST = 0.5, 0.7
+"""Of the words that the first has, in a passage that is evidence, and in another."""
 _DAY = len("2026-03-04")
 """A date that a document gives itself; that of its file has the time as well."""
 _WORD = re.compile(r"\w+")
@@ -58,10 +58,11 @@ def revisions(question: Question, passages: Sequence[Passage], chosen: Sequence[
         return []
     for one in order:
         passage = passages[one.passage]
-        if passage.hit.doc_id in documents or one.unit.kind in ("code", *WHOLES) or not one.is_about or not passage.is_enough:
+        if passage.hit.doc_id in documents or one.unit.kind in ("code", *WHOLES) or not one.is_about:
             continue
         common = touched & question.touched(one.unit.near)
-        is_same = len(common) >= max(_LEAST_IN_COMMON, len(touched) / 2) and one.by_words >= _AS_MUCH * first.by_words
+        share = len(common) / len(touched)
+        is_same = len(common) >= _LEAST_IN_COMMON and share >= (_HALF if passage.is_enough else _MOST)
         if is_same and _REVISES.search(one.unit.of(passage.text)):
             return [one]
     return []
