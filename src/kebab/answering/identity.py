@@ -26,12 +26,14 @@ _LEAST_OF_NAME = 0.2
 _LEAST_OF_THINGS = 0.24
 _MOST_OF_ONE = 4.0
 """What share of a question, by weight, must be missing: of many words, some are said otherwise (benchmarks/README.md)."""
-_LEAST_OF_ALL = 0.49
+_LEAST_OF_ALL = 0.41
 _MOST_WEIGHT = 3.0
 _FEW_WORDS = 5
 """Of more, a sentence need not have so many."""
 _LEAST_MISSPELT = 5
 _LEAST_OF_ROOT = 7
+_DAY = len("2026-03-04")
+"""A date that a document gives itself; that of its file has the time as well."""
 _ACRONYM = re.compile(r"[A-Z]{2,5}s?$")
 
 
@@ -40,6 +42,7 @@ class Identity:
 
     def __init__(self, question: Question) -> None:
         self._question = question.text
+        self._is_question = question.kind is not None
         self._asks_who = question.kind is Kind.PERSON
         self._patterns = [named for named in question.named if named.pattern is not None]
         self._names: list[tuple[Named, list[QuestionWord]]] = []
@@ -50,7 +53,8 @@ class Identity:
                 is_name = named.is_name and not all(word.common for word in words)
                 (self._names if is_name else self._things).append((named, words))
         self._weight = sum(min(word.weight, _MOST_OF_ONE) for word in question.words if not word.weak)
-        self._capped = [(word, min(word.weight, _MOST_WEIGHT)) for word in question.words if not word.weak]
+        found = {named.text.lower() for named in self._patterns}  # which may stand anywhere in the passage
+        self._capped = [(word, min(word.weight, _MOST_WEIGHT)) for word in question.words if not word.weak and word.text not in found]
         self._paragraphs: dict[tuple[str, int], Terms] = {}
         self._known: dict[tuple[str, int, int], tuple[str, ...]] = {}
 
@@ -62,8 +66,8 @@ class Identity:
         return self._known[key]
 
     def has_enough(self, unit: Unit, passage: Passage) -> bool:
-        """Whether it has about half of the question: a rare name alone, however much it weighs, is no answer."""
-        if not 0 < len(self._capped) <= _FEW_WORDS:
+        """Whether it has a good part of the question: a rare name alone, however much it weighs, is no answer."""
+        if not self._is_question or not 0 < len(self._capped) <= _FEW_WORDS:
             return True
         nearby = unit.around | self._said_beside(unit, passage)
         has = sum(weight for word, weight in self._capped if share_of(word, nearby) > 0)
@@ -75,7 +79,7 @@ class Identity:
             return NO_TERMS
         key = (passage.chunk_id, passage.sentences[unit.first].block)
         if key not in self._paragraphs:
-            self._paragraphs[key] = joined([one.own for one in _paragraph(unit, passage, whole=True)])
+            self._paragraphs[key] = joined([one.own for one in _paragraph(unit, passage)])
         return self._paragraphs[key]
 
     def absent(self, passages: Sequence[Passage]) -> tuple[str, ...]:
@@ -162,13 +166,22 @@ def _is_about(named: Named, unit: Unit, passage: Passage) -> bool:
     if named.only_among_rivals and not any(named.rivals.search(text) for text in (passage.text, *passage.titles) if named.rivals):
         return True
     header = passage.text[slice(*unit.header)] if unit.header else ""
-    outer = (passage.hit.title, *passage.headings, *unit.headings, header, file_stem(passage.citation.path), unit.answers or "")
-    paragraph = (one.of(passage.text) for one in _paragraph(unit, passage))
-    return any(_finds(named, text) for text in (*outer, *paragraph) if text)
+    outer = (*_titles(passage), *unit.headings, header, unit.answers or "")
+    if any(_finds(named, text) for text in outer if text):
+        return True
+    if unit.kind == "row":
+        return False  # it is about itself
+    return named.elsewhere.search(passage.text) is not None if named.elsewhere else _finds(named, passage.text)
+
+
+def _titles(passage: Passage) -> tuple[str, ...]:
+    """What stands above all of it: with the name of its file, and the day that it is of."""
+    date = passage.hit.date if len(passage.hit.date) == _DAY else ""
+    return (*passage.titles, file_stem(passage.citation.path), date)
 
 
 def _stands_in(named: Named, passage: Passage) -> bool:
-    texts = (passage.text, *passage.titles, file_stem(passage.citation.path))
+    texts = (passage.text, *_titles(passage))
     if named.only_among_rivals and named.rivals and not any(named.rivals.search(text) for text in texts):
         return True
     return any(_finds(named, text) for text in texts)
@@ -180,13 +193,7 @@ def _finds(named: Named, text: str) -> bool:
     return pattern is not None and (pattern.search(text) is not None or (named.kin is None and pattern.search(in_digits(text)) is not None))
 
 
-def _paragraph(unit: Unit, passage: Passage, *, whole: bool = False) -> list[Unit]:
-    """What stands in one block with it, before it, which it goes on about; or all of the block. A row of a table is about itself."""
-    if unit.kind == "row":
-        return []
+def _paragraph(unit: Unit, passage: Passage) -> list[Unit]:
+    """What stands in one block with it."""
     block = passage.sentences[unit.first].block
-    return [
-        one
-        for one in passage.units
-        if one.kind not in WHOLES and (whole or one.first <= unit.last) and passage.sentences[one.last].block == block
-    ]
+    return [one for one in passage.units if one.kind not in WHOLES and passage.sentences[one.last].block == block]

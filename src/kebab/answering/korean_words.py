@@ -30,6 +30,8 @@ _IS = re.compile(r"([가-힣]+?)(?:인가요?|이에요|예요|입니까|일까�
 _MAY = re.compile(r"([가-힣]+)도(?=\s(?:되|돼|됩|괜찮))")
 _WOULD = re.compile(r"\s+(?:수|때|것|게|지|줄|적)(?![가-힣])")
 """What follows a verb: 올 수, 쓸 때."""
+_TRAITS = frozenset("문제 상태 결과 내용 정보 부분 기능 종류 크기 개수 정도 상황 과정 기준 조건 최대 최소 기본 전체 다음 이번 지난".split())
+"""What is asked about something, and may be said in other words."""
 _DOING = re.compile(r"\s(?:데|것|법|방법|곳|동안|중)(?:[에은는이가을를도]|에는|에도)?(?![가-힣])")
 """What follows a verb that ends like a noun with its particle: 맞추는 데."""
 _LONGEST_PARTICLE = 3
@@ -75,12 +77,15 @@ def noun_phrases(text: str) -> Iterator[str]:
         noun = korean.strip_particle(word)
         before = text[match.start() - 1 : match.start()]
         is_noun = not (_ASKS.match(word) or _SELF.fullmatch(word) or _DOES.fullmatch(word) or _IS.fullmatch(word) or before.isalnum())
-        is_noun = is_noun and not (word.endswith("는") and _DOING.match(text, match.end()))
+        is_verb = word.endswith("는") and _DOING.match(text, match.end())
+        is_short = noun == word and korean.is_particle(word[1:])  # 맥에서
+        is_noun = is_noun and not is_verb and not is_short and text[match.end() :].strip(" ?!.") != ""
         if (
             not is_noun
             or (noun == word and _says_which(word))
             or len(noun) < 2
             or noun in _ASKING
+            or noun in _TRAITS
             or is_stop_word(noun)
             or verb_stem(word) is not None
         ):

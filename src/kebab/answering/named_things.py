@@ -79,6 +79,8 @@ class Named(NamedTuple):
     """What finds another one of its kind, with which a sentence is not about this one."""
     kin: re.Pattern[str] | None = None
     """What finds another one that is called the same: release 5.0, where release 4.2 was asked about."""
+    elsewhere: re.Pattern[str] | None = None
+    """What finds it farther away: light 3, not any 3."""
     words: tuple[str, ...] = ()
     """Of a name or a thing: in small letters, one of them at least."""
     only_among_rivals: bool = False
@@ -207,7 +209,9 @@ def _numbers(question: str) -> Iterator[Named]:
         rivals = _any_case(r"(?<!\d)(?:19|20)\d\d(?!\d)") if is_year else None
         noun = re.search(r"\b([A-Za-z]{3,})\s$", question[: match.start()])
         kin = rivals or (_any_case(rf"\b{noun[1]}s?\s(?:v|no\.?\s)?\d") if noun else None)
-        yield Named(text, _any_case(rf"(?<!\d)(?<!\d[.,:])v?{pattern}(?!\d|[.,:]\d)"), rivals, kin, only_among_rivals=is_year, is_name=True)
+        ends = rf"{pattern}(?!\d|[.,:]\d)"
+        elsewhere = _any_case(rf"\b{noun[1]}s?\s(?:v|no\.?\s)?{ends}") if noun and not is_year else None
+        yield Named(text, _any_case(rf"(?<!\d)(?<!\d[.,:])v?{ends}"), rivals, kin, elsewhere, only_among_rivals=is_year, is_name=True)
 
 
 def _spelt_out(question: str) -> Iterator[Named]:
