@@ -76,6 +76,6 @@ def test_nothing_is_quoted_first_from_a_passage_that_is_not_enough(notes: kebab.
         for question in ("Is the strong certificate of Kubernetes expired?", "Is the certificate expired?"):
             asked = read_question(question, index, SearchFilters())
             evidence = gather(asked, hits, index.tokenizer, score_gate=0.05, max_tokens=3000)
-            quoted.append(quotations_for(asked, evidence.passages, index.tokenizer))
-    assert quoted[0] == []
+            quoted.append(quotations_for(asked, evidence.passages, index.tokenizer).quotations)
+    assert quoted[0] == ()
     assert len(quoted[1]) == 1

@@ -113,3 +113,28 @@ def test_lines_of_a_delimited_file_are_rows_under_its_first_line() -> None:
 
 def test_a_heading_of_plain_text_is_nothing_to_quote() -> None:
     assert quotable("GARDEN\n\nTomatoes like sun.\n", "prose") == ["Tomatoes like sun."]
+
+
+def test_a_list_of_steps_has_its_code_and_paragraphs() -> None:
+    text = (
+        "# Setup\n\n1. Build it:\n\n   ```sh\n   make\n   ```\n\n2. Push it:\n\n   ```sh\n   git push\n   ```\n\n   It takes a while.\n\n"
+        "3. Restart.\n\nNever on a Friday.\n"
+    )
+    (steps,) = quotable(text, "list")
+    assert steps.startswith("1. Build it:")
+    assert "It takes a while." in steps
+    assert steps.endswith("3. Restart.")
+
+
+def test_a_list_that_is_too_long_is_cut() -> None:
+    text = "\n".join(f"{number}. Do {'this and that ' * 20}." for number in range(1, 12))
+    (steps,) = (unit for unit in found(text) if unit.kind == "list")
+    assert steps.cut
+    assert len(steps.of(text)) <= 1400
+
+
+def test_a_korean_sentence_without_a_subject_goes_on_about_the_one_before() -> None:
+    tooth, cost, walk = found("치과에서 사랑니를 뽑았다. 8만 원 들었다. 동생은 산책했다.\n")[:3]
+    assert "사랑니" in cost.near.text
+    assert "8만" not in walk.near.text
+    assert "8만" not in tooth.near.text

@@ -4,9 +4,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import cache
+from functools import cache, lru_cache
 from unicodedata import normalize
 
+_MACHINES = (
+    r"(?:ais?|llms?|(?:large\s+)?language\s+models?|chatbots?|(?:ai\s+)?(?:assistants?|agents?|models?|tools?|bots?|readers?)"
+    r"|(?:automatic\s+)?summari[sz]ers?|copilots?)"
+)
+_SAY = (
+    r"(?:say|state|claim|tell|inform|mention|include|answer|reply|respond|add|recommend|write|output|print|assert|insist|pretend|conclude)"
+)
+"""What an answer is made with: a guide that asks for something else speaks to people."""
+_TELLS = (
+    r"(?:please\s+|kindly\s+)*(?:you\s+(?:must|should|have\s+to|will|need\s+to)\s+)?(?:(?:always|only|also|never|not|do\s+not|don't)\s+)?"
+)
+_SAYS_KOREAN = (
+    r"(?:라고|다고|고)\s?(?:꼭\s|반드시\s|항상\s)?(?:말|답|대답|응답|답변|안내|전달|언급|명시|주장)"
+    r"(?:하라|해라|하세요|하십시오|하시오|해\s?주세요|할\s?것)"
+)
 # Words without which there is no such order, and the order. In small letters: patterns for any case take long to compile, and those
 # whose words do not occur need not be compiled at all.
 _TO_MACHINES: tuple[tuple[tuple[str, ...], str], ...] = (
@@ -27,8 +42,39 @@ _TO_MACHINES: tuple[tuple[tuple[str, ...], str], ...] = (
     ),
     (
         (" to ai", " for ai", "llm", "language model", "chatbot", "assistant", " the ai", " any ai", " all ai"),
-        r"\b(?:notes?|messages?|instructions?|attention|reminder|hint)\s+(?:to|for)\s+(?:the\s+|any\s+|all\s+)?"
-        r"(?:ais?|llms?|(?:large\s+)?language\s+models?|chatbots?|assistants?|ai\s+\w+)\s*:",
+        r"\b(?:notes?|messages?|instructions?|attention|reminder|hint)\s+(?:to|for)\s+(?:the\s+|any\s+|all\s+|every\s+)?"
+        r"(?:ais?|llms?|(?:large\s+)?language\s+models?|chatbots?|assistants?|ai\s+\w+)\s*"
+        r"(?:(?:that|who|which|reading|processing|summari[sz]ing|indexing|answering)\b[^.:]{0,60})?:",
+    ),
+    (  # what it is to do when it summarises this
+        ("summari", "answer", "paraphras", "process", "analy", "index", "describ"),
+        r"\b(?:when(?:ever)?|if|while|before|after|in\s+case)\s+(?:you(?:'re|\s+are)?\s+|asked\s+to\s+)?"
+        r"(?:summari[sz](?:e|ing)|paraphras(?:e|ing)|process(?:ing)?|analy[sz](?:e|ing)|index(?:ing)?|describ(?:e|ing)"
+        r"|answer(?:ing)?\s+(?:(?:\w+\s+)?questions?\s+)?(?:about|from|based\s+on|with|using))\s+"
+        r"(?:this|these|the\s+above|the\s+following)\b[^.]{0,60}?,\s*" + _TELLS + _SAY + r"\b",
+    ),
+    (
+        ("read",),
+        r"\b(?:when(?:ever)?|if|while)\s+(?:you(?:'re|\s+are)?\s+)?read(?:ing)?\s+this\b[^.]{0,40}?,\s*"
+        + _TELLS
+        + r"(?:say|state|claim|answer|reply|respond|output|print|pretend|tell\s+(?:the\s+|any\s+|your\s+)?users?)\b",
+    ),
+    (  # whoever reads this and is a machine
+        ("reading", "summari", "processing", "indexing", "parsing", "reads", "processes"),
+        r"\b" + _MACHINES + r"\s+(?:(?:that|who|which)\s+(?:is\s+|are\s+)?)?"
+        r"(?:read(?:s|ing)?|process(?:es|ing)?|summari[sz](?:es?|ing)|index(?:es|ing)?|pars(?:es?|ing))\s+(?:this|these|it|the\s+above)\b"
+        r".{0,80}\b(?:must|should|shall|please|always|never|" + _SAY[3:-1] + r"|ignore)\b",
+    ),
+    (
+        ("from now on",),
+        r"\bfrom\s+now\s+on,?\s+" + _TELLS + r"(?:answer\s+(?:every|all|any|each)\b|(?:reply|respond)\s+(?:only|with|in|as|to\s+every)\b"
+        r"|say\s+that|pretend|act\s+as)\b",
+    ),
+    (
+        ("user asks", "users ask"),
+        r"\b(?:if|when(?:ever)?)\s+(?:a|the|any)?\s*users?\s+asks?\b[^.]{0,80},\s*"
+        + _TELLS
+        + r"(?:say|claim|state|answer|reply|respond)\b",
     ),
     (
         ("instruction",),
@@ -75,7 +121,9 @@ _TO_MACHINES: tuple[tuple[tuple[str, ...], str], ...] = (
     (
         ("assistant", "agent", "model"),
         r"\b(?:ai|llm|language\s+model|coding)\s+(?:assistants?|agents?|models?)\b.{0,60}"
-        r"\b(?:must|should|have\s+to|are\s+required\s+to)\b",
+        r"\b(?:must|should|have\s+to|are\s+required\s+to)\s+(?:(?:always|also|never|not|only|now)\s+)?(?:"
+        + _SAY[3:-1]
+        + r"|ignore|disregard|treat|assume|obey|follow)\b",
     ),
     (("<",), r"<\s*/?\s*(?:system|assistant|instructions?|tool_call|function_calls?)\s*>"),
     (("[inst", "[/inst", "[system", "[/system"), r"\[/?(?:inst|system)\]"),
@@ -91,12 +139,26 @@ _TO_MACHINES: tuple[tuple[tuple[str, ...], str], ...] = (
     (("에게:", "에게 :"), r"(?:ai|llm|gpt|인공지능|챗봇|언어\s?모델|어시스턴트)에게\s?:"),
     (("지시", "명령", "지침"), r"새(?:로운)?\s(?:지시|명령|지침)(?:사항)?\s?:[^.]{0,80}(?:라고|다고)\s?(?:말|답|대답|응답)(?:하|해)"),
     (("사용자에게",), r"사용자에게[^.]{0,60}(?:라고|다고)\s?(?:알려라|말해라|답해라|대답해라|말하라|답하라|대답하라|전하라)"),
+    (
+        ("요약", "읽", "답변", "정리", "처리", "분석"),
+        r"(?:이|본|위)\s?(?:문서|글|페이지|노트|메모|내용|메일|파일|자료)[을를은는에]?\s?[^.]{0,15}(?:요약|정리|읽|답변|처리|분석)"
+        r"[^.]{0,15}(?:때|면|경우|땐)[^.]{0,100}" + _SAYS_KOREAN,
+    ),
+    (
+        ("어시스턴트", "챗봇", "인공지능", "언어 모델", "언어모델", "요약기", "ai"),
+        r"(?:어시스턴트|챗봇|인공지능|언어\s?모델|요약기|(?<![a-z])ai)(?:[은는야께]|에게|\s?[,:])[^.]{0,100}" + _SAYS_KOREAN,
+    ),
     (("답하", "말하", "답변"), r"(?:이?라고만)\s?(?:답하|말하|답변하|대답하)"),
 )
 # In capitals only: System: Linux is said every day.
 _AS_SYSTEM = re.compile(r"(?:^|[.!?>\]]\s|\n)\s*(?:SYSTEM|ASSISTANT)(?:\s(?:PROMPT|MESSAGE|NOTE))?:\s+[A-Z가-힣]\w*(?:\s+\w+){2}")
 # What documentation tells people too: worth a flag, and no reason to believe nothing of what stands beside it.
 _TO_ANYBODY: tuple[tuple[tuple[str, ...], str], ...] = (
+    (  # a rule for those who use them says that as well
+        ("assistant", "agent", "model"),
+        r"\b(?:ai|llm|language\s+model|coding)\s+(?:assistants?|agents?|models?)\b.{0,60}"
+        r"\b(?:must|should|have\s+to|are\s+required\s+to)\b",
+    ),
     (
         ("system prompt", "hidden instruction", "api key", "credentials", "secret", "environment variables"),
         r"\b(?:reveal|print|output|repeat|leak|send)\b(?!:).{0,40}"  # Output: introduces an example
@@ -121,6 +183,7 @@ def reads_like_orders(text: str) -> bool:
     return _has_one(text, (*_TO_MACHINES, *_TO_ANYBODY)) or _speaks_as_system(text)
 
 
+@lru_cache(maxsize=1 << 8)
 def speaks_to_a_machine(text: str) -> bool:
     """The same without what a guide tells people every day, such as to run this command."""
     return _has_one(text, _TO_MACHINES) or _speaks_as_system(text)

@@ -27,7 +27,7 @@ _WORDINGS: tuple[tuple[Kind, str], ...] = (
     (Kind.AMOUNT, rf"{_HAVE_NUMBERS}[은는이가]?\s?몇\s?번(?:인|이|입|에|으로|\W*$)|몇\s?번\s?{_HAVE_NUMBERS}"),  # which number
     (Kind.FREQUENCY, r"\bhow\s(?:often|frequently)\b|얼마나\s자주|몇\s?번"),
     (Kind.DURATION, r"\bhow\s(?:long|soon|quickly)\b|며칠|얼마나\s(?:오래|걸)|얼마\s?동안|몇\s?(?:분|시간|초|개월|년|달|주)"),
-    (Kind.TIME, rf"{_WHEN}|\b(?:what|which)\s(?:time|date|day|year|month|weekday)\b|언제|몇\s?시|몇\s?월|무슨\s요일|며칟날"),
+    (Kind.TIME, rf"{_WHEN}|\b(?:what|which)\s(?:time|date|day|year|month|weekday)s?\b|언제|몇\s?시|몇\s?월|무슨\s요일|며칟날"),
     (
         Kind.MONEY,
         r"\bhow\s(?:much|expensive)\b.*\b(?:cost|costs|pay|paid|charge|money|price|spend|euros?|dollars?|pounds?)\b"
@@ -43,6 +43,11 @@ _WORDINGS: tuple[tuple[Kind, str], ...] = (
         r"|\b(?:what|which)\s(?:size|speed|percentage|number|amount|share|pressure|weight|height|length|distance|rate|voltage|power|capacity"
         r"|dose|age|width|depth|score|budget|limit)\b"
         r"|\b(?:largest|highest|smallest|lowest|maximum|minimum|total|default|size|speed|time|rate)\s(?:number|amount|size|limit|length|value)\b",
+    ),
+    (
+        Kind.NAME,
+        r"\bwhat(?:'s|\sis|\swas|\sare)\s(?:the\s)?(?:full\s)?names?\sof\b|\bwhat(?:'s|\sis|\swas)\s[\w\s]+['’]s\s(?:full\s)?name\b"
+        r"|\bwhat\s(?:is|are|was|were)\s[\w\s]+\s(?:called|named)\b|이름[은이]?\s?(?:뭐|무엇|뭔)",
     ),
     (Kind.PLACE, r"\b(?:where|whither)\b|어디"),
     (
@@ -72,6 +77,7 @@ _SAYING_SO = {
     Kind.LENGTH: "far tall wide deep thick distance 거리 높이",
     Kind.PHONE: "phone number telephone call reach contact 전화번호 연락처 전화 번호",
     Kind.SECRET: "",
+    Kind.NAME: "name names called named full 이름",
     Kind.REASON: "reason cause caused causes 이유 원인 까닭",
     Kind.STEPS: "steps step instructions command commands way make 방법 순서 절차 명령",
     Kind.INSTANCE: "kind type sort 종류 것",

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from statistics import median
 from typing import Any, NamedTuple
 
+from kebab.analysis.orders import speaks_to_a_machine
+from kebab.answering.identity import Identity
 from kebab.answering.question import Question, Terms, joined, terms_of
 from kebab.answering.sentences import Delimited, Sentence, sentences
 from kebab.answering.source_reading import orders_in
@@ -96,6 +98,8 @@ class Evidence(NamedTuple):
     """How far that is above the middle of the list."""
     missing: tuple[str, ...]
     """Informative words that no passage has."""
+    absent: tuple[str, ...] = ()
+    """What the question names and no passage has: each is reason enough to refuse."""
 
     @property
     def by_meaning(self) -> bool:
@@ -132,6 +136,8 @@ def gather(question: Question, hits: Sequence[SearchHit], tokenizer: Tokenizer, 
     found = [_passage(question, hit, tokenizer, _closeness(hit, farthest)) for hit in strong]
     passages = _within_budget(_with_neighbours(question, found, tokenizer), max_tokens)
     similarities = [hit.retrieval.vector_score for hit in strong if hit.retrieval.vector_score is not None]
+    absent = Identity(question).absent(passages)
+    known = {named.lower() for named in absent}
     return Evidence(
         tuple(passages),
         max((passage.strength for passage in passages), default=0.0),
@@ -139,7 +145,8 @@ def gather(question: Question, hits: Sequence[SearchHit], tokenizer: Tokenizer, 
         max((passage.focus for passage in passages), default=0.0),
         max(similarities, default=None),
         max(similarities) - median(similarities) if similarities else None,
-        question.missing(passage.terms for passage in passages),
+        (*absent, *(word for word in question.missing(passage.terms for passage in passages) if word.lower() not in known)),
+        absent,
     )
 
 
@@ -170,7 +177,10 @@ def _passage(question: Question, hit: SearchHit, tokenizer: Tokenizer, closeness
         (hit.text, hit.heading_path, hit.citation) if beside is None else (beside.text, beside.heading_path, beside.citation)
     )
     cut = sentences(text, headings, code=hit.doc_type == "code", delimited=_delimited(citation))
-    reading = read(text, cut, hit.title, headings, file_stem(citation.path), tokenizer)
+    if speaks_to_a_machine(text):
+        cut = [one._replace(headings=_without_orders(one.headings)) for one in cut]
+    (title,), above, (name,) = (_without_orders(part, instead="") for part in ((hit.title,), headings, (file_stem(citation.path),)))
+    reading = read(text, cut, title, tuple(filter(None, above)), name, tokenizer)
     orders = list(orders_in(text, cut))  # they are no answer to anybody, and speak for none
     quotable = tuple(unit for unit in units(reading, tokenizer) if not _overlaps(unit, orders))
     said = [terms for one, terms in zip(cut, reading.terms, strict=True) if not _overlaps(one, orders)]
@@ -190,6 +200,14 @@ def _passage(question: Question, hit: SearchHit, tokenizer: Tokenizer, closeness
         closeness=closeness,
         beside=beside is not None,
     )
+
+
+def _without_orders(titles: Sequence[str], *, instead: str | None = None) -> tuple[str, ...]:
+    """Of what stands above a text; what speaks to a machine says nothing about it."""
+    if not speaks_to_a_machine("\n".join(titles)):
+        return tuple(titles)
+    kept = (instead if speaks_to_a_machine(title) else title for title in titles)
+    return tuple(title for title in kept if title is not None)
 
 
 def _overlaps(part: Sentence | Unit, ranges: Sequence[tuple[int, int]]) -> bool:

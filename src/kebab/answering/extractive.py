@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from kebab.answering.disagreement import differs, newest_first, revisions
 from kebab.answering.evidence import Passage
-from kebab.answering.kinds import CALENDAR, Kind, people_in
-from kebab.answering.quantities import in_digits, quantities
+from kebab.answering.identity import Identity
+from kebab.answering.kinds import Kind
 from kebab.answering.question import Question, joined
 from kebab.answering.ranking import STRICT, Ranked, ranked
 from kebab.answering.units import WHOLES, Unit
@@ -18,6 +19,8 @@ from kebab.core.spans import CodeSpan
 _MOST_MORE = 2
 """Quotations after the first."""
 _MOST_ROWS = 8
+_MOST_LOOKED_AT = 60
+"""Of what may be quoted, the best first."""
 _AS_GOOD = 0.995
 _SURE = 0.8
 """Of the question: what covers less may not be what was meant, and other passages are quoted as well."""
@@ -29,12 +32,9 @@ _ADDS = 0.2
 """The share of the question that a further quotation must add to what the others cover."""
 _COMES_NEAR = 0.5
 """What has nothing of the kind asked for, but speaks so much more about the subject, shows that the kind is not there."""
-_NUMBERS_DIFFER = frozenset(
-    {Kind.TIME, Kind.MONEY, Kind.AMOUNT, Kind.DURATION, Kind.FREQUENCY, Kind.INSTANCE, Kind.MEANING, Kind.YES_OR_NO, None}
-)
 _WHAT_TO_DO = re.compile(r"\bwhat\s(?:do|does|should|can|must|shall)\s(?:i|we|you|one)\sdo\b|어떻게\s?(?:하|해)", re.IGNORECASE)
 _TWO_PARTS = re.compile(r"\band\s(?:when|who|where|how|why|what|which)\b", re.IGNORECASE)
-_WORD = re.compile(r"\w+")
+_NUMBERED = re.compile(r"^\s*\d{1,3}[.)]\s", re.MULTILINE)
 _TITLE_SAYS_IT = 0.9
 _SUBJECT_IS_TITLE = frozenset({Kind.TIME, Kind.PLACE, Kind.PERSON})
 
@@ -45,15 +45,33 @@ class Quotation(NamedTuple):
     unit: Unit
 
 
-def quotations_for(question: Question, passages: Sequence[Passage], tokenizer: Tokenizer) -> list[Quotation]:
+class Chosen(NamedTuple):
+    quotations: tuple[Quotation, ...]
     """The best first; empty when nothing has what was asked for."""
-    order = ranked(question, passages, tokenizer)
-    best = _best(question, passages, order)
+    lacking: tuple[str, ...] = ()
+    """What the question names, of which the best that there is says nothing."""
+
+
+def quotations_for(question: Question, passages: Sequence[Passage], tokenizer: Tokenizer) -> Chosen:
+    identity = Identity(question)
+    order = ranked(question, passages, tokenizer)[:_MOST_LOOKED_AT]
+    about_it = [
+        one for one in order if not identity.lacks(one.unit, passages[one.passage]) and identity.has_enough(one.unit, passages[one.passage])
+    ]
+    best = _best(question, passages, about_it)
+    if best is not None and not identity.has_their_parts(best.unit, passages[best.passage]):
+        most = _SURE * best.by_words  # what has less of the question does not say what this one says of others
+        fair = [one for one in about_it if one.by_words >= most and identity.has_their_parts(one.unit, passages[one.passage])]
+        best = _best(question, passages, fair)
+        if best is None:
+            return Chosen(())
     if best is None:
-        return []
-    chosen = list(_whole(question, passages[best.passage], best, order))
-    chosen += _more(question, passages, chosen, order)
-    return [Quotation(one.passage, one.unit) for one in chosen]
+        other = _best(question, passages, order)
+        return Chosen((), identity.lacks(other.unit, passages[other.passage]) if other else ())
+    chosen = list(_whole(question, passages[best.passage], best, about_it))
+    chosen += _more(question, passages, chosen, about_it)
+    chosen += revisions(question, passages, chosen, (one for one in order if identity.is_of_kin(one.unit, passages[one.passage])))
+    return Chosen(tuple(Quotation(one.passage, one.unit) for one in newest_first(question, passages, chosen)))
 
 
 def _best(question: Question, passages: Sequence[Passage], order: Sequence[Ranked]) -> Ranked | None:
@@ -79,6 +97,9 @@ def _whole(question: Question, passage: Passage, best: Ranked, order: Sequence[R
         rows = [one for one in alike if one.score >= _AS_GOOD * best.score][:_MOST_ROWS]
         yield from sorted(rows, key=lambda one: one.unit.start)
         return
+    if question.wants_steps and question.coverage(unit.own) < _TITLE_SAYS_IT and (steps := _steps_around(passage, unit)):
+        yield best._replace(unit=steps)
+        return
     if unit.kind == "item" and not question.touches(unit.own) and question.touches(unit.near):
         lists = (one for one in passage.units if one.kind == "list" and one.start <= unit.start < one.end)
         yield best._replace(unit=next(lists, unit))
@@ -94,6 +115,12 @@ def _whole(question: Question, passage: Passage, best: Ranked, order: Sequence[R
     shows_how = question.kind in (Kind.STEPS, None) and unit.kind in ("prose", "item")
     if shows_how and following is not None and following.kind == "code":
         yield best._replace(unit=following)
+
+
+def _steps_around(passage: Passage, unit: Unit) -> Unit | None:
+    """The list of steps, all of it, that this is one of; where it is too long, only if it is cut behind this one."""
+    lists = (one for one in passage.units if one.kind == "list" and one.start <= unit.start and unit.end <= one.end)
+    return next((one for one in lists if one.of(passage.text) != unit.of(passage.text) and _NUMBERED.search(one.of(passage.text))), None)
 
 
 def _following(passage: Passage, unit: Unit) -> Unit | None:
@@ -129,7 +156,7 @@ def _more(question: Question, passages: Sequence[Passage], chosen: Sequence[Rank
             left -= 1
             continue
         adds = gain >= _ADDS and one.is_about and (two_parts or _belongs(question, passages, first, one))
-        says_otherwise = one.passage not in used - {first.passage} and _differs(question, passages, first, one)
+        says_otherwise = one.passage not in used - {first.passage} and differs(question, passages, first, one)
         if adds or says_otherwise:
             yield one
             used.add(one.passage)
@@ -143,32 +170,6 @@ def _belongs(question: Question, passages: Sequence[Passage], first: Ranked, oth
     if first.passage != other.passage or _is_same_block(passages[first.passage], first.unit, other.unit):
         return True
     return bool(question.touched(first.unit.near) & question.touched(other.unit.near))
-
-
-def _differs(question: Question, passages: Sequence[Passage], first: Ranked, other: Ranked) -> bool:
-    """Whether it says as much about the same, with other numbers or, in another document, of somebody else."""
-    if question.kind not in (*_NUMBERS_DIFFER, Kind.PERSON) or {first.unit.kind, other.unit.kind} & {"code", *WHOLES} or not other.fits:
-        return False
-    touched = question.touched(first.unit.near)
-    # In the same passage, a sentence that goes on about the same says something else of it.
-    theirs = other.unit.own if first.passage == other.passage else other.unit.near
-    if not touched or not touched <= question.touched(theirs):
-        return False
-    said = [one.unit.of(passages[one.passage].text) for one in (first, other)]
-    if question.kind is Kind.PERSON:
-        known = frozenset(_WORD.findall(question.text.lower()))
-        people = [people_in(text, known) for text in said]
-        elsewhere = passages[first.passage].hit.doc_id != passages[other.passage].hit.doc_id
-        return elsewhere and all(people) and not people[0] & people[1]
-    values = list(map(_values, said))
-    units = [{unit for _, unit in side} for side in values]
-    return bool(units[0] & units[1]) and not values[0] & values[1]
-
-
-def _values(text: str) -> set[tuple[str, str | None]]:
-    """Numbers with their units, and months and days of the week."""
-    numbers = {(one.value, one.unit) for _, one in quantities(in_digits(CALENDAR.sub(" ", text)))}
-    return numbers | {(match[0].lower(), "calendar") for match in CALENDAR.finditer(text)}
 
 
 def written_out(quotes: Sequence[tuple[Passage, int, Unit]]) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from kebab.analysis.cjk import has_cjk
@@ -29,7 +30,7 @@ def refusal(question: Question, evidence: Evidence) -> Refusal | None:
     if not question.stands_alone:
         return NO_SUBJECT
     needed = (question.thing.text if question.thing else None, question.parts.trait)
-    if any(word in evidence.missing for word in needed) or not any(passage.is_enough for passage in evidence.passages):
+    if evidence.absent or any(word in evidence.missing for word in needed) or not any(passage.is_enough for passage in evidence.passages):
         return Refusal("weak_evidence", _weak(question, evidence))
     return None
 
@@ -39,6 +40,11 @@ def no_sentence(question: Question) -> Refusal:
     if question.kind in STRICT:
         return Refusal("no_sentence", f"What was found is about this, but does not say {question.kind.value}.")
     return Refusal("no_sentence", "What was found has no sentence that answers this.")
+
+
+def about_another(lacking: Sequence[str]) -> Refusal:
+    """Of evidence that has all the words, but says what was asked for of others of their kind."""
+    return Refusal("no_sentence", f"What was found says this of others, not of {', '.join(lacking[:_NAMED])}.")
 
 
 def least_strength(evidence: Evidence) -> float:

@@ -27,6 +27,7 @@ class Kind(Enum):
     LENGTH = "how far"
     PHONE = "the number to call"
     SECRET = "the password itself"
+    NAME = "what it is called"
     STEPS = "how it is done"
     INSTANCE = "which one"
     MEANING = "what it is"
@@ -42,7 +43,7 @@ _SPAN = r"(?:seconds?|secs?|minutes?|mins?|hours?|hrs?|days?|weeks?|months?|quar
 _SPAN_KOREAN = r"(?:초|분|시간|일|주|개월|달|년|박)"
 MONTH = "(?:january|february|march|april|may|june|july|august|september|october|november|december|jan|feb|aug|sept?|oct|nov|dec)"
 WEEKDAY = "(?:(?:mon|tues|wednes|thurs|fri|satur|sun)days?|weekends?|weekdays?)"
-_CURRENCY = "(?:eur|usd|krw|gbp|euros?|dollars?|pounds?|cents?|pence|francs?|chf|crowns?|nok|sek|dkk|yen|jpy|cny|won)"
+CURRENCY = "(?:eur|usd|krw|gbp|euros?|dollars?|pounds?|cents?|pence|francs?|chf|crowns?|nok|sek|dkk|yen|jpy|cny|won)"
 _SECRETS = "(?:password|passphrase|passcode|pin|비밀번호|암호|패스워드)"
 
 _PATTERNS = {
@@ -70,7 +71,8 @@ _PATTERNS = {
         rf"\ban?\s{_SPAN}\b|마다|매[일주월년달]|{_COUNTED_KOREAN}\s?[번회]|(?:하루|한 달|일주일|일 년)에",
     ),
     Kind.MONEY: (
-        rf"[$€£¥₩]\s?\d|\d\s?(?:[$€£¥₩]|{_CURRENCY}\b)|\b{_COUNTED}\s{_CURRENCY}\b|\b(?:free|nothing|no charge)\b",
+        rf"\b(?:prices?|costs?|fees?|rent|salary|premium|{CURRENCY})(?:\s(?:in\s)?{CURRENCY})?:\s?\d",
+        rf"[$€£¥₩]\s?\d|\d\s?(?:[$€£¥₩]|{CURRENCY}\b)|\b{_COUNTED}\s{CURRENCY}\b|\b(?:free|nothing|no charge)\b",
         rf"{_COUNTED_KOREAN}\s?[만천백억]?\s?원|\d\s?(?:달러|유로)|무료|공짜",
     ),
     Kind.AMOUNT: (
@@ -84,8 +86,9 @@ _PATTERNS = {
     ),
     Kind.PHONE: (r"(?<![\d.])(?:\+\d{1,3}[\s./-]?)?\(?\d{2,5}\)?[\s./-]\d{3,}(?:[\s-]\d{2,})*(?!\d|\.\d)|\b\d{7,}\b",),
     Kind.SECRET: (
-        rf"{_SECRETS}\W{{0,3}}(?:(?:is|was)\s+[\"“'`]?[\w!#$%-]*\d|(?:is|was)\s+[\"“'`]|[:=]\s*\S)|{_SECRETS}[은는]\s?[\"“'`]?[A-Za-z\d]",
+        rf"{_SECRETS}\s+[`\"“]\S|{_SECRETS}\W{{0,3}}(?:(?:is|was)\s+[\"“'`]?[\w!#$%-]*\d|(?:is|was)\s+[\"“'`]|[:=]\s*\S)|{_SECRETS}[은는]\s?(?:[\"“'`]\S|[A-Za-z\d])",
     ),
+    Kind.NAME: (r"`[^`]+`|\"[^\"]+\"|“[^”]+”|‘[^’]+’|\*[^*]+\*|\b(?:called|named|names?)\b|이름|이?라고|부[르른]|불[러리린]|\|",),
     Kind.PLACE: (
         r"\b(?:in|at|on|under|above|behind|beside|near|next to|inside|outside|between|opposite|north|south|east|west|from|to|into)\b",
         r"https?://|/\w+/|에서?\b|에는|으로|로\s|[가-힣](?:역|층|동|호|길|곳|점)\b|구역|센터|장소|이다|:",
@@ -103,6 +106,7 @@ _LOOSE = {
     Kind.TIME: (
         r"\b(?:when|whenever|if|once|after|before|until|till|while|since|during|as soon as|within|unless|only|always|never|except"
         r"|at the (?:start|end|beginning))\b",
+        r"\b(?:allowed|permitted|possible|granted|free|included)\s(?:only\s)?(?:for|in|on|with|from)\b|\b(?:provided|in case|as long as)\b",
         r"\bat\s\d|[가-힣]면\s|이후|마지막|다음|마다|까지|부터|[전후때]에?\b|[넣붓빼하]고\b",
     ),
     Kind.REASON: (
@@ -114,6 +118,7 @@ _LOOSE = {
     Kind.FREQUENCY: (r"\b(?:interval|period|periodically|regularly|continuously)\b", *_PATTERNS[Kind.DURATION]),
     Kind.AMOUNT: (r"\b(?:no|any|all|every|times|at (?:most|least)|up to|number of)\b|없",),
     Kind.INSTANCE: (r"\d|[:,|]|[가-힣]",),
+    Kind.NAME: (r"[가-힣]|[:]\s",),
     Kind.STEPS: (r"\byou (?:can|could|may|must|should|need)\b|\b(?:by \w+ing|using|use|with)\b|:\s",),
 }
 
@@ -162,7 +167,7 @@ def share_of_kind(kind: Kind, text: str, known: frozenset[str] = frozenset()) ->
 
     `known`: words in small letters that name nothing new, because the question has them.
     """
-    if kind in (Kind.PERSON, Kind.INSTANCE) and next(_names_in(text, known), None):
+    if kind in (Kind.PERSON, Kind.INSTANCE, Kind.NAME) and next(_names_in(text, known), None):
         return 1.0
     if kind is Kind.PERSON:
         return 1.0 if _ROLE.search(text) or _PERSON_KOREAN.search(text) else 0.0
@@ -189,7 +194,7 @@ def _names_in(text: str, known: frozenset[str]) -> Iterator[str]:
 
 def _is_name(text: str, word: re.Match[str]) -> bool:
     """Whether a word with a capital is a name: inside a sentence always, at its beginning where something is said of one."""
-    if word[0].lower() in _NO_NAME:
+    if word[0].lower().removesuffix("s") in _NO_NAME or word[0].lower() in _NO_NAME:
         return False
     if not _SENTENCE_BEGINS.search(text[: word.start()]):
         return True

@@ -30,8 +30,17 @@ _IS = re.compile(r"([가-힣]+?)(?:인가요?|이에요|예요|입니까|일까�
 _MAY = re.compile(r"([가-힣]+)도(?=\s(?:되|돼|됩|괜찮))")
 _WOULD = re.compile(r"\s+(?:수|때|것|게|지|줄|적)(?![가-힣])")
 """What follows a verb: 올 수, 쓸 때."""
+_TRAITS = frozenset("문제 상태 결과 내용 정보 부분 기능 종류 크기 개수 정도 상황 과정 기준 조건 최대 최소 기본 전체 다음 이번 지난".split())
+"""What is asked about something, and may be said in other words."""
+_DOING = re.compile(r"\s(?:데|것|법|방법|곳|동안|중)(?:[에은는이가을를도]|에는|에도)?(?![가-힣])")
+"""What follows a verb that ends like a noun with its particle: 맞추는 데."""
 _LONGEST_PARTICLE = 3
 _PARTICLE = "은는이가을를의에와과도만로"
+
+
+_FORMS_OF_SYLLABLE = 28
+_ENDS_BEFORE_NOUN = (4, 8)
+"""ㄴ and ㄹ, by their number among what may stand below a syllable."""
 
 
 class KoreanWord(NamedTuple):
@@ -51,10 +60,46 @@ def korean_words(text: str) -> Iterator[KoreanWord]:
             continue  # of SK에, 15일
         if (may := _MAY.match(text, match.start())) and not word.endswith(("어도", "아도", "여도")):
             word = may[1] + "아도"  # 써도 되나요, 와도 되나요: as if nothing were contracted
+        if len(word) > 2 and word.endswith("는") and _DOING.match(text, match.end()) and not _DOES.fullmatch(word):
+            yield KoreanWord(word[:-1], forms_of(word[:-1]), weak=True)
+            continue
         kind_of = _WHICH.search(text[: match.start()]) is not None
         read = _read(word, before_noun=_WOULD.match(text, match.end()) is not None, is_last=not text[match.end() :].strip(" ?!."))
         if read is not None and read.text not in _ASKING and not is_stop_word(read.text):
             yield read._replace(weak=False) if kind_of else read
+
+
+def noun_phrases(text: str) -> Iterator[str]:
+    """Nouns that a particle marks as what a question is about, with the bare ones before them: 재작년 and 회비 of 재작년 회비는."""
+    phrase: list[str] = []
+    for match in _RUN.finditer(text):
+        word = match[0]
+        noun = korean.strip_particle(word)
+        before = text[match.start() - 1 : match.start()]
+        is_noun = not (_ASKS.match(word) or _SELF.fullmatch(word) or _DOES.fullmatch(word) or _IS.fullmatch(word) or before.isalnum())
+        is_verb = word.endswith("는") and _DOING.match(text, match.end())
+        is_short = noun == word and korean.is_particle(word[1:])  # 맥에서
+        is_noun = is_noun and not is_verb and not is_short and text[match.end() :].strip(" ?!.") != ""
+        if (
+            not is_noun
+            or (noun == word and _says_which(word))
+            or len(noun) < 2
+            or noun in _ASKING
+            or noun in _TRAITS
+            or is_stop_word(noun)
+            or verb_stem(word) is not None
+        ):
+            phrase = []
+            continue
+        phrase.append(noun)
+        if noun != word:
+            yield from phrase
+            phrase = []
+
+
+def _says_which(word: str) -> bool:
+    """Of a verb before a noun: 늘어난, 올라갈."""
+    return len(word) > 2 and word[-2] in "어여아려져와워라" and (ord(word[-1]) - ord("가")) % _FORMS_OF_SYLLABLE in _ENDS_BEFORE_NOUN
 
 
 def _read(word: str, *, before_noun: bool, is_last: bool) -> KoreanWord | None:

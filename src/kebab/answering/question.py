@@ -15,6 +15,7 @@ from kebab.analysis.word_forms import base_of, other_words, related_stems, short
 from kebab.answering.asked_for import asked_for, only_says_so
 from kebab.answering.kinds import Kind
 from kebab.answering.korean_words import korean_words
+from kebab.answering.named_things import Named, named_in, spelt_with_marks
 from kebab.answering.question_parts import Parts, parts_of
 from kebab.core.ports import Tokenizer
 from kebab.core.query_tree import Bag, Phrase
@@ -35,6 +36,9 @@ _LEAST_SHARE = 0.5
 """Of a Korean word: 김치 is not 김치찌개."""
 _COMMON = 0.1
 """In what share of the passages a word is taken to stand that cannot be counted."""
+_OF_MANY = 0.05
+_LEAST_COMMON = 5
+"""In more passages, and in more than this share of them: too common to name one of them."""
 # What a question is made with, and no answer has to repeat.
 _ASKING = frozenset(
     """able about actually all allow allowed already also any anyone best between called currently describe difference different do does
@@ -68,6 +72,10 @@ class QuestionWord(NamedTuple):
     """Of a Korean word that is found by its beginning."""
     weak: bool = False
     """Whether an answer may well do without it."""
+    common: bool = False
+    """Whether so many passages have it that it names none of them."""
+    unknown: bool = False
+    """Whether no passage has it."""
     parts: frozenset[str] = frozenset()
     """Of a compound, which may be written in several words: the stems of all of them."""
 
@@ -104,6 +112,8 @@ class Question(NamedTuple):
     kind: Kind | None = None
     """Of what is asked for."""
     parts: Parts = Parts()
+    named: tuple[Named, ...] = ()
+    """What an answer must be about."""
 
     @property
     def wants_steps(self) -> bool:
@@ -161,9 +171,9 @@ def read_question(text: str, index: LexicalIndex, filters: SearchFilters) -> Que
     words = {word.key: word for word in _informative(text, kind, index.tokenizer)}
     if all(word.weak for word in words.values()):  # then these are all there is
         words = {key: word._replace(weak=word.text.isdigit(), weight=1.0) for key, word in words.items()}
-    return Question(
-        text, tuple(_weighed(word, index, corpus, total) for word in list(words.values())[:_MOST_WORDS]), kind, parts_of(text, kind)
-    )
+    parts = parts_of(text, kind)
+    weighed = tuple(_weighed(word, index, corpus, total) for word in list(words.values())[:_MOST_WORDS])
+    return Question(text, weighed, kind, parts, named_in(text, kind, parts))
 
 
 def is_asking(word: str) -> bool:
@@ -190,6 +200,8 @@ def _informative(text: str, kind: Kind | None, tokenizer: Tokenizer) -> Iterator
     for match in _LETTER_OR_DIGIT.finditer(plain):
         weak = match[0].isdigit()
         yield QuestionWord(match[0], match[0].lower(), "other", _WEAK if weak else _SETS_APART, weak=weak)
+    for code in spelt_with_marks(plain):
+        yield QuestionWord(code, code.lower(), "other", 1.0, parts=frozenset(tokenizer.stems(code)))
     for found in korean_words(plain):
         weak = found.weak or only_says_so(found.text, kind)
         yield QuestionWord(found.text, found.text, "hangul", _WEAK if weak else 1.0, pattern=found.pattern, weak=weak)
@@ -213,7 +225,8 @@ def _weighed(word: QuestionWord, index: LexicalIndex, corpus: SearchFilters, tot
     else:
         phrase = Phrase(word.text.replace("-", " "))
         passages = index.count(Bag((phrase,)), match="all", drop_stop_words=False, filters=corpus)
-    return word._replace(weight=word.weight * max(_LEAST_WEIGHT, log((total + 1) / (passages + 0.5))))
+    common = passages > max(_LEAST_COMMON, _OF_MANY * total)
+    return word._replace(common=common, unknown=not passages, weight=word.weight * max(_LEAST_WEIGHT, log((total + 1) / (passages + 0.5))))
 
 
 def share_of(word: QuestionWord, terms: Terms) -> float:

@@ -15,11 +15,12 @@ from kebab.answering.evidence import Passage
 from kebab.answering.kinds import Kind, names_who, share_of_kind
 from kebab.answering.question import Question, QuestionWord, share_of, terms_of
 from kebab.answering.question_parts import is_past
+from kebab.answering.table_cells import cells_under
 from kebab.answering.units import WHOLES, Unit
 from kebab.core.ports import Tokenizer
 
 STRICT = frozenset(
-    {Kind.PERSON, Kind.TIME, Kind.REASON, Kind.MONEY, Kind.DURATION, Kind.FREQUENCY, Kind.AMOUNT, Kind.PHONE, Kind.SECRET}
+    {Kind.PERSON, Kind.TIME, Kind.REASON, Kind.MONEY, Kind.DURATION, Kind.FREQUENCY, Kind.AMOUNT, Kind.PHONE, Kind.SECRET, Kind.NAME}
     | {Kind.TEMPERATURE, Kind.WEIGHT, Kind.LENGTH}
 )
 """Kinds without which there is no answer."""
@@ -52,11 +53,12 @@ _WORDS_OF_A_NAME = 2
 _EXAMPLE = re.compile(r"\W*(?:for (?:example|instance)|e\.g\.|예를 들어|예컨대)", re.IGNORECASE)
 _SAYS_HOW = re.compile(
     r"^(?:\d+[.)]?\s*)?(?:method|steps|instructions|procedure|directions|preparation|usage|how to|set-?up"
-    r"|만드는 ?(?:법|방법)|방법|순서|절차|조리법)",
+    r"|만드는 ?(?:법|방법)|방법|순서|절차|조리법)|(?:방법|는 법|하기)$",
     re.IGNORECASE,
 )
 """Headings of what says how something is done."""
 _LIST_OR_CODE = re.compile(r"^\s*(?:\d{1,3}[.)]|[-*+•]|`{3}|~{3})", re.MULTILINE)
+_STEPS = re.compile(r"^\s*\d{1,3}[.)]\s|^\s*(?:`{3}|~{3})", re.MULTILINE)
 _SHOWS_OUTPUT = re.compile(r"\s*(?:`{3,}|~{3,})\s*(?:none|text|console|output)?\s*$", re.MULTILINE)
 _BY = re.compile(r"\bby\s")
 _FIRST_WORDS = re.compile(r"\W*(?:(?:an?|the)\s+)?\W*[\w-]+(?:\W+[\w-]+)?")
@@ -134,9 +136,11 @@ class _Judge:
         if not question.wants_steps:
             return None
         heading = (unit.headings or passage.headings or ("",))[-1]
-        head = terms_of(heading if heading != passage.hit.title else "", self._tokenizer)
-        lead = terms_of(unit.of(passage.text).split("\n", 1)[0], self._tokenizer) if unit.kind == "list" else head
-        says_how = _SAYS_HOW.match(heading) is not None and question.touches(unit.around)
+        text = unit.of(passage.text)
+        is_title = heading == passage.hit.title and not _STEPS.search(text)  # what else stands below it may be about anything
+        head = terms_of("" if is_title else heading, self._tokenizer)
+        lead = terms_of(text.split("\n", 1)[0], self._tokenizer) if unit.kind == "list" else head
+        says_how = _SAYS_HOW.search(heading) is not None and question.touches(unit.around)
         if not says_how and not question.touches(head | lead):
             return None
         about = max(question.coverage(head | lead | passage.title), 0.5 if says_how else 0.0)
@@ -161,8 +165,13 @@ class _Judge:
             return 1.0
         if self._kind in STRICT and _SHOWS_OUTPUT.match(text):
             return 0.0
-        if unit.header is not None and self._kind in _IN_HEADS:
-            text = f"{passage.text[slice(*unit.header)].replace('_', ' ')}\n{text}"
+        if unit.header is not None:
+            head = passage.text[slice(*unit.header)].replace("_", " ")
+            cells = list(cells_under(head, text))
+            if self._kind is Kind.PERSON and any(self._says_who(name, cell) for name, cell in cells):
+                return 1.0
+            if self._kind in _IN_HEADS:
+                text = "\n".join((head, text, *(f"{name}: {cell}" for name, cell in cells)))
         if self._kind is Kind.PERSON and self._question.parts.does and names_who(text, self._question.parts.does):
             return 1.0
         share = share_of_kind(self._kind, text, self._known)
@@ -171,6 +180,12 @@ class _Judge:
         if self._done and not any(share_of(word, unit.around) for word in self._done) and any(map(is_past, _WORD.findall(text.lower()))):
             return 0.0  # it speaks of something else that was done
         return share
+
+    def _says_who(self, head: str, cell: str) -> bool:
+        """Bea under "owner", where it is asked who owns something."""
+        named = terms_of(head, self._tokenizer)
+        asked = any(share_of(word, named) for word in self._question.words)
+        return asked and cell[:1].isalpha() and not cell[:1].islower() and cell.lower() not in self._known
 
     def _by_kind(self, unit: Unit, text: str, share: float) -> float:
         """What it adds that it has something of the kind asked for."""

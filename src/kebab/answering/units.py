@@ -29,6 +29,9 @@ _SAME_SUBJECT = re.compile(
 )
 """About what the sentence before it is about."""
 _HAS_PRONOUN = re.compile(r"\b(?:it|them|him|her|there)\b", re.IGNORECASE)
+_IN_KOREAN = re.compile(r"[가-힣]다\W*$")
+_NAMES_SUBJECT = re.compile(r"[가-힣\w](?:은|는|이|가|께서|도|란)(?=\s|$)")
+"""Without one, a sentence in Korean goes on about what the one before is about."""
 _ADDS = re.compile(
     r"(?:otherwise|above that|below that|everything (?:above|else)|nothing else|else|except|but|however|only|in that case|then|so"
     r"|그 이상|그 외|다만|단,)\b",
@@ -163,7 +166,9 @@ class _Assembly:
 
     def _refers_back(self, place: int) -> bool:
         said = self._reading.sentences[place].of(self._reading.text)
-        return _SAME_SUBJECT.match(said) is not None or _HAS_PRONOUN.search(said) is not None
+        if _SAME_SUBJECT.match(said) or _HAS_PRONOUN.search(said):
+            return True
+        return _IN_KOREAN.search(said) is not None and _NAMES_SUBJECT.search(said) is None
 
     def _terms(self, text: str) -> Terms:
         if text not in self._known:
@@ -202,8 +207,8 @@ def _wholes(reading: ReadPassage, single: Sequence[Unit]) -> Iterator[Unit]:
     """Lists with what leads up to them, and sections."""
     for _, section in groupby(single, key=lambda unit: unit.headings):
         whole = list(section)
-        for is_list, items in groupby(whole, key=lambda unit: unit.kind == "item"):
-            if is_list and len(listed := list(items)) > 1:
+        for listed in _lists(reading, whole):
+            if len(listed) > 1:
                 lead = _lead(reading, listed[0].first)
                 yield _whole(
                     "list", reading.sentences[lead].start if lead is not None else _line_start(reading.text, listed[0].start), listed
@@ -211,6 +216,24 @@ def _wholes(reading: ReadPassage, single: Sequence[Unit]) -> Iterator[Unit]:
         if len(whole) > 1:
             header = whole[0].header
             yield _whole("section", header[0] if header else _line_start(reading.text, whole[0].start), whole)
+
+
+def _lists(reading: ReadPassage, section: Sequence[Unit]) -> Iterator[list[Unit]]:
+    """Items that follow each other, each with the code and the paragraphs below it, which are indented."""
+    listed: list[Unit] = []
+    for unit in section:
+        if reading.sentences[unit.first].kind == "item" or (listed and _is_indented(reading.text, unit.start)):
+            listed.append(unit)
+        elif listed:
+            yield listed
+            listed = []
+    if listed:
+        yield listed
+
+
+def _is_indented(text: str, place: int) -> bool:
+    line = text[text.rfind("\n", 0, place) + 1 :]
+    return line.startswith(("  ", "\t"))
 
 
 def _whole(kind: UnitKind, start: int, group: Sequence[Unit]) -> Unit:

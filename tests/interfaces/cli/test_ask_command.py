@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING
 
 import jsonschema
 
+from kebab.core.answers import Answer
+from kebab.interfaces.cli import ask
 from kebab.wire import schemas
 
 if TYPE_CHECKING:
     from pathlib import Path
 
+    import pytest
     from tests.conftest import Kb
 
 
@@ -74,3 +77,12 @@ def test_what_is_quoted_of_code_keeps_its_tabs_and_one_line_is_named_once(kb: Kb
     kb("--db", database, "ingest", tmp_path / "notes")
     assert "\n\tlock()\n" in kb("--db", database, "ask", "How do I flush the cache?", "--type", "code").out
     assert "[1] cache.md:L3 (Cache)" in kb("--db", database, "ask", "How many entries does the cache hold?").out
+
+
+def test_what_was_shown_while_it_was_written_is_withdrawn(capsys: pytest.CaptureFixture[str]) -> None:
+    refused = Answer("Is it so?", None, False, "unsupported_claims", "The model made claims that nothing supports.")
+    ask._print_answer(refused, streamed=True)
+    assert "Withdrawn: what the model wrote above does not count as an answer.\nNo answer: " in capsys.readouterr().out
+    for answer, streamed in ((refused, False), (refused._replace(refusal_reason="model_declined"), True)):
+        ask._print_answer(answer, streamed=streamed)
+        assert "Withdrawn" not in capsys.readouterr().out

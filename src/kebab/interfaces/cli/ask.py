@@ -111,6 +111,8 @@ def _lacks(claim: Claim) -> str:
 def _print_refusal(answer: Answer, *, streamed: bool) -> None:
     if streamed:
         click.echo()
+        if answer.refusal_reason != "model_declined":  # which is what it says itself
+            say("Withdrawn: what the model wrote above does not count as an answer.")
     say(f"No answer: {answer.refusal_message}")
     if answer.candidates:
         say("Nearest passages:")

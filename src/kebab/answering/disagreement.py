@@ -1,0 +1,86 @@
+"""Documents that do not say the same of one thing: other numbers, somebody else, or that it changed since."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from kebab.answering.evidence import Passage
+from kebab.answering.kinds import CALENDAR, Kind, people_in
+from kebab.answering.quantities import in_digits, quantities
+from kebab.answering.question import Question
+from kebab.answering.ranking import Ranked
+from kebab.answering.units import WHOLES
+
+_NUMBERS_DIFFER = frozenset(
+    {Kind.TIME, Kind.MONEY, Kind.AMOUNT, Kind.DURATION, Kind.FREQUENCY, Kind.INSTANCE, Kind.MEANING, Kind.YES_OR_NO, None}
+)
+_REVISES = re.compile(
+    r"\b(?:after all|no longer|any ?more|any longer|instead|chang(?:ed|es)|moved|postponed|delayed|cancell?ed|stays?|stayed|remains?"
+    r"|remained|reverted|replaced|revoked|withdrawn|extended|shortened|now|so far|from now on)\b"
+    r"|대신|변경|바뀌|바뀐|바꾸|바꿨|미뤘|미뤄|미루|연기|취소|앞당|더 이상|그대로|않기로|연장",
+    re.IGNORECASE,
+)
+_LEAST_IN_COMMON = 2
+_HALF, _MOST = 0.5, 0.7
+"""Of the words that the first has, in a passage that is evidence, and in another."""
+_DAY = len("2026-03-04")
+"""A date that a document gives itself; that of its file has the time as well."""
+_WORD = re.compile(r"\w+")
+
+
+def differs(question: Question, passages: Sequence[Passage], first: Ranked, other: Ranked) -> bool:
+    """Whether it says as much about the same, with other numbers or, in another document, of somebody else."""
+    if question.kind not in (*_NUMBERS_DIFFER, Kind.PERSON) or {first.unit.kind, other.unit.kind} & {"code", *WHOLES} or not other.fits:
+        return False
+    touched = question.touched(first.unit.near)
+    # In the same passage, a sentence that goes on about the same says something else of it.
+    theirs = other.unit.own if first.passage == other.passage else other.unit.near
+    if not touched or not touched <= question.touched(theirs):
+        return False
+    said = [one.unit.of(passages[one.passage].text) for one in (first, other)]
+    if question.kind is Kind.PERSON:
+        known = frozenset(_WORD.findall(question.text.lower()))
+        people = [people_in(text, known) for text in said]
+        elsewhere = passages[first.passage].hit.doc_id != passages[other.passage].hit.doc_id
+        return elsewhere and all(people) and not people[0] & people[1]
+    values = list(map(_values, said))
+    units = [{unit for _, unit in side} for side in values]
+    return bool(units[0] & units[1]) and not values[0] & values[1]
+
+
+def revisions(question: Question, passages: Sequence[Passage], chosen: Sequence[Ranked], order: Iterable[Ranked]) -> list[Ranked]:
+    """What another document says of the same, where it says that something changed: at most one."""
+    first = chosen[0]
+    touched = question.touched(first.unit.near)
+    documents = {passages[one.passage].hit.doc_id for one in chosen}
+    if question.wants_steps or first.unit.kind in ("code", *WHOLES) or len(touched) < _LEAST_IN_COMMON:
+        return []
+    for one in order:
+        passage = passages[one.passage]
+        if passage.hit.doc_id in documents or one.unit.kind in ("code", *WHOLES) or not one.is_about:
+            continue
+        common = touched & question.touched(one.unit.near)
+        share = len(common) / len(touched)
+        is_same = len(common) >= _LEAST_IN_COMMON and share >= (_HALF if passage.is_enough else _MOST)
+        if is_same and _REVISES.search(one.unit.of(passage.text)):
+            return [one]
+    return []
+
+
+def newest_first(question: Question, passages: Sequence[Passage], chosen: Sequence[Ranked]) -> Sequence[Ranked]:
+    """Where two documents, which both say of which day they are, do not say the same of one thing, the later one."""
+    first = chosen[0]
+    for one in chosen[1:]:
+        dates = [passages[other.passage].hit.date for other in (first, one)]
+        known = all(len(date) == _DAY for date in dates)
+        text = one.unit.of(passages[one.passage].text)
+        if known and dates[0] < dates[1] and (_REVISES.search(text) or differs(question, passages, first, one)):
+            return [one, *(other for other in chosen if other is not one)]
+    return chosen
+
+
+def _values(text: str) -> set[tuple[str, str | None]]:
+    """Numbers with their units, and months and days of the week."""
+    numbers = {(one.value, one.unit) for _, one in quantities(in_digits(CALENDAR.sub(" ", text)))}
+    return numbers | {(match[0].lower(), "calendar") for match in CALENDAR.finditer(text)}
