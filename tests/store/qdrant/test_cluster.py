@@ -97,6 +97,14 @@ def test_a_server_killed_during_ingest_and_search_costs_nothing(
             assert [len(opened.search(f"onlyapples{number}", mode="lexical", match="all")) for number in (0, 150, 299)] == [1, 1, 1]
 
 
+def test_words_are_counted_once_however_many_copies_there_are(knowledge_base: kebab.KnowledgeBase, tmp_path: Path) -> None:
+    """Regression: asked of most replicas, servers add up what each of them counts."""
+    words = " ".join(f"word{number}" for number in range(700))
+    knowledge_base.ingest(write(tmp_path / "plums", 3, words), embed=False)
+    knowledge_base.rebuild_fts()
+    assert [check for check in knowledge_base.verify().checks if not check.ok] == []
+
+
 def test_doctor_counts_what_every_server_has(
     knowledge_base: kebab.KnowledgeBase, three_nodes: Sequence[QdrantNode], tmp_path: Path
 ) -> None:

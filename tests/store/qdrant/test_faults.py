@@ -169,6 +169,11 @@ def test_a_server_that_hangs_costs_time_and_nothing_else(cluster: Sequence[Qdran
         _ingested(address, _notes(notes, 10, 10))
     finally:
         cluster[0].resume()
+    with kebab.open(address, **_SETTINGS) as kb:  # at once: what it takes for stored is not what is
+        assert [check for check in kb.verify().checks if not check.ok] == []
+        (notes / "000.md").write_text("# Note 0\n\nA lighthouse, m0p2.\n")
+        report = kb.ingest(notes, embed=False)
+        assert (report.added, report.updated, report.unchanged) == (0, 1, 19)
     wait_for(lambda: _is_settled(cluster, "hanging"), "all replicas to be active again and to agree")
     _all_found(address, 20)
 

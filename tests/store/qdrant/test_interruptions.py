@@ -255,6 +255,31 @@ def test_a_writer_that_stood_still_while_another_one_wrote_changes_nothing_any_m
     assert refused >= stops_at - 2 > 2  # but for giving back the lease, which is the last change
 
 
+@pytest.mark.parametrize("stops_at", [3, 4, 5])
+def test_a_reset_that_stood_still_deletes_nothing_of_what_came_after_it(
+    store: QdrantStore, monkeypatch: pytest.MonkeyPatch, stops_at: int
+) -> None:
+    """Regression: it went on deleting what another one had written since."""
+    slept = 0.0
+    clock = writer_lease._clock
+    monkeypatch.setattr(writer_lease, "_clock", lambda: clock() + slept)
+    write(store, BEFORE)
+    client = StoppedClient(cluster_address(store.address))
+    client.stops_at = stops_at
+    with ThreadPoolExecutor() as pool:
+        reset = pool.submit(another(store, client).reset)
+        try:
+            assert client.stands.wait(20)
+            slept = 2 * writer_lease.LASTS_S
+            store._schema.catalog.set_payload({"until": 0.0}, {"must": [{"key": "what", "match": {"value": "lease"}}]})
+            write(store, [("d.md", ["dates are sweet"])])
+        finally:
+            client.goes_on.set()
+        assert isinstance(reset.exception(), Locked)
+    assert texts(store) == {"d.md": ["dates are sweet"]}
+    check_counts(store)
+
+
 def test_whoever_was_cut_off_for_too_long_does_not_go_on(store: QdrantStore, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kebab.store.qdrant.writer_lease.LASTS_S", -1.0)
     with pytest.raises(Locked, match="right to write was lost"):

@@ -22,6 +22,7 @@ from kebab.core.documents import Source
 from kebab.core.errors import NotFound
 from kebab.core.ports import NewVector
 from kebab.core.search import SearchFilters
+from kebab.store.qdrant.schema import META
 from kebab.store.qdrant.store import QdrantStore
 
 VECTORS, DIMENSION = 3000, 384
@@ -62,6 +63,25 @@ def test_a_reset_deletes_nothing_but_the_knowledge_base(one_node: QdrantNode, tm
     finally:
         for other in others:
             asked(one_node, "DELETE", f"/collections/{other}")
+
+
+@pytest.mark.parametrize("left", [["catalog"], ["terms", "documents"], ["chunks.1"]])
+def test_what_is_left_of_an_interrupted_reset_does_not_come_back(one_node: QdrantNode, tmp_path: Path, left: list[str]) -> None:
+    """Regression: the next ingest took what was not deleted yet for its own."""
+    name = f"half{uuid4().hex[:6]}"
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "b.md").write_text("# Pears\n\nPears are green.\n")
+    with opened(one_node, name) as kb:
+        (tmp_path / "apples").mkdir()
+        kb.ingest(note(tmp_path / "apples"))
+        kb._store._schema.catalog.delete([META])  # type: ignore[attr-defined]
+        for kind in left:
+            asked(one_node, "DELETE", f"/collections/{name}.{kind}")
+        kb.ingest(other)
+        assert [record.path for record in kb.documents()] == ["b.md"]
+        assert len(kb.search("apples")) == 0
+        assert [check for check in kb.verify().checks if not check.ok] == []
 
 
 def test_what_is_left_of_an_interrupted_move_is_named_and_goes(one_node: QdrantNode, tmp_path: Path) -> None:

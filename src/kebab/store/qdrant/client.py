@@ -138,6 +138,15 @@ class Client:
                 answers[node] = self._in_our_words(error, node)
         return answers
 
+    def turn_to_the_foremost(self) -> None:
+        """From now on a server is asked that knows all that the cluster has agreed upon, as long as it answers. One that was away and is
+        just back does not know yet that it missed something, and takes its own old points for what is there.
+        """
+        if len(self.address.nodes) == 1:
+            return
+        agreed = [(_agreed(answer), -number) for number, answer in enumerate(self.ask_each("/cluster").values())]
+        self._preferred = -max(agreed)[1]
+
     def close(self) -> None:
         """This thread's connections."""
         for connection in getattr(self._local, "open", {}).values():
@@ -224,6 +233,12 @@ def _answer(response: HTTPResponse) -> Any:
         return json.loads(data)["result"]
     except (ValueError, KeyError, TypeError) as error:
         raise Answered(415, _NO_QDRANT) from error
+
+
+def _agreed(cluster: Any) -> int:
+    """How much of what the cluster has agreed upon a server knows; less than anybody where it does not answer."""
+    raft = None if isinstance(cluster, Exception) else cluster.get("raft_info")
+    return int(raft["commit"]) if raft else -1
 
 
 def _said(data: bytes) -> str:

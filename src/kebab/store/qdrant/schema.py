@@ -69,8 +69,9 @@ class Schema:
     """The collections of one knowledge base."""
 
     def __init__(self, client: Client, layout: Layout, *, careful: bool = True, may_write: Callable[[], None] = lambda: None) -> None:
-        """`careful`: what is read is what most replicas say. Whoever only searches must get an answer while one lives, and quickly.
-        `may_write` is asked before every change.
+        """`careful`: what is read of the catalog is what most replicas say. Whoever only searches must get an answer while one lives, and
+        quickly. Elsewhere there may be two replicas, of which most are both: then points would be left out that one of them has not got
+        yet. `may_write` is asked before every change.
         """
         self._client = client
         self._layout = layout
@@ -83,7 +84,7 @@ class Schema:
         self.catalog = Collection(client, f"{self._name}.catalog", careful=careful, led=True, may_write=may_write)
 
     def _collection(self, name: str) -> Collection:
-        return Collection(self._client, name, careful=self._careful, may_write=self._may_write)
+        return Collection(self._client, name, may_write=self._may_write)
 
     def for_writer(self, may_write: Callable[[], None]) -> Schema:
         """The same, for whoever may write as long as this does not raise."""
@@ -153,20 +154,30 @@ class Schema:
     # --- making and changing it
 
     def make(self, spaces: Iterable[VectorSpace] = ()) -> None:
-        """What is missing of it. The mark that it is whole comes last, so that nothing half made is taken for a knowledge base."""
+        """What is missing of its collections. Whoever may write then takes them into use."""
         self.check_server()
         chunks = self.chunks_collection() or f"{self.chunks.name}.1"
         names = {chunks: "chunks", self.documents.name: "documents", self.terms.name: "terms", self.catalog.name: "catalog"}
         self._make(names, spaces)
         if self.chunks_collection() is None:
             self._point_alias(chunks)
-        mark = {"id": META, "vector": {}, "payload": {"what": "meta", "schema": SCHEMA, "quantization": self.quantization}}
-        self.catalog.upsert([mark], only_where={"must": [{"has_id": []}]})  # what is there stays as it is
+
+    def take_into_use(self) -> None:
+        """By the one who may write, where nobody has yet. The mark that it is whole comes last, so that nothing half made is taken for a
+        knowledge base, and what is left of one that somebody began to delete does not come back.
+        """
+        if self.exists():
+            return
+        for collection in (self.documents, self.terms, self.chunks):
+            collection.delete({"must": []})
+        self.catalog.delete({"must_not": [{"key": "what", "match": {"value": "lease"}}]})
+        self.catalog.upsert([{"id": META, "vector": {}, "payload": {"what": "meta", "schema": SCHEMA, "quantization": self.quantization}}])
 
     def drop(self) -> None:
-        """The mark goes first."""
-        chunks = self.chunks_collections()
-        for name in (self.catalog.name, self.documents.name, self.terms.name, *chunks):
+        """The mark goes first, so that nothing half deleted is taken for a knowledge base; the catalog, which has the lease, goes last."""
+        if self.catalog.exists():
+            self.catalog.delete([META])
+        for name in (*self.chunks_collections(), self.documents.name, self.terms.name, self.catalog.name):
             self._delete(name)
 
     def chunks_collection(self) -> str | None:

@@ -259,12 +259,16 @@ class QdrantStore:
         from kebab.store.qdrant.index_writer import IndexWriter
 
         with our_errors(self._address):
+            self._client.turn_to_the_foremost()
             if existing or self._schema.exists():
                 self._schema.require()
             else:
                 self._schema.make()
             with self._lease(purpose) as lease:
-                writer = IndexWriter(self._schema.for_writer(lease.check), self._threads)
+                schema = self._schema.for_writer(lease.check)
+                if not existing:
+                    schema.take_into_use()
+                writer = IndexWriter(schema, self._threads)
                 writer.recover()
                 try:
                     yield QdrantWriting(writer)
@@ -287,8 +291,8 @@ class QdrantStore:
             if not self._schema.exists():
                 self._schema.drop()
                 return False
-            with self._lease("kb reset"):
-                self._schema.drop()
+            with self._lease("kb reset") as lease:
+                self._schema.for_writer(lease.check).drop()
             return True
 
     def _lease(self, purpose: str) -> WriterLease:
@@ -303,11 +307,13 @@ class QdrantStore:
     def health(self, korean_analysis: str) -> list[Check]:
         from kebab.store.qdrant.health import health_checks
 
+        self._client.turn_to_the_foremost()
         return health_checks(self._client, self._schema, korean_analysis)
 
     def wholeness(self, korean_analysis: str) -> list[Check]:
         from kebab.store.qdrant.wholeness import wholeness_checks
 
+        self._client.turn_to_the_foremost()
         return wholeness_checks(self._client, self._schema, korean_analysis)
 
     def own_files(self) -> set[Path]:

@@ -97,8 +97,6 @@ class QdrantVectorWriter:
     def _give(self, embedder: Embedder, vectors: Sequence[tuple[Key, list[float]]], *, home: bool) -> None:
         """A chunk that has vanished meanwhile needs none. What is said of a vector comes after the vector."""
         space = self._space(embedder)
-        self._writer.settle()
-        self._writer.flush()  # a search by vector trusts the counts: where no library is counted, it does not look for any
         for some in batches(vectors, _AT_ONCE):
             self._schema.chunks.set_vectors({"id": key, "vector": {space: vector}} for key, vector in some)
             points = self._schema.chunks.retrieve([key for key, _ in some], payload=["homes", "spaces"])

@@ -16,7 +16,6 @@ from kebab.store.qdrant.lexical import FOR_HITS
 from kebab.store.qdrant.payloads import EVERYWHERE, Payload
 from kebab.store.qdrant.schema import Schema
 from kebab.store.qdrant.state import State
-from kebab.store.qdrant.terms import LIBRARIES
 from kebab.store.vector_spaces import is_complete, refuse_other_dimension
 
 _DIGITS = 7
@@ -58,7 +57,7 @@ class QdrantVectorStore:
             refuse_other_dimension(space, stored_spaces(self._state))
             return []
         at_home = one_of("homes", [space, EVERYWHERE])
-        chosen = self._chosen(filters)
+        chosen = self._filters.of_chunks(filters)
         chosen["must"] += [at_home] if homes_only else []
         chosen["must_not"] += [at_home] if others_only else []
         depth = limit + 1
@@ -69,12 +68,6 @@ class QdrantVectorStore:
             if len(found) < depth or ordered[limit - 1].similarity > ordered[-1].similarity:
                 return ordered[:limit]
             depth *= 4
-
-    def _chosen(self, filters: SearchFilters) -> Filter:
-        """A condition that every chunk meets would still be checked for every chunk: a third of the server's time."""
-        if not filters and not self._state.sizes[LIBRARIES].chunks:
-            return {"must": [], "must_not": []}
-        return self._filters.of_chunks(filters)
 
     def _nearest(self, space: str, vector: Any, chosen: Filter, limit: int) -> list[VectorMatch]:
         search = {
