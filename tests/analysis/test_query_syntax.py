@@ -150,3 +150,9 @@ def test_a_pasted_book_is_a_question_about_its_first_words() -> None:
     tree = parse(" ".join(f"w{number}" for number in range(2 * MAX_OPERANDS)))
     assert operands(tree) == [Word(f"w{number}") for number in range(MAX_OPERANDS)]
     assert not isinstance(parse("a AND " * 10_000), str)
+
+
+def test_and_not_is_not() -> None:
+    """Regression: it asked for the word NOT, and found what was to be left out."""
+    assert parse("rocket AND NOT beta") == parse("rocket NOT beta")
+    assert parse("rocket AND NOT") == parse('rocket AND "NOT"')

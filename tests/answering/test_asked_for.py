@@ -99,3 +99,27 @@ def test_whoever_stands_before_the_verb_of_the_question_is_named() -> None:
     assert names_who("Jonas caught the swarm.", "caught")
     assert names_who("At noon Ana Berg finally caught it.", "caught")
     assert not names_who("It caught fire. They were caught.", "caught")
+
+
+@pytest.mark.parametrize(
+    ("text", "share"),
+    [
+        ("Priya Nair is the CTO.", 0.0),
+        ("The backup server is called heron.", 0.0),
+        ("Jonas renewed the certificate by hand.", 0.0),
+        ("다음 회의는 수요일 오후 세 시에 한다.", 0.0),
+        ("The spare keys are in the blue drawer.", 1.0),
+        ("It reads `~/.config/kebab/config.toml`.", 1.0),
+        ("회의는 3층 회의실에서 한다.", 1.0),
+        ("열쇠는 서랍 안에 있다.", 1.0),
+    ],
+)
+def test_a_place_is_where_a_text_says_one(text: str, share: float) -> None:
+    """Regression: whatever was about the thing was an answer to where it is."""
+    assert share_of_kind(Kind.PLACE, text) == share
+
+
+def test_a_common_word_is_no_korean_name() -> None:
+    """Regression: 이전 begins as many names do."""
+    assert share_of_kind(Kind.PERSON, "결제 서버 이전은 11월 20일로 미루었다.") == 0.0
+    assert share_of_kind(Kind.PERSON, "담당자는 박민아이다.") == 1.0

@@ -3,7 +3,7 @@
     install git            a bag of words
     "exact phrase"         a phrase
     install*               a prefix
-    git AND (hub)          AND, OR, NOT in capitals between operands; NOT binds tightest, then AND, then OR
+    git AND (hub)          AND, OR, NOT (or AND NOT) in capitals between operands; NOT binds tightest, then AND, then OR
     'raw FTS5'             a query wrapped in single quotes goes to the store as it is
 Everything else that looks like syntax is just text.
 """
@@ -41,6 +41,8 @@ def _tokens(text: str) -> list[Operand | str]:
             tokens.append(Phrase(match["phrase"]))
         elif word in _OPERATORS and tokens and not isinstance(tokens[-1], str) and position + 1 < len(matches):
             tokens.append(word)
+        elif word == "NOT" and tokens[-1:] == ["AND"] and position + 1 < len(matches):
+            tokens[-1] = word  # AND NOT is how others write NOT
         elif word.endswith("*"):
             tokens.append(Prefix(word.rstrip("*")))
         else:

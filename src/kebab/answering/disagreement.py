@@ -15,6 +15,7 @@ from kebab.answering.units import WHOLES
 _NUMBERS_DIFFER = frozenset(
     {Kind.TIME, Kind.MONEY, Kind.AMOUNT, Kind.DURATION, Kind.FREQUENCY, Kind.INSTANCE, Kind.MEANING, Kind.YES_OR_NO, None}
 )
+_NAMES_DIFFER = frozenset({Kind.NAME, Kind.INSTANCE, Kind.PLACE, Kind.SECRET, Kind.MEANING})
 _REVISES = re.compile(
     r"\b(?:after all|no longer|any ?more|any longer|instead|chang(?:ed|es)|moved|postponed|delayed|cancell?ed|stays?|stayed|remains?"
     r"|remained|reverted|replaced|revoked|withdrawn|extended|shortened|now|so far|from now on)\b"
@@ -22,6 +23,9 @@ _REVISES = re.compile(
     re.IGNORECASE,
 )
 _LEAST_IN_COMMON = 2
+_FEW = 2
+_LEAST_ALIKE = 3
+"""Words by which two sentences may differ, and that they must have in common, to say of one thing that it is another."""
 _HALF, _MOST = 0.5, 0.7
 """Of the words that the first has, in a passage that is evidence, and in another."""
 _DAY = len("2026-03-04")
@@ -31,7 +35,11 @@ _WORD = re.compile(r"\w+")
 
 def differs(question: Question, passages: Sequence[Passage], first: Ranked, other: Ranked) -> bool:
     """Whether it says as much about the same, with other numbers or, in another document, of somebody else."""
-    if question.kind not in (*_NUMBERS_DIFFER, Kind.PERSON) or {first.unit.kind, other.unit.kind} & {"code", *WHOLES} or not other.fits:
+    if (
+        question.kind not in (*_NUMBERS_DIFFER, *_NAMES_DIFFER, Kind.PERSON)
+        or {first.unit.kind, other.unit.kind} & {"code", *WHOLES}
+        or not other.fits
+    ):
         return False
     touched = question.touched(first.unit.near)
     # In the same passage, a sentence that goes on about the same says something else of it.
@@ -39,14 +47,23 @@ def differs(question: Question, passages: Sequence[Passage], first: Ranked, othe
     if not touched or not touched <= question.touched(theirs):
         return False
     said = [one.unit.of(passages[one.passage].text) for one in (first, other)]
+    elsewhere = passages[first.passage].hit.doc_id != passages[other.passage].hit.doc_id
     if question.kind is Kind.PERSON:
         known = frozenset(_WORD.findall(question.text.lower()))
         people = [people_in(text, known) for text in said]
-        elsewhere = passages[first.passage].hit.doc_id != passages[other.passage].hit.doc_id
         return elsewhere and all(people) and not people[0] & people[1]
+    if elsewhere and question.kind in _NAMES_DIFFER and _differ_in_a_word(*said):
+        return True
     values = list(map(_values, said))
     units = [{unit for _, unit in side} for side in values]
     return bool(units[0] & units[1]) and not values[0] & values[1]
+
+
+def _differ_in_a_word(one: str, other: str) -> bool:
+    """The server is called heron; the server is called osprey."""
+    first, second = (set(_WORD.findall(text.lower())) for text in (one, other))
+    only = first - second, second - first
+    return all(1 <= len(words) <= _FEW for words in only) and len(first & second) >= _LEAST_ALIKE
 
 
 def revisions(question: Question, passages: Sequence[Passage], chosen: Sequence[Ranked], order: Iterable[Ranked]) -> list[Ranked]:

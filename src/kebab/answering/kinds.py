@@ -71,7 +71,8 @@ _PATTERNS = {
         rf"\ban?\s{_SPAN}\b|마다|매[일주월년달]|{_COUNTED_KOREAN}\s?[번회]|(?:하루|한 달|일주일|일 년)에",
     ),
     Kind.MONEY: (
-        rf"\b(?:prices?|costs?|fees?|rent|salary|premium|{CURRENCY})(?:\s(?:in\s)?{CURRENCY})?:\s?\d",
+        rf"\b(?:prices?|costs?|fees?|rent|salary|premium|amounts?|paid|spent|{CURRENCY})(?:\s(?:in\s)?{CURRENCY})?:\s?\d",
+        r"(?:금액|가격|비용|요금):\s?\d",
         rf"[$€£¥₩]\s?\d|\d\s?(?:[$€£¥₩]|{CURRENCY}\b)|\b{_COUNTED}\s{CURRENCY}\b|\b(?:free|nothing|no charge)\b",
         rf"{_COUNTED_KOREAN}\s?[만천백억]?\s?원|\d\s?(?:달러|유로)|무료|공짜",
     ),
@@ -90,8 +91,12 @@ _PATTERNS = {
     ),
     Kind.NAME: (r"`[^`]+`|\"[^\"]+\"|“[^”]+”|‘[^’]+’|\*[^*]+\*|\b(?:called|named|names?)\b|이름|이?라고|부[르른]|불[러리린]|\|",),
     Kind.PLACE: (
-        r"\b(?:in|at|on|under|above|behind|beside|near|next to|inside|outside|between|opposite|north|south|east|west|from|to|into)\b",
-        r"https?://|/\w+/|에서?\b|에는|으로|로\s|[가-힣](?:역|층|동|호|길|곳|점)\b|구역|센터|장소|이다|:",
+        r"\b(?:in|at|on|under|above|behind|beside|near|next to|inside|outside|between|opposite|from|to|into|via|through|below|beneath|by)\s"
+        rf"(?!the (?:morning|evening|end|start|beginning)|(?:an?\s)?(?:hand|default|time|case|general|fact|order|{MONTH}|{WEEKDAY})\b|\d)",
+        r"\b(?:north|south|east|west|left|right|upstairs|downstairs|here|there|home|abroad|floor|room|shelf|drawer|address|location)\b",
+        r"https?://|[~.$\w]*/[\w.-]+|\b[\w-]+\.(?:md|txt|toml|ya?ml|json|conf|cfg|ini|py|sh|log|db|sqlite|csv|pdf|com|org|net|io|lan|local)\b",
+        r"[가-힣](?<![시일월년분때후전주중])에(?:서|는|도)?(?![가-힣])|[가-힣](?<![일월년])으?로\s(?:가|오|나가|들어|이동|이사|옮)",
+        r"[가-힣](?:역|층|동|호|길|곳|점|실|관|청|항|구역|센터|공원)(?![가-힣])|장소|위치|주소|[옆위앞뒤안]에",
     ),
     Kind.STEPS: (
         r"^\s*(?:\d{1,3}[.)]|[-*+])\s|`[^`]+`|^\s*`{3}|^\W*to [a-z]+ [^.]*, [a-z]+",
@@ -114,6 +119,7 @@ _LOOSE = {
         r"\b(?:helps?|lets?|means|allows?|prevents?|ensures?|instead of|rather than|without)\b|\([가-힣]+\)|지만\b",
         r"\b(?:until|unless|only|when|if|as long as|for as)\b|\.\s+\S",
     ),
+    Kind.PLACE: (r"[:|`]|\b(?:stands?|lies?|lives?|based|kept|stored|located|found)\b|[은는이가]\s[가-힣]+(?:이다|입니다|이고)",),
     Kind.DURATION: _PATTERNS[Kind.LENGTH],
     Kind.FREQUENCY: (r"\b(?:interval|period|periodically|regularly|continuously)\b", *_PATTERNS[Kind.DURATION]),
     Kind.AMOUNT: (r"\b(?:no|any|all|every|times|at (?:most|least)|up to|number of)\b|없",),
@@ -137,9 +143,16 @@ _SURNAMES = "김이박최정강조윤장임한오서신권황안송류전홍고�
 _NAME_KOREAN = re.compile(
     rf"(?<![가-힣])[{_SURNAMES}][가-힣]{{2}}(?=이고|이다|입니다|이며|[은는이가을를의과와도]|에게|께|씨|님|[^가-힣]|$)"
 )
+_NO_NAME_KOREAN = frozenset(
+    """이전 이후 이번 이것 이상 이하 이유 이용 이름 이동 이사 이미 이제 전체 전화 전달 정보 정리 정도 조건 조사
+    장소 장비 임시 한국 한번 오전 오후 오늘 서버 서류 신청 신규 권한 안내 안전 송금 유지 남은 심사 노트 하나
+    하루 성능 차이 차량 주간 주말 주소 주문 우리 구매 구성 구입 민원 진행 채널 원인 원본 천장 방법 방식 공지
+    공사 공유 현재 현장 함께 변경 여기 추가 도구 도서 소스 선택 설정 설치 마감 길이 문서 문제 문의 고객 고장
+    배포 배송 허가 백업 강의 최근 최대 최소 김치 박스 황금 홍보 양식 손님 손잡""".split()
+)
+"""Words of two syllables that begin as a family name does."""
 _PERSON_KOREAN = re.compile(
-    rf"{_NAME_KOREAN.pattern}"
-    r"|[가-힣]{2,4}(?=에게|께서|한테|\s?[씨님](?![가-힣]))|(?<![가-힣])[가-힣]{2}이\s"
+    r"[가-힣]{2,4}(?=에게|께서|한테|\s?[씨님](?![가-힣]))|(?<![가-힣])[가-힣]{2}이\s"
     r"|팀|담당|회장|총무|대표|[과부팀사]장|직원|선생|엄마|아빠|어머니|아버지|누나|동생|친구|이웃|모두"
 )
 _NO_NAME = frozenset(
@@ -170,7 +183,7 @@ def share_of_kind(kind: Kind, text: str, known: frozenset[str] = frozenset()) ->
     if kind in (Kind.PERSON, Kind.INSTANCE, Kind.NAME) and next(_names_in(text, known), None):
         return 1.0
     if kind is Kind.PERSON:
-        return 1.0 if _ROLE.search(text) or _PERSON_KOREAN.search(text) else 0.0
+        return 1.0 if _ROLE.search(text) or next(_korean_names(text), None) or _PERSON_KOREAN.search(text) else 0.0
     if kind not in _PATTERNS or _pattern(kind, loose=False).search(text):
         return 1.0
     return 0.5 if kind in _LOOSE and _pattern(kind, loose=True).search(text) else 0.0
@@ -184,8 +197,12 @@ def names_who(text: str, verb: str) -> bool:
 
 def people_in(text: str, known: frozenset[str] = frozenset()) -> set[str]:
     """Those that are named, in small letters; `known` as above."""
-    korean = (match[0] for match in _NAME_KOREAN.finditer(text) if match[0] not in known)
+    korean = (name for name in _korean_names(text) if name not in known)
     return {name.lower() for name in (*_names_in(text, known), *korean)}
+
+
+def _korean_names(text: str) -> Iterator[str]:
+    return (match[0] for match in _NAME_KOREAN.finditer(text) if match[0][:2] not in _NO_NAME_KOREAN)
 
 
 def _names_in(text: str, known: frozenset[str]) -> Iterator[str]:

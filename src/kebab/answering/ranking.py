@@ -21,7 +21,7 @@ from kebab.core.ports import Tokenizer
 
 STRICT = frozenset(
     {Kind.PERSON, Kind.TIME, Kind.REASON, Kind.MONEY, Kind.DURATION, Kind.FREQUENCY, Kind.AMOUNT, Kind.PHONE, Kind.SECRET, Kind.NAME}
-    | {Kind.TEMPERATURE, Kind.WEIGHT, Kind.LENGTH}
+    | {Kind.TEMPERATURE, Kind.WEIGHT, Kind.LENGTH, Kind.PLACE}
 )
 """Kinds without which there is no answer."""
 
@@ -193,7 +193,7 @@ class _Judge:
         bonus = 0.0
         if kind in STRICT:
             bonus += _STRICTLY[share]
-        elif kind in (Kind.PLACE, Kind.INSTANCE):
+        elif kind is Kind.INSTANCE:
             bonus += _LOOSELY[share]
         elif kind is Kind.STEPS and unit.kind in ("prose", "item"):
             bonus += _AS_A_STEP[share]
