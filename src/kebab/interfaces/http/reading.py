@@ -70,7 +70,8 @@ async def json_body(request: Request) -> Any:
     try:
         return values_of(await request.body())
     except (ValueError, RecursionError) as error:
-        raise UsageError(f"The body is not JSON: {error}.", hint="Send it as application/json, in UTF-8.") from error
+        hint = "Send it as application/json, in UTF-8; JSON lines, where they are taken, as application/x-ndjson."
+        raise UsageError(f"The body is not JSON: {error}.", hint=hint) from error
 
 
 async def form_body(request: Request) -> dict[str, str]:

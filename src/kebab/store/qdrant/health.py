@@ -145,7 +145,7 @@ def _writer_check(schema: Schema) -> Check:
     if writer := live_writer(schema.catalog):
         return Check("writer", True, f"{writer} is writing")
     message = f"{unfinished} changes were interrupted" if unfinished else "nothing was left unfinished"
-    return Check.judged("writer", not unfinished, message, "The next kb ingest puts that in order.")
+    return Check.judged("writer", not unfinished, message, "Whoever writes next, kb ingest or kb migrate, puts that in order.")
 
 
 def _index_checks(schema: Schema, state: State, korean_analysis: str) -> list[Check]:
