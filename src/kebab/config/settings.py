@@ -46,7 +46,7 @@ class StoreSettings(NamedTuple):
             choices=("none", "scalar", "binary"),
         ),
     ] = "none"
-    on_disk: Annotated[bool, Setting("Leave vectors and the index of words in the cluster on disk; texts always are.")] = False
+    on_disk: Annotated[bool, Setting("Leave vectors and all indexes in the cluster on disk; texts always are.")] = False
 
 
 class IngestSettings(NamedTuple):
