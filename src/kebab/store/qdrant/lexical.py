@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from kebab.core.errors import QueryError
-from kebab.core.ports import ColumnWeights, LexicalMatch, LexicalMatches, NearWord
+from kebab.core.ports import ChunkContext, ColumnWeights, LexicalMatch, LexicalMatches, NearWord
 from kebab.core.query_tree import QueryTree, Raw
 from kebab.core.search import QueryTerms, SearchFilters
 from kebab.store.fts5.match_expression import MatchExpression, MatchExpressionBuilder
@@ -55,6 +55,7 @@ class QdrantLexicalIndex:
         self._filters = FilterBuilder(schema)
         self._expressions: dict[tuple[QueryTree, str, bool, bool], MatchExpression] = {}
         """A search asks for the same ones again and again."""
+        self._contexts: dict[str, ChunkContext] = {}
         self._ahead: tuple[str, Filter, int, list[Point]] | None = None
         self._weights = weights if weights != stored_weights(state) else None
         """None where they are those of the stored vectors."""
@@ -226,8 +227,13 @@ class QdrantLexicalIndex:
         notes = self._state.note_terms(payload["source"], payload["path"], self._korean_analysis)
         return columns(payload, self._korean_analysis, notes)
 
-    def _context(self, payload: Payload) -> Any:
-        return chunk_context(payload, self._state.notes_above(payload["source"], payload["path"]))
+    def _context(self, payload: Payload) -> ChunkContext:
+        """Made once: what has all the words has some of them too."""
+        known = self._contexts.get(payload["chunk"])
+        if known is None:
+            known = chunk_context(payload, self._state.notes_above(payload["source"], payload["path"]))
+            self._contexts[payload["chunk"]] = known
+        return known
 
 
 def _ranking(vector: dict[str, Any], chosen: Filter, limit: int, payload: Any = FOR_HITS) -> dict[str, Any]:
