@@ -23,6 +23,7 @@ from kebab.core.ports import EmbeddingKind, EmbeddingModels, SpaceQuery
 from kebab.embedding.bundled import is_latin
 from kebab.embedding.single_model import SingleModel
 
+os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # some tests load onnxruntime by themselves, in the home of whoever runs them
 settings.register_profile("kebab", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("kebab")
 

@@ -58,7 +58,7 @@ class User:
         self.notes = self.home / "notes"
         self.notes.mkdir()
         self.environment = {
-            **{name: value for name, value in os.environ.items() if not name.startswith(("KEBAB_", "XDG_"))},
+            **{name: value for name, value in os.environ.items() if not name.startswith(("KEBAB_", "XDG_", "ORT_"))},
             "KEBAB_EMBEDDING_MODEL": "none",  # test_vectors.py is about vectors; the others go without, to be fast
             "HOME": str(self.home),
             "XDG_DATA_HOME": str(self.home / "data"),
