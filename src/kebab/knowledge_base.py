@@ -447,39 +447,9 @@ class KnowledgeBase:
         return self._store.size()
 
     def health(self) -> list[Check]:
-        from kebab.pipelines.health import disk_check, program_check, source_checks
+        from kebab.health import health
 
-        checks = [program_check(self._store.engine), *([disk_check(self._store.file)] if self._store.file else [])]
-        checks += self._store.health(self.settings.analysis.korean)
-        if not all(check.ok for check in checks):
-            with suppress(KebabError):  # what is wrong has been said
-                checks += self._migration_health()
-            return checks
-        return [*checks, *self._migration_health(), *self._vector_health(), *source_checks(self.sources())]
-
-    def _migration_health(self) -> list[Check]:
-        from kebab.pipelines.health import migration_check
-
-        with self._store.reading() as reading:
-            origin = reading.migrating_from() if reading else None
-        return [migration_check(origin, self.address)] if origin else []
-
-    def _vector_health(self) -> list[Check]:
-        from kebab.config.loading import cache_folder
-        from kebab.embedding.bundled import weights_fault
-        from kebab.embedding.model_files import ModelCache
-        from kebab.pipelines.health import model_check, no_model_check, vector_check
-
-        try:
-            models = self.embedding_models()
-        except ModelError as error:
-            return [no_model_check(error)]
-        with self._store.reading() as reading:
-            coverage = reading.vector_coverage(models) if reading and models else None
-        checks = [vector_check(coverage, models)]
-        if self.settings.embedding.model.strip() == "bundled":
-            checks.append(model_check(weights_fault(), ModelCache(cache_folder()).damaged()))
-        return checks
+        return health(self._store, self.settings, self.embedding_models, _bundled_models, self.sources)
 
     @contextmanager
     def _reading(self) -> Iterator[Reading]:
@@ -494,6 +464,15 @@ class KnowledgeBase:
         """One state of what is stored, for several looks at it."""
         with self._reading() as reading:
             yield reading.catalog
+
+
+def _bundled_models() -> Check:
+    from kebab.config.loading import cache_folder
+    from kebab.embedding.bundled import weights_fault
+    from kebab.embedding.model_files import ModelCache
+    from kebab.pipelines.health import model_check
+
+    return model_check(weights_fault(), ModelCache(cache_folder()).damaged())
 
 
 def _find_document(catalog: Catalog, key: str) -> DocumentRecord:

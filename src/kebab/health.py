@@ -1,0 +1,57 @@
+"""What `kb doctor` looks at, one thing after the other, wired from the settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from kebab.core.errors import KebabError, ModelError
+from kebab.pipelines.health import (
+    disk_check,
+    migration_check,
+    no_model_check,
+    program_check,
+    source_checks,
+    vector_check,
+)
+
+if TYPE_CHECKING:
+    from kebab.config.settings import Settings
+    from kebab.core.ports import EmbeddingModels
+    from kebab.core.records import Check, SourceRecord
+    from kebab.core.store_ports import Store
+
+
+def health(
+    store: Store,
+    settings: Settings,
+    models_of: Callable[[], EmbeddingModels | None],
+    bundled_models: Callable[[], Check],
+    sources_of: Callable[[], Sequence[SourceRecord]],
+) -> list[Check]:
+    """Ends with the store where something is wrong with it."""
+    checks = [program_check(store.engine), *([disk_check(store.file)] if store.file else [])]
+    checks += store.health(settings.analysis.korean)
+    if not all(check.ok for check in checks):
+        with suppress(KebabError):  # what is wrong has been said
+            checks += _migration_checks(store)
+        return checks
+    bundled = [bundled_models()] if settings.embedding.model.strip() == "bundled" else []
+    return [*checks, *_migration_checks(store), *_vector_checks(store, models_of), *bundled, *source_checks(sources_of())]
+
+
+def _migration_checks(store: Store) -> list[Check]:
+    with store.reading() as reading:
+        origin = reading.migrating_from() if reading else None
+    return [migration_check(origin, store.address)] if origin else []
+
+
+def _vector_checks(store: Store, models_of: Callable[[], EmbeddingModels | None]) -> list[Check]:
+    try:
+        models = models_of()
+    except ModelError as error:
+        return [no_model_check(error)]
+    with store.reading() as reading:
+        coverage = reading.vector_coverage(models) if reading and models else None
+    return [vector_check(coverage, models)]
