@@ -21,8 +21,10 @@ from kebab.store.qdrant.client import Answered, Client
 from kebab.store.qdrant.collection import Collection, Filter, point_id
 
 _LEASE = point_id("lease")
-LASTS_S = 20.0
-"""Longer than a cluster takes to notice that one of its servers does not answer any more: until then it waits for that one."""
+LASTS_S = 45.0
+"""Longer than a cluster takes, twice, to notice that one of its servers does not answer any more: until then it waits ten seconds for
+that one with every request, and renewing takes two.
+"""
 _RENEWED_S = 2.0
 _ASKED_S = 0.1
 
