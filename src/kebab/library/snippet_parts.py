@@ -7,7 +7,7 @@ the language stands in the span; a span of code without a mark means that all of
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, NamedTuple
 
 from kebab.analysis.code_lines import dedented, directive_lines, fence_lines, fences, is_fence, unquoted
@@ -74,13 +74,13 @@ def _html_prose(text: str, headings: tuple[str, ...]) -> str:
 
 
 def _markdown_prose(text: str, headings: tuple[str, ...]) -> str:
-    from kebab.parsing.markdown_blocks import scan_blocks
+    from kebab.parsing.markdown_blocks import iter_blocks
 
     lines = text.split("\n")
-    return "\n".join(lines[_end_of_headings(scan_blocks(lines), headings) :]).strip()
+    return "\n".join(lines[_end_of_headings(iter_blocks(lines), headings) :]).strip()
 
 
-def _end_of_headings(blocks: list[MarkdownBlock], headings: tuple[str, ...]) -> int:
+def _end_of_headings(blocks: Iterable[MarkdownBlock], headings: tuple[str, ...]) -> int:
     from kebab.parsing.markdown_headings import plain_heading
 
     end = 0

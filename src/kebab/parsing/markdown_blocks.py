@@ -25,7 +25,7 @@ Differences from the oracle, each on purpose, and all but the first and the last
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from operator import sub
 from typing import Final, NamedTuple
 
@@ -45,9 +45,13 @@ class MarkdownBlock(NamedTuple):
 
 def scan_blocks(lines: Sequence[str]) -> list[MarkdownBlock]:
     """Return the top-level blocks of a document given as lines without their line feeds."""
+    return list(iter_blocks(lines))
+
+
+def iter_blocks(lines: Sequence[str]) -> Iterator[MarkdownBlock]:
+    """The same one by one: who looks for how a text begins need not read all of it."""
     document = _document(lines)
     texts = document.texts
-    blocks = []
     line, count = 0, len(texts)
     while line < count:
         if not texts[line]:
@@ -57,9 +61,8 @@ def scan_blocks(lines: Sequence[str]) -> list[MarkdownBlock]:
         last = end
         while not texts[last - 1]:
             last -= 1
-        blocks.append(MarkdownBlock(kind, line, last, level, text))
+        yield MarkdownBlock(kind, line, last, level, text)
         line = end
-    return blocks
 
 
 # What a block turned out to be: kind, end line, heading level, text.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from urllib.parse import quote, urlsplit
 
 SCP_LIKE = re.compile(r"[\w.+-]+@(?P<host>[\w.-]+):(?P<path>.+)")
@@ -28,6 +29,7 @@ def _plain(place: str) -> str:
     return place.strip("/").removesuffix(".git").casefold()
 
 
+@lru_cache(maxsize=1 << 6)
 def host_and_place(url: str) -> tuple[str, str]:
     scp = SCP_LIKE.fullmatch(url)
     parts = urlsplit(url)
