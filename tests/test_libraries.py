@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import kebab
-from kebab.core.errors import NotFound, NothingIndexable, SourceError, StillIndexing, UsageError
+from kebab.core.errors import Ambiguous, NotFound, NothingIndexable, SourceError, StillIndexing, UsageError
 from kebab.core.libraries import Library
 from kebab.core.text import estimate_tokens
 from kebab.library.formatters import snippets_text
@@ -330,6 +330,20 @@ def test_libraries_and_what_was_ingested_are_searched_apart(widget: kebab.Knowle
     assert widget.document("dial.md")[0].path == "dial.md"
     with pytest.raises(NotFound):
         widget.document("docs/guide.md")
+
+
+def test_the_citation_of_a_library_is_fetched_as_it_stands_or_says_which_versions_there_are(
+    widget: kebab.KnowledgeBase, upstream: Upstream
+) -> None:
+    hit = widget.search("css colour", library="/acme/widget").hits[0]
+    assert widget.fetch_span(hit.citation.uri).text.rstrip("\n") == hit.text
+    assert widget.fetch_document(hit.doc_path).text == GUIDE
+    assert {other.chunk_id for other in widget.similar(hit.citation.uri)} == set(), "of what was ingested, which is nothing"
+    upstream.commit({**WIDGET, "docs/guide.md": GUIDE.replace("CSS", "named")})
+    widget.libraries.refresh("/acme/widget")
+    with pytest.raises(Ambiguous, match=r"/acme/widget:docs/guide\.md, /acme/widget/v1\.0\.0:docs/guide\.md"):
+        widget.fetch_span(hit.citation.uri)
+    assert "CSS" in widget.fetch_span(f"/acme/widget/v1.0.0:{hit.citation.uri}").text
 
 
 def test_r142_to_r151_snippets_are_found_by_words_with_their_filters_and_pages(widget: kebab.KnowledgeBase) -> None:

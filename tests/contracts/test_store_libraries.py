@@ -112,6 +112,11 @@ def test_versions_share_what_they_have_in_common_and_are_searched_apart(corpus: 
             reading.catalog.find_document("/acme/widget:same.md").doc_id == reading.catalog.find_document("/acme/widget/v1:same.md").doc_id
         )
         old = reading.catalog.find_document("/acme/widget/v1:guide.md")
+        by_version = reading.catalog.in_libraries("guide.md")
+        assert list(by_version) == [("/acme/widget", ""), ("/acme/widget", "v1")]
+        assert by_version["/acme/widget", "v1"] == old
+        assert len({record.doc_id for record in reading.catalog.in_libraries("same.md").values()}) == 1
+        assert reading.catalog.in_libraries("nowhere.md") == {}
         assert reading.catalog.paths_beside(old.doc_id, ["same.md", "nowhere.md"]) == {"same.md"}
     assert corpus.is_healthy()
 

@@ -286,6 +286,10 @@ class Catalog(Protocol):
         """By id, the beginning of an id, path, SOURCE:path, or as notes link to it. Several matches are an error that names them."""
         ...
 
+    def in_libraries(self, path: str) -> Mapping[tuple[str, str], DocumentRecord]:
+        """The documents of libraries that have this path, by library and tag, which is empty for the default branch."""
+        ...
+
     def find_chunk(self, key: str) -> ChunkRecord: ...
     def chunks_of(self, doc_id: str) -> list[ChunkRecord]:
         """In their order."""

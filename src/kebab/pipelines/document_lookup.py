@@ -6,15 +6,17 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kebab.core.errors import NotFound
+from kebab.core.errors import Ambiguous, NotFound
 from kebab.core.records import DocumentRecord
 from kebab.core.search import Notice
 from kebab.core.text import storable
-from kebab.pipelines.search_request import SearchRequest
+from kebab.pipelines.search_request import SearchRequest, join_library
 from kebab.pipelines.unmatched_filters import unknown_format, unknown_lang, unknown_tag
 
 if TYPE_CHECKING:
     from kebab.core.store_ports import Catalog
+
+_SHOWN = 5
 
 
 def checked_filters(request: SearchRequest, catalog: Catalog) -> tuple[SearchRequest, list[Notice]]:
@@ -61,16 +63,42 @@ def find_document(catalog: Catalog, key: str) -> DocumentRecord:
     try:
         return catalog.find_document(key)
     except NotFound:
-        if not catalog.paths_on_disk:
+        found = _on_disk(catalog, key) if catalog.paths_on_disk else None
+        if found is None:
             raise
-        try:
-            absolute = Path(key).expanduser().resolve()
-        except (OSError, ValueError, RuntimeError):
-            raise NotFound(f"No document {storable(key)} is indexed.", hint="See what is there with: kb list docs") from None
-        for source in catalog.sources():
-            root = Path(source.root or "")
-            if source.kind == "folder" and root in absolute.parents:
-                return catalog.find_document(f"{source.name}:{absolute.relative_to(root).as_posix()}")
-            if source.kind == "file" and root == absolute:
-                return catalog.find_document(f"{source.name}:{root.name}")
-        raise
+        return found
+
+
+def find_cited_document(catalog: Catalog, path: str) -> DocumentRecord:
+    """The same, or one of a library: the citations of its snippets name the path in it."""
+    try:
+        return find_document(catalog, path)
+    except NotFound:
+        found = _in_a_library(catalog, path)
+        if found is None:
+            raise
+        return found
+
+
+def _on_disk(catalog: Catalog, key: str) -> DocumentRecord | None:
+    try:
+        absolute = Path(key).expanduser().resolve()
+    except (OSError, ValueError, RuntimeError):
+        return None
+    for source in catalog.sources():
+        root = Path(source.root or "")
+        if source.kind == "folder" and root in absolute.parents:
+            return catalog.find_document(f"{source.name}:{absolute.relative_to(root).as_posix()}")
+        if source.kind == "file" and root == absolute:
+            return catalog.find_document(f"{source.name}:{root.name}")
+    return None
+
+
+def _in_a_library(catalog: Catalog, path: str) -> DocumentRecord | None:
+    """What two versions have word for word is one document."""
+    found = catalog.in_libraries(path)
+    if len({record.doc_id for record in found.values()}) > 1:
+        places = [f"{join_library(library_id, tag or None)}:{storable(path)}" for library_id, tag in found]
+        some = ", ".join(places[:_SHOWN]) + (" …" if len(places) > _SHOWN else "")
+        raise Ambiguous(f"{storable(path)} is in {len(places)} versions of libraries: {some}.", hint="Name one of them so.")
+    return next(iter(found.values()), None)

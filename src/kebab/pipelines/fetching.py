@@ -27,7 +27,7 @@ class Fetched(NamedTuple):
 
 
 def fetch_document(catalog: Catalog, key: str) -> Fetched:
-    record = document_lookup.find_document(catalog, key)
+    record = document_lookup.find_cited_document(catalog, key)
     return Fetched("document", record, catalog.body(record.doc_id))
 
 
@@ -74,7 +74,7 @@ def open_cited(catalog: Catalog, uri: str, chunk_id: str | None = None) -> Opene
     """The document a citation is of. Of a page, the chunk tells which part of it is meant, as long as it is there."""
     path, span = citations.parse(uri)
     if span is None:
-        record = document_lookup.find_document(catalog, uri)
+        record = document_lookup.find_cited_document(catalog, uri)
         start = end = 0
     else:
         cited = find_span(catalog, uri)

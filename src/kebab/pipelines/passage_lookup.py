@@ -11,7 +11,7 @@ from kebab.core.errors import NotFound, UsageError
 from kebab.core.records import ChunkRecord, DocumentRecord
 from kebab.core.spans import LineSpan, PageSpan, Span
 from kebab.core.text import LineTable
-from kebab.pipelines.document_lookup import find_document
+from kebab.pipelines.document_lookup import find_cited_document
 
 if TYPE_CHECKING:
     from kebab.core.store_ports import Catalog
@@ -47,7 +47,7 @@ def find_passage(catalog: Catalog, reference: str) -> Passage:
         chunks = catalog.chunks_of(cited.document.doc_id)
         return Passage(cited.document, cited.text, tuple(chunk for chunk in chunks if cited.touches(chunk)))
     try:
-        document = find_document(catalog, reference)
+        document = find_cited_document(catalog, reference)
     except NotFound as no_document:
         try:
             chunk = catalog.find_chunk(reference)
@@ -64,7 +64,7 @@ def find_span(catalog: Catalog, citation: str) -> CitedText:
         bare = _BARE_LINES.fullmatch(citation)
         meant = f"Write them with an L: {bare[1]}#L{bare[2]}-L{bare[3] or bare[2]}" if bare else "For example: notes/git.md#L10-L20"
         raise UsageError(f"{citation} names no lines.", hint=meant)
-    record = find_document(catalog, path)
+    record = find_cited_document(catalog, path)
     if isinstance(span, PageSpan) and catalog.is_paged(record.doc_id):
         return _cited_page(record, span, catalog.body(record.doc_id))
     lines = f"{record.path} has lines 1 to {record.line_count}"

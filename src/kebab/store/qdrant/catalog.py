@@ -15,7 +15,7 @@ from kebab.store.qdrant.collection import Filter
 from kebab.store.qdrant.filters import FilterBuilder, one_of
 from kebab.store.qdrant.index_writer import chunk_point_id, document_point_id, of_documents
 from kebab.store.qdrant.lexical import FOR_HITS
-from kebab.store.qdrant.libraries import searched_versions
+from kebab.store.qdrant.libraries import searched_versions, stored_versions
 from kebab.store.qdrant.payloads import BODY, WITHOUT_BODY, Payload, body_of, chunk_record, document_record, folded, spans_of
 from kebab.store.qdrant.schema import Schema
 from kebab.store.qdrant.state import LIBRARY_KIND, State
@@ -90,6 +90,21 @@ class QdrantCatalog:
         if not found:
             raise NotFound(f"No document {key} is indexed.", hint=_NOTHING)
         return self._document(found[0])
+
+    def in_libraries(self, path: str) -> dict[tuple[str, str], DocumentRecord]:
+        path = storable(path)
+        versions = {version.key: version for version in stored_versions(self._schema.catalog) if not version.in_making}
+        if not versions:
+            return {}
+        found = self._select({"must": [one_of("within", [path]), one_of("versions", sorted(versions))]}, [*WITHOUT_BODY, "versions"])
+        places = [
+            ((versions[key].library, versions[key].tag), self._document(payload))
+            for payload in found
+            if payload["path"] == path
+            for key in payload["versions"]
+            if key in versions
+        ]
+        return dict(sorted(places, key=lambda place: place[0]))
 
     def find_chunk(self, key: str) -> ChunkRecord:
         key = storable(key)

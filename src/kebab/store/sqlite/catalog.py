@@ -98,6 +98,16 @@ class SqliteCatalog:
             raise NotFound(f"No document {key} is indexed.", hint="See what is there with: kb list docs")
         return found[0]
 
+    def in_libraries(self, path: str) -> dict[tuple[str, str], DocumentRecord]:
+        rows = rows_of(
+            self._connection,
+            """SELECT l.library_id, v.tag, d.doc_id FROM documents d JOIN library_documents ld ON ld.document_id = d.id
+               JOIN library_versions v ON v.id = ld.version AND NOT v.in_making JOIN libraries l ON l.id = v.library
+               WHERE d.path = ? ORDER BY l.library_id, v.tag""",
+            (storable(path),),
+        )
+        return {(library_id, tag): self.find_document(doc_id) for library_id, tag, doc_id in rows}
+
     def find_chunk(self, key: str) -> ChunkRecord:
         key = storable(key)
         rows = self._select(f"{_CHUNKS} WHERE c.chunk_id = :key", {"key": key}) or self._by_prefix(_CHUNKS, "c.chunk_id", key)
