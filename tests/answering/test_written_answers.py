@@ -132,6 +132,19 @@ def test_an_unsupported_claim_is_marked(ask: Ask) -> None:
     assert "1987" in answer.claims[1].missing
 
 
+def test_an_answer_of_which_nothing_is_supported_is_marked_too(tmp_path: Path, chat_server: ChatServer) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "boiler.md").write_text(NOTES["boiler.md"], "utf-8")
+    with kebab.open(tmp_path / "kb.sqlite", ask_model="openai:tiny", ask_endpoint=chat_server.address) as knowledge_base:
+        knowledge_base.ingest(tmp_path / "notes")
+        chat_server.script = [Reply(["The boiler was built in 1987 [1]."]), Reply(["The boiler was built in 1987."])]
+        marked, uncited = knowledge_base.ask(QUESTION), knowledge_base.ask(QUESTION)
+    assert (marked.text, marked.grounded) == ("The boiler was built in 1987 [1]. [unsupported]", False)
+    assert (uncited.text, uncited.refusal_reason) == (None, "unsupported_claims"), (
+        "what cites nothing may as well say that there is no answer"
+    )
+
+
 def test_or_the_answer_is_refused(ask: Ask) -> None:
     answer = ask("The boiler needs a service once a year [1]. It was built in 1987 [1].", ask_unsupported="refuse")
     assert answer.text is None

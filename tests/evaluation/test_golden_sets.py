@@ -48,6 +48,10 @@ def test_yaml_and_json_lines_say_the_same(tmp_path: Path) -> None:
         ("- {id: a, query: x, unanswerable: true, expected_docs: [a]}", "calls a unanswerable and expects something"),
         ("- {id: a, query: x, unanswerable: maybe}", "neither true nor false"),
         ("- {id: a, query: x, expected_docs: [a]}\n- {id: a, query: y, expected_docs: [a]}", "several queries with the id a"),
+        ("- {id: a, query: x, query: y, expected_docs: [a]}", "the key query is there twice"),
+        ("- {id: a, query: x, expected_spans: [a.md]}", "a span without lines for a: a.md"),
+        ("- {id: a, query: x, expected_spans: ['a.md#L5-L2']}", "a span without lines for a"),
+        (f"- {'[' * 100_000}{']' * 100_000}", "nested too deeply"),
     ],
 )
 def test_what_is_not_sound_is_named(tmp_path: Path, text: str, what: str) -> None:
@@ -66,6 +70,39 @@ def test_a_line_without_json_is_named_by_its_number(tmp_path: Path) -> None:
 def test_a_file_that_is_not_there_is_an_error_of_ours(tmp_path: Path) -> None:
     with pytest.raises(GoldenSetError, match="cannot be read"):
         load_golden_set(tmp_path / "nothing.yaml")
+
+
+def test_a_line_that_is_nested_too_deeply_is_an_error_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "golden.jsonl"
+    path.write_text("[" * 200_000)
+    with pytest.raises(GoldenSetError, match="nested too deeply in line 1"):
+        load_golden_set(path)
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "what"),
+    [
+        ("queries.jsonl", '{"_id": "q1", "text": "again"}', r"queries\.jsonl has several entries with the _id q1"),
+        ("queries.jsonl", '{"text": "nobody"}', r"queries\.jsonl has an entry without an _id"),
+        ("queries.jsonl", "{", r"queries\.jsonl has no JSON in line"),
+        ("corpus.jsonl", '{"_id": "2", "text": "another"}', r"corpus\.jsonl has several entries with the _id 2"),
+        ("qrels.tsv", "q1\td/1", r"qrels\.tsv has no judgement in line"),
+    ],
+)
+def test_what_is_wrong_in_a_collection_is_named_with_its_file(tmp_path: Path, file: str, line: str, what: str) -> None:
+    folder = _collection(tmp_path / "set", packed=False, qrels="qrels.tsv")
+    with (folder / file).open("a") as opened:
+        opened.write(f"{line}\n")
+    with pytest.raises(GoldenSetError, match=what):
+        load_golden_set(folder)
+        write_documents(folder, tmp_path / "documents")
+
+
+def test_a_query_that_is_judged_has_words(tmp_path: Path) -> None:
+    folder = _collection(tmp_path / "set", packed=False, qrels="qrels.tsv")
+    (folder / "queries.jsonl").write_text('{"_id": "q1", "text": " "}\n{"_id": "q2", "text": "x"}\n')
+    with pytest.raises(GoldenSetError, match="has no text for q1"):
+        load_golden_set(folder)
 
 
 def _collection(folder: Path, *, packed: bool, qrels: str) -> Path:

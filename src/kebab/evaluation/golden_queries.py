@@ -71,6 +71,8 @@ def json_lines(text: str, path: Path) -> Iterable[dict[str, Any]]:
             continue
         try:
             entry = json.loads(line)
+        except RecursionError as error:
+            raise unsound(path, f"is nested too deeply in line {number}", "Each line is one JSON object of texts and lists.") from error
         except ValueError as error:
             raise unsound(path, f"has no JSON in line {number}: {error}", "Each line is one JSON object.") from error
         if not isinstance(entry, dict):

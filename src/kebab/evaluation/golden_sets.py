@@ -6,6 +6,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
+from kebab.core.citations import parse
+from kebab.core.spans import LineSpan
 from kebab.evaluation.golden_queries import GoldenQuery, GoldenSet, json_lines, read_bytes, refuse_repeated_ids, unsound
 from kebab.evaluation.judged_collections import load_collection
 
@@ -34,10 +36,12 @@ def load_golden_set(path: Path) -> GoldenSet:
 def _yaml_entries(text: str, path: Path) -> list[Any]:
     import yaml
 
+    from kebab.parsing.safe_yaml import StrictLoader, refuse_deep_nesting
+
     try:
-        # The loader in C reads the same, ten times as fast; it is not part of every build.
-        entries = yaml.load(text, getattr(yaml, "CSafeLoader", yaml.SafeLoader))
-    except yaml.YAMLError as error:
+        refuse_deep_nesting(text)
+        entries = yaml.load(text, StrictLoader)
+    except (yaml.YAMLError, ValueError) as error:
         raise unsound(path, f"is no YAML: {' '.join(str(error).split())}", "Correct it there.") from error
     if entries is None:
         return []
@@ -61,6 +65,9 @@ def _golden_query(entry: Any, where: str, path: Path) -> GoldenQuery:
     group, unanswerable = entry.get("group"), entry.get("unanswerable", False)
     if not isinstance(unanswerable, bool):
         raise unsound(path, f"says neither true nor false for unanswerable of {id}", "Write true or false.")
+    for span in lists["expected_spans"]:
+        if not _is_span(span):
+            raise unsound(path, f"has a span without lines for {id}: {span}", "Write the lines that hold the answer: notes/a.md#L3-L9")
     expected = any(lists[name] for name in ("expected_docs", "expected_chunks", "expected_spans"))
     if unanswerable and expected:
         raise unsound(path, f"calls {id} unanswerable and expects something", "Keep one of them.")
@@ -68,6 +75,11 @@ def _golden_query(entry: Any, where: str, path: Path) -> GoldenQuery:
         raise unsound(path, f"expects nothing of {id}", "Name expected_docs, expected_chunks or expected_spans, or: unanswerable: true")
     docs = dict.fromkeys(lists.pop("expected_docs"), 1)
     return GoldenQuery(str(id), query, docs, **lists, group=None if group is None else str(group), unanswerable=unanswerable)
+
+
+def _is_span(written: str) -> bool:
+    span = parse(written)[1]
+    return span is not None and not (isinstance(span, LineSpan) and span.start > span.end)
 
 
 def _texts(value: Any, name: str, id: str, path: Path) -> tuple[str, ...]:

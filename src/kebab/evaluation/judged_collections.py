@@ -12,10 +12,10 @@ import json
 from collections.abc import Iterator
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import quote
 
-from kebab.evaluation.golden_queries import GoldenQuery, GoldenSet, json_lines, listed, read_bytes, refuse_repeated_ids, unsound
+from kebab.evaluation.golden_queries import GoldenQuery, GoldenSet, json_lines, listed, read_bytes, unsound
 
 _LONGEST_NAME = 150
 """Bytes; file systems take 255."""
@@ -24,25 +24,24 @@ _LAYOUT = "It needs corpus.jsonl, queries.jsonl and qrels.tsv or qrels/test.tsv,
 
 def load_collection(folder: Path) -> GoldenSet:
     """The queries that have judgements, with what was judged relevant."""
-    qrels_data, queries_data = (
-        _data(folder, "qrels.tsv", "qrels/test.tsv", "qrels/dev.tsv", "qrels/train.tsv"),
-        _data(folder, "queries.jsonl"),
-    )
+    qrels = _part(folder, "qrels.tsv", "qrels/test.tsv", "qrels/dev.tsv", "qrels/train.tsv")
+    asked = _part(folder, "queries.jsonl")
     grades: dict[str, dict[str, int]] = {}
-    for query, document, grade in _judgements(_text(qrels_data, folder), folder):
+    for query, document, grade in _judgements(qrels):
         if grade > 0:
             grades.setdefault(query, {})[document] = grade
-    texts = {_id_of(entry): _field(entry, "text") for entry in json_lines(_text(queries_data, folder), folder)}
+    texts = {id: _field(entry, "text") for id, entry in _entries(asked)}
+    if wordless := [id for id, text in texts.items() if not text.strip() and id in grades]:
+        raise unsound(asked.file, f"has no text for {listed(wordless)}", "Write what a user would type.")
     if unknown := [id for id in grades if id not in texts]:
         raise unsound(
             folder, f"judges {len(unknown):,} queries that queries.jsonl has not: {listed(unknown)}", "Add them, or take them out."
         )
     queries = tuple(GoldenQuery(id, text, grades[id]) for id, text in texts.items() if id in grades)
-    refuse_repeated_ids(queries, folder)
     if not queries:
         raise unsound(folder, "has no query with a judgement", _LAYOUT)
     name = folder.resolve().name
-    return GoldenSet(name, "beir", sha256(queries_data + b"\0" + qrels_data).hexdigest(), queries)
+    return GoldenSet(name, "beir", sha256(asked.data + b"\0" + qrels.data).hexdigest(), queries)
 
 
 def write_documents(folder: Path, target: Path) -> Path:
@@ -55,10 +54,10 @@ def write_documents(folder: Path, target: Path) -> Path:
     suffix = _suffix(folder)
     target.mkdir(parents=True, exist_ok=True)
     written = set()
-    for entry in json_lines(_text(_data(folder, "corpus.jsonl"), folder), folder):
+    for id, entry in _entries(_part(folder, "corpus.jsonl")):
         title, text = _field(entry, "title"), _field(entry, "text")
         head = f"# {title}\n\n" if title and suffix == ".md" and not text.startswith("---\n") else ""
-        file = target / f"{file_stem(_id_of(entry))}{suffix}"
+        file = target / f"{file_stem(id)}{suffix}"
         written.add(file.name)
         data = (head + text).encode("utf-8", "replace")
         if not file.is_file() or file.read_bytes() != data:
@@ -85,11 +84,25 @@ def _suffix(folder: Path) -> str:
     return ".py" if "python" in language or "code" in language else ".md"
 
 
-def _data(folder: Path, *names: str) -> bytes:
+class _Part(NamedTuple):
+    """A file of the collection."""
+
+    file: Path
+    data: bytes
+
+    @property
+    def text(self) -> str:
+        try:
+            return self.data.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise unsound(self.file, "is not UTF-8", "Save it as UTF-8.") from error
+
+
+def _part(folder: Path, *names: str) -> _Part:
     for name in names:
         for file in (folder / name, folder / f"{name}.gz"):
             if file.is_file():
-                return _unpacked(file) if file.suffix == ".gz" else read_bytes(file)
+                return _Part(file, _unpacked(file) if file.suffix == ".gz" else read_bytes(file))
     raise unsound(folder, f"has no {names[0]}", _LAYOUT)
 
 
@@ -100,22 +113,28 @@ def _unpacked(file: Path) -> bytes:
         raise unsound(file, f"cannot be unpacked: {error}", "It must be a whole gzip file.") from error
 
 
-def _text(data: bytes, folder: Path) -> str:
-    try:
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise unsound(folder, "is not UTF-8", "Save its files as UTF-8.") from error
+def _entries(part: _Part) -> Iterator[tuple[str, dict[str, Any]]]:
+    """By their ids, each of which is there once: of two, one would be lost."""
+    seen: set[str] = set()
+    for entry in json_lines(part.text, part.file):
+        id = str(entry.get("_id", entry.get("id", "")))
+        if not id:
+            raise unsound(part.file, f"has an entry without an _id, after {len(seen):,} others", "Give each its own.")
+        if id in seen:
+            raise unsound(part.file, f"has several entries with the _id {id}", "Give each its own.")
+        seen.add(id)
+        yield id, entry
 
 
-def _judgements(text: str, folder: Path) -> Iterator[tuple[str, str, int]]:
+def _judgements(qrels: _Part) -> Iterator[tuple[str, str, int]]:
     """Query, document and grade, in three columns or, as TREC has it, in four; a heading has no number at its end."""
-    for number, line in enumerate(text.splitlines(), start=1):
+    for number, line in enumerate(qrels.text.splitlines(), start=1):
         cells = [cell.strip() for cell in (line.split("\t") if "\t" in line else line.split())]
         grade = _grade(cells[-1]) if len(cells) in (3, 4) else None
         if grade is not None:
             yield cells[0], cells[-2], grade
         elif line.strip() and number > 1:
-            raise unsound(folder, f"has no judgement in line {number} of its qrels", "Each has a query, a document and a whole number.")
+            raise unsound(qrels.file, f"has no judgement in line {number}", "Each has a query, a document and a whole number.")
 
 
 def _grade(text: str) -> int | None:
@@ -125,10 +144,6 @@ def _grade(text: str) -> int | None:
     except ValueError:
         return None
     return int(value) if value.is_integer() else None
-
-
-def _id_of(entry: dict[str, Any]) -> str:
-    return str(entry.get("_id", entry.get("id", "")))
 
 
 def _field(entry: dict[str, Any], name: str) -> str:

@@ -27,6 +27,19 @@ class BoundedLoader(_Loader):  # type: ignore[misc]  # its base is known only at
             raise ValueError("it merges too many values")
 
 
+class StrictLoader(BoundedLoader):
+    """For what people have written by hand: a key that is there twice is a slip, and one of its values would be lost."""
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> Any:
+        seen = set()
+        for key, _ in node.value:
+            name = str(key.value)
+            if name in seen:
+                raise yaml.constructor.ConstructorError(problem=f"the key {name} is there twice", problem_mark=key.start_mark)
+            seen.add(name)
+        return super().construct_mapping(node, deep)
+
+
 BoundedLoader.add_constructor("tag:yaml.org,2002:timestamp", BoundedLoader.construct_yaml_timestamp)
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kebab.analysis.orders import speaks_to_a_machine
 from kebab.answering.citation_check import CHECKER_VERSION, CitationChecker
 from kebab.answering.citing import citation_of, citations_of, source_of
 from kebab.answering.claims import declines, marked
@@ -154,7 +155,9 @@ def _written(
         return _refused(base, _CUT_OFF if written.cut_off and not text else _DECLINED)
     marks = [(one.end, claim.verdict) for one, claim in judged if claim.verdict != "supported"]
     is_nowhere = all(claim.verdict in _NOWHERE for claim in claims)
-    if is_nowhere or (marks and settings.unsupported == "refuse"):
+    # That they have no answer, some models say in words of their own; and some do what a source tells them to.
+    is_no_answer = is_nowhere and (not cited & set(numbered) or any(speaks_to_a_machine(passage.text) for passage in passages))
+    if is_no_answer or (marks and settings.unsupported == "refuse"):
         return _refused(base, _UNSUPPORTED)
     return base._replace(text=marked(text, marks), grounded=not marks)
 

@@ -116,6 +116,8 @@ def given(options: dict[str, Any]) -> dict[str, Any]:
 
 def ingested(folder: Path, golden: GoldenSet) -> KnowledgeBase:
     """A knowledge base that has the documents of a judged collection."""
+    from hashlib import sha256
+
     from kebab.config.loading import cache_folder, load_settings
     from kebab.evaluation.judged_collections import write_documents
     from kebab.interfaces.cli.ingest_progress import progress_of
@@ -123,7 +125,8 @@ def ingested(folder: Path, golden: GoldenSet) -> KnowledgeBase:
 
     if golden.kind != "beir":
         raise UsageError("--ingest is for a FOLDER in BEIR layout.", hint="The documents of a FILE are yours: kb ingest FOLDER")
-    place = cache_folder() / "collections" / f"{golden.name}-{golden.sha256[:8]}"
+    # By where it lies: when its judgements change, its documents are still the same and keep their vectors.
+    place = cache_folder() / "collections" / f"{golden.name}-{sha256(bytes(folder.resolve())).hexdigest()[:8]}"
     database = places_given().get("db") or str(place / "kebab.sqlite")
     place.mkdir(parents=True, exist_ok=True)
     kb = click.get_current_context().with_resource(KnowledgeBase(load_settings(config_file(), flags={"store.path": database})))
