@@ -20,7 +20,7 @@ from tests.qdrant_server import QdrantNode, free_ports, qdrant_node
 
 import kebab
 from kebab.config.cluster_address import cluster_address
-from kebab.core.errors import StoreError, StoreUnreachable, TooOld
+from kebab.core.errors import ConfigError, StoreError, StoreUnreachable, TooOld
 from kebab.store.qdrant.client import Client, our_errors
 from kebab.store.qdrant.schema import Layout, Schema
 
@@ -74,6 +74,12 @@ def self_signed() -> Iterator[tuple[Path, Path]]:
         (folder / "cert.pem").write_bytes(certificate.public_bytes(pem))
         (folder / "key.pem").write_bytes(own.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
         yield folder / "cert.pem", folder / "key.pem"
+
+
+@pytest.mark.parametrize("key", ["키", "one\r\nx-other: two"])
+def test_a_key_that_no_header_can_carry_is_an_error_of_the_settings(key: str) -> None:
+    with pytest.raises(ConfigError, match="API key"):
+        Client(cluster_address("qdrant://127.0.0.1/notes"), api_key=key)
 
 
 def test_a_server_that_is_not_there_is_said_to_be_out_of_reach() -> None:

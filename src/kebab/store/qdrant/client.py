@@ -10,18 +10,17 @@ started, is no reason to fail while another one lives.
 from __future__ import annotations
 
 import json
-import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
+from http.client import HTTPException
 from typing import Any
 from urllib.parse import urlencode
-from weakref import finalize
 
 from kebab.config.cluster_address import ClusterAddress, Node
-from kebab.core.errors import DiskFull, NotFound, StoreError, StoreUnreachable
+from kebab.core.errors import ConfigError, DiskFull, NotFound, StoreError, StoreUnreachable
+from kebab.store.qdrant.connection import Answer, Connection
 
 LEAST_VERSION = (1, 16)
 """The first that takes an update only where a condition holds, which the writer's lease needs."""
@@ -50,19 +49,12 @@ class Answered(Exception):
         self.said = said
 
 
-class _Connection:
-    """Closed at the latest when nobody has it any more: a thread may end without a word."""
-
-    def __init__(self, http: HTTPConnection) -> None:
-        self.http = http
-        self.used = time.monotonic()
-        finalize(self, http.close)
-
-
 class Client:
     """For any number of threads; each has connections of its own."""
 
     def __init__(self, address: ClusterAddress, *, api_key: str = "", timeout_s: float = 60.0) -> None:
+        if not (api_key.isascii() and api_key.isprintable()):
+            raise ConfigError("The API key of the cluster has characters that no header can carry.", hint="Correct KEBAB_STORE_API_KEY.")
         self.address = address
         self._headers = {"Content-Type": "application/json", **({"api-key": api_key} if api_key else {})}
         self._timeout_s = timeout_s
@@ -150,52 +142,48 @@ class Client:
     def close(self) -> None:
         """This thread's connections."""
         for connection in getattr(self._local, "open", {}).values():
-            connection.http.close()
+            connection.close()
         self._local.open = {}
 
     # --- one server
 
     def _ask_node(self, node: Node, method: str, target: str, data: bytes | None, timeout_s: float) -> Any:
-        with self._connected(node) as http:
-            http.sock.settimeout(timeout_s)
-            http.request(method, target, data, self._headers)
-            return _answer(http.getresponse())
+        with self._connected(node) as connection:
+            return _result(connection.ask(method, target, data, timeout_s))
 
     @contextmanager
-    def _connected(self, node: Node) -> Iterator[HTTPConnection]:
+    def _connected(self, node: Node) -> Iterator[Connection]:
         """Kept for the next request when this one went well."""
-        opened: dict[Node, _Connection] = self._local.__dict__.setdefault("open", {})
-        known = opened.pop(node, None)
-        if known is None or known.http.sock is None or time.monotonic() - known.used >= _IDLE_S:
-            known = _Connection(self._new_connection(node))
+        opened: dict[Node, Connection] = self._local.__dict__.setdefault("open", {})
+        connection = opened.pop(node, None)
+        if connection is not None and time.monotonic() - connection.used >= _IDLE_S:
+            connection.close()
+            connection = None
+        connection = connection or self._new_connection(node)
         went_well = False
         try:
-            yield known.http
+            yield connection
             went_well = True
         except Answered:
             went_well = True
             raise
         finally:
-            if went_well:
-                known.used = time.monotonic()
-                opened[node] = known
+            if went_well and connection.is_open:
+                opened[node] = connection
             else:
-                known.http.close()
+                connection.close()
 
-    def _new_connection(self, node: Node) -> HTTPConnection:
-        kind = HTTPSConnection if self.address.tls else HTTPConnection
+    def _new_connection(self, node: Node) -> Connection:
         several = len(self.address.nodes) > 1
-        http = kind(node.host, node.port, timeout=min(self._timeout_s, _GREETING_S) if several else self._timeout_s)
-        http.connect()
-        http.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)  # header and body are two writes
+        timeout_s = min(self._timeout_s, _GREETING_S) if several else self._timeout_s
+        connection = Connection(node, tls=self.address.tls, timeout_s=timeout_s, headers=self._headers)
         if several:  # one that hangs takes connections all the same
             try:
-                http.request("GET", "/healthz", headers=self._headers)
-                http.getresponse().read()
+                connection.ask("GET", "/healthz", None, timeout_s)
             except BaseException:
-                http.close()
+                connection.close()
                 raise
-        return http
+        return connection
 
     # --- errors
 
@@ -225,12 +213,11 @@ class Client:
         return error
 
 
-def _answer(response: HTTPResponse) -> Any:
-    data = response.read()
-    if response.status != 200:
-        raise Answered(response.status, _said(data))
+def _result(answer: Answer) -> Any:
+    if answer.status != 200:
+        raise Answered(answer.status, _said(answer.body))
     try:
-        return json.loads(data)["result"]
+        return json.loads(answer.body)["result"]
     except (ValueError, KeyError, TypeError) as error:
         raise Answered(415, _NO_QDRANT) from error
 

@@ -71,7 +71,7 @@ class QdrantVectorStore:
 
     def _nearest(self, space: str, vector: Any, chosen: Filter, limit: int) -> list[VectorMatch]:
         search = {
-            "query": [round(value, _DIGITS) for value in vector.tolist()],
+            "query": vector.astype("float64").round(_DIGITS).tolist(),
             "using": space,
             "filter": chosen,
             "limit": limit,
