@@ -54,11 +54,11 @@ class _Found(NamedTuple):
     by_meaning: SearchHit | None
     by_words: SearchHit | None
 
-    @property
-    def hit(self) -> SearchHit:
+    def hit(self, query: SearchQuery) -> SearchHit:
+        """With its score in this list as far as that decides anything."""
         hit = self.by_meaning or self.by_words
         assert hit is not None  # somebody has found it
-        return hit._replace(score=self.fused.score)
+        return hit if query.min_score is None else hit._replace(score=self.fused.score)
 
     @property
     def explained(self) -> dict[str, Any]:
@@ -118,7 +118,7 @@ class HybridRetriever:
             # What a deeper look finds follows what was found before: a page that was shown stays what it was.
             by_meaning, by_words = ({hit.chunk_id: hit for hit in side} for side in (vector, lexical))
             new = [_Found(item, by_meaning.get(item.chunk_id), by_words.get(item.chunk_id)) for item in good if item.chunk_id not in found]
-            looks.append([one.hit for one in new])
+            looks.append([one.hit(query) for one in new])
             found.update((one.fused.chunk_id, one) for one in new)
             listed = self._listed(looks, query)
             goes_on = (
@@ -180,6 +180,7 @@ class HybridRetriever:
             weights=None if item.weights == (1.0, 1.0) else {"lexical": item.weights[0], "vector": item.weights[1]},
         )
         return hit._replace(
+            score=item.score,
             score_kind=policy.kind,
             retrieval=detail,
             retrieval_method=RETRIEVAL_METHODS[policy.kind],

@@ -140,7 +140,8 @@ class VectorRetriever:
     def _hits(self, found: Sequence[_Found], query: SearchQuery, *, complete: bool) -> list[SearchHit]:
         """`complete`: nobody will look deeper."""
         contexts = self._chunks.contexts([item.match.chunk_id for item in found])
-        hits = [self._hit(item, contexts[item.match.chunk_id], query) for item in found if item.match.chunk_id in contexts]
+        there = [item for item in found if item.match.chunk_id in contexts]
+        hits = [self._hit(item, contexts[item.match.chunk_id], query, rank) for rank, item in enumerate(there, start=1)]
         return shortened(hits, query, complete=complete)
 
     def _found(self, asked: Sequence[tuple[SpaceQuery, Any]], query: SearchQuery, depth: int) -> tuple[list[_Found], bool]:
@@ -168,9 +169,10 @@ class VectorRetriever:
             merged.setdefault(item.match.chunk_id, item)
         return list(merged.values())[: depth + 1], len(merged) > depth
 
-    def _hit(self, item: _Found, chunk: ChunkContext, query: SearchQuery) -> SearchHit:
+    def _hit(self, item: _Found, chunk: ChunkContext, query: SearchQuery, rank: int) -> SearchHit:
+        """`rank`: as long as nothing is folded or left out."""
         score = min(1.0, max(0.0, item.match.similarity))
-        detail = RetrievalDetail(method="vector", fusion_score=score, vector_score=score, vector_floor=item.known_floor)
+        detail = RetrievalDetail(method="vector", fusion_score=score, vector_score=score, vector_rank=rank, vector_floor=item.known_floor)
         explanation = {
             "lexical": None,
             "vector": {
@@ -179,12 +181,13 @@ class VectorRetriever:
                 "model": item.space.embedder.name,
                 "rank_in_model": item.place,
                 "weak": item.weak,
+                "rank": rank,
             },
             "fusion": {"method": "none", "score": score},
         }
         return make_hit(
             chunk,
-            rank=0,
+            rank=rank,
             detail=detail,
             score_kind="cosine",
             index_version=self._index_version,
@@ -221,6 +224,8 @@ def _embedded(spaces: Sequence[SpaceQuery], text: str) -> list[Any]:
 
 
 def _ranked(hit: SearchHit, rank: int) -> SearchHit:
+    if hit.rank == rank:
+        return hit
     explanation = hit.explanation
     if explanation is not None:
         explanation = {**explanation, "vector": {**explanation["vector"], "rank": rank}}
