@@ -263,8 +263,9 @@ class KnowledgeBase:
 
     def _new_ingest(self, writing: Writing, parser_for: Callable[[str], Parser], progress: Progress | None) -> Ingest:
         from kebab.chunking.by_structure import StructureChunker
-        from kebab.pipelines.ingest import Ingest
+        from kebab.pipelines.ingest import Ingest, refuse_half_copied
 
+        refuse_half_copied(writing)
         korean = self.settings.analysis.korean
         reanalysed = writing.settle_analysis(korean)
         ingest = Ingest(
@@ -374,7 +375,7 @@ class KnowledgeBase:
     def verify(self) -> VerifyReport:
         from kebab.pipelines.verify import VerifyReport, verify
 
-        with self._store.reading() as reading:
+        with self._store.reading(whole=True) as reading:
             if reading is None:
                 return VerifyReport()
             with self._parsers() as parsers:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -133,6 +133,24 @@ def test_what_changed_is_noticed_read_again_and_what_is_gone_forgotten(corpus: C
         assert kb.verify().whole
         assert kb.remove_source("own") == 2
         assert list(kb.search("text", mode="lexical")) == []
+
+
+@pytest.mark.parametrize(("word", "like_it"), [("maintain", "watchDepmod"), ("dir", "buildRequestor")])
+@pytest.mark.parametrize("options", [{}, {"sort": "date"}, {"match": "any"}], ids=["by relevance", "by date", "any word"])
+def test_a_library_never_shows_up_in_ones_own_notes(
+    corpus: Corpus, tmp_path: Path, word: str, like_it: str, options: dict[str, Any]
+) -> None:
+    """Regression: these words have the same number in a store that numbers them, one in notes and the other one in libraries."""
+    docs, own = tmp_path / "widget", tmp_path / "own"
+    docs.mkdir()
+    own.mkdir()
+    (docs / "README.md").write_text(f"# Widget\n\n{like_it} {like_it} {like_it}\n", encoding="utf-8")
+    (own / "garden.md").write_text(f"# Garden\n\nHow I {word} the garden.\n", encoding="utf-8")
+    with corpus.open() as kb:
+        kb.libraries.add(str(docs), library_id="/acme/widget", embed=False)
+        kb.ingest(own, embed=False)
+        assert [hit.doc_path for hit in kb.search(word, mode="lexical", **options)] == ["garden.md"]
+        assert [hit.doc_path for hit in kb.search(like_it, mode="lexical", library="/acme/widget", **options)] == ["README.md"]
 
 
 def test_a_library_is_added_searched_and_exported(corpus: Corpus, tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from tests.conftest import Toy, TwoScripts, Upstream
 from tests.qdrant_server import QdrantNode, free_ports
 
 import kebab
+from kebab.core.documents import Source
 from kebab.core.errors import CopyDiffers, NotEmpty, NotFound, StoreUnreachable, UsageError
 from kebab.core.search import SearchResponse
 from kebab.pipelines.migration import MigrationReport
@@ -325,8 +326,11 @@ def test_what_was_begun_from_elsewhere_or_has_something_of_its_own_is_refused(
         with pytest.raises(NotEmpty, match=r"is being filled from .*small\.sqlite, and that is not finished") as raised:
             other.migration_to(cluster).run()
         assert f"kb migrate --from {small.address} --to {cluster.address}" in (raised.value.hint or "")
-    cluster.ingest_text("Something of its own.", title="Own")
-    with pytest.raises(NotEmpty, match=r"has what .*small\.sqlite has not: stdin"):
+    with pytest.raises(NotEmpty, match=r"is being filled from .*small\.sqlite"):
+        cluster.ingest_text("Something of its own.", title="Own")
+    with cluster._store.writing("a test") as writing:
+        writing.documents("bigrams").add_source(Source("own", "folder", None, "primary"))
+    with pytest.raises(NotEmpty, match=r"has what .*small\.sqlite has not: own"):
         small.migration_to(cluster).run()
     assert cluster.count_documents() > 0
 

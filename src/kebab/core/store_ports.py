@@ -70,10 +70,11 @@ class Store(Protocol):
         ...
 
     def exists(self) -> bool: ...
-    def reading(self, *, about: str = "") -> AbstractContextManager[Reading | None]:
+    def reading(self, *, about: str = "", whole: bool = False) -> AbstractContextManager[Reading | None]:
         """One state of what is stored, for the calling thread; None where nothing has been stored and nobody has named the place: an empty
         corpus, not an error. `about`: what will be searched for among one's own documents, so that a store that is far away may look up
-        its words meanwhile.
+        its words meanwhile. `whole`: all of it will be read, and nothing that was written may be missing, however long it takes to ask
+        those who know.
         """
         ...
 
@@ -181,6 +182,10 @@ class Writing(Protocol):
         ...
 
     def optimize(self) -> None: ...
+    def migrating_from(self) -> str | None:
+        """As `Reading` tells it."""
+        ...
+
     def remember_migration(self, origin: str | None) -> None:
         """That all of this is being carried over from there; None when it is done."""
         ...

@@ -67,14 +67,14 @@ class Migration:
     def _run(self) -> None:
         if self.report.origin == self.report.target:
             raise UsageError(f"{self.report.origin} cannot be carried into itself.", hint="Name another place with --to.")
-        with self._origin.reading() as origin:
+        with self._origin.reading(whole=True) as origin:
             if origin is None:
                 raise NotFound("There is nothing to carry over yet.", hint="Begin with: kb ingest FOLDER")
             with self._target.writing(_PURPOSE) as writing:
                 self._admit(origin, writing)
                 writing.remember_migration(self.report.origin)
                 self._carry(origin, writing)
-            with self._target.reading() as target:
+            with self._target.reading(whole=True) as target:
                 assert target is not None  # it has just been written
                 self.report.counts, self.report.compared = compare(origin, target, self.report.target, self._progress)
         with self._target.writing(_PURPOSE) as writing:

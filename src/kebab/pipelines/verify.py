@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from kebab.config.settings import IngestSettings
 from kebab.core.citations import Citation
 from kebab.core.documents import PAGE_BREAK, page_text
-from kebab.core.errors import NotFound, ParseError, SourceError
+from kebab.core.errors import Corrupt, NotFound, ParseError, SourceError
 from kebab.core.records import Check, ChunkRecord, DocumentRecord, SourceRecord
 from kebab.core.spans import LineSpan, PageSpan, Span
 from kebab.core.text import LineTable, nfc
@@ -170,10 +170,16 @@ def verify(catalog: Catalog, read: Callable[[bytes, str], str], settings: Ingest
     renamed = _RenamedFiles(catalog, roots.values(), settings)
     for document in catalog.all_documents():
         report.documents += 1
-        body = catalog.body(document.doc_id)
+        try:
+            body, chunks = catalog.body(document.doc_id), catalog.chunks_of(document.doc_id)
+        except Corrupt:
+            report.corrupt += 1
+            if len(report.differences) < _MOST_LISTED:
+                report.differences.append(Difference(document.doc_id, document.path, document.source, "corrupt"))
+            continue
         lines = LineTable(body)
         now = _now(roots.get(document.source), document, body, read, renamed)
-        for chunk in catalog.chunks_of(document.doc_id):
+        for chunk in chunks:
             _judge(report, chunk, body, lines, now)
     return report
 

@@ -24,6 +24,7 @@ from kebab.core.ports import ColumnWeights
 from kebab.core.search import SearchFilters
 from kebab.store.qdrant import writer_lease
 from kebab.store.qdrant.client import Client
+from kebab.store.qdrant.schema import Schema
 from kebab.store.qdrant.store import QdrantStore
 from kebab.store.qdrant.terms import CORPORA
 
@@ -281,6 +282,33 @@ def test_a_reset_that_stood_still_deletes_nothing_of_what_came_after_it(
 
 
 def test_whoever_was_cut_off_for_too_long_does_not_go_on(store: QdrantStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kebab.store.qdrant.writer_lease.LASTS_S", -1.0)
-    with pytest.raises(Locked, match="right to write was lost"):
+    with monkeypatch.context() as patched, pytest.raises(Locked, match="right to write was lost"):
+        patched.setattr("kebab.store.qdrant.writer_lease.LASTS_S", -1.0)
         write(store, BEFORE)
+
+
+def test_a_reset_waits_for_whoever_writes_even_where_nothing_is_there_yet(store: QdrantStore, one_node: QdrantNode) -> None:
+    """Regression: what was not marked as whole yet went without asking, and the first ingest with it."""
+    other = QdrantStore(cluster_address(one_node.address("interrupted")), StoreSettings(lock_wait_s=0.3))
+    store._schema.make()
+    with store._lease("a test"), pytest.raises(Locked, match="a test"):
+        other.reset()
+    assert other.reset() is False, "there was no knowledge base yet"
+    assert not store._schema.catalog.exists()
+    other.close()
+
+
+def test_who_begins_while_another_one_deletes_makes_it_again(store: QdrantStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    make, made = Schema.make, []
+
+    def made_and_deleted(self: Schema) -> None:
+        make(self)
+        made.append(1)
+        if len(made) == 1:
+            self.drop()
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Schema, "make", made_and_deleted)
+        write(store, BEFORE)
+    assert len(made) == 2
+    check_counts(store)

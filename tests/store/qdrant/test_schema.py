@@ -19,7 +19,7 @@ import kebab
 from kebab.config.cluster_address import cluster_address
 from kebab.config.settings import StoreSettings
 from kebab.core.documents import Source
-from kebab.core.errors import NotFound
+from kebab.core.errors import NotEmpty, NotFound
 from kebab.core.ports import NewVector
 from kebab.core.search import SearchFilters
 from kebab.store.qdrant.schema import META
@@ -65,7 +65,26 @@ def test_a_reset_deletes_nothing_but_the_knowledge_base(one_node: QdrantNode, tm
             asked(one_node, "DELETE", f"/collections/{other}")
 
 
-@pytest.mark.parametrize("left", [["catalog"], ["terms", "documents"], ["chunks.1"]])
+@pytest.mark.parametrize("kind", ["catalog", "documents", "terms", "chunks", "chunks.1"])
+def test_somebody_elses_collection_is_neither_emptied_nor_deleted(one_node: QdrantNode, tmp_path: Path, kind: str) -> None:
+    """Regression: it was taken for what is left of an interrupted reset."""
+    name = f"foreign{uuid4().hex[:6]}"
+    foreign = f"/collections/{name}.{kind}"
+    asked(one_node, "PUT", foreign, {"vectors": {}})
+    asked(one_node, "PUT", f"{foreign}/points?wait=true", {"points": [{"id": 1, "vector": {}, "payload": {"mine": True}}]})
+    try:
+        with kebab.open(one_node.address(name), embedding_model="none") as kb:
+            for change in (lambda: kb.ingest(note(tmp_path)), kb.reset):
+                with pytest.raises(NotEmpty, match=rf"{name}\.{kind}"):
+                    change()
+        names = [one["name"] for one in one_node.get("/collections")["collections"]]
+        assert [one for one in names if one.startswith(name)] == [f"{name}.{kind}"]
+        assert asked(one_node, "POST", f"{foreign}/points/count", {"exact": True})["count"] == 1
+    finally:
+        asked(one_node, "DELETE", foreign)
+
+
+@pytest.mark.parametrize("left", [["terms", "documents"], ["chunks.1"], ["chunks.1", "documents", "terms"]])
 def test_what_is_left_of_an_interrupted_reset_does_not_come_back(one_node: QdrantNode, tmp_path: Path, left: list[str]) -> None:
     """Regression: the next ingest took what was not deleted yet for its own."""
     name = f"half{uuid4().hex[:6]}"

@@ -128,6 +128,24 @@ def test_a_chunk_that_says_something_else_is_read_again(broken: Broken) -> None:
     assert not broken.kb.search("blue", mode="lexical").hits
 
 
+@pytest.mark.parametrize("damage", [{"spans": []}, {"text_hash": "00"}], ids=["no place", "another hash"])
+def test_a_chunk_that_lost_its_place_or_hash_is_read_again(broken: Broken, damage: dict[str, Any]) -> None:
+    """Regression: verify ended with a traceback, or found all in order."""
+    broken.say("chunks", broken.chunk("c.md"), **damage)
+    faults = broken.faults()
+    assert "notes:c.md" in faults["documents"].message
+    rebuild(broken, faults["documents"])
+    assert broken.kb.ingest().updated == 1
+
+
+def test_a_document_whose_text_cannot_be_read_is_named(broken: Broken) -> None:
+    [document] = broken.points("documents", path="c.md")
+    broken.say("documents", document, body="not what it was")
+    report = broken.kb.verify()
+    assert (report.corrupt, report.differences[0].citation, report.whole) == (1, "c.md", False)
+    broken.say("documents", document, body=document["payload"]["body"])
+
+
 def test_what_is_lost_of_a_library_comes_back_with_a_refresh(broken: Broken) -> None:
     broken.delete("chunks", broken.chunk("README.md", 1))
     faults = broken.faults()

@@ -64,6 +64,10 @@ class Client:
         self._lacking_until = 0.0
 
     @property
+    def _has_several(self) -> bool:
+        return len(self.address.nodes) > 1
+
+    @property
     def lacks_replicas(self) -> bool:
         """Whether most replicas were asked a while ago and could not answer."""
         return time.monotonic() < self._lacking_until
@@ -125,7 +129,7 @@ class Client:
             try:
                 answers[node] = self._ask_node(node, "GET", path, None, min(self._timeout_s, _PATIENCE_S))
             except (OSError, HTTPException) as error:
-                answers[node] = self._unreachable(error)
+                answers[node] = self._unreachable(error, node)
             except Answered as error:
                 answers[node] = self._in_our_words(error, node)
         return answers
@@ -134,7 +138,7 @@ class Client:
         """From now on a server is asked that knows all that the cluster has agreed upon, as long as it answers. One that was away and is
         just back does not know yet that it missed something, and takes its own old points for what is there.
         """
-        if len(self.address.nodes) == 1:
+        if not self._has_several:
             return
         agreed = [(_agreed(answer), -number) for number, answer in enumerate(self.ask_each("/cluster").values())]
         self._preferred = -max(agreed)[1]
@@ -149,7 +153,10 @@ class Client:
 
     def _ask_node(self, node: Node, method: str, target: str, data: bytes | None, timeout_s: float) -> Any:
         with self._connected(node) as connection:
-            return _result(connection.ask(method, target, data, timeout_s))
+            connection.send(method, target, data, timeout_s)
+            if self._has_several and not connection.answers_within(_GREETING_S):
+                self._new_connection(node).close()  # which fails, if it hangs: then another one is asked
+            return _result(connection.receive())
 
     @contextmanager
     def _connected(self, node: Node) -> Iterator[Connection]:
@@ -174,10 +181,9 @@ class Client:
                 connection.close()
 
     def _new_connection(self, node: Node) -> Connection:
-        several = len(self.address.nodes) > 1
-        timeout_s = min(self._timeout_s, _GREETING_S) if several else self._timeout_s
+        timeout_s = min(self._timeout_s, _GREETING_S) if self._has_several else self._timeout_s
         connection = Connection(node, tls=self.address.tls, timeout_s=timeout_s, headers=self._headers)
-        if several:  # one that hangs takes connections all the same
+        if self._has_several:  # one that hangs takes connections all the same
             try:
                 connection.ask("GET", "/healthz", None, timeout_s)
             except BaseException:
@@ -187,8 +193,8 @@ class Client:
 
     # --- errors
 
-    def _unreachable(self, failure: Exception) -> StoreUnreachable:
-        nodes = ", ".join(map(str, self.address.nodes))
+    def _unreachable(self, failure: Exception, *nodes_asked: Node) -> StoreUnreachable:
+        nodes = ", ".join(map(str, nodes_asked or self.address.nodes))
         if isinstance(failure, Answered):
             return StoreUnreachable(
                 f"Qdrant at {nodes} cannot do this now: {failure.said}", hint="Look at the servers with: kb doctor", path=str(self.address)

@@ -7,6 +7,7 @@ sends four of them.
 from __future__ import annotations
 
 import re
+import select
 import socket
 import time
 from collections.abc import Mapping
@@ -42,12 +43,24 @@ class Connection:
 
     def ask(self, method: str, target: str, data: bytes | None, timeout_s: float) -> Answer:
         """OSError or HTTPException where it fails; the connection is of no use then."""
+        self.send(method, target, data, timeout_s)
+        return self.receive()
+
+    def send(self, method: str, target: str, data: bytes | None, timeout_s: float) -> None:
         if timeout_s != self._timeout_s:
             self._socket.settimeout(timeout_s)
             self._timeout_s = timeout_s
         length = "" if data is None else f"Content-Length: {len(data)}\r\n"
         head = f"{method} {target} HTTP/1.1\r\n{self._headers}{length}\r\n".encode("latin-1")
         self._socket.sendall(head + (data or b""))
+
+    def answers_within(self, seconds: float) -> bool:
+        """Whether the answer to what was sent begins to arrive in that time."""
+        waiting = select.poll()
+        waiting.register(self._socket, select.POLLIN)
+        return bool(waiting.poll(1000 * seconds))
+
+    def receive(self) -> Answer:
         answer = self._answer()
         self.used = time.monotonic()
         return answer

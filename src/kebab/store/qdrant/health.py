@@ -98,14 +98,20 @@ def _shard_checks(client: Client, schema: Schema, name: str) -> list[Check]:
     if not known:  # a server that runs alone does not tell
         return [Check(name, facts["status"] != "red", f"status {facts['status']}", "Look into the server's log.")]
     wanted = int(facts["config"]["params"].get("replication_factor") or 1)
-    checks = [_replica_check(name, known, wanted, facts["status"])]
+    checks = [_replica_check(name, known, wanted, facts["status"], _peer_names(client, known))]
     differing = _differing_shards(known)
     if differing and checks[0].ok and live_writer(schema.catalog) is None:
         checks.append(Check(f"{name} copies", False, f"servers count differently in shard {', '.join(map(str, differing))}", _WAIT))
     return checks
 
 
-def _replica_check(name: str, told: Mapping[Node, dict[str, Any]], wanted: int, status: str) -> Check:
+def _peer_names(client: Client, told: Mapping[Node, dict[str, Any]]) -> dict[int, str]:
+    """As people know them: by their addresses, or where one does not answer, by the address that the others know it by."""
+    peers = {int(peer): str(facts["uri"]) for peer, facts in (client.get("/cluster").get("peers") or {}).items()}
+    return {**peers, **{one["peer_id"]: str(node) for node, one in told.items()}}
+
+
+def _replica_check(name: str, told: Mapping[Node, dict[str, Any]], wanted: int, status: str, peers: Mapping[int, str]) -> Check:
     """A shard is a part of the collection, and a replica a copy of it on one server. What one server knows of the others, all know."""
     cluster = next(iter(told.values()))
     replicas = [(shard["shard_id"], cluster["peer_id"], shard["state"]) for shard in cluster["local_shards"]]
@@ -115,7 +121,10 @@ def _replica_check(name: str, told: Mapping[Node, dict[str, Any]], wanted: int, 
         active[shard] = active.get(shard, 0) + (state == "Active")
     lacking = sorted(shard for shard, count in active.items() if count < wanted)
     if lacking or cluster["shard_transfers"] or status == "red":
-        broken = ", ".join(f"{state.lower()} on {peer}" for _, peer, state in replicas if state != "Active") or f"status {status}"
+        broken = (
+            ", ".join(f"{state.lower()} on {peers.get(peer, peer)}" for _, peer, state in replicas if state != "Active")
+            or f"status {status}"
+        )
         return Check(name, False, f"{len(lacking)} of {len(active)} shards have fewer than {wanted} active replicas ({broken})", _WAIT)
     points = {node: sum(shard["points_count"] for shard in one["local_shards"]) for node, one in told.items()}
     counts = ", ".join(f"{count:,} on {node}" for node, count in points.items())

@@ -15,7 +15,7 @@ from kebab.store.fts5.passage_check import matching
 from kebab.store.fts5.tokenizer import SqliteTokenizer
 from kebab.store.fts5.wanted_terms import WantedTerms, wanted_terms
 from kebab.store.qdrant.collection import Filter, Point
-from kebab.store.qdrant.filters import FilterBuilder, corpus_of
+from kebab.store.qdrant.filters import FilterBuilder, corpus_of, one_of
 from kebab.store.qdrant.other_weights import RANKED_AGAIN, ranked_again
 from kebab.store.qdrant.payloads import Payload, chunk_context, columns
 from kebab.store.qdrant.schema import WORDS, Schema
@@ -29,7 +29,7 @@ _DEEPER = 2
 """How much deeper than asked the ranking is cut: room for a few equal scores at its end."""
 _CHECKED = 128
 """Candidates that are looked at first, when it has to be checked whether words stand side by side."""
-FOR_HITS = {"exclude": ["terms", "within", "tagged", "versions", "columns_hash", "text_hash", "average", "length", "corpus", "spaces"]}
+FOR_HITS = {"exclude": ["terms", "within", "tagged", "versions", "columns_hash", "text_hash", "average", "length", "spaces"]}
 """Of the payload: all but what only filters and writers need."""
 
 
@@ -127,8 +127,9 @@ class QdrantLexicalIndex:
         demanded = None
         if counting or not wanted.is_plain:
             demanded = term_filter(expression.text, self.tokenizer.stems, lambda term: id_of(corpus, term))
-        # Terms of one corpus are dimensions of their own: without filters there is nothing to keep apart.
-        conditions: list[Filter] = [self._filters.of_chunks(filters)] if filters else []
+        # Terms of one corpus are dimensions of their own. Two words may share one; what such a word finds elsewhere is left out later,
+        # which is cheaper than a condition that the server looks at for every chunk.
+        conditions: list[Filter] = [self._filters.of_chunks(filters)] if filters or counting else []
         conditions += [demanded.condition] if demanded else []
         return _Search(expression, wanted, corpus, demanded, {"must": conditions})
 
@@ -147,6 +148,7 @@ class QdrantLexicalIndex:
                 next_one = None
             is_all = len(found) < depth
             last = found[-1]["score"] if found else 0.0
+            found = [point for point in found if point["payload"]["corpus"] == search.corpus]
             if needs_check:
                 found = self._passing(search, found)
             ranked = self._weighed(sorted(found, key=_order), vector, search.corpus)
@@ -182,7 +184,8 @@ class QdrantLexicalIndex:
         """The youngest first; of one day those that match best."""
         demanded = search.demanded or term_filter(search.expression.text, self.tokenizer.stems, lambda term: id_of(search.corpus, term))
         assert demanded is not None  # something is looked for
-        chosen = search.chosen if search.demanded else {"must": [*search.chosen["must"], demanded.condition]}
+        own = one_of("corpus", [search.corpus])
+        chosen = {"must": [*search.chosen["must"], own, *([] if search.demanded else [demanded.condition])]}
         vector = self._query_vector(search)
         depth = offset + limit + _DEEPER
         while True:

@@ -12,6 +12,7 @@ from typing import Any
 from kebab.analysis.derived_terms import cjk_column
 from kebab.core.citations import Citation
 from kebab.core.documents import Chunk, ParsedDocument
+from kebab.core.errors import Corrupt
 from kebab.core.ports import ChunkContext, FileState, IndexedDocument
 from kebab.core.records import ChunkRecord, DocumentRecord
 from kebab.core.search import Neighbour
@@ -115,7 +116,10 @@ def _distinct(tags: tuple[str, ...]) -> list[str]:
 
 
 def body_of(payload: Payload) -> str:
-    return zlib.decompress(b64decode(payload[BODY])).decode("utf-8", "surrogatepass")
+    try:
+        return zlib.decompress(b64decode(payload[BODY])).decode("utf-8", "surrogatepass")
+    except (zlib.error, ValueError, TypeError, KeyError) as error:
+        raise Corrupt("The stored text of a document cannot be read.", hint="Find it with: kb verify") from error
 
 
 def file_state(payload: Payload) -> FileState:
@@ -195,7 +199,10 @@ def chunk_payload(identifier: str, chunk: Chunk, names: str | None) -> Payload:
 
 
 def spans_of(payload: Payload) -> tuple[Span, ...]:
-    return tuple(SPAN_KINDS[kind](*values) for kind, *values in payload["spans"])
+    spans = tuple(SPAN_KINDS[kind](*values) for kind, *values in payload["spans"])
+    if not spans:
+        raise Corrupt(f"A passage of {payload.get('path', 'a document')} does not say where it stands.", hint="Find it with: kb verify")
+    return spans
 
 
 def columns(payload: Payload, korean_analysis: str, note_terms: str) -> ChunkColumns:

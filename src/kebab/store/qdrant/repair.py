@@ -2,14 +2,29 @@
 
 from __future__ import annotations
 
-from kebab.core.documents import chunk_id
+from kebab.core.documents import chunk_id, embedded_text
 from kebab.store.qdrant.collection import PointId, batches
+from kebab.store.qdrant.documents import hash_of
 from kebab.store.qdrant.index_writer import document_point_id, of_documents
 from kebab.store.qdrant.payloads import OF_DOCUMENT, Payload
 from kebab.store.qdrant.schema import Schema
 
 _DOCUMENTS_AT_ONCE = 100
-_OF_CHUNK = [*OF_DOCUMENT, "chunk", "ordinal", "text", "terms", "length", "average", "headings", "kind", "homes", "spaces"]
+_OF_CHUNK = [
+    *OF_DOCUMENT,
+    "chunk",
+    "ordinal",
+    "text",
+    "terms",
+    "length",
+    "average",
+    "headings",
+    "kind",
+    "homes",
+    "spaces",
+    "spans",
+    "text_hash",
+]
 
 
 def put_in_order(schema: Schema) -> None:
@@ -49,6 +64,14 @@ def _order(schema: Schema, documents: dict[str, Payload]) -> None:
 
 
 def _is_one_of(chunk: Payload, document: Payload) -> bool:
-    """Whole, named by its document, and with the text that its id was made of."""
-    whole = chunk.keys() >= set(_OF_CHUNK)
-    return whole and chunk["chunk"] in document["chunks"] and chunk_id(chunk["doc"], chunk["ordinal"], chunk["text"]) == chunk["chunk"]
+    return chunk.keys() >= set(_OF_CHUNK) and chunk["chunk"] in document["chunks"] and is_as_written(chunk)
+
+
+def is_as_written(chunk: Payload) -> bool:
+    """Whether it has the text that its id was made of, knows the hash that its vectors go by, and says where it stands."""
+    embedded = embedded_text(chunk["path"], chunk["title"], tuple(chunk["headings"]), chunk["text"])
+    return (
+        chunk_id(chunk["doc"], chunk["ordinal"], chunk["text"]) == chunk["chunk"]
+        and hash_of(embedded) == chunk["text_hash"]
+        and bool(chunk["spans"])
+    )

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
-from kebab.core.errors import NotFound, TooNew, TooOld
+from kebab.core.errors import NotEmpty, NotFound, TooNew, TooOld
 from kebab.core.libraries import VectorSpace
 from kebab.store.qdrant.client import LEAST_VERSION, Answered, Client
 from kebab.store.qdrant.collection import Collection, point_id
@@ -154,13 +154,39 @@ class Schema:
     # --- making and changing it
 
     def make(self, spaces: Iterable[VectorSpace] = ()) -> None:
-        """What is missing of its collections. Whoever may write then takes them into use."""
+        """What is missing of its collections. Whoever may write then takes them into use. The catalog comes first, and goes last: without
+        it nothing that has one of their names is ours.
+        """
         self.check_server()
+        self._refuse_foreign()
+        self._make({self.catalog.name: "catalog"}, ())
         chunks = self.chunks_collection() or f"{self.chunks.name}.1"
-        names = {chunks: "chunks", self.documents.name: "documents", self.terms.name: "terms", self.catalog.name: "catalog"}
+        names = {chunks: "chunks", self.documents.name: "documents", self.terms.name: "terms"}
         self._make(names, spaces)
         if self.chunks_collection() is None:
             self._point_alias(chunks)
+
+    def has_begun(self) -> bool:
+        """Whether there is anything of it, if only what was left of making or deleting it."""
+        self._refuse_foreign()
+        return self.catalog.exists()
+
+    def _refuse_foreign(self) -> None:
+        """Somebody else's collections must not be emptied for having such a name."""
+        if self.catalog.exists():
+            foreign = [self.catalog.name] if self.catalog.count({"must": [{"is_empty": {"key": "what"}}]}) else []
+        else:
+            alias = [self.chunks.name] if self.chunks_collection() else []
+            names = [str(collection["name"]) for collection in self._client.get("/collections")["collections"]]
+            own = {self.documents.name, self.terms.name, self.chunks.name, *self.chunks_collections()}
+            foreign = [*alias, *sorted(own.intersection(names))]
+            foreign = [] if self.catalog.exists() else foreign  # somebody is making it just now
+        if foreign:
+            raise NotEmpty(
+                f"There are collections on the server that are not those of a knowledge base: {', '.join(foreign)}.",
+                hint=f"Choose another name than {self._name}, or delete them there.",
+                path=str(self._client.address),
+            )
 
     def take_into_use(self) -> None:
         """By the one who may write, where nobody has yet. The mark that it is whole comes last, so that nothing half made is taken for a

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -194,6 +194,9 @@ class QdrantWriting:
         """The servers do that by themselves; what nobody needs any more goes."""
         self.vectors().drop_unused()
 
+    def migrating_from(self) -> str | None:
+        return self._writer.state.meta.get("migrating_from")
+
     def remember_migration(self, origin: str | None) -> None:
         remember(self._writer.schema.catalog, migrating_from=origin)
 
@@ -234,8 +237,10 @@ class QdrantStore:
             return self._schema.exists()
 
     @contextmanager
-    def reading(self, *, about: str = "") -> Iterator[QdrantReading | None]:
+    def reading(self, *, about: str = "", whole: bool = False) -> Iterator[QdrantReading | None]:
         with our_errors(self._address):
+            if whole:
+                self._client.turn_to_the_foremost()
             lookup = TermLookup(self._searched.terms)
             if about:
                 lookup.begin(about, self._threads)
@@ -260,11 +265,7 @@ class QdrantStore:
 
         with our_errors(self._address):
             self._client.turn_to_the_foremost()
-            if existing or self._schema.exists():
-                self._schema.require()
-            else:
-                self._schema.make()
-            with self._lease(purpose) as lease:
+            with self._lease_on_it(purpose, existing=existing) as lease:
                 schema = self._schema.for_writer(lease.check)
                 if not existing:
                     schema.take_into_use()
@@ -288,12 +289,31 @@ class QdrantStore:
 
     def reset(self) -> bool:
         with our_errors(self._address):
-            if not self._schema.exists():
-                self._schema.drop()
+            self._client.turn_to_the_foremost()
+            if not self._schema.has_begun():
                 return False
             with self._lease("kb reset") as lease:
+                was_whole = self._schema.exists()
                 self._schema.for_writer(lease.check).drop()
-            return True
+            return was_whole
+
+    @contextmanager
+    def _lease_on_it(self, purpose: str, *, existing: bool) -> Iterator[WriterLease]:
+        """Where it does not exist yet, it is made first, because the lease is in it; and made again when somebody deletes it just then."""
+        with ExitStack() as entered:
+            for is_last in (False, False, True):
+                if existing or self._schema.exists():
+                    self._schema.require()
+                else:
+                    self._schema.make()
+                try:
+                    lease = entered.enter_context(self._lease(purpose))
+                except Answered as error:
+                    if error.status != 404 or is_last:
+                        raise
+                else:
+                    break
+            yield lease
 
     def _lease(self, purpose: str) -> WriterLease:
         from kebab.store.qdrant.writer_lease import WriterLease

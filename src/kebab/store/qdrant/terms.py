@@ -4,7 +4,7 @@ Every term is a dimension: the hash of its text. Its value in a chunk is the par
 a query the other one, how rare it is in the whole corpus. Servers know only their own shard; so the store counts (`term_counts`).
 
 One's own documents and those of libraries are two corpora: how rare a word is in other people's pages must not change the order of one's
-own notes. They have dimensions of their own, so that neither is ever seen by a query of the other.
+own notes. They have dimensions of their own.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ _BEGINNING = "^:"
 
 
 def term_id(corpus: str, term: str) -> int:
-    """32 bits are what a dimension has. Of a million words about a hundred share theirs with another one, which nobody will notice."""
+    """32 bits are what a dimension has. Of a million words about a hundred share theirs with another one, which nobody will notice;
+    where that other one is a word of the other corpus, `lexical` does."""
     return crc32(f"{corpus} {term}".encode())
 
 

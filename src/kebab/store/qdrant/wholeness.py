@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
-from kebab.core.documents import chunk_id
 from kebab.core.errors import NotFound, StoreError
 from kebab.core.records import Check
 from kebab.store.fts5.tokenizer import SqliteTokenizer
@@ -20,6 +19,7 @@ from kebab.store.qdrant.filters import one_of
 from kebab.store.qdrant.index_writer import of_documents
 from kebab.store.qdrant.libraries import stored_versions
 from kebab.store.qdrant.payloads import OF_DOCUMENT, Payload, columns
+from kebab.store.qdrant.repair import is_as_written
 from kebab.store.qdrant.schema import WORDS, Schema
 from kebab.store.qdrant.state import CorpusSize, State, read_state, stored_weights, what
 from kebab.store.qdrant.terms import CORPORA, counted, is_far_from
@@ -29,7 +29,9 @@ from kebab.store.qdrant.writer_lease import live_writer
 
 _DOCUMENTS_AT_ONCE = 100
 _OF_DOCUMENT = [*OF_DOCUMENT, "chunks", "chunk_count", "content_hash"]
-_OF_CHUNK = frozenset({*OF_DOCUMENT, "chunk", "ordinal", "kind", "headings", "text", "terms", "length", "average", "homes", "spaces"})
+_OF_CHUNK = frozenset(
+    {*OF_DOCUMENT, "chunk", "ordinal", "kind", "headings", "text", "terms", "length", "average", "homes", "spaces", "spans", "text_hash"}
+)
 _WEIGHT_OFF = 0.002
 """How far the weight of a word may be from what it should be: it was rounded, and computed back once or twice."""
 _SHOWN = 3
@@ -137,7 +139,7 @@ class _Proof:
         self._terms.update(payload["terms"])
         if any(payload[key] != document[key] for key in OF_DOCUMENT):
             self._other_facts.add(name)
-        if chunk_id(payload["doc"], payload["ordinal"], payload["text"]) != payload["chunk"]:
+        if not is_as_written(payload):
             self._lacking.add(name)  # it says something else than was indexed
         note_terms = self._state.note_terms(payload["source"], payload["path"], self._korean_analysis)
         found = columns(payload, self._korean_analysis, note_terms)

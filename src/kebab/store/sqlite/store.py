@@ -199,6 +199,9 @@ class SqliteWriting:
 
         maintenance.optimize(self._connection, self._path)
 
+    def migrating_from(self) -> str | None:
+        return migrating_from(self._connection)
+
     def remember_migration(self, origin: str | None) -> None:
         with our_errors(self._path), write_transaction(self._connection):
             remember_migration(self._connection, origin)
@@ -269,7 +272,7 @@ class SqliteStore:
         return self.path.stat().st_size if self.path.is_file() else 0
 
     @contextmanager
-    def reading(self, *, about: str = "") -> Iterator[SqliteReading | None]:  # noqa: ARG002  # nothing is far away
+    def reading(self, *, about: str = "", whole: bool = False) -> Iterator[SqliteReading | None]:  # noqa: ARG002  # all is here
         """None for a default store that does not exist yet: an empty corpus, not an error."""
         if not getattr(self._local, "readings", 0):
             self._close_if_replaced()
