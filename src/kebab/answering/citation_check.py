@@ -23,7 +23,7 @@ from kebab.answering.likeness import learned_senses
 from kebab.answering.parallel_clauses import is_crossed
 from kebab.answering.polarity import YES_OR_NO, speaks_of_each
 from kebab.answering.quotations import Placement, is_another_speaker, placed, presents, quotations
-from kebab.answering.relative_clauses import is_of_another
+from kebab.answering.relative_clauses import is_of_another, is_of_whom_it_began_with
 from kebab.answering.source_reading import Reading, Source, Window, is_code
 from kebab.answering.turned_round import is_excluded
 from kebab.answering.word_senses import Senses, senses
@@ -276,6 +276,7 @@ def _says_otherwise(clause: Clause, one: Clause, sentence: Window, reading: Read
         or is_crossed(clause, sentence.clauses, known.without_learned)
         or is_excluded(clause, sentence.clauses, known)
         or is_of_another(clause, one, sentence.clauses, known)
+        or is_of_whom_it_began_with(clause, one)
     )
 
 

@@ -10,6 +10,7 @@ from kebab.answering.word_senses import Senses
 
 _RELATIVE = re.compile(r"\s*(?:who|whom|whose|which)\b", re.IGNORECASE)
 _PERSON = re.compile(r"\s*(?:who|whom|whose)\b", re.IGNORECASE)
+_BY_PRONOUN = re.compile(r"\b(?:before|after|when|while|until|because|since|as)\s+(?:he|she|they)\s", re.IGNORECASE)
 _WORD = re.compile(r"[\w-]+")
 _NAMES = re.compile(r"[A-Z][\w-]*(?:\s+[A-Z][\w-]*)*$")
 _OF = re.compile(r"([\w-]+)\s+of\s+(?:(?:the|an?|our|its|their|his|her)\s+)?(?:[\w-]+\s+)?[\w-]+$", re.IGNORECASE)
@@ -31,6 +32,16 @@ def is_of_another(claim: Clause, passage: Clause, sentence: Sequence[Clause], se
     if not keys.isdisjoint(word.key for word in claim.words):
         return False
     return any(not passage.said.says(word, senses) for word in claim.words)
+
+
+def is_of_whom_it_began_with(claim: Clause, passage: Clause) -> bool:
+    """Whether the claim takes "she" for another one than the first: Mina met Jun before she left. Whoever it is, nobody says."""
+    found = _BY_PRONOUN.search(passage.text)
+    if found is None or len(claim.tokens) < 2:
+        return False
+    subject, *rest = claim.tokens
+    head = {word.key for word in passage.words if re.search(rf"\b{re.escape(word.text)}\b", passage.text[: found.start()], re.IGNORECASE)}
+    return subject in head and subject != passage.tokens[0] and bool(rest) and head.isdisjoint(rest)
 
 
 def _is_said(word: str, said: set[str]) -> bool:

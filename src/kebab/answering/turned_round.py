@@ -43,7 +43,7 @@ _LEFT_OUT = re.compile(
     r"\s*(?:and\s+|or\s+)?(?:never|not|nor|no)\s+(?!(?:only|just|more|less|later|earlier|matter|be|been|to\s+be|one)\b|\d)", re.IGNORECASE
 )
 _TAKEN_OUT = re.compile(
-    r"([가-힣A-Za-z0-9]+?)(?:[을를]|만)?(?<!에서)\s(?:제외(?:한|된|하고|하면|하곤)(?=\s)|빼고|뺀(?=\s)|(?:이?외에?|말고)(?:의|는|도)?\s(?:다른|모든|나머지))"
+    r"([가-힣A-Za-z0-9]+?)(?:[을를]|만)?(?<!에서)\s(?:제외(?:한|된|하고|하면|하곤)(?=\s)|빼고|뺀(?=\s)|(?:이?외에?|말고)(?:의|는|도)?\s(?:다른|모든|나머지|언제든|누구나|어디든|무엇이든))"
 )
 _DO_NOT = re.compile(r"\s*(?:do not|don['’]t|never)\s", re.IGNORECASE)
 _HAS_VERB = re.compile(r"\b(?:is|are|was|were|be|do|does|did|can|may|must|will|would|should|has|have)\b", re.IGNORECASE)
