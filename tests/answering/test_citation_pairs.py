@@ -1,4 +1,4 @@
-"""The citation checker against 749 hand-made pairs of claim and evidence, English and Korean, of every verdict.
+"""The citation checker against 868 hand-made pairs of claim and evidence, English and Korean, of every verdict.
 
 What it promises is precision and recall on "supported": an unsupported claim must not pass, and a supported one must not be held back.
 With the bundled model of what words mean, as answers are checked unless `embedding.model` is none, and by words alone.
@@ -27,10 +27,12 @@ from kebab.store.fts5.tokenizer import SqliteTokenizer
 FIXTURES = Path(__file__).parents[1] / "fixtures/answers"
 TABLE = yaml.safe_load((FIXTURES / "citation_pairs.yaml").read_text("utf-8"))
 PARAPHRASES = yaml.safe_load((FIXTURES / "paraphrases.yaml").read_text("utf-8"))
+TURNS = yaml.safe_load((FIXTURES / "names_and_turns.yaml").read_text("utf-8"))
 PARTS: dict[str, dict[str, Any]] = {
     "first": TABLE,
     **{name: TABLE[name] for name in ("second", "unseen", "adversarial", "side_by_side", "held_out")},
     **PARAPHRASES,
+    **TURNS,
 }
 """What each was to the checker, and how it did when it first saw it, is told in the comments of the files."""
 MINIMAL = "minimal_edits"
@@ -113,3 +115,9 @@ def test_by_words_alone_more_is_held_back_and_nothing_false_passes(judged_by_wor
 def test_the_other_verdicts_tell_what_is_wrong(judged: dict[str, Judged], verdict: str) -> None:
     every = [pair for part in judged.values() for pair in part if pair[0]["verdict"] != "supported"]
     assert min(share(every, verdict)) >= 0.9, wrong(every)
+
+
+def test_names_of_one_letter_and_what_is_turned_round_are_told_apart(judged: dict[str, Judged]) -> None:
+    every = [pair for part in TURNS for pair in judged[part]]
+    assert len(every) >= 60
+    assert [claim for expected, given, claim in wrong(every) if given == "supported"] == []

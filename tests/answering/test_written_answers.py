@@ -59,7 +59,7 @@ def test_a_supported_answer_is_grounded_and_streamed(ask: Ask, protocol: str) ->
     answer = ask(Reply(["The boiler needs a service ", "once a year [1]."]), protocol=protocol, on_text=pieces.append)
     assert answer.text == "".join(pieces) == "The boiler needs a service once a year [1]."
     assert answer.grounded
-    assert (answer.model, answer.prompt_version, answer.checker_version) == (f"{protocol}:tiny", "2", "4")
+    assert (answer.model, answer.prompt_version, answer.checker_version) == (f"{protocol}:tiny", "2", "5")
     (citation,) = answer.citations
     assert (citation.marker, citation.verdict, citation.quote) == (1, "supported", "The boiler needs a service once a year.")
     assert citation.quoted_at.text == "boiler.md:L3-L3"

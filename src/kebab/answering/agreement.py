@@ -11,7 +11,16 @@ from kebab.answering.clauses import Clause
 from kebab.answering.measures import IMPLIED
 from kebab.answering.polarity import left_out
 from kebab.answering.source_reading import Reading
-from kebab.answering.turned_round import comes_otherwise, goes_the_other_way, holds_anyway, obliges_instead
+from kebab.answering.turned_round import (
+    comes_otherwise,
+    compares_the_other_way,
+    ends_too_early,
+    ends_where_it_began,
+    goes_the_other_way,
+    holds_anyway,
+    is_surer,
+    obliges_instead,
+)
 from kebab.answering.word_senses import Senses, korean_opposites
 
 _KOREAN_ROLE = re.compile(r"([가-힣A-Za-z0-9]+?)(은|는|이|가|께서|을|를|로|으로|에게|한테)(?=[\s,.]|$)")
@@ -39,6 +48,10 @@ def contradicts(claim: Clause, passage: Clause, senses: Senses) -> bool:
         or _something_else_stands_there(claim, passage, senses)
         or _object_is_another(claim, passage, senses)
         or goes_the_other_way(claim, passage)
+        or ends_where_it_began(claim, passage)
+        or ends_too_early(claim, passage)
+        or compares_the_other_way(claim, passage)
+        or is_surer(claim, passage)
         or obliges_instead(claim, passage)
         or comes_otherwise(claim, passage)
         or holds_anyway(claim, passage)
@@ -49,7 +62,7 @@ def is_denied(claim: Clause, passage: Clause, senses: Senses) -> bool:
     """Whether one says yes and the other no, or one the opposite of the other."""
     opposites = list(_opposites(claim, passage, senses))
     number = len(opposites) + (korean_opposites(claim.said.text, passage.said.text) if claim.said.text and passage.said.text else 0)
-    denial = (claim.polarity.denies != passage.polarity.denies) != _is_without(claim, passage)
+    denial = (claim.polarity.denies != passage.polarity.denies) != _is_without(claim, passage, senses)
     if number == 0:
         return denial
     if number == 1 and not any(one in senses.directions for one in opposites):
@@ -57,10 +70,15 @@ def is_denied(claim: Clause, passage: Clause, senses: Senses) -> bool:
     return True
 
 
-def _is_without(claim: Clause, passage: Clause) -> bool:
+def _is_without(claim: Clause, passage: Clause, senses: Senses) -> bool:
     """Whether one is without what the other is with."""
     mine, theirs = left_out(claim.text), left_out(passage.text)
-    return bool(mine) != bool(theirs) and bool((mine or theirs) & _plain_words(passage.text if mine else claim.text))
+    if bool(mine) == bool(theirs):
+        return False
+    lacks, has, words = (claim, passage, mine) if mine else (passage, claim, theirs)
+    if words & _plain_words(has.text):
+        return True
+    return any(has.said.says(word, senses.without_learned) for word in lacks.words if word.text in words)  # approval, approves
 
 
 def _plain_words(text: str) -> frozenset[str]:
@@ -97,7 +115,7 @@ def _roles_are_swapped(claim: Clause, passage: Clause) -> bool:
     if claim.is_passive != passage.is_passive or (claim.said.text and passage.said.text):
         return False  # in Korean the order is free
     mine, theirs = claim.order, (*passage.order_before, *passage.order)
-    things = set(claim.tokens) - _circumstances(claim) - _circumstances(passage)
+    things = set(claim.order) - _circumstances(claim) - _circumstances(passage)
     for pivot in set(mine) & set(passage.order) - _TURNABLE - _nouns(claim, passage):
         if mine.count(pivot) > 1 or theirs.count(pivot) > 1:
             continue

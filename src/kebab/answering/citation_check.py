@@ -18,10 +18,12 @@ from kebab.answering.claim_facts import is_implied, lacking, misplaced, names_in
 from kebab.answering.claim_words import ClaimWord, claim_words, distinct, is_action, is_thing
 from kebab.answering.claims import spoken_out
 from kebab.answering.clauses import Clause, clauses_of, joined
+from kebab.answering.labelled_statements import is_said_of_another_label
 from kebab.answering.likeness import learned_senses
 from kebab.answering.parallel_clauses import is_crossed
 from kebab.answering.polarity import YES_OR_NO, speaks_of_each
 from kebab.answering.quotations import Placement, is_another_speaker, placed, presents, quotations
+from kebab.answering.relative_clauses import is_of_another, is_of_whom_it_began_with
 from kebab.answering.source_reading import Reading, Source, Window, is_code
 from kebab.answering.turned_round import is_excluded
 from kebab.answering.word_senses import Senses, senses
@@ -30,7 +32,7 @@ from kebab.core.answers import Claim, Verdict
 from kebab.core.errors import ModelError
 from kebab.core.ports import Tokenizer, WordsAlike
 
-CHECKER_VERSION = "4"
+CHECKER_VERSION = "5"
 _ENOUGH_TOGETHER = 0.75
 """Share of a claim's words, where several places are put together."""
 _LEAST_OF_A_CLAUSE = 3
@@ -225,7 +227,10 @@ class CitationChecker:
 
     def _agrees(self, claim: _Claim, reading: Reading, known: Senses) -> bool:
         """Whether of the clauses that come nearest to one of the claim's, one says neither its contrary nor the same of somebody else."""
+        sentences = [sentence.clauses for sentence in reading.sentences]
         for clause in claim.clauses:
+            if is_said_of_another_label(clause, sentences, known.without_learned):
+                return False
             nearest = self._nearest(clause, reading, known)
             if nearest and all(_says_otherwise(clause, one, sentence, reading, known) for one, sentence in nearest):
                 return False
@@ -270,6 +275,8 @@ def _says_otherwise(clause: Clause, one: Clause, sentence: Window, reading: Read
         or is_about_another(clause, one, reading, known)
         or is_crossed(clause, sentence.clauses, known.without_learned)
         or is_excluded(clause, sentence.clauses, known)
+        or is_of_another(clause, one, sentence.clauses, known)
+        or is_of_whom_it_began_with(clause, one)
     )
 
 

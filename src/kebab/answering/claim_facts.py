@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from kebab.answering.claim_words import ClaimWord
 from kebab.answering.clauses import Clause
+from kebab.answering.labels import mislabelled
 from kebab.answering.measures import IMPLIED, MONTHS, UNITS
 from kebab.answering.quantities import Quantity
 from kebab.answering.source_reading import Window
@@ -69,7 +70,7 @@ def lacking(claim: Sequence[Clause], names: Iterable[str], passage: Sequence[Cla
         read = "\n".join(clause.text for clause in passage).casefold()
         absent += [name for name in unnamed if not _is_named(name, read)]
         absent += [day for day in days if not _is_period_of(day, read)]
-    return absent
+    return [*absent, *mislabelled("\n".join(clause.text for clause in claim), said)]
 
 
 def is_implied(word: ClaimWord, claim: Sequence[Clause], passage: Window) -> bool:

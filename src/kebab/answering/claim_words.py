@@ -9,6 +9,7 @@ from typing import NamedTuple
 from kebab.analysis import cjk, korean
 from kebab.analysis.identifiers import inner_words
 from kebab.analysis.stop_words import is_stop_word
+from kebab.answering.labels import LABEL, is_label, key_of
 from kebab.answering.word_senses import Senses, korean_like
 from kebab.core.ports import Tokenizer
 
@@ -21,7 +22,7 @@ _LIGHT = frozenset(
     example except exist far fewer find follow following further furthermore gave general generally get getting give given go goes
     got guide handbook happen hardly have having here however indicate issue instead involve just kind know known leaflet least length less
     let lie located long made make manual many matter may mean measure mention might more moreover most much must namely need never no none
-    normally not note number occur once one only order otherwise ought out over page passage per perform permit person policy
+    normally not note now number occur once one only order otherwise ought out over page passage per perform permit person policy
     possible provide quantity quite rather refer regarding require respectively roughly said say see seen set several shall should
     same run since some source specify state step still such take taken text therefore thing through thus time together total toward
     typically under unless up use user usually value via want warn way worth well whether while within without work yet
@@ -56,7 +57,7 @@ class ClaimWord(NamedTuple):
     key: str
     """The same for all forms of the word."""
     script: str
-    """hangul, kana, han or other"""
+    """hangul, kana, han, other or label"""
     form: str = ""
     """As a dictionary has it; of Korean words."""
 
@@ -80,6 +81,8 @@ class Said(NamedTuple):
 
     def says(self, word: ClaimWord, senses: Senses, *, or_opposite: bool = False) -> bool:
         """In some form, or in a word of the same sense; or of the opposite one, where something is not what it is not."""
+        if word.script == LABEL:
+            return word.key in self.stems
         if word.script == "other":
             return word.key in self.stems or senses.like(word.key, self.stems, or_opposite=or_opposite) or _is_derived(word.key, self.stems)
         if word.script == "hangul":
@@ -97,7 +100,12 @@ NOTHING_SAID = Said(frozenset(), frozenset(), "")
 def words_of(text: str, tokenizer: Tokenizer) -> list[ClaimWord]:
     """Every word, in order, light ones too; of text in NFC."""
     parts: list[ClaimWord] = []
-    for word in _WORD.findall(_NEGATED.sub("다", text)):
+    plain = _NEGATED.sub("다", text)
+    for match in _WORD.finditer(plain):
+        word = match[0]
+        if is_label(plain, match.start()):
+            parts.append(ClaimWord(word[0], key_of(word[0]), LABEL))
+            word = word[1:]
         for run in cjk.runs(word) if not word.isascii() and cjk.has_cjk(word) else ():
             if run.script == "hangul" and run.text != word and korean.is_particle(run.text):
                 continue  # of DB를
@@ -107,7 +115,7 @@ def words_of(text: str, tokenizer: Tokenizer) -> list[ClaimWord]:
                 parts.append(ClaimWord(run.text.lower(), "", "other"))
             else:
                 parts.extend(ClaimWord(pair, pair, run.script) for pair in cjk.pairs(run.text))
-        if word.isascii() or not cjk.has_cjk(word):
+        if word and (word.isascii() or not cjk.has_cjk(word)):
             parts.append(ClaimWord(word.lower(), "", "other"))
     return _with_stems(parts, tokenizer)
 
@@ -143,12 +151,14 @@ def is_thing(word: ClaimWord, text: str) -> bool:
     before, ending, after = ((part or "").lower() for part in found.groups())
     if word.script == "hangul":
         return korean.is_particle(ending)
+    if word.script == LABEL:
+        return True
     return before in _BEFORE_THINGS or after in _AFTER_THINGS
 
 
 def is_action(word: ClaimWord, text: str) -> bool:
     """Whether a word is used as a verb, as far as its form and its neighbours tell: must submit, Ada owns the, 제출해야."""
-    if word.script == "hangul":
+    if word.script != "other":
         return word.form.endswith("다")
     found = re.search(rf"(?:([\w'’]+)\s+)?(?:(\w+ly)\s+)?\b({re.escape(word.text)})\b(?:\s+(\w+))?", text, re.IGNORECASE)
     if found is None:
@@ -186,7 +196,7 @@ def said_by(text: str, words: Iterable[ClaimWord], tokenizer: Tokenizer) -> Said
     """`words`: all of the text. With the words inside identifiers: imagePullPolicy is about image, pull and policy."""
     known = list(words)
     inside = list(inner_words(cjk.without_cjk(text)))
-    stems = {word.key for word in known if word.script == "other"}
+    stems = {word.key for word in known if word.script in ("other", LABEL)}
     if inside:
         stems.update(tokenizer.stems("\n".join(inside)))
     roots = frozenset(word.key for word in known if word.script == "hangul")

@@ -9,6 +9,8 @@ from typing import NamedTuple
 from kebab.analysis.stop_words import is_stop_word
 from kebab.answering.bounds import start_with_bound
 from kebab.answering.claim_words import NOTHING_SAID, ClaimWord, Said, distinct, is_action, is_light, said_by, words_of
+from kebab.answering.idioms import in_plain_words
+from kebab.answering.labels import LABEL, key_of, numbered_at
 from kebab.answering.polarity import Polarity, polarity_of
 from kebab.answering.quantities import Quantity, end_of, quantities
 from kebab.answering.spelt_out import in_digits
@@ -17,38 +19,29 @@ from kebab.core.text import nfc
 
 _CUT = re.compile(
     r"[;()]|[:,!?](?=\s|$)|(?<!\bDr)(?<!\bMr)(?<!\bMs)(?<!\bMrs)(?<!\bSt)(?<!\bNo)(?<!\bProf)\.(?=\s|$)|\sand\s(?!\d+\s(?:minute|second)s?\b|an?\s(?:half|quarter)\b)|\s(?:but|while|whereas|then|plus)\s"
+    r"|\sor\s(?=(?:the|your|it|you|they)\s(?:\w+\s){0,3}?(?:is|are|will|must)\b)"
     r"|\s(?=(?:unless|if|when|because(?! of)|although|instead of|rather than|except)\s)"
     r"|(?<=[고며])\s|(?<=지만)\s|(?<=[으하되]면)\s(?!안\s|못|[된되돼됩])|(?<=면서)\s|(?<=는데)\s"
     r"|(?<=\d[원명개장권일점])\s(?:가운데|중(?:에서?)?)\s|(?<=\d [원명개장권일점])\s(?:가운데|중(?:에서?)?)\s"
 )
 _BETWEEN = re.compile(r"\b(between(?:\s[\w.:,°%€$]+){1,3}?)\sand\s", re.IGNORECASE)
-_IDIOMS = tuple(
-    (re.compile(rf"\b(?:{written})\b", re.IGNORECASE), plain)
-    for written, plain in (
-        (r"(?:takes?|taking|took|taken) part in", "join"),
-        (r"(?:takes?|taking|took|taken) place", "happen"),
-        (r"(?:makes?|making|made) sure", "ensure"),
-        (r"(?:gets?|getting|got) rid of", "remove"),
-        (r"(?:throws?|throwing|threw|thrown) (?:away|out)", "discard"),
-        (r"(?:puts?|putting) off|(?:pushed|moved|pushes|moves) back", "postpone"),
-        (r"(?:calls?|calling|called) off", "cancel"),
-        (r"(?:gives?|giving|gave|given|brings?|bringing|brought) back", "return"),
-        (r"(?:picks?|picking|picked) up", "collect"),
-        (r"(?:fills?|filling|filled) (?:in|out)", "complete"),
-        (r"(?:carr(?:y|ies|ied)|carrying) out", "perform"),
-        (r"(?:hands?|handing|handed|turns?|turning|turned) in", "submit"),
-        (r"free of charge|at no (?:extra )?(?:cost|charge)|for free", "free"),
-        (r"(?:logs?|logging|logged|signs?|signing|signed) (?:in|on)(?:to)?", "login"),
-        (r"by hand", "manually"),
-        (r"no one", "nobody"),
-    )
+_GOES_ON = re.compile(
+    r"\s*(?:it|its|they|them|their|this|these|those|such|he|she|which|who|whose|이는|그는|이것은|이를"
+    r"|(?!(?:if|when|while|because|unless|until|after|before|although|since|that|as|but|once|where|so)\s)[a-z]+\s(?:it|them))\b",
+    re.IGNORECASE,
 )
-"""Several words that say what one does."""
-_GOES_ON = re.compile(r"\s*(?:it|its|they|them|their|this|these|those|such|he|she|which|who|whose|이는|그는|이것은|이를)\b", re.IGNORECASE)
 """A clause about what the one before it is about."""
+_EXCEPTION = re.compile(r"\s*except\s", re.IGNORECASE)
+"""Of what is denied, it is allowed."""
+_LEAVES_OUT = re.compile(r"\s*(?:except|not)\s+(?!only\b)", re.IGNORECASE)
+_HAS_VERB = re.compile(r"\b(?:is|are|was|were|be|do|does|did|can|may|must|will|would|should|has|have)\b", re.IGNORECASE)
 _SWITCHED = re.compile(r"\b(?:turn|switch|power)(?:s|ed|ing)?\s+(?:\w+\s+){0,3}?(on|off)\b", re.IGNORECASE)
 _OPEN_UNTIL = re.compile(
     r"\bopen\b.*\b(?:until|till|to)\s+\d|\d시?(?:\s\d+분)?까지\s*(?:문을\s)?(?:연다|엽니다|열고|열며|열려|운영|영업)", re.IGNORECASE
+)
+_KEPT_FOR = re.compile(
+    r"\b(?:kept|retained|stored|keep|retain)\b.*\bfor\s+\d+\s(?:day|week|month|year)s?\b|\d(?:일|주|개월|년)(?:간|\s동안)\s.*보관(?!료)",
+    re.IGNORECASE,
 )
 _BEGINS_WITH_NUMBER = re.compile(
     r"\s*(?:(?:until|till|from|within|after|before|at|for|to|up to|at least|at most|only|about)\s+)*[$€₩]?\d", re.IGNORECASE
@@ -64,6 +57,8 @@ _BEGINS_WITH_VERB = re.compile(
 )
 _KOREAN_SUBJECT = re.compile(r"[가-힣](?:은|는|이|가|께서)(?=[\s,])")
 _PASSIVE = re.compile(r"\b(?:is|are|was|were|be|been|being)\s+(?:\w+\s+)?\w+(?:ed|en|n|t)\b.*\bby\b", re.IGNORECASE)
+_UNIT = re.compile(r"^\s?[A-Z](?![\w'’])")
+"""Behind a number: 5 V."""
 _INHERITED = 0.45
 _CARRIED_ON = 0.9
 """What a word counts that stands in the clause before, of the same sentence or where a pronoun refers to it."""
@@ -106,6 +101,15 @@ class Clause(NamedTuple):
         return _PASSIVE.search(self.text) is not None
 
     @property
+    def is_exception(self) -> bool:
+        return _EXCEPTION.match(self.text) is not None
+
+    @property
+    def is_fragment(self) -> bool:
+        """Whether it says of something else the contrary of what was said, without saying it again: but not Linux, except Linux."""
+        return _LEAVES_OUT.match(self.text) is not None and _HAS_VERB.search(self.text) is None
+
+    @property
     def goes_on(self) -> bool:
         return _GOES_ON.match(self.text) is not None
 
@@ -116,12 +120,14 @@ def clauses_of(text: str, tokenizer: Tokenizer, previous: Sequence[Clause] = ())
     for part, anew in _parts(text):
         clause = _clause(part, tokenizer)._replace(anew=anew)
         earlier = found or (list(previous[:1]) if clause.goes_on else [])
+        if earlier and clause.is_exception:
+            clause = clause._replace(polarity=clause.polarity._replace(denies=not earlier[-1].polarity.denies))
         if earlier:
             clause = clause._replace(
                 before=NOTHING_SAID.with_(*(one.said for one in earlier)),
                 tokens_before=tuple(token for one in earlier for token in one.tokens),
                 order_before=tuple(key for one in earlier for key in one.order),
-                carried_on=clause.goes_on,
+                carried_on=clause.goes_on or clause.is_fragment,
                 head=_head(found, clause),
             )
         found.append(clause)
@@ -130,6 +136,8 @@ def clauses_of(text: str, tokenizer: Tokenizer, previous: Sequence[Clause] = ())
 
 def _head(earlier: Sequence[Clause], clause: Clause) -> tuple[str, ...]:
     counted = next((one for one in reversed(earlier) if one.quantities), None)
+    if counted is None and earlier and clause.quantities and not clause.words:
+        return earlier[-1].tokens  # rear tyre: 5 bar
     if counted is None or not clause.quantities:
         return ()
     korean = clause.said.text and not _KOREAN_SUBJECT.search(clause.text)
@@ -141,9 +149,7 @@ def _head(earlier: Sequence[Clause], clause: Clause) -> tuple[str, ...]:
 
 def _parts(text: str) -> Iterator[tuple[str, bool]]:
     """Each with whether it stands behind a semicolon."""
-    plain = _BETWEEN.sub(r"\1 to ", in_digits(nfc(" ".join(text.split()))))
-    for written, word in _IDIOMS:
-        plain = written.sub(word, plain)
+    plain = in_plain_words(_BETWEEN.sub(r"\1 to ", in_digits(nfc(" ".join(text.split())))))
     last, anew = 0, False
     for cut in _CUT.finditer(plain):
         if plain[last : cut.start()].strip():
@@ -162,7 +168,7 @@ def _clause(text: str, tokenizer: Tokenizer) -> Clause:
     switched = " ".join({"on": "enable", "off": "disable"}[match[1].lower()] for match in _SWITCHED.finditer(text))
 
     def read(part: str) -> None:
-        found = words_of(part, tokenizer)
+        found = words_of(_UNIT.sub(" ", part) if last else part, tokenizer)
         words.extend(found)
         tokens.extend(word.key for word in found if not is_light(word))
 
@@ -170,6 +176,8 @@ def _clause(text: str, tokenizer: Tokenizer) -> Clause:
         read(text[last : start_with_bound(match)])
         numbers.append((len(tokens), quantity))
         tokens.append(quantity.value)
+        if (label := numbered_at(text, match.start())) is not None:
+            words.append(ClaimWord(label, key_of(label), LABEL))
         last = end_of(match)
     read(f"{text[last:]} {switched}")
     closing = _closing(text)
@@ -185,7 +193,9 @@ def _clause(text: str, tokenizer: Tokenizer) -> Clause:
 
 
 def _closing(text: str) -> str:
-    """What is open until eight closes at eight."""
+    """What is open until eight closes at eight, and what is kept for a month is deleted after a month."""
+    if _KEPT_FOR.search(text):
+        return "삭제한다" if "보관" in text else "delete"
     if not _OPEN_UNTIL.search(text):
         return ""
     return "닫는다" if "까지" in text else "close"

@@ -72,6 +72,7 @@ IMPLIED = {
     "bar": "pressure 압력 공기압",
     "byte": "size capacity 크기 용량",
     "date": "date deadline due 날짜 기한 마감 일자",
+    "잔": "drink 마셔 마시다 마신다 마십니다 마셔요 마실",
     "none": "level value score 수치 값 점수",
 }
 """What a number with such a unit is a number of, so that nobody has to say it."""

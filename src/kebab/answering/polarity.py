@@ -19,11 +19,14 @@ _DENIAL = re.compile(
     r"|forbid(?:s|den)?|prohibit(?:s|ed)?|den(?:y|ies|ied)|ban(?:s|ned)?|fail(?:s|ed|ing)? to|refuse[sd]? to"
     r"|(?:instead|rather) (?:of|than))\b"
     r"|n['’]t\b|(?<!neither )\bnor\b"
-    r"|않|못\s?[하한할합했해]|(?<![가-힣])못\s|없(?!이)|아니[다라며고]|아닙|아닌|(?<![가-힣])안\s(?!에)|불가|금지|거부|(?<=[^까]지\s)[말마]",
+    r"|않|못\s?[하한할합했해]|(?<![가-힣])못\s|없(?!이)|아니[다라며고]|아닙|아닌|(?<![가-힣])안\s(?!에)|불가|금지|거부|(?<=[^까]지\s)[말마]"
+    r"|(?:외에는|말고는|(?<=[가-힣])밖에)(?=\s.*(?:없|않|못|(?<![가-힣])안\s))",  # nobody but: twice no
     re.IGNORECASE,
 )
 _HEDGE = re.compile(r"\b(?:hardly|barely|scarcely|seldom|rarely)\b|(?<![가-힣])거의(?![가-힣])", re.IGNORECASE)
-_RESTRICTION = re.compile(r"\b(?:only|solely|exclusively)\b|(?<=[가-힣])(?<![지다그])만(?=[\s,.]|[이은을]\s|$)|밖에", re.IGNORECASE)
+_RESTRICTION = re.compile(
+    r"\b(?:only|solely|exclusively)\b|(?<=[가-힣])(?<![지다그])만(?=[\s,.]|[이은을]\s|$)|밖에|외에는|말고는", re.IGNORECASE
+)
 _FREQUENCY = re.compile(
     r"\b(?:every|each|all)\s+(?:\d+\s+)?(?:other\s+)?"
     r"(?:seconds?|minutes?|hours?|days?|nights?|weeks?|months?|years?|quarters?|time|(?:mon|tues|wednes|thurs|fri|satur|sun)days?)\b",

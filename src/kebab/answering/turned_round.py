@@ -11,21 +11,47 @@ from kebab.answering.clauses import Clause
 from kebab.answering.polarity import polarity_of
 from kebab.answering.word_senses import Senses
 
-_NOUNS = r"((?:(?!(?:to|until|till|into|from|by|on|at|in|and|or|for|with|as|of)\b)[\w./:-]+\s*){1,4})"
+_NOUNS = r"((?:(?!(?:to|until|till|into|from|by|on|at|in|and|or|for|with|as|of)\b)[\w./:$€₩%°-]+\s*){1,4})"
 _FROM_TO = re.compile(rf"\bfrom\s+{_NOUNS}(?:to|until|till|into)\s+{_NOUNS}", re.IGNORECASE)
 _TO_FROM = re.compile(rf"\b(?:to|into)\s+{_NOUNS}from\s+{_NOUNS}", re.IGNORECASE)
 _BETWEEN = re.compile(rf"\bbetween\s+{_NOUNS}(?:and|to)\s+{_NOUNS}", re.IGNORECASE)
 _KOREAN_FROM_TO = re.compile(
     r"([가-힣A-Za-z0-9]+)(?:에서|부터)\s(?:[가-힣A-Za-z0-9]+\s){0,2}?([가-힣A-Za-z0-9]+?)(?:으로|로|까지|에게)(?![가-힣])"
 )
+_TO = re.compile(rf"\b(?:to|until|till|into)\s+{_NOUNS}", re.IGNORECASE)
+_IS_AT = re.compile(rf"\b(?:on|at|in|is|are|now|costs?)\s+{_NOUNS}", re.IGNORECASE)
+_FROM = re.compile(rf"\b(?:from|instead of|rather than|not|before|originally|previously|formerly|first|used to)\s+{_NOUNS}", re.IGNORECASE)
+_CHANGES = re.compile(
+    r"\b(?:mov|shift|chang|rais|increas|reduc|decreas|lower|postpon|reschedul|upgrad|downgrad|migrat|relocat|renam|switch|convert|extend"
+    r"|push|delay|transfer|adjust|drop|climb)(?:e|s|es|d|ed|ing|ped|ping)?\b"
+    r"|\b(?:cut|cuts|cutting|rose|rises?|risen|fell|falls?|fallen|grew|grows?|grown|went|goes|gone|brought)\b",
+    re.IGNORECASE,
+)
 _ARTICLE = re.compile(r"^(?:the|an?|its|their|our|your)\s+", re.IGNORECASE)
+_THAN = re.compile(r"(?<![가-힣A-Za-z0-9])((?:[가-힣]\s)?[가-힣A-Za-z0-9]+?)보다(?=\s)")
+_SUBJECT = re.compile(r"(?<![가-힣A-Za-z0-9])((?:[가-힣]\s)?[가-힣A-Za-z0-9]+?)(?:은|는|이|가)(?=[\s,])")
+"""With a short word before it, which may tell two apart: 새 서버, 옛 서버."""
+_PERHAPS = re.compile(
+    r"\b(?:might|perhaps|maybe|possibly|probably|presumably|supposedly|allegedly|reportedly)\b|아마|지도 모[르른릅]", re.IGNORECASE
+)
+_KEPT = re.compile(r"\b(?:kept|retained|stored|keep|retain)\b|보관", re.IGNORECASE)
+_GONE = re.compile(r"\b(?:delet|remov|eras|purg|discard)|삭제|폐기", re.IGNORECASE)
+_GONE_WITHIN = re.compile(
+    rf"(?:{_GONE.pattern}).*\b(?:within|before|in|for|up to)\b|(?:이내|안에|내에|까지|전에).*(?:삭제|폐기)", re.IGNORECASE
+)
 _LEFT_OUT = re.compile(
     r"\s*(?:and\s+|or\s+)?(?:never|not|nor|no)\s+(?!(?:only|just|more|less|later|earlier|matter|be|been|to\s+be|one)\b|\d)", re.IGNORECASE
+)
+_TAKEN_OUT = re.compile(
+    r"([가-힣A-Za-z0-9]+?)(?:[을를]|만)?(?<!에서)\s(?:제외(?:한|된|하고|하면|하곤)(?=\s)|빼고|뺀(?=\s)|(?:이?외에?|말고)(?:의|는|도)?\s(?:다른|모든|나머지|언제든|누구나|어디든|무엇이든))"
 )
 _DO_NOT = re.compile(r"\s*(?:do not|don['’]t|never)\s", re.IGNORECASE)
 _HAS_VERB = re.compile(r"\b(?:is|are|was|were|be|do|does|did|can|may|must|will|would|should|has|have)\b", re.IGNORECASE)
 _WITHOUT = re.compile(r"\bwithout\s+\w+", re.IGNORECASE)
 """Which denies a circumstance, not what is done."""
+_BEFORE_OR_AFTER = re.compile(r"\b(before|after)\b", re.IGNORECASE)
+_SHORT = 4
+"""Letters of a stem to which all forms of the word begin alike."""
 _OBLIGES = re.compile(
     r"\b(?:must|ha(?:ve|s|d) to|needs? to|required|mandatory|obligatory|compulsory|obliged)\b"
     r"|[해아어여]야\s?[하한합만]|필수|의무|반드시",
@@ -66,6 +92,24 @@ def goes_the_other_way(claim: Clause, passage: Clause) -> bool:
     return any(_is_same(mine.start, theirs.end) and _is_same(mine.end, theirs.start) for mine in _ways(claim.text) for theirs in ways)
 
 
+def ends_where_it_began(claim: Clause, passage: Clause) -> bool:
+    """To A, or at A, where the passage has it moved from A to B."""
+    if any(True for _ in _ways(claim.text)):
+        return False  # which has been compared with the other way
+    left = [_noun(match[1]) for match in _FROM.finditer(claim.text)]
+    for way in _ways(passage.text):
+        ends = [_noun(match[1]) for match in _TO.finditer(claim.text)]
+        if _CHANGES.search(passage.text):
+            ends += [_noun(match[1]) for match in _IS_AT.finditer(claim.text)]
+        if any(_in_common(end, way.start) > _in_common(end, way.end) and end not in left for end in ends):
+            return True
+    return False
+
+
+def _in_common(one: str, other: str) -> int:
+    return len(frozenset(one.split()) & frozenset(other.split()))
+
+
 def _ways(text: str) -> Iterator[_Way]:
     for pattern in (_FROM_TO, _BETWEEN):
         yield from (_Way(_noun(match[1]), _noun(match[2])) for match in pattern.finditer(text))
@@ -83,18 +127,73 @@ def _is_same(one: str, other: str) -> bool:
     return bool(mine and theirs) and (mine[0] == theirs[0] or mine[-1] == theirs[-1])
 
 
+def compares_the_other_way(claim: Clause, passage: Clause) -> bool:
+    """동생은 언니보다 크다, where the passage has 언니는 동생보다 크다."""
+    mine, theirs = _compared(claim.text), _compared(passage.text)
+    return any(one.end in {other.start for other in theirs} and any(one.start == other.end for other in theirs) for one in mine)
+
+
+def _compared(text: str) -> list[_Way]:
+    """Each subject with each thing that it is compared with."""
+    than = [match[1].strip() for match in _THAN.finditer(text)]
+    subjects = [match[1].strip() for match in _SUBJECT.finditer(text)] if than else []
+    return [_Way(subject, thing) for subject in subjects for thing in than]
+
+
+def ends_too_early(claim: Clause, passage: Clause) -> bool:
+    """Deleted within a month, where the passage has it kept for a month."""
+    return _GONE_WITHIN.search(claim.text) is not None and _KEPT.search(passage.text) is not None and not _GONE.search(passage.text)
+
+
+def is_surer(claim: Clause, passage: Clause) -> bool:
+    """Whether the claim says without reserve what the passage says might be."""
+    return _PERHAPS.search(passage.text) is not None and _PERHAPS.search(claim.text) is None and _PERMITS.search(claim.text) is None
+
+
 def is_excluded(claim: Clause, sentence: Sequence[Clause], senses: Senses) -> bool:
     """Whether the claim says what the sentence leaves out: to Ada, not to Emil; weekly, never on Sundays."""
     if polarity_of(_WITHOUT.sub(" ", claim.text)).denies:
         return False
+    if any(_is_taken_out(claim.text, clause) for clause in sentence):
+        return True
     for clause in sentence:
         fragment = _LEFT_OUT.match(clause.text) is not None and not _HAS_VERB.search(clause.text)
+        fragment = fragment or (clause.is_exception and clause.polarity.denies)
         if not fragment and not _DO_NOT.match(clause.text):
+            continue
+        if _comes_first(claim, clause):
             continue
         left_out = [word for word in clause.words if not _is_manner(word)]
         if left_out and all(claim.said.says(word, senses) for word in left_out):
             return True
     return False
+
+
+def _comes_first(claim: Clause, passage: Clause) -> bool:
+    """Ask Ada before opening it, or open it after asking her, where the passage has: never open it without asking Ada."""
+    without, order = _WITHOUT.search(passage.text), _BEFORE_OR_AFTER.search(claim.text)
+    if without is None or order is None or _WITHOUT.search(claim.text):
+        return False
+    first, second = claim.text[: order.start()], claim.text[order.end() :]
+    if order[1].lower() == "after":
+        first, second = second, first
+    needed = [word for word in passage.words if re.search(rf"\b{re.escape(word.text)}\b", passage.text[without.start() :], re.IGNORECASE)]
+    done = [word for word in passage.words if word not in needed]
+    return (
+        bool(needed) and bool(done) and all(_begins_in(word, first) for word in needed) and all(_begins_in(word, second) for word in done)
+    )
+
+
+def _begins_in(word: ClaimWord, text: str) -> bool:
+    """In another form perhaps: asking, ask."""
+    return re.search(rf"\b{re.escape(word.key[:-1] if len(word.key) > _SHORT else word.key)}", text, re.IGNORECASE) is not None
+
+
+def _is_taken_out(claim: str, passage: Clause) -> bool:
+    """교통비, where the passage is about all 교통비를 제외한."""
+    if _TAKEN_OUT.search(claim) or passage.polarity.denies:
+        return False
+    return any(re.search(rf"(?<![가-힣]){re.escape(match[1])}", claim) for match in _TAKEN_OUT.finditer(passage.text))
 
 
 def _is_manner(word: ClaimWord) -> bool:

@@ -14,8 +14,9 @@ from kebab.core.ports import Tokenizer
 _ENGLISH = """
 start begin began begun launch boot / stop end halt finish terminate shut
 start starts / stop stops
-increase rise rose risen grow grew grown raise climb / decrease reduce fall fell fallen drop sink shrink lower decline
-enable activate on / disable deactivate off
+increase rise rose risen grow grew grown raise climb / decrease reduce fall fell fallen drop sink shrink lower decline cut
+enable activate available on / disable deactivate discontinue off
+support / drop discontinue
 create make made generate build built add insert / delete remove erase destroy drop purge
 add append include / remove exclude omit
 open / close shut
@@ -56,6 +57,15 @@ readable readonly / writable
 cheap cheaper / expensive
 free gratis / paid
 hot warm / cold cool
+heat / cool
+hire / fire dismiss
+join / leave left quit
+gain / lose lost
+expand widen / narrow shrink
+strengthen tighten / weaken loosen
+praise / criticise criticize
+freeze froze frozen / melt thaw
+inflate pump / deflate
 day daytime / night nightly
 morning / evening
 buy bought purchase / sell sold
@@ -72,7 +82,7 @@ borrow / lend lent
 cost costs price fee
 photo photos photograph photography picture
 change modify alter edit update
-keep kept retain store save hold held preserve / discard
+keep kept retain store save hold held preserve / discard delete erase remove purge
 keep continue / stop cease
 consecutive row
 additional further extra
@@ -180,7 +190,11 @@ _KOREAN = (
     ("걸[리린립려]|소요", None),
     ("보관|저장", None),
     ("시작|열[린립리]|개최", None),
-    ("내[는고며야면]|낸다|냅니다|납부|지불", None),
+    ("내[는고며야면요]|낸다|냅니다|납부|지불", None),
+    ("괜찮|[아어여셔해]도\\s?(?:된|되|됩|돼)|허용", None),
+    ("자동이체|이체|출금|빠져나[가간갑갔]", None),
+    ("분리수거|분리배출|재활용", None),
+    ("예방접종|예방주사|접종|(?<![가-힣])주사", None),
     ("구입|구매|사는|산다|삽니다", None),
     ("즉시|바로|곧바로", None),
     ("자동으로|자동", None),
@@ -188,9 +202,9 @@ _KOREAN = (
     ("알[리린립려]|알림|통지|통보", None),
     ("연기|미[루룬룹뤄뤘뤄룰]", None),
     ("완료|끝[나난내낸냈났]|마[치친쳤쳐]|종료", None),
-    ("제출|내[는고며야면다]|낸다|냅니다|냈", None),
+    ("제출|내[는고며야면다요]|낸다|냅니다|냈", None),
     ("교환|교체|바[꾸꾼꿔뀌꿨]|갈[아았]", None),
-    ("권[하한합했해]|권고|권장|라고\\s?[했하한합]|추천", None),
+    ("권[하한합했해]|권고|권장|라고\\s?[했하한합]|추천|조언", None),
     ("삭제|지[우운워웠웁]", None),
     ("중단|종료|멈[추춘춥췄]|취소", None),
     ("인정|간주", None),

@@ -15,18 +15,25 @@ _LEAST_OF_A_CLAUSE = 3
 """Words and numbers; with fewer, its verb is most of what it says."""
 _MOST_PUT_OTHERWISE = 1 / 3
 """Share of a claim's words and numbers."""
+_STATES = re.compile(
+    r"(?:listen|run|operat|sit|sitt|hold|serv|measur|weigh|amount|cost|tak|need|us|inflat|adjust|resid|stay)(?:e|s|es|ed|d|ing)?"
+    r"|stands?|stood|holds?|held|sets?|lies?|took|set"
+)
+"""Listens on port 22, inflate it to 5 bar: verbs that a number can do without."""
 _DONE_TO = 1.2
 """What a word with the particle of an object counts more: of two places that are equally near, the one that speaks of it."""
 
 
 def closeness(clause: Clause, other: Clause, known: Senses) -> float:
     """How many of a clause's words and numbers another one has; what it need not repeat counts less."""
-    score = 0.0
+    score, inherited = 0.0, 0.0
     for word in clause.words:
         if other.said.says(word, known, or_opposite=True):
             score += _DONE_TO if word.script == "hangul" and re.search(rf"{re.escape(word.text)}[을를](?![가-힣])", clause.text) else 1.0
         elif other.before.says(word, known, or_opposite=True):
-            score += other.inherited
+            inherited += other.inherited
+    if score or not other.is_fragment:  # "but not drinks" is about drinks only
+        score += inherited
     return score + sum(any(quantity.is_said_by(one, "") for _, one in other.quantities) for _, quantity in clause.quantities)
 
 
@@ -45,6 +52,8 @@ def is_only_worded(clauses: Sequence[Clause], missing: Sequence[str], window: Wi
             return False
         for word in lacks:
             if is_action(word, clause.text):
+                if _only_states(word, clause, nearest, left):
+                    continue
                 if actions or _size([clause]) < _LEAST_OF_A_CLAUSE:
                     return False
             elif (
@@ -55,6 +64,26 @@ def is_only_worded(clauses: Sequence[Clause], missing: Sequence[str], window: Wi
             ):
                 return False
     return True
+
+
+def _only_states(verb: ClaimWord, clause: Clause, nearest: Clause, left: Sequence[ClaimWord]) -> bool:
+    """Whether a verb says no more than that a number is so, and the passage has that number, of the same thing, and no verb against it."""
+    if not clause.quantities or _STATES.fullmatch(verb.text) is None:
+        return False
+    if not all(any(quantity.is_said_by(one, "") for _, one in nearest.quantities) for _, quantity in clause.quantities):
+        return False
+    things = [word for word in clause.words if word != verb]
+    return bool(things) and not any(_is_done(word, nearest.text) for word in left if _STATES.fullmatch(word.text) is None)
+
+
+def _is_done(word: ClaimWord, text: str) -> bool:
+    """By its ending, or by what stands before it; what only stands behind "is" may be a noun."""
+    if word.text.endswith(("s", "ed", "ing")) and is_action(word, text):
+        return True
+    return (
+        re.search(rf"(?:^\s*|\b(?:to|can|cannot|may|must|should|will|not|never)\s+){re.escape(word.text)}\b(?!\s*:)", text, re.I)
+        is not None
+    )
 
 
 def _size(clauses: Sequence[Clause]) -> int:

@@ -1,0 +1,66 @@
+"""What is said of A and what is said of B: where things are told apart by a letter or a number, that decides which statement is meant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from kebab.answering.clauses import Clause
+from kebab.answering.labels import LABEL
+from kebab.answering.word_senses import Senses
+
+
+class _Statement(NamedTuple):
+    marks: frozenset[str]
+    clauses: tuple[Clause, ...]
+
+
+def is_said_of_another_label(claim: Clause, sentences: Iterable[Sequence[Clause]], senses: Senses) -> bool:
+    """Whether what the claim says of B is said of A, and nothing of it of B alone: sample A took an hour, sample B was lost."""
+    marks = _marks(claim)
+    if not marks:
+        return False
+    statements = [one for sentence in sentences for one in _statements(sentence)]
+    own = _items(claim, (clause for one in statements if one.marks & marks for clause in one.clauses), senses)
+    others = _items(claim, (clause for one in statements if not one.marks & marks for clause in one.clauses), senses)
+    spoken_of = any(one.marks & marks for one in statements)
+    return spoken_of and bool(others - own) and not own - others
+
+
+def _marks(clause: Clause) -> frozenset[str]:
+    return frozenset(word.key for word in clause.words if word.script == LABEL)
+
+
+def _statements(sentence: Sequence[Clause]) -> Iterator[_Statement]:
+    """Each from one label to the next; rods A and B were coated: that is one."""
+    marks: frozenset[str] = frozenset()
+    clauses: list[Clause] = []
+    was_bare = False
+    for clause in sentence:
+        here = _marks(clause)
+        if here and marks and not was_bare:
+            yield _Statement(marks, tuple(clauses))
+            marks, clauses = frozenset(), []
+        was_bare = bool(here) and _is_bare(clause)
+        marks |= here
+        if marks:
+            clauses.append(clause)
+    if marks:
+        yield _Statement(marks, tuple(clauses))
+
+
+def _is_bare(clause: Clause) -> bool:
+    """Only what it is and what it is called: sample A."""
+    return not clause.quantities and sum(word.script != LABEL for word in clause.words) <= 1
+
+
+def _items(claim: Clause, clauses: Iterable[Clause], senses: Senses) -> frozenset[str]:
+    """Words and numbers of the claim that these say."""
+    every = list(clauses)
+    words = {word.key for word in claim.words if word.script != LABEL and any(one.said.says(word, senses) for one in every)}
+    numbers = {
+        quantity.value
+        for _, quantity in claim.quantities
+        if any(quantity.is_said_by(other, "") for one in every for _, other in one.quantities)
+    }
+    return frozenset(words | numbers)
