@@ -101,13 +101,15 @@ def ends_where_it_began(claim: Clause, passage: Clause) -> bool:
         ends = [_noun(match[1]) for match in _TO.finditer(claim.text)]
         if _CHANGES.search(passage.text):
             ends += [_noun(match[1]) for match in _IS_AT.finditer(claim.text)]
-        if any(_in_common(end, way.start) > _in_common(end, way.end) and end not in left for end in ends):
+        length = len(way.start.split())  # what follows, such as last spring, is about all of it
+        if any(_in_common(end, way.start, length) > _in_common(end, way.end, length) and end not in left for end in ends):
             return True
     return False
 
 
-def _in_common(one: str, other: str) -> int:
-    return len(frozenset(one.split()) & frozenset(other.split()))
+def _in_common(one: str, other: str, length: int) -> int:
+    """Of their first words."""
+    return len(frozenset(one.split()[:length]) & frozenset(other.split()[:length]))
 
 
 def _ways(text: str) -> Iterator[_Way]:
