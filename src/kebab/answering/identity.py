@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from kebab.analysis.edit_distance import edit_distance
 from kebab.answering.kinds import Kind
-from kebab.answering.named_things import Named
+from kebab.answering.named import Named
 from kebab.answering.quantities import in_digits
 from kebab.answering.question import NO_TERMS, Question, QuestionWord, Terms, joined, share_of
 from kebab.answering.roles import has_its_part, says_who_is

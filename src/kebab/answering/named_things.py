@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 from unicodedata import combining, normalize
 
 from kebab.analysis.word_forms import base_of
+from kebab.answering.designations import designations
 from kebab.answering.kinds import CURRENCY, MONTH, WEEKDAY, Kind
 from kebab.answering.korean_words import noun_phrases
 from kebab.answering.measures import MONTHS, UNITS
+from kebab.answering.named import Named
 from kebab.answering.question_parts import Parts
 
 _UNIT_FORMS = "|".join(sorted((form for form in UNITS if form.isascii() and form.isalpha()), key=len, reverse=True))
@@ -53,7 +54,9 @@ _ENDS = _PREPOSITIONS | frozenset(
     there himself herself itself themselves""".split()
 )
 _OF_VERBS = ("ly", "ing", "ed")
-_STATES = frozenset("running existing following missing failing remaining pending working upcoming matching ongoing outgoing incoming".split())
+_STATES = frozenset(
+    "running existing following missing failing remaining pending working upcoming matching ongoing outgoing incoming".split()
+)
 _LONGEST_PHRASE = 4
 # What is asked about something, and may be said in other words: the longest is the maximum, and a limit.
 _TRAITS = frozenset(
@@ -67,25 +70,6 @@ _TRAITS = frozenset(
     ability situation condition detail details information impact effect field option setting command age address
     once present work use""".split()
 )
-
-
-class Named(NamedTuple):
-    text: str
-    """As the question has it."""
-    pattern: re.Pattern[str] | None = None
-    """What finds it, of codes, numbers, months and letters."""
-    rivals: re.Pattern[str] | None = None
-    """What finds another one of its kind, with which a sentence is not about this one."""
-    kin: re.Pattern[str] | None = None
-    """What finds another one that is called the same: release 5.0, where release 4.2 was asked about."""
-    elsewhere: re.Pattern[str] | None = None
-    """What finds it farther away: light 3, not any 3."""
-    words: tuple[str, ...] = ()
-    """Of a name or a thing: in small letters, one of them at least."""
-    only_among_rivals: bool = False
-    """Of years: a text that names none may be about any."""
-    is_name: bool = False
-    """Whether it must stand beside what is quoted, not only somewhere in its passage."""
 
 
 def named_in(question: str, kind: Kind | None, parts: Parts) -> tuple[Named, ...]:
@@ -120,7 +104,9 @@ def _phrases(question: str) -> Iterator[Named]:
             names = [number for number in range(len(phrase) - 1) if tokens[place + number] != phrase[number]]
             phrase = phrase[: names[-1] + 1] if names else phrase[:-1]  # "does the router reboot", "does the NAS check disks"
         # Of "the billing database" too; but any of them may be running.
-        begins_it = phrase[:1] if len(phrase) > 1 and begins in _DETERMINERS and phrase[0].endswith("ing") and phrase[0] not in _STATES else ()
+        begins_it = (
+            phrase[:1] if len(phrase) > 1 and begins in _DETERMINERS and phrase[0].endswith("ing") and phrase[0] not in _STATES else ()
+        )
         yield from (Named(_bare(word), words=_pieces(_bare(word))) for word in phrase if word in begins_it or _says_something(word))
 
 
@@ -266,5 +252,15 @@ def _any_case(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
 
 
-_FINDERS: tuple[Callable[[str], Iterator[Named]], ...] = (_phrases, _korean, _names, _numbers, _spelt_out, _codes, _letters, _months)
+_FINDERS: tuple[Callable[[str], Iterator[Named]], ...] = (
+    _phrases,
+    _korean,
+    _names,
+    _numbers,
+    _spelt_out,
+    _codes,
+    _letters,
+    _months,
+    designations,
+)
 """What is found by a later one counts, where two find the same."""
