@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 from kebab.analysis.word_forms import base_of
 from kebab.answering.kinds import Kind
-from kebab.answering.question import Question, QuestionWord, Terms, share_of, terms_of
+from kebab.answering.question import Question, QuestionWord, Terms, joined, share_of, terms_of
 from kebab.answering.question_parts import Deed
-from kebab.answering.word_senses import Senses, senses
 from kebab.answering.units import WHOLES, Unit
+from kebab.answering.word_senses import Senses, senses
 from kebab.core.ports import Tokenizer
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ class DeedAsked:
     """The deed of one question, and what a text says of it."""
 
     def __init__(self, question: Question, tokenizer: Tokenizer) -> None:
+        self._question = question
         self._deed = question.parts.deed
         self._tokenizer = tokenizer
         self._is_how = question.wants_steps
@@ -61,7 +62,19 @@ class DeedAsked:
         text = unit.of(passage.text)
         if unit.kind not in (*WHOLES, "code", "row") and (self._is_forbidden(text) or self._is_contrary(text, unit)):
             return False
+        if unit.kind in WHOLES and self._is_only_forbidden(unit, passage):
+            return False
         return not self._must_be_said or self._is_said(unit, passage)
+
+    def _is_only_forbidden(self, whole: Unit, passage: Passage) -> bool:
+        """Whether something that the question is about stands only in what forbids the deed: the steps are those for something else."""
+        parts = [one for one in passage.units if one.kind not in WHOLES and whole.start <= one.start and one.end <= whole.end]
+        forbidding = [one for one in parts if self._is_forbidden(one.of(passage.text))]
+        if not forbidding:
+            return False
+        rest = joined([passage.title, *(one.own for one in parts if one not in forbidding)])
+        lacking = [word for word in self._question.words if not word.weak and share_of(word, rest) == 0]
+        return any(share_of(word, one.own) for word in lacking for one in forbidding)
 
     @cached_property
     def _must_be_said(self) -> bool:
@@ -97,18 +110,17 @@ class DeedAsked:
             return False
         return self._has_sense(unit.own, contrary=True) and not self._has_sense(unit.near, contrary=False)
 
+    @cached_property
+    def _senses(self) -> Senses:
+        return senses(self._tokenizer)
+
     def _has_sense(self, terms: Terms, *, contrary: bool) -> bool:
         if self._word is None:
             return False
-        known = _senses(self._tokenizer)
+        known = self._senses
         keys = (self._word.key, *self._word.others)
         is_it = known.are_opposite if contrary else known.are_same
         return any(is_it(key, stem) for key in keys for stem in terms.stems)
-
-
-@lru_cache(maxsize=2)
-def _senses(tokenizer: Tokenizer) -> Senses:
-    return senses(tokenizer)
 
 
 @lru_cache(maxsize=64)

@@ -65,6 +65,10 @@ def quotations_for(question: Question, passages: Sequence[Passage], tokenizer: T
     to_the_point = [one for one in named if not identity.is_beside_the_point(one.unit, passages[one.passage])]
     about_it = [one for one in to_the_point if deed.allows(one.unit, passages[one.passage])]
     best = _best(question, passages, about_it, named)
+    if best is not None and not question.wants_steps:
+        likeliest = _best(question, passages, to_the_point, named)
+        if likeliest is not None and best.by_words < _SURE * likeliest.by_words:
+            return Chosen((), undone=deed.text)  # of what is asked about, the contrary is said
     if best is not None and not identity.has_their_parts(best.unit, passages[best.passage]):
         most = _SURE * best.by_words  # what has less of the question does not say what this one says of others
         fair = [one for one in about_it if one.by_words >= most and identity.has_their_parts(one.unit, passages[one.passage])]
@@ -87,9 +91,11 @@ def quotations_for(question: Question, passages: Sequence[Passage], tokenizer: T
 def _best(question: Question, passages: Sequence[Passage], order: Sequence[Ranked], among: Sequence[Ranked]) -> Ranked | None:
     """`among`: all that is compared with it."""
     enough = {passage.hit.chunk_id for passage in passages if passage.is_enough}
-    order, among = ([one for one in some if passages[one.passage].hit.chunk_id in enough] for some in (order, among))  # or beside such a hit
+    order, among = (
+        [one for one in some if passages[one.passage].hit.chunk_id in enough] for some in (order, among)
+    )  # or beside such a hit
     if question.kind not in STRICT:
-        return next(iter(order), None)
+        return next((one for one in order if one.fits or not question.wants_steps), None)
     fitting = [one for one in order if one.fits and (one.is_about or _title_says_it(question, passages[one.passage]))]
     most = max((one.by_words for one in among), default=0.0)
     return next((one for one in fitting if one.by_words >= _COMES_NEAR * most), None)

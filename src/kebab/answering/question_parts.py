@@ -25,7 +25,9 @@ _TO_DO = re.compile(
     rf"\bhow\s(?:do|can|could|should|must)\s(?:i|we|you|one)\s([a-z]+)(?:\s({_PARTICLES}))?\b|\bhow\sto\s([a-z]+)(?:\s({_PARTICLES}))?\b",
     re.IGNORECASE,
 )
-_ANY_DEED = frozenset("use make do get set add put see find check view show look have let enable configure create write know tell start run change".split())
+_ANY_DEED = frozenset(
+    "use make do get set add put see find check view show look have let enable configure create write know tell start run change".split()
+)
 """What is done to anything, and said in many words."""
 _IT_DOES = re.compile(
     rf"\b(?:do|does|did|will|can|is|are|was|were|gets?)\b(?:\s[\w'’.-]+)*?\s([a-z]+)(?:\s({_PARTICLES}))?\W*$", re.IGNORECASE
