@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kebab.answering.asked_for import asked_for
-from kebab.answering.named_things import Named, named_in
+from kebab.answering.named import Named
+from kebab.answering.named_things import named_in
 from kebab.answering.question_parts import parts_of
 from kebab.answering.roles import has_its_part, says_who_is
 

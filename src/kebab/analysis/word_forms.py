@@ -118,6 +118,8 @@ _SUFFIXES = ("ment", "graphi", "graph", "eri", "anc", "enc", "iti")
 _LEAST_ROOT = 5
 _OF_WHOM = ("er", "or")
 _IZED = re.compile(r"\b([a-z]{4,}i[sz])(?:e[ds]?|ing|ations?|ers?)\b", re.IGNORECASE)
+_FOUNDED = re.compile(r"\bfound(?:ed|ers?|ing|s)\b", re.IGNORECASE)
+"""Who founded something did not find it."""
 _COMPOUND = re.compile(r"\b[a-z]+(?:-[a-z]+)+\b", re.IGNORECASE)
 _WORD = re.compile(r"[a-z]{3,}")
 _SHORT_PART = 2
@@ -139,7 +141,7 @@ def other_words(text: str) -> Iterator[str]:
 
 def told_apart(text: str) -> str:
     """With other letters where the stemmer would confuse two words."""
-    return _IZED.sub(r"\1ex", text)
+    return _FOUNDED.sub("foundexed", _IZED.sub(r"\1ex", text))
 
 
 def base_of(word: str) -> str | None:

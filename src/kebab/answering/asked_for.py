@@ -32,7 +32,8 @@ _WORDINGS: tuple[tuple[Kind, str], ...] = (
         Kind.MONEY,
         r"\bhow\s(?:much|expensive)\b.*\b(?:cost|costs|pay|paid|charge|money|price|spend|euros?|dollars?|pounds?)\b"
         r"|\bhow\smuch\s(?:is|are|was|were)\b(?!.*\b(?:of|left)\b)|\bwhat\s(?:does|do|did|would)\b.*\bcost\b"
-        r"|\bwhat(?:'s|\sis|\sare|\swas)\s(?:the|(?:\w+\s)?\w+'s)\s(?:\w+\s){0,2}(?:price|cost|fee|rent|salary)\b(?!-)|(?:비용|가격|요금|값|돈|회비|월세).*얼마|얼마에",
+        r"|\bwhat(?:'s|\sis|\sare|\swas)\s(?:the|(?:\w+\s)?\w+'s)\s(?:\w+\s){0,2}(?:price|cost|fee|rent|salary)\b(?!-)|(?:비용|가격|요금|값|돈|회비|월세).*얼마|얼마에"
+        r"|(?:^|\s)(?!소금|지금|조금|황금|재료|자료|음료|원료|연료)[가-힣]*(?:비|료|금|세)[은는이가]?\s(?:얼마(?!나)|몇\s?원)|몇\s?(?:만\s?)?원",
     ),
     (Kind.TEMPERATURE, r"\b(?:what|which)\s(?:\w+\s)?temperature\b|\bhow\s(?:hot|cold|warm)\b|몇\s?도|온도.*(?:얼마|몇)"),
     (Kind.WEIGHT, r"\bhow\sheavy\b|\b(?:how\smuch|what)\s(?:do|does|did)\b.*\bweigh\b|무게.*(?:얼마|몇)|몇\s?(?:킬로|그램)"),
@@ -41,7 +42,9 @@ _WORDINGS: tuple[tuple[Kind, str], ...] = (
         Kind.AMOUNT,
         r"\bhow\s(?:many|much|old|large|big|high|fast|late|strong|loud)\b|몇|얼마"
         r"|\b(?:what|which)\s(?:size|speed|percentage|number|amount|share|pressure|weight|height|length|distance|rate|voltage|power|capacity"
-        r"|dose|age|width|depth|score|budget|limit)\b"
+        r"|dose|age|width|depth|score|budget|limit|port|timeout)\b"
+        r"|\bwhat(?:'s|\sis|\sare|\swas)\s(?:the|its)\s(?:[\w-]+\s){0,4}(?:size|limit|timeout|port|range|capacity|length|interval)\b"
+        r"(?=\s(?:of|for|in|on|at|per|an?)\b|\W*$)"
         r"|\b(?:largest|highest|smallest|lowest|maximum|minimum|total|default|size|speed|time|rate)\s(?:number|amount|size|limit|length|value)\b",
     ),
     (

@@ -61,6 +61,8 @@ class Passage(NamedTuple):
     """How close in meaning, from 0, no closer than chance, to 1; None when nothing is known about that."""
     beside: bool = False
     """Whether it only stands beside a hit."""
+    left_out: tuple[tuple[Sentence, Terms], ...] = ()
+    """What of it reads like orders to a machine, which is neither quoted nor believed."""
 
     @property
     def strength(self) -> float:
@@ -199,6 +201,7 @@ def _passage(question: Question, hit: SearchHit, tokenizer: Tokenizer, closeness
         title=reading.context,
         closeness=closeness,
         beside=beside is not None,
+        left_out=tuple((one, own) for one, own in zip(cut, reading.terms, strict=True) if _overlaps(one, orders)) if orders else (),
     )
 
 

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from kebab.answering.deeds import DeedAsked
 from kebab.answering.disagreement import differs, newest_first, revisions
 from kebab.answering.evidence import Passage
 from kebab.answering.identity import Identity
@@ -50,23 +51,36 @@ class Chosen(NamedTuple):
     """The best first; empty when nothing has what was asked for."""
     lacking: tuple[str, ...] = ()
     """What the question names, of which the best that there is says nothing."""
+    undone: str = ""
+    """What is asked about being done, where that is what nothing says."""
 
 
 def quotations_for(question: Question, passages: Sequence[Passage], tokenizer: Tokenizer) -> Chosen:
     identity = Identity(question)
     order = ranked(question, passages, tokenizer)[:_MOST_LOOKED_AT]
-    about_it = [
+    named = [
         one for one in order if not identity.lacks(one.unit, passages[one.passage]) and identity.has_enough(one.unit, passages[one.passage])
     ]
-    best = _best(question, passages, about_it)
+    deed = DeedAsked(question, tokenizer)
+    to_the_point = [one for one in named if not identity.is_beside_the_point(one.unit, passages[one.passage])]
+    about_it = [one for one in to_the_point if deed.allows(one.unit, passages[one.passage])]
+    best = _best(question, passages, about_it, named)
+    if best is not None and not question.wants_steps:
+        likeliest = _best(question, passages, to_the_point, named)
+        if likeliest is not None and best.by_words < _SURE * likeliest.by_words:
+            return Chosen((), undone=deed.text)  # of what is asked about, the contrary is said
     if best is not None and not identity.has_their_parts(best.unit, passages[best.passage]):
         most = _SURE * best.by_words  # what has less of the question does not say what this one says of others
         fair = [one for one in about_it if one.by_words >= most and identity.has_their_parts(one.unit, passages[one.passage])]
-        best = _best(question, passages, fair)
+        best = _best(question, passages, fair, fair)
         if best is None:
             return Chosen(())
     if best is None:
-        other = _best(question, passages, order)
+        if _best(question, passages, to_the_point, named) is not None:
+            return Chosen((), undone=deed.text)
+        if (other := _best(question, passages, named, named)) is not None:
+            return Chosen((), identity.is_beside_the_point(other.unit, passages[other.passage]))
+        other = _best(question, passages, order, order)
         return Chosen((), identity.lacks(other.unit, passages[other.passage]) if other else ())
     chosen = list(_whole(question, passages[best.passage], best, about_it))
     chosen += _more(question, passages, chosen, about_it)
@@ -74,13 +88,16 @@ def quotations_for(question: Question, passages: Sequence[Passage], tokenizer: T
     return Chosen(tuple(Quotation(one.passage, one.unit) for one in newest_first(question, passages, chosen)))
 
 
-def _best(question: Question, passages: Sequence[Passage], order: Sequence[Ranked]) -> Ranked | None:
+def _best(question: Question, passages: Sequence[Passage], order: Sequence[Ranked], among: Sequence[Ranked]) -> Ranked | None:
+    """`among`: all that is compared with it."""
     enough = {passage.hit.chunk_id for passage in passages if passage.is_enough}
-    order = [one for one in order if passages[one.passage].hit.chunk_id in enough]  # or it stands beside such a hit
+    order, among = (
+        [one for one in some if passages[one.passage].hit.chunk_id in enough] for some in (order, among)
+    )  # or beside such a hit
     if question.kind not in STRICT:
-        return next(iter(order), None)
+        return next((one for one in order if one.fits or not question.wants_steps), None)
     fitting = [one for one in order if one.fits and (one.is_about or _title_says_it(question, passages[one.passage]))]
-    most = max((one.by_words for one in order), default=0.0)
+    most = max((one.by_words for one in among), default=0.0)
     return next((one for one in fitting if one.by_words >= _COMES_NEAR * most), None)
 
 

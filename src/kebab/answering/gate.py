@@ -42,9 +42,21 @@ def no_sentence(question: Question) -> Refusal:
     return Refusal("no_sentence", "What was found has no sentence that answers this.")
 
 
-def about_another(lacking: Sequence[str]) -> Refusal:
-    """Of evidence that has all the words, but says what was asked for of others of their kind."""
-    return Refusal("no_sentence", f"What was found says this of others, not of {', '.join(lacking[:_NAMED])}.")
+def about_another(question: Question, lacking: Sequence[str]) -> Refusal:
+    """Of evidence that has all the words, but says what was asked for of others of their kind, or of nothing that was named."""
+    names = [named.text for named in question.named if named.is_name and named.text in lacking]
+    deed = question.parts.deed
+    if deed is not None and question.wants_steps and deed.verb in lacking and not names:
+        return not_done(question, " ".join(filter(None, deed)))
+    if names:
+        return Refusal("no_sentence", f"What was found says this of others, not of {', '.join(names[:_NAMED])}.")
+    return Refusal("no_sentence", f"What was found has {', '.join(lacking[:_NAMED])}, but not in what would answer this.")
+
+
+def not_done(question: Question, deed: str) -> Refusal:
+    """Of evidence about the right thing, with which something else is done."""
+    how = "how to" if question.wants_steps else "this of what is asked about: to"
+    return Refusal("no_sentence", f"What was found is about this, but does not say {how} {deed}.")
 
 
 def least_strength(evidence: Evidence) -> float:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from kebab.analysis.edit_distance import edit_distance
 from kebab.answering.kinds import Kind
-from kebab.answering.named_things import Named
+from kebab.answering.named import Named
 from kebab.answering.quantities import in_digits
 from kebab.answering.question import NO_TERMS, Question, QuestionWord, Terms, joined, share_of
 from kebab.answering.roles import has_its_part, says_who_is
@@ -64,6 +64,14 @@ class Identity:
         if key not in self._known:
             self._known[key] = tuple(self._lacking(unit, passage))
         return self._known[key]
+
+    def is_beside_the_point(self, unit: Unit, passage: Passage) -> tuple[str, ...]:
+        """The things that neither it nor anything before it speaks of, though its passage does: what comes later is not read with it."""
+        things = [(named, words) for named, words in self._things if not _has_one(words, unit.around)]
+        if things:
+            before = joined([one.own for one in _before(unit, passage)])
+            things = [(named, words) for named, words in things if not _has_one(words, before)]
+        return tuple(self._weighty(things, _LEAST_OF_THINGS))
 
     def has_enough(self, unit: Unit, passage: Passage) -> bool:
         """Whether it has a good part of the question: a rare name alone, however much it weighs, is no answer."""
@@ -171,7 +179,8 @@ def _is_about(named: Named, unit: Unit, passage: Passage) -> bool:
         return True
     if unit.kind == "row":
         return False  # it is about itself
-    return named.elsewhere.search(passage.text) is not None if named.elsewhere else _finds(named, passage.text)
+    before = passage.text[: unit.end]
+    return named.elsewhere.search(before) is not None if named.elsewhere else _finds(named, before)
 
 
 def _titles(passage: Passage) -> tuple[str, ...]:
@@ -191,6 +200,13 @@ def _finds(named: Named, text: str) -> bool:
     """Spelt out too, where it is no number of something: light 3 is not three lights."""
     pattern = named.pattern
     return pattern is not None and (pattern.search(text) is not None or (named.kin is None and pattern.search(in_digits(text)) is not None))
+
+
+def _before(unit: Unit, passage: Passage) -> list[Unit]:
+    """What stands before it, in its section or in one that holds it."""
+    outer = (unit.headings[:depth] for depth in range(len(unit.headings) + 1))
+    sections = frozenset(outer)
+    return [one for one in passage.units if one.kind not in WHOLES and one.end <= unit.start and one.headings in sections]
 
 
 def _paragraph(unit: Unit, passage: Passage) -> list[Unit]:

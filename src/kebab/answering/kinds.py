@@ -57,7 +57,7 @@ _PATTERNS = {
         r"\d\s?[년월일시]|[월화수목금토일]요일|매[일주월년달]|오전|오후|작년|내년|올해|어제|오늘|내일|아침|저녁|주말|평일|[첫둘셋넷]째",
     ),
     Kind.DURATION: (
-        rf"\b{_COUNTED}[\s-]*(?:\w+\s)?{_SPAN}\b|\b\d+(?:ms|s|m|h|d)\b|\b(?:forever|until|indefinitely)\b|\btime\.(?:Second|Minute|Hour)",
+        rf"\b{_COUNTED}[\s-]*(?:\w+\s)?{_SPAN}\b|\b\d+(?:ms|s|m|h|d)\b|\b\d+\s(?:ms|s|h)\b|\b(?:forever|until|indefinitely)\b|\btime\.(?:Second|Minute|Hour)",
         rf"{_COUNTED_KOREAN}\s?{_SPAN_KOREAN}|까지",
     ),
     Kind.TEMPERATURE: (r"°|\d\s?(?:degrees?|celsius|c|f)\b|\d\s?도",),
@@ -128,6 +128,14 @@ _LOOSE = {
     Kind.STEPS: (r"\byou (?:can|could|may|must|should|need)\b|\b(?:by \w+ing|using|use|with)\b|:\s",),
 }
 
+_COUNTS_NOTHING = re.compile(
+    rf"\]\([^)\s]*\)|https?://\S+|\b\d{{4}}-\d\d(?:-\d\d)?\b|\b\d{{1,2}}(?:st|nd|rd|th)?\s{MONTH}\b(?:\s\d{{4}})?|\b{MONTH}\s(?:\d{{1,2}}\b,?\s?)?(?:\d{{4}}\b)?"
+    r"|\b(?:in|since|until|by|from|of)\s(?:19|20)\d\d\b|(?:19|20)\d\d년|\d{1,2}월(?:\s?\d{1,2}일)?|매[달월]\s?\d{1,2}일"
+    r"|\b[A-Za-z]+\d[\w.]*|\b\d+[A-Za-z]+\d\w*",
+    re.IGNORECASE,
+)
+"""Digits of addresses, of dates and of names: of S3 and of v1.2 nobody asks how much."""
+
 CALENDAR = re.compile(rf"\b(?:\d{{1,2}}(?:st|nd|rd|th)?\s)?{MONTH}\b(?:\s\d{{1,2}}\b)?(?:,?\s\d{{4}})?|\b{WEEKDAY}\b", re.IGNORECASE)
 """Dates as they are written in English."""
 _ROLE = re.compile(
@@ -182,8 +190,11 @@ def share_of_kind(kind: Kind, text: str, known: frozenset[str] = frozenset()) ->
     """
     if kind in (Kind.PERSON, Kind.INSTANCE, Kind.NAME) and next(_names_in(text, known), None):
         return 1.0
+    if kind is Kind.AMOUNT:
+        text = _COUNTS_NOTHING.sub(" ", text)
     if kind is Kind.PERSON:
-        return 1.0 if _ROLE.search(text) or next(_korean_names(text), None) or _PERSON_KOREAN.search(text) else 0.0
+        roles = (match[0].lower().split()[-1] for match in _ROLE.finditer(text))
+        return 1.0 if any(role not in known for role in roles) or next(_korean_names(text), None) or _PERSON_KOREAN.search(text) else 0.0
     if kind not in _PATTERNS or _pattern(kind, loose=False).search(text):
         return 1.0
     return 0.5 if kind in _LOOSE and _pattern(kind, loose=True).search(text) else 0.0

@@ -7,13 +7,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 from unicodedata import combining, normalize
 
 from kebab.analysis.word_forms import base_of
+from kebab.answering.designations import designations
 from kebab.answering.kinds import CURRENCY, MONTH, WEEKDAY, Kind
 from kebab.answering.korean_words import noun_phrases
 from kebab.answering.measures import MONTHS, UNITS
+from kebab.answering.named import Named
 from kebab.answering.question_parts import Parts
 
 _UNIT_FORMS = "|".join(sorted((form for form in UNITS if form.isascii() and form.isalpha()), key=len, reverse=True))
@@ -46,15 +47,16 @@ _TOKEN = re.compile(r"[\w'’.+/-]*\w|[?!,;:]")
 _DETERMINERS = frozenset("a an the my our your his her their its this these any each every per some".split())
 _PREPOSITIONS = frozenset("of for from in on at with about inside into by using use against without during".split())
 _AUXILIARIES = frozenset("do does did".split())
+_AUXILIARIES_BEFORE = re.compile(r"\b(?:do|does|did|will|would|can|could|may|must|should)\b", re.IGNORECASE)
 _ENDS = _PREPOSITIONS | frozenset(
     """to is are was were be been do does did can could may might must should will would has have had and or but if when where who which
     what why how that than as not only while after before until since over under between through out off up down i we you one he she it they
     there himself herself itself themselves""".split()
 )
 _OF_VERBS = ("ly", "ing", "ed")
-_TO_DO = re.compile(r"\bhow\s(?:do|can|could|should|must)\s(?:i|we|you|one)\s([a-z]+)", re.IGNORECASE)
-_ANY_DEED = frozenset("use make do get set add put see find check view show look have let enable configure create write know tell".split())
-"""What is done to anything, and said in many words."""
+_STATES = frozenset(
+    "running existing following missing failing remaining pending working upcoming matching ongoing outgoing incoming".split()
+)
 _LONGEST_PHRASE = 4
 # What is asked about something, and may be said in other words: the longest is the maximum, and a limit.
 _TRAITS = frozenset(
@@ -70,33 +72,14 @@ _TRAITS = frozenset(
 )
 
 
-class Named(NamedTuple):
-    text: str
-    """As the question has it."""
-    pattern: re.Pattern[str] | None = None
-    """What finds it, of codes, numbers, months and letters."""
-    rivals: re.Pattern[str] | None = None
-    """What finds another one of its kind, with which a sentence is not about this one."""
-    kin: re.Pattern[str] | None = None
-    """What finds another one that is called the same: release 5.0, where release 4.2 was asked about."""
-    elsewhere: re.Pattern[str] | None = None
-    """What finds it farther away: light 3, not any 3."""
-    words: tuple[str, ...] = ()
-    """Of a name or a thing: in small letters, one of them at least."""
-    only_among_rivals: bool = False
-    """Of years: a text that names none may be about any."""
-    is_name: bool = False
-    """Whether it must stand beside what is quoted, not only somewhere in its passage."""
-
-
 def named_in(question: str, kind: Kind | None, parts: Parts) -> tuple[Named, ...]:
     """Each once, in the order of their kinds; `question` in NFC."""
     found = {one.text.lower(): one for find in _FINDERS for one in find(question)}
     for word in sorted(parts.counted if kind is Kind.AMOUNT else ()):
         if word not in _TRAITS:
             found.setdefault(word, Named(word, words=(word,)))
-    if (done := _TO_DO.search(question)) and done[1].lower() not in _ANY_DEED:
-        found.setdefault(done[1].lower(), Named(done[1].lower(), words=(done[1].lower(),)))
+    if kind is Kind.STEPS and parts.deed is not None and parts.deed.says_something:
+        found.setdefault(parts.deed.verb, Named(parts.deed.verb, words=(parts.deed.verb,)))
     return tuple(found.values())
 
 
@@ -118,8 +101,13 @@ def _phrases(question: str) -> Iterator[Named]:
             has = lower[place + len(phrase) : place + len(phrase) + 1] == ["have"]
             phrase = phrase[:1] if len(phrase) == (1 if has else 2) and phrase[0] not in _DETERMINERS else ()
         elif after_verb and len(phrase) > 1 and lower[place + len(phrase) : place + len(phrase) + 1] != ["have"]:
-            phrase = phrase[:-1]  # "does the router reboot"
-        yield from (Named(_bare(word), words=_pieces(_bare(word))) for word in phrase if _says_something(word))
+            names = [number for number in range(len(phrase) - 1) if tokens[place + number] != phrase[number]]
+            phrase = phrase[: names[-1] + 1] if names else phrase[:-1]  # "does the router reboot", "does the NAS check disks"
+        # Of "the billing database" too; but any of them may be running.
+        begins_it = (
+            phrase[:1] if len(phrase) > 1 and begins in _DETERMINERS and phrase[0].endswith("ing") and phrase[0] not in _STATES else ()
+        )
+        yield from (Named(_bare(word), words=_pieces(_bare(word))) for word in phrase if word in begins_it or _says_something(word))
 
 
 def _phrase(tokens: Sequence[str], start: int) -> Sequence[str]:
@@ -174,8 +162,11 @@ def _name(question: str, run: Sequence[re.Match[str]]) -> Named:
 
 
 def _kin_of_name(before: str, after: str) -> re.Pattern[str] | None:
-    """Of the Oak network, or of project Oak: network Elm, the Elm network."""
-    noun = re.match(r"\s([a-z]{3,})\b", after) or re.search(r"\b([a-z]{3,})\s$", before)
+    """Of the Oak network, or of project Oak: network Elm, the Elm network. What follows "did" and a name is what it did."""
+    follows = re.match(r"\s([a-z]{3,})\b(\s[a-z]{3,})?", after)
+    if follows and _AUXILIARIES_BEFORE.search(before) and (not follows[2] or follows[2].strip() in _ENDS | _DETERMINERS):
+        follows = None
+    noun = follows or re.search(r"\b([a-z]{3,})\s$", before)
     if noun is None or noun[1] in _ENDS or noun[1] in _DETERMINERS:
         return None
     return re.compile(rf"\b(?i:{noun[1]})s?\b(?:\s|:\s)[A-Z]|(?<![.!?:]\s)\b[A-Z]\w+\s{noun[1]}\b")
@@ -261,5 +252,15 @@ def _any_case(pattern: str) -> re.Pattern[str]:
     return re.compile(pattern, re.IGNORECASE)
 
 
-_FINDERS: tuple[Callable[[str], Iterator[Named]], ...] = (_phrases, _korean, _names, _numbers, _spelt_out, _codes, _letters, _months)
+_FINDERS: tuple[Callable[[str], Iterator[Named]], ...] = (
+    _phrases,
+    _korean,
+    _names,
+    _numbers,
+    _spelt_out,
+    _codes,
+    _letters,
+    _months,
+    designations,
+)
 """What is found by a later one counts, where two find the same."""

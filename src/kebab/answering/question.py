@@ -15,7 +15,8 @@ from kebab.analysis.word_forms import base_of, other_words, related_stems, short
 from kebab.answering.asked_for import asked_for, only_says_so
 from kebab.answering.kinds import Kind
 from kebab.answering.korean_words import korean_words
-from kebab.answering.named_things import Named, named_in, spelt_with_marks
+from kebab.answering.named import Named
+from kebab.answering.named_things import named_in, spelt_with_marks
 from kebab.answering.question_parts import Parts, parts_of
 from kebab.core.ports import Tokenizer
 from kebab.core.query_tree import Bag, Phrase
@@ -58,6 +59,8 @@ _NEEDS_ANOTHER = re.compile(
     r"\b(?:it|they|them|he|she|him|that one|this one)\b|(?:^|\s)(?:그거|그건|그게|그것|이거|이건|이것)", re.IGNORECASE
 )
 _LEAST_WORDS = 2
+_IP_ADDRESS = re.compile(r"(?<![\d.])\d{1,3}(?:\.\d{1,3}){3}(?![\d.]*\d)")
+_MAIL_ADDRESS = re.compile(r"[\w.+-]+@[\w-]+\.\w")
 
 
 class QuestionWord(NamedTuple):
@@ -101,9 +104,17 @@ def joined(terms: Sequence[Terms]) -> Terms:
 def terms_of(text: str, tokenizer: Tokenizer) -> Terms:
     """With the words inside identifiers: imagePullPolicy is about image, pull and policy; and with those its words are forms of."""
     plain = told_apart(cjk.without_cjk(text))
-    more = " ".join((*inner_words(plain), *other_words(plain)))
+    more = " ".join((*inner_words(plain), *other_words(plain), *_told_by_form(plain)))
     stems = tokenizer.stems(f"{plain}\n{more}" if more else plain)
     return Terms(frozenset(stems), nfc(text) if cjk.has_cjk(text) else "")
+
+
+def _told_by_form(text: str) -> Iterator[str]:
+    """What nobody has to say of an address that shows it."""
+    if _IP_ADDRESS.search(text):
+        yield "IP"
+    if "@" in text and _MAIL_ADDRESS.search(text):
+        yield "email"
 
 
 class Question(NamedTuple):

@@ -58,8 +58,16 @@ _SAYS_HOW = re.compile(
 )
 """Headings of what says how something is done."""
 _LIST_OR_CODE = re.compile(r"^\s*(?:\d{1,3}[.)]|[-*+•]|`{3}|~{3})", re.MULTILINE)
+_ITEMS = re.compile(r"^\s*(?:\d{1,3}[.)]|[-*+•])\s", re.MULTILINE)
 _STEPS = re.compile(r"^\s*\d{1,3}[.)]\s|^\s*(?:`{3}|~{3})", re.MULTILINE)
 _SHOWS_OUTPUT = re.compile(r"\s*(?:`{3,}|~{3,})\s*(?:none|text|console|output)?\s*$", re.MULTILINE)
+_CODE = re.compile(r"(?:`{3,}|~{3,}).*?(?:`{3,}|~{3,}|$)", re.DOTALL)
+_SAYS_HOW_MANY = re.compile(r"\b(?:no|times|at (?:most|least)|up to|number of)\b|없", re.IGNORECASE)
+_POINTS_ELSEWHERE = re.compile(
+    r"^\W*(?:\d+[.)]\s*)?(?:see|read|learn|refer to|check out|visit|(?:for|to learn) more|for (?:details|a list)|참고)\b[^\n]*\]\(",
+    re.IGNORECASE | re.MULTILINE,
+)
+_HAPPENED = re.compile(r"\b(?:did|was|were|had|has|have)\b|[았었였했됐]|[가-힣]ㅆ", re.IGNORECASE)
 _BY = re.compile(r"\bby\s")
 _FIRST_WORDS = re.compile(r"\W*(?:(?:an?|the)\s+)?\W*[\w-]+(?:\W+[\w-]+)?")
 _DEFINES = re.compile(
@@ -87,15 +95,19 @@ class Ranked(NamedTuple):
 
 def ranked(question: Question, passages: Sequence[Passage], tokenizer: Tokenizer) -> list[Ranked]:
     """Best first."""
-    judge = _Judge(question, tokenizer)
+    judge = _Judge(question, passages, tokenizer)
     found = [one for number, passage in enumerate(passages) for one in judge.units_of(passage, number)]
     return sorted(found, key=lambda one: (-one.score, one.passage, one.unit.start))
+
+
+def _stands_in_one(word: QuestionWord, passages: Sequence[Passage]) -> bool:
+    return any(share_of(word, unit.own) > 0 for passage in passages if passage.is_enough for unit in passage.units)
 
 
 class _Judge:
     """Judges units by one question."""
 
-    def __init__(self, question: Question, tokenizer: Tokenizer) -> None:
+    def __init__(self, question: Question, passages: Sequence[Passage], tokenizer: Tokenizer) -> None:
         self._question = question
         self._kind = question.kind
         self._tokenizer = tokenizer
@@ -105,6 +117,7 @@ class _Judge:
         self._done = [word for word in self._words({parts.done}) if not word.weak]
         self._does = self._words({parts.does})
         self._counted = self._words(parts.counted)
+        self._sort = [word for word in self._words({parts.sort}) if not word.weak and _stands_in_one(word, passages)]
 
     def _words(self, texts: Collection[str | None]) -> list[QuestionWord]:
         return [word for word in self._question.words if word.text in texts]
@@ -137,6 +150,8 @@ class _Judge:
             return None
         heading = (unit.headings or passage.headings or ("",))[-1]
         text = unit.of(passage.text)
+        if 2 * len(_POINTS_ELSEWHERE.findall(text)) >= max(1, len(_ITEMS.findall(text))) and _POINTS_ELSEWHERE.search(text):
+            return None  # where it is said, not how
         is_title = heading == passage.hit.title and not _STEPS.search(text)  # what else stands below it may be about anything
         head = terms_of("" if is_title else heading, self._tokenizer)
         lead = terms_of(text.split("\n", 1)[0], self._tokenizer) if unit.kind == "list" else head
@@ -158,6 +173,8 @@ class _Judge:
             words *= _NO_SUBJECT
         if self._counted and not any(share_of(word, unit.near) for word in self._counted):
             words *= _NO_SUBJECT
+        if self._sort and not any(share_of(word, unit.near) for word in self._sort):
+            words *= _NO_SUBJECT
         return words * (1.0 if is_about else _ELSEWHERE), is_about
 
     def _share_of_kind(self, unit: Unit, text: str, passage: Passage) -> float:
@@ -165,6 +182,8 @@ class _Judge:
             return 1.0
         if self._kind in STRICT and _SHOWS_OUTPUT.match(text):
             return 0.0
+        if self._kind is Kind.PERSON and unit.kind == "code" and passage.hit.doc_type != "code":
+            text = _CODE.sub("", text)  # what a program prints names nobody
         if unit.header is not None:
             head = passage.text[slice(*unit.header)].replace("_", " ")
             cells = list(cells_under(head, text))
@@ -175,11 +194,21 @@ class _Judge:
         if self._kind is Kind.PERSON and self._question.parts.does and names_who(text, self._question.parts.does):
             return 1.0
         share = share_of_kind(self._kind, text, self._known)
-        if not share and self._kind is Kind.TIME and share_of_kind(Kind.TIME, "\n".join((passage.hit.title, *unit.headings))) == 1.0:
-            return 0.5  # a note of that day
+        if self._kind is Kind.AMOUNT and self._counted:
+            has = unit.around if share == 1.0 else unit.own  # "all of them" and "none" only where it is said of what
+            if not any(share_of(word, has) for word in self._counted) or (share < 1.0 and not _SAYS_HOW_MANY.search(text)):
+                return 0.0
+        if not share and self._is_of_that_day(unit, text, passage):
+            return 0.5
         if self._done and not any(share_of(word, unit.around) for word in self._done) and any(map(is_past, _WORD.findall(text.lower()))):
             return 0.0  # it speaks of something else that was done
         return share
+
+    def _is_of_that_day(self, unit: Unit, text: str, passage: Passage) -> bool:
+        """Of what a note of that day says that happened."""
+        if self._kind is not Kind.TIME or not _HAPPENED.search(self._question.text) or not any(map(is_past, _WORD.findall(text.lower()))):
+            return False
+        return share_of_kind(Kind.TIME, "\n".join((passage.hit.title, *unit.headings))) == 1.0
 
     def _says_who(self, head: str, cell: str) -> bool:
         """Bea under "owner", where it is asked who owns something."""
@@ -222,7 +251,8 @@ class _Judge:
         announces = text.endswith(":") and not (kind in STRICT and share == 1.0)
         too_long = unit.kind == "prose" and len(text) > _LONG
         no_step = unit.kind == "row" and kind is Kind.STEPS
-        return bonus - _A_LITTLE * (announces + too_long + no_step + (_EXAMPLE.match(text) is not None))
+        points = kind is Kind.STEPS and _POINTS_ELSEWHERE.match(text) is not None
+        return bonus - _A_LITTLE * (2 * points + announces + too_long + no_step + (_EXAMPLE.match(text) is not None))
 
     def _begins_with_it(self, text: str) -> bool:
         beginning = _FIRST_WORDS.match(text.lower())

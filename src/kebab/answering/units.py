@@ -166,7 +166,7 @@ class _Assembly:
 
     def _refers_back(self, place: int) -> bool:
         said = self._reading.sentences[place].of(self._reading.text)
-        if _SAME_SUBJECT.match(said) or _HAS_PRONOUN.search(said):
+        if _SAME_SUBJECT.match(said) or _HAS_PRONOUN.search(said.split(";", 1)[0]):  # "the museum; it is closed" names what it is about
             return True
         return _IN_KOREAN.search(said) is not None and _NAMES_SUBJECT.search(said) is None
 

@@ -12,7 +12,8 @@ from kebab.answering.citing import citation_of, citations_of, source_of
 from kebab.answering.claims import declines, marked
 from kebab.answering.evidence import Evidence, Passage, gather
 from kebab.answering.extractive import quotations_for, written_out
-from kebab.answering.gate import NO_SUBJECT, Refusal, about_another, least_strength, no_sentence, refusal
+from kebab.answering.gate import NO_SUBJECT, Refusal, about_another, least_strength, no_sentence, not_done, refusal
+from kebab.answering.left_out import left_out
 from kebab.answering.prompt import PROMPT_VERSION, PromptSource, messages
 from kebab.answering.question import Question, is_asking, read_question
 from kebab.answering.written_check import checked
@@ -73,6 +74,8 @@ def answer(
         made = _quoted(base, question, evidence, index.tokenizer)
     else:
         made = _written(base, evidence.passages, index.tokenizer, dictation.writer, dictation, settings)
+    if made.text is None and (unread := left_out(question, evidence.passages)):
+        made = made._replace(notices=(*made.notices, Notice("orders_left_out", unread)))
     return made._replace(explanation=_explained(request, response, evidence))
 
 
@@ -110,9 +113,11 @@ def _explained(request: SearchRequest, response: SearchResponse, evidence: Evide
 
 
 def _quoted(base: Answer, question: Question, evidence: Evidence, tokenizer: Tokenizer) -> Answer:
-    chosen, lacking = quotations_for(question, evidence.passages, tokenizer)
+    chosen, lacking, undone = quotations_for(question, evidence.passages, tokenizer)
     if not chosen:
-        return _refused(base, about_another(lacking) if lacking else no_sentence(question))
+        return _refused(
+            base, about_another(question, lacking) if lacking else not_done(question, undone) if undone else no_sentence(question)
+        )
     markers = {passage: number for number, passage in enumerate(dict.fromkeys(one.passage for one in chosen), start=1)}
     quotes = [(evidence.passages[one.passage], markers[one.passage], one.unit) for one in chosen]
     sources = [
