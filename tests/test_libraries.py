@@ -336,14 +336,30 @@ def test_the_citation_of_a_library_is_fetched_as_it_stands_or_says_which_version
     widget: kebab.KnowledgeBase, upstream: Upstream
 ) -> None:
     hit = widget.search("css colour", library="/acme/widget").hits[0]
-    assert widget.fetch_span(hit.citation.uri).text.rstrip("\n") == hit.text
+    assert hit.citation.text == "/acme/widget:docs/guide.md:L13-L15"
+    for citation in (hit.citation.uri, hit.citation.text, "docs/guide.md#L13-L15"):
+        assert widget.fetch_span(citation).text.rstrip("\n") == hit.text
     assert widget.fetch_document(hit.doc_path).text == GUIDE
     assert {other.chunk_id for other in widget.similar(hit.citation.uri)} == set(), "of what was ingested, which is nothing"
     upstream.commit({**WIDGET, "docs/guide.md": GUIDE.replace("CSS", "named")})
     widget.libraries.refresh("/acme/widget")
     with pytest.raises(Ambiguous, match=r"/acme/widget:docs/guide\.md, /acme/widget/v1\.0\.0:docs/guide\.md"):
-        widget.fetch_span(hit.citation.uri)
-    assert "CSS" in widget.fetch_span(f"/acme/widget/v1.0.0:{hit.citation.uri}").text
+        widget.fetch_span("docs/guide.md#L13-L15")
+    old, new = (widget.search("colour", library=f"/acme/widget{version}").hits[0].citation for version in ("/v1.0.0", ""))
+    assert ("CSS" in widget.fetch_span(old.uri).text, "named" in widget.fetch_span(new.uri).text) == (True, True)
+
+
+def test_a_citation_of_a_library_never_leads_to_a_note_of_the_same_path(widget: kebab.KnowledgeBase, tmp_path: Path) -> None:
+    """Regression: `kb fetch span` printed one's own README.md for the one of the library."""
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "README.md").write_text("# Mine\n\nNothing of that.\n")
+    widget.ingest(tmp_path / "notes", embed=False)
+    hit = widget.search("gauges for dashboards", library="/acme/widget").hits[0]
+    assert hit.doc_path == "README.md"
+    assert "Gauges" in widget.fetch_span(hit.citation.uri).text
+    assert [cited.citation.path for cited in widget.ask("What are gauges for?", library="/acme/widget").citations] == [
+        "/acme/widget:README.md"
+    ]
 
 
 def test_r142_to_r151_snippets_are_found_by_words_with_their_filters_and_pages(widget: kebab.KnowledgeBase) -> None:

@@ -112,7 +112,11 @@ class KnowledgeBase:
             request, retrievers, notices = self._prepared(request, reading)
             response = search_pipeline.search(request, self.settings.search, retrievers, notices=notices, bare=bare)
             self._add_freshness(response, reading)
-            return response
+        if request.library is not None and not bare:
+            from kebab.pipelines.library_citations import cite_within
+
+            cite_within(response, request.library)
+        return response
 
     def ask(
         self,

@@ -22,6 +22,8 @@ def with_parameters(path: str, parameters: Mapping[str, Any], **changes: Any) ->
 
 def reader_of(place: str, citation: str) -> str:
     """Where a citation's uri is read. `place` is the source, or /owner/project and version of a library: paths alone may be ambiguous."""
+    if citation.startswith("/"):  # one of a library says which
+        return with_parameters(READER, {"uri": citation}) + f"#{CITED}"
     path, hash_sign, fragment = citation.rpartition("#")
     place = place.replace("%", "%25").replace("#", "%23")
     return with_parameters(READER, {"uri": f"{place}:{path}{hash_sign}{fragment}"}) + f"#{CITED}"
