@@ -145,7 +145,7 @@ def test_a_server_that_is_too_old_is_refused_before_anything_is_made() -> None:
         client_of(f"qdrant://127.0.0.1:{port}/notes") as client,
         pytest.raises(TooOld, match=r"1\.15\.5, and 1\.16 or later"),
     ):
-        Schema(client, Layout()).make()
+        Schema(client, Layout()).begin()
 
 
 def test_what_is_no_qdrant_server_is_said_so() -> None:

@@ -54,6 +54,8 @@ def opened(node: Node) -> Connection:
         (OK + b"\r\nuntil the end", 200, b"until the end", False),
         (b"HTTP/1.0 503 Busy\r\nContent-Length: 4\r\n\r\nbusy", 503, b"busy", False),
         (b"HTTP/1.1 100 Continue\r\n\r\n" + OK + b"Content-Length: 2\r\n\r\nok", 200, b"ok", True),
+        (b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" + OK + b"Content-Length: 2\r\n\r\nok", 200, b"ok", True),
+        (b"HTTP/1.1 204 No Content\r\n\r\n", 204, b"", True),
         (b"HTTP/1.1 404\r\nContent-Length: 2\r\n\r\nno", 404, b"no", True),
     ],
 )

@@ -84,6 +84,23 @@ def test_somebody_elses_collection_is_neither_emptied_nor_deleted(one_node: Qdra
         asked(one_node, "DELETE", foreign)
 
 
+@pytest.mark.parametrize("kind", ["catalog", "documents", "terms", "chunks"])
+def test_nor_is_one_that_goes_by_such_a_name(one_node: QdrantNode, tmp_path: Path, kind: str) -> None:
+    name = f"other{uuid4().hex[:6]}"
+    asked(one_node, "PUT", f"/collections/shop-{name}", {"vectors": {}})
+    asked(one_node, "PUT", f"/collections/shop-{name}/points?wait=true", {"points": [{"id": 1, "vector": {}, "payload": {"what": "mine"}}]})
+    alias = {"create_alias": {"collection_name": f"shop-{name}", "alias_name": f"{name}.{kind}"}}
+    asked(one_node, "POST", "/collections/aliases", {"actions": [alias]})
+    try:
+        with kebab.open(one_node.address(name), embedding_model="none") as kb:
+            for change in (lambda: kb.ingest(note(tmp_path)), kb.reset):
+                with pytest.raises(NotEmpty, match=rf"{name}\.{kind}"):
+                    change()
+        assert asked(one_node, "POST", f"/collections/shop-{name}/points/count", {"exact": True})["count"] == 1
+    finally:
+        asked(one_node, "DELETE", f"/collections/shop-{name}")
+
+
 @pytest.mark.parametrize("left", [["terms", "documents"], ["chunks.1"], ["chunks.1", "documents", "terms"]])
 def test_what_is_left_of_an_interrupted_reset_does_not_come_back(one_node: QdrantNode, tmp_path: Path, left: list[str]) -> None:
     """Regression: the next ingest took what was not deleted yet for its own."""

@@ -229,9 +229,9 @@ def _result(answer: Answer) -> Any:
 
 
 def _agreed(cluster: Any) -> int:
-    """How much of what the cluster has agreed upon a server knows; less than anybody where it does not answer."""
+    """How much of what the cluster has agreed upon a server knows and has done; less than anybody where it does not answer."""
     raft = None if isinstance(cluster, Exception) else cluster.get("raft_info")
-    return int(raft["commit"]) if raft else -1
+    return int(raft["commit"]) - int(raft.get("pending_operations") or 0) if raft else -1
 
 
 def _said(data: bytes) -> str:

@@ -20,6 +20,7 @@ from kebab.config.cluster_address import Node
 
 _LONGEST_LINE = 1 << 16
 _MOST_HEADERS = 100
+_WITHOUT_BODY = (204, 304)
 _STATUS = re.compile(rb"HTTP/1\.(?P<version>\d) (?P<code>\d{3})[ \r\n]")
 
 
@@ -52,7 +53,8 @@ class Connection:
             self._timeout_s = timeout_s
         length = "" if data is None else f"Content-Length: {len(data)}\r\n"
         head = f"{method} {target} HTTP/1.1\r\n{self._headers}{length}\r\n".encode("latin-1")
-        self._socket.sendall(head + (data or b""))
+        with suppress(BrokenPipeError, ConnectionResetError):  # it may have answered before it heard all, to say that this is too much
+            self._socket.sendall(head + (data or b""))
 
     def answers_within(self, seconds: float) -> bool:
         """Whether the answer to what was sent begins to arrive in that time."""
@@ -71,11 +73,13 @@ class Connection:
 
     def _answer(self) -> Answer:
         status = self._status()
-        while status == 100:  # a proxy may say that one should go on
+        while status < 200:  # a proxy may say that one should go on, or what is to come
             self._read_headers()
             status = self._status()
         headers = self._read_headers()
         self.is_open = self.is_open and b"close" not in headers.get(b"connection", b"").lower()
+        if status in _WITHOUT_BODY:
+            return Answer(status, b"")
         if b"chunked" in headers.get(b"transfer-encoding", b"").lower():
             return Answer(status, self._chunks())
         if b"content-length" in headers:

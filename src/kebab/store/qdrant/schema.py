@@ -24,6 +24,8 @@ WORDS = "words"
 SPELLING = "spelling"
 """The sparse vector of a word: its pairs of letters."""
 META = point_id("meta")
+LEASE = point_id("lease")
+_MAKER = point_id("maker")
 
 _DOCUMENT_KEYWORDS = ("source", "corpus", "type", "format", "lang", "trust", "tagged", "within", "versions")
 """Of documents and of chunks: what filters ask for."""
@@ -153,40 +155,19 @@ class Schema:
 
     # --- making and changing it
 
-    def make(self, spaces: Iterable[VectorSpace] = ()) -> None:
-        """What is missing of its collections. Whoever may write then takes them into use. The catalog comes first, and goes last: without
-        it nothing that has one of their names is ours.
+    def begin(self) -> None:
+        """The catalog, which the right to write is put into, with the mark that it is ours. All else is made by whoever has that right, so
+        that nobody makes something while another one deletes it: the catalog comes first, and goes last.
         """
         self.check_server()
         self._refuse_foreign()
         self._make({self.catalog.name: "catalog"}, ())
-        chunks = self.chunks_collection() or f"{self.chunks.name}.1"
-        names = {chunks: "chunks", self.documents.name: "documents", self.terms.name: "terms"}
-        self._make(names, spaces)
-        if self.chunks_collection() is None:
-            self._point_alias(chunks)
+        self._mark_as_ours()
 
     def has_begun(self) -> bool:
         """Whether there is anything of it, if only what was left of making or deleting it."""
         self._refuse_foreign()
         return self.catalog.exists()
-
-    def _refuse_foreign(self) -> None:
-        """Somebody else's collections must not be emptied for having such a name."""
-        if self.catalog.exists():
-            foreign = [self.catalog.name] if self.catalog.count({"must": [{"is_empty": {"key": "what"}}]}) else []
-        else:
-            alias = [self.chunks.name] if self.chunks_collection() else []
-            names = [str(collection["name"]) for collection in self._client.get("/collections")["collections"]]
-            own = {self.documents.name, self.terms.name, self.chunks.name, *self.chunks_collections()}
-            foreign = [*alias, *sorted(own.intersection(names))]
-            foreign = [] if self.catalog.exists() else foreign  # somebody is making it just now
-        if foreign:
-            raise NotEmpty(
-                f"There are collections on the server that are not those of a knowledge base: {', '.join(foreign)}.",
-                hint=f"Choose another name than {self._name}, or delete them there.",
-                path=str(self._client.address),
-            )
 
     def take_into_use(self) -> None:
         """By the one who may write, where nobody has yet. The mark that it is whole comes last, so that nothing half made is taken for a
@@ -194,17 +175,52 @@ class Schema:
         """
         if self.exists():
             return
+        chunks = self.chunks_collection() or f"{self.chunks.name}.1"
+        self._make({chunks: "chunks", self.documents.name: "documents", self.terms.name: "terms"}, ())
+        if self.chunks_collection() is None:
+            self._point_alias(chunks)
         for collection in (self.documents, self.terms, self.chunks):
             collection.delete({"must": []})
-        self.catalog.delete({"must_not": [{"key": "what", "match": {"value": "lease"}}]})
+        self.catalog.delete({"must_not": [{"key": "what", "match": {"any": ["lease", "maker"]}}]})
         self.catalog.upsert([{"id": META, "vector": {}, "payload": {"what": "meta", "schema": SCHEMA, "quantization": self.quantization}}])
 
     def drop(self) -> None:
-        """The mark goes first, so that nothing half deleted is taken for a knowledge base; the catalog, which has the lease, goes last."""
+        """The mark that it is whole goes first, so that nothing half deleted is taken for a knowledge base; the catalog, which has the
+        lease, goes last.
+        """
         if self.catalog.exists():
+            self._mark_as_ours()
             self.catalog.delete([META])
         for name in (*self.chunks_collections(), self.documents.name, self.terms.name, self.catalog.name):
             self._delete(name)
+
+    def _mark_as_ours(self) -> None:
+        self.catalog.upsert([{"id": _MAKER, "vector": {}, "payload": {"what": "maker"}}])
+
+    def _refuse_foreign(self) -> None:
+        """Somebody else's collections must not be emptied for having such a name."""
+        foreign = self._foreign() and self._foreign()  # the first time, somebody may have been making or deleting it just then
+        if foreign:
+            raise NotEmpty(
+                f"There are collections on the server that are not those of a knowledge base: {', '.join(foreign)}.",
+                hint=f"Choose another name than {self._name}, or delete them there.",
+                path=str(self._client.address),
+            )
+
+    def _foreign(self) -> list[str]:
+        """Collections, and other names of some, that are called as ours are and are not. What there is comes before the mark is looked for,
+        as ours are made after it.
+        """
+        aliases = {str(alias["alias_name"]) for alias in self._client.get("/aliases")["aliases"]}
+        names = {str(collection["name"]) for collection in self._client.get("/collections")["collections"]}
+        called_so = {self.documents.name, self.terms.name, self.chunks.name, *self.chunks_collections()}
+        there = sorted(called_so & (names | aliases))
+        renamed = sorted({self.documents.name, self.terms.name, self.catalog.name} & aliases)
+        if renamed or self.catalog.name not in names:
+            return renamed or ([] if self.catalog.exists() else there)
+        if self.catalog.retrieve([_MAKER, META, LEASE], payload=False) or not (there or self.catalog.count()):
+            return []
+        return [self.catalog.name, *there]
 
     def chunks_collection(self) -> str | None:
         """What the alias stands for."""

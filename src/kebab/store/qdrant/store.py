@@ -299,14 +299,14 @@ class QdrantStore:
 
     @contextmanager
     def _lease_on_it(self, purpose: str, *, existing: bool) -> Iterator[WriterLease]:
-        """Where it does not exist yet, it is made first, because the lease is in it; and made again when somebody deletes it just then."""
+        """Where there is nothing yet, that is begun first which the lease is put into; and once more when somebody deletes it just then."""
         with ExitStack() as entered:
             for is_last in (False, False, True):
-                if existing or self._schema.exists():
-                    self._schema.require()
-                else:
-                    self._schema.make()
                 try:
+                    if existing or self._schema.exists():
+                        self._schema.require()
+                    else:
+                        self._schema.begin()
                     lease = entered.enter_context(self._lease(purpose))
                 except Answered as error:
                     if error.status != 404 or is_last:

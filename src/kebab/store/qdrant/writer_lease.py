@@ -18,9 +18,9 @@ from uuid import uuid4
 
 from kebab.core.errors import KebabError, Locked
 from kebab.store.qdrant.client import Answered, Client
-from kebab.store.qdrant.collection import Collection, Filter, point_id
+from kebab.store.qdrant.collection import Collection, Filter
+from kebab.store.qdrant.schema import LEASE
 
-_LEASE = point_id("lease")
 LASTS_S = 45.0
 """Longer than a cluster takes, twice, to notice that one of its servers does not answer any more: until then it waits ten seconds for
 that one with every request, and renewing takes two.
@@ -65,7 +65,7 @@ class WriterLease:
 
     @property
     def _own(self) -> Filter:
-        return {"must": [{"has_id": [_LEASE]}, _is("owner", self._owner)]}
+        return {"must": [{"has_id": [LEASE]}, _is("owner", self._owner)]}
 
     def check(self) -> None:
         """Before a change: whoever was cut off for so long that another one may be writing, or may have written, must not go on."""
@@ -86,7 +86,7 @@ class WriterLease:
             "place": _place(),
             "until": wall + LASTS_S,
         }
-        self._catalog.upsert([{"id": _LEASE, "vector": {}, "payload": payload}], only_where=either)
+        self._catalog.upsert([{"id": LEASE, "vector": {}, "payload": payload}], only_where=either)
         return self._has_it_since(asked)
 
     def _extend(self) -> bool:
@@ -119,13 +119,13 @@ class WriterLease:
         return str(self._lease().get("name", "an unnamed process"))
 
     def _lease(self) -> dict[str, Any]:
-        found = self._catalog.retrieve([_LEASE])
+        found = self._catalog.retrieve([LEASE])
         return dict(found[0]["payload"]) if found else {}
 
 
 def live_writer(catalog: Collection) -> str | None:
     """Who is writing now. One that was killed leaves a lease behind, until it runs out or another one takes it over."""
-    found = catalog.retrieve([_LEASE])
+    found = catalog.retrieve([LEASE])
     lease = found[0]["payload"] if found else {"until": 0.0}
     return None if lease["until"] < time.time() or _is_of_the_dead(lease) else str(lease["name"])
 
