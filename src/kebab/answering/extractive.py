@@ -88,6 +88,11 @@ def quotations_for(question: Question, passages: Sequence[Passage], tokenizer: T
     return Chosen(tuple(Quotation(one.passage, one.unit) for one in newest_first(question, passages, chosen)))
 
 
+def _is_source(passage: Passage) -> bool:
+    """Source code shows how without saying so."""
+    return passage.hit.doc_type == "code"
+
+
 def _best(question: Question, passages: Sequence[Passage], order: Sequence[Ranked], among: Sequence[Ranked]) -> Ranked | None:
     """`among`: all that is compared with it."""
     enough = {passage.hit.chunk_id for passage in passages if passage.is_enough}
@@ -95,7 +100,7 @@ def _best(question: Question, passages: Sequence[Passage], order: Sequence[Ranke
         [one for one in some if passages[one.passage].hit.chunk_id in enough] for some in (order, among)
     )  # or beside such a hit
     if question.kind not in STRICT:
-        return next((one for one in order if one.fits or not question.wants_steps), None)
+        return next((one for one in order if one.fits or not question.wants_steps or _is_source(passages[one.passage])), None)
     fitting = [one for one in order if one.fits and (one.is_about or _title_says_it(question, passages[one.passage]))]
     most = max((one.by_words for one in among), default=0.0)
     return next((one for one in fitting if one.by_words >= _COMES_NEAR * most), None)
