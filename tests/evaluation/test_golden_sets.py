@@ -51,6 +51,7 @@ def test_yaml_and_json_lines_say_the_same(tmp_path: Path) -> None:
         ("- {id: a, query: x, query: y, expected_docs: [a]}", "the key query is there twice"),
         ("- {id: a, query: x, expected_spans: [a.md]}", "a span without lines for a: a.md"),
         ("- {id: a, query: x, expected_spans: ['a.md#L5-L2']}", "a span without lines for a"),
+        ("- {id: a, query: x, unanswerable: true, must_contain: [y]}", "calls a unanswerable and expects something"),
         (f"- {'[' * 100_000}{']' * 100_000}", "nested too deeply"),
     ],
 )
@@ -87,6 +88,8 @@ def test_a_line_that_is_nested_too_deeply_is_an_error_of_the_file(tmp_path: Path
         ("queries.jsonl", "{", r"queries\.jsonl has no JSON in line"),
         ("corpus.jsonl", '{"_id": "2", "text": "another"}', r"corpus\.jsonl has several entries with the _id 2"),
         ("qrels.tsv", "q1\td/1", r"qrels\.tsv has no judgement in line"),
+        ("qrels.tsv", "q1\td/1\t0", r"qrels\.tsv judges d/1 for q1 in two ways"),
+        ("queries.jsonl", '{"_id": "q9", "text": "x", "text": "y"}', r"queries\.jsonl has no JSON in line .*the key text is there twice"),
     ],
 )
 def test_what_is_wrong_in_a_collection_is_named_with_its_file(tmp_path: Path, file: str, line: str, what: str) -> None:
@@ -96,6 +99,13 @@ def test_what_is_wrong_in_a_collection_is_named_with_its_file(tmp_path: Path, fi
     with pytest.raises(GoldenSetError, match=what):
         load_golden_set(folder)
         write_documents(folder, tmp_path / "documents")
+
+
+def test_a_first_line_with_a_number_is_no_heading(tmp_path: Path) -> None:
+    folder = _collection(tmp_path / "set", packed=False, qrels="qrels.tsv")
+    (folder / "qrels.tsv").write_text("q1\td/1\tnan\nq2\t2\t1\n")
+    with pytest.raises(GoldenSetError, match="has no judgement in line 1"):
+        load_golden_set(folder)
 
 
 def test_a_query_that_is_judged_has_words(tmp_path: Path) -> None:

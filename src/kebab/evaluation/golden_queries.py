@@ -65,12 +65,22 @@ def refuse_repeated_ids(queries: Iterable[GoldenQuery], path: Path) -> None:
         raise unsound(path, f"has several queries with the id {twice[0]}", "Give each its own id.")
 
 
+def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A key that is there twice is a slip, and one of its values would be lost."""
+    entry: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in entry:
+            raise ValueError(f"the key {key} is there twice")
+        entry[key] = value
+    return entry
+
+
 def json_lines(text: str, path: Path) -> Iterable[dict[str, Any]]:
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue
         try:
-            entry = json.loads(line)
+            entry = json.loads(line, object_pairs_hook=_without_repetition)
         except RecursionError as error:
             raise unsound(path, f"is nested too deeply in line {number}", "Each line is one JSON object of texts and lists.") from error
         except ValueError as error:

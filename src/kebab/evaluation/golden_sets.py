@@ -69,7 +69,7 @@ def _golden_query(entry: Any, where: str, path: Path) -> GoldenQuery:
         if not _is_span(span):
             raise unsound(path, f"has a span without lines for {id}: {span}", "Write the lines that hold the answer: notes/a.md#L3-L9")
     expected = any(lists[name] for name in ("expected_docs", "expected_chunks", "expected_spans"))
-    if unanswerable and expected:
+    if unanswerable and (expected or lists["must_contain"]):
         raise unsound(path, f"calls {id} unanswerable and expects something", "Keep one of them.")
     if not unanswerable and not expected and not lists["must_contain"] and not lists["forbidden"]:
         raise unsound(path, f"expects nothing of {id}", "Name expected_docs, expected_chunks or expected_spans, or: unanswerable: true")

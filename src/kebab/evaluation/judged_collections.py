@@ -27,7 +27,10 @@ def load_collection(folder: Path) -> GoldenSet:
     qrels = _part(folder, "qrels.tsv", "qrels/test.tsv", "qrels/dev.tsv", "qrels/train.tsv")
     asked = _part(folder, "queries.jsonl")
     grades: dict[str, dict[str, int]] = {}
+    judged: dict[tuple[str, str], int] = {}
     for query, document, grade in _judgements(qrels):
+        if judged.setdefault((query, document), grade) != grade:
+            raise unsound(qrels.file, f"judges {document} for {query} in two ways", "Keep one of them.")
         if grade > 0:
             grades.setdefault(query, {})[document] = grade
     texts = {id: _field(entry, "text") for id, entry in _entries(asked)}
@@ -133,17 +136,21 @@ def _judgements(qrels: _Part) -> Iterator[tuple[str, str, int]]:
         grade = _grade(cells[-1]) if len(cells) in (3, 4) else None
         if grade is not None:
             yield cells[0], cells[-2], grade
-        elif line.strip() and number > 1:
+        elif line.strip() and (number > 1 or _is_number(cells[-1])):
             raise unsound(qrels.file, f"has no judgement in line {number}", "Each has a query, a document and a whole number.")
 
 
 def _grade(text: str) -> int | None:
     """Some write 1.0."""
+    return int(float(text)) if _is_number(text) and float(text).is_integer() else None
+
+
+def _is_number(text: str) -> bool:
     try:
-        value = float(text)
+        float(text)
     except ValueError:
-        return None
-    return int(value) if value.is_integer() else None
+        return False
+    return True
 
 
 def _field(entry: dict[str, Any], name: str) -> str:
