@@ -5,7 +5,7 @@
 Ingest: the Kubernetes docs, without vectors, as a folder of files; then the very points that made are written by qdrant-client alone, into
 collections of the same kind, waiting for each batch as Kebab does. Hybrid: questions to synthetic chunks with synthetic vectors; the opponents
 are the ranked queries that a search needs, all in one request, and Qdrant's own fusion of the two lists, each sent by qdrant-client, and by
-nothing but the standard library's HTTP and JSON. Which vector a question has is known beforehand on all sides. `pip install qdrant-client` first.
+nothing but a socket and the standard library's JSON. Which vector a question has is known beforehand on all sides. `pip install qdrant-client` first.
 """
 
 from __future__ import annotations
