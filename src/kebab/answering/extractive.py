@@ -31,6 +31,8 @@ _AS_GOOD_STEPS = 0.85
 _NEVER = 2.0
 _ADDS = 0.2
 """The share of the question that a further quotation must add to what the others cover."""
+_ALL_OF_IT = 1.2
+"""By words, of a sentence that has all words of the question."""
 _COMES_NEAR = 0.5
 """What has nothing of the kind asked for, but speaks so much more about the subject, shows that the kind is not there."""
 _WHAT_TO_DO = re.compile(r"\bwhat\s(?:do|does|should|can|must|shall)\s(?:i|we|you|one)\sdo\b|어떻게\s?(?:하|해)", re.IGNORECASE)
@@ -88,9 +90,9 @@ def quotations_for(question: Question, passages: Sequence[Passage], tokenizer: T
     return Chosen(tuple(Quotation(one.passage, one.unit) for one in newest_first(question, passages, chosen)))
 
 
-def _is_source(passage: Passage) -> bool:
-    """Source code shows how without saying so."""
-    return passage.hit.doc_type == "code"
+def _shows_how(one: Ranked, passage: Passage) -> bool:
+    """As steps do; source code does so without saying it, and so may a sentence with all that was asked about."""
+    return one.fits or one.by_words >= _ALL_OF_IT or passage.hit.doc_type == "code"
 
 
 def _best(question: Question, passages: Sequence[Passage], order: Sequence[Ranked], among: Sequence[Ranked]) -> Ranked | None:
@@ -100,7 +102,7 @@ def _best(question: Question, passages: Sequence[Passage], order: Sequence[Ranke
         [one for one in some if passages[one.passage].hit.chunk_id in enough] for some in (order, among)
     )  # or beside such a hit
     if question.kind not in STRICT:
-        return next((one for one in order if one.fits or not question.wants_steps or _is_source(passages[one.passage])), None)
+        return next((one for one in order if not question.wants_steps or _shows_how(one, passages[one.passage])), None)
     fitting = [one for one in order if one.fits and (one.is_about or _title_says_it(question, passages[one.passage]))]
     most = max((one.by_words for one in among), default=0.0)
     return next((one for one in fitting if one.by_words >= _COMES_NEAR * most), None)

@@ -218,9 +218,9 @@ class Schema:
         renamed = sorted({self.documents.name, self.terms.name, self.catalog.name} & aliases)
         if renamed or self.catalog.name not in names:
             return renamed or ([] if self.catalog.exists() else there)
-        if self.catalog.retrieve([_MAKER, META, LEASE], payload=False) or not (there or self.catalog.count()):
+        if self.catalog.retrieve([_MAKER, META, LEASE], payload=False):
             return []
-        return [self.catalog.name, *there]
+        return [name for name in (self.catalog.name, *there) if self._collection(name).count()]  # what is empty has nothing to lose
 
     def chunks_collection(self) -> str | None:
         """What the alias stands for."""
