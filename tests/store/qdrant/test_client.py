@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import http.server
+import json
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
 from ipaddress import IPv4Address
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from cryptography import x509
@@ -80,6 +82,64 @@ def self_signed() -> Iterator[tuple[Path, Path]]:
 def test_a_key_that_no_header_can_carry_is_an_error_of_the_settings(key: str) -> None:
     with pytest.raises(ConfigError, match="API key"):
         Client(cluster_address("qdrant://127.0.0.1/notes"), api_key=key)
+
+
+def raft(commit: int, pending: int = 0) -> bytes:
+    return json.dumps({"result": {"status": "enabled", "raft_info": {"commit": commit, "pending_operations": pending}}}).encode()
+
+
+@pytest.mark.parametrize(
+    ("said", "foremost"),
+    [
+        ([raft(5), raft(9), raft(7)], 1),
+        ([raft(9, pending=3), raft(9), raft(9)], 1),
+        ([raft(9, pending=3), raft(7), raft(6)], 1),
+        ([raft(9), raft(9), raft(9)], 0),
+        ([b"busy", raft(2), raft(3)], 2),
+    ],
+)
+def test_the_foremost_server_has_done_most_of_what_was_agreed_upon(said: list[bytes], foremost: int) -> None:
+    """A server that was away knows soon what it missed, and has not done it yet."""
+    with ExitStack() as servers:
+        ports = [servers.enter_context(pretending(body)) for body in said]
+        client = servers.enter_context(client_of(f"qdrant://{','.join(f'127.0.0.1:{port}' for port in ports)}/notes"))
+        client.turn_to_the_foremost()
+        assert client._preferred == foremost
+
+
+@pytest.mark.parametrize("what", ["verify", "ingest", "reset", "migrate", "doctor"])
+def test_who_reads_all_or_changes_anything_turns_to_the_foremost_first(
+    one_node: QdrantNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """Regression: a server that had just come back was asked, and what it had missed was not there for whoever checked, copied or deleted."""
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.md").write_text("# Apples\n\nApples are red.\n")
+    asked: list[str] = []
+    ask, turn = Client.ask, Client.turn_to_the_foremost
+
+    def asking(self: Client, method: str, path: str, *rest: Any, **more: Any) -> Any:
+        asked.append(path)
+        return ask(self, method, path, *rest, **more)
+
+    def turning(self: Client) -> None:
+        asked.append("the foremost")
+        turn(self)
+
+    with kebab.open(one_node.address(f"foremost-{what}"), embedding_model="none") as kb, kebab.open(tmp_path / "copy.sqlite") as copy:
+        kb.ingest(tmp_path / "notes")
+        with monkeypatch.context() as patched:
+            patched.setattr(Client, "ask", asking)
+            patched.setattr(Client, "turn_to_the_foremost", turning)
+            {
+                "verify": kb.verify,
+                "ingest": lambda: kb.ingest(tmp_path / "notes"),
+                "reset": kb.reset,
+                "migrate": kb.migration_to(copy).run,
+                "doctor": kb.health,
+            }[what]()
+        kb.reset()
+    of_points = [number for number, path in enumerate(asked) if path.startswith("/collections")]
+    assert asked.index("the foremost") < of_points[0]
 
 
 def test_a_server_that_is_not_there_is_said_to_be_out_of_reach() -> None:

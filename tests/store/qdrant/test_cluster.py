@@ -14,7 +14,7 @@ from tests.qdrant_server import QdrantNode, cluster_address, wait_for
 
 import kebab
 from kebab.config.cluster_address import Node
-from kebab.core.errors import KebabError, Locked
+from kebab.core.errors import KebabError
 from kebab.store.qdrant.health import _differing_shards
 
 PLUMS = 30
@@ -103,54 +103,6 @@ def test_words_are_counted_once_however_many_copies_there_are(knowledge_base: ke
     knowledge_base.ingest(write(tmp_path / "plums", 3, words), embed=False)
     knowledge_base.rebuild_fts()
     assert [check for check in knowledge_base.verify().checks if not check.ok] == []
-
-
-def test_a_server_that_was_away_is_not_believed_by_whoever_checks_deletes_or_copies(
-    knowledge_base: kebab.KnowledgeBase, three_nodes: Sequence[QdrantNode], tmp_path: Path
-) -> None:
-    """Regression: right after it is back it does not know yet what it missed, and was asked first."""
-    knowledge_base.ingest(write(tmp_path / "plums", 20, "plums and quinces"), embed=False)
-    away, *others = three_nodes
-    name = knowledge_base.address.rpartition("/")[2]
-    away.pause()
-    try:
-        with kebab.open(cluster_address([*others, away], name)) as writer:
-            writer.ingest(write(tmp_path / "pears", 20, "apples and pears"), embed=False)
-    finally:
-        back = threading.Timer(1.0, away.resume)
-        back.start()
-    try:
-        with kebab.open(cluster_address(three_nodes, name)) as first_to_ask:
-            report = first_to_ask.verify()
-            assert (report.documents, report.whole) == (40, True)
-        with kebab.open(tmp_path / "copy.sqlite") as copy, kebab.open(cluster_address(three_nodes, name)) as origin:
-            counts = origin.migration_to(copy).run().counts
-            assert counts is not None
-            assert counts.documents == 40
-    finally:
-        back.join()
-
-
-def test_a_reset_does_not_believe_a_server_that_was_away(
-    knowledge_base: kebab.KnowledgeBase, three_nodes: Sequence[QdrantNode], tmp_path: Path
-) -> None:
-    """Regression: it knew of no knowledge base, so that what another one was writing went without a lease."""
-    away, *others = three_nodes
-    name = knowledge_base.address.rpartition("/")[2]
-    away.pause()
-    try:
-        with kebab.open(cluster_address([*others, away], name), store_replicas=2) as writer:
-            writer.ingest(write(tmp_path / "plums", 5, "plums and quinces"), embed=False)
-            with writer._store.writing("a long ingest"):
-                threading.Timer(1.0, away.resume).start()
-                with (
-                    kebab.open(cluster_address(three_nodes, name), store_lock_wait_s=1.0) as second,
-                    pytest.raises(Locked, match="a long ingest"),
-                ):
-                    second.reset()
-            assert writer.count_documents() == 5
-    finally:
-        away.resume()
 
 
 def test_doctor_counts_what_every_server_has(

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from http.client import HTTPException
 from typing import Any
 from urllib.parse import urlencode
@@ -182,14 +183,18 @@ class Client:
 
     def _new_connection(self, node: Node) -> Connection:
         timeout_s = min(self._timeout_s, _GREETING_S) if self._has_several else self._timeout_s
-        connection = Connection(node, tls=self.address.tls, timeout_s=timeout_s, headers=self._headers)
+        connect = partial(Connection, node, tls=self.address.tls, timeout_s=timeout_s, headers=self._headers)
+        connection = connect()
         if self._has_several:  # one that hangs takes connections all the same
             try:
                 connection.ask("GET", "/healthz", None, timeout_s)
             except BaseException:
                 connection.close()
                 raise
-        return connection
+        if connection.is_open:
+            return connection
+        connection.close()  # some proxies take one request only
+        return connect()
 
     # --- errors
 
