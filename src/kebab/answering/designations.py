@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterator
 
 from kebab.analysis import korean
+from kebab.answering.labels import NUMBERED_NOUNS
 from kebab.answering.named import Named
 
 _ORDINALS = (
@@ -33,9 +34,7 @@ _ASKED = [
     for number, (word, short, counted, native) in enumerate(_ORDINALS, start=1)
 ]
 _LETTERED = re.compile(r"(?<![A-Za-z\d.])([A-Z])([가-힣]+)")
-_NUMBERED = re.compile(
-    r"(?<![A-Za-z\d.,:])(\d{1,4})\s?(동|반|팀|조|호|호기|호선|호실|관|구역|학년|번\s?출구)(?=[\s?!.,]|[은는이가을를의에도와과로])"
-)
+_NUMBERED = re.compile(rf"(?<![A-Za-z\d.,:])(\d{{1,4}})\s?({NUMBERED_NOUNS}|호|번\s?출구)(?=[\s?!.,]|[은는이가을를의에도와과로])")
 
 
 def designations(question: str) -> Iterator[Named]:

@@ -28,7 +28,9 @@ _IN_SMALL_LETTERS = re.compile(
 _LISTED = r"(?:[A-Z](?:,\s(?:and\s|or\s)?|\s(?:and|or|to|&)\s|\s?[–/]\s?))*"
 _NOUN_BEFORE = re.compile(rf"([^\W\d_]{{2,}})[\s-](?:and\s|or\s)?{_LISTED}$")
 _NOUN_BEHIND = re.compile(rf"(?:[\s-]([a-z]{{2,}})|([{_HANGUL}]))")
-_NUMBERED = re.compile(r"(\d+)\s?(팀|반|조|동|호기|호선|관|구역|공장|라인|그룹|학년|단지|창구|호실|게이트)")
+NUMBERED_NOUNS = "팀|반|조|동|호기|호선|호실|관|구역|공장|라인|그룹|학년|단지|창구|게이트"
+"""What is told apart by a number before it."""
+_NUMBERED = re.compile(rf"(\d+)\s?({NUMBERED_NOUNS})")
 
 
 class Label(NamedTuple):

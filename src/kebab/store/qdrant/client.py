@@ -156,7 +156,7 @@ class Client:
         with self._connected(node) as connection:
             connection.send(method, target, data, timeout_s)
             if self._has_several and not connection.answers_within(_GREETING_S):
-                self._new_connection(node).close()  # which fails, if it hangs: then another one is asked
+                self._new_connection(node).close()  # which fails if it does not even greet: then another one is asked
             return _result(connection.receive())
 
     @contextmanager

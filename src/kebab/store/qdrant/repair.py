@@ -10,21 +10,10 @@ from kebab.store.qdrant.payloads import OF_DOCUMENT, Payload
 from kebab.store.qdrant.schema import Schema
 
 _DOCUMENTS_AT_ONCE = 100
-_OF_CHUNK = [
-    *OF_DOCUMENT,
-    "chunk",
-    "ordinal",
-    "text",
-    "terms",
-    "length",
-    "average",
-    "headings",
-    "kind",
-    "homes",
-    "spaces",
-    "spans",
-    "text_hash",
-]
+OF_CHUNK = frozenset(
+    {*OF_DOCUMENT, "chunk", "ordinal", "kind", "headings", "text", "spans", "text_hash", "terms", "length", "average", "homes", "spaces"}
+)
+"""What a whole one has in its payload."""
 
 
 def put_in_order(schema: Schema) -> None:
@@ -44,7 +33,7 @@ def _order(schema: Schema, documents: dict[str, Payload]) -> None:
     found: dict[str, set[str]] = {doc_id: set() for doc_id in documents}
     unwanted: list[PointId] = []
     strays: set[str] = set()
-    for point in schema.chunks.scroll(of_documents(documents), payload=_OF_CHUNK):
+    for point in schema.chunks.scroll(of_documents(documents), payload=sorted(OF_CHUNK)):
         payload = point["payload"]
         document = documents[payload["doc"]]
         if _is_one_of(payload, document):
@@ -64,7 +53,7 @@ def _order(schema: Schema, documents: dict[str, Payload]) -> None:
 
 
 def _is_one_of(chunk: Payload, document: Payload) -> bool:
-    return chunk.keys() >= set(_OF_CHUNK) and chunk["chunk"] in document["chunks"] and is_as_written(chunk)
+    return chunk.keys() >= OF_CHUNK and chunk["chunk"] in document["chunks"] and is_as_written(chunk)
 
 
 def is_as_written(chunk: Payload) -> bool:

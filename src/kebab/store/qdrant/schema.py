@@ -26,6 +26,7 @@ SPELLING = "spelling"
 META = point_id("meta")
 LEASE = point_id("lease")
 _MAKER = point_id("maker")
+"""That the catalog is ours, from its beginning to its end; `META`, that the whole is."""
 
 _DOCUMENT_KEYWORDS = ("source", "corpus", "type", "format", "lang", "trust", "tagged", "within", "versions")
 """Of documents and of chunks: what filters ask for."""
@@ -211,10 +212,9 @@ class Schema:
         """Collections, and other names of some, that are called as ours are and are not. What there is comes before the mark is looked for,
         as ours are made after it.
         """
-        aliases = {str(alias["alias_name"]) for alias in self._client.get("/aliases")["aliases"]}
-        names = {str(collection["name"]) for collection in self._client.get("/collections")["collections"]}
-        called_so = {self.documents.name, self.terms.name, self.chunks.name, *self.chunks_collections()}
-        there = sorted(called_so & (names | aliases))
+        aliases = set(self._aliases())
+        names = set(self._names())
+        there = sorted(name for name in names | aliases if name in (self.documents.name, self.terms.name) or self._is_of_chunks(name))
         renamed = sorted({self.documents.name, self.terms.name, self.catalog.name} & aliases)
         if renamed or self.catalog.name not in names:
             return renamed or ([] if self.catalog.exists() else there)
@@ -224,15 +224,22 @@ class Schema:
 
     def chunks_collection(self) -> str | None:
         """What the alias stands for."""
-        for alias in self._client.get("/aliases")["aliases"]:
-            if alias["alias_name"] == self.chunks.name:
-                return str(alias["collection_name"])
-        return None
+        return self._aliases().get(self.chunks.name)
 
     def chunks_collections(self) -> list[str]:
         """All that there are; more than one while chunks are moved, or when that was interrupted."""
-        names = [str(collection["name"]) for collection in self._client.get("/collections")["collections"]]
-        return sorted(name for name in names if re.fullmatch(rf"{re.escape(self.chunks.name)}\.\d+", name))
+        return sorted(name for name in self._names() if name != self.chunks.name and self._is_of_chunks(name))
+
+    def _is_of_chunks(self, name: str) -> bool:
+        """The alias, or what it may stand for."""
+        return re.fullmatch(rf"{re.escape(self.chunks.name)}(\.\d+)?", name) is not None
+
+    def _names(self) -> list[str]:
+        """Of all collections on the servers."""
+        return [str(collection["name"]) for collection in self._client.get("/collections")["collections"]]
+
+    def _aliases(self) -> dict[str, str]:
+        return {str(alias["alias_name"]): str(alias["collection_name"]) for alias in self._client.get("/aliases")["aliases"]}
 
     def spaces(self) -> list[str]:
         """The fingerprints of the models that chunks can have vectors of."""

@@ -19,7 +19,7 @@ from kebab.store.qdrant.filters import one_of
 from kebab.store.qdrant.index_writer import of_documents
 from kebab.store.qdrant.libraries import stored_versions
 from kebab.store.qdrant.payloads import OF_DOCUMENT, Payload, columns
-from kebab.store.qdrant.repair import is_as_written
+from kebab.store.qdrant.repair import OF_CHUNK, is_as_written
 from kebab.store.qdrant.schema import WORDS, Schema
 from kebab.store.qdrant.state import CorpusSize, State, read_state, stored_weights, what
 from kebab.store.qdrant.terms import CORPORA, counted, is_far_from
@@ -29,9 +29,6 @@ from kebab.store.qdrant.writer_lease import live_writer
 
 _DOCUMENTS_AT_ONCE = 100
 _OF_DOCUMENT = [*OF_DOCUMENT, "chunks", "chunk_count", "content_hash"]
-_OF_CHUNK = frozenset(
-    {*OF_DOCUMENT, "chunk", "ordinal", "kind", "headings", "text", "terms", "length", "average", "homes", "spaces", "spans", "text_hash"}
-)
 _WEIGHT_OFF = 0.002
 """How far the weight of a word may be from what it should be: it was rounded, and computed back once or twice."""
 _SHOWN = 3
@@ -119,7 +116,7 @@ class _Proof:
             document = by_id[payload["doc"]]
             name = f"{document['source']}:{document['path']}"
             identifier = payload.get("chunk")
-            if identifier in missing[document["doc"]] and payload.keys() >= _OF_CHUNK:
+            if identifier in missing[document["doc"]] and payload.keys() >= OF_CHUNK:
                 missing[document["doc"]].discard(identifier)
                 self._look_at_chunk(payload, point["vector"].get(WORDS) or {}, document, name, texts)
             else:
