@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from statistics import linear_regression
+from statistics import linear_regression, median
 from typing import Any, NamedTuple
 
 import measuring
@@ -35,6 +35,8 @@ class Size(NamedTuple):
     """By collection."""
     parts: Counter[str]
     """Of the collection of chunks, by what is in it."""
+    search_ms: float
+    """The median of hybrid searches, asked a second time."""
     own_memory: int
     mapped: int
 
@@ -59,6 +61,7 @@ def main() -> None:
         "disk, all": [per_chunk(sum(size.disk.values()), size) for size in sizes],
         "memory of its own": [per_chunk(size.own_memory, size) for size in sizes],
         "files in memory": [per_chunk(size.mapped, size) for size in sizes],
+        "one search, ms": [f"{size.search_ms:.1f}" for size in sizes],
     }
     headers, *rows = ([name, *values] for name, values in each.items())
     measuring.table(headers, rows)
@@ -93,10 +96,18 @@ def measured(real: synthetic_corpus.RealText, count: int, layout: dict[str, Any]
         node.restart()
         with kebab.open(node.address("size"), search_freshness="off") as kb:
             kb._models = (SingleModel(SyntheticEmbedder()),)
-            for question in synthetic_corpus.questions(real, 20):
+            questions = synthetic_corpus.questions(real, 20)
+            for question in questions:
                 kb.search(question)
+            searches = [seconds_of(kb, question) for question in questions]
         assert node.process is not None
-        return Size(count, seconds, disk, parts, *memory(node.process.pid))
+        return Size(count, seconds, disk, parts, 1000 * median(searches), *memory(node.process.pid))
+
+
+def seconds_of(kb: kebab.KnowledgeBase, question: str) -> float:
+    started = time.perf_counter()
+    kb.search(question)
+    return time.perf_counter() - started
 
 
 def on_disk(folder: Path) -> tuple[Counter[str], Counter[str]]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 
 from kebab.core.query_tree import And, Bag, Not, Operand, Or, Phrase, Prefix, QueryTree, Raw, Word
 
@@ -24,7 +25,9 @@ _TOKEN = re.compile(r'"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+)')
 _SAYS_SOMETHING = re.compile(r"\w")
 
 
+@lru_cache(maxsize=16)
 def parse(text: str) -> QueryTree:
+    """Kept for a while: on its way through a search a question is read by everybody who needs to know what is in it."""
     text = text.encode("utf-8", "replace").decode("utf-8").replace("\0", " ").strip()
     if len(text) > 2 and text[0] == text[-1] == "'":
         return Raw(text[1:-1])

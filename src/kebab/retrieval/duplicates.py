@@ -81,13 +81,11 @@ def is_duplicate(one: Passage, other: Passage) -> bool:
         return not (one.text or other.text or one.content_hash or other.content_hash)
     if one.beginning == other.beginning and one.words == other.words:
         return True
-    shorter, longer = (one, other) if one.length < other.length or (one.length == other.length and one.text < other.text) else (other, one)
-    return (
-        shorter.length >= _LEAST_OVERLAP * longer.length
-        and shorter.length >= _LEAST_SHINGLES
-        and _has_pieces_of(longer.text, shorter.probes)
-        and _overlap(one.shingles, other.shingles) >= _LEAST_OVERLAP
-    )
+    least, most = (one.length, other.length) if one.length < other.length else (other.length, one.length)
+    if least < _LEAST_SHINGLES or least < _LEAST_OVERLAP * most:
+        return False
+    shorter, longer = (one, other) if (one.length, one.text) < (other.length, other.text) else (other, one)
+    return _has_pieces_of(longer.text, shorter.probes) and _overlap(one.shingles, other.shingles) >= _LEAST_OVERLAP
 
 
 def _has_pieces_of(text: str, probes: list[str]) -> bool:

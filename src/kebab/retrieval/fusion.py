@@ -108,7 +108,7 @@ def _heaviest(policy: FusionPolicy, lexical: Sequence[Ranked], some_are_weak: bo
     """The weights of both sides together, of the hit that has most. Where vectors are weak, what words have found weighs little on the
     vector side, and what they have not found has nothing from theirs.
     """
-    words = max((_Rrf(policy, 1.0, some_are_weak).words_of(hit) for hit in lexical), default=1.0)
+    words = max(map(_Rrf(policy, 1.0, some_are_weak).words_of, lexical), default=1.0)
     return max(words + policy.vector_weight_weak, policy.vector_weight_other) if some_are_weak else words + policy.vector_weight
 
 

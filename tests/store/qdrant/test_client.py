@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import http.server
 import json
+import socket
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime, timedelta
@@ -239,3 +241,62 @@ def test_a_connection_that_the_server_has_closed_is_opened_again() -> None:
 
 def test_three_servers_are_one_cluster(three_nodes: Sequence[QdrantNode]) -> None:
     assert {len(node.get("/cluster")["peers"]) for node in three_nodes} == {3}
+
+
+def test_something_else_can_be_asked_before_an_answer_is_read(one_node: QdrantNode) -> None:
+    with client_of(one_node.address("ahead")) as client:
+        client.ask("PUT", "/collections/ahead", {"vectors": {}})
+        client.ask("PUT", "/collections/ahead/points", {"points": [{"id": number, "vector": {}} for number in (1, 2)]}, {"wait": "true"})
+        first, second = (client.begin("/collections/ahead/points", {"ids": [number]}) for number in (1, 2))
+        assert client.post("/collections/ahead/points/count", {})["count"] == 2
+        assert [[point["id"] for point in read()] for read in (second, first)] == [[2], [1]]
+        client.ask("DELETE", "/collections/ahead", None)
+        assert client.begin("/collections/ahead/points", {"ids": [1]})() is None
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_what_was_asked_ahead_of_a_server_that_is_gone_has_no_answer(others: int) -> None:
+    ports = free_ports(1 + others)
+    with client_of(f"qdrant://{','.join(f'127.0.0.1:{port}' for port in ports)}/notes") as client:
+        assert client.begin("/collections/notes/points", {"ids": []})() is None
+        assert client._preferred == others, "the next one is asked first"
+
+
+def test_an_answer_is_not_waited_for_when_another_server_has_taken_over(one_node: QdrantNode) -> None:
+    """Regression: what one server had been asked ahead was waited for although it had been found to hang meanwhile."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        greeted = _greeting_once(silent)
+        with client_of(f"qdrant://127.0.0.1:{silent.getsockname()[1]},{one_node.address('').split('/')[2]}/notes") as client:
+            read = client.begin("/collections/notes/points", {"ids": []})
+            client._preferred = 1
+            started = time.monotonic()
+            assert read() is None
+            assert time.monotonic() - started < 1
+        greeted.join()
+
+
+def _greeting_once(server: socket.socket) -> threading.Thread:
+    """It says that it is there, and nothing more."""
+
+    def greet() -> None:
+        connected, _ = server.accept()
+        with connected:
+            connected.recv(1 << 16)
+            connected.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+            while connected.recv(1 << 16):
+                pass
+
+    thread = threading.Thread(target=greet)
+    thread.start()
+    return thread
+
+
+def test_a_search_does_without_what_could_not_be_asked_ahead(one_node: QdrantNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "a.md").write_text("# Apples\n\nApples are red.\n")
+    with kebab.open(one_node.address("not-ahead"), embedding_model="none") as kb:
+        kb.ingest(tmp_path / "notes")
+        expected = kb.search("red apples").hits
+        monkeypatch.setattr(Client, "begin", lambda *_: lambda: None)
+        assert expected
+        assert kb.search("red apples").hits == expected

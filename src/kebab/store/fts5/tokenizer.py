@@ -42,12 +42,15 @@ class SqliteTokenizer:
             beginning_with.setdefault(phrase[0], []).append(phrase)
         data = text.encode("utf-8", "replace")
         tokens = cast("list[tuple[int, int, str]]", self._stems(data, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_colocated=False))
-        found = [
-            (tokens[number][0], tokens[number + len(phrase) - 1][1])
-            for number in [number for number, token in enumerate(tokens) if token[2] in beginning_with]
-            for phrase in beginning_with[tokens[number][2]]
-            if len(phrase) == 1 or tuple(token[2] for token in tokens[number : number + len(phrase)]) == phrase
-        ]
+        if all(len(phrase) == 1 for phrase in phrases):  # as in most questions
+            found = [(start, end) for start, end, stem in tokens if stem in beginning_with]
+        else:
+            found = [
+                (tokens[number][0], tokens[number + len(phrase) - 1][1])
+                for number in [number for number, token in enumerate(tokens) if token[2] in beginning_with]
+                for phrase in beginning_with[tokens[number][2]]
+                if len(phrase) == 1 or tuple(token[2] for token in tokens[number : number + len(phrase)]) == phrase
+            ]
         return found if len(data) == len(text) else _in_code_points(data, found)
 
     @staticmethod

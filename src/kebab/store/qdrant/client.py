@@ -94,7 +94,7 @@ class Client:
         """What one of the servers answers, as `result` has it. `check` raises where it must not be sent, or not be sent again."""
         options = options or {}
         target = f"{path}?{urlencode(options)}" if options else path
-        data = None if body is None else _encode(body).encode("utf-8", "replace")
+        data = None if body is None else _encoded(body)
         failure: Exception | None = None
         said: Answered | None = None
         count = len(self.address.nodes)
@@ -123,6 +123,35 @@ class Client:
         assert reason is not None
         raise self._unreachable(reason) from reason
 
+    def begin(self, path: str, body: Any) -> Callable[[], Any]:
+        """Sends it, and returns what reads the answer: something else can be asked meanwhile. None is the answer where anything went wrong;
+        who asks in the ordinary way then gets one, or learns why not.
+        """
+        node = self.address.nodes[self._preferred]
+        try:
+            connection = self._taken(node)
+            connection.send("POST", path, _encoded(body), min(self._timeout_s, _PATIENCE_S))
+        except (OSError, HTTPException):
+            self._preferred = (self._preferred + 1) % len(self.address.nodes)  # nobody has to wait for this one again
+            return lambda: None
+
+        def read() -> Any:
+            is_there = self.address.nodes[self._preferred] == node  # or it did not answer meanwhile, and another one did
+            try:
+                if not is_there or (self._has_several and not connection.answers_within(_GREETING_S)):
+                    raise TimeoutError
+                answer = connection.receive()
+            except (OSError, HTTPException):
+                connection.close()
+                return None
+            self._give_back(node, connection)
+            try:
+                return _result(answer)
+            except Answered:
+                return None
+
+        return read
+
     def ask_each(self, path: str) -> dict[Node, Any]:
         """What every server says by itself; where one does not, the error."""
         answers: dict[Node, Any] = {}
@@ -146,9 +175,10 @@ class Client:
 
     def close(self) -> None:
         """This thread's connections."""
-        for connection in getattr(self._local, "open", {}).values():
-            connection.close()
-        self._local.open = {}
+        for waiting in self._waiting.values():
+            for connection in waiting:
+                connection.close()
+        self._waiting.clear()
 
     # --- one server
 
@@ -162,24 +192,37 @@ class Client:
     @contextmanager
     def _connected(self, node: Node) -> Iterator[Connection]:
         """Kept for the next request when this one went well."""
-        opened: dict[Node, Connection] = self._local.__dict__.setdefault("open", {})
-        connection = opened.pop(node, None)
-        if connection is not None and time.monotonic() - connection.used >= _IDLE_S:
-            connection.close()
-            connection = None
-        connection = connection or self._new_connection(node)
-        went_well = False
+        connection = self._taken(node)
         try:
             yield connection
-            went_well = True
         except Answered:
-            went_well = True
+            self._give_back(node, connection)
             raise
-        finally:
-            if went_well and connection.is_open:
-                opened[node] = connection
-            else:
-                connection.close()
+        except BaseException:
+            connection.close()
+            raise
+        self._give_back(node, connection)
+
+    @property
+    def _waiting(self) -> dict[Node, list[Connection]]:
+        """This thread's connections that nobody uses at the moment."""
+        waiting: dict[Node, list[Connection]] = self._local.__dict__.setdefault("waiting", {})
+        return waiting
+
+    def _taken(self, node: Node) -> Connection:
+        waiting = self._waiting.get(node)
+        while waiting:
+            connection = waiting.pop()
+            if time.monotonic() - connection.used < _IDLE_S:
+                return connection
+            connection.close()
+        return self._new_connection(node)
+
+    def _give_back(self, node: Node, connection: Connection) -> None:
+        if connection.is_open:
+            self._waiting.setdefault(node, []).append(connection)
+        else:
+            connection.close()
 
     def _new_connection(self, node: Node) -> Connection:
         timeout_s = min(self._timeout_s, _GREETING_S) if self._has_several else self._timeout_s
@@ -222,6 +265,10 @@ class Client:
                 "There is no space left on the Qdrant server.", hint="Free some space and run the command again.", path=str(self.address)
             )
         return error
+
+
+def _encoded(body: Any) -> bytes:
+    return _encode(body).encode("utf-8", "replace")
 
 
 def _result(answer: Answer) -> Any:

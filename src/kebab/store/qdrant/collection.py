@@ -57,9 +57,12 @@ class Collection:
         """What is there of these, in no order."""
         found: list[Point] = []
         for some in batches(ids, _AT_ONCE):
-            body = {"ids": some, "with_payload": payload, "with_vector": vectors}
-            found += self._read("points", body)
+            found += self._read("points", _of_points(some, payload, vectors))
         return found
+
+    def begin_to_retrieve(self, ids: Sequence[PointId], *, payload: Fields = True) -> Callable[[], list[Point] | None]:
+        """Of a few; see `Client.begin`."""
+        return self._client.begin(f"{self._path}/points", _of_points(ids, payload))
 
     def scroll(
         self,
@@ -160,6 +163,10 @@ class Collection:
             return
         for some in batches(chosen, _AT_ONCE):
             self._write("POST", "points/delete", {"points": some})
+
+
+def _of_points(ids: Sequence[PointId], payload: Fields, vectors: bool | Sequence[str] = False) -> dict[str, Any]:
+    return {"ids": ids, "with_payload": payload, "with_vector": vectors}
 
 
 def _chosen(chosen: Filter | Sequence[PointId]) -> dict[str, Any]:

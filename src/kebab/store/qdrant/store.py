@@ -242,9 +242,10 @@ class QdrantStore:
             if whole:
                 self._client.turn_to_the_foremost()
             lookup = TermLookup(self._searched.terms)
-            if about:
-                lookup.begin(about, self._threads)
-            yield QdrantReading(self._searched, self._state(), lookup, self.address, self._threads, paths_on_disk=self._paths_on_disk)
+            read_answer = lookup.begin(about) if about else lambda: None
+            state = self._state()
+            read_answer()
+            yield QdrantReading(self._searched, state, lookup, self.address, self._threads, paths_on_disk=self._paths_on_disk)
 
     def _state(self) -> State:
         """In one round trip, where there is something."""
