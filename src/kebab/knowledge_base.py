@@ -97,6 +97,14 @@ class KnowledgeBase:
             other._models = (models_expecting(self.embedding_models(), expecting),)
         return other
 
+    @contextmanager
+    def _writing(self, purpose: str, *, existing: bool = False) -> Iterator[Writing]:
+        from kebab.pipelines.half_copied import refuse_half_copied
+
+        with self._store.writing(purpose, existing=existing) as writing:
+            refuse_half_copied(writing)
+            yield writing
+
     # --- search
 
     def search(self, query: str | SearchRequest, *, bare: bool = False, **options: Any) -> SearchResponse:
@@ -194,7 +202,7 @@ class KnowledgeBase:
             from kebab.pipelines.ingest import nothing_yet
 
             raise nothing_yet()
-        with self._store.writing("kb ingest") as writing:
+        with self._writing("kb ingest") as writing:
             missing: SourceError | None = None
             with self._parsers(password) as parsers:
                 if embed:
@@ -235,7 +243,7 @@ class KnowledgeBase:
             self.embedding_models()
         from kebab.parsing.registry import parser_for
 
-        with self._store.writing("kb ingest -") as writing:
+        with self._writing("kb ingest -") as writing:
             report = self._new_ingest(writing, parser_for, None).run_text(text, storable(title.strip()))
             if embed:
                 self._embed(writing, report, progress)
@@ -256,7 +264,7 @@ class KnowledgeBase:
             writing.expect_vectors(models.embedders if models is not None else ())
 
     def _embed_some(self, report: IngestReport, stop: Callable[[], bool]) -> bool:
-        with self._store.writing("kb watch") as writing:
+        with self._writing("kb watch") as writing:
             return self._embed(writing, report, None, stop)
 
     def _parsers(self, password: str | None = None) -> Parsers:
@@ -267,9 +275,8 @@ class KnowledgeBase:
 
     def _new_ingest(self, writing: Writing, parser_for: Callable[[str], Parser], progress: Progress | None) -> Ingest:
         from kebab.chunking.by_structure import StructureChunker
-        from kebab.pipelines.ingest import Ingest, refuse_half_copied
+        from kebab.pipelines.ingest import Ingest
 
-        refuse_half_copied(writing)
         korean = self.settings.analysis.korean
         reanalysed = writing.settle_analysis(korean)
         ingest = Ingest(
@@ -288,7 +295,7 @@ class KnowledgeBase:
         """Forgets a source and all that came from it; how many documents that were. The files stay."""
         from kebab.pipelines.source_names import no_such_source
 
-        with self._store.writing("kb source remove", existing=True) as writing:
+        with self._writing("kb source remove", existing=True) as writing:
             documents = writing.documents(self.settings.analysis.korean)
             names = [source.name for source in documents.sources()]
             if name not in names:
@@ -305,7 +312,7 @@ class KnowledgeBase:
         from kebab.pipelines.context_notes import describe
 
         korean = self.settings.analysis.korean
-        with self._store.writing("kb source describe", existing=True) as writing:
+        with self._writing("kb source describe", existing=True) as writing:
             writing.settle_analysis(korean)
             return describe(writing.notes(korean), place, text)
 
@@ -314,7 +321,7 @@ class KnowledgeBase:
         """Documentation of libraries: adding, refreshing, searching."""
         from kebab.libraries import Engine, Libraries
 
-        read, write = self._store.reading, self._store.writing
+        read, write = self._store.reading, self._writing
         return Libraries(Engine(self.settings, read, write, self._parsers, self.embedding_models, self._embed, self.search))
 
     # --- looking inside
@@ -411,7 +418,7 @@ class KnowledgeBase:
 
     def rebuild_fts(self) -> int:
         """The number of chunks the text index was rebuilt from."""
-        with self._store.writing("kb index --rebuild-fts", existing=True) as writing:
+        with self._writing("kb index --rebuild-fts", existing=True) as writing:
             return writing.rebuild_fts(self.settings.analysis.korean)
 
     def rebuild_vectors(self, progress: Progress | None = None) -> IngestReport:
@@ -424,7 +431,7 @@ class KnowledgeBase:
         for embedder in models.embedders:
             embedder.embed(["Is it there?"], "passage")  # before anything is forgotten
         report = IngestReport()
-        with self._store.writing("kb index --rebuild-vectors", existing=True) as writing:
+        with self._writing("kb index --rebuild-vectors", existing=True) as writing:
             writing.vectors().clear(models.embedders)
             self._embed(writing, report, progress)
         return report
@@ -436,7 +443,7 @@ class KnowledgeBase:
         return Migration(self._store, target._store, self.settings.analysis.korean, progress)
 
     def optimize(self) -> None:
-        with self._store.writing("kb index --optimize", existing=True) as writing:
+        with self._writing("kb index --optimize", existing=True) as writing:
             writing.optimize()
 
     def backup(self, target: Path, *, force: bool = False) -> int:

@@ -172,7 +172,6 @@ class Libraries:
         replaces: bool = False,
     ) -> tuple[Library, IngestReport]:
         from kebab.config.loading import cache_folder
-        from kebab.pipelines.ingest import refuse_half_copied
         from kebab.pipelines.ingest_report import IngestReport
         from kebab.pipelines.library_adding import IndexingJob, LibraryAdding
 
@@ -180,7 +179,6 @@ class Libraries:
         models = self._engine.models() if embed else None  # one that is not there is better noticed before the work than after it
         report = IngestReport(sources=[library.library_id])
         with self._engine.writing(who) as writing:
-            refuse_half_copied(writing)
             writing.settle_analysis(settings.analysis.korean)
             if models is not None:
                 with suppress(ModelError):  # words are indexed all the same

@@ -326,13 +326,35 @@ def test_what_was_begun_from_elsewhere_or_has_something_of_its_own_is_refused(
         with pytest.raises(NotEmpty, match=r"is being filled from .*small\.sqlite, and that is not finished") as raised:
             other.migration_to(cluster).run()
         assert f"kb migrate --from {small.address} --to {cluster.address}" in (raised.value.hint or "")
-    with pytest.raises(NotEmpty, match=r"is being filled from .*small\.sqlite"):
-        cluster.ingest_text("Something of its own.", title="Own")
     with cluster._store.writing("a test") as writing:
         writing.documents("bigrams").add_source(Source("own", "folder", None, "primary"))
     with pytest.raises(NotEmpty, match=r"has what .*small\.sqlite has not: own"):
         small.migration_to(cluster).run()
     assert cluster.count_documents() > 0
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda kb: kb.ingest(),
+        lambda kb: kb.ingest_text("Something of its own.", title="Own"),
+        lambda kb: kb.remove_source("notes"),
+        lambda kb: kb.describe_source("notes", "Something else."),
+        lambda kb: kb.rebuild_fts(),
+        lambda kb: kb.rebuild_vectors(),
+        lambda kb: kb.optimize(),
+    ],
+    ids=["ingest", "ingest text", "remove", "describe", "rebuild words", "rebuild vectors", "optimize"],
+)
+def test_nobody_changes_what_is_not_all_there_yet(small: kebab.KnowledgeBase, tmp_path: Path, change: Callable[..., object]) -> None:
+    _, progress = stopping_at(3)
+    with Toy.open(tmp_path / "copy.sqlite") as copy:
+        with pytest.raises(Stop):
+            small.migration_to(copy, progress).run()
+        with pytest.raises(NotEmpty, match=r"is being filled from .*small\.sqlite"):
+            change(copy)
+        small.migration_to(copy).run()
+        assert copy.verify().whole
 
 
 # --- what is not the same

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from kebab.config.settings import Settings
 from kebab.core.documents import ParsedDocument, Source, bounded, date_in_name
-from kebab.core.errors import NotEmpty, ParseError, SourceError, UsageError
+from kebab.core.errors import ParseError, SourceError, UsageError
 from kebab.core.ports import BackgroundParser, Chunker, FileState, IndexedDocument, Parser, Progress
 from kebab.core.text import nfc
 from kebab.pipelines.fingerprint import Fingerprints
@@ -25,7 +25,7 @@ from kebab.pipelines.ingest_report import Failure, IngestReport, quiet
 from kebab.pipelines.source_names import Scope, resolve, roots_below
 
 if TYPE_CHECKING:
-    from kebab.core.store_ports import DocumentStore, Writing
+    from kebab.core.store_ports import DocumentStore
 
 STDIN_SOURCE = "stdin"
 
@@ -108,16 +108,6 @@ def _date(parsed: ParsedDocument, path: str, modified: float) -> str:
 
 def _moment(time_of_file: float) -> str:
     return datetime.fromtimestamp(time_of_file, UTC).strftime("%Y-%m-%dT%H:%M:%S")
-
-
-def refuse_half_copied(writing: Writing) -> None:
-    """What is added to it would stop the copying, and what it is copied from has the rest."""
-    origin = writing.migrating_from()
-    if origin is not None:
-        raise NotEmpty(
-            f"This knowledge base is being filled from {origin}, and that is not finished.",
-            hint=f"Finish it with the same command: kb migrate --from {origin} --to …; or begin anew after: kb reset",
-        )
 
 
 def nothing_yet() -> UsageError:

@@ -124,6 +124,11 @@ def test_doctor_sees_copies_that_differ() -> None:
     assert _differing_shards({node: one for node, one in told.items() if node.port == 1}) == []
 
 
+def said_of_the_cluster(knowledge_base: kebab.KnowledgeBase) -> str:
+    (check,) = (check for check in knowledge_base._store.health("bigrams") if check.name == "cluster")
+    return check.message
+
+
 def test_doctor_names_the_server_that_is_gone(
     knowledge_base: kebab.KnowledgeBase, three_nodes: Sequence[QdrantNode], tmp_path: Path
 ) -> None:
@@ -134,6 +139,7 @@ def test_doctor_names_the_server_that_is_gone(
         failed = {check.name: check for check in knowledge_base._store.health("bigrams") if not check.ok}
         assert f"server 127.0.0.1:{three_nodes[1].http_port}" in failed
         assert all(check.hint for check in failed.values())
+        wait_for(lambda: f":{three_nodes[1].p2p_port}/ does not answer" in said_of_the_cluster(knowledge_base), "the others to miss it")
         assert len(knowledge_base.search("plums", mode="lexical")) == 3
     finally:
         three_nodes[1].restart()

@@ -12,6 +12,7 @@ from uuid import uuid4
 
 import numpy as np
 import pytest
+from tests.conftest import Toy
 from tests.documents import make_document
 from tests.qdrant_server import QdrantNode, wait_for
 
@@ -22,7 +23,7 @@ from kebab.core.documents import Source
 from kebab.core.errors import NotEmpty, NotFound
 from kebab.core.ports import NewVector
 from kebab.core.search import SearchFilters
-from kebab.store.qdrant.schema import META
+from kebab.store.qdrant.schema import META, WORDS
 from kebab.store.qdrant.store import QdrantStore
 
 VECTORS, DIMENSION = 3000, 384
@@ -63,6 +64,27 @@ def test_a_reset_deletes_nothing_but_the_knowledge_base(one_node: QdrantNode, tm
     finally:
         for other in others:
             asked(one_node, "DELETE", f"/collections/{other}")
+
+
+def test_nor_does_making_room_for_a_model(one_node: QdrantNode) -> None:
+    """Regression: a collection that was called as the next one of the passages was deleted."""
+    name = f"room{uuid4().hex[:6]}"
+    others = [f"{name}.chunks.2", f"{name}.chunks.7"]
+    with Toy.open(one_node.address(name), Toy.models()) as kb:
+        kb.ingest_text("Pears are green.", title="Pears", embed=False)
+        for other in others:
+            asked(one_node, "PUT", f"/collections/{other}", {"vectors": {}})
+        try:
+            kb.ingest_text("Plums are blue.", title="Plums")
+            aliases = {alias["alias_name"]: alias["collection_name"] for alias in asked(one_node, "GET", "/aliases")["aliases"]}
+            assert aliases[f"{name}.chunks"] == f"{name}.chunks.3"
+            assert kb.verify().whole
+            kb.reset()
+            left = [collection["name"] for collection in asked(one_node, "GET", "/collections")["collections"]]
+            assert sorted(one for one in left if one.startswith(f"{name}.")) == others
+        finally:
+            for other in others:
+                asked(one_node, "DELETE", f"/collections/{other}")
 
 
 @pytest.mark.parametrize("kind", ["catalog", "documents", "terms", "chunks", "chunks.1"])
@@ -124,7 +146,7 @@ def test_what_is_left_of_an_interrupted_move_is_named_and_goes(one_node: QdrantN
     name = f"moved{uuid4().hex[:6]}"
     with opened(one_node, name) as kb:
         kb.ingest(note(tmp_path))
-        asked(one_node, "PUT", f"/collections/{name}.chunks.2", {"vectors": {}})
+        asked(one_node, "PUT", f"/collections/{name}.chunks.2", {"vectors": {}, "sparse_vectors": {WORDS: {}}})
         (leftovers,) = (check for check in kb.health() if not check.ok)
         assert f"{name}.chunks.2" in leftovers.message
         assert "next kb ingest" in (leftovers.hint or "")

@@ -66,11 +66,14 @@ def _peer_check(client: Client) -> Check:
     if cluster.get("status") != "enabled":
         return Check("cluster", True, "one server, without others")
     count = len(cluster["peers"])
-    failing = [failure for failure in (cluster.get("message_send_failures") or {}).values() if _is_recent(failure)]
+    told = [answer for answer in client.ask_each("/cluster").values() if not isinstance(answer, Exception)]  # only who leads talks to all
+    failures = [failure for answer in told for failure in (answer.get("message_send_failures") or {}).items()]
+    failing = {server for server, failure in failures if _is_recent(failure)}
     consensus = cluster.get("consensus_thread_status", {}).get("consensus_thread_status", "working")
-    well = not failing and consensus == "working"
-    message = f"{count} servers know each other" if well else f"of {count} servers {len(failing)} do not answer the others ({consensus})"
-    return Check.judged("cluster", well, message, "Start the missing servers; with fewer than half of them nothing can be changed.")
+    wrong = [f"{server} does not answer the others" for server in sorted(failing)]
+    wrong += [f"they do not agree ({consensus})"] if consensus != "working" else []
+    message = f"of {count} servers {', '.join(wrong)}" if wrong else f"{count} servers know each other"
+    return Check.judged("cluster", not wrong, message, "Start the missing servers; with fewer than half of them nothing can be changed.")
 
 
 def _is_recent(failure: dict[str, Any]) -> bool:

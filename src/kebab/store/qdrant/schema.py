@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
+from itertools import count
 from typing import Any, NamedTuple
 
 from kebab.core.errors import NotEmpty, NotFound, TooNew, TooOld
@@ -227,8 +228,18 @@ class Schema:
         return self._aliases().get(self.chunks.name)
 
     def chunks_collections(self) -> list[str]:
-        """All that there are; more than one while chunks are moved, or when that was interrupted."""
-        return sorted(name for name in self._names() if name != self.chunks.name and self._is_of_chunks(name))
+        """All of ours; more than one while chunks are moved, or when that was interrupted."""
+        named_so = (name for name in self._names() if name != self.chunks.name and self._is_of_chunks(name))
+        return sorted(name for name in named_so if self._has_words(name))
+
+    def _has_words(self, name: str) -> bool:
+        """As every collection of chunks has from its beginning. What has not is somebody else's."""
+        try:
+            return WORDS in (self._collection(name).facts()["config"]["params"].get("sparse_vectors") or {})
+        except Answered as error:
+            if error.status != 404:
+                raise
+            return False
 
     def _is_of_chunks(self, name: str) -> bool:
         """The alias, or what it may stand for."""
@@ -248,11 +259,11 @@ class Schema:
 
     def next_chunks(self, spaces: Iterable[VectorSpace]) -> Collection:
         """A collection for the same chunks with vectors of other models, empty, not in use yet."""
+        self.drop_unused_chunks()  # somebody may have been interrupted
+        taken = set(self._names())
         current = self.chunks_collection()
         number = int((current or ".0").rpartition(".")[2]) + 1
-        name = f"{self.chunks.name}.{number}"
-        if name in self.chunks_collections():  # somebody was interrupted
-            self._delete(name)
+        name = next(free for free in (f"{self.chunks.name}.{later}" for later in count(number)) if free not in taken)
         self._make({name: "chunks"}, spaces)
         return self._collection(name)
 
