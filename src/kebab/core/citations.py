@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from kebab.core.spans import CaptionSpan, CodeSpan, LineSpan, PageSpan, RegionSpan, Span, TimeSpan, span_kind
+from kebab.core.spans import CaptionSpan, CodeSpan, LineSpan, PageSpan, RegionSpan, Span, TimeSpan, lines_of, span_kind
 
 _ENCODED = {"%": "%25", "#": "%23", "?": "%3F", " ": "%20"}
 _MUST_ENCODE = re.compile("[%#? ]")
@@ -51,11 +51,7 @@ class Citation(NamedTuple):
     @property
     def lines(self) -> tuple[int, int] | None:
         """First and last line, for the kinds that have lines."""
-        if isinstance(self.span, LineSpan):
-            return self.span.start, self.span.end
-        if isinstance(self.span, CodeSpan):
-            return self.span.line_start, self.span.line_end
-        return None
+        return lines_of(self.span)
 
 
 def _fragment(span: Span) -> str:

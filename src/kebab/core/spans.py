@@ -62,3 +62,12 @@ _KIND_OF_SPAN = {type_: kind for kind, type_ in SPAN_KINDS.items()}
 
 def span_kind(span: Span) -> str:
     return _KIND_OF_SPAN[type(span)]
+
+
+def lines_of(span: Span) -> tuple[int, int] | None:
+    """First and last line, for the kinds that have lines."""
+    if isinstance(span, LineSpan):
+        return span.start, span.end
+    if isinstance(span, CodeSpan):
+        return span.line_start, span.line_end
+    return None

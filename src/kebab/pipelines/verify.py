@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kebab.config.settings import IngestSettings
 from kebab.core.citations import Citation
-from kebab.core.documents import PAGE_BREAK, page_text
+from kebab.core.documents import PAGE_BREAK
 from kebab.core.errors import Corrupt, NotFound, ParseError, SourceError
+from kebab.core.places import stands_there
 from kebab.core.records import Check, ChunkRecord, DocumentRecord, SourceRecord
 from kebab.core.spans import LineSpan, PageSpan, Span
 from kebab.core.text import LineTable, nfc
@@ -172,7 +173,7 @@ def verify(catalog: Catalog, read: Callable[[bytes, str], str], settings: Ingest
         report.documents += 1
         try:
             body, chunks = catalog.body(document.doc_id), catalog.chunks_of(document.doc_id)
-        except Corrupt:
+        except (Corrupt, NotFound):
             report.corrupt += 1
             if len(report.differences) < _MOST_LISTED:
                 report.differences.append(Difference(document.doc_id, document.path, document.source, "corrupt"))
@@ -214,11 +215,7 @@ def _span_at(text: str, start: int, chunk: ChunkRecord, *, paged: bool) -> Span:
 def _judge(report: VerifyReport, chunk: ChunkRecord, body: str, lines: LineTable, now: _Now) -> None:
     current = now.text
     status, now_at = "ok", None
-    cited = chunk.citation.lines
-    page = chunk.spans[0].page if isinstance(chunk.spans[0], PageSpan) else None
-    if body[chunk.start_offset : chunk.end_offset] != chunk.text or (
-        (cited and chunk.text not in lines.slice(*cited)) or (page and chunk.text not in (page_text(body, page) or ""))
-    ):
+    if not stands_there(chunk.text, chunk.start_offset, chunk.end_offset, chunk.spans[0], body, lines):
         status = "corrupt"
     elif current is None:
         status = "gone" if now.readable else "unreadable"
@@ -228,7 +225,7 @@ def _judge(report: VerifyReport, chunk: ChunkRecord, body: str, lines: LineTable
         found = current.find(chunk.text)
         status = "moved" if found >= 0 else "changed"
         if found >= 0:
-            now_at = Citation(chunk.doc_path, _span_at(current, found, chunk, paged=page is not None)).uri
+            now_at = Citation(chunk.doc_path, _span_at(current, found, chunk, paged=isinstance(chunk.spans[0], PageSpan))).uri
     setattr(report, status, getattr(report, status) + 1)
     if status != "ok" and len(report.differences) < _MOST_LISTED:
         report.differences.append(Difference(chunk.chunk_id, chunk.citation.uri, chunk.source, status, now_at))

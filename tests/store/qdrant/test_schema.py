@@ -20,10 +20,10 @@ import kebab
 from kebab.config.cluster_address import cluster_address
 from kebab.config.settings import StoreSettings
 from kebab.core.documents import Source
-from kebab.core.errors import NotEmpty, NotFound
+from kebab.core.errors import Corrupt, NotEmpty, NotFound
 from kebab.core.ports import NewVector
 from kebab.core.search import SearchFilters
-from kebab.store.qdrant.schema import META, WORDS
+from kebab.store.qdrant.schema import META, WORDS, Schema
 from kebab.store.qdrant.store import QdrantStore
 
 VECTORS, DIMENSION = 3000, 384
@@ -133,13 +133,33 @@ def test_what_is_left_of_an_interrupted_reset_does_not_come_back(one_node: Qdran
     with opened(one_node, name) as kb:
         (tmp_path / "apples").mkdir()
         kb.ingest(note(tmp_path / "apples"))
-        kb._store._schema.catalog.delete([META])  # type: ignore[attr-defined]
+        schema: Schema = kb._store._schema  # type: ignore[attr-defined]
+        schema._mark_as_ours(given_up=True)
+        schema.catalog.delete([META])
         for kind in left:
             asked(one_node, "DELETE", f"/collections/{name}.{kind}")
         kb.ingest(other)
         assert [record.path for record in kb.documents()] == ["b.md"]
         assert len(kb.search("apples")) == 0
         assert [check for check in kb.verify().checks if not check.ok] == []
+
+
+@pytest.mark.parametrize("lost", ["the point", "the version"])
+def test_documents_are_not_deleted_because_what_describes_them_is_lost(one_node: QdrantNode, tmp_path: Path, lost: str) -> None:
+    """Regression: without it all was taken for the rest of an interrupted reset."""
+    with opened(one_node, f"lost{uuid4().hex[:6]}") as kb:
+        kb.ingest(note(tmp_path))
+        schema: Schema = kb._store._schema  # type: ignore[attr-defined]
+        if lost == "the point":
+            schema.catalog.delete([META])
+        else:
+            schema.catalog.delete_payload(["schema"], [META])
+        with pytest.raises(Corrupt, match="what describes it is missing") as raised:
+            kb.ingest(tmp_path)
+        assert "kb --db" in (raised.value.hint or "")
+        assert schema.documents.count() == 1
+        kb.reset()
+        assert kb.ingest(tmp_path).added == 1
 
 
 def test_what_is_left_of_an_interrupted_move_is_named_and_goes(one_node: QdrantNode, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import urllib.request
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -14,7 +15,10 @@ from tests.conftest import Kb, Toy
 from tests.qdrant_server import QdrantNode
 
 import kebab
+from kebab.core.errors import Corrupt
 from kebab.core.records import Check
+from kebab.store.qdrant import wholeness
+from kebab.store.qdrant.payloads import EVERYWHERE
 from kebab.store.qdrant.terms import reweighed
 
 NOTES = {
@@ -98,9 +102,9 @@ def rebuild(broken: Broken, fault: Check) -> None:
 
 def test_all_of_it_is_looked_at(broken: Broken) -> None:
     checks = {check.name: check.message for check in broken.kb.verify().checks}
-    assert checks["documents"] == "4 documents, each with all its chunks"
+    assert checks["documents"] == "4 documents, each with its text and all its chunks"
     assert checks["chunks"] == "7 chunks, each of a document"
-    assert list(checks) == ["documents", "chunks", "words", "word counts", "vocabulary", "vectors", "libraries", "changes"]
+    assert list(checks) == ["documents", "sources", "chunks", "words", "word counts", "vocabulary", "vectors", "libraries", "changes"]
 
 
 def test_a_chunk_that_is_lost_is_read_again(broken: Broken) -> None:
@@ -113,7 +117,7 @@ def test_a_chunk_that_is_lost_is_read_again(broken: Broken) -> None:
     left = broken.faults()
     assert left.keys() == {"documents"}
     assert "1 were not written to their end (notes:a.md)" in left["documents"].message
-    assert left["documents"].hint == "kb ingest"
+    assert (left["documents"].hint or "").startswith("kb ingest")
     assert broken.kb.ingest().updated == 1
     assert {hit.doc_path for hit in broken.kb.search("cellar", mode="lexical").hits} == {"a.md"}
 
@@ -142,8 +146,11 @@ def test_a_document_whose_text_cannot_be_read_is_named(broken: Broken) -> None:
     [document] = broken.points("documents", path="c.md")
     broken.say("documents", document, body="not what it was")
     report = broken.kb.verify()
-    assert (report.corrupt, report.differences[0].citation, report.whole) == (1, "c.md", False)
-    broken.say("documents", document, body=document["payload"]["body"])
+    assert (report.corrupt, report.differences[0].citation, report.sound) == (1, "c.md", False)
+    fault = broken.faults()["documents"]
+    assert "1 have a text that cannot be read (notes:c.md)" in fault.message
+    rebuild(broken, fault)
+    assert broken.kb.ingest().updated == 1
 
 
 def test_what_is_lost_of_a_library_comes_back_with_a_refresh(broken: Broken) -> None:
@@ -153,6 +160,102 @@ def test_what_is_lost_of_a_library_comes_back_with_a_refresh(broken: Broken) -> 
     assert "kb lib refresh" in (faults["documents"].hint or "")
     rebuild(broken, faults["documents"])
     broken.kb.libraries.refresh("/acme/widget")
+
+
+def test_a_library_document_whose_text_cannot_be_read_is_named(broken: Broken) -> None:
+    [document] = broken.points("documents", path="README.md")
+    broken.say("documents", document, body="not what it was")
+    fault = broken.faults()["documents"]
+    assert "have a text that cannot be read (/acme/widget:README.md)" in fault.message
+    rebuild(broken, fault)
+    broken.kb.libraries.refresh("/acme/widget")
+
+
+NOT_NEEDED = {"mtime_ns", "mark", "model", "names"}
+NOT_PROVED = {"kind", "model", "aliases", "size", "mtime_ns", "content_hash", "fingerprint", "encoding", "line_count", "mark", "body"}
+"""What nothing else follows from, and a text that can still be read."""
+
+
+def altered(value: Any) -> Any:
+    if isinstance(value, int | float):
+        return value + 7
+    if isinstance(value, str):
+        return f"{value}x"
+    if isinstance(value, dict):
+        return {**value, "another": "1"}
+    if value and isinstance(value[0], list):  # spans
+        return [[kind, *(place + 7 for place in places)] for kind, *places in value]
+    return [*value, 7 if value and isinstance(value[0], int) else "other"]
+
+
+@pytest.mark.parametrize("how", ["lacks", "says something else"])
+@pytest.mark.parametrize("collection", ["documents", "chunks"])
+def test_whatever_is_damaged_is_noticed_and_read_again(
+    one_node: QdrantNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, collection: str, how: str
+) -> None:
+    """A note for each part of a point's payload, which is then damaged in that of this note."""
+    monkeypatch.setattr(wholeness, "_SHOWN", 1000)
+    broken = Broken(one_node, tmp_path)
+    (tmp_path / "first.md").write_text(NOTES["c.md"])
+    broken.kb.ingest(tmp_path, name="notes")
+    keys = sorted(broken.points(collection)[0]["payload"])
+    for key in keys:
+        (tmp_path / f"{key}.md").write_text(f"---\ntags: [fruit/red]\n---\n# About {key}\n\nCherries are red and small.\n")
+    broken.kb.ingest()
+    before = {record.path: record._replace(indexed_at="") for record in broken.kb.documents()}
+    assert broken.kb.verify().whole
+    for key in keys:
+        [point] = broken.points(collection, within=f"{key}.md")
+        if how == "lacks":
+            broken.ask("POST", f"{collection}/points/payload/delete", {"keys": [key], "points": [point["id"]]})
+        elif key != "mtime_ns":
+            payload = {**point["payload"], key: altered(point["payload"][key])}
+            broken.ask("PUT", f"{collection}/points/payload", {"payload": payload, "points": [point["id"]]})
+    with suppress(Corrupt):
+        broken.kb.search("cherries", mode="lexical")
+    faults = broken.faults()
+    named = " ".join(check.message for check in faults.values())
+    unnoticed = {key for key in keys if f"{key}.md" not in named}
+    assert unnoticed <= ({"path"} | NOT_NEEDED if how == "lacks" else NOT_PROVED)
+    assert "kb ingest" in (faults["documents"].hint or "")
+    rebuild(broken, faults["documents"])
+    broken.kb.ingest()
+    assert not broken.faults()
+    if how == "lacks":
+        assert {record.path: record._replace(indexed_at="") for record in broken.kb.documents()} == before
+    broken.kb.reset()
+
+
+@pytest.mark.parametrize("what", ["version", "library"])
+def test_what_is_lost_of_the_list_of_libraries_is_noticed(broken: Broken, what: str) -> None:
+    [point] = broken.points("catalog", what=what)
+    broken.delete("catalog", point)
+    fault = broken.faults()["libraries"]
+    assert "/acme/widget" in fault.message
+    assert "kb lib add" in (fault.hint or "")
+    if what == "version":
+        rebuild(broken, fault)
+    broken.kb.libraries.add(str(broken.folder / "widget"), library_id="/acme/widget")
+
+
+def test_a_source_that_is_lost_is_noticed_and_comes_back_with_its_folder(broken: Broken) -> None:
+    [point] = broken.points("catalog", what="source", name="notes")
+    broken.delete("catalog", point)
+    fault = broken.faults()["sources"]
+    assert fault.message == "3 documents are of sources that are not there (notes)"
+    assert (fault.hint or "").startswith("kb ingest FOLDER --name SOURCE")
+    assert broken.kb.ingest(broken.folder / "notes", name="notes").unchanged == 3
+    broken.kb.describe_source("notes", "What grows in the orchard")
+
+
+@pytest.mark.parametrize(("lost", "hint"), [("fts_config", "kb index --rebuild-fts"), ("spaces", "kb index --rebuild-vectors")])
+def test_what_is_lost_of_the_description_is_noticed(broken: Broken, lost: str, hint: str) -> None:
+    [point] = broken.points("catalog", what="meta")
+    broken.ask("POST", "catalog/points/payload/delete", {"keys": [lost], "points": [point["id"]]})
+    [fault] = broken.faults().values()
+    assert fault.hint == hint
+    broken.kb.rebuild_fts()
+    broken.kb.rebuild_vectors()
 
 
 def test_a_chunk_without_a_document_goes(broken: Broken) -> None:
@@ -178,6 +281,7 @@ def test_a_chunk_that_says_something_else_of_its_document_is_corrected(broken: B
     assert "1 say something else of their documents than those (notes:b.md)" in faults["chunks"].message
     rebuild(broken, faults["chunks"])
     assert not broken.kb.search("문서", mode="lexical", tags_any=["secret"]).hits
+    assert broken.kb.ingest().updated == 1  # nobody could tell which of the two was right
 
 
 def other_terms(broken: Broken) -> None:
@@ -253,6 +357,16 @@ def test_a_word_that_is_not_known_any_more_is_learnt_again(broken: Broken) -> No
     assert broken.kb.search("cherr", mode="lexical", type_ahead=True).hits
 
 
+def test_a_word_that_cannot_be_found_by_its_beginning_is_learnt_again(broken: Broken) -> None:
+    """Regression: that it was there was enough."""
+    [word] = (point for point in broken.points("terms") if point["payload"].get("word") == "cherries")
+    broken.say("terms", word, begins=[])
+    fault = broken.faults()["vocabulary"]
+    assert "(cherries)" in fault.message
+    rebuild(broken, fault)
+    assert broken.kb.search("cherr*", mode="lexical").hits
+
+
 def test_a_vector_that_is_gone_is_made_again(broken: Broken) -> None:
     chunk = broken.chunk()
     broken.ask("POST", "chunks/points/vectors/delete", {"points": [chunk["id"]], "vector": ["words@1:32"]})
@@ -265,7 +379,8 @@ def test_a_vector_that_is_gone_is_made_again(broken: Broken) -> None:
 
 
 def test_a_vector_that_nobody_knows_of_is_made_again(broken: Broken) -> None:
-    broken.say("chunks", broken.chunk(), spaces=[], homes=[])
+    chunk = broken.chunk()
+    broken.say("chunks", chunk, spaces=[], homes=[home for home in chunk["payload"]["homes"] if home == EVERYWHERE])
     faults = broken.faults()
     assert faults["vectors"].message == "1 chunks have a vector of words that nobody knows of"
     broken.kb.rebuild_vectors()

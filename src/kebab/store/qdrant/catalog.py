@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from kebab.core.errors import Ambiguous, NotFound
+from kebab.core.errors import Ambiguous, Corrupt, NotFound
 from kebab.core.records import ChunkRecord, DocumentRecord, SourceRecord, TagRecord
 from kebab.core.search import SearchFilters
 from kebab.core.spans import PageSpan
@@ -16,10 +16,11 @@ from kebab.store.qdrant.filters import FilterBuilder, one_of
 from kebab.store.qdrant.index_writer import chunk_point_id, document_point_id, of_documents
 from kebab.store.qdrant.lexical import FOR_HITS
 from kebab.store.qdrant.libraries import searched_versions, stored_versions
-from kebab.store.qdrant.payloads import BODY, WITHOUT_BODY, Payload, body_of, chunk_record, document_record, folded, spans_of
+from kebab.store.qdrant.payloads import BODY, WITHOUT_BODY, Payload, body_of, chunk_record, document_record, spans_of
 from kebab.store.qdrant.schema import Schema
 from kebab.store.qdrant.state import LIBRARY_KIND, State
 from kebab.store.qdrant.terms import OWN
+from kebab.store.tags import folded, tag_records
 
 _SHORTEST_ID_PREFIX = 4
 _WIKI_LINK = re.compile(r"!?\[\[([^\[\]|#]+)(?:[|#][^\[\]]*)?\]\]")
@@ -67,11 +68,7 @@ class QdrantCatalog:
         ]
 
     def tags(self) -> list[TagRecord]:
-        counts: dict[str, TagRecord] = {}
-        for tag, count in sorted(self._own_values("tags").items()):
-            known = counts.get(folded(tag), TagRecord(tag, 0))
-            counts[folded(tag)] = known._replace(documents=known.documents + count)
-        return sorted(counts.values(), key=lambda record: (-record.documents, folded(record.tag)))
+        return tag_records(self._own_values("tags").items())
 
     def languages(self) -> list[str]:
         return sorted(self._own_values("lang"))
@@ -142,15 +139,24 @@ class QdrantCatalog:
         return any(isinstance(spans_of(point["payload"])[0], PageSpan) for point in self._schema.chunks.scroll(first, payload=["spans"]))
 
     def all_documents(self) -> Iterator[DocumentRecord]:
+        """Without those that are damaged, which `wholeness` names."""
         own = {"must": [one_of("corpus", [OWN])]}
         places = sorted(
-            (point["payload"]["source"], point["payload"]["path"], point["id"])
+            (str(point["payload"].get("source")), str(point["payload"].get("path")), point["id"])
             for point in self._schema.documents.scroll(own, payload=["source", "path"])
         )
         for start in range(0, len(places), _AT_ONCE):
             some = [place[2] for place in places[start : start + _AT_ONCE]]
             found = {point["id"]: point["payload"] for point in self._schema.documents.retrieve(some, payload=WITHOUT_BODY)}
-            yield from (self._document(found[identifier]) for identifier in some if identifier in found)
+            yield from self._readable(found[identifier] for identifier in some if identifier in found)
+
+    def _readable(self, payloads: Iterable[Payload]) -> Iterator[DocumentRecord]:
+        for payload in payloads:
+            try:
+                document = self._document(payload)
+            except Corrupt:
+                continue
+            yield document
 
     # --- finding
 

@@ -113,7 +113,8 @@ class Client:
                         raise self._in_our_words(error, self.address.nodes[number]) from error
                     failure = said = error
                 else:
-                    self._preferred = number
+                    if turn and self._preferred == first:  # or somebody has chosen another one meanwhile
+                        self._preferred = number
                     return answer
             if wait is None or (isinstance(failure, TimeoutError) and timeout_s == self._timeout_s):
                 break

@@ -8,6 +8,7 @@ from itertools import islice
 from typing import Any, TypeVar
 from uuid import UUID
 
+from kebab.core.errors import Corrupt
 from kebab.store.qdrant.client import Answered, Client, lacks_replicas
 
 Point = dict[str, Any]
@@ -27,6 +28,20 @@ _ALL_VALUES = 10_000_000
 def point_id(*parts: str) -> str:
     """The same for the same parts, on every machine."""
     return str(UUID(bytes=sha256("\0".join(parts).encode("utf-8", "surrogatepass")).digest()[:16]))
+
+
+class StoredPayload(dict[str, Any]):
+    """What a point says. Points are written whole: where something is missing that somebody needs, it was damaged."""
+
+    def __missing__(self, key: str) -> Any:
+        raise Corrupt(f"Something in the knowledge base is damaged: it lacks its {key!r}.", hint="Find out what it is with: kb verify")
+
+
+def _as_stored(points: list[Point]) -> list[Point]:
+    for point in points:
+        if point.get("payload") is not None:
+            point["payload"] = StoredPayload(point["payload"])
+    return points
 
 
 class Collection:
@@ -57,7 +72,7 @@ class Collection:
         """What is there of these, in no order."""
         found: list[Point] = []
         for some in batches(ids, _AT_ONCE):
-            found += self._read("points", _of_points(some, payload, vectors))
+            found += _as_stored(self._read("points", _of_points(some, payload, vectors)))
         return found
 
     def begin_to_retrieve(self, ids: Sequence[PointId], *, payload: Fields = True) -> Callable[[], list[Point] | None]:
@@ -77,7 +92,7 @@ class Collection:
         body = {"filter": chosen, "limit": at_once, "with_payload": payload, "with_vector": vectors, "offset": after}
         while True:
             page = self._read("points/scroll", body)
-            yield from (point for point in page["points"] if point["id"] != after)
+            yield from (point for point in _as_stored(page["points"]) if point["id"] != after)
             if page["next_page_offset"] is None:
                 return
             body["offset"] = page["next_page_offset"]
@@ -86,7 +101,7 @@ class Collection:
         """The first ones by a number in their payload."""
         order = {"key": key, "direction": "desc" if descending else "asc"}
         body = {"filter": chosen, "limit": limit, "with_payload": payload, "order_by": order}
-        return list(self._read("points/scroll", body)["points"])
+        return _as_stored(self._read("points/scroll", body)["points"])
 
     def count(self, chosen: Filter | None = None) -> int:
         return int(self._read("points/count", {"filter": chosen, "exact": True})["count"])
@@ -100,7 +115,7 @@ class Collection:
 
     def query(self, *searches: Mapping[str, Any]) -> list[list[Point]]:
         """The points of each search, best first, in one round trip."""
-        return [answer["points"] for answer in self._read("points/query/batch", {"searches": searches})]
+        return [_as_stored(answer["points"]) for answer in self._read("points/query/batch", {"searches": searches})]
 
     def _read(self, what: str, body: Mapping[str, Any]) -> Any:
         """Of two replicas most are both: with one of them gone, the other one's word is taken, and for a while at once, because servers

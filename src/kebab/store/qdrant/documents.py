@@ -16,7 +16,7 @@ from kebab.store.fts5.tokenizer import SqliteTokenizer
 from kebab.store.qdrant.collection import Filter, batches
 from kebab.store.qdrant.index_writer import ChunkWords, IndexWriter, chunk_point_id, document_point_id, of_documents, words_of
 from kebab.store.qdrant.kept_vectors import KeptVectors
-from kebab.store.qdrant.payloads import EVERYWHERE, OF_DOCUMENT, Payload, chunk_payload, day_number, document_payload, file_state
+from kebab.store.qdrant.payloads import OF_DOCUMENT, Payload, chunk_payload, common_homes, day_number, document_payload, file_state
 from kebab.store.qdrant.schema import WORDS
 from kebab.store.qdrant.state import LIBRARY_KIND, StoredSource, delete_source, now, remember, stored_weights, write_sources
 from kebab.store.qdrant.terms import LIBRARIES, OWN, Counted, counted
@@ -193,7 +193,7 @@ class QdrantDocumentStore:
                 "length": words.length,
                 "columns_hash": hash_of(*columns),
                 "text_hash": hash_of(embedded_text(document.path, document.parsed.title, chunk.heading_path, chunk.text)),
-                "homes": [EVERYWHERE] if columns.cjk and chunk.kind != "code" else [],
+                "homes": common_homes(columns, chunk.kind),
                 "spaces": [],
             }
             made.append(_NewChunk(identifier, payload, words))

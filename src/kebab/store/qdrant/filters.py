@@ -10,9 +10,10 @@ from kebab.core.search import TRUST_LEVELS, SearchFilters
 from kebab.core.text import storable
 from kebab.store.qdrant.collection import Collection, Filter
 from kebab.store.qdrant.libraries import searched_versions
-from kebab.store.qdrant.payloads import day_number, folded
+from kebab.store.qdrant.payloads import day_number
 from kebab.store.qdrant.schema import Schema
 from kebab.store.qdrant.terms import LIBRARIES, OWN
+from kebab.store.tags import folded
 
 Condition = dict[str, Any]
 
@@ -43,10 +44,10 @@ class FilterBuilder:
             must_not.append(one_of("tagged", map(folded, filters.exclude_tags)))
         if filters.exclude_docs:
             must_not.append(one_of("doc", filters.exclude_docs))
-        for pattern in (filters.path_glob, *filters.exclude_paths):
+        patterns = ((filters.path_glob, True), *((pattern, False) for pattern in filters.exclude_paths))
+        for pattern, wanted in patterns:
             if not pattern:
                 continue
-            wanted = pattern is filters.path_glob
             if set("*?[") & set(pattern):
                 condition, negated = _glob(pattern, collection.values("within", _filter(must, must_not)))
             else:

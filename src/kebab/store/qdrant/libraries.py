@@ -46,7 +46,9 @@ def stored_versions(catalog: Collection, library_id: str | None = None) -> list[
     for point in catalog.scroll(what("version")):
         values = {field: point["payload"].get(field) for field in StoredVersion._fields}
         version = StoredVersion(**{**values, "key": point["id"]})
-        if library_id is None or version.library == library_id:
+        # One that was damaged is none: `kb verify` finds its documents without a version.
+        is_readable = None not in (version.library, version.tag, version.in_making, version.source)
+        if is_readable and (library_id is None or version.library == library_id):
             found.append(version)
     return sorted(found, key=lambda version: (version.library, version.tag, version.in_making))
 
@@ -71,7 +73,7 @@ class QdrantLibraryCatalog:
 
     def libraries(self) -> list[Library]:
         versions = _by_library(stored_versions(self._schema.catalog))
-        found = [point["payload"] for point in self._schema.catalog.scroll(what("library"))]
+        found = [point["payload"] for point in self._schema.catalog.scroll(what("library")) if point["payload"].get("library_id")]
         return sorted((_library(payload, versions) for payload in found), key=lambda library: library.library_id)
 
     def find(self, library_id: str) -> Library:

@@ -7,13 +7,13 @@ from kebab.store.fts5.index_config import fts_config, lexical_index_version
 from kebab.store.fts5.tokenizer import SqliteTokenizer
 from kebab.store.qdrant.collection import batches
 from kebab.store.qdrant.index_writer import IndexWriter
-from kebab.store.qdrant.payloads import folded
 from kebab.store.qdrant.reanalysis import analyse_again
 from kebab.store.qdrant.repair import put_in_order
 from kebab.store.qdrant.schema import SCHEMA, Schema
 from kebab.store.qdrant.state import State, remember, stored_weights
 from kebab.store.qdrant.vectors import stored_spaces
 from kebab.store.qdrant.vocabulary import Vocabulary
+from kebab.store.tags import folded
 
 _DOCUMENTS_AT_ONCE = 100
 

@@ -6,7 +6,7 @@ import json
 import re
 import zlib
 from base64 import b64decode, b64encode
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from kebab.analysis.derived_terms import cjk_column
@@ -19,6 +19,7 @@ from kebab.core.search import Neighbour
 from kebab.core.spans import SPAN_KINDS, Span, span_kind
 from kebab.core.text import content_hash, count_lines
 from kebab.store.fts5.chunk_columns import ChunkColumns, Names, names_in
+from kebab.store.tags import folded
 
 Payload = dict[str, Any]
 
@@ -60,14 +61,9 @@ def places(path: str) -> list[str]:
     return [path, *(path[: place + 1] for place, letter in enumerate(path) if letter == "/")]
 
 
-def tags_with_ancestors(tags: tuple[str, ...]) -> list[str]:
+def tags_with_ancestors(tags: Sequence[str]) -> list[str]:
     """`propulsion` means `propulsion/liquid` too, in upper or lower case."""
     return sorted({above for tag in map(folded, tags) for above in _above(tag)})
-
-
-def folded(tag: str) -> str:
-    """As SQLite compares without case: letters of English only."""
-    return "".join(letter.lower() if letter.isascii() else letter for letter in tag) if not tag.isascii() else tag.lower()
 
 
 def _above(tag: str) -> Iterator[str]:
@@ -82,21 +78,17 @@ def document_payload(doc_id: str, document: IndexedDocument, corpus: str, now: s
     parsed = document.parsed
     return {
         "doc": doc_id,
-        "head": doc_id[:4],
         "source": document.source,
         "path": document.path,
-        "within": places(document.path),
-        "name": folded(document.path.rpartition("/")[2]),
         "title": parsed.title,
         "type": parsed.doc_type,
         "format": parsed.format,
         "lang": parsed.lang,
         "trust": document.trust_level,
         "tags": sorted(_distinct(parsed.tags), key=folded),
-        "tagged": tags_with_ancestors(parsed.tags),
         "aliases": list(parsed.aliases),
         "date": document.date,
-        "day": day_number(document.date),
+        **derived(doc_id, document.path, parsed.tags, document.date),
         **dict(zip(FILE_STATE, document.state, strict=True)),
         "encoding": parsed.encoding,
         "line_count": count_lines(parsed.text),
@@ -107,6 +99,17 @@ def document_payload(doc_id: str, document: IndexedDocument, corpus: str, now: s
         "corpus": corpus,
         "versions": [],
         BODY: b64encode(zlib.compress(parsed.text.encode("utf-8", "surrogatepass"), _COMPRESSION)).decode(),
+    }
+
+
+def derived(doc_id: str, path: str, tags: Sequence[str], date: str) -> Payload:
+    """What filters and lookups ask for, which follows from the rest."""
+    return {
+        "head": doc_id[:4],
+        "within": places(path),
+        "name": folded(path.rpartition("/")[2]),
+        "tagged": tags_with_ancestors(tags),
+        "day": day_number(date),
     }
 
 
@@ -145,9 +148,16 @@ def document_record(payload: Payload, notes: tuple[str, ...]) -> DocumentRecord:
         content_hash=payload["content_hash"],
         chunker_version=payload["chunker"],
         indexed_at=payload["indexed_at"],
-        metadata=json.loads(payload["metadata"]),
+        metadata=_metadata(payload),
         context=notes,
     )
+
+
+def _metadata(payload: Payload) -> dict[str, Any]:
+    try:
+        return dict(json.loads(payload["metadata"]))
+    except (ValueError, TypeError) as error:
+        raise Corrupt("The stored facts of a document cannot be read.", hint="Find it with: kb verify") from error
 
 
 def indexed_document(payload: Payload, chunks: list[Payload]) -> IndexedDocument:
@@ -166,7 +176,7 @@ def indexed_document(payload: Payload, chunks: list[Payload]) -> IndexedDocument
         lang=payload["lang"],
         tags=names.tags,
         aliases=names.aliases,
-        metadata=json.loads(payload["metadata"]),
+        metadata=_metadata(payload),
         encoding=payload["encoding"],
     )
     cut = [
@@ -211,6 +221,11 @@ def columns(payload: Payload, korean_analysis: str, note_terms: str) -> ChunkCol
     title = str(payload.get("names") or payload["title"])
     cjk = cjk_column(korean_analysis, title, heading_path, text, is_code=payload["kind"] == "code", note_terms=note_terms)
     return ChunkColumns(heading_path, text, title, cjk)
+
+
+def common_homes(columns: ChunkColumns, kind: str) -> list[str]:
+    """Beside those of its vectors."""
+    return [EVERYWHERE] if columns.cjk and kind != "code" else []
 
 
 def chunk_context(payload: Payload, notes: tuple[str, ...], embedding_model: str | None = None) -> ChunkContext:

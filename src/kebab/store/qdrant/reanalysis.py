@@ -9,7 +9,7 @@ from kebab.core.ports import ColumnWeights
 from kebab.store.fts5.tokenizer import SqliteTokenizer
 from kebab.store.qdrant.documents import hash_of
 from kebab.store.qdrant.index_writer import ChunkWords, IndexWriter, of_documents, words_of
-from kebab.store.qdrant.payloads import EVERYWHERE, columns
+from kebab.store.qdrant.payloads import EVERYWHERE, columns, common_homes
 from kebab.store.qdrant.schema import WORDS
 from kebab.store.qdrant.terms import counted
 from kebab.store.qdrant.vocabulary import Vocabulary
@@ -48,9 +48,7 @@ def analyse_again(
     for (point, found, words), chunk in zip(changed, new, strict=True):
         payload = point["payload"]
         average = writer.average(chunk.corpus)
-        homes = [home for home in payload["homes"] if home != EVERYWHERE] + (
-            [EVERYWHERE] if found.cjk and payload["kind"] != "code" else []
-        )
+        homes = [home for home in payload["homes"] if home != EVERYWHERE] + common_homes(found, payload["kind"])
         facts = {"terms": chunk.terms, "length": chunk.length, "columns_hash": hash_of(*found), "average": average, "homes": homes}
         operations.append({"update_vectors": {"points": [{"id": point["id"], "vector": {WORDS: words.vector(average)}}]}})
         operations.append({"set_payload": {"payload": facts, "points": [point["id"]]}})

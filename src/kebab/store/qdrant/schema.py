@@ -14,7 +14,7 @@ from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
 
-from kebab.core.errors import NotEmpty, NotFound, TooNew, TooOld
+from kebab.core.errors import Corrupt, NotEmpty, NotFound, TooNew, TooOld
 from kebab.core.libraries import VectorSpace
 from kebab.store.qdrant.client import LEAST_VERSION, Answered, Client
 from kebab.store.qdrant.collection import Collection, point_id
@@ -117,7 +117,10 @@ class Schema:
             if error.status != 404:
                 raise
             return None
-        return int(found[0]["payload"]["schema"]) if found else None
+        if not found:
+            return None
+        version = found[0]["payload"].get("schema")
+        return int(version or 0)
 
     def exists(self) -> bool:
         return self.version() is not None
@@ -127,11 +130,14 @@ class Schema:
         version = self.version()
         if version is None:
             self.check_server()
+            self._refuse_undescribed()
             raise NotFound(
                 f"There is no knowledge base {self._client.address}.",
                 hint=f"Make one with: kb --db {self._client.address} ingest FOLDER",
                 path=str(self._client.address),
             )
+        if version < 1:
+            self._refuse_undescribed()
         if version > SCHEMA:
             raise TooNew(
                 f"{self._client.address} was written by a newer Kebab (schema {version}, this one knows {SCHEMA}).",
@@ -164,7 +170,8 @@ class Schema:
         self.check_server()
         self._refuse_foreign()
         self._make({self.catalog.name: "catalog"}, ())
-        self._mark_as_ours()
+        if not self.catalog.retrieve([_MAKER], payload=False):
+            self._mark_as_ours()
 
     def has_begun(self) -> bool:
         """Whether there is anything of it, if only what was left of making or deleting it."""
@@ -177,6 +184,7 @@ class Schema:
         """
         if self.exists():
             return
+        self._refuse_undescribed()
         chunks = self.chunks_collection() or f"{self.chunks.name}.1"
         self._make({chunks: "chunks", self.documents.name: "documents", self.terms.name: "terms"}, ())
         if self.chunks_collection() is None:
@@ -184,6 +192,7 @@ class Schema:
         for collection in (self.documents, self.terms, self.chunks):
             collection.delete({"must": []})
         self.catalog.delete({"must_not": [{"key": "what", "match": {"any": ["lease", "maker"]}}]})
+        self._mark_as_ours()
         self.catalog.upsert([{"id": META, "vector": {}, "payload": {"what": "meta", "schema": SCHEMA, "quantization": self.quantization}}])
 
     def drop(self) -> None:
@@ -191,13 +200,25 @@ class Schema:
         lease, goes last.
         """
         if self.catalog.exists():
-            self._mark_as_ours()
+            self._mark_as_ours(given_up=True)
             self.catalog.delete([META])
         for name in (*self.chunks_collections(), self.documents.name, self.terms.name, self.catalog.name):
             self._delete(name)
 
-    def _mark_as_ours(self) -> None:
-        self.catalog.upsert([{"id": _MAKER, "vector": {}, "payload": {"what": "maker"}}])
+    def _mark_as_ours(self, *, given_up: bool = False) -> None:
+        """`given_up`: whatever is in it may be deleted, because somebody has begun to."""
+        self.catalog.upsert([{"id": _MAKER, "vector": {}, "payload": {"what": "maker", "given_up": given_up}}])
+
+    def _refuse_undescribed(self) -> None:
+        """Documents whose description is lost are not what is left of an interrupted reset, and must not be deleted as that."""
+        if not (self.catalog.exists() and self.documents.exists() and self.documents.count()):
+            return
+        if not any(point["payload"].get("given_up") for point in self.catalog.retrieve([_MAKER])):
+            raise Corrupt(
+                f"{self._client.address} has documents, and what describes it is missing or damaged.",
+                hint=f"Restore {self.catalog.name} from a snapshot; or give it up with: kb --db {self._client.address} reset",
+                path=str(self._client.address),
+            )
 
     def _refuse_foreign(self) -> None:
         """Somebody else's collections must not be emptied for having such a name."""

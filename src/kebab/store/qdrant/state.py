@@ -94,11 +94,11 @@ def stored_weights(state: State) -> ColumnWeights:
 
 def read_state(catalog: Collection) -> State:
     points = {point["id"]: point["payload"] for point in catalog.scroll(what("meta", "sizes", "source"))}
-    sources = [_source(payload) for payload in points.values() if payload["what"] == "source"]
+    sources = [_source(payload) for payload in points.values() if payload["what"] == "source" and payload.get("name")]
     sizes = points.get(_SIZES, {})
     return State(
         points.get(META, {}),
-        {corpus: CorpusSize(*sizes.get(corpus, ())) for corpus in CORPORA},
+        {corpus: _size(sizes.get(corpus)) for corpus in CORPORA},
         {source.name: source for source in sorted(sources)},
     )
 
@@ -121,8 +121,14 @@ def delete_source(catalog: Collection, name: str) -> None:
     catalog.delete([point_id("source", name)])
 
 
+def _size(values: Any) -> CorpusSize:
+    """Nothing where it was damaged: `kb verify` notices, and counting again mends it."""
+    return CorpusSize(*values) if isinstance(values, list) and len(values) == len(CorpusSize._fields) else CorpusSize()
+
+
 def _source(payload: dict[str, Any]) -> StoredSource:
     values: dict[str, Any] = {field: payload.get(field) for field in StoredSource._fields}
-    values["repository"] = Repository(*values["repository"]) if values["repository"] else None
+    repository = values["repository"] or ()
+    values["repository"] = Repository(*repository) if len(repository) == len(Repository._fields) else None
     values["notes"] = tuple(ContextNote(*note) for note in values["notes"] or ())
     return StoredSource(**values)

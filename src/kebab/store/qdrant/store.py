@@ -293,9 +293,14 @@ class QdrantStore:
             self._client.turn_to_the_foremost()
             if not self._schema.has_begun():
                 return False
-            with self._lease("kb reset") as lease:
-                was_whole = self._schema.exists()
-                self._schema.for_writer(lease.check).drop()
+            try:
+                with self._lease("kb reset") as lease:
+                    was_whole = self._schema.exists()
+                    self._schema.for_writer(lease.check).drop()
+            except Answered as error:
+                if error.status != 404:
+                    raise
+                return False  # somebody else has deleted it meanwhile
             return was_whole
 
     @contextmanager

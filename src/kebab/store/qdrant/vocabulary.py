@@ -44,10 +44,10 @@ class Vocabulary:
         return dict(zip(kept, stems, strict=True))
 
     def missing(self, texts: Iterable[str]) -> set[str]:
-        """Words of these that should be known and are not; each is looked up once."""
-        words = {word for word in set(self._tokenizer.words("\n".join(texts))) - self._seen if worth_keeping(word)}
-        self._seen |= words
-        return words - self.known(words)
+        """Words of these that should be known and are not, or not as they should; each is looked up once."""
+        words = self.unseen(texts)
+        stored = {point["id"]: point for point in self._terms.retrieve(map(word_id, words), vectors=[SPELLING])}
+        return {word for word, stem in words.items() if not _is_known_so(_word(word, stem), stored.get(word_id(word)))}
 
     def clear(self) -> None:
         self._terms.delete({"must_not": [{"is_empty": {"key": "begins"}}]})
@@ -85,6 +85,12 @@ def _word(word: str, stem: str) -> Point:
     begins = [word[:end] for end in range(1, min(len(word), _LONGEST_BEGINNING) + 1)]
     payload = {"word": word, "stem": stem, "length": len(word), "begins": begins}
     return {"id": word_id(word), "vector": {SPELLING: vector}, "payload": payload}
+
+
+def _is_known_so(wanted: Point, stored: Point | None) -> bool:
+    if stored is None or stored["payload"] != wanted["payload"]:
+        return False
+    return set((stored["vector"].get(SPELLING) or {}).get("indices") or ()) == set(wanted["vector"][SPELLING]["indices"])
 
 
 def word_id(word: str) -> str:

@@ -7,7 +7,7 @@ text, that so many chunks have a term. All of that is computed anew here and com
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kebab.core.errors import NotFound, StoreError
@@ -15,25 +15,36 @@ from kebab.core.records import Check
 from kebab.store.fts5.tokenizer import SqliteTokenizer
 from kebab.store.qdrant.client import Client, our_errors
 from kebab.store.qdrant.collection import Filter, batches
+from kebab.store.qdrant.documents import hash_of
 from kebab.store.qdrant.filters import one_of
 from kebab.store.qdrant.index_writer import of_documents
 from kebab.store.qdrant.libraries import stored_versions
-from kebab.store.qdrant.payloads import OF_DOCUMENT, Payload, columns
-from kebab.store.qdrant.repair import OF_CHUNK, is_as_written
+from kebab.store.qdrant.payloads import EVERYWHERE, Payload, columns, common_homes
 from kebab.store.qdrant.schema import WORDS, Schema
 from kebab.store.qdrant.state import CorpusSize, State, read_state, stored_weights, what
-from kebab.store.qdrant.terms import CORPORA, counted, is_far_from
+from kebab.store.qdrant.terms import CORPORA, LIBRARIES, counted, is_far_from
 from kebab.store.qdrant.vectors import stored_spaces
 from kebab.store.qdrant.vocabulary import Vocabulary
+from kebab.store.qdrant.whole_points import (
+    BUT_TEXT,
+    StoredText,
+    contradictions,
+    is_as_derived,
+    is_as_written,
+    is_chunk_of,
+    is_document,
+    stored_texts,
+)
 from kebab.store.qdrant.writer_lease import live_writer
 
 _DOCUMENTS_AT_ONCE = 100
-_OF_DOCUMENT = [*OF_DOCUMENT, "chunks", "chunk_count", "content_hash"]
 _WEIGHT_OFF = 0.002
 """How far the weight of a word may be from what it should be: it was rounded, and computed back once or twice."""
 _SHOWN = 3
 _REBUILD = "kb index --rebuild-fts"
-_READ_AGAIN = "kb index --rebuild-fts; then read those documents again with: kb ingest, or those of a library with: kb lib refresh"
+_READ = "kb ingest; documents of a library with: kb lib refresh; and what came from no file has to be given again"
+_READ_AGAIN = f"{_REBUILD}; then read those documents again with: {_READ}"
+_LIBRARIES = "kb lib refresh, or of one that was imported: kb lib add"
 _NOT_NOW = "Look again when it is done."
 
 
@@ -62,15 +73,22 @@ class _Found:
 
     def __init__(self) -> None:
         self.count = 0
-        self._names: list[str] = []
+        self._names: dict[str, None] = {}
 
     def add(self, name: str) -> None:
         self.count += 1
-        if len(self._names) < _SHOWN and name not in self._names:
-            self._names.append(name)
+        if len(self._names) <= _SHOWN:
+            self._names[name] = None
+
+    def told(self, how: str) -> list[str]:
+        return [f"{self.count:,} {how} ({self})"] if self.count else []
 
     def __str__(self) -> str:
-        return f"{', '.join(self._names)}{' …' if self.count > len(self._names) else ''}"
+        return ", ".join(list(self._names)[:_SHOWN]) + (" …" if len(self._names) > _SHOWN else "")
+
+
+def _name(document: Mapping[str, Any]) -> str:
+    return f"{document.get('source', '?')}:{document.get('path', '?')}"
 
 
 class _Proof:
@@ -82,18 +100,26 @@ class _Proof:
         self._tokenizer = SqliteTokenizer()
         self._vocabulary = Vocabulary(schema.terms, self._tokenizer)
         self._documents: set[str] = set()
+        self._versions = {version.key: version for version in stored_versions(schema.catalog)}
         self._chunks = 0
         self._sizes = {corpus: CorpusSize() for corpus in CORPORA}
         self._terms: Counter[int] = Counter()
-        self._lacking, self._unread, self._surplus, self._other_facts, self._other_words = (_Found() for _ in range(5))
-        self._unknown_words = _Found()
+        self._damaged, self._lacking, self._unread, self._without_text = (_Found() for _ in range(4))
+        self._surplus, self._other_facts, self._other_words, self._unknown_words = (_Found() for _ in range(4))
+        self._lost_sources, self._lost_versions = _Found(), _Found()
+        self._spaces = frozenset(schema.spaces())
 
     def checks(self) -> list[Check]:
-        for some in batches(self._schema.documents.scroll(payload=_OF_DOCUMENT), _DOCUMENTS_AT_ONCE):
-            self._look_at([point["payload"] for point in some])
+        for some in batches(self._schema.documents.scroll(payload=BUT_TEXT), _DOCUMENTS_AT_ONCE):
+            whole = [point["payload"] for point in some if is_document(point)]
+            for point in some:
+                if not is_document(point):
+                    self._damaged.add(_name(point["payload"]))
+            self._look_at(whole)
         self._find_unknown(note.text for source in self._state.sources.values() for note in source.notes)
         return [
             self._document_check(),
+            self._source_check(),
             self._chunk_check(),
             self._word_check(),
             self._count_check(),
@@ -108,46 +134,58 @@ class _Proof:
     def _look_at(self, documents: list[Payload]) -> None:
         by_id = {document["doc"]: document for document in documents}
         self._documents |= by_id.keys()
+        stored = stored_texts(self._schema.documents, list(by_id))
         missing = {doc_id: set(document["chunks"]) for doc_id, document in by_id.items()}
         texts: list[str] = []
         for point in self._schema.chunks.scroll(of_documents(by_id), vectors=[WORDS]):
-            payload = point["payload"]
+            chunk = point["payload"]
             self._chunks += 1
-            document = by_id[payload["doc"]]
-            name = f"{document['source']}:{document['path']}"
-            identifier = payload.get("chunk")
-            if identifier in missing[document["doc"]] and payload.keys() >= OF_CHUNK:
-                missing[document["doc"]].discard(identifier)
-                self._look_at_chunk(payload, point["vector"].get(WORDS) or {}, document, name, texts)
+            document = by_id[chunk["doc"]]
+            if is_chunk_of(chunk, document) and chunk["chunk"] in missing[document["doc"]]:
+                missing[document["doc"]].discard(chunk["chunk"])
+                self._look_at_chunk(chunk, point["vector"].get(WORDS) or {}, document, stored.get(document["doc"]), texts)
             else:
-                self._surplus.add(name)
-        for doc_id, lost in missing.items():
-            document = by_id[doc_id]
-            name = f"{document['source']}:{document['path']}"
-            if lost or document["chunk_count"] != len(document["chunks"]):
-                self._lacking.add(name)
-            elif not document["content_hash"]:
-                self._unread.add(name)
+                self._surplus.add(_name(document))
+        for doc_id, document in by_id.items():
+            self._look_at_document(document, lacks_chunks=bool(missing[doc_id]), has_text=doc_id in stored)
         self._find_unknown(texts)
 
-    def _look_at_chunk(self, payload: Payload, stored: dict[str, Any], document: Payload, name: str, texts: list[str]) -> None:
-        size = self._sizes[payload["corpus"]]
-        self._sizes[payload["corpus"]] = size._replace(chunks=size.chunks + 1, tokens=size.tokens + payload["length"])
-        self._terms.update(payload["terms"])
-        if any(payload[key] != document[key] for key in OF_DOCUMENT):
+    def _look_at_document(self, document: Payload, *, lacks_chunks: bool, has_text: bool) -> None:
+        name = _name(document)
+        if lacks_chunks or document["chunk_count"] != len(document["chunks"]):
+            self._lacking.add(name)
+        elif not document["content_hash"]:
+            self._unread.add(name)
+        if not has_text:
+            self._without_text.add(name)
+        if not is_as_derived(document):
+            self._damaged.add(name)
+        if document["source"] not in self._state.sources:
+            self._lost_sources.add(document["source"])
+        if document["corpus"] == LIBRARIES and not (document["versions"] and self._versions.keys() >= set(document["versions"])):
+            self._lost_versions.add(name)
+
+    def _look_at_chunk(self, chunk: Payload, stored: dict[str, Any], document: Payload, text: StoredText | None, texts: list[str]) -> None:
+        name, corpus = _name(document), document["corpus"]
+        size = self._sizes[corpus]
+        self._sizes[corpus] = size._replace(chunks=size.chunks + 1, tokens=size.tokens + chunk["length"])
+        self._terms.update(chunk["terms"])
+        if contradictions(chunk, document):
             self._other_facts.add(name)
-        if not is_as_written(payload):
-            self._lacking.add(name)  # it says something else than was indexed
-        note_terms = self._state.note_terms(payload["source"], payload["path"], self._korean_analysis)
-        found = columns(payload, self._korean_analysis, note_terms)
-        texts += (found.title, payload["text"])
-        words = counted(found, payload["corpus"], self._tokenizer, self._weights)
-        wanted = words.vector(payload["average"])
+        if not is_as_written(chunk, self._spaces) or (text is not None and not text.has(chunk)):
+            self._lacking.add(name)  # it says something else than was indexed, or that it stands elsewhere
+        note_terms = self._state.note_terms(chunk["source"], chunk["path"], self._korean_analysis)
+        found = columns(chunk, self._korean_analysis, note_terms)
+        texts += (found.title, chunk["text"])
+        words = counted(found, corpus, self._tokenizer, self._weights)
+        wanted = words.vector(chunk["average"])
         weights = dict(zip(stored.get("indices") or (), stored.get("values") or (), strict=True))
         if (
-            words.length != payload["length"]
-            or is_far_from(payload["average"], self._state.sizes[payload["corpus"]].average)
-            or set(payload["terms"]) != words.frequencies.keys()
+            words.length != chunk["length"]
+            or hash_of(*found) != chunk["columns_hash"]
+            or {EVERYWHERE}.intersection(chunk["homes"]) != set(common_homes(found, chunk["kind"]))
+            or is_far_from(chunk["average"], self._state.sizes[corpus].average)
+            or set(chunk["terms"]) != words.frequencies.keys()
             or weights.keys() != words.frequencies.keys()
             or any(abs(weights[term] - weight) > _WEIGHT_OFF for term, weight in zip(wanted["indices"], wanted["values"], strict=True))
         ):
@@ -160,32 +198,38 @@ class _Proof:
     # --- what follows
 
     def _document_check(self) -> Check:
-        parts = []
-        if self._lacking.count:
-            parts.append(f"{self._lacking.count:,} lack chunks, or have others than they say ({self._lacking})")
-        if self._unread.count:
-            parts.append(f"{self._unread.count:,} were not written to their end ({self._unread})")
-        message = f"{len(self._documents):,} documents, each with all its chunks"
-        return Check.judged("documents", not parts, "; ".join(parts) or message, _READ_AGAIN if self._lacking.count else "kb ingest")
+        parts = [
+            *self._damaged.told("are damaged"),
+            *self._lacking.told("lack chunks, or have others than they say"),
+            *self._without_text.told("have a text that cannot be read"),
+        ]
+        unread = self._unread.told("were not written to their end")
+        message = f"{len(self._documents):,} documents, each with its text and all its chunks"
+        return Check.judged("documents", not parts + unread, "; ".join(parts + unread) or message, _READ_AGAIN if parts else _READ)
+
+    def _source_check(self) -> Check:
+        lost = self._lost_sources
+        message = f"{lost.count:,} documents are of sources that are not there ({lost})" if lost.count else "every document has its source"
+        return Check.judged("sources", not lost.count, message, "kb ingest FOLDER --name SOURCE; a library with: kb lib add")
 
     def _chunk_check(self) -> Check:
-        parts = []
         orphans = self._orphans() if self._schema.chunks.count() != self._chunks else 0
-        if orphans:
-            parts.append(f"{orphans:,} belong to no document")
-        if self._surplus.count:
-            parts.append(f"{self._surplus.count:,} are not named by their documents ({self._surplus})")
-        if self._other_facts.count:
-            parts.append(f"{self._other_facts.count:,} say something else of their documents than those ({self._other_facts})")
-        return Check.judged("chunks", not parts, "; ".join(parts) or f"{self._chunks:,} chunks, each of a document", _REBUILD)
+        parts = [
+            *([f"{orphans:,} belong to no document"] if orphans else []),
+            *self._surplus.told("are not named by their documents"),
+            *self._other_facts.told("say something else of their documents than those"),
+        ]
+        return Check.judged("chunks", not parts, "; ".join(parts) or f"{self._chunks:,} chunks, each of a document", _READ_AGAIN)
 
     def _orphans(self) -> int:
         return sum(point["payload"].get("doc") not in self._documents for point in self._schema.chunks.scroll(payload=["doc"]))
 
     def _word_check(self) -> Check:
         wrong = self._other_words
-        message = f"the words of {wrong.count:,} chunks are not those of their texts ({wrong})" if wrong.count else "as in the texts"
-        return Check.judged("words", not wrong.count, message, _REBUILD)
+        parts = [f"the words of {wrong.count:,} chunks are not those of their texts ({wrong})"] if wrong.count else []
+        if self._chunks and self._state.fts_config is None:
+            parts.append("how they were analysed is not known any more")
+        return Check.judged("words", not parts, "; ".join(parts) or "as in the texts", _REBUILD)
 
     def _count_check(self) -> Check:
         parts = []
@@ -213,6 +257,9 @@ class _Proof:
         """The servers themselves see to it that every vector has the size of its space."""
         parts = []
         room = self._schema.chunks.facts()["config"]["params"].get("vectors") or {}
+        for name in room.keys() - {space.fingerprint for space in stored_spaces(self._state)}:
+            if unknown := self._count({"must": [{"has_vector": name}]}):
+                parts.append(f"{unknown:,} chunks have a vector of {name}, which nobody knows any more")
         for space in stored_spaces(self._state):
             name = space.fingerprint
             if name not in room or room[name]["size"] != space.dimension:
@@ -231,14 +278,22 @@ class _Proof:
         return self._schema.chunks.count(chosen)
 
     def _library_check(self) -> Check:
-        parts = []
-        versions = [version for version in stored_versions(self._schema.catalog) if not version.in_making]
-        for version in versions:
-            snippets = self._count({"must": [one_of("versions", [version.key])]})
-            if snippets != version.snippets:
-                parts.append(f"{version.library} {version.tag} has {snippets:,} snippets of {version.snippets:,}".replace("  ", " "))
-        hint = "kb lib refresh, or of one that was imported: kb lib add"
-        return Check.judged("libraries", not parts, "; ".join(parts) or f"{len(versions):,} versions with all their snippets", hint)
+        parts = self._lost_versions.told("documents are of versions that are not there")
+        homeless: list[str] = []
+        libraries = {point["payload"].get("library_id") for point in self._schema.catalog.scroll(what("library"))}
+        for version in self._versions.values():
+            if version.library not in libraries:
+                homeless.append(f"{version.library} {version.tag}".rstrip() + " is of a library that is not there")
+            elif not version.in_making:
+                snippets = self._count({"must": [one_of("versions", [version.key])]})
+                if snippets != version.snippets:
+                    of = "an unknown number" if version.snippets is None else f"{version.snippets:,}"
+                    parts.append(f"{version.library} {version.tag}".rstrip() + f" has {snippets:,} snippets of {of}")
+        then = "kb lib add" if homeless else _LIBRARIES
+        hint = f"{_REBUILD}; then: {then}" if self._lost_versions.count else then
+        parts += homeless
+        complete = sum(not version.in_making for version in self._versions.values())
+        return Check.judged("libraries", not parts, "; ".join(parts) or f"{complete:,} versions with all their snippets", hint)
 
     def _writer_check(self) -> Check:
         left = len(list(self._schema.catalog.scroll(what("unfinished"), payload=False)))

@@ -19,6 +19,7 @@ from kebab.store.sqlite.context_notes import notes_by_source
 from kebab.store.sqlite.documents import decompress
 from kebab.store.sqlite.filters import PERSONAL, document_filter
 from kebab.store.sqlite.rows import NOTES_ABOVE, heading_list, rows_of, spans_from_json, split_values
+from kebab.store.tags import tag_records
 
 _DOCUMENTS = f"""
 SELECT d.doc_id, s.name, d.path, d.title, d.doc_type, d.format, d.lang, d.trust_level,
@@ -69,9 +70,9 @@ class SqliteCatalog:
         rows = rows_of(
             self._connection,
             f"""SELECT t.tag, count(*) FROM document_tags t JOIN documents d ON d.id = t.document_id WHERE {PERSONAL}
-                GROUP BY t.tag ORDER BY count(*) DESC, t.tag""",
+                GROUP BY t.tag COLLATE BINARY""",
         )
-        return [TagRecord(*row) for row in rows]
+        return tag_records(rows)
 
     def languages(self) -> list[str]:
         return [row[0] for row in rows_of(self._connection, f"SELECT DISTINCT d.lang FROM documents d WHERE {PERSONAL} ORDER BY d.lang")]
