@@ -391,7 +391,7 @@ class KnowledgeBase:
                 return VerifyReport()
             with self._parsers() as parsers:
                 report = verify(reading.catalog, lambda data, path: parsers.of(path).parse(data, path).text, self.settings.ingest)
-        report.checks = self._store.wholeness(self.settings.analysis.korean)
+        report.judge_store(self._store.wholeness(self.settings.analysis.korean))
         return report
 
     def file_of(self, source: str, path: str) -> Path:

@@ -289,6 +289,14 @@ def test_documents_are_listed_by_source_and_path_a_page_at_a_time(corpus: Corpus
         assert beside == {"a.md", "c.md"}
 
 
+def test_a_tag_is_shown_as_most_documents_write_it(corpus: Corpus) -> None:
+    """Regression: stores chose different spellings, and one could not be carried to the other."""
+    spellings = {"a": ("ops", "Red"), "b": ("Ops", "red"), "c": ("ops",), "d": ("RED", "Ops", "Old/New"), "e": ("ops", "old/new")}
+    corpus.write_all(*(corpus.document(f"{name}.md", "x", tags=[*tags]) for name, tags in spellings.items()))
+    with corpus.catalog() as catalog:
+        assert catalog.tags() == [("ops", 5), ("RED", 3), ("Old/New", 2)]
+
+
 def test_tags_are_counted_the_most_frequent_first(corpus: Corpus) -> None:
     corpus.write_all(corpus.document("a.md", "x", tags=["b", "a"]), corpus.document("b.md", "x", tags=["b", "c/d"]))
     with corpus.catalog() as catalog:

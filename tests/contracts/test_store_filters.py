@@ -171,6 +171,8 @@ def test_r025_paths_by_glob_file_and_folder(filtered: Corpus) -> None:
     assert found(filtered, path_glob="en/*.md") == ["en/one.md"]
     assert found(filtered, path_glob="**/*.md") == ["en/deep/er.md", "en/one.md", "ko.md"]
     assert found(filtered, path_glob="*") == ["code.py", "ko.md", "plain.txt"]
+    for glob in ("*", "en", "en/*.md"):
+        assert found(filtered, path_glob=glob, exclude_paths=(glob,)) == []
     assert found(filtered, path_glob="en") == found(filtered, path_glob="en/") == ["en/deep/er.md", "en/one.md"]
     assert found(filtered, path_glob="en/one.md") == found(filtered, path_glob="e?/[no]ne.md") == ["en/one.md"]
     assert found(filtered, path_glob="en/on") == []

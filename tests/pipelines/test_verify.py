@@ -81,6 +81,9 @@ def test_a_stored_passage_that_is_not_in_the_stored_text_is_corrupt(kb: kebab.Kn
     connection.execute("UPDATE chunks SET text = 'tampered' WHERE doc_id = (SELECT doc_id FROM documents WHERE path = 'b.txt')")
     connection.close()
     assert counts(kb) == (4, 0, 0, 0, 1)
+    (fault,) = (check for check in kb.verify().checks if not check.ok)
+    assert "1 passages are not in the stored texts" in fault.message
+    assert "kb source remove" in (fault.hint or "")
 
 
 def test_a_decomposed_name_on_disk_is_found(kb: kebab.KnowledgeBase, notes: Path) -> None:

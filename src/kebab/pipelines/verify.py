@@ -5,7 +5,7 @@ A file that is gone is looked for under other names in its source: by its size, 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -52,6 +52,13 @@ class VerifyReport:
     differences: list[Difference] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
     """Of the store itself: whether all that is in it fits together."""
+
+    def judge_store(self, checks: Iterable[Check]) -> None:
+        """`checks`: what the store says of itself. Not every store compares passages with texts."""
+        self.checks = list(checks)
+        if self.corrupt and self.sound:
+            hint = "Restore a backup; or read them again with: kb source remove SOURCE, and kb ingest FOLDER"
+            self.checks.append(Check("texts", False, f"{self.corrupt:,} passages are not in the stored texts of their documents", hint))
 
     @property
     def truncated(self) -> bool:

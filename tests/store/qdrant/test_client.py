@@ -23,7 +23,7 @@ from cryptography.x509.oid import NameOID
 from tests.qdrant_server import QdrantNode, free_ports, qdrant_node
 
 import kebab
-from kebab.config.cluster_address import cluster_address
+from kebab.config.cluster_address import Node, cluster_address
 from kebab.core.errors import ConfigError, StoreError, StoreUnreachable, TooOld
 from kebab.store.qdrant.client import Client, our_errors
 from kebab.store.qdrant.schema import Layout, Schema
@@ -107,6 +107,30 @@ def test_the_foremost_server_has_done_most_of_what_was_agreed_upon(said: list[by
         client = servers.enter_context(client_of(f"qdrant://{','.join(f'127.0.0.1:{port}' for port in ports)}/notes"))
         client.turn_to_the_foremost()
         assert client._preferred == foremost
+
+
+def test_an_answer_that_was_asked_for_before_does_not_undo_the_choice() -> None:
+    """Regression: a search that was under way turned everybody back to the server that it had asked."""
+    asked, may_answer = threading.Event(), threading.Event()
+
+    class Slow(Client):
+        def _ask_node(self, node: Node, method: str, target: str, data: bytes | None, timeout_s: float) -> Any:
+            answer = super()._ask_node(node, method, target, data, timeout_s)
+            if target == "/slow":
+                asked.set()
+                may_answer.wait(10)
+            return answer
+
+    with pretending(raft(5)) as behind, pretending(raft(9)) as ahead:
+        client = Slow(cluster_address(f"qdrant://127.0.0.1:{behind},127.0.0.1:{ahead}/notes"), timeout_s=5.0)
+        slow = threading.Thread(target=client.get, args=("/slow",))
+        slow.start()
+        assert asked.wait(10)
+        client.turn_to_the_foremost()
+        may_answer.set()
+        slow.join()
+        assert client._preferred == 1
+        client.close()
 
 
 @pytest.mark.parametrize("what", ["verify", "ingest", "reset", "migrate", "doctor"])

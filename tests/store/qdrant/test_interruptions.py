@@ -345,3 +345,15 @@ def test_writers_and_resets_at_the_same_time_leave_a_knowledge_base_or_none(one_
     stores[0].reset()
     for store in stores:
         store.close()
+
+
+def test_of_two_resets_at_once_one_finds_nothing_left(store: QdrantStore) -> None:
+    """Regression: it ended with an error that there is no knowledge base."""
+    for _ in range(5):
+        write(store, BEFORE)
+        others = [QdrantStore(cluster_address(store.address), StoreSettings()) for _ in range(3)]
+        with ThreadPoolExecutor() as pool:
+            done = list(pool.map(lambda other: other.reset(), others))
+        assert sorted(done) == [False, False, True]
+        for other in others:
+            other.close()

@@ -143,9 +143,13 @@ class Collection:
                 body["update_filter"] = only_where
             self._write("PUT", "points", body)
 
-    def set_payload(self, values: Mapping[str, Any], chosen: Filter | Sequence[PointId], *, replacing: bool = False) -> None:
-        """Of the points that are chosen by a filter or by their ids; `replacing`: nothing else stays of the payload."""
-        body = {"payload": values, **_chosen(chosen)}
+    def set_payload(
+        self, values: Mapping[str, Any], chosen: Filter | Sequence[PointId], *, replacing: bool = False, within: str | None = None
+    ) -> None:
+        """Of the points that are chosen by a filter or by their ids; `replacing`: nothing else stays of the payload; `within`: of what is
+        there under this key.
+        """
+        body = {"payload": values, **_chosen(chosen), **({"key": within} if within else {})}
         self._write("PUT" if replacing else "POST", "points/payload", body)
 
     def delete_payload(self, keys: Sequence[str], chosen: Filter | Sequence[PointId]) -> None:

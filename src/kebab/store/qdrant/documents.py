@@ -13,10 +13,21 @@ from kebab.core.errors import SourceError
 from kebab.core.ports import FileState, IndexedDocument
 from kebab.store.fts5.chunk_columns import Titles, columns_of, titles_of
 from kebab.store.fts5.tokenizer import SqliteTokenizer
-from kebab.store.qdrant.collection import Filter, batches
+from kebab.store.qdrant.collection import Filter, Point, batches
 from kebab.store.qdrant.index_writer import ChunkWords, IndexWriter, chunk_point_id, document_point_id, of_documents, words_of
 from kebab.store.qdrant.kept_vectors import KeptVectors
-from kebab.store.qdrant.payloads import OF_DOCUMENT, Payload, chunk_payload, common_homes, day_number, document_payload, file_state
+from kebab.store.qdrant.payloads import (
+    BODY,
+    OF_DOCUMENT,
+    TO_BE_READ_AGAIN,
+    Payload,
+    chunk_payload,
+    common_homes,
+    day_number,
+    document_payload,
+    file_state,
+    parts_of,
+)
 from kebab.store.qdrant.schema import WORDS
 from kebab.store.qdrant.state import LIBRARY_KIND, StoredSource, delete_source, now, remember, stored_weights, write_sources
 from kebab.store.qdrant.terms import LIBRARIES, OWN, Counted, counted
@@ -159,9 +170,7 @@ class QdrantDocumentStore:
         finally:
             wait([words_written])
         words_written.result()
-        self._schema.documents.upsert(
-            {"id": document_point_id(doc_id), "vector": {}, "payload": payload} for doc_id, payload in facts.items()
-        )
+        self._write_documents(facts)
         gone = [chunk_point_id(identifier) for identifier in change.gone]
         if gone:
             self._keep_vectors(gone)
@@ -218,6 +227,22 @@ class QdrantDocumentStore:
             points.append({"id": chunk_point_id(identifier), "vector": {WORDS: chunk.words.vector(average)}, "payload": payload})
         self._schema.chunks.upsert(points)
         self._update_chunks(change, documents, average)
+
+    def _write_documents(self, facts: Mapping[str, Payload]) -> None:
+        parts = {doc_id: parts_of(payload[BODY]) for doc_id, payload in facts.items()}
+        in_one = {doc_id: payload for doc_id, payload in facts.items() if len(parts[doc_id]) == 1}
+        self._schema.documents.upsert(_document_point(doc_id, payload) for doc_id, payload in in_one.items())
+        for doc_id in facts.keys() - in_one.keys():
+            self._write_in_parts(doc_id, facts[doc_id], parts[doc_id])
+
+    def _write_in_parts(self, doc_id: str, payload: Payload, parts: list[str]) -> None:
+        """Until the last one is there it is a document that has to be read again."""
+        first, *others = ({str(number): part} for number, part in enumerate(parts))
+        self._schema.documents.upsert([_document_point(doc_id, {**payload, BODY: first, **TO_BE_READ_AGAIN})])
+        for part in others:
+            self._schema.documents.set_payload(part, [document_point_id(doc_id)], within=BODY)
+        state = {key: payload[key] for key in TO_BE_READ_AGAIN}
+        self._schema.documents.set_payload(state, [document_point_id(doc_id)])
 
     def _update_chunks(self, change: _Change, documents: Mapping[str, Payload], average: float) -> None:
         """Chunks that stay keep their vectors, unless what these are made of has changed; all get the new facts of their documents."""
@@ -289,6 +314,10 @@ def hash_of(*texts: str) -> str:
 
 def _names(titles: Titles) -> str | None:
     return titles.first if titles.first != titles.others else None
+
+
+def _document_point(doc_id: str, payload: Payload) -> Point:
+    return {"id": document_point_id(doc_id), "vector": {}, "payload": payload}
 
 
 def _of_document(document: Payload) -> Payload:

@@ -19,6 +19,7 @@ from uuid import uuid4
 
 from kebab.core.errors import KebabError
 from kebab.store.qdrant.collection import Point, batches, point_id
+from kebab.store.qdrant.payloads import TO_BE_READ_AGAIN
 from kebab.store.qdrant.schema import WORDS, Schema
 from kebab.store.qdrant.state import CorpusSize, State, read_state, remember, what, write_sizes
 from kebab.store.qdrant.term_counts import TermCounts
@@ -28,6 +29,8 @@ _FLUSH_S = 5.0
 _MOST_WAITING = 50_000
 """Terms whose numbers are not written yet."""
 _AT_ONCE = 500
+_TERMS_AT_ONCE = 200_000
+"""In one point: a long document may have more than a request can hold."""
 
 
 class ChunkWords(NamedTuple):
@@ -92,18 +95,21 @@ class IndexWriter:
         """That these documents, with so many tokens until now, and chunks with these terms will be changed. What it returns is the mark of
         the change, which the documents get when they are complete.
         """
-        mark = str(uuid4())
-        payload = {
+        facts = {
             "what": "unfinished",
             "number": len(self._announced),
-            "documents": dict(documents),
-            "terms": list(terms),
             "sizes": {corpus: list(size) for corpus, size in self.state.sizes.items()},
         }
-        self.schema.catalog.upsert([{"id": mark, "vector": {}, "payload": payload}])
-        self._announced.append(mark)
+        first, *others = list(batches(terms, _TERMS_AT_ONCE)) or [[]]
+        payloads = [
+            {**facts, "documents": dict(documents), "terms": first},
+            *({**facts, "documents": {}, "terms": some} for some in others),
+        ]
+        points: list[Point] = [{"id": str(uuid4()), "vector": {}, "payload": payload} for payload in payloads]
+        self.schema.catalog.upsert(points)
+        self._announced += [point["id"] for point in points]
         self._is_open = True
-        return mark
+        return str(points[0]["id"])
 
     def average(self, corpus: str) -> float:
         """What the weights of new chunks are computed for. Before any are, it is remembered between which averages all are: who knows that
@@ -231,7 +237,7 @@ class IndexWriter:
             more[corpus] += lengths[doc_id] - tokens_before[doc_id]
         again = [document_point_id(doc_id) for doc_id, payload in documents.items() if payload["mark"] != marks[doc_id]]
         if again:
-            self.schema.documents.set_payload({"content_hash": "", "mtime_ns": None}, again)
+            self.schema.documents.set_payload(TO_BE_READ_AGAIN, again)
         return more
 
     # --- weights

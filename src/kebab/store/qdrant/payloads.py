@@ -25,6 +25,8 @@ Payload = dict[str, Any]
 
 BODY = "body"
 FILE_STATE = ("size", "mtime_ns", "content_hash", "fingerprint")
+TO_BE_READ_AGAIN: Payload = {"content_hash": "", "mtime_ns": None, "fingerprint": ""}
+"""The state of a file that none has: the next ingest reads it."""
 WITHOUT_BODY = [
     "doc", "source", "path", "title", "type", "format", "lang", "trust", "tags", "date", "size", "encoding", "line_count", "chunk_count",
     "content_hash", "chunker", "indexed_at", "metadata",
@@ -38,6 +40,8 @@ OF_DOCUMENT = (
 EVERYWHERE = "*"
 """Among the homes of a chunk: its words are found by questions in any script."""
 
+LONGEST_PART = 8 << 20
+"""Letters of a stored text that are sent in one request: servers take 32 MB, as long as nobody tells them otherwise."""
 _COMPRESSION = 3
 _ISO = re.compile(r"(\d{1,4})(?:-(\d\d))?(?:-(\d\d))?(?:[T ](\d\d))?(?::(\d\d))?(?::(\d\d))?")
 _FIELDS = (10_000, 14, 33, 26, 62, 62)
@@ -120,9 +124,16 @@ def _distinct(tags: tuple[str, ...]) -> list[str]:
 
 def body_of(payload: Payload) -> str:
     try:
-        return zlib.decompress(b64decode(payload[BODY])).decode("utf-8", "surrogatepass")
+        stored = payload[BODY]
+        whole = stored if isinstance(stored, str) else "".join(stored[str(number)] for number in range(len(stored)))
+        return zlib.decompress(b64decode(whole)).decode("utf-8", "surrogatepass")
     except (zlib.error, ValueError, TypeError, KeyError) as error:
         raise Corrupt("The stored text of a document cannot be read.", hint="Find it with: kb verify") from error
+
+
+def parts_of(body: str) -> list[str]:
+    """As they are stored, by their numbers, where a text is too long for one request."""
+    return [body[start : start + LONGEST_PART] for start in range(0, len(body), LONGEST_PART)]
 
 
 def file_state(payload: Payload) -> FileState:

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
 
 from kebab.store.qdrant.collection import PointId, batches
 from kebab.store.qdrant.index_writer import document_point_id, of_documents
 from kebab.store.qdrant.libraries import StoredVersion, stored_versions
-from kebab.store.qdrant.payloads import OF_DOCUMENT, Payload
+from kebab.store.qdrant.payloads import OF_DOCUMENT, TO_BE_READ_AGAIN, Payload
 from kebab.store.qdrant.schema import Schema
 from kebab.store.qdrant.terms import OWN
 from kebab.store.qdrant.whole_points import (
@@ -24,7 +23,6 @@ from kebab.store.qdrant.whole_points import (
 _DOCUMENTS_AT_ONCE = 100
 _FOLLOWED = {"source", "versions"}
 """What is changed on chunks and documents one after the other, when libraries change: there the document is right."""
-_READ_AGAIN: dict[str, Any] = {"content_hash": "", "mtime_ns": None, "fingerprint": ""}
 
 
 def put_in_order(schema: Schema) -> None:
@@ -84,5 +82,5 @@ def _order(schema: Schema, documents: dict[str, Payload], spaces: frozenset[str]
         there = [identifier for identifier in document["chunks"] if identifier in found[doc_id]]
         lacks_chunks = len(there) != len(document["chunks"]) or document["chunk_count"] != len(there)
         if lacks_chunks or doc_id in doubtful or doc_id not in texts or not is_as_derived(document):
-            again = {"chunks": there, "chunk_count": len(there), **_READ_AGAIN}
+            again = {"chunks": there, "chunk_count": len(there), **TO_BE_READ_AGAIN}
             schema.documents.set_payload(again, [document_point_id(doc_id)])

@@ -1,0 +1,75 @@
+"""Texts that are too long for one request: they are stored in parts, and are whole or read again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from tests.qdrant_server import QdrantNode
+
+import kebab
+from kebab.core.errors import StoreError
+from kebab.store.qdrant import index_writer, payloads
+from kebab.store.qdrant.collection import Collection
+
+TEXT = "# Numbers\n\n" + "\n\n".join(f"The number {number} is followed by {number * number}." for number in range(600)) + "\n"
+
+
+@pytest.fixture(autouse=True)
+def _small_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(payloads, "LONGEST_PART", 1000)
+    monkeypatch.setattr(index_writer, "_TERMS_AT_ONCE", 100)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "long.md").write_text(TEXT)
+    (tmp_path / "notes" / "short.md").write_text("# Short\n\nA few words.\n")
+    return tmp_path / "notes"
+
+
+def test_a_long_text_is_stored_in_parts_and_read_as_one(one_node: QdrantNode, folder: Path, tmp_path: Path) -> None:
+    """Regression: a document that no request could hold ended the whole ingest."""
+    with kebab.open(one_node.address(f"long{uuid4().hex[:6]}"), embedding_model="none") as kb, kebab.open(tmp_path / "copy.sqlite") as copy:
+        kb.ingest(folder)
+        (point,) = kb._store._schema.documents.scroll({"must": [{"key": "within", "match": {"value": "long.md"}}]})  # type: ignore[attr-defined]
+        assert len(point["payload"]["body"]) > 3
+        assert kb.fetch_document("long.md").text == TEXT
+        assert kb.verify().whole
+        kb.migration_to(copy).run()
+        assert copy.fetch_document("long.md").text == TEXT
+        (folder / "long.md").write_text("# Numbers\n\nNone are left.\n")
+        assert kb.ingest().updated == 1
+        assert kb.fetch_document("long.md").text == "# Numbers\n\nNone are left.\n"
+        assert kb.verify().whole
+        kb.reset()
+
+
+@pytest.mark.parametrize("sent", [0, 1, 2])
+def test_one_of_which_some_parts_are_missing_is_read_again(
+    one_node: QdrantNode, folder: Path, monkeypatch: pytest.MonkeyPatch, sent: int
+) -> None:
+    name = one_node.address(f"parts{uuid4().hex[:6]}")
+    set_payload = Collection.set_payload
+    left = sent
+
+    def failing(self: Collection, *arguments: Any, within: str | None = None, **more: Any) -> None:
+        nonlocal left
+        if within is not None:
+            left -= 1
+            if left < 0:
+                raise StoreError("The network is down.")
+        set_payload(self, *arguments, within=within, **more)
+
+    with kebab.open(name, embedding_model="none") as kb:
+        with monkeypatch.context() as patched, pytest.raises(StoreError, match="down"):
+            patched.setattr(Collection, "set_payload", failing)
+            kb.ingest(folder)
+        assert not kb.verify().whole
+        kb.ingest()
+        assert kb.fetch_document("long.md").text == TEXT
+        assert kb.verify().whole
+        kb.reset()
