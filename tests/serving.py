@@ -24,7 +24,7 @@ class Server(NamedTuple):
 
 
 @contextmanager
-def serving(db: Path, *options: str, home: Path, env: Mapping[str, str] | None = None) -> Iterator[Server]:
+def serving(db: Path | str, *options: str, home: Path, env: Mapping[str, str] | None = None) -> Iterator[Server]:
     """Until the end of the block; `home` is where its settings and caches are."""
     places = {f"XDG_{kind}_HOME": str(home / kind.lower()) for kind in ("CONFIG", "DATA", "CACHE")}
     process = subprocess.Popen(

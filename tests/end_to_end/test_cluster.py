@@ -1,0 +1,125 @@
+"""The same commands on a file and on a Qdrant server, as a user runs them: what they print is the same."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import urllib.request
+from pathlib import Path
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
+from uuid import uuid4
+
+import pytest
+from tests.end_to_end.conftest import User
+from tests.qdrant_server import QdrantNode
+from tests.serving import serving
+
+SAMPLES = Path(__file__).parents[2] / "samples"
+OF_A_RUN = {
+    "took_ms",
+    "seconds",
+    "indexed_at",
+    "ingested_at",
+    "created_at",
+    "index_version",
+    "next_cursor",
+    "started_at",
+    "ms",
+    "database",
+    "date",
+}
+"""Times, and versions of an index: a store has its own. Documents of a library are as old as its being added."""
+
+
+class Both(NamedTuple):
+    user: User
+    file: str
+    cluster: str
+
+    def asked(self, *command: str | Path) -> Any:
+        """What both answer; they must not differ."""
+        told = [self.user.run(*command, "--json", "--db", place) for place in (self.file, self.cluster)]
+        answers = [(done.code, comparable(done.json(), place)) for done, place in zip(told, (self.file, self.cluster), strict=True)]
+        assert answers[0] == answers[1]
+        return answers[1][1]
+
+
+def comparable(value: Any, place: str) -> Any:
+    """Without what belongs to one run; numbers as far as both stores compute them alike."""
+    if isinstance(value, dict):
+        return {key: comparable(part, place) for key, part in value.items() if key not in OF_A_RUN}
+    if isinstance(value, list):
+        return [comparable(part, place) for part in value]
+    if isinstance(value, float):
+        return round(value, 1)
+    return value.replace(place, "PLACE") if isinstance(value, str) else value
+
+
+@pytest.fixture(scope="module")
+def both(one_node: QdrantNode, tmp_path_factory: pytest.TempPathFactory) -> Both:
+    """With the models that come along: each place is filled by `kb ingest` and `kb lib add`."""
+    user = User(tmp_path_factory.mktemp("both"))
+    del user.environment["KEBAB_EMBEDDING_MODEL"]
+    shutil.copytree(SAMPLES / "notes", user.notes, dirs_exist_ok=True)
+    user.write(
+        "widget/README.md", "# Widget\n\nRun it:\n\n```sh\nwidget --run\n```\n\n## Stopping\n\n```sh\nwidget --stop\n```\n", user.home
+    )
+    places = (str(user.home / "file.sqlite"), one_node.address(f"both-{uuid4().hex[:8]}"))
+    for place in places:
+        user.ingest(user.notes, "--db", place)
+        user.ask("lib", "add", user.home / "widget", "--id", "/acme/widget", "--db", place)
+    return Both(user, *places)
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("search", "undo the last commit"),
+        ("search", "undo the last commit", "--mode", "lexical", "--full-text", "-k", "3"),
+        ("search", "undo the last commit", "--mode", "vector"),
+        ("search", '"cherry pick" OR installat*'),
+        ("search", "git 설치"),
+        ("search", "git", "--path", "git/*", "--per-doc", "1"),
+        ("search", "nothing has thisword"),
+        ("search", "stop the widget", "--library", "/acme/widget"),
+        ("ask", "How do I undo the last commit?"),
+        ("ask", "Who won the world cup?"),
+        ("list", "docs"),
+        ("list", "tags"),
+        ("list", "sources"),
+        ("lib", "list"),
+        ("lib", "docs", "/acme/widget", "stop"),
+        ("inspect", "doc", "git/undo.md"),
+        ("fetch", "span", "git/undo.md#L23-L30"),
+    ],
+    ids=" ".join,
+)
+def test_a_command_prints_the_same(both: Both, command: tuple[str, ...]) -> None:
+    assert both.asked(*command)
+
+
+def test_an_evaluation_measures_the_same(both: Both) -> None:
+    run = both.asked("eval", "run", SAMPLES / "golden.yaml")
+    assert run["queries"]
+
+
+def test_a_server_answers_the_same(both: Both) -> None:
+    paths = [
+        "search?" + urlencode({"query": "undo the last commit"}),
+        "documents",
+        "tags",
+        "ask?" + urlencode({"question": "How do I undo a commit?"}),
+    ]
+    told = []
+    for place in (both.file, both.cluster):
+        with serving(place, home=both.user.home, env={"KEBAB_EMBEDDING_MODEL": "bundled"}) as server:
+            told.append([comparable(got(f"{server.url}api/v1/{path}"), place) for path in paths])
+    assert told[0] == told[1]
+    assert all(told[0])
+
+
+def got(url: str) -> Any:
+    request = urllib.request.Request(url, headers={"Accept": "application/json"})
+    with urllib.request.urlopen(request, timeout=60) as response:
+        return json.load(response)
