@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 from kebab.config.loading import LoadedSettings, load_settings
 from kebab.core.errors import KebabError, ModelError, NotFound, SourceError, UsageError
 from kebab.core.search import Notice, SearchFilters, SearchHit, SearchResponse
-from kebab.core.text import storable
+from kebab.core.text import storable, whole_characters
 from kebab.pipelines import search as search_pipeline
 from kebab.pipelines import vector_state
 from kebab.pipelines.search_request import SearchRequest
@@ -244,7 +244,7 @@ class KnowledgeBase:
         from kebab.parsing.registry import parser_for
 
         with self._writing("kb ingest -") as writing:
-            report = self._new_ingest(writing, parser_for, None).run_text(text, storable(title.strip()))
+            report = self._new_ingest(writing, parser_for, None).run_text(whole_characters(text), storable(title.strip()))
             if embed:
                 self._embed(writing, report, progress)
             return report

@@ -357,6 +357,15 @@ def test_nobody_changes_what_is_not_all_there_yet(small: kebab.KnowledgeBase, tm
         assert copy.verify().whole
 
 
+def test_halves_of_characters_are_the_same_question_marks_everywhere(cluster: kebab.KnowledgeBase, tmp_path: Path) -> None:
+    """Regression: a file refused such a text, and a cluster stored one that it called damaged."""
+    with Toy.open(tmp_path / "file.sqlite") as file:
+        for kb in (file, cluster):
+            kb.ingest_text("Half a \udc80 letter.", title="Half")
+            assert kb.fetch_document("Half").text == "Half a ? letter."
+            assert kb.verify().whole
+
+
 # --- what is not the same
 
 

@@ -26,6 +26,7 @@ import kebab
 from kebab.config.cluster_address import Node, cluster_address
 from kebab.core.errors import ConfigError, StoreError, StoreUnreachable, TooOld
 from kebab.store.qdrant.client import Client, our_errors
+from kebab.store.qdrant.connection import Connection
 from kebab.store.qdrant.schema import Layout, Schema
 
 
@@ -284,6 +285,18 @@ def test_what_was_asked_ahead_of_a_server_that_is_gone_has_no_answer(others: int
     with client_of(f"qdrant://{','.join(f'127.0.0.1:{port}' for port in ports)}/notes") as client:
         assert client.begin("/collections/notes/points", {"ids": []})() is None
         assert client._preferred == others, "the next one is asked first"
+
+
+def test_what_cannot_be_asked_ahead_does_not_undo_a_choice_either() -> None:
+    class Hurried(Client):
+        def _taken(self, node: Node) -> Connection:
+            self._preferred = 2  # as somebody else chooses just then
+            return super()._taken(node)
+
+    ports = free_ports(3)
+    client = Hurried(cluster_address(f"qdrant://{','.join(f'127.0.0.1:{port}' for port in ports)}/notes"))
+    assert client.begin("/collections/notes/points", {"ids": []})() is None
+    assert client._preferred == 2
 
 
 def test_an_answer_is_not_waited_for_when_another_server_has_taken_over(one_node: QdrantNode) -> None:

@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -15,6 +16,7 @@ import pytest
 from tests.documents import make_document
 from tests.qdrant_server import QdrantNode
 
+import kebab
 from kebab.analysis.query_syntax import parse
 from kebab.config.cluster_address import cluster_address
 from kebab.config.settings import StoreSettings
@@ -357,3 +359,64 @@ def test_of_two_resets_at_once_one_finds_nothing_left(store: QdrantStore) -> Non
         assert sorted(done) == [False, False, True]
         for other in others:
             other.close()
+
+
+TOLD = "# Orchard\n\nThe orchard has forty trees.\n"
+
+
+def describe(kb: kebab.KnowledgeBase) -> None:
+    kb.describe_source("stdin", "What somebody has told")
+
+
+def rebuild(kb: kebab.KnowledgeBase) -> None:
+    kb.rebuild_fts()
+
+
+def tell_again(kb: kebab.KnowledgeBase) -> None:
+    kb.ingest_text(TOLD.replace("forty", "fifty"), title="told")
+
+
+def remove_library(kb: kebab.KnowledgeBase) -> None:
+    kb.libraries.remove("/acme/widget")
+
+
+@pytest.mark.parametrize("change", [describe, rebuild, tell_again, remove_library], ids=lambda change: change.__name__)
+def test_whatever_is_killed_at_any_request_loses_and_miscounts_nothing(
+    store: QdrantStore, tmp_path: Path, change: Callable[[kebab.KnowledgeBase], None]
+) -> None:
+    """Regression: a text that came from no file was to be read again for ever; what was removed of libraries was counted as one's own."""
+    (tmp_path / "widget").mkdir()
+    for number in range(3):
+        (tmp_path / "widget" / f"{number}.md").write_text(f"# Widget {number}\n\nRun the widget {number} times.\n")
+    last = 0
+    survived = False
+    with kebab.open(store.address, embedding_model="none") as kb:
+        while not survived:
+            kb.ingest_text(TOLD, title="told")
+            kb.describe_source("stdin", "")
+            if not kb.libraries.all():
+                kb.libraries.add(str(tmp_path / "widget"), library_id="/acme/widget")
+            with kebab.open(store.address, embedding_model="none") as other:
+                other._store = dying(store, last, is_done_first=bool(last % 2))
+                try:
+                    change(other)
+                    survived = True
+                except Killed:
+                    pass
+            leases = store._schema.catalog.scroll({"must": [{"key": "what", "match": {"value": "lease"}}]})
+            store._schema.catalog.delete([point["id"] for point in leases])
+            with store.writing("a test"):
+                pass
+            check_counts(store)
+            faults = [check for check in kb.verify().checks if not check.ok]
+            if change is remove_library:
+                assert not [check for check in faults if check.name in ("documents", "words", "word counts")]
+                if faults:
+                    kb.rebuild_fts()
+                    kb.libraries.refresh("/acme/widget")
+            else:
+                assert not faults
+            assert kb.fetch_document("told").text in (TOLD, TOLD.replace("forty", "fifty"))
+            assert kb.search("orchard", mode="lexical").hits
+            last += 1
+    assert last > 5

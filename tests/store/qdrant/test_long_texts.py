@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -36,7 +37,7 @@ def test_a_long_text_is_stored_in_parts_and_read_as_one(one_node: QdrantNode, fo
     with kebab.open(one_node.address(f"long{uuid4().hex[:6]}"), embedding_model="none") as kb, kebab.open(tmp_path / "copy.sqlite") as copy:
         kb.ingest(folder)
         (point,) = kb._store._schema.documents.scroll({"must": [{"key": "within", "match": {"value": "long.md"}}]})  # type: ignore[attr-defined]
-        assert len(point["payload"]["body"]) > 3
+        assert len(point["payload"][point["payload"]["body"]["in"]]) > 3
         assert kb.fetch_document("long.md").text == TEXT
         assert kb.verify().whole
         kb.migration_to(copy).run()
@@ -48,15 +49,12 @@ def test_a_long_text_is_stored_in_parts_and_read_as_one(one_node: QdrantNode, fo
         kb.reset()
 
 
-@pytest.mark.parametrize("sent", [0, 1, 2])
-def test_one_of_which_some_parts_are_missing_is_read_again(
-    one_node: QdrantNode, folder: Path, monkeypatch: pytest.MonkeyPatch, sent: int
-) -> None:
-    name = one_node.address(f"parts{uuid4().hex[:6]}")
+def failing_after(parts: int) -> Callable[..., None]:
+    """Instead of `Collection.set_payload`: so many parts arrive, and no more."""
     set_payload = Collection.set_payload
-    left = sent
+    left = parts
 
-    def failing(self: Collection, *arguments: Any, within: str | None = None, **more: Any) -> None:
+    def set_some(self: Collection, *arguments: Any, within: str | None = None, **more: Any) -> None:
         nonlocal left
         if within is not None:
             left -= 1
@@ -64,12 +62,36 @@ def test_one_of_which_some_parts_are_missing_is_read_again(
                 raise StoreError("The network is down.")
         set_payload(self, *arguments, within=within, **more)
 
-    with kebab.open(name, embedding_model="none") as kb:
+    return set_some
+
+
+@pytest.mark.parametrize("sent", [0, 1, 2])
+def test_one_of_which_some_parts_are_missing_is_read_again(
+    one_node: QdrantNode, folder: Path, monkeypatch: pytest.MonkeyPatch, sent: int
+) -> None:
+    with kebab.open(one_node.address(f"parts{uuid4().hex[:6]}"), embedding_model="none") as kb:
         with monkeypatch.context() as patched, pytest.raises(StoreError, match="down"):
-            patched.setattr(Collection, "set_payload", failing)
+            patched.setattr(Collection, "set_payload", failing_after(sent))
             kb.ingest(folder)
         assert not kb.verify().whole
         kb.ingest()
         assert kb.fetch_document("long.md").text == TEXT
         assert kb.verify().whole
+        kb.reset()
+
+
+@pytest.mark.parametrize("sent", [0, 1, 2])
+def test_the_text_before_it_stays_until_the_last_part_is_there(one_node: QdrantNode, monkeypatch: pytest.MonkeyPatch, sent: int) -> None:
+    """Regression: a text that came from no file was lost when another one under its title was interrupted."""
+    with kebab.open(one_node.address(f"before{uuid4().hex[:6]}"), embedding_model="none") as kb:
+        for number in range(3):
+            kb.ingest_text(TEXT.replace("followed", f"succeeded{number}"), title="numbers")
+            with monkeypatch.context() as patched, pytest.raises(StoreError, match="down"):
+                patched.setattr(Collection, "set_payload", failing_after(sent))
+                kb.ingest_text(TEXT, title="numbers")
+            assert f"succeeded{number}" in kb.fetch_document("numbers").text
+            kb.ingest_text("Something else.", title="other")
+            assert kb.search(f"succeeded{number}", mode="lexical").hits
+            assert not kb.search("followed", mode="lexical").hits
+            assert kb.verify().whole
         kb.reset()

@@ -162,6 +162,32 @@ def test_documents_are_not_deleted_because_what_describes_them_is_lost(one_node:
         assert kb.ingest(tmp_path).added == 1
 
 
+def test_nor_because_their_whole_catalog_is(one_node: QdrantNode, tmp_path: Path) -> None:
+    """Regression: they were called somebody else's, to be deleted on the server."""
+    name = f"uncatalogued{uuid4().hex[:6]}"
+    with kebab.open(one_node.address(name), embedding_model="none") as kb:
+        kb.ingest(note(tmp_path))
+        asked(one_node, "DELETE", f"/collections/{name}.catalog")
+        for change in (lambda: kb.ingest(tmp_path), lambda: kb.search("apples"), kb.reset):
+            with pytest.raises(Corrupt, match="what describes it is missing") as raised:
+                change()
+            assert f"Restore {name}.catalog from a snapshot" in (raised.value.hint or "")
+    for kind in ("chunks.1", "documents", "terms"):
+        asked(one_node, "DELETE", f"/collections/{name}.{kind}")
+
+
+def test_one_that_was_given_up_and_used_again_is_not_given_up_any_more(one_node: QdrantNode, tmp_path: Path) -> None:
+    """Regression: a reset that was killed at once would have let somebody else delete all of it much later."""
+    with opened(one_node, f"kept{uuid4().hex[:6]}") as kb:
+        kb.ingest(note(tmp_path))
+        schema: Schema = kb._store._schema  # type: ignore[attr-defined]
+        schema._mark_as_ours(given_up=True)
+        kb.ingest()
+        schema.catalog.delete([META])
+        with pytest.raises(Corrupt, match="what describes it is missing"):
+            kb.ingest(tmp_path)
+
+
 def test_what_is_left_of_an_interrupted_move_is_named_and_goes(one_node: QdrantNode, tmp_path: Path) -> None:
     name = f"moved{uuid4().hex[:6]}"
     with opened(one_node, name) as kb:

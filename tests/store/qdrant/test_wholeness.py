@@ -258,6 +258,39 @@ def test_what_is_lost_of_the_description_is_noticed(broken: Broken, lost: str, h
     broken.kb.rebuild_vectors()
 
 
+@pytest.mark.parametrize("lost", ["terms", "chunks", "alias", "documents"])
+def test_a_collection_that_is_lost_is_named_and_made_anew(one_node: QdrantNode, tmp_path: Path, lost: str) -> None:
+    """Regression: it was called deleted, or even whole, and nothing that was recommended helped."""
+    broken = Broken(one_node, tmp_path)
+    (tmp_path / "c.md").write_text(NOTES["c.md"])
+    broken.kb.ingest(tmp_path, name="notes")
+    used = broken.kb._store._schema.chunks_collection()  # type: ignore[attr-defined]
+    if lost == "alias":
+        delete = {"actions": [{"delete_alias": {"alias_name": f"{broken.name}.chunks"}}]}
+        broken.kb._store._client.post("/collections/aliases", delete)  # type: ignore[attr-defined]
+    else:
+        name = used if lost == "chunks" else f"{broken.name}.{lost}"
+        broken.kb._store._client.ask("DELETE", f"/collections/{name}", None)  # type: ignore[attr-defined]
+    with pytest.raises(Corrupt, match=rf"missing: {broken.name}\.") as raised:
+        broken.kb.search("cherries", mode="lexical") if lost != "documents" else broken.kb.documents()
+    assert "kb index --rebuild-fts" in (raised.value.hint or "")
+    if lost == "terms":
+        (fault,) = broken.faults().values()
+        assert fault.message == f"missing: {broken.name}.terms"
+        assert "kb index --rebuild-fts" in (fault.hint or "")
+    else:
+        with pytest.raises(Corrupt, match=rf"missing: {broken.name}\."):
+            broken.kb.verify()
+    broken.kb.rebuild_fts()
+    broken.kb.ingest()
+    if not broken.kb.verify().whole:
+        assert broken.faults().keys() == {"vectors"}
+        broken.kb.rebuild_vectors()
+    assert broken.kb.verify().whole
+    assert [hit.doc_path for hit in broken.kb.search("cherries").hits] == ["c.md"]
+    broken.kb.reset()
+
+
 def test_a_chunk_without_a_document_goes(broken: Broken) -> None:
     chunk = broken.chunk()
     broken.put("chunks", {"id": str(uuid4()), "payload": {**chunk["payload"], "doc": "0" * 16}, "vector": chunk["vector"]})
@@ -298,22 +331,27 @@ def other_weights(broken: Broken) -> None:
     broken.ask("PUT", "chunks/points/vectors", {"points": [{"id": chunk["id"], "vector": {"words": words}}]})
 
 
-def other_average(broken: Broken) -> None:
-    """The weights are those of a corpus with much shorter chunks."""
-    chunk = broken.chunk()
-    words = chunk["vector"]["words"]
-    shorter = reweighed(words, chunk["payload"]["length"], chunk["payload"]["average"], chunk["payload"]["average"] / 3)
-    broken.ask("PUT", "chunks/points/vectors", {"points": [{"id": chunk["id"], "vector": {"words": shorter}}]})
-    broken.say("chunks", chunk, average=chunk["payload"]["average"] / 3)
-
-
-@pytest.mark.parametrize("breaking", [other_terms, other_length, other_weights, other_average])
+@pytest.mark.parametrize("breaking", [other_terms, other_length, other_weights])
 def test_words_that_are_not_those_of_the_text_are_made_anew(broken: Broken, breaking: Callable[[Broken], None]) -> None:
     breaking(broken)
     faults = broken.faults()
     assert faults["words"].message == "the words of 1 chunks are not those of their texts (notes:a.md)"
     assert faults.keys() <= {"words", "word counts"}
     rebuild(broken, faults["words"])
+
+
+def test_words_that_are_weighed_for_another_average_are_told_and_no_damage(broken: Broken) -> None:
+    """Regression: whoever stopped an ingest with Ctrl-C was told to rebuild the index."""
+    chunk = broken.chunk()
+    words, average = chunk["vector"]["words"], chunk["payload"]["average"]
+    shorter = reweighed(words, chunk["payload"]["length"], average, average / 3)
+    broken.ask("PUT", "chunks/points/vectors", {"points": [{"id": chunk["id"], "vector": {"words": shorter}}]})
+    broken.say("chunks", chunk, average=average / 3)
+    assert not broken.faults()
+    (told,) = (check for check in broken.kb.verify().checks if check.name == "words")
+    assert "1 chunks are weighed for another average length" in told.message
+    assert "next kb ingest" in (told.hint or "")
+    broken.kb.rebuild_fts()
 
 
 def other_frequency(broken: Broken) -> str:

@@ -16,7 +16,7 @@ from kebab.store.qdrant.filters import FilterBuilder, one_of
 from kebab.store.qdrant.index_writer import chunk_point_id, document_point_id, of_documents
 from kebab.store.qdrant.lexical import FOR_HITS
 from kebab.store.qdrant.libraries import searched_versions, stored_versions
-from kebab.store.qdrant.payloads import BODY, WITHOUT_BODY, Payload, body_of, chunk_record, document_record, spans_of
+from kebab.store.qdrant.payloads import TEXT, WITHOUT_BODY, Payload, body_of, chunk_record, document_record, spans_of
 from kebab.store.qdrant.schema import Schema
 from kebab.store.qdrant.state import LIBRARY_KIND, State
 from kebab.store.qdrant.terms import OWN
@@ -118,7 +118,7 @@ class QdrantCatalog:
         return [self._chunk(payload) for payload in sorted(payloads, key=lambda payload: int(payload["ordinal"]))]
 
     def body(self, doc_id: str) -> str:
-        found = self._schema.documents.retrieve([document_point_id(doc_id)], payload=[BODY])
+        found = self._schema.documents.retrieve([document_point_id(doc_id)], payload=TEXT)
         if not found:
             raise NotFound(f"No document {doc_id} is indexed.", hint=_NOTHING)
         return body_of(found[0]["payload"])

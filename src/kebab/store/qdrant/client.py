@@ -128,12 +128,14 @@ class Client:
         """Sends it, and returns what reads the answer: something else can be asked meanwhile. None is the answer where anything went wrong;
         who asks in the ordinary way then gets one, or learns why not.
         """
-        node = self.address.nodes[self._preferred]
+        first = self._preferred
+        node = self.address.nodes[first]
         try:
             connection = self._taken(node)
             connection.send("POST", path, _encoded(body), min(self._timeout_s, _PATIENCE_S))
         except (OSError, HTTPException):
-            self._preferred = (self._preferred + 1) % len(self.address.nodes)  # nobody has to wait for this one again
+            if self._preferred == first:  # nobody has to wait for this one again
+                self._preferred = (first + 1) % len(self.address.nodes)
             return lambda: None
 
         def read() -> Any:
@@ -308,13 +310,15 @@ def lacks_replicas(error: Answered) -> bool:
 
 
 @contextmanager
-def our_errors(address: ClusterAddress) -> Iterator[None]:
-    """What no caller expected of a server is an error of the store: a defect, or something that is no Qdrant server."""
+def our_errors(address: ClusterAddress, *, missing: Callable[[], Exception | None] = lambda: None) -> Iterator[None]:
+    """What no caller expected of a server is an error of the store: a defect, or something that is no Qdrant server. `missing`: what to
+    say where a collection is not there; otherwise all of them were deleted.
+    """
     try:
         yield
     except Answered as error:
         if error.status == 404 and f"{address.name}." in error.said:
-            raise NotFound(
+            raise missing() or NotFound(
                 f"There is no knowledge base {address} any more: it was deleted meanwhile.",
                 hint=f"Make one with: kb --db {address} ingest FOLDER",
                 path=str(address),

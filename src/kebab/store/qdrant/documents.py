@@ -14,10 +14,11 @@ from kebab.core.ports import FileState, IndexedDocument
 from kebab.store.fts5.chunk_columns import Titles, columns_of, titles_of
 from kebab.store.fts5.tokenizer import SqliteTokenizer
 from kebab.store.qdrant.collection import Filter, Point, batches
-from kebab.store.qdrant.index_writer import ChunkWords, IndexWriter, chunk_point_id, document_point_id, of_documents, words_of
+from kebab.store.qdrant.index_writer import ChunkWords, IndexWriter, Touched, chunk_point_id, document_point_id, of_documents, words_of
 from kebab.store.qdrant.kept_vectors import KeptVectors
 from kebab.store.qdrant.payloads import (
     BODY,
+    IN_PARTS,
     OF_DOCUMENT,
     TO_BE_READ_AGAIN,
     Payload,
@@ -131,7 +132,7 @@ class QdrantDocumentStore:
         counted_until_now = ["doc", "corpus", "terms", "length"]
         chunks = [point["payload"] for point in self._schema.chunks.scroll(of_documents(documents), payload=counted_until_now)]
         gone = list(map(words_of, chunks))
-        self._writer.announce(_tokens(documents, chunks), {term for chunk in gone for term in chunk.terms})
+        self._writer.announce(self._touched(documents, chunks), {term for chunk in gone for term in chunk.terms})
         self._writer.expect(gone, [])
         self._keep_vectors(of_documents(documents))
         self._schema.documents.delete([document_point_id(doc_id) for doc_id in documents])
@@ -158,7 +159,7 @@ class QdrantDocumentStore:
         known = self._stored_documents(list(ids))
         old = self._stored_chunks(known)
         change = _Change(old, chunks, self._corpus)
-        mark = self._writer.announce(_tokens(ids, old.values()), {term for words in change.words() for term in words.terms})
+        mark = self._writer.announce(self._touched(ids, old.values()), {term for words in change.words() for term in words.terms})
         self._forget_complete_vectors()
         self._writer.expect(change.gone_words, change.new_words)
         facts = {
@@ -170,7 +171,7 @@ class QdrantDocumentStore:
         finally:
             wait([words_written])
         words_written.result()
-        self._write_documents(facts)
+        self._write_documents(facts, known)
         gone = [chunk_point_id(identifier) for identifier in change.gone]
         if gone:
             self._keep_vectors(gone)
@@ -179,7 +180,7 @@ class QdrantDocumentStore:
         return len(change.new) + len(change.updated)
 
     def _stored_documents(self, doc_ids: list[str]) -> dict[str, Payload]:
-        points = self._schema.documents.retrieve(map(document_point_id, doc_ids), payload=["doc", "versions", "file_keys"])
+        points = self._schema.documents.retrieve(map(document_point_id, doc_ids), payload=["doc", "versions", "file_keys", f"{BODY}.in"])
         return {point["payload"]["doc"]: point["payload"] for point in points}
 
     def _stored_chunks(self, doc_ids: Iterable[str]) -> dict[str, Payload]:
@@ -228,21 +229,28 @@ class QdrantDocumentStore:
         self._schema.chunks.upsert(points)
         self._update_chunks(change, documents, average)
 
-    def _write_documents(self, facts: Mapping[str, Payload]) -> None:
+    def _write_documents(self, facts: Mapping[str, Payload], known: Mapping[str, Payload]) -> None:
         parts = {doc_id: parts_of(payload[BODY]) for doc_id, payload in facts.items()}
         in_one = {doc_id: payload for doc_id, payload in facts.items() if len(parts[doc_id]) == 1}
         self._schema.documents.upsert(_document_point(doc_id, payload) for doc_id, payload in in_one.items())
         for doc_id in facts.keys() - in_one.keys():
-            self._write_in_parts(doc_id, facts[doc_id], parts[doc_id])
+            self._write_in_parts(doc_id, facts[doc_id], parts[doc_id], known.get(doc_id))
 
-    def _write_in_parts(self, doc_id: str, payload: Payload, parts: list[str]) -> None:
-        """Until the last one is there it is a document that has to be read again."""
-        first, *others = ({str(number): part} for number, part in enumerate(parts))
-        self._schema.documents.upsert([_document_point(doc_id, {**payload, BODY: first, **TO_BE_READ_AGAIN})])
-        for part in others:
-            self._schema.documents.set_payload(part, [document_point_id(doc_id)], within=BODY)
-        state = {key: payload[key] for key in TO_BE_READ_AGAIN}
-        self._schema.documents.set_payload(state, [document_point_id(doc_id)])
+    def _write_in_parts(self, doc_id: str, payload: Payload, parts: list[str], known: Payload | None) -> None:
+        """Beside the text that is there, which is used until the last part is there too. Where there is none yet, it is a document that has
+        to be read again until then.
+        """
+        documents, point = self._schema.documents, [document_point_id(doc_id)]
+        used = known and (known.get(BODY) or {}).get("in")
+        free, other = IN_PARTS if used != IN_PARTS[0] else IN_PARTS[::-1]
+        facts = {**payload, BODY: {"in": free}}
+        if known is None:
+            documents.upsert([_document_point(doc_id, {**facts, **TO_BE_READ_AGAIN})])
+        documents.set_payload({free: {}}, point)
+        for number, part in enumerate(parts):
+            documents.set_payload({str(number): part}, point, within=free)
+        documents.set_payload(facts, point)
+        documents.delete_payload([other], point)
 
     def _update_chunks(self, change: _Change, documents: Mapping[str, Payload], average: float) -> None:
         """Chunks that stay keep their vectors, unless what these are made of has changed; all get the new facts of their documents."""
@@ -264,6 +272,12 @@ class QdrantDocumentStore:
             operations.append({"set_payload": {"payload": _of_document(documents[doc_id]), "filter": of_documents([doc_id])}})
         if operations:
             self._schema.chunks.change(operations)
+
+    def _touched(self, doc_ids: Iterable[str], chunks: Iterable[Payload]) -> dict[str, Touched]:
+        tokens = dict.fromkeys(doc_ids, 0)
+        for chunk in chunks:
+            tokens[chunk["doc"]] += chunk["length"]
+        return {doc_id: Touched(count, self._corpus) for doc_id, count in tokens.items()}
 
     def _keep_vectors(self, chosen: Filter | list[str]) -> None:
         """Of chunks that are about to go: their texts may come again, under another path."""
@@ -322,11 +336,3 @@ def _document_point(doc_id: str, payload: Payload) -> Point:
 
 def _of_document(document: Payload) -> Payload:
     return {key: document[key] for key in OF_DOCUMENT}
-
-
-def _tokens(doc_ids: Iterable[str], chunks: Iterable[Payload]) -> dict[str, int]:
-    """How many each document has until now."""
-    tokens = dict.fromkeys(doc_ids, 0)
-    for chunk in chunks:
-        tokens[chunk["doc"]] += chunk["length"]
-    return tokens

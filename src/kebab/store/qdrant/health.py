@@ -25,7 +25,7 @@ def health_checks(client: Client, schema: Schema, korean_analysis: str) -> list[
     if not versions:
         return checks
     try:
-        with our_errors(client.address):
+        with our_errors(client.address, missing=schema.lacks_parts):
             checks += [_version_check(schema, versions), _peer_check(client), _schema_check(schema)]
             if not checks[-1].ok:
                 return checks

@@ -10,18 +10,17 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import Executor, Future, wait
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, NamedTuple
 from uuid import uuid4
 
 from kebab.core.errors import KebabError
 from kebab.store.qdrant.collection import Point, batches, point_id
-from kebab.store.qdrant.payloads import TO_BE_READ_AGAIN
 from kebab.store.qdrant.schema import WORDS, Schema
-from kebab.store.qdrant.state import CorpusSize, State, read_state, remember, what, write_sizes
+from kebab.store.qdrant.state import CorpusSize, State, read_state, remember, write_sizes
 from kebab.store.qdrant.term_counts import TermCounts
 from kebab.store.qdrant.terms import CORPORA, is_far_from, reweighed, settled_average
 
@@ -39,6 +38,13 @@ class ChunkWords(NamedTuple):
     corpus: str
     terms: list[int]
     length: int
+
+
+class Touched(NamedTuple):
+    """A document that is about to change, as it was counted until now."""
+
+    tokens: int
+    corpus: str
 
 
 def words_of(payload: Mapping[str, Any]) -> ChunkWords:
@@ -91,18 +97,19 @@ class IndexWriter:
 
     # --- changing chunks
 
-    def announce(self, documents: Mapping[str, int], terms: Iterable[int]) -> str:
-        """That these documents, with so many tokens until now, and chunks with these terms will be changed. What it returns is the mark of
-        the change, which the documents get when they are complete.
+    def announce(self, documents: Mapping[str, Touched], terms: Iterable[int], *, words_only: bool = False) -> str:
+        """That these documents and chunks with these terms will be changed. What it returns is the mark of the change, which the documents
+        get when they are complete; `words_only`: they stay as they are, and get none.
         """
         facts = {
             "what": "unfinished",
+            "words_only": words_only,
             "number": len(self._announced),
             "sizes": {corpus: list(size) for corpus, size in self.state.sizes.items()},
         }
         first, *others = list(batches(terms, _TERMS_AT_ONCE)) or [[]]
         payloads = [
-            {**facts, "documents": dict(documents), "terms": first},
+            {**facts, "documents": {doc_id: list(touched) for doc_id, touched in documents.items()}, "terms": first},
             *({**facts, "documents": {}, "terms": some} for some in others),
         ]
         points: list[Point] = [{"id": str(uuid4()), "vector": {}, "payload": payload} for payload in payloads]
@@ -110,6 +117,15 @@ class IndexWriter:
         self._announced += [point["id"] for point in points]
         self._is_open = True
         return str(points[0]["id"])
+
+    @contextmanager
+    def pledge_words(self, source: str) -> Iterator[None]:
+        """That the words of all passages of a source will be those they should have then, however long it takes."""
+        mark = str(uuid4())
+        self.schema.catalog.upsert([{"id": mark, "vector": {}, "payload": {"what": "unfinished", "source": source}}])
+        yield
+        self.flush()
+        self.schema.catalog.delete([mark])
 
     def average(self, corpus: str) -> float:
         """What the weights of new chunks are computed for. Before any are, it is remembered between which averages all are: who knows that
@@ -173,72 +189,24 @@ class IndexWriter:
     def count_everything(self) -> None:
         """Terms, chunks and tokens as they are: what was counted before does not matter."""
         known = {point["id"] for point in self.schema.terms.scroll({"must_not": [{"is_empty": {"key": "chunks"}}]}, payload=False)}
-        self._counts.count_again(self.schema.chunks, known | self.schema.chunks.values("terms").keys())
         tokens: Counter[str] = Counter()
         chunks: Counter[str] = Counter()
         for point in self.schema.chunks.scroll(payload=["corpus", "length"]):
             chunks[point["payload"]["corpus"]] += 1
             tokens[point["payload"]["corpus"]] += point["payload"]["length"]
-        for corpus in CORPORA:
-            self._resize(corpus, CorpusSize(chunks[corpus], tokens[corpus], self._sizes[corpus].average))
+        sizes = {corpus: CorpusSize(chunks[corpus], tokens[corpus], self._sizes[corpus].average) for corpus in CORPORA}
+        self.count_again(known | self.schema.chunks.values("terms").keys(), sizes)
+
+    def count_again(self, terms: Iterable[int], sizes: Mapping[str, CorpusSize]) -> None:
+        """These terms as they are, and the sizes that somebody has found."""
+        self._counts.count_again(self.schema.chunks, terms)
+        for corpus, size in sizes.items():
+            self._resize(corpus, size)
         write_sizes(self.schema.catalog, self._sizes)
         self.state = self.state._replace(sizes=dict(self._sizes))
 
     def _resize(self, corpus: str, size: CorpusSize) -> None:
         self._sizes[corpus] = size._replace(average=settled_average(size.current_average, size.average)) if size.chunks else size
-
-    # --- after an interruption
-
-    def recover(self) -> bool:
-        """Whether somebody was interrupted. What was begun is taken back or completed, and counted."""
-        self.schema.drop_unused_chunks()
-        found = sorted(self.schema.catalog.scroll(what("unfinished")), key=lambda point: int(point["payload"]["number"]))
-        if not found:
-            return False
-        documents: dict[str, int] = {}
-        marks: dict[str, str] = {}
-        for point in found:
-            for doc_id, tokens in point["payload"]["documents"].items():
-                documents.setdefault(doc_id, tokens)  # the earliest knows what was counted
-                marks[doc_id] = point["id"]
-        by_corpus: Counter[str] = Counter()
-        for some in batches(documents, _AT_ONCE):
-            by_corpus.update(self._put_in_order(some, documents, marks))
-        self._counts.count_again(self.schema.chunks, {term for point in found for term in point["payload"]["terms"]})
-        before = {corpus: CorpusSize(*size) for corpus, size in found[0]["payload"]["sizes"].items()}
-        for corpus in CORPORA:
-            chunks = self.schema.chunks.count({"must": [{"key": "corpus", "match": {"value": corpus}}]})
-            self._resize(corpus, before[corpus]._replace(chunks=chunks, tokens=before[corpus].tokens + by_corpus[corpus]))
-        write_sizes(self.schema.catalog, self._sizes)
-        self.schema.catalog.delete([point["id"] for point in found])
-        self.state = read_state(self.schema.catalog)
-        return True
-
-    def _put_in_order(self, doc_ids: list[str], tokens_before: Mapping[str, int], marks: Mapping[str, str]) -> Counter[str]:
-        """A document has the chunks it names and no others, and one that nobody wrote to its end is read again. How many tokens more than
-        before there are in each corpus.
-        """
-        points = self.schema.documents.retrieve(map(document_point_id, doc_ids), payload=["doc", "chunks", "mark", "corpus"])
-        documents = {point["payload"]["doc"]: point["payload"] for point in points}
-        more: Counter[str] = Counter()
-        unwanted: list[str] = []
-        lengths: Counter[str] = Counter()
-        corpus_of: dict[str, str] = {}
-        for point in self.schema.chunks.scroll(of_documents(doc_ids), payload=["doc", "chunk", "length", "corpus"]):
-            payload = point["payload"]
-            corpus_of[payload["doc"]] = payload["corpus"]
-            if payload["doc"] not in documents or payload["chunk"] not in documents[payload["doc"]]["chunks"]:
-                unwanted.append(point["id"])
-            else:
-                lengths[payload["doc"]] += payload["length"]
-        self.schema.chunks.delete(unwanted)
-        for doc_id in doc_ids:
-            corpus = documents[doc_id]["corpus"] if doc_id in documents else corpus_of.get(doc_id, CORPORA[0])
-            more[corpus] += lengths[doc_id] - tokens_before[doc_id]
-        again = [document_point_id(doc_id) for doc_id, payload in documents.items() if payload["mark"] != marks[doc_id]]
-        if again:
-            self.schema.documents.set_payload(TO_BE_READ_AGAIN, again)
-        return more
 
     # --- weights
 

@@ -45,15 +45,15 @@ def rebuild_fts(writer: IndexWriter, korean_analysis: str) -> int:
     searches find what has been analysed; it may be interrupted, because the configuration is remembered at the end.
     """
     schema = writer.schema
-    put_in_order(schema)
+    put_in_order(schema, writer.state.sources)
     vocabulary = Vocabulary(schema.terms, SqliteTokenizer())
-    vocabulary.clear()
     vocabulary.add(note.text for source in writer.state.sources.values() for note in source.notes)
     weights = stored_weights(writer.state)
     count = 0
     documents = [point["payload"]["doc"] for point in schema.documents.scroll(payload=["doc"])]
     for some in batches(documents, _DOCUMENTS_AT_ONCE):
         count += analyse_again(writer, some, korean_analysis, weights, vocabulary=vocabulary)
+    vocabulary.forget_others()
     writer.flush()
     writer.count_everything()
     config = fts_config(korean_analysis)

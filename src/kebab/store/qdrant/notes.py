@@ -32,13 +32,15 @@ class QdrantNoteStore:
 
     def put(self, source: str, note: ContextNote) -> int:
         """The note comes first: passages that are written meanwhile, or after an interruption, get its words by themselves."""
-        self._replace(source, note.folder, note)
         Vocabulary(self._schema.terms, SqliteTokenizer()).add([note.text])
-        return self._analyse_again(source, note)
+        with self._writer.pledge_words(source):
+            self._replace(source, note.folder, note)
+            return self._analyse_again(source, note)
 
     def remove(self, source: str, note: ContextNote) -> int:
-        self._replace(source, note.folder, None)
-        return self._analyse_again(source, note)
+        with self._writer.pledge_words(source):
+            self._replace(source, note.folder, None)
+            return self._analyse_again(source, note)
 
     def _replace(self, source: str, folder: str, note: ContextNote | None) -> None:
         known = self._writer.state.sources[source]
@@ -48,10 +50,8 @@ class QdrantNoteStore:
         self._writer.state.sources[source] = changed
 
     def _documents(self, source: str) -> list[tuple[str, str]]:
-        chosen = {"must": [one_of("source", [source])]}
-        return [
-            (point["payload"]["doc"], point["payload"]["path"]) for point in self._schema.documents.scroll(chosen, payload=["doc", "path"])
-        ]
+        found = self._schema.documents.scroll({"must": [one_of("source", [source])]}, payload=["doc", "path"])
+        return [(point["payload"]["doc"], point["payload"]["path"]) for point in found]
 
     def _analyse_again(self, source: str, note: ContextNote) -> int:
         """Gives every chunk below the note the terms it should have now; those that have them already are left alone."""

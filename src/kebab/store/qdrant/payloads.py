@@ -24,6 +24,9 @@ from kebab.store.tags import folded
 Payload = dict[str, Any]
 
 BODY = "body"
+IN_PARTS = ("parts", "other_parts")
+"""Where the text of a document is that is too long for one request; the body then names the one that is used."""
+TEXT = [BODY, *IN_PARTS]
 FILE_STATE = ("size", "mtime_ns", "content_hash", "fingerprint")
 TO_BE_READ_AGAIN: Payload = {"content_hash": "", "mtime_ns": None, "fingerprint": ""}
 """The state of a file that none has: the next ingest reads it."""
@@ -125,7 +128,8 @@ def _distinct(tags: tuple[str, ...]) -> list[str]:
 def body_of(payload: Payload) -> str:
     try:
         stored = payload[BODY]
-        whole = stored if isinstance(stored, str) else "".join(stored[str(number)] for number in range(len(stored)))
+        parts = {"0": stored} if isinstance(stored, str) else payload[stored["in"]]
+        whole = "".join(parts[str(number)] for number in range(len(parts)))
         return zlib.decompress(b64decode(whole)).decode("utf-8", "surrogatepass")
     except (zlib.error, ValueError, TypeError, KeyError) as error:
         raise Corrupt("The stored text of a document cannot be read.", hint="Find it with: kb verify") from error

@@ -29,6 +29,8 @@ LEASE = point_id("lease")
 _MAKER = point_id("maker")
 """That the catalog is ours, from its beginning to its end; `META`, that the whole is."""
 
+REMAKE = "Restore them from snapshots; or make them anew with: kb index --rebuild-fts, and kb ingest, which reads what was lost"
+
 _DOCUMENT_KEYWORDS = ("source", "corpus", "type", "format", "lang", "trust", "tagged", "within", "versions")
 """Of documents and of chunks: what filters ask for."""
 _LOOKED_UP = {"type": "integer", "lookup": True, "range": False}
@@ -125,6 +127,17 @@ class Schema:
     def exists(self) -> bool:
         return self.version() is not None
 
+    def missing(self) -> list[str]:
+        """Of what the description says that there is."""
+        names, used = set(self._names()), self.chunks_collection()
+        lacking = [name for name in (self.documents.name, self.terms.name) if name not in names]
+        return lacking if used in names else [self.chunks.name, *lacking]
+
+    def lacks_parts(self) -> Corrupt | None:
+        """What to say of a knowledge base that is there, and not all of it; None where there is none."""
+        missing = self.missing() if self.exists() else []
+        return Corrupt(f"Parts of {self._client.address} are missing: {', '.join(missing)}.", hint=REMAKE) if missing else None
+
     def require(self) -> None:
         """That it is there, and of a version that is understood."""
         version = self.version()
@@ -183,17 +196,35 @@ class Schema:
         knowledge base, and what is left of one that somebody began to delete does not come back.
         """
         if self.exists():
+            self._complete()
             return
         self._refuse_undescribed()
-        chunks = self.chunks_collection() or f"{self.chunks.name}.1"
-        self._make({chunks: "chunks", self.documents.name: "documents", self.terms.name: "terms"}, ())
-        if self.chunks_collection() is None:
-            self._point_alias(chunks)
+        self._make_parts()
         for collection in (self.documents, self.terms, self.chunks):
             collection.delete({"must": []})
         self.catalog.delete({"must_not": [{"key": "what", "match": {"any": ["lease", "maker"]}}]})
         self._mark_as_ours()
         self.catalog.upsert([{"id": META, "vector": {}, "payload": {"what": "meta", "schema": SCHEMA, "quantization": self.quantization}}])
+
+    def _complete(self) -> None:
+        """Makes what is missing, empty: whatever was in it is read or counted again. And takes back that somebody gave it up, who did not
+        come to delete anything.
+        """
+        if self.missing():
+            self._make_parts()
+        if self._is_given_up():
+            self._mark_as_ours()
+
+    def _make_parts(self) -> None:
+        used = self.chunks_collection()
+        # Without the alias, the collection that has most is the one that was used.
+        found = sorted((self._collection(name).count(), name) for name in self.chunks_collections()) if used is None else []
+        chunks = used or (found[-1][1] if found else f"{self.chunks.name}.1")
+        described = self.catalog.retrieve([META], payload=["spaces"])
+        spaces = [VectorSpace(*space) for point in described for space in point["payload"].get("spaces") or ()]
+        self._make({chunks: "chunks", self.documents.name: "documents", self.terms.name: "terms"}, spaces)
+        if used is None:
+            self._point_alias(chunks)
 
     def drop(self) -> None:
         """The mark that it is whole goes first, so that nothing half deleted is taken for a knowledge base; the catalog, which has the
@@ -209,21 +240,39 @@ class Schema:
         """`given_up`: whatever is in it may be deleted, because somebody has begun to."""
         self.catalog.upsert([{"id": _MAKER, "vector": {}, "payload": {"what": "maker", "given_up": given_up}}])
 
+    def _is_given_up(self) -> bool:
+        return any(point["payload"].get("given_up") for point in self.catalog.retrieve([_MAKER]))
+
     def _refuse_undescribed(self) -> None:
         """Documents whose description is lost are not what is left of an interrupted reset, and must not be deleted as that."""
-        if not (self.catalog.exists() and self.documents.exists() and self.documents.count()):
+        if not self._is_ours(self.documents.name) or not self.documents.count():
             return
-        if not any(point["payload"].get("given_up") for point in self.catalog.retrieve([_MAKER])):
-            raise Corrupt(
-                f"{self._client.address} has documents, and what describes it is missing or damaged.",
-                hint=f"Restore {self.catalog.name} from a snapshot; or give it up with: kb --db {self._client.address} reset",
-                path=str(self._client.address),
-            )
+        if not self.catalog.exists():
+            way_out = f"delete the collections that begin with {self._name}. on the servers"
+        elif not self._is_given_up():
+            way_out = f"give it up with: kb --db {self._client.address} reset"
+        else:
+            return
+        raise Corrupt(
+            f"{self._client.address} has documents, and what describes it is missing or damaged.",
+            hint=f"Restore {self.catalog.name} from a snapshot; or {way_out}",
+            path=str(self._client.address),
+        )
+
+    def _is_ours(self, documents: str) -> bool:
+        """By what of its payload is indexed."""
+        try:
+            return set(_INDEXES["documents"]) <= set(self._collection(documents).facts()["payload_schema"])
+        except Answered as error:
+            if error.status != 404:
+                raise
+            return False
 
     def _refuse_foreign(self) -> None:
         """Somebody else's collections must not be emptied for having such a name."""
         foreign = self._foreign() and self._foreign()  # the first time, somebody may have been making or deleting it just then
         if foreign:
+            self._refuse_undescribed()
             raise NotEmpty(
                 f"There are collections on the server that are not those of a knowledge base: {', '.join(foreign)}.",
                 hint=f"Choose another name than {self._name}, or delete them there.",

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -213,6 +213,9 @@ class QdrantStore:
         self._lock_wait_s = settings.lock_wait_s
         self._paths_on_disk = paths_on_disk
 
+    def _our_errors(self) -> AbstractContextManager[None]:
+        return our_errors(self._address, missing=self._schema.lacks_parts)
+
     @property
     def address(self) -> str:
         return str(self._address)
@@ -224,7 +227,7 @@ class QdrantStore:
     @property
     def engine(self) -> str:
         try:
-            with our_errors(self._address):
+            with self._our_errors():
                 return f"Qdrant {self._schema.server_version()}"
         except StoreError:  # what is wrong, others say
             return "Qdrant"
@@ -233,12 +236,12 @@ class QdrantStore:
         return lexical_index_version(fts_config(korean_analysis), SCHEMA)
 
     def exists(self) -> bool:
-        with our_errors(self._address):
+        with self._our_errors():
             return self._schema.exists()
 
     @contextmanager
     def reading(self, *, about: str = "", whole: bool = False) -> Iterator[QdrantReading | None]:
-        with our_errors(self._address):
+        with self._our_errors():
             if whole:
                 self._client.turn_to_the_foremost()
             lookup = TermLookup(self._searched.terms)
@@ -263,15 +266,15 @@ class QdrantStore:
     @contextmanager
     def writing(self, purpose: str, *, existing: bool = False) -> Iterator[QdrantWriting]:
         from kebab.store.qdrant.index_writer import IndexWriter
+        from kebab.store.qdrant.recovery import recover
 
-        with our_errors(self._address):
+        with self._our_errors():
             self._client.turn_to_the_foremost()
             with self._lease_on_it(purpose, existing=existing) as lease:
                 schema = self._schema.for_writer(lease.check)
-                if not existing:
-                    schema.take_into_use()
+                schema.take_into_use()
                 writer = IndexWriter(schema, self._threads)
-                writer.recover()
+                recover(writer)
                 try:
                     yield QdrantWriting(writer)
                 except BaseException:
@@ -289,7 +292,7 @@ class QdrantStore:
         )
 
     def reset(self) -> bool:
-        with our_errors(self._address):
+        with self._our_errors():
             self._client.turn_to_the_foremost()
             if not self._schema.has_begun():
                 return False

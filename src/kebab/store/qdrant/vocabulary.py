@@ -28,7 +28,7 @@ class Vocabulary:
         self._seen: set[str] = set()
 
     def add(self, texts: Iterable[str]) -> None:
-        """Words are only ever added; `kb index --rebuild-fts` starts afresh."""
+        """Words are only ever added; `kb index --rebuild-fts` forgets those that no text has any more."""
         self.put(self.unseen(texts))
 
     def put(self, words: Mapping[str, str]) -> None:
@@ -49,9 +49,11 @@ class Vocabulary:
         stored = {point["id"]: point for point in self._terms.retrieve(map(word_id, words), vectors=[SPELLING])}
         return {word for word, stem in words.items() if not _is_known_so(_word(word, stem), stored.get(word_id(word)))}
 
-    def clear(self) -> None:
-        self._terms.delete({"must_not": [{"is_empty": {"key": "begins"}}]})
-        self._seen.clear()
+    def forget_others(self) -> None:
+        """All but the words that were added. They are not forgotten first, so that none is missing meanwhile."""
+        seen = set(map(word_id, self._seen))
+        points = self._terms.scroll({"must_not": [{"is_empty": {"key": "word"}}]}, payload=False)
+        self._terms.delete([point["id"] for point in points if point["id"] not in seen])
 
     def known(self, words: AnyCollection[str]) -> set[str]:
         found = {point["id"] for point in self._terms.retrieve(map(word_id, words), payload=False)}

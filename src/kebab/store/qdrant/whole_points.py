@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
+from hashlib import sha256
 from typing import Any
 
 from kebab.core.documents import chunk_id, document_id, embedded_text
@@ -12,7 +13,7 @@ from kebab.core.text import LineTable
 from kebab.store.qdrant.collection import Collection, Point, batches
 from kebab.store.qdrant.documents import hash_of
 from kebab.store.qdrant.index_writer import document_point_id
-from kebab.store.qdrant.payloads import BODY, EVERYWHERE, OF_DOCUMENT, WITHOUT_BODY, Payload, body_of, derived, document_record, spans_of
+from kebab.store.qdrant.payloads import EVERYWHERE, OF_DOCUMENT, TEXT, WITHOUT_BODY, Payload, body_of, derived, document_record, spans_of
 from kebab.store.qdrant.terms import CORPORA, LIBRARIES
 
 WHOLE_DOCUMENT = frozenset({*OF_DOCUMENT, *WITHOUT_BODY, "head", "name", "aliases", "fingerprint", "chunks", "file_keys"})
@@ -21,7 +22,7 @@ WHOLE_CHUNK = frozenset(
     {*OF_DOCUMENT, "chunk", "ordinal", "kind", "start", "end", "headings", "text", "spans", "text_hash", "columns_hash", "terms", "length",
      "average", "homes", "spaces"}
 )  # fmt: skip
-BUT_TEXT = {"exclude": [BODY]}
+BUT_TEXT = {"exclude": TEXT}
 """Of the payload of documents."""
 _TEXTS_AT_ONCE = 20
 
@@ -72,6 +73,11 @@ class StoredText:
         self._body = body
         self._lines = LineTable(body)
 
+    @property
+    def content_hash(self) -> str:
+        """As if it were a file."""
+        return sha256(self._body.encode("utf-8", "surrogatepass")).hexdigest()
+
     def has(self, chunk: Payload) -> bool:
         """Where it says that it stands."""
         try:
@@ -84,7 +90,7 @@ def stored_texts(documents: Collection, doc_ids: list[str]) -> dict[str, StoredT
     """Of those whose text can be read."""
     texts = {}
     for some in batches(doc_ids, _TEXTS_AT_ONCE):
-        points: list[dict[str, Any]] = documents.retrieve(map(document_point_id, some), payload=["doc", BODY])
+        points: list[dict[str, Any]] = documents.retrieve(map(document_point_id, some), payload=["doc", *TEXT])
         for point in points:
             try:
                 texts[str(point["payload"]["doc"])] = StoredText(body_of(point["payload"]))
