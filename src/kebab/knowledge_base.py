@@ -98,10 +98,10 @@ class KnowledgeBase:
         return other
 
     @contextmanager
-    def _writing(self, purpose: str, *, existing: bool = False) -> Iterator[Writing]:
+    def _writing(self, purpose: str, *, existing: bool = False, mending: bool = False) -> Iterator[Writing]:
         from kebab.pipelines.half_copied import refuse_half_copied
 
-        with self._store.writing(purpose, existing=existing) as writing:
+        with self._store.writing(purpose, existing=existing, mending=mending) as writing:
             refuse_half_copied(writing)
             yield writing
 
@@ -418,7 +418,7 @@ class KnowledgeBase:
 
     def rebuild_fts(self) -> int:
         """The number of chunks the text index was rebuilt from."""
-        with self._writing("kb index --rebuild-fts", existing=True) as writing:
+        with self._writing("kb index --rebuild-fts", existing=True, mending=True) as writing:
             return writing.rebuild_fts(self.settings.analysis.korean)
 
     def rebuild_vectors(self, progress: Progress | None = None) -> IngestReport:

@@ -78,9 +78,10 @@ class Store(Protocol):
         """
         ...
 
-    def writing(self, purpose: str, *, existing: bool = False) -> AbstractContextManager[Writing]:
+    def writing(self, purpose: str, *, existing: bool = False, mending: bool = False) -> AbstractContextManager[Writing]:
         """One writer at a time, in whatever process or on whatever machine; a second one waits, and then it is Locked with the purpose of
-        the first. `existing`: NotFound where there is nothing yet.
+        the first. `existing`: NotFound where there is nothing yet. `mending`: parts that are lost are made anew, where a store has such;
+        for anybody else that is Corrupt.
         """
         ...
 

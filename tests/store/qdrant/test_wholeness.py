@@ -281,6 +281,8 @@ def test_a_collection_that_is_lost_is_named_and_made_anew(one_node: QdrantNode, 
     else:
         with pytest.raises(Corrupt, match=rf"missing: {broken.name}\."):
             broken.kb.verify()
+    with pytest.raises(Corrupt, match="missing"):
+        broken.kb.ingest()  # which would have nothing to do, and search would find nothing
     broken.kb.rebuild_fts()
     broken.kb.ingest()
     if not broken.kb.verify().whole:

@@ -14,7 +14,7 @@ from kebab.core.ports import FileState, IndexedDocument
 from kebab.store.fts5.chunk_columns import Titles, columns_of, titles_of
 from kebab.store.fts5.tokenizer import SqliteTokenizer
 from kebab.store.qdrant.collection import Filter, Point, batches
-from kebab.store.qdrant.index_writer import ChunkWords, IndexWriter, Touched, chunk_point_id, document_point_id, of_documents, words_of
+from kebab.store.qdrant.index_writer import ChunkWords, IndexWriter, chunk_point_id, document_point_id, of_documents, words_of
 from kebab.store.qdrant.kept_vectors import KeptVectors
 from kebab.store.qdrant.payloads import (
     BODY,
@@ -132,7 +132,7 @@ class QdrantDocumentStore:
         counted_until_now = ["doc", "corpus", "terms", "length"]
         chunks = [point["payload"] for point in self._schema.chunks.scroll(of_documents(documents), payload=counted_until_now)]
         gone = list(map(words_of, chunks))
-        self._writer.announce(self._touched(documents, chunks), {term for chunk in gone for term in chunk.terms})
+        self._writer.announce(documents, {term for chunk in gone for term in chunk.terms})
         self._writer.expect(gone, [])
         self._keep_vectors(of_documents(documents))
         self._schema.documents.delete([document_point_id(doc_id) for doc_id in documents])
@@ -159,7 +159,7 @@ class QdrantDocumentStore:
         known = self._stored_documents(list(ids))
         old = self._stored_chunks(known)
         change = _Change(old, chunks, self._corpus)
-        mark = self._writer.announce(self._touched(ids, old.values()), {term for words in change.words() for term in words.terms})
+        mark = self._writer.announce(ids, {term for words in change.words() for term in words.terms})
         self._forget_complete_vectors()
         self._writer.expect(change.gone_words, change.new_words)
         facts = {
@@ -272,12 +272,6 @@ class QdrantDocumentStore:
             operations.append({"set_payload": {"payload": _of_document(documents[doc_id]), "filter": of_documents([doc_id])}})
         if operations:
             self._schema.chunks.change(operations)
-
-    def _touched(self, doc_ids: Iterable[str], chunks: Iterable[Payload]) -> dict[str, Touched]:
-        tokens = dict.fromkeys(doc_ids, 0)
-        for chunk in chunks:
-            tokens[chunk["doc"]] += chunk["length"]
-        return {doc_id: Touched(count, self._corpus) for doc_id, count in tokens.items()}
 
     def _keep_vectors(self, chosen: Filter | list[str]) -> None:
         """Of chunks that are about to go: their texts may come again, under another path."""

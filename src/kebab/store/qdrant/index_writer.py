@@ -28,6 +28,7 @@ _FLUSH_S = 5.0
 _MOST_WAITING = 50_000
 """Terms whose numbers are not written yet."""
 _AT_ONCE = 500
+_LENGTHS_AT_ONCE = 10_000
 _TERMS_AT_ONCE = 200_000
 """In one point: a long document may have more than a request can hold."""
 
@@ -38,13 +39,6 @@ class ChunkWords(NamedTuple):
     corpus: str
     terms: list[int]
     length: int
-
-
-class Touched(NamedTuple):
-    """A document that is about to change, as it was counted until now."""
-
-    tokens: int
-    corpus: str
 
 
 def words_of(payload: Mapping[str, Any]) -> ChunkWords:
@@ -97,20 +91,15 @@ class IndexWriter:
 
     # --- changing chunks
 
-    def announce(self, documents: Mapping[str, Touched], terms: Iterable[int], *, words_only: bool = False) -> str:
+    def announce(self, documents: Iterable[str], terms: Iterable[int], *, words_only: bool = False) -> str:
         """That these documents and chunks with these terms will be changed. What it returns is the mark of the change, which the documents
         get when they are complete; `words_only`: they stay as they are, and get none.
         """
-        facts = {
-            "what": "unfinished",
-            "words_only": words_only,
-            "number": len(self._announced),
-            "sizes": {corpus: list(size) for corpus, size in self.state.sizes.items()},
-        }
+        facts = {"what": "unfinished", "words_only": words_only, "at": time.time_ns()}
         first, *others = list(batches(terms, _TERMS_AT_ONCE)) or [[]]
         payloads = [
-            {**facts, "documents": {doc_id: list(touched) for doc_id, touched in documents.items()}, "terms": first},
-            *({**facts, "documents": {}, "terms": some} for some in others),
+            {**facts, "documents": list(documents), "terms": first},
+            *({**facts, "documents": [], "terms": some} for some in others),
         ]
         points: list[Point] = [{"id": str(uuid4()), "vector": {}, "payload": payload} for payload in payloads]
         self.schema.catalog.upsert(points)
@@ -189,19 +178,18 @@ class IndexWriter:
     def count_everything(self) -> None:
         """Terms, chunks and tokens as they are: what was counted before does not matter."""
         known = {point["id"] for point in self.schema.terms.scroll({"must_not": [{"is_empty": {"key": "chunks"}}]}, payload=False)}
+        self.count_again(known | self.schema.chunks.values("terms").keys())
+
+    def count_again(self, terms: Iterable[int]) -> None:
+        """These terms, and all chunks and tokens, as they are. That takes a look at every chunk, and is right whatever happened before."""
+        self._counts.count_again(self.schema.chunks, terms)
         tokens: Counter[str] = Counter()
         chunks: Counter[str] = Counter()
-        for point in self.schema.chunks.scroll(payload=["corpus", "length"]):
+        for point in self.schema.chunks.scroll(payload=["corpus", "length"], at_once=_LENGTHS_AT_ONCE):
             chunks[point["payload"]["corpus"]] += 1
             tokens[point["payload"]["corpus"]] += point["payload"]["length"]
-        sizes = {corpus: CorpusSize(chunks[corpus], tokens[corpus], self._sizes[corpus].average) for corpus in CORPORA}
-        self.count_again(known | self.schema.chunks.values("terms").keys(), sizes)
-
-    def count_again(self, terms: Iterable[int], sizes: Mapping[str, CorpusSize]) -> None:
-        """These terms as they are, and the sizes that somebody has found."""
-        self._counts.count_again(self.schema.chunks, terms)
-        for corpus, size in sizes.items():
-            self._resize(corpus, size)
+        for corpus in CORPORA:
+            self._resize(corpus, CorpusSize(chunks[corpus], tokens[corpus], self._sizes[corpus].average))
         write_sizes(self.schema.catalog, self._sizes)
         self.state = self.state._replace(sizes=dict(self._sizes))
 
@@ -237,15 +225,19 @@ class IndexWriter:
         self.state.meta["weighed_for"] = spans
 
     def _weigh(self, points: list[Point], current: Mapping[str, float | None]) -> int:
-        new = []
-        for point in points:
-            payload = point["payload"]
-            words = reweighed(point["vector"][WORDS], payload["length"], payload["average"], current[payload["corpus"]] or 1.0)
-            new.append({"id": point["id"], "vector": {WORDS: words}})
-        if new:
-            self.schema.chunks.set_vectors(new)
-            for corpus in CORPORA:
-                ids = [point["id"] for point in points if point["payload"]["corpus"] == corpus]
-                if ids:
-                    self.schema.chunks.set_payload({"average": current[corpus]}, ids)
-        return len(new)
+        """Weights, and the average that they are for, in one request: otherwise somebody might believe to find old ones."""
+        operations: list[dict[str, Any]] = []
+        for corpus in CORPORA:
+            average = current[corpus] or 1.0
+            ours = [point for point in points if point["payload"]["corpus"] == corpus]
+            new = [
+                {"id": point["id"], "vector": {WORDS: reweighed(point["vector"][WORDS], facts["length"], facts["average"], average)}}
+                for point in ours
+                for facts in [point["payload"]]
+            ]
+            if new:
+                operations.append({"update_vectors": {"points": new}})
+                operations.append({"set_payload": {"payload": {"average": average}, "points": [point["id"] for point in ours]}})
+        if operations:
+            self.schema.chunks.change(operations)
+        return len(points)

@@ -21,7 +21,6 @@ from kebab.store.qdrant.payloads import Payload
 from kebab.store.qdrant.state import LIBRARY_KIND, StoredSource, delete_source, now, remember, write_sources
 
 _AT_ONCE = 500
-_IN_MAKING = " (in the making)"
 _OF_DOCUMENT = ["doc", "path", "source", "versions", "file_keys", "fingerprint", "chunk_count"]
 
 
@@ -101,7 +100,7 @@ class QdrantLibraryWriter:
         self._schema.catalog.upsert([done.point, *(other.point for other in retired)])
         for other in retired:
             self._drop(other)
-        self._rename_source(done, before[0].source if before else making.source.removesuffix(_IN_MAKING))
+        self._rename_source(done, _source_of(done.library, done.tag))
         remember(self._schema.catalog, complete_vectors=None)
         self._writer.state.meta["complete_vectors"] = None
         return int(snippets)
@@ -139,9 +138,10 @@ class QdrantLibraryWriter:
         return found
 
     def _new_making(self, library_id: str, tag: str | None, commit: str | None) -> StoredVersion:
-        source = f"{library_id}{f'/{tag}' if tag else ''}{_IN_MAKING}"
+        key = str(uuid4())
+        source = f"{_source_of(library_id, tag)} (in the making, {key[:8]})"  # one that was searched may have kept such a name
         self._add_source(source)
-        version = StoredVersion(str(uuid4()), library_id, tag or "", True, source, commit, "indexing")
+        version = StoredVersion(key, library_id, tag or "", True, source, commit, "indexing")
         self._put(version)
         return version
 
@@ -213,6 +213,10 @@ class QdrantLibraryWriter:
                 self._schema.documents.set_payload({"source": name}, list(map(document_point_id, some)))
         for some in batches(unowned, _AT_ONCE):
             self._documents.remove_documents(some)
+
+
+def _source_of(library_id: str, tag: str | None) -> str:
+    return f"{library_id}/{tag}" if tag else library_id
 
 
 def _without(payload: Payload, version: str) -> dict[str, str]:

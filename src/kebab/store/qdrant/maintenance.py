@@ -45,6 +45,7 @@ def rebuild_fts(writer: IndexWriter, korean_analysis: str) -> int:
     searches find what has been analysed; it may be interrupted, because the configuration is remembered at the end.
     """
     schema = writer.schema
+    remember(schema.catalog, analysing=True)
     put_in_order(schema, writer.state.sources)
     vocabulary = Vocabulary(schema.terms, SqliteTokenizer())
     vocabulary.add(note.text for source in writer.state.sources.values() for note in source.notes)
@@ -57,6 +58,6 @@ def rebuild_fts(writer: IndexWriter, korean_analysis: str) -> int:
     writer.flush()
     writer.count_everything()
     config = fts_config(korean_analysis)
-    remember(schema.catalog, fts_config=config)
-    writer.state.meta["fts_config"] = config
+    remember(schema.catalog, fts_config=config, analysing=None)
+    writer.state.meta.update(fts_config=config, analysing=None)
     return count

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from kebab.core.ports import ColumnWeights
 from kebab.store.fts5.tokenizer import SqliteTokenizer
 from kebab.store.qdrant.documents import hash_of
-from kebab.store.qdrant.index_writer import ChunkWords, IndexWriter, Touched, of_documents, words_of
+from kebab.store.qdrant.index_writer import ChunkWords, IndexWriter, of_documents, words_of
 from kebab.store.qdrant.payloads import EVERYWHERE, columns, common_homes
 from kebab.store.qdrant.schema import WORDS
 from kebab.store.qdrant.terms import counted
@@ -25,11 +24,9 @@ def analyse_again(
     schema, tokenizer = writer.schema, SqliteTokenizer()
     changed = []
     texts: list[str] = []
-    tokens: Counter[tuple[str, str]] = Counter()
     for point in schema.chunks.scroll(of_documents(doc_ids)):
         payload = point["payload"]
         found = columns(payload, korean_analysis, writer.state.note_terms(payload["source"], payload["path"], korean_analysis))
-        tokens[payload["doc"], payload["corpus"]] += payload["length"]
         if vocabulary is not None:
             texts.append(payload["text"])
             texts.append(found.title)
@@ -43,8 +40,7 @@ def analyse_again(
         return 0
     gone = [words_of(point["payload"]) for point, _, _ in changed]
     new = [ChunkWords(point["payload"]["corpus"], list(words.frequencies), words.length) for point, _, words in changed]
-    touched = {doc_id: Touched(count, corpus) for (doc_id, corpus), count in tokens.items()}
-    writer.announce(touched, {term for chunk in (*gone, *new) for term in chunk.terms}, words_only=True)
+    writer.announce(doc_ids, {term for chunk in (*gone, *new) for term in chunk.terms}, words_only=True)
     writer.expect(gone, new)
     operations: list[dict[str, Any]] = []
     for (point, found, words), chunk in zip(changed, new, strict=True):

@@ -83,7 +83,8 @@ def _order(schema: Schema, documents: dict[str, Payload], spaces: frozenset[str]
     for doc_id, document in documents.items():
         there = [identifier for identifier in document["chunks"] if identifier in found[doc_id]]
         lacks_chunks = len(there) != len(document["chunks"]) or document["chunk_count"] != len(there)
-        if lacks_chunks or doc_id in doubtful or doc_id not in texts or not is_as_derived(document):
+        is_doubtful = doc_id in doubtful and document["source"] not in without_file
+        if lacks_chunks or is_doubtful or doc_id not in texts or not is_as_derived(document):
             again = {"chunks": there, "chunk_count": len(there), **TO_BE_READ_AGAIN}
             schema.documents.set_payload(again, [document_point_id(doc_id)])
         elif not document["content_hash"] and document["source"] in without_file:  # nobody can read it again, and it is all there

@@ -191,12 +191,12 @@ class Schema:
         self._refuse_foreign()
         return self.catalog.exists()
 
-    def take_into_use(self) -> None:
+    def take_into_use(self, *, mending: bool = False) -> None:
         """By the one who may write, where nobody has yet. The mark that it is whole comes last, so that nothing half made is taken for a
         knowledge base, and what is left of one that somebody began to delete does not come back.
         """
         if self.exists():
-            self._complete()
+            self._use_again(mending=mending)
             return
         self._refuse_undescribed()
         self._make_parts()
@@ -206,11 +206,13 @@ class Schema:
         self._mark_as_ours()
         self.catalog.upsert([{"id": META, "vector": {}, "payload": {"what": "meta", "schema": SCHEMA, "quantization": self.quantization}}])
 
-    def _complete(self) -> None:
-        """Makes what is missing, empty: whatever was in it is read or counted again. And takes back that somebody gave it up, who did not
-        come to delete anything.
+    def _use_again(self, *, mending: bool) -> None:
+        """`mending`: what is missing is made, empty, by somebody who then counts everything and has the rest read again. Whoever gave it up
+        before did not come to delete anything.
         """
-        if self.missing():
+        if lacking := self.lacks_parts():
+            if not mending:
+                raise lacking
             self._make_parts()
         if self._is_given_up():
             self._mark_as_ours()

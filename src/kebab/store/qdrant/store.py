@@ -183,7 +183,8 @@ class QdrantWriting:
         if stored is None:
             remember(self._writer.schema.catalog, fts_config=wanted)
             self._writer.state.meta["fts_config"] = wanted
-        return self.rebuild_fts(korean_analysis) if stored not in (None, wanted) else 0
+        was_interrupted = self._writer.state.meta.get("analysing")
+        return self.rebuild_fts(korean_analysis) if was_interrupted or stored not in (None, wanted) else 0
 
     def rebuild_fts(self, korean_analysis: str) -> int:
         from kebab.store.qdrant.maintenance import rebuild_fts
@@ -264,7 +265,7 @@ class QdrantStore:
         return read_state(self._searched.catalog)
 
     @contextmanager
-    def writing(self, purpose: str, *, existing: bool = False) -> Iterator[QdrantWriting]:
+    def writing(self, purpose: str, *, existing: bool = False, mending: bool = False) -> Iterator[QdrantWriting]:
         from kebab.store.qdrant.index_writer import IndexWriter
         from kebab.store.qdrant.recovery import recover
 
@@ -272,7 +273,7 @@ class QdrantStore:
             self._client.turn_to_the_foremost()
             with self._lease_on_it(purpose, existing=existing) as lease:
                 schema = self._schema.for_writer(lease.check)
-                schema.take_into_use()
+                schema.take_into_use(mending=mending)
                 writer = IndexWriter(schema, self._threads)
                 recover(writer)
                 try:

@@ -297,7 +297,7 @@ class SqliteStore:
             self._local.readings -= 1
 
     @contextmanager
-    def writing(self, purpose: str, *, existing: bool = False) -> Iterator[SqliteWriting]:
+    def writing(self, purpose: str, *, existing: bool = False, mending: bool = False) -> Iterator[SqliteWriting]:  # noqa: ARG002
         """`existing`: there must be something already."""
         if existing:
             self._require_existing()
