@@ -100,5 +100,5 @@ def retrievers_of(
         notices=vector_state.partial_vectors(coverage),
     )
     snippets = SnippetMaker(index.tokenizer, SnippetLimits(settings.search.snippet_chars))
-    hybrid = HybridRetriever(settings.search, lexical, vector, snippets=snippets, side_by_side=reading.side_by_side)
+    hybrid = HybridRetriever(settings.search, lexical, vector, snippets=snippets)
     return Retrievers(lexical, hybrid, vector=vector)

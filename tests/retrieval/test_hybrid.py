@@ -6,7 +6,7 @@ What it does not do (R107): rerank, retrieve images, or make scores of different
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -88,6 +88,9 @@ class Listed:
             HitList(hits, **{"more": query.k < len(self.chunks), "match": "all" if self.side == "lexical" else None, **self.about})
         )
         return self.answers[-1]
+
+    def begin(self, query: SearchQuery) -> Callable[[], HitList]:
+        return lambda: self.search(query)
 
     def _hit(self, rank: int, explain: bool) -> SearchHit:
         score = self.scores[rank - 1]

@@ -52,8 +52,11 @@ class SpyStore:
         return self._store.middle_of(chunk_ids, embedders)
 
     def search(self, space: str, vector: Any, **options: Any) -> list[VectorMatch]:
+        return self.begin(space, vector, **options)()
+
+    def begin(self, space: str, vector: Any, **options: Any) -> Callable[[], list[VectorMatch]]:
         self.asked.append({"space": space, "vector": np.array(vector), **options})
-        return self._store.search(space, vector, **options)
+        return self._store.begin(space, vector, **options)
 
 
 class Opened:

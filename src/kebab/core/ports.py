@@ -32,6 +32,12 @@ class Retriever(Protocol):
     def index_version(self) -> str: ...
 
 
+class BegunRetriever(Retriever, Protocol):
+    def begin(self, query: SearchQuery) -> Callable[[], HitList]:
+        """Its search, part of which may be done elsewhere until the hits are called for."""
+        ...
+
+
 class ChunkContext(NamedTuple):
     """A stored chunk with what a hit needs to know of its document."""
 

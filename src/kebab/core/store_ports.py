@@ -7,7 +7,7 @@ them is a KebabError: no exception of a driver or a client passes.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -40,9 +40,6 @@ if TYPE_CHECKING:
     from kebab.core.records import Check, ChunkRecord, ContentCounts, ContextNote, DocumentRecord, SourceRecord, StoreStats, TagRecord
     from kebab.core.search import Neighbours, QueryTerms, SearchFilters
 
-
-_One = TypeVar("_One")
-_Other = TypeVar("_Other")
 
 # --- the store as a whole
 
@@ -155,9 +152,6 @@ class Reading(Protocol):
         ...
 
     def stats(self) -> StoreStats: ...
-    def side_by_side(self, one: Callable[[], _One], other: Callable[[], _Other], /) -> tuple[_One, _Other]:
-        """What both give; where answers come from another machine, it is asked for both at the same time."""
-        ...
 
 
 class Writing(Protocol):
@@ -360,6 +354,10 @@ class LexicalIndex(Protocol):
         type_ahead: bool = False,
     ) -> LexicalMatches: ...
 
+    def begin(self, tree: QueryTree, **options: Any) -> Callable[[], LexicalMatches]:
+        """The same search, perhaps elsewhere while the caller goes on; what it returns waits for the answer."""
+        ...
+
     def count(self, tree: QueryTree, *, match: str, drop_stop_words: bool, filters: SearchFilters) -> int: ...
     def near_words(self, word: str, edits: int) -> Sequence[NearWord]:
         """Known words that so many slips lead to, the nearest first and one for each stem; some may be in no chunk any more."""
@@ -414,6 +412,12 @@ class VectorStore(Protocol):
     def search(
         self, space: str, vector: Any, *, filters: SearchFilters, limit: int, homes_only: bool = False, others_only: bool = False
     ) -> Sequence[VectorMatch]: ...
+
+    def begin(
+        self, space: str, vector: Any, *, filters: SearchFilters, limit: int, homes_only: bool = False, others_only: bool = False
+    ) -> Callable[[], Sequence[VectorMatch]]:
+        """The same search, perhaps elsewhere while the caller goes on; what it returns waits for the answer."""
+        ...
 
     def middle_of(self, chunk_ids: Sequence[str], embedders: Sequence[Embedder]) -> Middle | None:
         """Of these chunks, in the space where most of them are at home; None when none has a vector of these models."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NamedTuple, cast
 
 from kebab.config.settings import SearchSettings
-from kebab.core.ports import Retriever
+from kebab.core.ports import BegunRetriever
 from kebab.core.search import FAR_AWAY, SIMILAR_ONLY, HitList, Match, Mode, Notice, QueryTerms, RetrievalDetail, SearchHit, SearchQuery
 from kebab.retrieval.depth import DEEPEST, depth_of
 from kebab.retrieval.fusion import Fused, FusionPolicy, Ranked, best_beyond, fuse
@@ -39,14 +38,6 @@ def policy_of(settings: SearchSettings, query: SearchQuery) -> FusionPolicy:
     )
 
 
-_Side = Callable[[], HitList]
-SideBySide = Callable[[_Side, _Side], tuple[HitList, HitList]]
-
-
-def one_after_the_other(one: _Side, other: _Side) -> tuple[HitList, HitList]:
-    return one(), other()
-
-
 class _Found(NamedTuple):
     """A passage of the fused list, and what either side has told of it. Most are never shown, so what those need that are is made then."""
 
@@ -72,20 +63,16 @@ class HybridRetriever:
     def __init__(
         self,
         config: SearchSettings,
-        lexical: Retriever,
-        vector: Retriever,
+        lexical: BegunRetriever,
+        vector: BegunRetriever,
         *,
         snippets: SnippetMaker | None = None,
-        side_by_side: SideBySide = one_after_the_other,
     ) -> None:
-        """`snippets`: makes those of the final hits; without it both sides make their own for all of theirs. `side_by_side`: how both
-        sides are asked.
-        """
+        """`snippets`: makes those of the final hits; without it both sides make their own for all of theirs."""
         self._config = config
         self._lexical = lexical
         self._vector = vector
         self._snippets = snippets
-        self._side_by_side = side_by_side
         self.notices: tuple[Notice, ...] = getattr(vector, "notices", ())
         """What is wrong with the vectors, known from the start."""
 
@@ -153,7 +140,10 @@ class HybridRetriever:
             k=depth, offset=0, sort="relevance", per_doc=None, duplicates="show", bare=query.bare or self._snippets is not None
         )
         by_words = part._replace(mode="lexical", tell_all_words=True)
-        return self._side_by_side(lambda: self._lexical.search(by_words), lambda: self._vector.search(part._replace(mode="vector")))
+        # Meaning first, which takes longer: what it has found is read while words are still looked for, where that is done elsewhere.
+        meaning, words = self._vector.begin(part._replace(mode="vector")), self._lexical.begin(by_words)
+        vector = meaning()
+        return words(), vector
 
     def _listed(self, looks: list[list[SearchHit]], query: SearchQuery) -> list[SearchHit]:
         """Copies are looked for within one look, so that a page that was shown stays what it was; what is equal to something of an

@@ -17,6 +17,7 @@ from kebab.retrieval.snippets import SnippetLimits, SnippetMaker
 if TYPE_CHECKING:
     from kebab.core.store_ports import LexicalIndex
 
+_Begun = Callable[[], LexicalMatches]
 _LEAST_SCORE = 1e-12
 _DEEPER = 4
 """How many times as deep the next look is."""
@@ -74,8 +75,17 @@ class LexicalRetriever:
         return self._index_version
 
     def search(self, query: SearchQuery) -> HitList:
+        return self.begin(query)()
+
+    def begin(self, query: SearchQuery) -> Callable[[], HitList]:
+        """Asks the store, which may be at work elsewhere until the answer is called for."""
         tree = parse(query.text)
-        answer = self._answer(tree, query)
+        is_any = query.match == "any" and not query.tell_all_words and not isinstance(tree, Raw)
+        first = None if shortens(query) else self._begin(tree, query, "any" if is_any else "all")(query.k, query.offset)
+        return lambda: self._finished(tree, query, first)
+
+    def _finished(self, tree: QueryTree, query: SearchQuery, first: _Begun | None) -> HitList:
+        answer = self._answer(tree, query, first)
         hits = [self._hit(match, query.offset + number, answer, query) for number, match in enumerate(answer.matches, start=1)]
         explanation = self._explanation(tree, query, answer) if query.explain else None
         notices = (*(answer.notices if hits else ()), *((_LONG_QUERY,) if answer.shortened else ()))
@@ -103,12 +113,12 @@ class LexicalRetriever:
 
         return telling_words(text, self._store)
 
-    def _answer(self, tree: QueryTree, query: SearchQuery) -> _Answer:
+    def _answer(self, tree: QueryTree, query: SearchQuery, first: _Begun | None) -> _Answer:
         if isinstance(tree, Raw):
-            return self._matches(tree, query, "all", "raw")
+            return self._matches(tree, query, "all", "raw", first)
         if query.match == "any" and not query.tell_all_words:
-            return self._matches(tree, query, "any", "any")
-        every = self._matches(tree, query, "all", query.match if query.match != "auto" else "all")
+            return self._matches(tree, query, "any", "any", first)
+        every = self._matches(tree, query, "all", query.match if query.match != "auto" else "all", first)
         every = every._replace(all_words=_ids(every))
         if query.match == "all" or (query.match == "auto" and len(every.matches) >= query.k):
             return every
@@ -118,25 +128,28 @@ class LexicalRetriever:
         notices = (_SOME_WORDS,) if query.match == "auto" and not every.matches and not query.offset else ()
         return _knowing(some, every, complete=query.tell_all_words)._replace(notices=notices)
 
-    def _matches(self, tree: QueryTree, query: SearchQuery, match: str, reported: str) -> _Answer:
-        def ask(limit: int, offset: int) -> LexicalMatches:
-            return self._store.search(
-                tree,
-                match=match,
-                drop_stop_words=_drops_stop_words(query),
-                filters=query.filters,
-                limit=limit,
-                offset=offset,
-                sort=query.sort,
-                type_ahead=query.type_ahead,
-            )
-
+    def _matches(self, tree: QueryTree, query: SearchQuery, match: str, reported: str, begun: _Begun | None = None) -> _Answer:
+        """`begun`: where it was asked for already."""
+        ask = self._begin(tree, query, match)
         if shortens(query):
-            found, page, more = _page(ask, query)
+            found, page, more = _page(lambda limit, offset: ask(limit, offset)(), query)
         else:
-            found = ask(query.k, query.offset)
+            found = (begun or ask(query.k, query.offset))()
             page, more = [_Listed(match, []) for match in found.matches], found.more
         return _Answer(page, more, found.terms, found.expression, found.dropped, reported, shortened=found.shortened)
+
+    def _begin(self, tree: QueryTree, query: SearchQuery, match: str) -> Callable[[int, int], _Begun]:
+        """What asks for so many from there on."""
+        return lambda limit, offset: self._store.begin(
+            tree,
+            match=match,
+            drop_stop_words=_drops_stop_words(query),
+            filters=query.filters,
+            limit=limit,
+            offset=offset,
+            sort=query.sort,
+            type_ahead=query.type_ahead,
+        )
 
     def _hit(self, listed: _Listed, rank: int, answer: _Answer, query: SearchQuery) -> SearchHit:
         match = listed.match

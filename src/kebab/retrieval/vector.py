@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kebab.analysis.query_syntax import parse
@@ -53,6 +53,15 @@ class _Found(NamedTuple):
         return self.match.similarity < self.space.floor and not self.stands_out
 
 
+_Asked = Sequence[tuple[SpaceQuery, Any]]
+"""Spaces, each with the vector of the query in it."""
+
+
+class _Look(NamedTuple):
+    depth: int
+    begun: list[tuple[SpaceQuery, Callable[[], Sequence[VectorMatch]]]]
+
+
 class VectorRetriever:
     """A vector store and the models that made its vectors, as a Retriever. The models are given, never chosen here."""
 
@@ -80,10 +89,14 @@ class VectorRetriever:
         return self._index_version
 
     def search(self, query: SearchQuery) -> HitList:
+        return self.begin(query)()
+
+    def begin(self, query: SearchQuery) -> Callable[[], HitList]:
+        """Embeds the query and asks the store, which may be at work elsewhere until the answer is called for."""
         tree = parse(query.text)
         text = _meant(tree, query.text)
         if not text.strip():
-            return HitList(notices=self.notices)
+            return lambda: HitList(notices=self.notices)
         held = [space for space in self._models.for_query(text) if self._store.holds(space.embedder)]
         spaces = [space for space in held if not space.instead] or held
         if not held:
@@ -92,17 +105,22 @@ class VectorRetriever:
                 hint="Make them with the setting embedding.cross_language = on and: kb ingest",
             )
         asked = list(zip(spaces, _embedded(spaces, text[:MAX_QUERY_CHARS]), strict=True))
-        wanted = query.offset + query.k
         by_date = (query.depth or depth_of(query)) if query.sort == "date" else None
-        depth = by_date or first_look(query)
+        first = self._look(asked, query, by_date or first_look(query))
+        return lambda: self._finished(query, tree, text, asked, first, by_date, left_out=len(spaces) < len(held))
+
+    def _finished(
+        self, query: SearchQuery, tree: QueryTree, text: str, asked: _Asked, look: _Look, by_date: int | None, *, left_out: bool
+    ) -> HitList:
+        wanted = query.offset + query.k
         while True:  # how deep one must look depends on how often documents, or passages, repeat themselves
-            found, more = self._found(asked, query, depth)
-            last = not more or not shortens(query) or by_date is not None or depth >= DEEPEST
-            hits = self._hits(found[:depth] if by_date else found, query, complete=last)
+            found, more = _found(look)
+            last = not more or not shortens(query) or by_date is not None or look.depth >= DEEPEST
+            hits = self._hits(found[: look.depth] if by_date else found, query, complete=last)
             if len(hits) > wanted or last:
                 break
-            depth *= _DEEPER
-        found = found[:depth]
+            look = self._look(asked, query, look.depth * _DEEPER)
+        found = found[: look.depth]
         ranked = [_ranked(hit, rank) for rank, hit in enumerate(hits, start=1)]
         page = ranked[query.offset : wanted]
         terms = self._index.terms(tree, drop_stop_words=True)
@@ -111,8 +129,8 @@ class VectorRetriever:
         return HitList(
             page,
             more=len(ranked) > wanted,
-            explanation=self._explanation(spaces, found, query) if query.explain else None,
-            notices=self._said(text, left_out=len(spaces) < len(held) and all(item.doubtful for item in found)),
+            explanation=self._explanation([space for space, _ in asked], found, query) if query.explain else None,
+            notices=self._said(text, left_out=left_out and all(item.doubtful for item in found)),
             terms=terms,
             weak=frozenset(item.match.chunk_id for item in found if item.weak),
             doubtful=frozenset(item.match.chunk_id for item in found if item.doubtful),
@@ -144,13 +162,10 @@ class VectorRetriever:
         hits = [self._hit(item, contexts[item.match.chunk_id], query, rank) for rank, item in enumerate(there, start=1)]
         return shortened(hits, query, complete=complete)
 
-    def _found(self, asked: Sequence[tuple[SpaceQuery, Any]], query: SearchQuery, depth: int) -> tuple[list[_Found], bool]:
-        """One list, whatever was searched, a little longer than `depth`, and whether it goes on beyond that; what is too far away to
-        mean anything comes last.
-        """
-        found: list[_Found] = []
-        for space, vector in asked:
-            matches = self._store.search(
+    def _look(self, asked: _Asked, query: SearchQuery, depth: int) -> _Look:
+        """All spaces are asked before the first answer is waited for."""
+        begun = [
+            self._store.begin(
                 space.embedder.fingerprint,
                 vector,
                 filters=query.filters,
@@ -158,16 +173,9 @@ class VectorRetriever:
                 homes_only=space.homes_only,
                 others_only=space.others_only,
             )
-            found += [_Found(match, space, place) for place, match in enumerate(matches, start=1)]
-        found = _with_what_stands_out(found)
-        if len(asked) > 1:
-            # Cosines of two spaces cannot be compared, so these are merged by place; those of one space can, with some correction.
-            by_place = len({space.embedder.name for space, _ in asked}) > 1
-            found.sort(key=lambda item: (item.doubtful, item.place if by_place else -(item.match.similarity + item.space.bonus)))
-        merged: dict[str, _Found] = {}
-        for item in found:
-            merged.setdefault(item.match.chunk_id, item)
-        return list(merged.values())[: depth + 1], len(merged) > depth
+            for space, vector in asked
+        ]
+        return _Look(depth, [(space, matches) for (space, _), matches in zip(asked, begun, strict=True)])
 
     def _hit(self, item: _Found, chunk: ChunkContext, query: SearchQuery, rank: int) -> SearchHit:
         """`rank`: as long as nothing is folded or left out."""
@@ -204,6 +212,22 @@ class VectorRetriever:
             for space in spaces
         ]
         return {"vector": {"spaces": searched, "asked_for": query.k, "found": len(found)}}
+
+
+def _found(look: _Look) -> tuple[list[_Found], bool]:
+    """One list, whatever was searched, a little longer than the look is deep, and whether it goes on beyond that; what is too far away to
+    mean anything comes last.
+    """
+    found = [_Found(match, space, place) for space, matches in look.begun for place, match in enumerate(matches(), start=1)]
+    found = _with_what_stands_out(found)
+    if len(look.begun) > 1:
+        # Cosines of two spaces cannot be compared, so these are merged by place; those of one space can, with some correction.
+        by_place = len({space.embedder.name for space, _ in look.begun}) > 1
+        found.sort(key=lambda item: (item.doubtful, item.place if by_place else -(item.match.similarity + item.space.bonus)))
+    merged: dict[str, _Found] = {}
+    for item in found:
+        merged.setdefault(item.match.chunk_id, item)
+    return list(merged.values())[: look.depth + 1], len(merged) > look.depth
 
 
 def _with_what_stands_out(found: list[_Found]) -> list[_Found]:

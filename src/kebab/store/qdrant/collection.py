@@ -77,7 +77,13 @@ class Collection:
 
     def begin_to_retrieve(self, ids: Sequence[PointId], *, payload: Fields = True) -> Callable[[], list[Point] | None]:
         """Of a few; see `Client.begin`."""
-        return self._client.begin(f"{self._path}/points", _of_points(ids, payload))
+        answer = self._client.begin(f"{self._path}/points", _of_points(ids, payload))
+
+        def read() -> list[Point] | None:
+            found = answer()
+            return None if found is None else _as_stored(found)
+
+        return read
 
     def scroll(
         self,
@@ -116,6 +122,16 @@ class Collection:
     def query(self, *searches: Mapping[str, Any]) -> list[list[Point]]:
         """The points of each search, best first, in one round trip."""
         return [_as_stored(answer["points"]) for answer in self._read("points/query/batch", {"searches": searches})]
+
+    def begin_to_query(self, *searches: Mapping[str, Any]) -> Callable[[], list[list[Point]]]:
+        """Sends it; what it returns waits for the answer, and asks in the ordinary way where none came."""
+        answer = self._client.begin(f"{self._path}/points/query/batch", {"searches": searches})
+
+        def read() -> list[list[Point]]:
+            found = answer()
+            return self.query(*searches) if found is None else [_as_stored(each["points"]) for each in found]
+
+        return read
 
     def _read(self, what: str, body: Mapping[str, Any]) -> Any:
         """Of two replicas most are both: with one of them gone, the other one's word is taken, and for a while at once, because servers

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 from kebab.core.errors import QueryError
@@ -74,18 +75,40 @@ class QdrantLexicalIndex:
         sort: str = "relevance",
         type_ahead: bool = False,
     ) -> LexicalMatches:
+        return self._begin(tree, match, drop_stop_words, filters, limit, offset, sort, type_ahead)()
+
+    def begin(self, tree: QueryTree, **options: Any) -> Callable[[], LexicalMatches]:
+        return self._begin(tree, **options)
+
+    def _begin(
+        self,
+        tree: QueryTree,
+        match: str,
+        drop_stop_words: bool,
+        filters: SearchFilters,
+        limit: int,
+        offset: int = 0,
+        sort: str = "relevance",
+        type_ahead: bool = False,
+    ) -> Callable[[], LexicalMatches]:
         self._lookup.expect(tree, corpus_of(filters))
         expression = self._expression(tree, match, drop_stop_words, type_ahead)
         search = self._search(expression, filters)
         if search is None:
-            return LexicalMatches((), False, expression.terms, "")
+            return lambda: LexicalMatches((), False, expression.terms, "")
+        ranking: Callable[[], list[Point]]
         if sort == "date":
-            ranked = self._by_date(search, limit + 1, offset)
+            ranking = partial(self._by_date, search, limit + 1, offset)
         else:
             any_word = self._expression(tree, "any", drop_stop_words, type_ahead) if match == "all" else None
-            ranked = self._by_relevance(search, limit + 1, offset, self._search(any_word, filters) if any_word else None)
-        matches = tuple(LexicalMatch(-point["score"], self._context(point["payload"])) for point in ranked[:limit])
-        return LexicalMatches(matches, len(ranked) > limit, expression.terms, expression.text, expression.dropped, expression.shortened)
+            ranking = self._begin_by_relevance(search, limit + 1, offset, self._search(any_word, filters) if any_word else None)
+
+        def finished() -> LexicalMatches:
+            ranked = ranking()
+            matches = tuple(LexicalMatch(-point["score"], self._context(point["payload"])) for point in ranked[:limit])
+            return LexicalMatches(matches, len(ranked) > limit, expression.terms, expression.text, expression.dropped, expression.shortened)
+
+        return finished
 
     def count(self, tree: QueryTree, *, match: str, drop_stop_words: bool, filters: SearchFilters) -> int:
         search = self._search(self._expression(tree, match, drop_stop_words), filters, counting=True)
@@ -135,37 +158,51 @@ class QdrantLexicalIndex:
 
     # --- ranking
 
-    def _by_relevance(self, search: _Search, limit: int, offset: int, next_one: _Search | None = None) -> list[Point]:
+    def _begin_by_relevance(self, search: _Search, limit: int, offset: int, next_one: _Search | None = None) -> Callable[[], list[Point]]:
         """`next_one`: what will be asked for if this finds too little. It is asked for with it, so that nobody waits twice."""
         vector = self._query_vector(search)
         needs_check = search.demanded is not None and not search.demanded.is_exact
         depth = max(_CHECKED, offset + limit) if needs_check else offset + limit + _DEEPER
         depth = depth if self._weights is None else max(depth, RANKED_AGAIN)
-        while True:
-            found = self._found_ahead(search, depth)
-            if found is None:
-                found = self._found_with(search, vector, depth, next_one, offset + limit + _DEEPER)
-                next_one = None
-            is_all = len(found) < depth
-            last = found[-1]["score"] if found else 0.0
-            found = [point for point in found if point["payload"]["corpus"] == search.corpus]
-            if needs_check:
-                found = self._passing(search, found)
-            ranked = self._weighed(sorted(found, key=_order), vector, search.corpus)
-            page = ranked[offset : offset + limit]
-            # A full page that ends before the worst score looked at is final: beyond it, there may be more of the same score.
-            if is_all or (len(page) == limit and (page[-1]["score"] > last or self._weights is not None)):
-                return page
-            depth *= 4
+        begun = self._begin_to_find(search, vector, depth, next_one, offset + limit + _DEEPER)
 
-    def _found_with(self, search: _Search, vector: dict[str, Any], depth: int, next_one: _Search | None, its_depth: int) -> list[Point]:
+        def finished(depth: int = depth) -> list[Point]:
+            found = begun()
+            while True:
+                is_all = len(found) < depth
+                last = found[-1]["score"] if found else 0.0
+                found = [point for point in found if point["payload"]["corpus"] == search.corpus]
+                if needs_check:
+                    found = self._passing(search, found)
+                ranked = self._weighed(sorted(found, key=_order), vector, search.corpus)
+                page = ranked[offset : offset + limit]
+                # A full page that ends before the worst score looked at is final: beyond it, there may be more of the same score.
+                if is_all or (len(page) == limit and (page[-1]["score"] > last or self._weights is not None)):
+                    return page
+                depth *= 4
+                found = self._begin_to_find(search, vector, depth, None, 0)()
+
+        return finished
+
+    def _begin_to_find(
+        self, search: _Search, vector: dict[str, Any], depth: int, next_one: _Search | None, its_depth: int
+    ) -> Callable[[], list[Point]]:
+        ahead = self._found_ahead(search, depth)
+        if ahead is not None:
+            return lambda: ahead
         asked = [_ranking(vector, search.chosen, depth)]
-        if next_one is not None and next_one.demanded is None and next_one.expression.text != search.expression.text:
+        with_next = next_one is not None and next_one.demanded is None and next_one.expression.text != search.expression.text
+        if next_one is not None and with_next:
             asked.append(_ranking(self._query_vector(next_one), next_one.chosen, its_depth))
-        found, *ahead = self._schema.chunks.query(*asked)
-        if next_one is not None and ahead:
-            self._ahead = (next_one.expression.text, next_one.chosen, its_depth, ahead[0])
-        return found
+        answer = self._schema.chunks.begin_to_query(*asked)
+
+        def read() -> list[Point]:
+            found, *others = answer()
+            if next_one is not None and others:
+                self._ahead = (next_one.expression.text, next_one.chosen, its_depth, others[0])
+            return found
+
+        return read
 
     def _found_ahead(self, search: _Search, depth: int) -> list[Point] | None:
         if self._ahead is None or self._ahead[:3] != (search.expression.text, search.chosen, depth):

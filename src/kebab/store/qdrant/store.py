@@ -5,11 +5,11 @@ Above this module nobody sees a request or what a server said.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from kebab.config.cluster_address import ClusterAddress
 from kebab.core.errors import StoreError
@@ -41,8 +41,6 @@ if TYPE_CHECKING:
     from kebab.store.qdrant.vectors import QdrantVectorStore
     from kebab.store.qdrant.writer_lease import WriterLease
 
-_One = TypeVar("_One")
-_Other = TypeVar("_Other")
 _THREADS = 8
 """Each begins when it is first needed, and waits for the answer of a server most of its time."""
 
@@ -130,15 +128,6 @@ class QdrantReading:
 
     def migrating_from(self) -> str | None:
         return self._state.meta.get("migrating_from")
-
-    def side_by_side(self, one: Callable[[], _One], other: Callable[[], _Other], /) -> tuple[_One, _Other]:
-        elsewhere = self._threads.submit(one)
-        try:
-            here = other()
-        except BaseException:
-            elsewhere.cancel()
-            raise
-        return elsewhere.result(), here
 
     def stats(self) -> StoreStats:
         from kebab.store.qdrant.maintenance import stats

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from kebab.core.libraries import VectorSpace
 from kebab.core.ports import Embedder, EmbeddingModels, Middle, VectorCoverage, VectorMatch
 from kebab.core.search import SearchFilters
-from kebab.store.qdrant.collection import Filter
+from kebab.store.qdrant.collection import Filter, Point
 from kebab.store.qdrant.filters import FilterBuilder, one_of
 from kebab.store.qdrant.index_writer import chunk_point_id
 from kebab.store.qdrant.lexical import FOR_HITS
@@ -52,39 +52,51 @@ class QdrantVectorStore:
     def search(
         self, space: str, vector: Any, *, filters: SearchFilters, limit: int, homes_only: bool = False, others_only: bool = False
     ) -> list[VectorMatch]:
+        return self.begin(space, vector, filters=filters, limit=limit, homes_only=homes_only, others_only=others_only)()
+
+    def begin(
+        self, space: str, vector: Any, *, filters: SearchFilters, limit: int, homes_only: bool = False, others_only: bool = False
+    ) -> Callable[[], list[VectorMatch]]:
         spaces = {known.fingerprint for known in stored_spaces(self._state)}
         if space not in spaces:
             refuse_other_dimension(space, stored_spaces(self._state))
-            return []
+            return list
         at_home = one_of("homes", [space, EVERYWHERE])
         chosen = self._filters.of_chunks(filters)
         chosen["must"] += [at_home] if homes_only else []
         chosen["must_not"] += [at_home] if others_only else []
-        depth = limit + 1
-        while True:
-            found = self._nearest(space, vector, chosen, depth)
-            ordered = sorted(found, key=_order)
-            # Equal ones at the end are put in order by their ids, so all of them must be known.
-            if len(found) < depth or ordered[limit - 1].similarity > ordered[-1].similarity:
-                return ordered[:limit]
-            depth *= 4
+        numbers = vector.astype("float64").round(_DIGITS).tolist()
+        answer = self._schema.chunks.begin_to_query(self._nearest_to(space, numbers, chosen, limit + 1))
 
-    def _nearest(self, space: str, vector: Any, chosen: Filter, limit: int) -> list[VectorMatch]:
-        search = {
-            "query": vector.astype("float64").round(_DIGITS).tolist(),
+        def finished() -> list[VectorMatch]:
+            depth = limit + 1
+            points = answer()[0]
+            while True:
+                ordered = sorted(self._matches(space, points), key=_order)
+                # Equal ones at the end are put in order by their ids, so all of them must be known.
+                if len(ordered) < depth or ordered[limit - 1].similarity > ordered[-1].similarity:
+                    return ordered[:limit]
+                depth *= 4
+                points = self._schema.chunks.query(self._nearest_to(space, numbers, chosen, depth))[0]
+
+        return finished
+
+    def _nearest_to(self, space: str, numbers: list[float], chosen: Filter, limit: int) -> dict[str, Any]:
+        return {
+            "query": numbers,
             "using": space,
             "filter": chosen,
             "limit": limit,
             "with_payload": FOR_HITS,
             "params": {"hnsw_ef": max(_LOOKED_AT, 2 * limit), "quantization": self._rescored},
         }
-        matches = []
-        for point in self._schema.chunks.query(search)[0]:
+
+    def _matches(self, space: str, points: Sequence[Point]) -> Iterator[VectorMatch]:
+        for point in points:
             payload = point["payload"]
             self._known[payload["chunk"]] = payload
             home = space in payload["homes"] or EVERYWHERE in payload["homes"]
-            matches.append(VectorMatch(payload["chunk"], point["score"], home))
-        return matches
+            yield VectorMatch(payload["chunk"], point["score"], home)
 
     def middle_of(self, chunk_ids: Sequence[str], embedders: Sequence[Embedder]) -> Middle | None:
         import numpy as np

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import apsw
@@ -61,6 +63,10 @@ class SqliteLexicalIndex:
         self._weights = weights or ColumnWeights()
         self._vocabulary = Vocabulary(connection, self.tokenizer)
         self._builder = MatchExpressionBuilder(self.tokenizer, self._vocabulary, korean_analysis)
+
+    def begin(self, tree: QueryTree, **options: Any) -> Callable[[], LexicalMatches]:
+        """It is here, so that nothing goes faster by beginning early."""
+        return partial(self.search, tree, **options)
 
     def search(
         self,

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
@@ -43,8 +43,6 @@ if TYPE_CHECKING:
     from kebab.store.sqlite.vector_writer import SqliteVectorWriter
     from kebab.store.sqlite.vectors import SqliteVectorStore
 
-_One = TypeVar("_One")
-_Other = TypeVar("_Other")
 _BESIDE = ("-wal", "-shm", "-journal", ".lock")
 _File = tuple[int, int] | None
 """Which file it is, whatever it is called and whatever is in it; None where there is none."""
@@ -135,10 +133,6 @@ class SqliteReading:
 
     def migrating_from(self) -> str | None:
         return migrating_from(self._connection)
-
-    def side_by_side(self, one: Callable[[], _One], other: Callable[[], _Other], /) -> tuple[_One, _Other]:
-        """One after the other: a connection is one thread's."""
-        return one(), other()
 
     def stats(self) -> StoreStats:
         from kebab.store.sqlite import maintenance
