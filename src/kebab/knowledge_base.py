@@ -288,8 +288,13 @@ class KnowledgeBase:
             progress=progress,
         )
         ingest.report.reanalysed = reanalysed
+        ingest.read_stored_texts(self._stored_text)
         self.last_ingest = ingest
         return ingest
+
+    def _stored_text(self, doc_id: str) -> str:
+        with self.catalog() as catalog:
+            return catalog.body(doc_id)
 
     def remove_source(self, name: str) -> int:
         """Forgets a source and all that came from it; how many documents that were. The files stay."""

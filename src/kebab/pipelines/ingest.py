@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
@@ -16,8 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from kebab.config.settings import Settings
-from kebab.core.documents import ParsedDocument, Source, bounded, date_in_name
-from kebab.core.errors import ParseError, SourceError, UsageError
+from kebab.core.documents import ParsedDocument, Source, bounded, date_in_name, document_id
+from kebab.core.errors import Corrupt, NotFound, ParseError, SourceError, UsageError
 from kebab.core.ports import BackgroundParser, Chunker, FileState, IndexedDocument, Parser, Progress
 from kebab.core.text import nfc
 from kebab.pipelines.fingerprint import Fingerprints
@@ -169,17 +170,13 @@ class Ingest:
         """One document that is nowhere on disk."""
         if STDIN_SOURCE not in {source.name for source in self._store.sources()}:
             self._store.add_source(Source(STDIN_SOURCE, "stdin", None))
-        from kebab.parsing.markdown import parse_markdown
-
-        data = text.encode("utf-8", "surrogatepass")
         known = self._store.known_files(STDIN_SOURCE).get(title)
-        state = FileState(len(data), None, sha256(data).hexdigest(), self._fingerprints.of("stdin"))
+        state, document = self._told(text, title)
         self.report.sources = [STDIN_SOURCE]
         self.report.scanned = 1
-        parsed = parse_markdown(text, title, doc_type="note", format="stdin")
         if known is not None and (known.content_hash, known.fingerprint) == (state.content_hash, state.fingerprint):
             self.report.unchanged = 1
-        elif document := self._document(STDIN_SOURCE, title, parsed, state, time.time(), "primary"):
+        elif document is not None:
             self._group.add(document, is_new=known is None, seconds=0.0)
             self._write_group()
             self._finish_group()
@@ -188,6 +185,25 @@ class Ingest:
         self._store.source_ingested(STDIN_SOURCE, None)
         self.report.seconds = time.perf_counter() - self._started
         return self.report
+
+    def read_stored_texts(self, stored: Callable[[str], str]) -> None:
+        """Texts that are nowhere on disk, and that a store could not write to their end: what is `stored` of them is read again."""
+        if STDIN_SOURCE not in {source.name for source in self._store.sources()}:
+            return
+        for title, state in self._store.known_files(STDIN_SOURCE).items():
+            if not state.content_hash:
+                with suppress(Corrupt, NotFound):
+                    _, document = self._told(stored(document_id(STDIN_SOURCE, title)), title)
+                    if document is not None:
+                        self._store.write(document)
+
+    def _told(self, text: str, title: str) -> tuple[FileState, IndexedDocument | None]:
+        from kebab.parsing.markdown import parse_markdown
+
+        data = text.encode("utf-8", "surrogatepass")
+        state = FileState(len(data), None, sha256(data).hexdigest(), self._fingerprints.of("stdin"))
+        parsed = parse_markdown(text, title, doc_type="note", format="stdin")
+        return state, self._document(STDIN_SOURCE, title, parsed, state, time.time(), "primary")
 
     def _ingest_scope(self, scope: Scope, known: Sequence[Source]) -> None:
         from kebab.sources.folder import FolderScan, Skip, found_file, is_too_large, scan_folder

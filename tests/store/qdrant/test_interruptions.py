@@ -362,7 +362,9 @@ def test_of_two_resets_at_once_one_finds_nothing_left(store: QdrantStore) -> Non
 
 
 SECTIONS = [f"## Part {number}\n\n{f'The orchard has {number} trees. ' * 40}" for number in range(4)]
-TOLD = "# Orchard\n\n" + "\n\n".join(SECTIONS) + "\n"
+TOLD = "---\ntags: [early]\n---\n# Orchard\n\n" + "\n\n".join(SECTIONS) + "\n"
+NEW = TOLD.replace("early", "autumn").replace("# Orchard\n", "# Orchards\n\nThey are old.\n").replace("3 trees", "30 trees")
+"""Another title, another tag, other places, and another last part."""
 
 
 def describe(kb: kebab.KnowledgeBase, folder: Path) -> None:
@@ -376,7 +378,7 @@ def rebuild(kb: kebab.KnowledgeBase, folder: Path) -> None:
 
 def tell_again(kb: kebab.KnowledgeBase, folder: Path) -> None:
     assert folder.exists()
-    kb.ingest_text(TOLD.replace("3 trees", "30 trees"), title="told")
+    kb.ingest_text(NEW, title="told")
 
 
 def ingest_longer(kb: kebab.KnowledgeBase, folder: Path) -> None:
@@ -395,6 +397,10 @@ def refresh_library(kb: kebab.KnowledgeBase, folder: Path) -> None:
 def remove_library(kb: kebab.KnowledgeBase, folder: Path) -> None:
     assert folder.exists()
     kb.libraries.remove("/acme/widget")
+
+
+def store_sources(store: QdrantStore) -> list[str]:
+    return [point["payload"]["name"] for point in store._schema.catalog.scroll({"must": [{"key": "what", "match": {"value": "source"}}]})]
 
 
 def unlocked(store: QdrantStore) -> None:
@@ -452,10 +458,25 @@ def test_whatever_is_killed_at_any_request_loses_and_miscounts_nothing(
             with store.writing("a test"):
                 pass
             check_counts(store)
-            if change is refresh_library:
+            if change is refresh_library and last % 2:
+                kb.libraries.remove("/acme/widget")
+                assert sorted(store_sources(store)) == ["short", "stdin"]
+                assert not store._schema.documents.count({"must": [{"key": "corpus", "match": {"value": "lib"}}]})
+            elif change is refresh_library:
                 kb.libraries.refresh("/acme/widget")
+                assert sorted(store_sources(store)) == ["/acme/widget", "short", "stdin"]
             if change is ingest_longer:
                 kb.ingest(tmp_path / "long")
+            if change is tell_again:
+                if last % 2:  # what verify recommends, where something is to be read again
+                    kb.rebuild_fts()
+                kb.ingest()
+                tag = "early" if kb.fetch_document("told").text == TOLD else "autumn"
+                assert [len(kb.search(word, mode="lexical", k=20).hits) > 0 for word in ("early", "autumn")] == [
+                    tag == "early",
+                    tag == "autumn",
+                ]
+                assert len(kb.search("orchard trees", mode="lexical", match="all", duplicates="show", k=20).hits) >= len(SECTIONS)
             faults = [check for check in kb.verify().checks if not check.ok]
             if change is remove_library:
                 assert not [check for check in faults if check.name in ("documents", "words", "word counts")]
@@ -464,7 +485,7 @@ def test_whatever_is_killed_at_any_request_loses_and_miscounts_nothing(
                     kb.libraries.refresh("/acme/widget")
             else:
                 assert not faults
-            assert kb.fetch_document("told").text in (TOLD, TOLD.replace("3 trees", "30 trees"))
+            assert kb.fetch_document("told").text in (TOLD, NEW)
             assert kb.search("orchard", mode="lexical").hits
             last += 1
     assert last > 5

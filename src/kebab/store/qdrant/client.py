@@ -141,8 +141,10 @@ class Client:
         def read() -> Any:
             is_there = self.address.nodes[self._preferred] == node  # or it did not answer meanwhile, and another one did
             try:
-                if not is_there or (self._has_several and not connection.answers_within(_GREETING_S)):
+                if not is_there:
                     raise TimeoutError
+                if self._has_several and not connection.answers_within(_GREETING_S):
+                    self._new_connection(node).close()  # as for every other request: one that greets is given its time
                 answer = connection.receive()
             except (OSError, HTTPException):
                 connection.close()

@@ -101,6 +101,7 @@ class QdrantLibraryWriter:
         for other in retired:
             self._drop(other)
         self._rename_source(done, _source_of(done.library, done.tag))
+        self._forget_unused_sources()
         remember(self._schema.catalog, complete_vectors=None)
         self._writer.state.meta["complete_vectors"] = None
         return int(snippets)
@@ -123,6 +124,7 @@ class QdrantLibraryWriter:
                 self._drop(version)
         if whole:
             self._schema.catalog.delete([point_id("library", library_id)])
+        self._forget_unused_sources()
 
     # --- versions
 
@@ -149,11 +151,27 @@ class QdrantLibraryWriter:
         self._schema.catalog.upsert([version.point])
 
     def _drop(self, version: StoredVersion) -> None:
-        """A version, and the documents that no other one has; the others are handed on."""
-        self._change([payload["doc"] for payload in self._having(version.key)], lambda payload: _without(payload, version.key))
-        self._sweep(version.key, version.source)
+        """A version, and the documents that no other one has; the others are handed on. Its documents may be of several sources, when
+        somebody was interrupted while they were given another.
+        """
+        having = self._having(version.key)
+        self._change([payload["doc"] for payload in having], lambda payload: _without(payload, version.key))
+        for source in {version.source, *(payload["source"] for payload in having)}:
+            if source == version.source or source not in self._sources_of_others(version.key):
+                self._sweep(version.key, source)
         self._schema.catalog.delete([version.key])
         self._forget_source(version.source)
+
+    def _sources_of_others(self, key: str) -> set[str]:
+        return {version.source for version in stored_versions(self._schema.catalog) if version.key != key}
+
+    def _forget_unused_sources(self) -> None:
+        """Of versions that somebody was interrupted at."""
+        used = self._sources_of_others("")
+        for name, source in list(self._writer.state.sources.items()):
+            unused = source.kind == LIBRARY_KIND and name not in used
+            if unused and not any(self._schema.documents.scroll({"must": [one_of("source", [name])]}, payload=False, at_once=1)):
+                self._forget_source(name)
 
     def _rename_source(self, version: StoredVersion, name: str) -> None:
         if name == version.source:

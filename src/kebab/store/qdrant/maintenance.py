@@ -46,7 +46,7 @@ def rebuild_fts(writer: IndexWriter, korean_analysis: str) -> int:
     """
     schema = writer.schema
     remember(schema.catalog, analysing=True)
-    put_in_order(schema, writer.state.sources)
+    put_in_order(schema)
     vocabulary = Vocabulary(schema.terms, SqliteTokenizer())
     vocabulary.add(note.text for source in writer.state.sources.values() for note in source.notes)
     weights = stored_weights(writer.state)

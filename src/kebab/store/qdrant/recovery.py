@@ -69,11 +69,11 @@ def _put_in_order(schema: Schema, doc_ids: list[str], marks: Mapping[str, PointI
             chunks[chunk["doc"]].append(chunk)
     schema.chunks.delete(unwanted)
     unwritten = {doc_id: document for doc_id, document in documents.items() if document.get("mark") != marks[doc_id]}
-    again = [document_point_id(doc_id) for doc_id in _not_whole(schema, unwritten, chunks)]
+    again = _not_whole(schema, unwritten, chunks)
     if again:
-        schema.documents.set_payload(TO_BE_READ_AGAIN, again)
+        schema.documents.set_payload(TO_BE_READ_AGAIN, list(map(document_point_id, again)))
     for doc_id, document in unwritten.items():
-        if any(contradictions(chunk, document) for chunk in chunks[doc_id]):
+        if doc_id not in again and any(contradictions(chunk, document) for chunk in chunks[doc_id]):
             schema.chunks.set_payload({key: document[key] for key in OF_DOCUMENT}, of_documents([doc_id]))
 
 

@@ -9,7 +9,6 @@ from kebab.store.qdrant.index_writer import document_point_id, of_documents
 from kebab.store.qdrant.libraries import StoredVersion, stored_versions
 from kebab.store.qdrant.payloads import OF_DOCUMENT, TO_BE_READ_AGAIN, Payload
 from kebab.store.qdrant.schema import Schema
-from kebab.store.qdrant.state import StoredSource
 from kebab.store.qdrant.terms import OWN
 from kebab.store.qdrant.whole_points import (
     BUT_TEXT,
@@ -26,11 +25,10 @@ _FOLLOWED = {"source", "versions"}
 """What is changed on chunks and documents one after the other, when libraries change: there the document is right."""
 
 
-def put_in_order(schema: Schema, sources: Mapping[str, StoredSource]) -> None:
+def put_in_order(schema: Schema) -> None:
     """Afterwards every document has exactly the chunks it names, these say of it what it says itself, and there are no others. Whoever
     calls this counts everything anew.
     """
-    without_file = frozenset(name for name, source in sources.items() if source.kind == "stdin")
     versions = {version.key: version for version in stored_versions(schema.catalog)}
     spaces = frozenset(schema.spaces())
     known: set[str] = set()
@@ -40,7 +38,7 @@ def put_in_order(schema: Schema, sources: Mapping[str, StoredSource]) -> None:
         schema.documents.delete([point["id"] for point in some if not is_document(point) or point["payload"]["doc"] in unknown])
         documents = {doc_id: document for doc_id, document in documents.items() if doc_id not in unknown}
         known |= documents.keys()
-        _order(schema, documents, spaces, without_file)
+        _order(schema, documents, spaces)
     orphans = [point["id"] for point in schema.chunks.scroll(payload=["doc"]) if point["payload"].get("doc") not in known]
     schema.chunks.delete(orphans)
 
@@ -58,7 +56,7 @@ def _belongs(schema: Schema, document: Payload, versions: Mapping[str, StoredVer
     return is_own or bool(keys)
 
 
-def _order(schema: Schema, documents: dict[str, Payload], spaces: frozenset[str], without_file: frozenset[str]) -> None:
+def _order(schema: Schema, documents: dict[str, Payload], spaces: frozenset[str]) -> None:
     texts = stored_texts(schema.documents, list(documents))
     found: dict[str, set[str]] = {doc_id: set() for doc_id in documents}
     unwanted: list[PointId] = []
@@ -83,9 +81,6 @@ def _order(schema: Schema, documents: dict[str, Payload], spaces: frozenset[str]
     for doc_id, document in documents.items():
         there = [identifier for identifier in document["chunks"] if identifier in found[doc_id]]
         lacks_chunks = len(there) != len(document["chunks"]) or document["chunk_count"] != len(there)
-        is_doubtful = doc_id in doubtful and document["source"] not in without_file
-        if lacks_chunks or is_doubtful or doc_id not in texts or not is_as_derived(document):
+        if lacks_chunks or doc_id in doubtful or doc_id not in texts or not is_as_derived(document):
             again = {"chunks": there, "chunk_count": len(there), **TO_BE_READ_AGAIN}
             schema.documents.set_payload(again, [document_point_id(doc_id)])
-        elif not document["content_hash"] and document["source"] in without_file:  # nobody can read it again, and it is all there
-            schema.documents.set_payload({"content_hash": texts[doc_id].content_hash}, [document_point_id(doc_id)])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Set as AbstractSet
-from hashlib import sha256
 from typing import Any
 
 from kebab.core.documents import chunk_id, document_id, embedded_text
@@ -72,11 +71,6 @@ class StoredText:
     def __init__(self, body: str) -> None:
         self._body = body
         self._lines = LineTable(body)
-
-    @property
-    def content_hash(self) -> str:
-        """As if it were a file."""
-        return sha256(self._body.encode("utf-8", "surrogatepass")).hexdigest()
 
     def has(self, chunk: Payload) -> bool:
         """Where it says that it stands."""

@@ -42,7 +42,7 @@ _WEIGHT_OFF = 0.002
 """How far the weight of a word may be from what it should be: it was rounded, and computed back once or twice."""
 _SHOWN = 3
 _REBUILD = "kb index --rebuild-fts"
-_READ = "kb ingest; documents of a library with: kb lib refresh; and what came from no file has to be given again"
+_READ = "kb ingest; documents of a library with: kb lib refresh"
 _READ_AGAIN = f"{_REBUILD}; then read those documents again with: {_READ}"
 _LIBRARIES = "kb lib refresh, or of one that was imported: kb lib add"
 _NOT_NOW = "Look again when it is done."
