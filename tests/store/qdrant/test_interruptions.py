@@ -487,7 +487,7 @@ def test_whatever_is_killed_at_any_request_loses_and_miscounts_nothing(
                 assert not faults
             assert kb.fetch_document("told").text in (TOLD, NEW)
             assert kb.search("orchard", mode="lexical").hits
-            last += 1
+            last += 3 if dies_again else 1  # with all pairs of places it would take minutes
     assert last > 5
 
 
