@@ -7,7 +7,7 @@ them is a KebabError: no exception of a driver or a client passes.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, NotRequired, Protocol, TypedDict, Unpack
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -337,24 +337,22 @@ class ContentReader(Protocol):
 # --- search by words
 
 
+class LexicalOptions(TypedDict):
+    match: str
+    drop_stop_words: bool
+    filters: SearchFilters
+    limit: int
+    offset: NotRequired[int]
+    sort: NotRequired[str]
+    type_ahead: NotRequired[bool]
+
+
 class LexicalIndex(Protocol):
     @property
     def tokenizer(self) -> Tokenizer: ...
 
-    def search(
-        self,
-        tree: QueryTree,
-        *,
-        match: str,
-        drop_stop_words: bool,
-        filters: SearchFilters,
-        limit: int,
-        offset: int = 0,
-        sort: str = "relevance",
-        type_ahead: bool = False,
-    ) -> LexicalMatches: ...
-
-    def begin(self, tree: QueryTree, **options: Any) -> Callable[[], LexicalMatches]:
+    def search(self, tree: QueryTree, **options: Unpack[LexicalOptions]) -> LexicalMatches: ...
+    def begin(self, tree: QueryTree, **options: Unpack[LexicalOptions]) -> Callable[[], LexicalMatches]:
         """The same search, perhaps elsewhere while the caller goes on; what it returns waits for the answer."""
         ...
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from kebab.core.errors import QueryError
 from kebab.core.ports import ChunkContext, ColumnWeights, LexicalMatch, LexicalMatches, NearWord
@@ -25,6 +25,9 @@ from kebab.store.qdrant.term_filter import TermFilter, term_filter
 from kebab.store.qdrant.term_lookup import TermLookup
 from kebab.store.qdrant.terms import id_of, idf
 from kebab.store.qdrant.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from kebab.core.store_ports import LexicalOptions
 
 _DEEPER = 2
 """How much deeper than asked the ranking is cut: room for a few equal scores at its end."""
@@ -63,26 +66,13 @@ class QdrantLexicalIndex:
 
     # --- asking
 
-    def search(
+    def search(self, tree: QueryTree, **options: Unpack[LexicalOptions]) -> LexicalMatches:
+        return self.begin(tree, **options)()
+
+    def begin(
         self,
         tree: QueryTree,
         *,
-        match: str,
-        drop_stop_words: bool,
-        filters: SearchFilters,
-        limit: int,
-        offset: int = 0,
-        sort: str = "relevance",
-        type_ahead: bool = False,
-    ) -> LexicalMatches:
-        return self._begin(tree, match, drop_stop_words, filters, limit, offset, sort, type_ahead)()
-
-    def begin(self, tree: QueryTree, **options: Any) -> Callable[[], LexicalMatches]:
-        return self._begin(tree, **options)
-
-    def _begin(
-        self,
-        tree: QueryTree,
         match: str,
         drop_stop_words: bool,
         filters: SearchFilters,
@@ -191,8 +181,7 @@ class QdrantLexicalIndex:
         if ahead is not None:
             return lambda: ahead
         asked = [_ranking(vector, search.chosen, depth)]
-        with_next = next_one is not None and next_one.demanded is None and next_one.expression.text != search.expression.text
-        if next_one is not None and with_next:
+        if next_one is not None and next_one.demanded is None and next_one.expression.text != search.expression.text:
             asked.append(_ranking(self._query_vector(next_one), next_one.chosen, its_depth))
         answer = self._schema.chunks.begin_to_query(*asked)
 

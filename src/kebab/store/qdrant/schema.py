@@ -135,7 +135,10 @@ class Schema:
 
     def lacks_parts(self) -> Corrupt | None:
         """What to say of a knowledge base that is there, and not all of it; None where there is none."""
-        missing = self.missing() if self.exists() else []
+        return self._lacks_parts() if self.exists() else None
+
+    def _lacks_parts(self) -> Corrupt | None:
+        missing = self.missing()
         return Corrupt(f"Parts of {self._client.address} are missing: {', '.join(missing)}.", hint=REMAKE) if missing else None
 
     def require(self) -> None:
@@ -210,7 +213,7 @@ class Schema:
         """`mending`: what is missing is made, empty, by somebody who then counts everything and has the rest read again. Whoever gave it up
         before did not come to delete anything.
         """
-        if lacking := self.lacks_parts():
+        if lacking := self._lacks_parts():
             if not mending:
                 raise lacking
             self._make_parts()
@@ -263,12 +266,17 @@ class Schema:
 
     def _is_ours(self, documents: str) -> bool:
         """By what of its payload is indexed."""
+        facts = self._facts(documents)
+        return facts is not None and set(_INDEXES["documents"]) <= set(facts["payload_schema"])
+
+    def _facts(self, name: str) -> dict[str, Any] | None:
+        """Of a collection that may not be there."""
         try:
-            return set(_INDEXES["documents"]) <= set(self._collection(documents).facts()["payload_schema"])
+            return self._collection(name).facts()
         except Answered as error:
             if error.status != 404:
                 raise
-            return False
+            return None
 
     def _refuse_foreign(self) -> None:
         """Somebody else's collections must not be emptied for having such a name."""
@@ -306,12 +314,8 @@ class Schema:
 
     def _has_words(self, name: str) -> bool:
         """As every collection of chunks has from its beginning. What has not is somebody else's."""
-        try:
-            return WORDS in (self._collection(name).facts()["config"]["params"].get("sparse_vectors") or {})
-        except Answered as error:
-            if error.status != 404:
-                raise
-            return False
+        facts = self._facts(name)
+        return facts is not None and WORDS in (facts["config"]["params"].get("sparse_vectors") or {})
 
     def _is_of_chunks(self, name: str) -> bool:
         """The alias, or what it may stand for."""

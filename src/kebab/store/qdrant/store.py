@@ -6,7 +6,7 @@ Above this module nobody sees a request or what a server said.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -48,10 +48,9 @@ _THREADS = 8
 class QdrantReading:
     """One thread's view of the store. What is small is read once, at the beginning."""
 
-    def __init__(self, schema: Schema, state: State, lookup: TermLookup, address: str, threads: Executor, *, paths_on_disk: bool) -> None:
+    def __init__(self, schema: Schema, state: State, lookup: TermLookup, address: str, *, paths_on_disk: bool) -> None:
         self._schema = schema
         self._lookup = lookup
-        self._threads = threads
         self._address = address
         self._state = state
         self._paths_on_disk = paths_on_disk
@@ -238,7 +237,7 @@ class QdrantStore:
             read_answer = lookup.begin(about) if about else lambda: None
             state = self._state()
             read_answer()
-            yield QdrantReading(self._searched, state, lookup, self.address, self._threads, paths_on_disk=self._paths_on_disk)
+            yield QdrantReading(self._searched, state, lookup, self.address, paths_on_disk=self._paths_on_disk)
 
     def _state(self) -> State:
         """In one round trip, where there is something."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import apsw
 
@@ -20,6 +20,9 @@ from kebab.store.sqlite.filters import document_filter
 from kebab.store.sqlite.library_chunks import LIBRARIES, OWN, is_library_alone, library_condition
 from kebab.store.sqlite.rows import CHUNK_CONTEXT, chunk_context, rows_of
 from kebab.store.sqlite.vocabulary import Vocabulary
+
+if TYPE_CHECKING:
+    from kebab.core.store_ports import LexicalOptions
 
 # bm25() costs 93 % of a query, so it must run only on rows that pass the filter, and everything else only on the final few: the ranking
 # stands in a subquery of its own, and the texts are read by a second statement. (A materialised CTE that does all in one costs 10 %.)
@@ -64,7 +67,7 @@ class SqliteLexicalIndex:
         self._vocabulary = Vocabulary(connection, self.tokenizer)
         self._builder = MatchExpressionBuilder(self.tokenizer, self._vocabulary, korean_analysis)
 
-    def begin(self, tree: QueryTree, **options: Any) -> Callable[[], LexicalMatches]:
+    def begin(self, tree: QueryTree, **options: Unpack[LexicalOptions]) -> Callable[[], LexicalMatches]:
         """It is here, so that nothing goes faster by beginning early."""
         return partial(self.search, tree, **options)
 
