@@ -90,15 +90,16 @@ def retrievers_of(
     from kebab.retrieval.snippets import SnippetLimits, SnippetMaker
     from kebab.retrieval.vector import VectorRetriever
 
+    chunks = reading.chunks()
     vector = VectorRetriever(
         reading.vectors(),
         models,
-        reading.chunks(),
+        chunks,
         coverage.index_version,
         index=index,
         snippet_chars=settings.search.snippet_chars,
         notices=vector_state.partial_vectors(coverage),
     )
     snippets = SnippetMaker(index.tokenizer, SnippetLimits(settings.search.snippet_chars))
-    hybrid = HybridRetriever(settings.search, lexical, vector, snippets=snippets)
+    hybrid = HybridRetriever(settings.search, lexical, vector, snippets=snippets, chunks=chunks)
     return Retrievers(lexical, hybrid, vector=vector)

@@ -12,8 +12,8 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from kebab.config.settings import SearchSettings
-from kebab.core.search import SearchQuery
-from kebab.retrieval.fusion import Fused, FusionPolicy, Ranked, best_beyond, fuse
+from kebab.core.search import Ranked, SearchQuery
+from kebab.retrieval.fusion import Fused, FusionPolicy, best_beyond, fuse
 from kebab.retrieval.hybrid import policy_of
 
 RRF = FusionPolicy()

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from kebab.core.documents import Chunk, ParsedDocument
-    from kebab.core.search import HitList, QueryTerms, SearchQuery
+    from kebab.core.search import HitList, QueryTerms, Ranking, SearchQuery
     from kebab.core.spans import Span
 
 
@@ -38,6 +38,12 @@ class BegunRetriever(Retriever, Protocol):
         ...
 
 
+class RankingRetriever(BegunRetriever, Protocol):
+    def begin_ranking(self, query: SearchQuery) -> Callable[[], Ranking]:
+        """The same, without reading any passage. Nothing is folded or counted by document, and it is not explained."""
+        ...
+
+
 class ChunkContext(NamedTuple):
     """A stored chunk with what a hit needs to know of its document."""
 
@@ -61,6 +67,11 @@ class ChunkContext(NamedTuple):
     embedding_model: str | None = None
     notes: tuple[str, ...] = ()
     """On the document's source and folders, the outermost first."""
+
+    @classmethod
+    def outline(cls, chunk_id: str, doc_type: str) -> ChunkContext:
+        """Of a chunk that has a place in a list, and that nobody has read: all else about it is empty, so that it makes no hit."""
+        return cls(chunk_id, "", "", "", (), None, "", (), "", "", doc_type, "", (), "", "", "", "")
 
 
 class ColumnWeights(NamedTuple):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 from kebab.core.citations import Citation
@@ -93,6 +93,8 @@ class SearchQuery(NamedTuple):
     """Whether hits must have the words that were asked for; meaning then only has a say in their order."""
     bare: bool = False
     """Hits with their whole text and no snippet: for whoever will keep only some of them."""
+    outline: bool = False
+    """Nobody reads the passages that are found; see `Ranking`."""
     tell_all_words: bool = False
     """Whether to say which hits have all the words, and to leave out none of those that a longer list has."""
 
@@ -216,6 +218,31 @@ class HitList(list[SearchHit]):
         self.doubtful = doubtful
         self.all_words = all_words
         self.depth = depth
+
+
+class Ranked(NamedTuple):
+    """A place in one list; ranks count from 1."""
+
+    chunk_id: str
+    rank: int
+    score: float
+    weak: bool = False
+    all_words: bool = False
+    """Whether it is known to have all the words of the query."""
+    vector_floor: float | None = None
+    """As in `RetrievalDetail`."""
+
+
+class Ranking(NamedTuple):
+    """What one side of a hybrid search has found, best first, before anybody has read the passages; the rest as in `HitList`."""
+
+    chunks: Sequence[Ranked] = ()
+    match: str | None = None
+    more: bool = False
+    explanation: dict[str, Any] | None = None
+    notices: tuple[Notice, ...] = ()
+    terms: QueryTerms | None = None
+    doubtful: frozenset[str] = frozenset()
 
 
 class QueryTerms(NamedTuple):

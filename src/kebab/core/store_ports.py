@@ -345,6 +345,8 @@ class LexicalOptions(TypedDict):
     offset: NotRequired[int]
     sort: NotRequired[str]
     type_ahead: NotRequired[bool]
+    outline: NotRequired[bool]
+    """Outlines of chunks will do (`ChunkContext.outline`): whoever asks reads those that it keeps."""
 
 
 class LexicalIndex(Protocol):
@@ -395,6 +397,15 @@ class ChunkReader(Protocol):
 # --- vectors
 
 
+class VectorOptions(TypedDict):
+    filters: SearchFilters
+    limit: int
+    homes_only: NotRequired[bool]
+    others_only: NotRequired[bool]
+    outline: NotRequired[bool]
+    """Nobody asks of what is found whether it is at home, where neither of those was asked for; and not all of it will be read."""
+
+
 class VectorStore(Protocol):
     """Compares a vector with all that are stored of its space."""
 
@@ -407,13 +418,8 @@ class VectorStore(Protocol):
         """Whether there are vectors of this model; the model itself is not needed for the answer."""
         ...
 
-    def search(
-        self, space: str, vector: Any, *, filters: SearchFilters, limit: int, homes_only: bool = False, others_only: bool = False
-    ) -> Sequence[VectorMatch]: ...
-
-    def begin(
-        self, space: str, vector: Any, *, filters: SearchFilters, limit: int, homes_only: bool = False, others_only: bool = False
-    ) -> Callable[[], Sequence[VectorMatch]]:
+    def search(self, space: str, vector: Any, **options: Unpack[VectorOptions]) -> Sequence[VectorMatch]: ...
+    def begin(self, space: str, vector: Any, **options: Unpack[VectorOptions]) -> Callable[[], Sequence[VectorMatch]]:
         """The same search, perhaps elsewhere while the caller goes on; what it returns waits for the answer."""
         ...
 

@@ -7,7 +7,7 @@ on nothing that comes after it, so that a list looked at more deeply begins as i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import NamedTuple, TypeVar
 
@@ -140,17 +140,23 @@ def _group_of(passage: Passage, groups: Sequence[Folded], passages: Sequence[Pas
 
 
 def folded(
-    items: Sequence[T], passage_of: Callable[[T], Passage | None], *, complete: bool, enough: int | None = None
+    items: Iterable[T], passage_of: Callable[[T], Passage | None], *, complete: bool, enough: int | None = None
 ) -> list[tuple[T, list[T]]]:
-    """Each item that stands, or the first so many if that is `enough`, with its copies.
+    """Each item that stands, or the first so many if that is `enough`, with its copies; no more items are taken than that needs.
 
     Unless the list is `complete`, those at its end are left out whose copies may stand beyond it: what is shown once must not get
     another copy when somebody looks deeper, which no page would then show.
     """
-    groups = places_folded(map(passage_of, items), enough)
+    taken: list[T] = []
+
+    def passages() -> Iterator[Passage | None]:
+        for item in items:
+            taken.append(item)
+            yield passage_of(item)
+
     settled: list[tuple[T, list[T]]] = []
-    for group in groups:
-        if not complete and len(group.copies) < MOST_COPIES and group.last + REACH >= len(items):
+    for group in places_folded(passages(), enough):
+        if not complete and len(group.copies) < MOST_COPIES and group.last + REACH >= len(taken):
             break
-        settled.append((items[group.place], [items[copy] for copy in group.copies]))
+        settled.append((taken[group.place], [taken[copy] for copy in group.copies]))
     return settled

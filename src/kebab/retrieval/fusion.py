@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
+from kebab.core.search import Ranked
+
 
 class FusionPolicy(NamedTuple):
     """How hits of both sides are put in order.
@@ -24,17 +26,6 @@ class FusionPolicy(NamedTuple):
     lexical_weight_all: float = 2.0
     convex_weight: float = 0.65
     convex_weight_weak: float = 0.25
-
-
-class Ranked(NamedTuple):
-    """A place in one list; ranks count from 1."""
-
-    chunk_id: str
-    rank: int
-    score: float
-    weak: bool = False
-    all_words: bool = False
-    """Whether it is known to have all the words of the query."""
 
 
 class Fused(NamedTuple):

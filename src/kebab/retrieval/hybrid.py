@@ -2,18 +2,49 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, cast
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import chain, islice
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from kebab.config.settings import SearchSettings
 from kebab.core.ports import BegunRetriever
-from kebab.core.search import FAR_AWAY, SIMILAR_ONLY, HitList, Match, Mode, Notice, QueryTerms, RetrievalDetail, SearchHit, SearchQuery
+from kebab.core.search import (
+    FAR_AWAY,
+    SIMILAR_ONLY,
+    HitList,
+    Match,
+    Mode,
+    Notice,
+    QueryTerms,
+    Ranked,
+    Ranking,
+    RetrievalDetail,
+    SearchHit,
+    SearchQuery,
+)
 from kebab.retrieval.depth import DEEPEST, depth_of
-from kebab.retrieval.fusion import Fused, FusionPolicy, Ranked, best_beyond, fuse
-from kebab.retrieval.hydration import RETRIEVAL_METHODS, at_most_per_document, fold_duplicates, shortened, with_snippet, without_repetition
+from kebab.retrieval.duplicates import REACH
+from kebab.retrieval.fusion import Fused, FusionPolicy, best_beyond, fuse
+from kebab.retrieval.hydration import (
+    RETRIEVAL_METHODS,
+    at_most_per_document,
+    fold_duplicates,
+    make_hit,
+    shortened,
+    with_snippet,
+    without_repetition,
+)
 from kebab.retrieval.snippets import SnippetMaker
+
+if TYPE_CHECKING:
+    from kebab.core.ports import RankingRetriever
+    from kebab.core.store_ports import ChunkReader
 
 _DEEPER = 4
 """How many times as deep the next look is."""
+_SOME_COPIES = 2
+"""Room for a few passages that are folded, so that what is shown is read in one go."""
 _NEAREST = 3
 """How many are shown of what is too far away to mean anything, when there is nothing else."""
 _FAR_AWAY = Notice(FAR_AWAY, "No passage has these words, and none is close in meaning; these are the nearest.")
@@ -38,23 +69,59 @@ def policy_of(settings: SearchSettings, query: SearchQuery) -> FusionPolicy:
     )
 
 
+class _Side(NamedTuple):
+    ranking: Ranking
+    hits: Mapping[str, SearchHit]
+    """By their chunks, as far as passages were read."""
+
+
 class _Found(NamedTuple):
-    """A passage of the fused list, and what either side has told of it. Most are never shown, so what those need that are is made then."""
+    """A passage of the fused list, and what was told of it by the sides that have read it."""
 
     fused: Fused
     by_meaning: SearchHit | None
     by_words: SearchHit | None
 
-    def hit(self, query: SearchQuery) -> SearchHit:
-        """With its score in this list as far as that decides anything."""
-        hit = self.by_meaning or self.by_words
-        assert hit is not None  # somebody has found it
-        return hit if query.min_score is None else hit._replace(score=self.fused.score)
+    @property
+    def hit(self) -> SearchHit | None:
+        return self.by_meaning or self.by_words
 
     @property
     def explained(self) -> dict[str, Any]:
         sides = (side.explanation for side in (self.by_meaning, self.by_words) if side is not None)
         return {key: value for explanation in sides for key, value in (explanation or {}).items() if value is not None}
+
+
+class _Look:
+    """What one look has found and none before it, as hits with their scores in this list. Of most of it nobody wants more than its place:
+    what no side has read is read when it is wanted, some at a time; what is gone by then is left out.
+    """
+
+    def __init__(self, found: Sequence[_Found], read: Callable[[Sequence[Fused]], Mapping[str, SearchHit]], *, at_once: int) -> None:
+        self._found = found
+        self._read = read
+        self._at_once = at_once
+        self._hits: list[SearchHit | None] = []
+
+    def __len__(self) -> int:
+        """As far as is known."""
+        return len(self._found) - self._hits.count(None)
+
+    def __iter__(self) -> Iterator[SearchHit]:
+        for place in range(len(self._found)):
+            if place == len(self._hits):
+                self._read_some()
+            hit = self._hits[place]
+            if hit is not None:
+                yield hit
+
+    def _read_some(self) -> None:
+        some = self._found[len(self._hits) : len(self._hits) + self._at_once]
+        unread = [one.fused for one in some if one.hit is None]
+        read = self._read(unread) if unread else {}
+        for one in some:
+            hit = one.hit or read.get(one.fused.chunk_id)
+            self._hits.append(None if hit is None else hit._replace(score=one.fused.score))
 
 
 class HybridRetriever:
@@ -67,12 +134,16 @@ class HybridRetriever:
         vector: BegunRetriever,
         *,
         snippets: SnippetMaker | None = None,
+        chunks: ChunkReader | None = None,
     ) -> None:
-        """`snippets`: makes those of the final hits; without it both sides make their own for all of theirs."""
+        """`snippets`: makes those of the final hits; without it both sides make their own for all of theirs. `chunks`: reads the passages
+        of the hits that are kept; with it both sides must be able to rank without reading, as a `RankingRetriever` is.
+        """
         self._config = config
         self._lexical = lexical
         self._vector = vector
         self._snippets = snippets
+        self._chunks = chunks
         self.notices: tuple[Notice, ...] = getattr(vector, "notices", ())
         """What is wrong with the vectors, known from the start."""
 
@@ -91,11 +162,14 @@ class HybridRetriever:
         policy = policy_of(self._config, query)
         wanted = query.offset + query.k
         depth = looked = query.depth or depth_of(query)
-        looks: list[list[SearchHit]] = []
+        looks: list[_Look] = []
         found: dict[str, _Found] = {}
+        read = partial(self._read, policy)
+        at_once = wanted + 1 + (REACH + _SOME_COPIES if query.duplicates == "fold" else 0)
         while True:
-            lexical, vector = self._both_sides(query, looked)
-            ranked = _ranks(lexical, "lexical"), _ranks(vector, "vector")
+            by_words, by_meaning = self._both_sides(query, looked)
+            lexical, vector = by_words.ranking, by_meaning.ranking
+            ranked = lexical.chunks, vector.chunks
             all_fused = fuse(policy, *ranked)
             fused = _worth_showing(all_fused, vector, query)
             far_away = not (fused or looks or query.insists or query.type_ahead)
@@ -103,9 +177,12 @@ class HybridRetriever:
                 fused = all_fused[:_NEAREST]
             good = [item for item in fused if _is_good_enough(item, query)]
             # What a deeper look finds follows what was found before: a page that was shown stays what it was.
-            by_meaning, by_words = ({hit.chunk_id: hit for hit in side} for side in (vector, lexical))
-            new = [_Found(item, by_meaning.get(item.chunk_id), by_words.get(item.chunk_id)) for item in good if item.chunk_id not in found]
-            looks.append([one.hit(query) for one in new])
+            new = [
+                _Found(item, by_meaning.hits.get(item.chunk_id), by_words.hits.get(item.chunk_id))
+                for item in good
+                if item.chunk_id not in found
+            ]
+            looks.append(_Look(new, read, at_once=at_once))
             found.update((one.fused.chunk_id, one) for one in new)
             listed = self._listed(looks, query)
             goes_on = (
@@ -135,23 +212,52 @@ class HybridRetriever:
             depth=depth,
         )
 
-    def _both_sides(self, query: SearchQuery, depth: int) -> tuple[HitList, HitList]:
+    def _both_sides(self, query: SearchQuery, depth: int) -> tuple[_Side, _Side]:
         part = query._replace(
             k=depth, offset=0, sort="relevance", per_doc=None, duplicates="show", bare=query.bare or self._snippets is not None
         )
-        by_words = part._replace(mode="lexical", tell_all_words=True)
+        by_meaning, by_words = part._replace(mode="vector"), part._replace(mode="lexical", tell_all_words=True)
+        # By date, by document, and where it is explained, everything that was found has to be read.
+        may_read_later = self._chunks is not None and query.sort == "relevance" and query.per_doc is None and not query.explain
         # Meaning first, which takes longer: what it has found is read while words are still looked for, where that is done elsewhere.
-        meaning, words = self._vector.begin(part._replace(mode="vector")), self._lexical.begin(by_words)
-        vector = meaning()
-        return words(), vector
+        if may_read_later:
+            meant, said = cast("RankingRetriever", self._vector), cast("RankingRetriever", self._lexical)
+            closest, matching = meant.begin_ranking(by_meaning), said.begin_ranking(by_words)
+            vector = _Side(closest(), {})
+            return _Side(matching(), {}), vector
+        meaning, words = self._vector.begin(by_meaning), self._lexical.begin(by_words)
+        vector = _side(meaning(), "vector")
+        return _side(words(), "lexical"), vector
 
-    def _listed(self, looks: list[list[SearchHit]], query: SearchQuery) -> list[SearchHit]:
-        """Copies are looked for within one look, so that a page that was shown stays what it was; what is equal to something of an
+    def _read(self, policy: FusionPolicy, items: Sequence[Fused]) -> dict[str, SearchHit]:
+        """What is there of these passages, as hits."""
+        assert self._chunks is not None  # otherwise both sides have read theirs
+        contexts = self._chunks.contexts([item.chunk_id for item in items])
+        return {
+            item.chunk_id: make_hit(
+                # Which model has made its vector is told of what was found by it.
+                contexts[item.chunk_id] if item.vector else contexts[item.chunk_id]._replace(embedding_model=None),
+                rank=0,
+                detail=RetrievalDetail("hybrid", item.score, vector_floor=item.vector.vector_floor if item.vector else None),
+                score_kind=policy.kind,
+                index_version="",
+            )
+            for item in items
+            if item.chunk_id in contexts
+        }
+
+    def _listed(self, looks: list[_Look], query: SearchQuery) -> list[SearchHit]:
+        """As far as the page that was asked for, and one more.
+
+        Copies are looked for within one look, so that a page that was shown stays what it was; what is equal to something of an
         earlier look is not shown again.
         """
         whole_texts = self._snippets is not None or query.full_text or query.bare
-        if query.sort == "date" or query.duplicates == "show":  # by date there is one look only
-            return shortened([hit for look in looks for hit in look], query, complete=True, whole_texts=whole_texts)
+        hits_of_all = chain.from_iterable(looks)
+        if query.sort == "date" or (query.duplicates == "show" and query.per_doc is not None):  # by date there is one look only
+            return shortened(list(hits_of_all), query, complete=True, whole_texts=whole_texts)
+        if query.duplicates == "show":
+            return list(islice(hits_of_all, query.offset + query.k + 1))
         hits = without_repetition(fold_duplicates(look, query, complete=True, whole_texts=whole_texts) for look in looks)
         return hits if query.per_doc is None else at_most_per_document(hits, query.per_doc)
 
@@ -166,7 +272,7 @@ class HybridRetriever:
             vector_score=vector.score if vector else None,
             vector_rank=vector.rank if vector else None,
             rrf_score=item.rrf_score,
-            vector_floor=hit.retrieval.vector_floor,
+            vector_floor=vector.vector_floor if vector else None,
             weights=None if item.weights == (1.0, 1.0) else {"lexical": item.weights[0], "vector": item.weights[1]},
         )
         return hit._replace(
@@ -178,13 +284,13 @@ class HybridRetriever:
             explanation=_hit_explanation(found.explained, item, policy) if query.explain else None,
         )
 
-    def _shown(self, hit: SearchHit, rank: int, lexical: HitList, vector: HitList, query: SearchQuery) -> SearchHit:
+    def _shown(self, hit: SearchHit, rank: int, lexical: Ranking, vector: Ranking, query: SearchQuery) -> SearchHit:
         if self._snippets is not None and not query.bare:
             hit = with_snippet(hit, self._snippets, lexical.terms or vector.terms or QueryTerms(), full_text=query.full_text)
         return hit._replace(rank=rank)
 
 
-def _notices(query: SearchQuery, fused: list[Fused], lexical: HitList, vector: HitList, *, far_away: bool) -> tuple[Notice, ...]:
+def _notices(query: SearchQuery, fused: list[Fused], lexical: Ranking, vector: Ranking, *, far_away: bool) -> tuple[Notice, ...]:
     """A side's excuse for having found nothing matters when the other one has found nothing either; what both say is said once."""
     said: dict[str, Notice] = {}
     for notice in (*lexical.notices, *vector.notices):
@@ -194,15 +300,15 @@ def _notices(query: SearchQuery, fused: list[Fused], lexical: HitList, vector: H
     return (*said.values(), *about_words)
 
 
-def _about_words(query: SearchQuery, fused: list[Fused], lexical: HitList, vector: HitList) -> tuple[Notice, ...]:
-    if lexical:
+def _about_words(query: SearchQuery, fused: list[Fused], lexical: Ranking, vector: Ranking) -> tuple[Notice, ...]:
+    if lexical.chunks:
         return ()
     if query.insists:
-        return (_INSISTED,) if any(hit.chunk_id not in vector.doubtful for hit in vector) else ()
+        return (_INSISTED,) if any(chunk.chunk_id not in vector.doubtful for chunk in vector.chunks) else ()
     return (_NO_WORDS,) if fused else ()
 
 
-def _worth_showing(fused: list[Fused], vector: HitList, query: SearchQuery) -> list[Fused]:
+def _worth_showing(fused: list[Fused], vector: Ranking, query: SearchQuery) -> list[Fused]:
     """Without what is only close, and not close enough to mean anything, or not asked for: whoever insists on words gets passages that
     have them, and by date a passage with the words must not come after everything that is vaguely alike and younger.
     """
@@ -219,25 +325,27 @@ def _is_good_enough(item: Fused, query: SearchQuery) -> bool:
     )
 
 
-def _goes_on(vector: HitList) -> bool:
+def _goes_on(vector: Ranking) -> bool:
     """Whether a deeper look could find anything near enough to mean something."""
-    return vector.more and bool(vector) and vector[-1].chunk_id not in vector.doubtful
+    return vector.more and bool(vector.chunks) and vector.chunks[-1].chunk_id not in vector.doubtful
 
 
-def _pinned(query: SearchQuery, lexical: HitList) -> SearchQuery:
+def _pinned(query: SearchQuery, lexical: Ranking) -> SearchQuery:
     """How the words matched is decided by the first look: deeper ones go on with the same list."""
     if query.match != "auto" or lexical.match not in ("all", "any"):
         return query
     return query._replace(match=cast("Match", lexical.match), keep_stop_words=False)
 
 
-def _ranks(hits: HitList, side: str) -> list[Ranked]:
+def _side(hits: HitList, side: str) -> _Side:
     ranked = []
     for place, hit in enumerate(hits, start=1):
-        score = hit.retrieval.lexical_score if side == "lexical" else hit.retrieval.vector_score
-        known = hit.chunk_id in hits.weak, hit.chunk_id in hits.all_words
+        detail = hit.retrieval
+        score = detail.lexical_score if side == "lexical" else detail.vector_score
+        known = hit.chunk_id in hits.weak, hit.chunk_id in hits.all_words, detail.vector_floor
         ranked.append(Ranked(hit.chunk_id, place, hit.score if score is None else score, *known))
-    return ranked
+    ranking = Ranking(ranked, hits.match, hits.more, hits.explanation, hits.notices, hits.terms, hits.doubtful)
+    return _Side(ranking, {hit.chunk_id: hit for hit in hits})
 
 
 def _hit_explanation(parts: dict[str, Any], item: Fused, policy: FusionPolicy) -> dict[str, Any]:
@@ -258,7 +366,7 @@ def _hit_explanation(parts: dict[str, Any], item: Fused, policy: FusionPolicy) -
 
 
 def _explanation(
-    policy: FusionPolicy, depth: int, lexical: HitList, vector: HitList, fused: list[Fused], query: SearchQuery
+    policy: FusionPolicy, depth: int, lexical: Ranking, vector: Ranking, fused: list[Fused], query: SearchQuery
 ) -> dict[str, Any]:
     below = sum(query.min_score is not None and item.score < query.min_score for item in fused)
     return {

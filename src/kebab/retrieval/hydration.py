@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from kebab.core.citations import Citation
@@ -87,7 +87,7 @@ def shortened(hits: list[SearchHit], query: SearchQuery, *, complete: bool, whol
     return hits if by_date or query.per_doc is None else at_most_per_document(hits, query.per_doc)
 
 
-def fold_duplicates(hits: Sequence[SearchHit], query: SearchQuery, *, complete: bool, whole_texts: bool = True) -> list[SearchHit]:
+def fold_duplicates(hits: Iterable[SearchHit], query: SearchQuery, *, complete: bool, whole_texts: bool = True) -> list[SearchHit]:
     """The first of those with nearly the same text, carrying the others; see `duplicates.folded` for `complete`.
 
     Without `whole_texts` only the hashes of the passages are compared, because snippets say little about the rest.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kebab.analysis.query_syntax import parse
 from kebab.core.ports import ChunkContext, LexicalMatch, LexicalMatches
 from kebab.core.query_tree import QueryTree, Raw
-from kebab.core.search import HitList, Notice, QueryTerms, RetrievalDetail, SearchHit, SearchQuery
+from kebab.core.search import HitList, Notice, QueryTerms, Ranked, Ranking, RetrievalDetail, SearchHit, SearchQuery
 from kebab.retrieval.depth import first_look, shortens
 from kebab.retrieval.duplicates import Passage, folded
 from kebab.retrieval.hydration import make_hit, with_snippet
@@ -22,7 +22,6 @@ _LEAST_SCORE = 1e-12
 _DEEPER = 4
 """How many times as deep the next look is."""
 _LONG_QUERY = Notice("long_query", "The query is very long: only a part of its words was looked for.")
-# Code seldom says what it does in the words of a question: a few of them that it happens to have tell little (`weak`).
 _SOME_WORDS = Notice("some_words", "No passage has all the words; these have some of them.")
 
 
@@ -45,11 +44,22 @@ class _Answer(NamedTuple):
     expression: str
     dropped: tuple[str, ...]
     match: str
-    notices: tuple[Notice, ...] = ()
+    some_words: bool = False
+    """Whether to say that no passage has all of them."""
     shortened: bool = False
     all_words: frozenset[str] = frozenset()
     """The chunks that are known to have all the words."""
     none_has_all: bool = False
+
+    @property
+    def notices(self) -> tuple[Notice, ...]:
+        return (*((_SOME_WORDS,) if self.some_words and self.matches else ()), *((_LONG_QUERY,) if self.shortened else ()))
+
+    @property
+    def weak(self) -> frozenset[str]:
+        """Code seldom says what it does in the words of a question: a few of them that it happens to have tell little."""
+        chunks = (listed.match.chunk for listed in self.matches) if self.none_has_all else ()
+        return frozenset(chunk.chunk_id for chunk in chunks if chunk.doc_type == "code")
 
 
 def _ids(answer: _Answer) -> frozenset[str]:
@@ -80,25 +90,41 @@ class LexicalRetriever:
     def begin(self, query: SearchQuery) -> Callable[[], HitList]:
         """Asks the store, which may be at work elsewhere until the answer is called for."""
         tree = parse(query.text)
+        answer = self._begun(tree, query)
+
+        def finished() -> HitList:
+            found = answer()
+            return HitList(
+                [self._hit(match, query.offset + number, found, query) for number, match in enumerate(found.matches, start=1)],
+                match=found.match,
+                more=found.more,
+                explanation=self._explanation(tree, query, found) if query.explain else None,
+                notices=found.notices,
+                terms=found.terms,
+                weak=found.weak,
+                all_words=found.all_words,
+            )
+
+        return finished
+
+    def begin_ranking(self, query: SearchQuery) -> Callable[[], Ranking]:
+        answer = self._begun(parse(query.text), query._replace(outline=True))
+
+        def finished() -> Ranking:
+            found = answer()
+            weak, all_words = found.weak, found.all_words
+            chunks = []
+            for rank, listed in enumerate(found.matches, start=query.offset + 1):
+                chunk = listed.match.chunk.chunk_id
+                chunks.append(Ranked(chunk, rank, normalised(listed.match.bm25), chunk in weak, chunk in all_words))
+            return Ranking(chunks, found.match, found.more, notices=found.notices, terms=found.terms)
+
+        return finished
+
+    def _begun(self, tree: QueryTree, query: SearchQuery) -> Callable[[], _Answer]:
         is_any = query.match == "any" and not query.tell_all_words and not isinstance(tree, Raw)
         first = None if shortens(query) else self._begin(tree, query, "any" if is_any else "all")(query.k, query.offset)
-        return lambda: self._finished(tree, query, first)
-
-    def _finished(self, tree: QueryTree, query: SearchQuery, first: _Begun | None) -> HitList:
-        answer = self._answer(tree, query, first)
-        hits = [self._hit(match, query.offset + number, answer, query) for number, match in enumerate(answer.matches, start=1)]
-        explanation = self._explanation(tree, query, answer) if query.explain else None
-        notices = (*(answer.notices if hits else ()), *((_LONG_QUERY,) if answer.shortened else ()))
-        return HitList(
-            hits,
-            match=answer.match,
-            more=answer.more,
-            explanation=explanation,
-            notices=notices,
-            terms=answer.terms,
-            weak=frozenset(hit.chunk_id for hit in hits if hit.doc_type == "code") if answer.none_has_all else frozenset(),
-            all_words=answer.all_words,
-        )
+        return lambda: self._answer(tree, query, first)
 
     def suggestions(self, query: SearchQuery) -> list[str]:
         """What to ask instead of a query that finds nothing; nothing when no word of it is unknown."""
@@ -125,8 +151,8 @@ class LexicalRetriever:
         some = self._matches(tree, query, "any", "any")
         if some.expression == every.expression:
             return every
-        notices = (_SOME_WORDS,) if query.match == "auto" and not every.matches and not query.offset else ()
-        return _knowing(some, every, complete=query.tell_all_words)._replace(notices=notices)
+        some_words = query.match == "auto" and not every.matches and not query.offset
+        return _knowing(some, every, complete=query.tell_all_words)._replace(some_words=some_words)
 
     def _matches(self, tree: QueryTree, query: SearchQuery, match: str, reported: str, begun: _Begun | None = None) -> _Answer:
         """`begun`: where it was asked for already."""
@@ -149,6 +175,7 @@ class LexicalRetriever:
             offset=offset,
             sort=query.sort,
             type_ahead=query.type_ahead,
+            outline=query.outline,
         )
 
     def _hit(self, listed: _Listed, rank: int, answer: _Answer, query: SearchQuery) -> SearchHit:

@@ -9,7 +9,7 @@ from kebab.analysis.query_syntax import parse
 from kebab.core.errors import ModelMissing
 from kebab.core.ports import ChunkContext, EmbeddingModels, SpaceQuery, VectorMatch
 from kebab.core.query_tree import Bag, QueryTree, words_of
-from kebab.core.search import HitList, Notice, QueryTerms, RetrievalDetail, SearchHit, SearchQuery
+from kebab.core.search import HitList, Notice, QueryTerms, Ranked, Ranking, RetrievalDetail, SearchHit, SearchQuery
 from kebab.retrieval.depth import DEEPEST, depth_of, first_look, shortens
 from kebab.retrieval.hydration import make_hit, shortened, with_snippet
 from kebab.retrieval.snippets import SnippetLimits, SnippetMaker
@@ -40,6 +40,10 @@ class _Found(NamedTuple):
     """Whether it is closer than all text in the question's own script, which is closer as a rule."""
 
     @property
+    def score(self) -> float:
+        return min(1.0, max(0.0, self.match.similarity))
+
+    @property
     def weak(self) -> bool:
         """In a weak space only text of the space's own script: what the words of the query cannot reach counts in full."""
         return self.space.weak and self.match.home
@@ -60,6 +64,19 @@ _Asked = Sequence[tuple[SpaceQuery, Any]]
 class _Look(NamedTuple):
     depth: int
     begun: list[tuple[SpaceQuery, Callable[[], Sequence[VectorMatch]]]]
+
+
+class _Begun(NamedTuple):
+    """A search that the store has been asked for."""
+
+    text: str
+    """What was embedded, as far as it is not too long."""
+    asked: _Asked
+    look: _Look
+    by_date: int | None
+    """How many are put in order, where that is done by date."""
+    leaves_out: bool
+    """Whether some text was not compared, because the others may do."""
 
 
 class VectorRetriever:
@@ -94,9 +111,30 @@ class VectorRetriever:
     def begin(self, query: SearchQuery) -> Callable[[], HitList]:
         """Embeds the query and asks the store, which may be at work elsewhere until the answer is called for."""
         tree = parse(query.text)
+        begun = self._begun(tree, query)
+        return (lambda: self._finished(query, tree, begun)) if begun else (lambda: HitList(notices=self.notices))
+
+    def begin_ranking(self, query: SearchQuery) -> Callable[[], Ranking]:
+        begun = self._begun(parse(query.text), query._replace(outline=True))
+        if begun is None:
+            return lambda: Ranking(notices=self.notices)
+
+        def finished() -> Ranking:
+            found, more = _found(begun.look)
+            found = found[: begun.look.depth]
+            chunks = [
+                Ranked(item.match.chunk_id, rank, item.score, item.weak, vector_floor=item.known_floor)
+                for rank, item in enumerate(found, start=1)
+            ]
+            return Ranking(chunks, more=more, notices=self._said(begun, found), doubtful=_doubtful(found))
+
+        return finished
+
+    def _begun(self, tree: QueryTree, query: SearchQuery) -> _Begun | None:
+        """None where there is nothing to embed."""
         text = _meant(tree, query.text)
         if not text.strip():
-            return lambda: HitList(notices=self.notices)
+            return None
         held = [space for space in self._models.for_query(text) if self._store.holds(space.embedder)]
         spaces = [space for space in held if not space.instead] or held
         if not held:
@@ -107,19 +145,18 @@ class VectorRetriever:
         asked = list(zip(spaces, _embedded(spaces, text[:MAX_QUERY_CHARS]), strict=True))
         by_date = (query.depth or depth_of(query)) if query.sort == "date" else None
         first = self._look(asked, query, by_date or first_look(query))
-        return lambda: self._finished(query, tree, text, asked, first, by_date, left_out=len(spaces) < len(held))
+        return _Begun(text, asked, first, by_date, leaves_out=len(spaces) < len(held))
 
-    def _finished(
-        self, query: SearchQuery, tree: QueryTree, text: str, asked: _Asked, look: _Look, by_date: int | None, *, left_out: bool
-    ) -> HitList:
+    def _finished(self, query: SearchQuery, tree: QueryTree, begun: _Begun) -> HitList:
         wanted = query.offset + query.k
+        look, by_date = begun.look, begun.by_date
         while True:  # how deep one must look depends on how often documents, or passages, repeat themselves
             found, more = _found(look)
             last = not more or not shortens(query) or by_date is not None or look.depth >= DEEPEST
             hits = self._hits(found[: look.depth] if by_date else found, query, complete=last)
             if len(hits) > wanted or last:
                 break
-            look = self._look(asked, query, look.depth * _DEEPER)
+            look = self._look(begun.asked, query, look.depth * _DEEPER)
         found = found[: look.depth]
         ranked = [_ranked(hit, rank) for rank, hit in enumerate(hits, start=1)]
         page = ranked[query.offset : wanted]
@@ -129,16 +166,18 @@ class VectorRetriever:
         return HitList(
             page,
             more=len(ranked) > wanted,
-            explanation=self._explanation([space for space, _ in asked], found, query) if query.explain else None,
-            notices=self._said(text, left_out=left_out and all(item.doubtful for item in found)),
+            explanation=self._explanation([space for space, _ in begun.asked], found, query) if query.explain else None,
+            notices=self._said(begun, found),
             terms=terms,
             weak=frozenset(item.match.chunk_id for item in found if item.weak),
-            doubtful=frozenset(item.match.chunk_id for item in found if item.doubtful),
+            doubtful=_doubtful(found),
             depth=by_date,
         )
 
-    def _said(self, text: str, *, left_out: bool) -> tuple[Notice, ...]:
-        return (*self.notices, *([_LONG_QUERY] if len(text) > MAX_QUERY_CHARS else []), *([_OTHER_SCRIPTS] if left_out else []))
+    def _said(self, begun: _Begun, found: Sequence[_Found]) -> tuple[Notice, ...]:
+        long = [_LONG_QUERY] if len(begun.text) > MAX_QUERY_CHARS else []
+        left_out = [_OTHER_SCRIPTS] if begun.leaves_out and all(item.doubtful for item in found) else []
+        return (*self.notices, *long, *left_out)
 
     def near(self, chunk_ids: Sequence[str], query: SearchQuery) -> HitList | None:
         """What is closest to these chunks themselves, which are among it; None when none of them has a vector.
@@ -172,6 +211,7 @@ class VectorRetriever:
                 limit=depth + 1 if self._store.is_lasting else 2 * depth,  # some of it may be gone by the time it is read
                 homes_only=space.homes_only,
                 others_only=space.others_only,
+                outline=query.outline and (not space.weak or space.homes_only or space.others_only),
             )
             for space, vector in asked
         ]
@@ -179,7 +219,7 @@ class VectorRetriever:
 
     def _hit(self, item: _Found, chunk: ChunkContext, query: SearchQuery, rank: int) -> SearchHit:
         """`rank`: as long as nothing is folded or left out."""
-        score = min(1.0, max(0.0, item.match.similarity))
+        score = item.score
         detail = RetrievalDetail(method="vector", fusion_score=score, vector_score=score, vector_rank=rank, vector_floor=item.known_floor)
         explanation = {
             "lexical": None,
@@ -228,6 +268,10 @@ def _found(look: _Look) -> tuple[list[_Found], bool]:
     for item in found:
         merged.setdefault(item.match.chunk_id, item)
     return list(merged.values())[: look.depth + 1], len(merged) > look.depth
+
+
+def _doubtful(found: Sequence[_Found]) -> frozenset[str]:
+    return frozenset(item.match.chunk_id for item in found if item.doubtful)
 
 
 def _with_what_stands_out(found: list[_Found]) -> list[_Found]:

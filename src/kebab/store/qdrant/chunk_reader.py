@@ -8,7 +8,7 @@ from kebab.core.ports import ChunkContext
 from kebab.core.search import Neighbours
 from kebab.store.qdrant.index_writer import chunk_point_id
 from kebab.store.qdrant.lexical import FOR_HITS
-from kebab.store.qdrant.payloads import Payload, chunk_context, neighbour
+from kebab.store.qdrant.payloads import FOR_CONTEXTS, Payload, chunk_context, neighbour
 from kebab.store.qdrant.schema import Schema
 from kebab.store.qdrant.state import State
 
@@ -24,10 +24,11 @@ class QdrantChunkReader:
         found = {chunk_id: self._known[chunk_id] for chunk_id in chunk_ids if chunk_id in self._known}
         missing = [chunk_point_id(chunk_id) for chunk_id in dict.fromkeys(chunk_ids) if chunk_id not in found]
         if missing:
-            found |= {point["payload"]["chunk"]: point["payload"] for point in self._schema.chunks.retrieve(missing, payload=FOR_HITS)}
+            found |= {point["payload"]["chunk"]: point["payload"] for point in self._schema.chunks.retrieve(missing, payload=FOR_CONTEXTS)}
         return {
             chunk_id: chunk_context(payload, self._state.notes_above(payload["source"], payload["path"]), payload.get("model"))
             for chunk_id, payload in found.items()
+            if not self._state.is_too_new(payload)
         }
 
     def neighbours(self, chunk_ids: Sequence[str], count: int) -> dict[str, Neighbours]:

@@ -156,6 +156,8 @@ class QdrantDocumentStore:
         return self._writer.begin(partial(self._write, ids, chunks, words))
 
     def _write(self, ids: Mapping[str, IndexedDocument], chunks: Mapping[str, list[_NewChunk]], words: Mapping[str, str]) -> int:
+        if self._corpus == LIBRARIES:
+            self._writer.tell_of_libraries(there=True)
         known = self._stored_documents(list(ids))
         old = self._stored_chunks(known)
         change = _Change(old, chunks, self._corpus)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from kebab.core.path_glob import path_matches
@@ -28,32 +28,32 @@ class FilterBuilder:
     def __init__(self, schema: Schema) -> None:
         self._schema = schema
 
-    def of_chunks(self, filters: SearchFilters) -> Filter:
-        must, must_not = self._of_documents(filters, self._schema.chunks)
+    def of_chunks(self, filters: SearchFilters, *, among_libraries: bool = True) -> Filter:
+        """`among_libraries`: whether there may be some, which one's own have to be told from."""
+        conditions = self._of_documents(filters, self._schema.chunks, among_libraries=among_libraries)
         if filters.kinds:
-            must.append(one_of("kind", filters.kinds))
-        return _filter(must, must_not)
+            conditions.append(one_of("kind", filters.kinds))
+        return {"must": conditions}
 
     def of_documents(self, filters: SearchFilters) -> Filter:
-        return _filter(*self._of_documents(filters, self._schema.documents))
+        return {"must": self._of_documents(filters, self._schema.documents)}
 
-    def _of_documents(self, filters: SearchFilters, collection: Collection) -> tuple[list[Condition], list[Condition]]:
-        must = [*_plain(filters), *self._library(filters)]
-        must_not: list[Condition] = []
+    def _of_documents(self, filters: SearchFilters, collection: Collection, *, among_libraries: bool = True) -> list[Condition]:
+        must = [*_plain(filters), *(self._library(filters) if among_libraries or filters.library is not None else ())]
         if filters.exclude_tags:
-            must_not.append(one_of("tagged", map(folded, filters.exclude_tags)))
+            must.append(none_of("tagged", map(folded, filters.exclude_tags)))
         if filters.exclude_docs:
-            must_not.append(one_of("doc", filters.exclude_docs))
+            must.append(none_of("doc", filters.exclude_docs))
         patterns = ((filters.path_glob, True), *((pattern, False) for pattern in filters.exclude_paths))
         for pattern, wanted in patterns:
             if not pattern:
                 continue
             if set("*?[") & set(pattern):
-                condition, negated = _glob(pattern, collection.values("within", _filter(must, must_not)))
+                paths, are_meant = _meant_by(pattern, collection.values("within", {"must": must}))
             else:
-                condition, negated = one_of("within", [pattern, pattern.rstrip("/") + "/"]), False
-            (must if wanted != negated else must_not).append(condition)
-        return must, must_not
+                paths, are_meant = [pattern, pattern.rstrip("/") + "/"], True
+            must.append((one_of if wanted == are_meant else none_of)("within", paths))
+        return must
 
     def _library(self, filters: SearchFilters) -> list[Condition]:
         if filters.library is None:
@@ -65,8 +65,11 @@ def one_of(key: str, values: Iterable[str]) -> Condition:
     return {"key": key, "match": {"any": [storable(value) for value in values]}}
 
 
-def _filter(must: Sequence[Condition], must_not: Sequence[Condition]) -> Filter:
-    return {"must": list(must), "must_not": list(must_not)}
+def none_of(key: str, values: Iterable[str]) -> Condition:
+    """A condition among others. Beside them, as `must_not` of the whole filter, the server (1.16) forgets it where the only other one is the
+    same: what must be so and must not be so is then taken for what must.
+    """
+    return {"must_not": [one_of(key, values)]}
 
 
 def _plain(filters: SearchFilters) -> list[Condition]:
@@ -85,11 +88,11 @@ def _plain(filters: SearchFilters) -> list[Condition]:
     return [*conditions, *([{"key": "day", "range": days}] if days else [])]
 
 
-def _glob(pattern: str, values: Iterable[str]) -> tuple[Condition, bool]:
-    """The paths it means among those that are there; or, where these are fewer, those it does not mean."""
+def _meant_by(pattern: str, values: Iterable[str]) -> tuple[list[str], bool]:
+    """The paths it means among those that are there; or, where these are fewer, those it does not mean (False)."""
     paths = [value for value in values if not value.endswith("/")]
     fitting = [path for path in paths if path_matches(pattern, path)]
     if 2 * len(fitting) <= len(paths):
-        return one_of("within", fitting), False
+        return fitting, True
     chosen = set(fitting)
-    return one_of("within", [path for path in paths if path not in chosen]), True
+    return [path for path in paths if path not in chosen], False

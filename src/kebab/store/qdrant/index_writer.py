@@ -8,6 +8,7 @@ come before the document itself, and its old ones leave after it.
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -18,11 +19,11 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from kebab.core.errors import KebabError
-from kebab.store.qdrant.collection import Point, batches, point_id
+from kebab.store.qdrant.collection import Point, PointId, batches, point_id
 from kebab.store.qdrant.schema import WORDS, Schema
 from kebab.store.qdrant.state import CorpusSize, State, read_state, remember, write_sizes
 from kebab.store.qdrant.term_counts import TermCounts
-from kebab.store.qdrant.terms import CORPORA, is_far_from, reweighed, settled_average
+from kebab.store.qdrant.terms import CORPORA, LIBRARIES, is_far_from, reweighed, settled_average
 
 _FLUSH_S = 5.0
 _MOST_WAITING = 50_000
@@ -31,6 +32,11 @@ _AT_ONCE = 500
 _LENGTHS_AT_ONCE = 10_000
 _TERMS_AT_ONCE = 200_000
 """In one point: a long document may have more than a request can hold."""
+
+
+_CHUNK_ID = re.compile("[0-9a-f]{20}")
+_NO_MORE = "0" * 12
+"""What an id of a chunk is shorter than one of a point."""
 
 
 class ChunkWords(NamedTuple):
@@ -50,7 +56,14 @@ def document_point_id(doc_id: str) -> str:
 
 
 def chunk_point_id(chunk_id: str) -> str:
-    return point_id("chunk", chunk_id)
+    """One can tell from it which chunk it is, so that a ranking says that without being read; and they are in the order of their chunks."""
+    if not _CHUNK_ID.fullmatch(chunk_id):
+        return point_id("chunk", chunk_id)  # somebody has asked for what no chunk is called
+    return f"{chunk_id[:8]}-{chunk_id[8:12]}-{chunk_id[12:16]}-{chunk_id[16:]}-{_NO_MORE}"
+
+
+def chunk_of(point: PointId) -> str:
+    return str(point).replace("-", "")[: -len(_NO_MORE)]
 
 
 def of_documents(doc_ids: Iterable[str]) -> dict[str, Any]:
@@ -192,6 +205,13 @@ class IndexWriter:
             self._resize(corpus, CorpusSize(chunks[corpus], tokens[corpus], self._sizes[corpus].average))
         write_sizes(self.schema.catalog, self._sizes)
         self.state = self.state._replace(sizes=dict(self._sizes))
+        self.tell_of_libraries(there=chunks[LIBRARIES] > 0)
+
+    def tell_of_libraries(self, *, there: bool) -> None:
+        """Before the first chunk of a library comes, or after the last one is gone: who searches relies on it."""
+        if self.state.has_libraries != there:
+            remember(self.schema.catalog, libraries=there)
+            self.state.meta["libraries"] = there
 
     def _resize(self, corpus: str, size: CorpusSize) -> None:
         self._sizes[corpus] = size._replace(average=settled_average(size.current_average, size.average)) if size.chunks else size

@@ -15,8 +15,9 @@ from kebab.store.fts5.match_expression import MatchExpression, MatchExpressionBu
 from kebab.store.fts5.passage_check import matching
 from kebab.store.fts5.tokenizer import SqliteTokenizer
 from kebab.store.fts5.wanted_terms import WantedTerms, wanted_terms
-from kebab.store.qdrant.collection import Filter, Point
+from kebab.store.qdrant.collection import Fields, Filter, Point
 from kebab.store.qdrant.filters import FilterBuilder, corpus_of, one_of
+from kebab.store.qdrant.index_writer import chunk_of
 from kebab.store.qdrant.other_weights import RANKED_AGAIN, ranked_again
 from kebab.store.qdrant.payloads import Payload, chunk_context, columns
 from kebab.store.qdrant.schema import WORDS, Schema
@@ -35,6 +36,10 @@ _CHECKED = 128
 """Candidates that are looked at first, when it has to be checked whether words stand side by side."""
 FOR_HITS = {"exclude": ["terms", "within", "tagged", "versions", "columns_hash", "text_hash", "average", "length", "spaces"]}
 """Of the payload: all but what only filters and writers need."""
+_FOR_OUTLINES = ["corpus", "type"]
+
+
+_Key = tuple[str, Filter, Fields]
 
 
 class _Search(NamedTuple):
@@ -45,6 +50,21 @@ class _Search(NamedTuple):
     """What the expression demands of the terms; None where any term makes a match, as the ranking itself does."""
     chosen: Filter
     """What the filters and the expression leave."""
+    payload: Fields = FOR_HITS
+    """What is read of each chunk that is found."""
+
+    @property
+    def needs_check(self) -> bool:
+        """Whether somebody has to look how the words stand."""
+        return self.demanded is not None and not self.demanded.is_exact
+
+    @property
+    def key(self) -> _Key:
+        """Equal for searches that find the same."""
+        return self.expression.text, self.chosen, self.payload
+
+    def ranking(self, vector: dict[str, Any], depth: int) -> dict[str, Any]:
+        return _ranking(vector, self.chosen, depth, self.payload)
 
 
 class QdrantLexicalIndex:
@@ -59,8 +79,10 @@ class QdrantLexicalIndex:
         self._filters = FilterBuilder(schema)
         self._expressions: dict[tuple[QueryTree, str, bool, bool], MatchExpression] = {}
         """A search asks for the same ones again and again."""
+        self._searches: dict[tuple[str, SearchFilters, bool, bool], _Search | None] = {}
+        self._vectors: dict[tuple[str, str], dict[str, Any]] = {}
         self._contexts: dict[str, ChunkContext] = {}
-        self._ahead: tuple[str, Filter, int, list[Point]] | None = None
+        self._ahead: tuple[_Key, int, list[Point]] | None = None
         self._weights = weights if weights != stored_weights(state) else None
         """None where they are those of the stored vectors."""
 
@@ -80,10 +102,11 @@ class QdrantLexicalIndex:
         offset: int = 0,
         sort: str = "relevance",
         type_ahead: bool = False,
+        outline: bool = False,
     ) -> Callable[[], LexicalMatches]:
         self._lookup.expect(tree, corpus_of(filters))
         expression = self._expression(tree, match, drop_stop_words, type_ahead)
-        search = self._search(expression, filters)
+        search = self._search(expression, filters, outline=outline)
         if search is None:
             return lambda: LexicalMatches((), False, expression.terms, "")
         ranking: Callable[[], list[Point]]
@@ -91,11 +114,12 @@ class QdrantLexicalIndex:
             ranking = partial(self._by_date, search, limit + 1, offset)
         else:
             any_word = self._expression(tree, "any", drop_stop_words, type_ahead) if match == "all" else None
-            ranking = self._begin_by_relevance(search, limit + 1, offset, self._search(any_word, filters) if any_word else None)
+            next_one = self._search(any_word, filters, outline=outline) if any_word else None
+            ranking = self._begin_by_relevance(search, limit + 1, offset, next_one)
 
         def finished() -> LexicalMatches:
             ranked = ranking()
-            matches = tuple(LexicalMatch(-point["score"], self._context(point["payload"])) for point in ranked[:limit])
+            matches = tuple(LexicalMatch(-point["score"], self._context(point, outline=outline)) for point in ranked[:limit])
             return LexicalMatches(matches, len(ranked) > limit, expression.terms, expression.text, expression.dropped, expression.shortened)
 
         return finished
@@ -131,8 +155,16 @@ class QdrantLexicalIndex:
             self._expressions[asked] = builder.build(tree, match=match, drop_stop_words=drop_stop_words, type_ahead=type_ahead)
         return self._expressions[asked]
 
-    def _search(self, expression: MatchExpression, filters: SearchFilters, *, counting: bool = False) -> _Search | None:
+    def _search(
+        self, expression: MatchExpression, filters: SearchFilters, *, counting: bool = False, outline: bool = False
+    ) -> _Search | None:
         """None when nothing is looked for."""
+        asked = (expression.text, filters, counting, outline)
+        if asked not in self._searches:
+            self._searches[asked] = self._new_search(expression, filters, counting=counting, outline=outline)
+        return self._searches[asked]
+
+    def _new_search(self, expression: MatchExpression, filters: SearchFilters, *, counting: bool, outline: bool) -> _Search | None:
         wanted = wanted_terms(expression, self.tokenizer)
         if not expression.text.strip() or not wanted.phrases:
             return None
@@ -142,16 +174,19 @@ class QdrantLexicalIndex:
             demanded = term_filter(expression.text, self.tokenizer.stems, lambda term: id_of(corpus, term))
         # Terms of one corpus are dimensions of their own. Two words may share one; what such a word finds elsewhere is left out later,
         # which is cheaper than a condition that the server looks at for every chunk.
-        conditions: list[Filter] = [self._filters.of_chunks(filters)] if filters or counting else []
+        of_filters = self._filters.of_chunks(filters, among_libraries=self._state.has_libraries) if filters or counting else None
+        conditions: list[Filter] = [of_filters] if of_filters else []
         conditions += [demanded.condition] if demanded else []
-        return _Search(expression, wanted, corpus, demanded, {"must": conditions})
+        search = _Search(expression, wanted, corpus, demanded, {"must": conditions})
+        may_read_later = outline and not search.needs_check and self._weights is None
+        return search._replace(payload=_FOR_OUTLINES) if may_read_later else search
 
     # --- ranking
 
-    def _begin_by_relevance(self, search: _Search, limit: int, offset: int, next_one: _Search | None = None) -> Callable[[], list[Point]]:
+    def _begin_by_relevance(self, search: _Search, limit: int, offset: int, next_one: _Search | None) -> Callable[[], list[Point]]:
         """`next_one`: what will be asked for if this finds too little. It is asked for with it, so that nobody waits twice."""
         vector = self._query_vector(search)
-        needs_check = search.demanded is not None and not search.demanded.is_exact
+        needs_check = search.needs_check
         depth = max(_CHECKED, offset + limit) if needs_check else offset + limit + _DEEPER
         depth = depth if self._weights is None else max(depth, RANKED_AGAIN)
         begun = self._begin_to_find(search, vector, depth, next_one, offset + limit + _DEEPER)
@@ -180,23 +215,23 @@ class QdrantLexicalIndex:
         ahead = self._found_ahead(search, depth)
         if ahead is not None:
             return lambda: ahead
-        asked = [_ranking(vector, search.chosen, depth)]
+        asked = [search.ranking(vector, depth)]
         if next_one is not None and next_one.demanded is None and next_one.expression.text != search.expression.text:
-            asked.append(_ranking(self._query_vector(next_one), next_one.chosen, its_depth))
+            asked.append(next_one.ranking(self._query_vector(next_one), its_depth))
         answer = self._schema.chunks.begin_to_query(*asked)
 
         def read() -> list[Point]:
             found, *others = answer()
             if next_one is not None and others:
-                self._ahead = (next_one.expression.text, next_one.chosen, its_depth, others[0])
+                self._ahead = (next_one.key, its_depth, others[0])
             return found
 
         return read
 
     def _found_ahead(self, search: _Search, depth: int) -> list[Point] | None:
-        if self._ahead is None or self._ahead[:3] != (search.expression.text, search.chosen, depth):
+        if self._ahead is None or self._ahead[:2] != (search.key, depth):
             return None
-        return self._ahead[3]
+        return self._ahead[2]
 
     def _weighed(self, points: list[Point], vector: dict[str, Any], corpus: str) -> list[Point]:
         """As the settings want columns to count."""
@@ -226,20 +261,22 @@ class QdrantLexicalIndex:
             depth *= 4
 
     def _with_scores(self, vector: dict[str, Any], points: list[Point]) -> list[Point]:
-        scores = {
-            point["id"]: point["score"]
-            for point in self._ranked(vector, {"must": [{"has_id": [point["id"] for point in points]}]}, len(points), False)
-        }
-        scored = [{**point, "score": scores.get(point["id"], 0.0)} for point in points]
-        return sorted(scored, key=lambda point: (-point["payload"]["day"], -point["score"], point["payload"]["chunk"]))
-
-    def _ranked(self, vector: dict[str, Any], chosen: Filter, limit: int, payload: Any = None) -> list[Point]:
-        if not limit:
+        if not points:
             return []
-        return self._schema.chunks.query(_ranking(vector, chosen, limit, FOR_HITS if payload is None else payload))[0]
+        these: Filter = {"must": [{"has_id": [point["id"] for point in points]}]}
+        (found,) = self._schema.chunks.query(_ranking(vector, these, len(points), False))
+        scores = {point["id"]: point["score"] for point in found}
+        scored = [{**point, "score": scores.get(point["id"], 0.0)} for point in points]
+        return sorted(scored, key=lambda point: (-point["payload"]["day"], *_order(point)))
 
     def _query_vector(self, search: _Search) -> dict[str, Any]:
         """How rare each term is; one that is named twice counts twice."""
+        asked = search.corpus, search.expression.text
+        if asked not in self._vectors:
+            self._vectors[asked] = self._new_query_vector(search)
+        return self._vectors[asked]
+
+    def _new_query_vector(self, search: _Search) -> dict[str, Any]:
         ids = Counter(id_of(search.corpus, term) for term in search.wanted.flat())
         chunks_with = self._lookup.chunks_with(ids)
         chunks = self._state.sizes[search.corpus].chunks
@@ -256,18 +293,20 @@ class QdrantLexicalIndex:
         notes = self._state.note_terms(payload["source"], payload["path"], self._korean_analysis)
         return columns(payload, self._korean_analysis, notes)
 
-    def _context(self, payload: Payload) -> ChunkContext:
+    def _context(self, point: Point, *, outline: bool) -> ChunkContext:
         """Made once: what has all the words has some of them too."""
-        known = self._contexts.get(payload["chunk"])
+        chunk_id, payload = chunk_of(point["id"]), point["payload"]
+        if outline:
+            return ChunkContext.outline(chunk_id, payload["type"])
+        known = self._contexts.get(chunk_id)
         if known is None:
-            known = chunk_context(payload, self._state.notes_above(payload["source"], payload["path"]))
-            self._contexts[payload["chunk"]] = known
+            known = self._contexts[chunk_id] = chunk_context(payload, self._state.notes_above(payload["source"], payload["path"]))
         return known
 
 
-def _ranking(vector: dict[str, Any], chosen: Filter, limit: int, payload: Any = FOR_HITS) -> dict[str, Any]:
+def _ranking(vector: dict[str, Any], chosen: Filter, limit: int, payload: Fields) -> dict[str, Any]:
     return {"query": vector, "using": WORDS, "filter": chosen, "limit": limit, "with_payload": payload}
 
 
 def _order(point: Point) -> tuple[float, str]:
-    return -point["score"], point["payload"]["chunk"]
+    return -point["score"], chunk_of(point["id"])

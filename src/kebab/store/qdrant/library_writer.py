@@ -19,6 +19,7 @@ from kebab.store.qdrant.index_writer import IndexWriter, document_point_id, of_d
 from kebab.store.qdrant.libraries import StoredVersion, library_point, stored_versions
 from kebab.store.qdrant.payloads import Payload
 from kebab.store.qdrant.state import LIBRARY_KIND, StoredSource, delete_source, now, remember, write_sources
+from kebab.store.qdrant.terms import LIBRARIES
 
 _AT_ONCE = 500
 _OF_DOCUMENT = ["doc", "path", "source", "versions", "file_keys", "fingerprint", "chunk_count"]
@@ -125,6 +126,7 @@ class QdrantLibraryWriter:
         if whole:
             self._schema.catalog.delete([point_id("library", library_id)])
         self._forget_unused_sources()
+        self._writer.tell_of_libraries(there=self._schema.chunks.count({"must": [one_of("corpus", [LIBRARIES])]}) > 0)
 
     # --- versions
 

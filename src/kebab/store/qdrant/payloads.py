@@ -243,6 +243,13 @@ def common_homes(columns: ChunkColumns, kind: str) -> list[str]:
     return [EVERYWHERE] if columns.cjk and kind != "code" else []
 
 
+FOR_CONTEXTS = [
+    "chunk", "doc", "path", "title", "headings", "text", "spans", "chunker", "type", "lang", "tags", "trust", "source", "indexed_at",
+    "date", "model", "corpus",
+]  # fmt: skip
+"""What a ChunkContext is made of, and whose chunk it is."""
+
+
 def chunk_context(payload: Payload, notes: tuple[str, ...], embedding_model: str | None = None) -> ChunkContext:
     headings = tuple(payload["headings"])
     return ChunkContext(

@@ -19,7 +19,7 @@ from kebab.core.libraries import VectorSpace
 from kebab.store.qdrant.client import LEAST_VERSION, Answered, Client
 from kebab.store.qdrant.collection import Collection, point_id
 
-SCHEMA = 1
+SCHEMA = 2
 WORDS = "words"
 """The sparse vector of a chunk."""
 SPELLING = "spelling"
@@ -154,6 +154,12 @@ class Schema:
             )
         if version < 1:
             self._refuse_undescribed()
+        if version < SCHEMA:
+            raise TooOld(
+                f"{self._client.address} was written by an earlier Kebab (schema {version}, this one needs {SCHEMA}).",
+                hint=f"Give it up with: kb --db {self._client.address} reset; and ingest again, or carry it over with that Kebab.",
+                path=str(self._client.address),
+            )
         if version > SCHEMA:
             raise TooNew(
                 f"{self._client.address} was written by a newer Kebab (schema {version}, this one knows {SCHEMA}).",
@@ -207,7 +213,8 @@ class Schema:
             collection.delete({"must": []})
         self.catalog.delete({"must_not": [{"key": "what", "match": {"any": ["lease", "maker"]}}]})
         self._mark_as_ours()
-        self.catalog.upsert([{"id": META, "vector": {}, "payload": {"what": "meta", "schema": SCHEMA, "quantization": self.quantization}}])
+        facts = {"what": "meta", "schema": SCHEMA, "quantization": self.quantization, "libraries": False}
+        self.catalog.upsert([{"id": META, "vector": {}, "payload": facts}])
 
     def _use_again(self, *, mending: bool) -> None:
         """`mending`: what is missing is made, empty, by somebody who then counts everything and has the rest read again. Whoever gave it up

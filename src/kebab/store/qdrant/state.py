@@ -12,7 +12,7 @@ from kebab.core.ports import ColumnWeights
 from kebab.core.records import ContextNote
 from kebab.store.qdrant.collection import Collection, Filter, Point, point_id
 from kebab.store.qdrant.schema import META
-from kebab.store.qdrant.terms import CORPORA
+from kebab.store.qdrant.terms import CORPORA, LIBRARIES
 
 LIBRARY_KIND = "library"
 _SIZES = point_id("sizes")
@@ -72,6 +72,15 @@ class State(NamedTuple):
     @property
     def korean_analysis(self) -> str | None:
         return str(self.fts_config["korean"]) if self.fts_config else None
+
+    @property
+    def has_libraries(self) -> bool:
+        """Whether there may be chunks of libraries beside one's own."""
+        return self.meta.get("libraries") is not False
+
+    def is_too_new(self, payload: Mapping[str, Any]) -> bool:
+        """Whether a chunk is of a library, the first of which came after this was read: searches were not told to leave it out."""
+        return payload["corpus"] == LIBRARIES and not self.has_libraries
 
     def notes_above(self, source: str, path: str) -> tuple[str, ...]:
         known = self.sources.get(source)

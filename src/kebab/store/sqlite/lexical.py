@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import apsw
 
 from kebab.core.errors import QueryError
-from kebab.core.ports import ColumnWeights, LexicalMatch, LexicalMatches, NearWord
+from kebab.core.ports import ChunkContext, ColumnWeights, LexicalMatch, LexicalMatches, NearWord
 from kebab.core.query_tree import QueryTree, Raw
 from kebab.core.search import QueryTerms, SearchFilters
 from kebab.store.fts5.match_expression import MatchExpression, MatchExpressionBuilder
@@ -49,6 +49,9 @@ CROSS JOIN chunks c ON c.id = wanted.value
 JOIN documents d ON d.id = c.document_id
 JOIN sources s ON s.id = d.source_id
 """
+_TYPES = """
+SELECT c.id, d.doc_type FROM json_each(?) AS wanted CROSS JOIN chunks c ON c.id = wanted.value JOIN documents d ON d.id = c.document_id
+"""
 _COUNT = "SELECT count(*) FROM {index} WHERE {index} MATCH :match {filter}"
 _DEEPER = 16
 """How much deeper than asked the ranking is cut: room for a few equal scores at its end."""
@@ -82,6 +85,7 @@ class SqliteLexicalIndex:
         offset: int = 0,
         sort: str = "relevance",
         type_ahead: bool = False,
+        outline: bool = False,
     ) -> LexicalMatches:
         expression = self._builder.build(tree, match=match, drop_stop_words=drop_stop_words, type_ahead=type_ahead)
         if not expression.text.strip():
@@ -93,7 +97,7 @@ class SqliteLexicalIndex:
                 ranked = self._run(_BY_DATE.format(index=index, filter=condition), {**bindings, "limit": limit + 1, "offset": offset}, tree)
             else:
                 ranked = self._by_relevance(_BY_RELEVANCE.format(index=index, filter=condition), bindings, tree, limit + 1, offset)
-            found = self._with_contexts(ranked[:limit])
+            found = (self._with_outlines if outline else self._with_contexts)(ranked[:limit])
         return LexicalMatches(found, len(ranked) > limit, expression.terms, expression.text, expression.dropped, expression.shortened)
 
     def _by_relevance(self, sql: str, bindings: dict[str, Any], tree: QueryTree, limit: int, offset: int) -> list[_Ranked]:
@@ -109,6 +113,10 @@ class SqliteLexicalIndex:
         rows = rows_of(self._connection, _CONTEXTS, (json.dumps([row[2] for row in ranked]),))
         contexts = {row[0]: chunk_context(row[1:]) for row in rows}
         return tuple(LexicalMatch(bm25, contexts[number]) for bm25, _, number in ranked)
+
+    def _with_outlines(self, ranked: list[_Ranked]) -> tuple[LexicalMatch, ...]:
+        types = dict(rows_of(self._connection, _TYPES, (json.dumps([row[2] for row in ranked]),)))
+        return tuple(LexicalMatch(bm25, ChunkContext.outline(chunk_id, types[number])) for bm25, chunk_id, number in ranked)
 
     def count(self, tree: QueryTree, *, match: str, drop_stop_words: bool, filters: SearchFilters) -> int:
         expression: MatchExpression = self._builder.build(tree, match=match, drop_stop_words=drop_stop_words)

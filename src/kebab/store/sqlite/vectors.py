@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Unpack
 
 import apsw
 import numpy as np
@@ -23,6 +23,9 @@ from kebab.store.sqlite.filters import document_filter
 from kebab.store.sqlite.rows import rows_of
 from kebab.store.sqlite.vector_coverage import Space, stored_spaces
 from kebab.store.vector_spaces import refuse_other_dimension
+
+if TYPE_CHECKING:
+    from kebab.core.store_ports import VectorOptions
 
 Array = NDArray[Any]
 _Id = TypeVar("_Id", int, str)
@@ -140,7 +143,15 @@ class SqliteVectorStore:
         return any(rows_of(self._connection, sql, (space.id,))[0][0] for space in ours)
 
     def search(
-        self, space: str, vector: Array, *, filters: SearchFilters, limit: int, homes_only: bool = False, others_only: bool = False
+        self,
+        space: str,
+        vector: Array,
+        *,
+        filters: SearchFilters,
+        limit: int,
+        homes_only: bool = False,
+        others_only: bool = False,
+        outline: bool = False,  # noqa: ARG002  # who is at home is known without reading anything
     ) -> list[VectorMatch]:
         """The closest chunks of a space, best first; equal ones by chunk id."""
         home = True if homes_only else False if others_only else None
@@ -151,7 +162,7 @@ class SqliteVectorStore:
                 return []
             return self._search(spaces[space], np.asarray(vector, np.float32), filters, limit, home)
 
-    def begin(self, space: str, vector: Array, **options: Any) -> Callable[[], list[VectorMatch]]:
+    def begin(self, space: str, vector: Array, **options: Unpack[VectorOptions]) -> Callable[[], list[VectorMatch]]:
         """It is here, so that nothing goes faster by beginning early."""
         return partial(self.search, space, vector, **options)
 
