@@ -24,6 +24,7 @@ def notes(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "team/plans.md": "# Plans\n\nThe roadmap of this year has a migration.\n",
         "team/회의.md": "# 회의록\n\n문서를 검색하는 방법을 정했다.\n",
         "code.py": "def parse_header(line):\n    return line.split(':')\n",
+        **dict.fromkeys(("garden.md", "team/garden.md"), "# Garden\n\nWhat a seed in the garden needs: water, light, and time.\n"),
     }.items():
         (folder / name).write_text(text, encoding="utf-8")
     for number in range(12):
@@ -35,13 +36,13 @@ def notes(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def kb(shared_corpus: Corpus, notes: Path, toy: type[Toy]) -> Iterator[kebab.KnowledgeBase]:
     with shared_corpus.open(toy.models(toy.embedder("words", synonyms={"repository": "git"}))) as knowledge_base:
         report = knowledge_base.ingest(notes)
-        assert (report.added, report.failed) == (16, [])
+        assert (report.added, report.failed) == (18, [])
         yield knowledge_base
 
 
 def test_ingesting_again_reads_nothing(kb: kebab.KnowledgeBase, notes: Path) -> None:
     report = kb.ingest(notes)
-    assert (report.added, report.updated, report.removed, report.unchanged, report.vectors_made) == (0, 0, 0, 16, 0)
+    assert (report.added, report.updated, report.removed, report.unchanged, report.vectors_made) == (0, 0, 0, 18, 0)
 
 
 @pytest.mark.parametrize("mode", ["lexical", "vector", "hybrid"])
@@ -58,11 +59,38 @@ def test_hybrid_finds_by_meaning_what_has_none_of_the_words_and_says_what_each_s
     assert hit.retrieval.vector_rank is not None
 
 
+@pytest.mark.parametrize("query", ["seed garden", "a seed of kind3 in the garden and a branch of git", '"of work"', "문서 검색", "parse"])
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"k": 3, "offset": 4},
+        {"k": 3, "duplicates": "show"},
+        {"fusion": "convex", "full_text": True},
+        {"min_score": 0.3},
+        {"match": "all"},
+        {"path": "team/**"},
+    ],
+    ids=str,
+)
+def test_what_is_explained_is_what_is_found(kb: kebab.KnowledgeBase, query: str, options: dict[str, Any]) -> None:
+    """An explanation reads all that both sides have found, before they are fused; otherwise only those are read that are kept."""
+    found, explained = (kb.search(query, explain=explain, **options) for explain in (False, True))
+    assert [hit._replace(explanation=None) for hit in explained] == list(found)
+    assert (explained.next_cursor, explained.match, explained.notices) == (found.next_cursor, found.match, found.notices)
+    assert found.hits or options.keys() & {"path", "offset", "min_score", "match"} or query.startswith('"')
+
+
+def test_copies_are_folded_and_named(kb: kebab.KnowledgeBase) -> None:
+    first = kb.search("water light time", k=1).hits[0]
+    assert sorted([first.doc_path, *(copy.doc_path for copy in first.duplicates)]) == ["garden.md", "team/garden.md"]
+
+
 def test_filters_hold_in_every_mode(kb: kebab.KnowledgeBase) -> None:
     for mode in ("lexical", "vector", "hybrid"):
         for filters, expected in (
             ({"tags_any": ["tools"]}, {"git.md"}),
-            ({"path": "team/**"}, {"team/plans.md", "team/회의.md"}),
+            ({"path": "team/**"}, {"team/plans.md", "team/회의.md", "team/garden.md"}),
             ({"type": ["code"]}, {"code.py"}),
         ):
             found = {hit.doc_path for hit in kb.search("git roadmap 문서 parse", mode=mode, match="any", k=50, **filters)}
@@ -108,11 +136,11 @@ def test_an_answer_rests_on_what_was_ingested(kb: kebab.KnowledgeBase) -> None:
 def test_verify_and_health_and_statistics_see_a_whole_store(kb: kebab.KnowledgeBase) -> None:
     report = kb.verify()
     assert report.whole
-    assert (report.documents, report.changed + report.gone + report.moved + report.corrupt) == (16, 0)
+    assert (report.documents, report.changed + report.gone + report.moved + report.corrupt) == (18, 0)
     assert all(check.ok for check in kb.health())
     stats = kb.stats()
     assert stats is not None
-    assert (stats.documents, stats.embedded_chunks) == (16, stats.chunks)
+    assert (stats.documents, stats.embedded_chunks) == (18, stats.chunks)
 
 
 def test_what_changed_is_noticed_read_again_and_what_is_gone_forgotten(corpus: Corpus, tmp_path: Path) -> None:

@@ -151,6 +151,12 @@ def test_no_more_than_enough_is_the_beginning_of_all(letters: list[str], enough:
     assert some == fold(items)[:enough]
 
 
+def test_no_more_items_are_taken_than_enough_needs() -> None:
+    items = iter(range(1000))
+    assert len(folded(items, lambda item: Passage(f"text {item}"), complete=True, enough=5)) == 5
+    assert next(items) == 5 + REACH + 1
+
+
 def test_copies_are_looked_for_nearby_and_from_one_copy_to_the_next() -> None:
     others = [chr(ord("A") + number) for number in range(REACH)]
     assert len(fold(["z1", *others[1:], "z2"])) == REACH

@@ -6,7 +6,7 @@ What it does not do (R107): rerank, retrieve images, or make scores of different
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -17,7 +17,7 @@ import pytest
 import kebab
 from kebab.config.settings import SearchSettings
 from kebab.core.ports import ChunkContext, EmbeddingModels, Retriever
-from kebab.core.search import HitList, Notice, QueryTerms, RetrievalDetail, SearchFilters, SearchHit, SearchQuery
+from kebab.core.search import HitList, Neighbours, Notice, QueryTerms, RetrievalDetail, SearchFilters, SearchHit, SearchQuery
 from kebab.core.spans import LineSpan
 from kebab.retrieval.depth import DEEPEST, LEAST_DEPTH
 from kebab.retrieval.fusion import FusionPolicy
@@ -486,12 +486,32 @@ def write(folder: Path, files: Mapping[str, str]) -> Path:
 
 
 @contextmanager
-def hybrid_on(database: Path, models: EmbeddingModels) -> Iterator[HybridRetriever]:
+def hybrid_on(database: Path, models: EmbeddingModels, *, reads: Reads | None = None) -> Iterator[HybridRetriever]:
+    """`reads`: passages are read last, and by this."""
     with closing(Database(database).reader()) as connection:
         index = SqliteLexicalIndex(connection, korean_analysis="bigrams")
         vector = VectorRetriever(SqliteVectorStore(connection), models, SqliteChunkReader(connection), "vec:v", index=index)
         snippets = SnippetMaker(index.tokenizer, SnippetLimits(220))
-        yield HybridRetriever(SearchSettings(), LexicalRetriever(index, "lex:v"), vector, snippets=snippets)
+        if reads is not None:
+            reads.reader = SqliteChunkReader(connection)
+        yield HybridRetriever(SearchSettings(), LexicalRetriever(index, "lex:v"), vector, snippets=snippets, chunks=reads)
+
+
+class Reads:
+    """Reads chunks, remembers which, and may find some of them gone."""
+
+    def __init__(self, *gone: str) -> None:
+        self.reader: SqliteChunkReader | None = None
+        self.asked: list[list[str]] = []
+        self._gone = gone
+
+    def contexts(self, chunk_ids: Sequence[str]) -> dict[str, ChunkContext]:
+        assert self.reader is not None
+        self.asked.append(list(chunk_ids))
+        return self.reader.contexts([chunk_id for chunk_id in chunk_ids if chunk_id not in self._gone])
+
+    def neighbours(self, chunk_ids: Sequence[str], count: int) -> dict[str, Neighbours]:
+        raise NotImplementedError
 
 
 @pytest.fixture(scope="module")
@@ -542,6 +562,39 @@ def test_the_same_query_gives_byte_identical_hits(corpus: Path, toy: type[Toy], 
             runs.append(to_json([plain(search_hit_v1(hit)) for hit in retriever.search(query)]))
     assert len(runs[0]) > 1000
     assert runs[0] == runs[1] == runs[2]
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory, toy: type[Toy]) -> Path:
+    folder = tmp_path_factory.mktemp("many")
+    files = {f"{number:02}.md": f"# Seed {number}\n\nA seed of kind{number} in the garden, and {'x' * number}.\n" for number in range(60)}
+    with toy.open(folder / "kb.sqlite") as knowledge_base:
+        knowledge_base.ingest(write(folder / "notes", files))
+    return folder / "kb.sqlite"
+
+
+@pytest.mark.parametrize("duplicates", ["show", "fold"])
+def test_only_what_is_kept_is_read_and_in_one_go(many: Path, toy: type[Toy], duplicates: Any) -> None:
+    query = SearchQuery("a seed in the garden", mode="hybrid", match="any", k=5, duplicates=duplicates)
+    with hybrid_on(many, toy.models()) as retriever:
+        expected = retriever.search(query)
+    reads = Reads()
+    with hybrid_on(many, toy.models(), reads=reads) as retriever:
+        hits = retriever.search(query)
+    assert list(hits) == list(expected)
+    assert (hits.more, hits.match, hits.terms, hits.notices) == (expected.more, expected.match, expected.terms, expected.notices)
+    assert [len(asked) for asked in reads.asked] == [6 if duplicates == "show" else 18]
+
+
+@pytest.mark.parametrize("duplicates", ["show", "fold"])
+def test_what_is_gone_when_it_is_to_be_read_leaves_its_place_to_the_next(many: Path, toy: type[Toy], duplicates: Any) -> None:
+    query = SearchQuery("a seed in the garden", mode="hybrid", match="any", k=5, duplicates=duplicates)
+    with hybrid_on(many, toy.models()) as retriever:
+        before = [hit.chunk_id for hit in retriever.search(query._replace(k=8))]
+    with hybrid_on(many, toy.models(), reads=Reads(before[0], before[3])) as retriever:
+        hits = retriever.search(query)
+    assert [hit.chunk_id for hit in hits] == [before[place] for place in (1, 2, 4, 5, 6)]
+    assert [hit.rank for hit in hits] == [1, 2, 3, 4, 5]
 
 
 def test_searching_only_reads(corpus: Path, toy: type[Toy]) -> None:

@@ -20,10 +20,10 @@ import kebab
 from kebab.config.cluster_address import cluster_address
 from kebab.config.settings import StoreSettings
 from kebab.core.documents import Source
-from kebab.core.errors import Corrupt, NotEmpty, NotFound
+from kebab.core.errors import Corrupt, NotEmpty, NotFound, TooOld
 from kebab.core.ports import NewVector
 from kebab.core.search import SearchFilters
-from kebab.store.qdrant.schema import META, WORDS, Schema
+from kebab.store.qdrant.schema import META, SCHEMA, WORDS, Schema
 from kebab.store.qdrant.store import QdrantStore
 
 VECTORS, DIMENSION = 3000, 384
@@ -199,6 +199,16 @@ def test_what_is_left_of_an_interrupted_move_is_named_and_goes(one_node: QdrantN
         kb.ingest()
         assert all(check.ok for check in kb.health())
         assert len(kb.search("apples")) == 1
+
+
+def test_what_an_earlier_version_has_written_is_refused(one_node: QdrantNode, tmp_path: Path) -> None:
+    name = f"old{uuid4().hex[:6]}"
+    with opened(one_node, name) as kb:
+        kb.ingest(note(tmp_path))
+        asked(one_node, "POST", f"/collections/{name}.catalog/points/payload?wait=true", {"payload": {"schema": 1}, "points": [META]})
+        for refused in (lambda: kb.search("apples"), lambda: kb.ingest(tmp_path)):
+            with pytest.raises(TooOld, match=f"was written by an earlier Kebab \\(schema 1, this one needs {SCHEMA}\\)"):
+                refused()
 
 
 def test_whoever_reads_what_is_deleted_meanwhile_is_told_so(one_node: QdrantNode, tmp_path: Path) -> None:

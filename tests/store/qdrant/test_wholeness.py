@@ -107,6 +107,18 @@ def test_all_of_it_is_looked_at(broken: Broken) -> None:
     assert list(checks) == ["documents", "sources", "chunks", "words", "word counts", "vocabulary", "vectors", "libraries", "changes"]
 
 
+def test_whether_there_are_libraries_is_known_to_searches(broken: Broken) -> None:
+    """Where there is none, searches of one's own documents do not ask for them to be left out."""
+    [meta] = broken.points("catalog", what="meta")
+    assert meta["payload"]["libraries"] is True
+    broken.say("catalog", meta, libraries=False)
+    faults = broken.faults()
+    assert faults.keys() == {"word counts"}
+    assert "there are chunks of libraries" in faults["word counts"].message
+    rebuild(broken, faults["word counts"])
+    assert broken.points("catalog", what="meta")[0]["payload"]["libraries"] is True
+
+
 def test_a_chunk_that_is_lost_is_read_again(broken: Broken) -> None:
     broken.delete("chunks", broken.chunk(ordinal=1))
     faults = broken.faults()

@@ -66,8 +66,8 @@ def one_of(key: str, values: Iterable[str]) -> Condition:
 
 
 def none_of(key: str, values: Iterable[str]) -> Condition:
-    """A condition among others. Beside them, as `must_not` of the whole filter, the server (1.16) forgets it where the only other one is the
-    same: what must be so and must not be so is then taken for what must.
+    """A condition among others. As `must_not` of the whole filter beside a single other condition, the server (1.16) forgets it where both
+    say the same: what must be so and must not be so is then taken for what must.
     """
     return {"must_not": [one_of(key, values)]}
 

@@ -245,6 +245,8 @@ class _Proof:
                 parts.append(
                     f"{known.chunks:,} chunks with {known.tokens:,} words are counted, and there are {size.chunks:,} with {size.tokens:,}"
                 )
+        if self._sizes[LIBRARIES].chunks and not self._state.has_libraries:
+            parts.append("there are chunks of libraries, and searches of other documents do not know that")
         stored = {
             point["id"]: point["payload"]["chunks"]
             for point in self._schema.terms.scroll({"must_not": [{"is_empty": {"key": "chunks"}}]}, payload=["chunks"])

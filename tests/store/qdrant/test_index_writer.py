@@ -1,0 +1,87 @@
+"""What a point is called, and what searches are told of libraries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+from uuid import UUID, uuid4
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.conftest import Toy
+from tests.qdrant_server import QdrantNode
+
+import kebab
+from kebab.core.documents import chunk_id, document_id
+from kebab.core.search import SearchFilters
+from kebab.core.store_ports import Reading
+from kebab.store.qdrant.index_writer import chunk_of, chunk_point_id
+
+CHUNKS = st.builds(lambda path, ordinal, text: chunk_id(document_id("notes", path), ordinal, text), st.text(), st.integers(0), st.text())
+
+
+@given(CHUNKS, CHUNKS)
+def test_a_point_says_which_chunk_it_is_and_points_are_in_the_order_of_their_chunks(one: str, other: str) -> None:
+    points = chunk_point_id(one), chunk_point_id(other)
+    assert tuple(map(chunk_of, points)) == (one, other)
+    assert (UUID(points[0]).int < UUID(points[1]).int) == (one < other)
+
+
+@given(st.text())
+def test_whatever_somebody_takes_for_a_chunk_has_a_point_that_a_server_understands(text: str) -> None:
+    assert UUID(chunk_point_id(text))
+
+
+# --- libraries
+
+
+def tells_of_libraries(kb: kebab.KnowledgeBase) -> Any:
+    with kb._store.reading() as reading:
+        assert reading is not None
+        return reading._state.has_libraries  # type: ignore[attr-defined]
+
+
+def near(reading: Reading, toy: type[Toy], **options: Any) -> set[str]:
+    """The paths of what is close to anything, as a hit would have them."""
+    model = toy.embedder()
+    vector = model.embed(["widget"], "query")[0]
+    found = reading.vectors().search(model.fingerprint, vector, filters=SearchFilters(), limit=100, **options)
+    return {context.doc_path for context in reading.chunks().contexts([match.chunk_id for match in found]).values()}
+
+
+@pytest.fixture
+def kb(one_node: QdrantNode, tmp_path: Path, toy: type[Toy]) -> Any:
+    for path in ("own/garden.md", "widget/README.md"):
+        (tmp_path / path).parent.mkdir()
+        (tmp_path / path).write_text(f"# {path}\n\nHow to run the widget.\n")
+    with toy.open(one_node.address(f"libraries-{uuid4().hex[:8]}"), toy.models()) as knowledge_base:
+        knowledge_base.ingest(tmp_path / "own")
+        yield knowledge_base
+        knowledge_base.reset()
+
+
+def test_searches_are_told_from_the_first_library_to_the_last(kb: kebab.KnowledgeBase, tmp_path: Path) -> None:
+    assert not tells_of_libraries(kb)
+    for library in ("/acme/one", "/acme/two"):
+        kb.libraries.add(str(tmp_path / "widget"), library_id=library)
+        assert tells_of_libraries(kb)
+    kb.libraries.remove("/acme/one")
+    assert tells_of_libraries(kb)
+    kb.libraries.remove("/acme/two")
+    assert not tells_of_libraries(kb)
+    assert kb.verify().whole
+
+
+@pytest.mark.parametrize("outline", [False, True])
+def test_a_library_that_comes_while_somebody_searches_is_not_among_their_own(
+    kb: kebab.KnowledgeBase, toy: type[Toy], tmp_path: Path, outline: bool
+) -> None:
+    with kb._store.reading() as before:
+        assert before is not None
+        assert near(before, toy, outline=outline) == {"garden.md"}
+        kb.libraries.add(str(tmp_path / "widget"), library_id="/acme/widget")
+        assert near(before, toy, outline=outline) == {"garden.md"}
+    with kb._store.reading() as after:
+        assert after is not None
+        assert near(after, toy, outline=outline) == {"garden.md"}
