@@ -188,11 +188,13 @@ class KnowledgeBase:
         name: str | None = None,
         embed: bool = True,
         password: str | None = None,
+        known_only: bool = False,
         progress: Progress | None = None,
     ) -> IngestReport:
         """Index what is new or changed below the paths, drop what is gone; without paths, in every known source.
 
         With `embed`, chunks without a vector get one afterwards. `password`: for encrypted PDFs; otherwise as the settings say.
+        `known_only`: paths that belong to no known source are left alone, because somebody may just have removed it.
         """
         if not all(map(os.fspath, paths)):
             raise UsageError("A path is empty.", hint="Name a folder, or . for this one.")
@@ -209,7 +211,7 @@ class KnowledgeBase:
                     self._expect_vectors(writing)
                 ingest = self._new_ingest(writing, parsers.of, progress)
                 try:
-                    ingest.run([Path(path) for path in paths], name)
+                    ingest.run([Path(path) for path in paths], name, known_only=known_only)
                 except SourceError as error:  # one of several: what came from the others is to be embedded all the same
                     missing = error
             if embed and (missing is None or ingest.report.scanned):

@@ -141,11 +141,17 @@ class Ingest:
         self._begun: tuple[_Group, Callable[[], int]] | None = None
         """What is being written, and how to wait for that."""
 
-    def run(self, paths: Sequence[Path], name: str | None = None) -> IngestReport:
-        """Without paths, every source that is known. A remembered folder that is missing fails the run, at its end."""
+    def run(self, paths: Sequence[Path], name: str | None = None, *, known_only: bool = False) -> IngestReport:
+        """Without paths, every source that is known. A remembered folder that is missing fails the run, at its end. `known_only`: a path that
+        belongs to no source is left alone.
+        """
         known = self._store.sources()
         scopes = resolve(paths, known, name) if paths else [Scope(source) for source in known if source.root]
+        if known_only:
+            scopes = [scope for scope in scopes if not scope.is_new]
         if not scopes:
+            if known_only:
+                return self.report
             if paths or not self._store.has_chunks():
                 raise nothing_yet()
             return self.report  # documentation of libraries, whose vectors are still to be made

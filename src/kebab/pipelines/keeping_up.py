@@ -24,12 +24,14 @@ _EMBEDDING_S = 5.0
 """How long vectors are made at a time. In between, other processes may write: they wait for `store.lock_wait_s`, which is longer."""
 _PAUSE_S = 0.1
 """Longer than the time between two attempts of whoever waits for the writer's lock."""
+_ASK_AGAIN_S = 5.0
+"""How often it is asked what is to be watched, where no file of the database tells that somebody has written to it."""
 _BEFORE_EMBEDDING_AGAIN_S = 30.0
 """After a model or an endpoint has failed; a change is reason enough to try earlier."""
 
 
 class TextIngest(Protocol):
-    def __call__(self, *paths: AnyPath, name: str | None = None, progress: Callable[..., None]) -> IngestReport:
+    def __call__(self, *paths: AnyPath, name: str | None = None, known_only: bool = False, progress: Callable[..., None]) -> IngestReport:
         """Without vectors."""
 
 
@@ -103,7 +105,8 @@ class KeepingUp:
 
     def _current_watch(self) -> Watch:
         """Sources come and go: another process may ingest or remove one."""
-        written = [_time_of(file) for file in self._own_files if not file.name.endswith((".lock", "-shm"))]
+        written: list[object] = [_time_of(file) for file in self._own_files if not file.name.endswith((".lock", "-shm"))]
+        written = written or [time.monotonic() // _ASK_AGAIN_S]
         if self._watch is None or written != self._written:
             self._written = written
             roots = self._roots()
@@ -118,7 +121,7 @@ class KeepingUp:
         try:
             if not root.exists():
                 raise SourceError(f"There is no file or folder {root}.", hint="It is taken up when it appears.", path=str(root))
-            report = self._ingest(root, progress=self._go_on)
+            report = self._ingest(root, known_only=True, progress=self._go_on)  # it may be removed while this waits for its turn
         except KebabError as error:
             if self._in_the_way.get(root) != error.message:
                 yield error
