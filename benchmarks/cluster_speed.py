@@ -33,6 +33,7 @@ from kebab.pipelines.ingest_report import IngestReport
 LEAST_INGEST, MOST_QUERY = 0.5, 1.5
 _BATCH = 500
 _DOCUMENTS_AT_ONCE = 50
+_DOCUMENTS_EMBEDDED = 1000
 _CHUNKS = "/collections/hybrid.chunks"
 
 
@@ -175,7 +176,9 @@ def hybrid(address: str, corpus: Path, chunks: int, count: int, rounds: int) -> 
 
 
 def filled(kb: kebab.KnowledgeBase, real: synthetic_corpus.RealText, chunks: int) -> None:
-    """With synthetic documents and their vectors."""
+    """With synthetic documents and their vectors, which come soon after them: a passage that the server has put in order is written anew with
+    its vector, which takes as long again.
+    """
     models = SingleModel(SyntheticEmbedder())
     kb._models = (models,)
     with kb._store.writing("a benchmark") as writing:
@@ -183,11 +186,13 @@ def filled(kb: kebab.KnowledgeBase, real: synthetic_corpus.RealText, chunks: int
         documents = writing.documents("bigrams")
         documents.add_source(Source(synthetic_corpus.SOURCE, "folder", None, "primary"))
         waiting = []
-        for document in synthetic_corpus.documents(real, chunks):
+        for number, document in enumerate(synthetic_corpus.documents(real, chunks), start=1):
             waiting.append(document)
             if len(waiting) == _DOCUMENTS_AT_ONCE:
                 documents.write(*waiting)
                 waiting = []
+            if number % _DOCUMENTS_EMBEDDED == 0:
+                EmbeddingPhase(writing.vectors(), models, IngestReport()).run()
         documents.write(*waiting)
         EmbeddingPhase(writing.vectors(), models, IngestReport()).run()
 

@@ -18,9 +18,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from kebab.config.loading import LoadedSettings, load_settings
-from kebab.core.errors import KebabError, ModelError, NotFound, SourceError, UsageError
+from kebab.core.errors import KebabError, ModelError, NotFound, UsageError
 from kebab.core.search import Notice, SearchFilters, SearchHit, SearchResponse
-from kebab.core.text import storable, whole_characters
 from kebab.pipelines import search as search_pipeline
 from kebab.pipelines import vector_state
 from kebab.pipelines.search_request import SearchRequest
@@ -31,11 +30,11 @@ if TYPE_CHECKING:
     from threading import Event
 
     from kebab.core.answers import Answer
-    from kebab.core.ports import EmbeddingModels, Parser, Progress, WordsAlike
+    from kebab.core.ports import EmbeddingModels, Progress, WordsAlike
     from kebab.core.records import Check, ChunkRecord, DocumentRecord, SourceRecord, StoreStats, TagRecord
     from kebab.core.store_ports import Catalog, Reading, Writing
+    from kebab.ingesting import Ingesting
     from kebab.libraries import Libraries
-    from kebab.parsing.isolation import Parsers
     from kebab.pipelines.context_notes import Description
     from kebab.pipelines.fetching import Fetched
     from kebab.pipelines.ingest import Ingest
@@ -63,7 +62,7 @@ class KnowledgeBase:
         self.settings = loaded.settings
         self._store = open_store(self.settings, paths_on_disk=paths_on_disk)
         self._models: tuple[EmbeddingModels | None] | None = None
-        self.last_ingest: Ingest | None = None
+        self._ingests: Ingesting | None = None
         """The run under way or the last one, for whoever has to say how far it came."""
 
     def __enter__(self) -> KnowledgeBase:
@@ -182,6 +181,19 @@ class KnowledgeBase:
 
     # --- ingest
 
+    @property
+    def _ingesting(self) -> Ingesting:
+        if self._ingests is None:
+            from kebab.ingesting import Ingesting
+
+            self._ingests = Ingesting(self.settings, self._store, self._writing, self.embedding_models)
+        return self._ingests
+
+    @property
+    def last_ingest(self) -> Ingest | None:
+        """What was begun last: whoever interrupts it learns what it has done."""
+        return self._ingests.last if self._ingests is not None else None
+
     def ingest(
         self,
         *paths: str | os.PathLike[str],
@@ -196,29 +208,7 @@ class KnowledgeBase:
         With `embed`, chunks without a vector get one afterwards. `password`: for encrypted PDFs; otherwise as the settings say.
         `known_only`: paths that belong to no known source are left alone, because somebody may just have removed it.
         """
-        if not all(map(os.fspath, paths)):
-            raise UsageError("A path is empty.", hint="Name a folder, or . for this one.")
-        if embed:
-            self.embedding_models()  # a model that is not there is better noticed before the work than after it
-        if not paths and not self._store.exists():
-            from kebab.pipelines.ingest import nothing_yet
-
-            raise nothing_yet()
-        with self._writing("kb ingest") as writing:
-            missing: SourceError | None = None
-            with self._parsers(password) as parsers:
-                if embed:
-                    self._expect_vectors(writing)
-                ingest = self._new_ingest(writing, parsers.of, progress)
-                try:
-                    ingest.run([Path(path) for path in paths], name, known_only=known_only)
-                except SourceError as error:  # one of several: what came from the others is to be embedded all the same
-                    missing = error
-            if embed and (missing is None or ingest.report.scanned):
-                self._embed(writing, ingest.report, progress)
-            if missing is not None:
-                raise missing
-            return ingest.report
+        return self._ingesting.ingest(paths, name=name, embed=embed, password=password, known_only=known_only, progress=progress)
 
     def watch(
         self, *paths: str | os.PathLike[str], name: str | None = None, embed: bool = True, stop: Event | None = None
@@ -232,71 +222,14 @@ class KnowledgeBase:
         yield from KeepingUp(
             roots=lambda: watched_roots(self.sources() if self._store.exists() else [], paths),
             ingest=partial(self.ingest, embed=False),
-            embed=self._embed_some if embed and self.embedding_models() is not None else None,
+            embed=self._ingesting.embed_some if embed and self.embedding_models() is not None else None,
             own_files=self._store.own_files(),
             stop=stop,
         ).run(paths, name)
 
     def ingest_text(self, text: str, *, title: str, embed: bool = True, progress: Progress | None = None) -> IngestReport:
         """One document without a file."""
-        if not title.strip():
-            raise UsageError("A text without a file needs a title.", hint="For example: kb ingest - --title 'Shopping list'")
-        if embed:
-            self.embedding_models()
-        from kebab.parsing.registry import parser_for
-
-        with self._writing("kb ingest -") as writing:
-            report = self._new_ingest(writing, parser_for, None).run_text(whole_characters(text), storable(title.strip()))
-            if embed:
-                self._embed(writing, report, progress)
-            return report
-
-    def _embed(self, writing: Writing, report: IngestReport, progress: Progress | None, stop: Callable[[], bool] | None = None) -> bool:
-        models = self.embedding_models()
-        if models is None:
-            return True
-        from kebab.pipelines.embedding import EmbeddingPhase
-
-        return EmbeddingPhase(writing.vectors(), models, report, progress, stop).run()
-
-    def _expect_vectors(self, writing: Writing) -> None:
-        """An endpoint that cannot be asked now is no reason not to index words."""
-        models = self.embedding_models()
-        with suppress(ModelError):
-            writing.expect_vectors(models.embedders if models is not None else ())
-
-    def _embed_some(self, report: IngestReport, stop: Callable[[], bool]) -> bool:
-        with self._writing("kb watch") as writing:
-            return self._embed(writing, report, None, stop)
-
-    def _parsers(self, password: str | None = None) -> Parsers:
-        from kebab.parsing.isolation import Limits, Parsers
-
-        settings = self.settings.ingest
-        return Parsers(Limits(settings.max_seconds, settings.max_memory_mb, settings.pdf_password if password is None else password))
-
-    def _new_ingest(self, writing: Writing, parser_for: Callable[[str], Parser], progress: Progress | None) -> Ingest:
-        from kebab.chunking.by_structure import StructureChunker
-        from kebab.pipelines.ingest import Ingest
-
-        korean = self.settings.analysis.korean
-        reanalysed = writing.settle_analysis(korean)
-        ingest = Ingest(
-            writing.documents(korean),
-            self.settings,
-            StructureChunker(self.settings.chunking),
-            parser_for,
-            own_files=self._store.own_files(),
-            progress=progress,
-        )
-        ingest.report.reanalysed = reanalysed
-        ingest.read_stored_texts(self._stored_text)
-        self.last_ingest = ingest
-        return ingest
-
-    def _stored_text(self, doc_id: str) -> str:
-        with self.catalog() as catalog:
-            return catalog.body(doc_id)
+        return self._ingesting.ingest_text(text, title=title, embed=embed, progress=progress)
 
     def remove_source(self, name: str) -> int:
         """Forgets a source and all that came from it; how many documents that were. The files stay."""
@@ -329,7 +262,8 @@ class KnowledgeBase:
         from kebab.libraries import Engine, Libraries
 
         read, write = self._store.reading, self._writing
-        return Libraries(Engine(self.settings, read, write, self._parsers, self.embedding_models, self._embed, self.search))
+        ingesting = self._ingesting
+        return Libraries(Engine(self.settings, read, write, ingesting.parsers, self.embedding_models, ingesting.embed, self.search))
 
     # --- looking inside
 
@@ -396,7 +330,7 @@ class KnowledgeBase:
         with self._store.reading(whole=True) as reading:
             if reading is None:
                 return VerifyReport()
-            with self._parsers() as parsers:
+            with self._ingesting.parsers() as parsers:
                 report = verify(reading.catalog, lambda data, path: parsers.of(path).parse(data, path).text, self.settings.ingest)
         report.judge_store(self._store.wholeness(self.settings.analysis.korean))
         return report
@@ -430,18 +364,7 @@ class KnowledgeBase:
 
     def rebuild_vectors(self, progress: Progress | None = None) -> IngestReport:
         """Forgets all vectors and makes them anew with the model of the settings."""
-        from kebab.pipelines.ingest_report import IngestReport
-
-        models = self.embedding_models()
-        if models is None:
-            raise vector_state.vectors_off()
-        for embedder in models.embedders:
-            embedder.embed(["Is it there?"], "passage")  # before anything is forgotten
-        report = IngestReport()
-        with self._writing("kb index --rebuild-vectors", existing=True) as writing:
-            writing.vectors().clear(models.embedders)
-            self._embed(writing, report, progress)
-        return report
+        return self._ingesting.rebuild_vectors(progress)
 
     def migration_to(self, target: KnowledgeBase, progress: Progress | None = None) -> Migration:
         """Its `run` carries all of this over to a place where nothing is yet, and compares both; stopped anywhere, another one goes on."""

@@ -532,9 +532,9 @@ def test_who_wants_to_stop_waits_for_a_short_batch_only_and_the_next_run_goes_on
     report = IngestReport()
     with workshop.open() as kb:
         chunks = len(rows(kb, "SELECT 1 FROM chunks"))
-        assert kb._embed_some(report, lambda: report.vectors_made > 0) is False
+        assert kb._ingesting.embed_some(report, lambda: report.vectors_made > 0) is False
         assert 0 < report.vectors_made < 4
         assert sum(map(len, workshop.embedder.batches[0][1])) < 5000
-        assert kb._embed_some(report, lambda: False) is True
+        assert kb._ingesting.embed_some(report, lambda: False) is True
         assert report.vectors_made == chunks
         assert rows(kb, "SELECT count(*) FROM chunks WHERE id NOT IN (SELECT chunk FROM chunks_vec)") == [(0,)]

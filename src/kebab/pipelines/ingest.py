@@ -142,8 +142,8 @@ class Ingest:
         """What is being written, and how to wait for that."""
 
     def run(self, paths: Sequence[Path], name: str | None = None, *, known_only: bool = False) -> IngestReport:
-        """Without paths, every source that is known. A remembered folder that is missing fails the run, at its end. `known_only`: a path that
-        belongs to no source is left alone.
+        """Without paths, every source that is known. A remembered folder that is missing fails the run, at its end. `known_only`: a path
+        that belongs to no source is left alone.
         """
         known = self._store.sources()
         scopes = resolve(paths, known, name) if paths else [Scope(source) for source in known if source.root]
