@@ -38,7 +38,8 @@ def health(
             checks += _migration_checks(store)
         return checks
     bundled = [bundled_models()] if settings.embedding.model.strip() == "bundled" else []
-    return [*checks, *_migration_checks(store), *_vector_checks(store, models_of), *bundled, *source_checks(sources_of())]
+    copied = _migration_checks(store)  # then vectors come with the rest
+    return [*checks, *(copied or _vector_checks(store, models_of)), *bundled, *source_checks(sources_of())]
 
 
 def _migration_checks(store: Store) -> list[Check]:

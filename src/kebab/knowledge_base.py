@@ -325,6 +325,7 @@ class KnowledgeBase:
             return fetching.fetch_cited(catalog, uri)
 
     def verify(self) -> VerifyReport:
+        from kebab.pipelines.half_copied import wholeness_check
         from kebab.pipelines.verify import VerifyReport, verify
 
         with self._store.reading(whole=True) as reading:
@@ -332,7 +333,8 @@ class KnowledgeBase:
                 return VerifyReport()
             with self._ingesting.parsers() as parsers:
                 report = verify(reading.catalog, lambda data, path: parsers.of(path).parse(data, path).text, self.settings.ingest)
-        report.judge_store(self._store.wholeness(self.settings.analysis.korean))
+            half_copied = wholeness_check(reading, self.address)
+        report.judge_store([*self._store.wholeness(self.settings.analysis.korean), *half_copied])
         return report
 
     def file_of(self, source: str, path: str) -> Path:

@@ -9,6 +9,7 @@ from kebab.core.errors import ModelError
 from kebab.core.ports import ColumnWeights
 from kebab.core.search import Notice
 from kebab.pipelines import vector_state
+from kebab.pipelines.half_copied import half_copied_notice
 from kebab.pipelines.search import Retrievers
 from kebab.retrieval.lexical import LexicalRetriever
 
@@ -34,6 +35,8 @@ def prepared(
     korean = settings.analysis.korean
     notices = [_STALE_INDEX] if reading.index_version(korean) != store.index_version(korean) else []
     notices += [_READ_ONLY] if reading.is_immutable else []
+    origin = reading.migrating_from()
+    notices += [half_copied_notice(origin, store.address)] if origin is not None else []
     request, about_filters = checked_filters(request, reading)
     retrievers = retrievers_of(reading, settings, models_of, with_vectors=request.mode != "lexical")
     # The catalog is loaded when somebody counts: most searches do without it.
@@ -84,8 +87,9 @@ def retrievers_of(
     if models is None:
         return Retrievers(lexical, None, vector_state.vectors_off())
     coverage = reading.vector_coverage(models)
+    is_copied = reading.migrating_from() is not None  # then vectors come with the rest, and it is said how
     if not coverage.any:
-        return Retrievers(lexical, None, vector_state.no_vectors(coverage, models))
+        return Retrievers(lexical, None, vector_state.no_vectors_copied() if is_copied else vector_state.no_vectors(coverage, models))
     from kebab.retrieval.hybrid import HybridRetriever
     from kebab.retrieval.snippets import SnippetLimits, SnippetMaker
     from kebab.retrieval.vector import VectorRetriever
@@ -98,7 +102,7 @@ def retrievers_of(
         coverage.index_version,
         index=index,
         snippet_chars=settings.search.snippet_chars,
-        notices=vector_state.partial_vectors(coverage),
+        notices=[] if is_copied else vector_state.partial_vectors(coverage),
     )
     snippets = SnippetMaker(index.tokenizer, SnippetLimits(settings.search.snippet_chars))
     hybrid = HybridRetriever(settings.search, lexical, vector, snippets=snippets, chunks=chunks)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import kebab
 from kebab.config.cluster_address import ClusterAddress, Node, cluster_address
 from kebab.core.errors import UsageError
 
@@ -42,3 +43,15 @@ def test_a_key_in_an_address_is_refused_and_not_repeated(url: str) -> None:
     with pytest.raises(UsageError) as refused:
         cluster_address(url)
     assert "hush" not in f"{refused.value.message} {refused.value.hint}"
+
+
+def test_what_follows_an_address_and_is_not_understood_is_what_is_wrong() -> None:
+    """Regression: the address itself was said to be wrong, which it was not."""
+    with pytest.raises(UsageError, match=r"What follows 'qdrant://127.0.0.1/notes' is not understood: only \?tls=true is"):
+        cluster_address("qdrant://127.0.0.1/notes?foo=1")
+
+
+@pytest.mark.parametrize("place", ["qdrant:/127.0.0.1/notes", "qdrant:notes"])
+def test_an_address_with_a_slash_too_few_is_no_file(place: str) -> None:
+    with pytest.raises(UsageError, match="is not the address of a cluster"):
+        kebab.open(place)

@@ -10,10 +10,10 @@ from threading import Event, Thread
 from uuid import uuid4
 
 import pytest
-from tests.qdrant_server import QdrantNode
+from tests.qdrant_server import QdrantNode, qdrant_node
 
 import kebab
-from kebab.core.errors import KebabError
+from kebab.core.errors import KebabError, StoreUnreachable
 from kebab.pipelines import keeping_up
 from kebab.pipelines.ingest_report import IngestReport
 
@@ -71,6 +71,25 @@ def test_a_source_that_is_removed_while_its_ingest_waits_for_its_turn_stays_remo
         assert (report.added, report.scanned, paths(kb), kb.sources()) == (0, 0, [], [])
         assert kb.ingest(folder).added == 1
         assert kb.ingest(folder / "a.md", known_only=True).unchanged == 1
+
+
+def test_a_server_that_is_away_for_a_while_is_waited_for(tmp_path: Path, write_notes: Notes) -> None:
+    """Regression: whoever watched a cluster gave up when it was asked for its sources in that moment."""
+    folder = write_notes({"a.md": "alpha"})
+    with qdrant_node() as node:
+        address = node.address("watched")
+        with opened(address) as kb:
+            kb.ingest(folder)
+        with watching(address) as said:
+            time.sleep(0.5)
+            node.kill()
+            until(lambda: any(isinstance(one, StoreUnreachable) for one in said))
+            (folder / "b.md").write_text("bravo")
+            time.sleep(3)
+            node.restart()
+            with opened(address) as kb:
+                until(lambda: paths(kb) == ["a.md", "b.md"])
+    assert sum(isinstance(one, StoreUnreachable) for one in said) <= 3  # not with every look
 
 
 def test_what_others_add_is_watched_too(address: str, write_notes: Notes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

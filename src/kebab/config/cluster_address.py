@@ -57,7 +57,7 @@ def cluster_address(url: str) -> ClusterAddress:
     if parts.scheme != "qdrant":
         raise wrong(f"There is no store of the kind {parts.scheme or shown!r}: only a file, or qdrant://…")
     if parts.fragment or options or tls not in ("true", "false"):
-        raise wrong(f"{shown!r} is not the address of a cluster.")
+        raise wrong(f"What follows {shown!r} is not understood: only ?tls=true is.")
     if not re.fullmatch(_NAME, name):
         raise wrong(f"{shown!r} must end in a name of letters, digits, - and _ for the knowledge base.")
     return ClusterAddress(nodes, name, tls == "true")

@@ -60,7 +60,8 @@ def load_settings(
     flags = dict(flags or {})
     if flags.get("store.path") is None and environment.get("KEBAB_DB"):
         flags["store.path"] = environment["KEBAB_DB"]
-    if "://" in str(flags.get("store.path")):
+    place = str(flags.get("store.path"))
+    if "://" in place or place.startswith("qdrant:"):  # an address that is written wrongly is no file
         flags["store.url"] = flags.pop("store.path")
     for key, value in flags.items():
         if value is not None:

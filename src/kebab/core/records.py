@@ -88,9 +88,11 @@ class StoreStats(NamedTuple):
     """Counts and versions of one database."""
 
     path: str
-    bytes: int
+    bytes: int | None
+    """None where nobody tells."""
     schema: int
     sqlite: str
+    """The version of what stores it, whatever that is."""
     sources: int
     documents: int
     chunks: int

@@ -137,7 +137,8 @@ def _described(report: EvalReportV1, settings: Collection[str]) -> dict[str, Any
 def _notices(a: EvalReportV1, b: EvalReportV1, common: int) -> list[str]:
     said = []
     if a.golden.sha256 != b.golden.sha256:
-        said.append(f"The golden sets differ: {a.golden.name} and {b.golden.name}.")
+        same_name = a.golden.name == b.golden.name
+        said.append(f"The golden sets differ: {a.golden.name} and {'another content of it' if same_name else b.golden.name}.")
     if common < max(len(a.queries), len(b.queries)):
         said.append(f"{common:,} queries are in both runs, of {len(a.queries):,} and {len(b.queries):,}.")
     for one, other, which in ((a, b, "first"), (b, a, "second")):

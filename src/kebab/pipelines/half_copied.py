@@ -5,9 +5,33 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kebab.core.errors import NotEmpty
+from kebab.core.records import Check
+from kebab.core.search import Notice
 
 if TYPE_CHECKING:
-    from kebab.core.store_ports import Writing
+    from kebab.core.store_ports import Reading, Writing
+
+
+def half_copied_notice(origin: str, place: str) -> Notice:
+    return Notice("half_copied", f"Not everything has come here from {origin} yet. Go on with: kb migrate --from {origin} --to {place}")
+
+
+def wholeness_check(reading: Reading, place: str) -> list[Check]:
+    """What there is may fit together, and is not all."""
+    origin = reading.migrating_from()
+    if origin is None:
+        return []
+    return [Check("migration", False, f"not everything has come from {origin} yet", f"Go on with: kb migrate --from {origin} --to {place}")]
+
+
+def refuse_half_copied_origin(reading: Reading, place: str) -> None:
+    """A copy of a part would look like a copy of all."""
+    origin = reading.migrating_from()
+    if origin is not None:
+        raise NotEmpty(
+            f"{place} is itself being filled from {origin}, and that is not finished.",
+            hint=f"Finish it first with: kb migrate --from {origin} --to {place}",
+        )
 
 
 def refuse_half_copied(writing: Writing) -> None:

@@ -24,7 +24,7 @@ _EMBEDDING_S = 5.0
 """How long vectors are made at a time. In between, other processes may write: they wait for `store.lock_wait_s`, which is longer."""
 _PAUSE_S = 0.1
 """Longer than the time between two attempts of whoever waits for the writer's lock."""
-_ASK_AGAIN_S = 5.0
+_ASK_AGAIN_S = 1.0
 """How often it is asked what is to be watched, where no file of the database tells that somebody has written to it."""
 _BEFORE_EMBEDDING_AGAIN_S = 30.0
 """After a model or an endpoint has failed; a change is reason enough to try earlier."""
@@ -70,6 +70,7 @@ class KeepingUp:
         self._written: list[object] = []
         self._watch: Watch | None = None
         self._in_the_way: dict[Path, str] = {}
+        self._unasked = ""
         self._vectors = IngestReport()
         self._embed_at = 0.0 if embed else float("inf")
         self._embedding_failed = ""
@@ -79,7 +80,11 @@ class KeepingUp:
         try:
             yield from self._begin(paths, name)
             while not self._stop.is_set():
-                watch = self._current_watch()
+                yield from self._look_for_sources()
+                watch = self._watch
+                if watch is None:
+                    self._stop.wait(_TICK_S)
+                    continue
                 for root in sorted(watch.take() | self._in_the_way.keys()):
                     yield from self._bring_up(root)
                 pause = _TICK_S
@@ -103,19 +108,28 @@ class KeepingUp:
         if there or not known:
             yield self._ingest(*paths, *there, name=name, progress=self._go_on)
 
-    def _current_watch(self) -> Watch:
-        """Sources come and go: another process may ingest or remove one."""
+    def _look_for_sources(self) -> Iterator[KebabError]:
+        """They come and go: another process may ingest or remove one. While the database cannot be asked, those are watched that were."""
+        try:
+            self._watch_sources()
+        except KebabError as error:
+            if self._unasked != error.message:
+                yield error
+            self._unasked = error.message
+        else:
+            self._unasked = ""
+
+    def _watch_sources(self) -> None:
         written: list[object] = [_time_of(file) for file in self._own_files if not file.name.endswith((".lock", "-shm"))]
         written = written or [time.monotonic() // _ASK_AGAIN_S]
         if self._watch is None or written != self._written:
-            self._written = written
             roots = self._roots()
+            self._written = written
             if self._watch is None or roots != self._watch.roots:
                 if self._watch is not None:
                     self._watch.close()
                 self._watch = Watch(roots, self._own_files)
                 self._in_the_way = {root: error for root, error in self._in_the_way.items() if root in roots}
-        return self._watch
 
     def _bring_up(self, root: Path) -> Iterator[IngestReport | KebabError]:
         try:

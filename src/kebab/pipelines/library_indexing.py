@@ -67,7 +67,8 @@ class LibraryIndexing:
         self.report.sources = [library_id]
         if not files:
             raise NothingIndexable(
-                f"{library_id} has no documentation and no source code.", hint="Look at folders and excludeFolders in its kebab.json."
+                f"{library_id} has no documentation and no source code.",
+                hint=f"Look at folders and excludeFolders in its kebab.json, if it has one; or forget it: kb lib remove {library_id}",
             )
         wanted = [WantedFile(file.path, file.key, self._fingerprint(file.path)) for file in files.values()]
         with tree.reading() as reader:

@@ -15,6 +15,7 @@ from kebab.core.documents import Source
 from kebab.core.errors import ModelMissing, NotEmpty, NotFound, UsageError
 from kebab.core.libraries import Library, LibraryVersion, VectorSpace, VersionDocument
 from kebab.core.ports import ChunkVector, EmbeddingKind, IndexedDocument, Key, NewVector, PendingChunk, Progress
+from kebab.pipelines.half_copied import refuse_half_copied_origin
 from kebab.pipelines.ingest_report import IngestReport, quiet
 from kebab.pipelines.library_version import VersionMaker, WantedFile
 from kebab.pipelines.migration_check import MigrationCounts, compare
@@ -70,6 +71,7 @@ class Migration:
         with self._origin.reading(whole=True) as origin:
             if origin is None:
                 raise NotFound("There is nothing to carry over yet.", hint="Begin with: kb ingest FOLDER")
+            refuse_half_copied_origin(origin, self.report.origin)
             with self._target.writing(_PURPOSE) as writing:
                 self._admit(origin, writing)
                 writing.remember_migration(self.report.origin)

@@ -19,6 +19,10 @@ def no_vectors_yet() -> ModelError:
     return ModelMissing("There are no vectors yet.", hint="Make them with: kb ingest")
 
 
+def no_vectors_copied() -> ModelError:
+    return ModelMissing("The vectors have not come here yet.", hint="Go on with the kb migrate that brings them.")
+
+
 def no_vectors(coverage: VectorCoverage, models: EmbeddingModels) -> ModelError:
     if coverage.other_models:
         names = [embedder.name for embedder in models.embedders]

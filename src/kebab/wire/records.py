@@ -197,7 +197,7 @@ class StatsV1:
     """What a database holds."""
 
     path: str
-    bytes: int
+    bytes: int | None
     schema: int
     sqlite: str
     sources: int

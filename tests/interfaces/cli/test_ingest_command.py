@@ -151,7 +151,7 @@ def test_where_nobody_sees_a_bar_one_line_says_what_takes_long(capsys: pytest.Ca
         for done in (64, 128):
             progress("embedding", path="model", done=done, total=27_748)
     said = capsys.readouterr().err
-    assert said.startswith("27,748 vectors are to be made now")
+    assert said.startswith("At least 27,748 vectors are to be made now")
     assert said.count("\n") == 1
     with _Remarks() as progress:
         progress("embedding", path="model", done=1, total=97)

@@ -9,11 +9,12 @@ from uuid import UUID, uuid4
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.conftest import Toy
+from tests.conftest import Toy, WordEmbedder
 from tests.qdrant_server import QdrantNode
 
 import kebab
 from kebab.core.documents import chunk_id, document_id
+from kebab.core.ports import ColumnWeights
 from kebab.core.search import SearchFilters
 from kebab.core.store_ports import Reading
 from kebab.store.qdrant.index_writer import chunk_of, chunk_point_id
@@ -31,6 +32,28 @@ def test_a_point_says_which_chunk_it_is_and_points_are_in_the_order_of_their_chu
 @given(st.text())
 def test_whatever_somebody_takes_for_a_chunk_has_a_point_that_a_server_understands(text: str) -> None:
     assert UUID(chunk_point_id(text))
+
+
+def test_what_was_written_is_counted_before_vectors_are_made(one_node: QdrantNode, tmp_path: Path, toy: type[Toy]) -> None:
+    """Regression: whoever searched in the hours that vectors may take did not know how rare words are, and doctor called that a fault."""
+    (tmp_path / "a.md").write_text("# Apples\n\nApples are red.\n")
+    seen: list[tuple[int, list[str]]] = []
+
+    class Looking(WordEmbedder):
+        def embed(self, texts: Any, kind: Any) -> Any:
+            with kebab.open(address) as other, other._store.reading() as reading:
+                assert reading is not None
+                seen.append(
+                    (reading.lexical_index("bigrams", ColumnWeights()).size(), [check.name for check in other.health() if not check.ok])
+                )
+            return super().embed(texts, kind)
+
+    address = one_node.address(f"counted-{uuid4().hex[:8]}")
+    with toy.open(address, toy.models(Looking())) as kb:
+        kb.ingest(tmp_path)
+        kb.reset()
+    assert seen
+    assert set(map(repr, seen)) == {"(1, [])"}
 
 
 # --- libraries

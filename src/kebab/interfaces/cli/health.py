@@ -65,6 +65,8 @@ def schema_command(name: str | None) -> int:
     else:
         names = {"sqlite": "engine"} if "://" in stats.path else {}  # the wire object calls the version so wherever it is stored
         for key, value in stats._asdict().items():
+            if value is None:
+                continue
             click.echo(f"{names.get(key, key)}: {(', '.join(value) or 'none') if isinstance(value, tuple) else value}")
     click.echo(f"wire schemas: {', '.join(f'{each}.v1' for each in schemas.names())}")
     return 0

@@ -61,7 +61,7 @@ class _Remarks(IngestProgress):
         total = details.get("total") or 0
         if event == "embedding" and total >= _MANY_VECTORS and not self._said:
             self._said = True
-            click.echo(f"{total:,} vectors are to be made now. Words can be searched already, and Ctrl-C is safe.", err=True)
+            click.echo(f"At least {total:,} vectors are to be made now. Words can be searched already, and Ctrl-C is safe.", err=True)
 
 
 class _JsonLines(IngestProgress):

@@ -122,7 +122,8 @@ def lib_refresh(library_id: str | None, fetch_metadata: bool, no_embed: bool, pr
                 _say_indexed(library, report)
     if failed:
         raise SourceError(
-            f"{failed} of {len(wanted)} libraries could not be refreshed.", hint="See why, and what is searched, with: kb lib list"
+            f"{failed} of {len(wanted)} libraries could not be refreshed.",
+            hint="See why, and what is searched, with: kb lib list; forget one with: kb lib remove ID",
         )
     if wants_json():
         print_json(ingest_report_v1(whole))

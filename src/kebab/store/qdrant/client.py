@@ -254,6 +254,10 @@ class Client:
             )
         reason = " ".join(str(getattr(failure, "strerror", None) or failure or type(failure).__name__).split())
         hint = "Start it, correct the address, or name a file with --db to work without it."
+        if "WRONG_VERSION_NUMBER" in reason:
+            reason, hint = "it does not speak TLS", "Leave out ?tls=true, or turn on TLS on the server."
+        elif "CERTIFICATE_VERIFY_FAILED" in reason:
+            hint = "Use a certificate that this machine trusts for that name, or set SSL_CERT_FILE to that of its authority."
         return StoreUnreachable(f"Qdrant at {nodes} cannot be reached: {reason}.", hint=hint, path=str(self.address))
 
     def _in_our_words(self, error: Answered, node: Node) -> Exception:

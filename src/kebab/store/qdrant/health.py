@@ -149,7 +149,8 @@ def _leftovers(schema: Schema) -> list[Check]:
     unused = [name for name in schema.chunks_collections() if name != schema.chunks_collection()]
     if not unused or live_writer(schema.catalog) is not None:
         return []
-    return [Check("leftovers", False, f"{', '.join(unused)} is not used by anything", "The next kb ingest deletes it.")]
+    hint = "Whoever writes next, kb ingest or kb migrate, deletes it."
+    return [Check("leftovers", False, f"{', '.join(unused)} is not used by anything", hint)]
 
 
 def _writer_check(schema: Schema) -> Check:
@@ -171,6 +172,8 @@ def _index_checks(schema: Schema, state: State, korean_analysis: str) -> list[Ch
     stored = state.fts_config
     right = stored in (None, fts_config(korean_analysis))
     built = "the current settings" if right or stored is None else f"korean = {stored.get('korean')}, analysis {stored.get('analysis')}"
+    if not whole and live_writer(schema.catalog) is not None:  # whose changes are counted some at a time
+        whole, message = True, f"{chunks:,} chunks, {counted:,} counted so far"
     return [
         Check.judged("text index", whole, message, "kb index --rebuild-fts"),
         Check.judged("analysis", right, f"the text index was built with {built}", "kb index --rebuild-fts"),

@@ -24,7 +24,7 @@ def stats(schema: Schema, state: State, address: str, server: str) -> StoreStats
     any_vector = {"should": [{"has_vector": space} for space in spaces]}
     return StoreStats(
         path=address,
-        bytes=0,
+        bytes=None,
         schema=SCHEMA,
         sqlite=server,
         sources=len(state.sources),

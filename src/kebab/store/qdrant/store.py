@@ -161,6 +161,9 @@ class QdrantWriting:
     def vectors(self) -> QdrantVectorWriter:
         from kebab.store.qdrant.vector_writer import QdrantVectorWriter
 
+        # Making vectors may take hours, and whoever searches meanwhile wants to know how rare words are.
+        self._writer.settle()
+        self._writer.flush()
         return QdrantVectorWriter(self._writer)
 
     def expect_vectors(self, embedders: Sequence[Embedder]) -> None:
