@@ -51,7 +51,7 @@ class Ingesting:
             from kebab.pipelines.ingest import nothing_yet
 
             raise nothing_yet()
-        with self._writing("kb ingest") as writing:
+        with self._writing("kb ingest", existing=known_only) as writing:
             missing: SourceError | None = None
             with self.parsers(password) as parsers:
                 if embed:

@@ -143,6 +143,42 @@ def test_verify_and_health_and_statistics_see_a_whole_store(kb: kebab.KnowledgeB
     assert (stats.documents, stats.embedded_chunks) == (18, stats.chunks)
 
 
+def test_a_cursor_outlasts_a_text_that_has_no_vector_yet(corpus: Corpus, tmp_path: Path, toy: type[Toy]) -> None:
+    """Regression: in a cluster the version named a model without vectors, until the next text came."""
+    for number in range(12):
+        (tmp_path / f"{number:02}.md").write_text(f"# Note {number}\n\nOil for the dial number {number}.\n", encoding="utf-8")
+    with corpus.open(toy.two_scripts()) as kb:
+        kb.ingest(tmp_path)
+        first = kb.search("oil dial", k=5)
+        assert first.index_version.count("@") == 1
+        (tmp_path / "new.md").write_text("# New\n\nMore oil for the dial.\n", encoding="utf-8")
+        kb.ingest(embed=False)
+        second = kb.search("oil dial", k=5, cursor=first.next_cursor)
+        assert second.index_version == first.index_version
+        assert len(second) == 5
+
+
+def test_a_page_is_full_where_equal_passages_stand_far_apart(corpus: Corpus, tmp_path: Path, toy: type[Toy]) -> None:
+    """Regression: they were counted for the page, and then taken out of it; nothing was said to follow."""
+    weather = (
+        "amber birch cedar delta ember fjord grove harbor island jungle kernel lagoon meadow nickel orchid pepper quartz river".split()
+    )
+    for number, place in enumerate(("mountains", "sea", "desert", "lake", "hills", "plain")):
+        text = f"The zeppelin carries mail over the {place} and lands there at noon."
+        (tmp_path / f"zeppelin mail noon {number}.txt").write_text(text)
+        (tmp_path / f"transport notes of the year volume backup {number}.txt").write_text(text)
+    for number, word in enumerate(weather):
+        words = " ".join(weather[number : number + 6])
+        (tmp_path / f"zeppelin mail {word}.txt").write_text(f"A zeppelin with mail at noon over {word}: {words}.")
+    with corpus.open(toy.models()) as kb:
+        kb.ingest(tmp_path)
+        every = [hit.chunk_id for hit in kb.search("zeppelin mail noon", k=100)]
+        assert len(every) == len(weather) + 6
+        for k in range(1, len(every)):
+            page = kb.search("zeppelin mail noon", k=k)
+            assert (len(page), page.next_cursor is not None) == (k, True), k
+
+
 def test_what_changed_is_noticed_read_again_and_what_is_gone_forgotten(corpus: Corpus, tmp_path: Path) -> None:
     folder = tmp_path / "own"
     folder.mkdir()

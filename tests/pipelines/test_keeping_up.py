@@ -13,7 +13,7 @@ import pytest
 from tests.qdrant_server import QdrantNode, qdrant_node
 
 import kebab
-from kebab.core.errors import KebabError, StoreUnreachable
+from kebab.core.errors import KebabError, NotFound, StoreUnreachable
 from kebab.pipelines import keeping_up
 from kebab.pipelines.ingest_report import IngestReport
 
@@ -71,6 +71,17 @@ def test_a_source_that_is_removed_while_its_ingest_waits_for_its_turn_stays_remo
         assert (report.added, report.scanned, paths(kb), kb.sources()) == (0, 0, [], [])
         assert kb.ingest(folder).added == 1
         assert kb.ingest(folder / "a.md", known_only=True).unchanged == 1
+
+
+def test_what_was_reset_is_not_made_anew(address: str, write_notes: Notes) -> None:
+    """Regression: an empty one was, in which nothing could be found."""
+    folder = write_notes({"a.md": "alpha"})
+    with opened(address) as kb:
+        kb.ingest(folder)
+        kb.reset()
+        with pytest.raises(NotFound):
+            kb.ingest(folder, known_only=True)
+        assert not kb._store.exists()
 
 
 def test_a_server_that_is_away_for_a_while_is_waited_for(tmp_path: Path, write_notes: Notes) -> None:

@@ -83,4 +83,7 @@ def _new_files(
 def _seconds(moment: str) -> float:
     from datetime import UTC, datetime  # most searches need no date
 
-    return datetime.fromisoformat(moment.removesuffix("Z")).replace(tzinfo=UTC).timestamp()
+    try:
+        return datetime.fromisoformat(moment.removesuffix("Z")).replace(tzinfo=UTC).timestamp()
+    except ValueError:  # it was damaged: then nobody knows whether the file is younger
+        return 0.0

@@ -258,8 +258,16 @@ class HybridRetriever:
             return shortened(list(hits_of_all), query, complete=True, whole_texts=whole_texts)
         if query.duplicates == "show":
             return list(islice(hits_of_all, query.offset + query.k + 1))
-        hits = without_repetition(fold_duplicates(look, query, complete=True, whole_texts=whole_texts) for look in looks)
-        return hits if query.per_doc is None else at_most_per_document(hits, query.per_doc)
+        fold = partial(fold_duplicates, query=query, complete=True, whole_texts=whole_texts)
+        if query.per_doc is not None:
+            return at_most_per_document(without_repetition(fold(look, enough=None) for look in looks), query.per_doc)
+        wanted = enough = query.offset + query.k + 1
+        while True:  # what repeats something far before it is not shown either, and leaves its place to what follows
+            folded = [fold(look, enough=enough) for look in looks]
+            hits = without_repetition(folded)
+            if len(hits) >= wanted or all(len(some) < enough for some in folded):
+                return hits
+            enough += wanted - len(hits)
 
     def _hit(self, hit: SearchHit, found: _Found, policy: FusionPolicy, query: SearchQuery) -> SearchHit:
         item = found.fused

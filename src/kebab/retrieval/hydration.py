@@ -83,12 +83,15 @@ def shortened(hits: list[SearchHit], query: SearchQuery, *, complete: bool, whol
         hits = hits if query.per_doc is None else at_most_per_document(hits, query.per_doc)
         hits = sorted(hits, key=lambda hit: hit.date, reverse=True)
     if query.duplicates == "fold":
-        hits = fold_duplicates(hits, query, complete=complete, whole_texts=whole_texts)
+        enough = query.offset + query.k + 1 if query.per_doc is None else None
+        hits = fold_duplicates(hits, query, complete=complete, whole_texts=whole_texts, enough=enough)
     return hits if by_date or query.per_doc is None else at_most_per_document(hits, query.per_doc)
 
 
-def fold_duplicates(hits: Iterable[SearchHit], query: SearchQuery, *, complete: bool, whole_texts: bool = True) -> list[SearchHit]:
-    """The first of those with nearly the same text, carrying the others; see `duplicates.folded` for `complete`.
+def fold_duplicates(
+    hits: Iterable[SearchHit], query: SearchQuery, *, complete: bool, whole_texts: bool = True, enough: int | None
+) -> list[SearchHit]:
+    """The first of those with nearly the same text, carrying the others; see `duplicates.folded` for `complete` and `enough`.
 
     Without `whole_texts` only the hashes of the passages are compared, because snippets say little about the rest.
     """
@@ -98,7 +101,6 @@ def fold_duplicates(hits: Iterable[SearchHit], query: SearchQuery, *, complete: 
             return None  # by date, it could take copies with it that are good enough
         return Passage(hit.text if whole_texts else "", hit.citation.content_hash or "")
 
-    enough = query.offset + query.k + 1 if query.per_doc is None else None
     return [
         hit._replace(duplicates=tuple(map(_as_duplicate, copies))) if copies else hit
         for hit, copies in folded(hits, passage, complete=complete, enough=enough)

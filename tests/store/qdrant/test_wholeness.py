@@ -15,7 +15,7 @@ from tests.conftest import Kb, Toy
 from tests.qdrant_server import QdrantNode
 
 import kebab
-from kebab.core.errors import Corrupt
+from kebab.core.errors import Corrupt, KebabError
 from kebab.core.records import Check
 from kebab.store.qdrant import wholeness
 from kebab.store.qdrant.payloads import EVERYWHERE
@@ -311,6 +311,53 @@ def test_a_chunk_without_a_document_goes(broken: Broken) -> None:
     faults = broken.faults()
     assert faults["chunks"].message == "1 belong to no document"
     rebuild(broken, faults["chunks"])
+
+
+def test_a_chunk_that_is_not_where_one_looks_for_it_is_read_again(broken: Broken) -> None:
+    """Regression: hybrid search did not find it any more, and verify found all in order."""
+    chunk = broken.chunk("c.md")
+    broken.put("chunks", {**chunk, "id": f"{'f' if chunk['id'][0] != 'f' else '0'}{chunk['id'][1:]}"})
+    broken.delete("chunks", chunk)
+    faults = broken.faults()
+    assert "notes:c.md" in faults["documents"].message
+    rebuild(broken, faults["documents"])
+    assert broken.kb.ingest().updated == 1
+    assert [hit.doc_path for hit in broken.kb.search("cherries", k=1).hits] == ["c.md"]
+
+
+def _damaged_values(broken: Broken) -> Iterator[tuple[str, Any, str, Any]]:
+    """Everything that is stored, once of each kind, as something it is not."""
+    for collection, kind in (("catalog", "what"), ("documents", "corpus"), ("chunks", "corpus")):
+        first = {point["payload"][kind]: point for point in broken.points(collection) if point["payload"].get(kind) != "lease"}
+        for point in first.values():
+            for key in point["payload"]:
+                for value in ("x", 7, ["q"], None):
+                    yield collection, point, key, value
+
+
+def test_whatever_is_of_another_kind_than_it_was_written_as_ends_in_no_traceback(broken: Broken) -> None:
+    """Regression: looking for what is wrong, kb verify and kb doctor came to grief themselves."""
+    count, crashed = 0, []
+    for collection, point, key, value in _damaged_values(broken):
+        broken.say(collection, point, **{key: value})
+        for look in (
+            lambda: broken.kb.search("apples"),
+            lambda: broken.kb.search("widget", library="/acme/widget"),
+            broken.kb.sources,
+            broken.kb.documents,
+            broken.kb.health,
+            broken.kb.verify,
+        ):
+            try:
+                look()
+            except KebabError:
+                pass
+            except Exception as error:  # noqa: BLE001 - whatever it is, it must not happen
+                crashed.append(f"{collection} {point['payload'].get('what')} {key}={value!r}: {error!r}")
+        broken.ask("PUT", f"{collection}/points/payload", {"payload": point["payload"], "points": [point["id"]]})
+        count += 1
+    assert not crashed, "\n".join(crashed)
+    assert count > 200
 
 
 def test_a_chunk_that_its_document_does_not_name_goes(broken: Broken) -> None:

@@ -23,6 +23,26 @@ _AT_ONCE = 1000
 _MOST_BYTES = 4 << 20
 """About; the server takes 32 MB."""
 _ALL_VALUES = 10_000_000
+_KINDS: dict[str, Any] = {
+    **dict.fromkeys(
+        "doc source path title type format lang trust date head name content_hash fingerprint encoding metadata chunker corpus mark chunk"
+        " kind text names columns_hash text_hash what trust_level created_at library_id library tag state quantization".split(),
+        str,
+    ),
+    **dict.fromkeys("root ingested_at indexed_at commit error model complete_vectors migrating_from".split(), str | None),
+    **dict.fromkeys("day size line_count chunk_count ordinal start end length schema at".split(), int),
+    **dict.fromkeys("tags aliases within tagged versions spans headings terms homes spaces notes documents own lib".split(), list),
+    **dict.fromkeys("repository held_spaces rules".split(), list | None),
+    **dict.fromkeys("file_keys parts other_parts weights weighed_for".split(), dict),
+    **dict.fromkeys("in_making libraries words_only".split(), bool),
+    "mtime_ns": int | None,
+    "snippets": int | None,
+    "average": int | float,
+    "fts_config": dict | None,
+    "body": str | dict,
+    "chunks": list | int,  # of a document, and of a term
+}
+"""Of what is stored, wherever it is."""
 
 
 def point_id(*parts: str) -> str:
@@ -38,9 +58,11 @@ class StoredPayload(dict[str, Any]):
 
 
 def _as_stored(points: list[Point]) -> list[Point]:
+    """What is of another kind than it was written as, is missing."""
     for point in points:
-        if point.get("payload") is not None:
-            point["payload"] = StoredPayload(point["payload"])
+        payload = point.get("payload")
+        if payload is not None:
+            point["payload"] = StoredPayload((key, value) for key, value in payload.items() if isinstance(value, _KINDS.get(key, object)))
     return points
 
 

@@ -16,6 +16,7 @@ from kebab.store.qdrant.state import State, read_state, what
 from kebab.store.qdrant.writer_lease import live_writer
 
 _RECENT = timedelta(seconds=10)
+_LEFT = "Whoever writes next, kb ingest or kb migrate, puts that in order."
 _WAIT = "Wait until the servers have caught up, and look again."
 
 
@@ -158,7 +159,7 @@ def _writer_check(schema: Schema) -> Check:
     if writer := live_writer(schema.catalog):
         return Check("writer", True, f"{writer} is writing")
     message = f"{unfinished} changes were interrupted" if unfinished else "nothing was left unfinished"
-    return Check.judged("writer", not unfinished, message, "Whoever writes next, kb ingest or kb migrate, puts that in order.")
+    return Check.judged("writer", not unfinished, message, _LEFT)
 
 
 def _index_checks(schema: Schema, state: State, korean_analysis: str) -> list[Check]:
@@ -172,9 +173,12 @@ def _index_checks(schema: Schema, state: State, korean_analysis: str) -> list[Ch
     stored = state.fts_config
     right = stored in (None, fts_config(korean_analysis))
     built = "the current settings" if right or stored is None else f"korean = {stored.get('korean')}, analysis {stored.get('analysis')}"
+    hint = "kb index --rebuild-fts"
     if not whole and live_writer(schema.catalog) is not None:  # whose changes are counted some at a time
         whole, message = True, f"{chunks:,} chunks, {counted:,} counted so far"
+    elif any(schema.catalog.scroll(what("unfinished"), payload=False, at_once=1)):
+        hint = _LEFT
     return [
-        Check.judged("text index", whole, message, "kb index --rebuild-fts"),
+        Check.judged("text index", whole, message, hint),
         Check.judged("analysis", right, f"the text index was built with {built}", "kb index --rebuild-fts"),
     ]

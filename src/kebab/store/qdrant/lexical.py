@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 _DEEPER = 2
 """How much deeper than asked the ranking is cut: room for a few equal scores at its end."""
+_DIGITS = 6
+"""Of a score."""
 _CHECKED = 128
 """Candidates that are looked at first, when it has to be checked whether words stand side by side."""
 FOR_HITS = {"exclude": ["terms", "within", "tagged", "versions", "columns_hash", "text_hash", "average", "length", "spaces"]}
@@ -221,7 +223,7 @@ class QdrantLexicalIndex:
         answer = self._schema.chunks.begin_to_query(*asked)
 
         def read() -> list[Point]:
-            found, *others = answer()
+            found, *others = map(_rounded, answer())
             if next_one is not None and others:
                 self._ahead = (next_one.key, its_depth, others[0])
             return found
@@ -306,6 +308,13 @@ class QdrantLexicalIndex:
 
 def _ranking(vector: dict[str, Any], chosen: Filter, limit: int, payload: Fields) -> dict[str, Any]:
     return {"query": vector, "using": WORDS, "filter": chosen, "limit": limit, "with_payload": payload}
+
+
+def _rounded(points: list[Point]) -> list[Point]:
+    """Copies of a shard may differ in the last digits of a score, and equal passages must not change places from page to page."""
+    for point in points:
+        point["score"] = float(f"{point['score']:.{_DIGITS}g}")
+    return points
 
 
 def _order(point: Point) -> tuple[float, str]:

@@ -47,7 +47,8 @@ def stored_versions(catalog: Collection, library_id: str | None = None) -> list[
         values = {field: point["payload"].get(field) for field in StoredVersion._fields}
         version = StoredVersion(**{**values, "key": point["id"]})
         # One that was damaged is none: `kb verify` finds its documents without a version.
-        is_readable = None not in (version.library, version.tag, version.in_making, version.source)
+        texts = (version.library, version.tag, version.source)
+        is_readable = all(isinstance(text, str) for text in texts) and isinstance(version.in_making, bool)
         if is_readable and (library_id is None or version.library == library_id):
             found.append(version)
     return sorted(found, key=lambda version: (version.library, version.tag, version.in_making))
@@ -73,7 +74,11 @@ class QdrantLibraryCatalog:
 
     def libraries(self) -> list[Library]:
         versions = _by_library(stored_versions(self._schema.catalog))
-        found = [point["payload"] for point in self._schema.catalog.scroll(what("library")) if point["payload"].get("library_id")]
+        found = [
+            point["payload"]
+            for point in self._schema.catalog.scroll(what("library"))
+            if isinstance(point["payload"].get("library_id"), str)
+        ]
         return sorted((_library(payload, versions) for payload in found), key=lambda library: library.library_id)
 
     def find(self, library_id: str) -> Library:

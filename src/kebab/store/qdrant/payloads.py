@@ -224,7 +224,10 @@ def chunk_payload(identifier: str, chunk: Chunk, names: str | None) -> Payload:
 
 
 def spans_of(payload: Payload) -> tuple[Span, ...]:
-    spans = tuple(SPAN_KINDS[kind](*values) for kind, *values in payload["spans"])
+    try:
+        spans = tuple(SPAN_KINDS[kind](*values) for kind, *values in payload["spans"])
+    except (KeyError, TypeError, ValueError):
+        spans = ()
     if not spans:
         raise Corrupt(f"A passage of {payload.get('path', 'a document')} does not say where it stands.", hint="Find it with: kb verify")
     return spans

@@ -63,7 +63,7 @@ def _put_in_order(schema: Schema, doc_ids: list[str], marks: Mapping[str, PointI
     for point in schema.chunks.scroll(of_documents(doc_ids)):
         chunk = point["payload"]
         document = documents.get(chunk["doc"])
-        if document is None or not is_chunk_of(chunk, document):
+        if document is None or not is_chunk_of(point, document):
             unwanted.append(point["id"])
         else:
             chunks[chunk["doc"]].append(chunk)

@@ -67,7 +67,7 @@ def _order(schema: Schema, documents: dict[str, Payload], spaces: frozenset[str]
         chunk = point["payload"]
         document = documents[chunk["doc"]]
         text = texts.get(document["doc"])
-        if is_chunk_of(chunk, document) and is_as_written(chunk, spaces) and (text is None or text.has(chunk)):
+        if is_chunk_of(point, document) and is_as_written(chunk, spaces) and (text is None or text.has(chunk)):
             found[document["doc"]].add(chunk["chunk"])
             if told := contradictions(chunk, document):
                 strays.add(document["doc"])

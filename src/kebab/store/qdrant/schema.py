@@ -122,7 +122,7 @@ class Schema:
         if not found:
             return None
         version = found[0]["payload"].get("schema")
-        return int(version or 0)
+        return version if isinstance(version, int) else 0
 
     def exists(self) -> bool:
         return self.version() is not None

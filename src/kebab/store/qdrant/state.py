@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from kebab.analysis.derived_terms import terms_of_note
 from kebab.core.documents import Repository
+from kebab.core.libraries import VectorSpace
 from kebab.core.ports import ColumnWeights
 from kebab.core.records import ContextNote
 from kebab.store.qdrant.collection import Collection, Filter, Point, point_id
@@ -103,13 +104,23 @@ def stored_weights(state: State) -> ColumnWeights:
 
 def read_state(catalog: Collection) -> State:
     points = {point["id"]: point["payload"] for point in catalog.scroll(what("meta", "sizes", "source"))}
-    sources = [_source(payload) for payload in points.values() if payload["what"] == "source" and payload.get("name")]
+    sources = [_source(payload) for payload in points.values() if payload["what"] == "source" and _is_source(payload)]
     sizes = points.get(_SIZES, {})
     return State(
-        points.get(META, {}),
+        _readable(points.get(META, {})),
         {corpus: _size(sizes.get(corpus)) for corpus in CORPORA},
         {source.name: source for source in sorted(sources)},
     )
+
+
+def _readable(meta: dict[str, Any]) -> dict[str, Any]:
+    """What was damaged is as if nobody had said it: `kb verify` notices what that leads to."""
+    damaged = set()
+    if not all(_is_row(space, VectorSpace) for space in meta.get("spaces") or ()):
+        damaged.add("spaces")
+    if "korean" not in (meta.get("fts_config") or {"korean": ""}):
+        damaged.add("fts_config")
+    return {key: value for key, value in meta.items() if key not in damaged}
 
 
 def remember(catalog: Collection, **values: Any) -> None:
@@ -135,9 +146,18 @@ def _size(values: Any) -> CorpusSize:
     return CorpusSize(*values) if isinstance(values, list) and len(values) == len(CorpusSize._fields) else CorpusSize()
 
 
+def _is_source(payload: Mapping[str, Any]) -> bool:
+    """Whether it can be read as one; `kb verify` finds the documents of one that was damaged without a source."""
+    return all(payload.get(field) is not None for field in ("name", "kind", "trust_level", "created_at"))
+
+
 def _source(payload: dict[str, Any]) -> StoredSource:
     values: dict[str, Any] = {field: payload.get(field) for field in StoredSource._fields}
-    repository = values["repository"] or ()
-    values["repository"] = Repository(*repository) if len(repository) == len(Repository._fields) else None
-    values["notes"] = tuple(ContextNote(*note) for note in values["notes"] or ())
+    values["repository"] = Repository(*values["repository"]) if _is_row(values["repository"], Repository) else None
+    notes = values["notes"] if isinstance(values["notes"], list) else ()
+    values["notes"] = tuple(ContextNote(*note) for note in notes if _is_row(note, ContextNote))
     return StoredSource(**values)
+
+
+def _is_row(values: Any, of: type[Repository | ContextNote | VectorSpace]) -> bool:
+    return isinstance(values, list) and len(values) == len(of._fields)

@@ -48,10 +48,7 @@ class QdrantVectorStore:
 
     def holds(self, embedder: Embedder) -> bool:
         ours = [space for space in stored_spaces(self._state) if (space.model, space.version) == (embedder.name, embedder.version)]
-        held = self._state.meta.get("held_spaces")
-        if held is not None and self._state.meta.get("complete_vectors"):  # nothing has been written since it was looked at
-            return any(space.fingerprint in held for space in ours)
-        return any(holds_any(self._schema, space.fingerprint) for space in ours)
+        return any(_is_held(self._schema, self._state, space.fingerprint) for space in ours)
 
     def search(self, space: str, vector: Any, **options: Unpack[VectorOptions]) -> list[VectorMatch]:
         return self.begin(space, vector, **options)()
@@ -142,12 +139,20 @@ def coverage(schema: Schema, state: State, models: EmbeddingModels) -> VectorCov
     current = [space for key, space in latest.items() if key in ours]
     others = tuple(space.fingerprint for space in spaces if space not in current)
     complete = is_complete(state.meta.get("complete_vectors") or "", models)
-    used = [space.fingerprint for space in current if complete or holds_any(schema, space.fingerprint)]
+    used = [space.fingerprint for space in current if _is_held(schema, state, space.fingerprint)]
     version = "vec:" + ",".join(used)
     if used and complete:
         return VectorCoverage(None, None, version, others)
     embedded = schema.chunks.count({"must": [one_of("homes", used)]}) if used else 0
     return VectorCoverage(schema.chunks.count(), embedded, version, others)
+
+
+def _is_held(schema: Schema, state: State, space: str) -> bool:
+    """Whether any chunk has a vector of it."""
+    held = state.meta.get("held_spaces")
+    if held is not None and state.meta.get("complete_vectors"):  # nothing has been written since it was looked at
+        return space in held
+    return holds_any(schema, space)
 
 
 def holds_any(schema: Schema, space: str) -> bool:

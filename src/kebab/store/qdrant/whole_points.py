@@ -11,7 +11,7 @@ from kebab.core.places import stands_there
 from kebab.core.text import LineTable
 from kebab.store.qdrant.collection import Collection, Point, batches
 from kebab.store.qdrant.documents import hash_of
-from kebab.store.qdrant.index_writer import document_point_id
+from kebab.store.qdrant.index_writer import chunk_point_id, document_point_id
 from kebab.store.qdrant.payloads import EVERYWHERE, OF_DOCUMENT, TEXT, WITHOUT_BODY, Payload, body_of, derived, document_record, spans_of
 from kebab.store.qdrant.terms import CORPORA, LIBRARIES
 
@@ -33,7 +33,9 @@ def is_document(point: Point) -> bool:
         return False
     try:
         document_record(payload, ())
-    except Corrupt:
+        is_as_derived(payload)
+        iter(payload["chunks"])
+    except (Corrupt, TypeError, ValueError, AttributeError):  # something in it is of another kind than it was written as
         return False
     return True
 
@@ -48,9 +50,10 @@ def is_as_derived(document: Payload) -> bool:
     )
 
 
-def is_chunk_of(chunk: Payload, document: Payload) -> bool:
-    """Whether it can be read as one that the document names."""
-    return chunk.keys() >= WHOLE_CHUNK and chunk["chunk"] in document["chunks"]
+def is_chunk_of(point: Point, document: Payload) -> bool:
+    """Whether it can be read as one that the document names, and is found where one looks for it."""
+    chunk = point["payload"]
+    return chunk.keys() >= WHOLE_CHUNK and chunk["chunk"] in document["chunks"] and point["id"] == chunk_point_id(str(chunk["chunk"]))
 
 
 def contradictions(chunk: Payload, document: Payload) -> list[str]:

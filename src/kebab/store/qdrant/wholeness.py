@@ -144,7 +144,7 @@ class _Proof:
             chunk = point["payload"]
             self._chunks += 1
             document = by_id[chunk["doc"]]
-            if is_chunk_of(chunk, document) and chunk["chunk"] in missing[document["doc"]]:
+            if is_chunk_of(point, document) and chunk["chunk"] in missing[document["doc"]]:
                 missing[document["doc"]].discard(chunk["chunk"])
                 self._look_at_chunk(chunk, point["vector"].get(WORDS) or {}, document, stored.get(document["doc"]), texts)
             else:
@@ -288,14 +288,14 @@ class _Proof:
     def _library_check(self) -> Check:
         parts = self._lost_versions.told("documents are of versions that are not there")
         homeless: list[str] = []
-        libraries = {point["payload"].get("library_id") for point in self._schema.catalog.scroll(what("library"))}
+        libraries = {str(point["payload"].get("library_id")) for point in self._schema.catalog.scroll(what("library"))}
         for version in self._versions.values():
             if version.library not in libraries:
                 homeless.append(f"{version.library} {version.tag}".rstrip() + " is of a library that is not there")
             elif not version.in_making:
                 snippets = self._count({"must": [one_of("versions", [version.key])]})
                 if snippets != version.snippets:
-                    of = "an unknown number" if version.snippets is None else f"{version.snippets:,}"
+                    of = f"{version.snippets:,}" if isinstance(version.snippets, int) else "an unknown number"
                     parts.append(f"{version.library} {version.tag}".rstrip() + f" has {snippets:,} snippets of {of}")
         then = "kb lib add" if homeless else _LIBRARIES
         hint = f"{_REBUILD}; then: {then}" if self._lost_versions.count else then
