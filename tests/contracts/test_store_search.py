@@ -81,6 +81,20 @@ def test_what_is_explained_is_what_is_found(kb: kebab.KnowledgeBase, query: str,
     assert found.hits or options.keys() & {"path", "offset", "min_score", "match"} or query.startswith('"')
 
 
+def test_chunks_that_are_expected_are_read_as_any_others(kb: kebab.KnowledgeBase) -> None:
+    ids = [hit.chunk_id for hit in kb.search("seed garden", k=12)]
+    with kb._store.reading() as reading:
+        assert reading is not None
+        plain = dict(reading.chunks().contexts(ids))
+        assert list(plain) and plain.keys() == set(ids)
+        for expected in (ids[:5], ids, ["0" * 20, "no chunk at all", ids[0]], []):
+            chunks = reading.chunks()
+            chunks.expect(expected)
+            assert chunks.contexts(ids) == plain
+            assert chunks.contexts(ids[3:4]) == {ids[3]: plain[ids[3]]}
+        chunks.expect(ids)  # and nobody asks for them
+
+
 def test_copies_are_folded_and_named(kb: kebab.KnowledgeBase) -> None:
     first = kb.search("water light time", k=1).hits[0]
     assert sorted([first.doc_path, *(copy.doc_path for copy in first.duplicates)]) == ["garden.md", "team/garden.md"]

@@ -505,6 +505,9 @@ class Reads:
         self.asked: list[list[str]] = []
         self._gone = gone
 
+    def expect(self, chunk_ids: Sequence[str]) -> None:
+        pass
+
     def contexts(self, chunk_ids: Sequence[str]) -> dict[str, ChunkContext]:
         assert self.reader is not None
         self.asked.append(list(chunk_ids))

@@ -385,6 +385,10 @@ class KnownWords(Protocol):
 
 
 class ChunkReader(Protocol):
+    def expect(self, chunk_ids: Sequence[str]) -> None:
+        """Some of these will be asked for soon: where they are elsewhere, they may be on their way until then."""
+        ...
+
     def contexts(self, chunk_ids: Sequence[str]) -> Mapping[str, ChunkContext]:
         """What is there of these chunks."""
         ...

@@ -224,10 +224,16 @@ class HybridRetriever:
             meant, said = cast("RankingRetriever", self._vector), cast("RankingRetriever", self._lexical)
             closest, matching = meant.begin_ranking(by_meaning), said.begin_ranking(by_words)
             vector = _Side(closest(), {})
+            self._expect(vector.ranking, query)
             return _Side(matching(), {}), vector
         meaning, words = self._vector.begin(by_meaning), self._lexical.begin(by_words)
         vector = _side(meaning(), "vector")
         return _side(words(), "lexical"), vector
+
+    def _expect(self, closest: Ranking, query: SearchQuery) -> None:
+        """What is foremost by meaning is nearly always shown, unless words know better: it can be fetched while these are looked for."""
+        assert self._chunks is not None
+        self._chunks.expect([chunk.chunk_id for chunk in closest.chunks[: query.offset + query.k] if not chunk.weak])
 
     def _read(self, policy: FusionPolicy, items: Sequence[Fused]) -> dict[str, SearchHit]:
         """What is there of these passages, as hits."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from kebab.core.ports import ChunkContext
 from kebab.core.search import Neighbours
+from kebab.store.qdrant.collection import Point
 from kebab.store.qdrant.index_writer import chunk_point_id
 from kebab.store.qdrant.lexical import FOR_HITS
 from kebab.store.qdrant.payloads import FOR_CONTEXTS, Payload, chunk_context, neighbour
@@ -19,8 +20,17 @@ class QdrantChunkReader:
         self._schema = schema
         self._state = state
         self._known = known
+        self._on_their_way: Callable[[], list[Point] | None] = lambda: None
+
+    def expect(self, chunk_ids: Sequence[str]) -> None:
+        unknown = [chunk_point_id(chunk_id) for chunk_id in chunk_ids if chunk_id not in self._known]
+        if unknown:
+            self._on_their_way = self._schema.chunks.begin_to_retrieve(unknown, payload=FOR_CONTEXTS)
 
     def contexts(self, chunk_ids: Sequence[str]) -> dict[str, ChunkContext]:
+        for point in self._on_their_way() or ():
+            self._known[point["payload"]["chunk"]] = point["payload"]
+        self._on_their_way = lambda: None
         found = {chunk_id: self._known[chunk_id] for chunk_id in chunk_ids if chunk_id in self._known}
         missing = [chunk_point_id(chunk_id) for chunk_id in dict.fromkeys(chunk_ids) if chunk_id not in found]
         if missing:

@@ -31,6 +31,9 @@ class SqliteChunkReader:
     def __init__(self, connection: apsw.Connection) -> None:
         self._connection = connection
 
+    def expect(self, chunk_ids: Sequence[str]) -> None:
+        """They are here."""
+
     def contexts(self, chunk_ids: Sequence[str]) -> dict[str, ChunkContext]:
         found: dict[str, ChunkContext] = {}
         for start in range(0, len(chunk_ids), _AT_ONCE):
