@@ -86,7 +86,7 @@ def test_chunks_that_are_expected_are_read_as_any_others(kb: kebab.KnowledgeBase
     with kb._store.reading() as reading:
         assert reading is not None
         plain = dict(reading.chunks().contexts(ids))
-        assert list(plain) and plain.keys() == set(ids)
+        assert len(plain) == len(ids) > 5
         for expected in (ids[:5], ids, ["0" * 20, "no chunk at all", ids[0]], []):
             chunks = reading.chunks()
             chunks.expect(expected)
