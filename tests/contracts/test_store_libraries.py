@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from tests.conftest import Toy
     from tests.contracts.stores import Corpus
 
-WIDGET = Library("/acme/widget", "Widget", "Gauges for dashboards", False, False, "https://example.org/widget", "git", None, None, 12, 7.5,
-                 ("Always close a gauge",), ())  # fmt: skip
+WIDGET = Library("/acme/widget", "Widget", "Gauges for dashboards", False, False, "https://example.org/widget", "git",
+                 "https://example.org/widget.git", "main", 12, 7.5, ("Always close a gauge",), ())  # fmt: skip
 GADGET = WIDGET._replace(library_id="/acme/gadget", title="Gädget", description="", stars=None, trust_score=None, rules=())
 PRINT = "fingerprint"
 Files = Mapping[str, str]

@@ -20,7 +20,7 @@ def no_vectors_yet() -> ModelError:
 
 
 def no_vectors_copied() -> ModelError:
-    return ModelMissing("The vectors have not come here yet.", hint="Go on with the kb migrate that brings them.")
+    return ModelMissing("The vectors have not come here yet.", hint="They come with the rest, when the migration goes on.")
 
 
 def no_vectors(coverage: VectorCoverage, models: EmbeddingModels) -> ModelError:

@@ -195,7 +195,7 @@ def test_what_is_left_of_an_interrupted_move_is_named_and_goes(one_node: QdrantN
         asked(one_node, "PUT", f"/collections/{name}.chunks.2", {"vectors": {}, "sparse_vectors": {WORDS: {}}})
         (leftovers,) = (check for check in kb.health() if not check.ok)
         assert f"{name}.chunks.2" in leftovers.message
-        assert "Whoever writes next" in (leftovers.hint or "")
+        assert "next ingest" in (leftovers.hint or "")
         kb.ingest()
         assert all(check.ok for check in kb.health())
         assert len(kb.search("apples")) == 1

@@ -32,7 +32,7 @@ _KINDS: dict[str, Any] = {
     **dict.fromkeys("root ingested_at indexed_at commit error model complete_vectors migrating_from".split(), str | None),
     **dict.fromkeys("day size line_count chunk_count ordinal start end length schema at".split(), int),
     **dict.fromkeys("tags aliases within tagged versions spans headings terms homes spaces notes documents own lib".split(), list),
-    **dict.fromkeys("repository held_spaces rules".split(), list | None),
+    **dict.fromkeys("held_spaces rules".split(), list | None),
     **dict.fromkeys("file_keys parts other_parts weights weighed_for".split(), dict),
     **dict.fromkeys("in_making libraries words_only".split(), bool),
     "mtime_ns": int | None,
@@ -41,6 +41,7 @@ _KINDS: dict[str, Any] = {
     "fts_config": dict | None,
     "body": str | dict,
     "chunks": list | int,  # of a document, and of a term
+    "repository": str | list | None,  # of a library, and of a source
 }
 """Of what is stored, wherever it is."""
 

@@ -16,7 +16,7 @@ from kebab.store.qdrant.state import State, read_state, what
 from kebab.store.qdrant.writer_lease import live_writer
 
 _RECENT = timedelta(seconds=10)
-_LEFT = "Whoever writes next, kb ingest or kb migrate, puts that in order."
+_LEFT = "The next ingest or migration puts that in order."
 _WAIT = "Wait until the servers have caught up, and look again."
 
 
@@ -150,7 +150,7 @@ def _leftovers(schema: Schema) -> list[Check]:
     unused = [name for name in schema.chunks_collections() if name != schema.chunks_collection()]
     if not unused or live_writer(schema.catalog) is not None:
         return []
-    hint = "Whoever writes next, kb ingest or kb migrate, deletes it."
+    hint = "The next ingest or migration deletes it."
     return [Check("leftovers", False, f"{', '.join(unused)} is not used by anything", hint)]
 
 
