@@ -18,6 +18,7 @@ import kebab
 from kebab.core.errors import Corrupt, KebabError
 from kebab.core.records import Check
 from kebab.store.qdrant import wholeness
+from kebab.store.qdrant.collection import _as_stored
 from kebab.store.qdrant.payloads import EVERYWHERE
 from kebab.store.qdrant.terms import reweighed
 
@@ -323,6 +324,18 @@ def test_a_chunk_that_is_not_where_one_looks_for_it_is_read_again(broken: Broken
     rebuild(broken, faults["documents"])
     assert broken.kb.ingest().updated == 1
     assert [hit.doc_path for hit in broken.kb.search("cherries", k=1).hits] == ["c.md"]
+
+
+@pytest.mark.parametrize("collection", ["catalog", "documents", "chunks", "terms"])
+def test_nothing_that_was_written_is_taken_for_damaged(broken: Broken, collection: str) -> None:
+    """Regression: the address of a library's repository is a text, and was taken for what a source has by that name."""
+    with broken.kb._store.writing("a test") as writing:
+        (library,) = broken.kb.libraries.all()
+        writing.libraries().describe(library._replace(repository="https://example.org/widget.git", branch="main"))
+    points = broken.points(collection)
+    written = [set(point["payload"]) for point in points]
+    assert points
+    assert [set(point["payload"]) for point in _as_stored(points)] == written
 
 
 def _damaged_values(broken: Broken) -> Iterator[tuple[str, Any, str, Any]]:
