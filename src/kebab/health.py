@@ -7,9 +7,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from kebab.core.errors import KebabError, ModelError
+from kebab.pipelines.half_copied import half_copied_checks
 from kebab.pipelines.health import (
     disk_check,
-    migration_check,
     no_model_check,
     program_check,
     source_checks,
@@ -44,8 +44,7 @@ def health(
 
 def _migration_checks(store: Store) -> list[Check]:
     with store.reading() as reading:
-        origin = reading.migrating_from() if reading else None
-    return [migration_check(origin, store.address)] if origin else []
+        return half_copied_checks(reading, store.address, ok=True)
 
 
 def _vector_checks(store: Store, models_of: Callable[[], EmbeddingModels | None]) -> list[Check]:

@@ -123,7 +123,7 @@ class Ingesting:
 
     def embed_some(self, report: IngestReport, stop: Callable[[], bool]) -> bool:
         """For whoever has the right to write only for a while."""
-        with self._writing("kb watch") as writing:
+        with self._writing("kb watch", existing=True) as writing:
             return self.embed(writing, report, None, stop)
 
     def rebuild_vectors(self, progress: Progress | None) -> IngestReport:

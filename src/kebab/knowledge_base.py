@@ -325,7 +325,7 @@ class KnowledgeBase:
             return fetching.fetch_cited(catalog, uri)
 
     def verify(self) -> VerifyReport:
-        from kebab.pipelines.half_copied import wholeness_check
+        from kebab.pipelines.half_copied import half_copied_checks
         from kebab.pipelines.verify import VerifyReport, verify
 
         with self._store.reading(whole=True) as reading:
@@ -333,7 +333,7 @@ class KnowledgeBase:
                 return VerifyReport()
             with self._ingesting.parsers() as parsers:
                 report = verify(reading.catalog, lambda data, path: parsers.of(path).parse(data, path).text, self.settings.ingest)
-            half_copied = wholeness_check(reading, self.address)
+            half_copied = half_copied_checks(reading, self.address, ok=False)
         report.judge_store([*self._store.wholeness(self.settings.analysis.korean), *half_copied])
         return report
 

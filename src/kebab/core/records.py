@@ -126,6 +126,10 @@ class ContentCounts(NamedTuple):
     """In the order in which they came."""
 
 
+NOT_CHECKED = "NOT checked"
+"""What the message of a check begins with that could not be made."""
+
+
 class Check(NamedTuple):
     """One line of `kb doctor`."""
 

@@ -13,15 +13,17 @@ if TYPE_CHECKING:
 
 
 def half_copied_notice(origin: str, place: str) -> Notice:
-    return Notice("half_copied", f"Not everything has come here from {origin} yet. Go on with: kb migrate --from {origin} --to {place}")
+    return Notice("half_copied", f"Not everything has come here from {origin} yet. {_go_on(origin, place)}")
 
 
-def wholeness_check(reading: Reading, place: str) -> list[Check]:
-    """What there is may fit together, and is not all."""
-    origin = reading.migrating_from()
-    if origin is None:
-        return []
-    return [Check("migration", False, f"not everything has come from {origin} yet", f"Go on with: kb migrate --from {origin} --to {place}")]
+def half_copied_checks(reading: Reading | None, place: str, *, ok: bool) -> list[Check]:
+    """None where all is there. `ok`: unfinished is not unhealthy; but it is not whole."""
+    origin = reading.migrating_from() if reading else None
+    return [] if origin is None else [Check("migration", ok, f"not everything has come from {origin} yet", _go_on(origin, place))]
+
+
+def _go_on(origin: str, place: str) -> str:
+    return f"Go on with: kb migrate --from {origin} --to {place}"
 
 
 def refuse_half_copied_origin(reading: Reading, place: str) -> None:

@@ -28,11 +28,6 @@ def disk_check(path: Path) -> Check:
     return Check.judged("disk", free >= _LITTLE_SPACE, f"{free / 1e9:.1f} GB free", "Free some space: ingest needs room for its index.")
 
 
-def migration_check(origin: str, target: str) -> Check:
-    """Unfinished is not unhealthy."""
-    return Check("migration", True, f"not everything has come from {origin} yet", f"Go on with: kb migrate --from {origin} --to {target}")
-
-
 def vector_check(coverage: VectorCoverage | None, models: EmbeddingModels | None) -> Check:
     """`coverage` is None when there is nothing to cover."""
     if models is None:

@@ -34,10 +34,9 @@ def is_document(point: Point) -> bool:
     try:
         document_record(payload, ())
         is_as_derived(payload)
-        iter(payload["chunks"])
     except (Corrupt, TypeError, ValueError, AttributeError):  # something in it is of another kind than it was written as
         return False
-    return True
+    return isinstance(payload["chunks"], list)
 
 
 def is_as_derived(document: Payload) -> bool:

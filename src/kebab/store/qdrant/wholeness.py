@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from kebab.core.errors import NotFound, StoreError
-from kebab.core.records import Check
+from kebab.core.records import NOT_CHECKED, Check
 from kebab.store.fts5.tokenizer import SqliteTokenizer
 from kebab.store.qdrant.client import Client, our_errors
 from kebab.store.qdrant.collection import Filter, batches
@@ -67,7 +67,7 @@ def wholeness_checks(client: Client, schema: Schema, korean_analysis: str) -> li
 
 
 def _unchecked(writer: str) -> Check:
-    return Check("store", True, f"NOT checked: {writer} is writing", _NOT_NOW)
+    return Check("store", True, f"{NOT_CHECKED}: {writer} is writing", _NOT_NOW)
 
 
 class _Found:

@@ -11,7 +11,7 @@ import apsw
 
 from kebab.analysis.derived_terms import cjk_column
 from kebab.core.errors import Corrupt, NotFound, StoreError
-from kebab.core.records import Check, StoreStats
+from kebab.core.records import NOT_CHECKED, Check, StoreStats
 from kebab.store.fts5.index_config import fts_config
 from kebab.store.fts5.tokenizer import SqliteTokenizer
 from kebab.store.sqlite import migrations
@@ -169,7 +169,7 @@ def _file_check(connection: apsw.Connection) -> Check:
 
 
 def _unchecked_fts() -> Check:
-    message = "NOT checked: that needs a folder that can be written to; check a copy of the file elsewhere"
+    message = f"{NOT_CHECKED}: that needs a folder that can be written to; check a copy of the file elsewhere"
     return Check("text index", True, message)
 
 
