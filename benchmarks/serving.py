@@ -1,4 +1,5 @@
-"""What HTTP costs: a warm search over HTTP against the same call in process, and how many searches a second one server answers.
+"""What HTTP costs: a warm search over HTTP against the same call in process, how many searches a second one server answers,
+and what a search takes beside six clients that send hostile ones.
 
     python benchmarks/serving.py [--data FOLDER] [--queries 200] [--seconds 15] [--clients 8]
 
@@ -17,6 +18,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from multiprocessing import get_context
+from multiprocessing.synchronize import Event
 from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, urlsplit
@@ -25,6 +27,9 @@ import measuring
 
 OVER_BAR_MS = 3.0
 RATE_BAR = 200
+HOSTILE_BAR = 3.0
+HOSTILE_CLIENTS = 6
+HOSTILE = ("a_" * 10_000, "pod_" * 5_000, "node pod " * 2_000)
 QUESTIONS = (
     *("how do I roll back a deployment", "drain a node", "persistent volume claim", "network policy ingress", "kubectl apply"),
     *("pod stuck in pending", "horizontal autoscaler", "service account token", "rolling update strategy", "init container"),
@@ -88,6 +93,9 @@ def main() -> None:
         with serving(db) as server:
             over = overhead(server, db, chosen.queries)
             rate, cpu_ms = throughput(server, chosen.clients, chosen.seconds)
+            memory = server.memory_mb()
+            beside = beside_hostile(server, chosen.queries)
+            memory = server.memory_mb() - memory
         print()
         rows = [
             (
@@ -98,6 +106,13 @@ def main() -> None:
             ),
             (f"searches a second, {chosen.clients} clients", f"{rate:.0f}", f"{RATE_BAR}", measuring.verdict(RATE_BAR, rate)),
             ("CPU of the server a search", f"{cpu_ms:.2f} ms", "", ""),
+            (
+                f"a search beside {HOSTILE_CLIENTS} hostile clients against alone, p50",
+                f"{beside:.2f}×",
+                f"{HOSTILE_BAR:g}×",
+                measuring.verdict(beside, HOSTILE_BAR),
+            ),
+            ("memory of the server that this added", f"{memory:.0f} MB", "", ""),
         ]
         measuring.table(["", "measured", "bar", ""], rows)
 
@@ -129,6 +144,45 @@ def overhead(server: Server, db: Path, queries: int) -> float:
     ]
     measuring.table(["ms", "p50", "p95", "p99"], rows)
     return measuring.percentile(outside, 0.5) - measuring.percentile(inside, 0.5)
+
+
+def beside_hostile(server: Server, queries: int) -> float:
+    """The median time of a search while others send hostile ones, as a multiple of its time without them."""
+    stop = get_context("fork").Event()
+    attackers = [get_context("fork").Process(target=attack, args=(server.host, server.port, stop, n)) for n in range(HOSTILE_CLIENTS)]
+    alone = search_times(server, queries)
+    for attacker in attackers:
+        attacker.start()
+    time.sleep(1)
+    beside = search_times(server, queries)
+    stop.set()
+    for attacker in attackers:
+        attacker.join()
+    rows = [
+        (name, *(f"{measuring.percentile(times, share):.1f}" for share in (0.5, 0.95)))
+        for name, times in (("alone", alone), (f"beside {HOSTILE_CLIENTS} hostile clients", beside))
+    ]
+    print()
+    measuring.table(["a search over HTTP, ms", "p50", "p95"], rows)
+    return measuring.percentile(beside, 0.5) / measuring.percentile(alone, 0.5)
+
+
+def attack(host: str, port: int, stop: Event, first: int) -> None:
+    connection = http.client.HTTPConnection(host, port, timeout=60)
+    turn = first
+    while not stop.is_set():
+        get(connection, search_path(HOSTILE[turn % len(HOSTILE)]))
+        turn += 1
+
+
+def search_times(server: Server, queries: int) -> list[float]:
+    connection = server.connection()
+    times = []
+    for number in range(queries):
+        started = time.perf_counter()
+        get(connection, search_path(QUESTIONS[number % len(QUESTIONS)]))
+        times.append((time.perf_counter() - started) * 1000)
+    return times
 
 
 def throughput(server: Server, clients: int, seconds: float) -> tuple[float, float]:

@@ -18,8 +18,9 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from kebab.config.loading import LoadedSettings, load_settings
+from kebab.core.deadline import time_limit
 from kebab.core.errors import KebabError, ModelError, NotFound, UsageError
-from kebab.core.search import Notice, SearchFilters, SearchHit, SearchResponse
+from kebab.core.search import MAX_QUERY_CHARS, Notice, SearchFilters, SearchHit, SearchResponse
 from kebab.pipelines import search as search_pipeline
 from kebab.pipelines import vector_state
 from kebab.pipelines.search_request import SearchRequest
@@ -110,7 +111,8 @@ class KnowledgeBase:
         """Hits for a query; the options are those of `kb search`, in snake case. `bare`: whole passages, no snippets."""
         request = query if isinstance(query, SearchRequest) else SearchRequest.from_options({"query": query, **options})
         request = self._resolved(request)
-        with self._store.reading(about=request.query if request.library is None and request.mode != "vector" else "") as reading:
+        words = request.query[:MAX_QUERY_CHARS] if request.library is None and request.mode != "vector" else ""
+        with time_limit(self.settings.search.timeout_s), self._store.reading(about=words) as reading:
             if reading is None:
                 if request.mode == "vector":
                     raise vector_state.no_vectors_yet()
@@ -149,7 +151,7 @@ class KnowledgeBase:
         from kebab.pipelines.similar import similar, similar_request
 
         request = similar_request(reference, options)
-        with self._reading() as reading:
+        with time_limit(self.settings.search.timeout_s), self._reading() as reading:
             passage = find_passage(reading.catalog, reference)
             request, retrievers, notices = self._prepared(request, reading)
             response = similar(passage, request, self.settings.search, retrievers, other_docs=other_docs, notices=notices)

@@ -9,8 +9,9 @@ from threading import Event
 
 import pytest
 
+from kebab.core.deadline import is_over
 from kebab.core.errors import TimedOut
-from kebab.interfaces.workers import Workers, is_unwanted
+from kebab.interfaces.workers import Workers
 
 
 class Endless:
@@ -21,7 +22,7 @@ class Endless:
 
     def __call__(self) -> None:
         self.began.set()
-        while not is_unwanted():
+        while not is_over():
             time.sleep(0.01)
         self.ended.set()
 
@@ -49,6 +50,6 @@ def test_what_nobody_waits_for_any_more_can_see_that(given_up: Callable[[Endless
     async def both() -> None:
         await given_up(call)
         assert await asyncio.to_thread(call.ended.wait, 5)
-        assert await Workers(None).run(is_unwanted) is False
+        assert await Workers(None).run(is_over) is False
 
     asyncio.run(both())

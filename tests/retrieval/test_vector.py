@@ -17,7 +17,7 @@ from kebab.core.errors import ModelMismatch, ModelMissing, ModelUnreachable
 from kebab.core.ports import EmbeddingModels, Middle, Retriever, SpaceQuery, VectorMatch
 from kebab.core.search import HitList, Notice, SearchFilters, SearchHit, SearchQuery
 from kebab.core.text import LineTable
-from kebab.retrieval.vector import MAX_QUERY_CHARS, VectorRetriever
+from kebab.retrieval.vector import VectorRetriever
 from kebab.store.sqlite.chunk_contexts import SqliteChunkReader
 from kebab.store.sqlite.database import Database
 from kebab.store.sqlite.lexical import SqliteLexicalIndex
@@ -322,15 +322,6 @@ def test_a_query_that_says_nothing_is_not_embedded(vector: Opened, words: WordEm
         return
     assert vector.search(text) == []
     assert words.batches == []
-
-
-def test_a_query_of_any_length_is_embedded_by_its_beginning_and_that_is_said(vector: Opened, words: WordEmbedder) -> None:
-    text = "install git " * 10_000
-    hits = vector.search(text, k=1)
-    assert [notice.code for notice in hits.notices] == ["long_question"]
-    assert words.texts("query") == [text[:MAX_QUERY_CHARS]]
-    assert hits[0].doc_path == "git/setup.md"
-    assert vector.search("install git").notices == ()
 
 
 @pytest.mark.parametrize("text", ["\0", "\ud800 git", "🙂", "e\u0301", "%", "'", "NOT", "-- ; DROP", "*", '"'])

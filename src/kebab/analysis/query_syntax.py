@@ -16,9 +16,6 @@ from functools import lru_cache
 
 from kebab.core.query_tree import And, Bag, Not, Operand, Or, Phrase, Prefix, QueryTree, Raw, Word
 
-MAX_OPERANDS = 20_000
-"""A pasted page still is a query; which of its words are worth asking for is up to the store, who knows them."""
-
 _MAX_WITH_OPERATORS = 512
 _OPERATORS = frozenset({"AND", "OR", "NOT"})
 _TOKEN = re.compile(r'"(?P<phrase>[^"]*)"|(?P<word>[^\s"]+)')
@@ -38,7 +35,7 @@ def _tokens(text: str) -> list[Operand | str]:
     """Operands, and the operators among them that really stand between two operands."""
     tokens: list[Operand | str] = []
     matches = [match for match in _TOKEN.finditer(text) if _SAYS_SOMETHING.search(match[0])]
-    for position, match in enumerate(matches[:MAX_OPERANDS]):
+    for position, match in enumerate(matches):
         word = match["word"]
         if word is None:
             tokens.append(Phrase(match["phrase"]))

@@ -127,6 +127,7 @@ class EmbeddingSettings(NamedTuple):
 
 class SearchSettings(NamedTuple):
     default_k: Annotated[int, Setting("How many hits a search returns.", 1, 1000, alias="default_top")] = 10
+    timeout_s: Annotated[float, Setting("How long one search may take before it is stopped.", 0.1, 3600)] = 30.0
     snippet_chars: Annotated[int, Setting("Longest snippet, in characters.", 16, 4000)] = 220
     match: Annotated[
         str, Setting("All words, any of them, or all first and any when that gives too few.", choices=("auto", "all", "any"))

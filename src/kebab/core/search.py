@@ -23,6 +23,8 @@ FAR_AWAY = "far_away"
 """The code of the notice that says so of all hits."""
 SIMILAR_ONLY = "similar_only"
 """That none of them has a word of the query."""
+MAX_QUERY_CHARS = 8000
+"""The rest of a longer query is not read."""
 TRUST_LEVELS: tuple[str, ...] = ("generated", "secondary", "primary")  # ascending
 
 
@@ -259,6 +261,9 @@ class Notice(NamedTuple):
     message: str
     suggestions: tuple[str, ...] = ()
     """Queries to ask instead."""
+
+
+LONG_QUERY = Notice("long_query", "The query is very long: only a part of its words was looked for.")
 
 
 class DocumentGroup(NamedTuple):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from kebab.analysis.stop_words import is_stop_word
+from kebab.core.search import MAX_QUERY_CHARS
 
 _PARENTHESES = str.maketrans("()", "  ")
 _OPERATORS = frozenset({"AND", "OR", "NOT"})
@@ -11,7 +12,7 @@ _LEAST_PREFIX = 3
 
 def preprocess(query: str) -> str:
     """One space between words, no parentheses, and the last word as the beginning of a longer one: it may be half typed."""
-    words = query.translate(_PARENTHESES).split()
+    words = query[:MAX_QUERY_CHARS].translate(_PARENTHESES).split()
     if words and _may_be_half_typed(words):
         words[-1] += "*"
     return " ".join(words)

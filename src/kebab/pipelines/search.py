@@ -16,6 +16,8 @@ from kebab.core.ports import Retriever
 from kebab.core.query_tree import excludes, insists
 from kebab.core.search import (
     FAR_AWAY,
+    LONG_QUERY,
+    MAX_QUERY_CHARS,
     SIMILAR_ONLY,
     Duplicates,
     Fusion,
@@ -92,6 +94,10 @@ def search(
     """
     started = time.perf_counter()
     said = list(notices)
+    asked = request.query
+    if len(asked) > MAX_QUERY_CHARS:
+        request = request._replace(query=asked[:MAX_QUERY_CHARS])
+        said.append(LONG_QUERY)
     mode = cast("Mode", request.mode or "hybrid")
     blank = not request.query.strip(" \t\r\n'")  # '' is raw FTS5 without an expression
     if blank:
@@ -99,7 +105,7 @@ def search(
     if retrievers is None or blank:
         version = retrievers.index_version(mode) if retrievers else unbuilt_version
         return SearchResponse(
-            query=request.query,
+            query=asked,
             mode=mode,
             method=mode,
             hits=(),
@@ -110,7 +116,7 @@ def search(
             grouped=request.group,
         )
     query, hits, version = _answer(request, settings, retrievers, mode, said, bare=bare)
-    said.extend(hits.notices)
+    said.extend(notice for notice in hits.notices if notice not in said)
     nothing = not hits or any(notice.code in (FAR_AWAY, SIMILAR_ONLY) for notice in hits.notices)
     if nothing and query.mode != "vector" and not query.offset and not query.type_ahead:
         said.extend(_did_you_mean(retrievers.lexical.suggestions(query)))
@@ -126,7 +132,7 @@ def search(
     below_minimum = len(kept) < len(hits) and by_score  # then all that follows is below it too
     more = truncated or (hits.more and not below_minimum)
     return SearchResponse(
-        query=request.query,
+        query=asked,
         mode=mode,
         method=query.mode,
         hits=tuple(packed if request.highlight else (hit._replace(highlights=()) for hit in packed)),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kebab.analysis.query_syntax import parse
 from kebab.core.ports import ChunkContext, LexicalMatch, LexicalMatches
 from kebab.core.query_tree import QueryTree, Raw
-from kebab.core.search import HitList, Notice, QueryTerms, Ranked, Ranking, RetrievalDetail, SearchHit, SearchQuery
+from kebab.core.search import LONG_QUERY, HitList, Notice, QueryTerms, Ranked, Ranking, RetrievalDetail, SearchHit, SearchQuery
 from kebab.retrieval.depth import first_look, shortens
 from kebab.retrieval.duplicates import Passage, folded
 from kebab.retrieval.hydration import make_hit, with_snippet
@@ -21,7 +21,6 @@ _Begun = Callable[[], LexicalMatches]
 _LEAST_SCORE = 1e-12
 _DEEPER = 4
 """How many times as deep the next look is."""
-_LONG_QUERY = Notice("long_query", "The query is very long: only a part of its words was looked for.")
 _SOME_WORDS = Notice("some_words", "No passage has all the words; these have some of them.")
 
 
@@ -53,7 +52,7 @@ class _Answer(NamedTuple):
 
     @property
     def notices(self) -> tuple[Notice, ...]:
-        return (*((_SOME_WORDS,) if self.some_words and self.matches else ()), *((_LONG_QUERY,) if self.shortened else ()))
+        return (*((_SOME_WORDS,) if self.some_words and self.matches else ()), *((LONG_QUERY,) if self.shortened else ()))
 
     @property
     def weak(self) -> frozenset[str]:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kebab.analysis.query_syntax import parse
+from kebab.core import deadline
 from kebab.core.errors import ModelMissing
 from kebab.core.ports import ChunkContext, EmbeddingModels, SpaceQuery, VectorMatch
 from kebab.core.query_tree import Bag, QueryTree, words_of
@@ -19,14 +20,11 @@ if TYPE_CHECKING:
 
 _DEEPER = 4
 """How many times as deep the next look is."""
-MAX_QUERY_CHARS = 8000
-"""A longer query is embedded by its beginning; a page of text says what it is about well before."""
 _LEAST_OUTSTANDING = 0.2
 _OTHER_SCRIPTS = Notice(
     "other_scripts",
     "Text in Korean and other scripts was not compared with this question by meaning; the setting embedding.cross_language = on does that.",
 )
-_LONG_QUERY = Notice("long_question", f"The query is very long: its first {MAX_QUERY_CHARS:,} characters were compared by meaning.")
 
 
 class _Found(NamedTuple):
@@ -142,7 +140,8 @@ class VectorRetriever:
                 "No text here has vectors that a question in this script can be compared with.",
                 hint="Make them with the setting embedding.cross_language = on and: kb ingest",
             )
-        asked = list(zip(spaces, _embedded(spaces, text[:MAX_QUERY_CHARS]), strict=True))
+        deadline.check()
+        asked = list(zip(spaces, _embedded(spaces, text), strict=True))
         by_date = (query.depth or depth_of(query)) if query.sort == "date" else None
         first = self._look(asked, query, by_date or first_look(query))
         return _Begun(text, asked, first, by_date, leaves_out=len(spaces) < len(held))
@@ -175,9 +174,8 @@ class VectorRetriever:
         )
 
     def _said(self, begun: _Begun, found: Sequence[_Found]) -> tuple[Notice, ...]:
-        long = [_LONG_QUERY] if len(begun.text) > MAX_QUERY_CHARS else []
         left_out = [_OTHER_SCRIPTS] if begun.leaves_out and all(item.doubtful for item in found) else []
-        return (*self.notices, *long, *left_out)
+        return (*self.notices, *left_out)
 
     def near(self, chunk_ids: Sequence[str], query: SearchQuery) -> HitList | None:
         """What is closest to these chunks themselves, which are among it; None when none of them has a vector.

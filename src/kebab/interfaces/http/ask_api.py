@@ -10,12 +10,11 @@ import anyio
 from anyio.from_thread import run as in_the_loop
 from starlette.responses import Response, StreamingResponse
 
-from kebab.core import errors
+from kebab.core import deadline, errors
 from kebab.core.errors import Internal, KebabError, UsageError
 from kebab.interfaces.http.api import json_response
 from kebab.interfaces.http.endpoints import EVENTS, SEARCHING, Answer, Endpoint, Parameter
 from kebab.interfaces.http.reading import given, json_body
-from kebab.interfaces.workers import is_unwanted
 from kebab.pipelines import search_options
 from kebab.pipelines.search_request import ALIASES
 from kebab.wire.errors import error_v1
@@ -70,7 +69,7 @@ class AskApi:
         self._service.check_options(options)  # what is wrong with them is told by the status, not in the stream
         accepted = request.headers.get("accept", "")
         if "application/json" in accepted and EVENTS.media not in accepted:
-            return json_response(await self._workers.run(self._service.ask, question, options, stop=is_unwanted))
+            return json_response(await self._workers.run(self._service.ask, question, options, stop=deadline.is_over))
         return StreamingResponse(self._events(question, options), media_type=EVENTS.media)
 
     async def _events(self, question: str, options: dict[str, Any]) -> AsyncIterator[str]:

@@ -6,8 +6,8 @@ somebody else owns may lead here), and an Origin, which browsers add, must be th
 
 from __future__ import annotations
 
+import asyncio
 import hmac
-import math
 import time
 from collections.abc import Callable
 from ipaddress import ip_address
@@ -17,7 +17,9 @@ import anyio
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request, cookie_parser
 
+from kebab.core.deadline import Deadline, time_limit
 from kebab.core.errors import KebabError, Refused, TimedOut, TooLarge, TooMany, Unauthorized
+from kebab.interfaces.workers import is_long
 
 if TYPE_CHECKING:
     from starlette.responses import Response
@@ -37,6 +39,8 @@ _HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
+_LONG_REQUEST = 4096
+"""Bytes of an address and a body beyond which a request is a long one."""
 _MOST_CLIENTS = 10_000
 """Addresses whose rates are kept; beyond, the ones that have been quiet are forgotten."""
 
@@ -97,11 +101,17 @@ class Safety:
         headers = Headers(scope=scope)
         try:
             self._check(scope, headers)
-            body = _Body(receive, self._rules, headers.get("content-length"))
+            body = _Body(receive, self._rules, headers)
         except KebabError as error:
             await self._refuse(Request(scope), error)(scope, receive, send_safely)
             return
-        await self._app(scope, body, send_safely)
+        is_long.set(len(scope["query_string"]) + body.most > _LONG_REQUEST)
+        with time_limit(None) as deadline:
+            watch = asyncio.create_task(body.watch(deadline))
+            try:
+                await self._app(scope, body, send_safely)
+            finally:
+                watch.cancel()
 
     def _check(self, scope: Scope, headers: Headers) -> None:
         client = scope.get("client")
@@ -138,18 +148,42 @@ def is_same(shown: str, secret: str) -> bool:
 
 
 class _Body:
-    """A request's body, up to a size and a time."""
+    """A request's body, up to a size and a time; after it, whether the caller is still there."""
 
-    def __init__(self, receive: Receive, rules: Rules, declared: str | None) -> None:
+    def __init__(self, receive: Receive, rules: Rules, headers: Headers) -> None:
+        declared = headers.get("content-length", "")
+        self.most = int(declared) if declared.isdecimal() else 0
+        """The size it may turn out to have."""
+        if "transfer-encoding" in headers:
+            self.most = rules.max_body
         self._receive = receive
-        self._most = rules.max_body
+        self._complete, self._gone = asyncio.Event(), asyncio.Event()
+        self._empty: Message | None = None
+        if self.most == 0:
+            self._empty = {"type": "http.request", "body": b"", "more_body": False}
+            self._complete.set()
+        self._limit = rules.max_body
         self._timeout_s = rules.timeout_s
         self._end = anyio.current_time() + rules.timeout_s
         self._seen = 0
-        if declared is not None and declared.isdecimal() and int(declared) > self._most:
+        if self.most > self._limit:
             raise self._too_large()
 
+    async def watch(self, deadline: Deadline) -> None:
+        """Gives the request up when the caller is gone."""
+        await self._complete.wait()
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        self._gone.set()
+        deadline.give_up()
+
     async def __call__(self) -> Message:
+        if self._empty is not None:
+            message, self._empty = self._empty, None
+            return message
+        if self._complete.is_set():
+            await self._gone.wait()
+            return {"type": "http.disconnect"}
         try:
             with anyio.fail_after(self._end - anyio.current_time()):
                 message = await self._receive()
@@ -159,14 +193,14 @@ class _Body:
             ) from error
         if message["type"] == "http.request":
             self._seen += len(message.get("body", b""))
-            if self._seen > self._most:
+            if self._seen > self._limit:
                 raise self._too_large()
             if not message.get("more_body", False):
-                self._end = math.inf  # from now on, it is only asked whether the caller is still there
+                self._complete.set()
         return message
 
     def _too_large(self) -> TooLarge:
-        return TooLarge(f"The request is larger than {self._most // 1024} kB.", hint="Send less at once, or raise serve.max_body_kb.")
+        return TooLarge(f"The request is larger than {self._limit // 1024} kB.", hint="Send less at once, or raise serve.max_body_kb.")
 
 
 class _Rates:

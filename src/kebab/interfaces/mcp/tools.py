@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from kebab.core import deadline
 from kebab.interfaces.mcp import texts
 from kebab.interfaces.mcp.library_tools import LIBRARY_TOOLS
 from kebab.interfaces.mcp.tool import ROOM, Answer, Call, Tool, how_many_fit
 from kebab.interfaces.service import MOST_DOCUMENTS
-from kebab.interfaces.workers import is_unwanted
 from kebab.pipelines import search_options
 from kebab.pipelines.search_request import ALIASES
 from kebab.wire.ingest import ingest_report_v1
@@ -124,7 +124,7 @@ def _with_few_copies(hits: list[SearchHitV1]) -> list[SearchHitV1]:
 
 def _ask(call: Call) -> Answer:
     options = {name: value for name, value in call.values.items() if name != "question"}
-    answer = call.service.ask(call.values["question"], options, stop=is_unwanted)
+    answer = call.service.ask(call.values["question"], options, stop=deadline.is_over)
     answer.candidates = answer.candidates[: how_many_fit(_with_few_copies(answer.candidates), ROOM // 2)]
     return Answer(answer, (texts.answer_text(answer),))
 

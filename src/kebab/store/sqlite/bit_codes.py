@@ -12,6 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from kebab.core import deadline
+
 Array = NDArray[Any]
 
 _WORD = 64
@@ -39,6 +41,7 @@ def distances(planes: Array, code: Array) -> Array:
     # Some rows at a time, into the same few buffers: what stays in the processor's cache is much faster for many rows.
     words, counts, part = (np.empty(min(rows, _AT_ONCE), kind) for kind in (np.uint64, np.uint8, np.uint8))
     for start in range(0, rows, _AT_ONCE):
+        deadline.check()
         some = slice(start, min(rows, start + _AT_ONCE))
         _count_differences(planes[:, some], code, total[some], words, counts, part)
     return total

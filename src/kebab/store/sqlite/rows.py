@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import apsw
 
+from kebab.core import deadline
 from kebab.core.ports import ChunkContext
 from kebab.core.spans import SPAN_KINDS, LineSpan, Span, span_kind
 from kebab.core.text import content_hash
@@ -29,6 +30,7 @@ _compact = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 def rows_of(connection: apsw.Connection, sql: str, bindings: Any = ()) -> list[tuple[Any, ...]]:
     """All rows at once: a statement left half read would keep its snapshot, and with it the log, alive."""
+    deadline.check()
     return cast("list[tuple[Any, ...]]", connection.execute(sql, bindings).fetchall())
 
 

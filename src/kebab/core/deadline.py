@@ -1,0 +1,60 @@
+"""A time limit that all code working for one request can see, and that the request's owner can bring forward.
+
+The limit travels in a context variable, so that the layers between a server and a statement do not pass it along.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from math import inf
+from time import monotonic
+
+from kebab.core.errors import TimedOut
+
+
+class Deadline:
+    """Ends with the deadline around it, if there is one, or earlier."""
+
+    def __init__(self, seconds: float | None) -> None:
+        self._outer = _current.get()
+        self._end = inf if seconds is None else monotonic() + seconds
+        self._given_up = False
+
+    def give_up(self) -> None:
+        """The result is no longer wanted. Any thread may call this."""
+        self._given_up = True
+
+    def is_over(self) -> bool:
+        return self._given_up or monotonic() >= self._end or (self._outer is not None and self._outer.is_over())
+
+
+_current: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
+
+
+@contextmanager
+def time_limit(seconds: float | None) -> Iterator[Deadline]:
+    """Limits what runs inside to so many seconds; None sets no limit, but the work can still be given up."""
+    deadline = Deadline(seconds)
+    token = _current.set(deadline)
+    try:
+        yield deadline
+    finally:
+        _current.reset(token)
+
+
+def is_over() -> bool:
+    """Whether the current work should stop."""
+    deadline = _current.get()
+    return deadline is not None and deadline.is_over()
+
+
+def check() -> None:
+    """Raises TimedOut once the current work should stop. Called between steps that take a few milliseconds."""
+    if is_over():
+        raise timed_out()
+
+
+def timed_out() -> TimedOut:
+    return TimedOut("The search took too long and was stopped.", hint="Ask for less, or raise search.timeout_s.")
