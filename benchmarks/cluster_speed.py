@@ -14,7 +14,7 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -192,9 +192,9 @@ def filled(kb: kebab.KnowledgeBase, real: synthetic_corpus.RealText, chunks: int
                 documents.write(*waiting)
                 waiting = []
             if number % _DOCUMENTS_EMBEDDED == 0:
-                EmbeddingPhase(writing.vectors(), models, IngestReport()).run()
+                EmbeddingPhase(lambda: nullcontext(writing), models, IngestReport()).run()
         documents.write(*waiting)
-        EmbeddingPhase(writing.vectors(), models, IngestReport()).run()
+        EmbeddingPhase(lambda: nullcontext(writing), models, IngestReport()).run()
 
 
 def wait_until_indexed(address: str, collection: str) -> None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, suppress
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from kebab.core.errors import ModelError, SourceError, UsageError
 from kebab.core.text import storable, whole_characters
+from kebab.pipelines.source_names import resolve
 
 if TYPE_CHECKING:
     from kebab.config.settings import Settings
@@ -51,21 +53,23 @@ class Ingesting:
             from kebab.pipelines.ingest import nothing_yet
 
             raise nothing_yet()
-        with self._writing("kb ingest", existing=known_only) as writing:
-            missing: SourceError | None = None
-            with self.parsers(password) as parsers:
-                if embed:
-                    self._expect_vectors(writing)
-                ingest = self._new(writing, parsers.of, progress)
-                try:
-                    ingest.run([Path(path) for path in paths], name, known_only=known_only)
-                except SourceError as error:  # one of several: what came from the others is to be embedded all the same
-                    missing = error
-            if embed and (missing is None or ingest.report.scanned):
-                self.embed(writing, ingest.report, progress)
-            if missing is not None:
-                raise missing
-            return ingest.report
+        folders = [Path(path) for path in paths]
+        if folders:
+            resolve(folders, (), name)  # a slip is told now, not after a wait for another writer
+        missing: SourceError | None = None
+        with self._writing("kb ingest", existing=known_only) as writing, self.parsers(password) as parsers:
+            if embed:
+                self._expect_vectors(writing)
+            ingest = self._new(writing, parsers.of, progress)
+            try:
+                ingest.run(folders, name, known_only=known_only)
+            except SourceError as error:  # one of several: what came from the others is to be embedded all the same
+                missing = error
+        if embed and (missing is None or ingest.report.scanned):
+            self.embed("kb ingest", ingest.report, progress)
+        if missing is not None:
+            raise missing
+        return ingest.report
 
     def ingest_text(self, text: str, *, title: str, embed: bool, progress: Progress | None) -> IngestReport:
         if not title.strip():
@@ -76,9 +80,9 @@ class Ingesting:
 
         with self._writing("kb ingest -") as writing:
             report = self._new(writing, parser_for, None).run_text(whole_characters(text), storable(title.strip()))
-            if embed:
-                self.embed(writing, report, progress)
-            return report
+        if embed:
+            self.embed("kb ingest -", report, progress)
+        return report
 
     def parsers(self, password: str | None = None) -> Parsers:
         from kebab.parsing.isolation import Limits, Parsers
@@ -112,19 +116,14 @@ class Ingesting:
 
     # --- vectors
 
-    def embed(self, writing: Writing, report: IngestReport, progress: Progress | None, stop: Callable[[], bool] | None = None) -> bool:
+    def embed(self, purpose: str, report: IngestReport, progress: Progress | None = None, stop: Callable[[], bool] | None = None) -> bool:
         """Makes those that are missing, until `stop` says so; whether all are made."""
         models = self._models()
         if models is None:
             return True
         from kebab.pipelines.embedding import EmbeddingPhase
 
-        return EmbeddingPhase(writing.vectors(), models, report, progress, stop).run()
-
-    def embed_some(self, report: IngestReport, stop: Callable[[], bool]) -> bool:
-        """For whoever has the right to write only for a while."""
-        with self._writing("kb watch", existing=True) as writing:
-            return self.embed(writing, report, None, stop)
+        return EmbeddingPhase(partial(self._writing, purpose, existing=True), models, report, progress, stop).run()
 
     def rebuild_vectors(self, progress: Progress | None) -> IngestReport:
         from kebab.pipelines import vector_state
@@ -138,7 +137,7 @@ class Ingesting:
         report = IngestReport()
         with self._writing("kb index --rebuild-vectors", existing=True) as writing:
             writing.vectors().clear(models.embedders)
-            self.embed(writing, report, progress)
+        self.embed("kb index --rebuild-vectors", report, progress)
         return report
 
     def _expect_vectors(self, writing: Writing) -> None:

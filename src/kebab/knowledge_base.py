@@ -224,7 +224,7 @@ class KnowledgeBase:
         yield from KeepingUp(
             roots=lambda: watched_roots(self.sources() if self._store.exists() else [], paths),
             ingest=partial(self.ingest, embed=False),
-            embed=self._ingesting.embed_some if embed and self.embedding_models() is not None else None,
+            embed=partial(self._ingesting.embed, "kb watch") if embed and self.embedding_models() is not None else None,
             own_files=self._store.own_files(),
             stop=stop,
         ).run(paths, name)

@@ -45,7 +45,7 @@ class Engine(NamedTuple):
     writing: Callable[[str], AbstractContextManager[Writing]]
     parsers: Callable[[], Parsers]
     models: Callable[[], EmbeddingModels | None]
-    embed: Callable[[Writing, IngestReport, Progress | None], bool]
+    embed: Callable[[str, IngestReport, Progress | None], bool]
     search: BareSearch
 
 
@@ -191,8 +191,8 @@ class Libraries:
                 with self._engine.parsers() as parsers:
                     job = IndexingJob(parsers.of, cache_folder(), with_previous=who == "kb lib add", replaces=replaces)
                     adding.index(library, origin, tags, job)
-            if embed:
-                self._engine.embed(writing, report, progress)
+        if embed:
+            self._engine.embed(who, report, progress)
         return self.find(library.library_id), report
 
     def _with_facts(self, library: Library, said: Said) -> Library:

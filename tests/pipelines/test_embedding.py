@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,7 +12,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import kebab
-from kebab.core.errors import ModelMissing, ModelUnreachable, SourceError, TextRefused
+from kebab.core.documents import embedded_text
+from kebab.core.errors import ModelMissing, ModelUnreachable, SourceError, TextRefused, UsageError
 from kebab.pipelines import embedding
 from kebab.pipelines.ingest_report import IngestReport
 from kebab.store.sqlite.database import Database
@@ -532,9 +535,73 @@ def test_who_wants_to_stop_waits_for_a_short_batch_only_and_the_next_run_goes_on
     report = IngestReport()
     with workshop.open() as kb:
         chunks = len(rows(kb, "SELECT 1 FROM chunks"))
-        assert kb._ingesting.embed_some(report, lambda: report.vectors_made > 0) is False
+        assert kb._ingesting.embed("kb watch", report, stop=lambda: report.vectors_made > 0) is False
         assert 0 < report.vectors_made < 4
         assert sum(map(len, workshop.embedder.batches[0][1])) < 5000
-        assert kb._ingesting.embed_some(report, lambda: False) is True
+        assert kb._ingesting.embed("kb watch", report, stop=lambda: False) is True
         assert report.vectors_made == chunks
         assert rows(kb, "SELECT count(*) FROM chunks WHERE id NOT IN (SELECT chunk FROM chunks_vec)") == [(0,)]
+
+
+# --- other writers
+
+
+def test_another_process_writes_while_a_model_computes_and_no_vector_goes_to_another_text(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Regression: the writer's lock was held until every vector was made."""
+    notes = workshop.notes({"only.md": text(20, "before")})
+    really = workshop.embedder.embed
+
+    def embed(texts: Any, kind: Any) -> Any:
+        if any("before" in one for one in texts):
+            (notes / "only.md").write_text(text(20, "after"), encoding="utf-8")
+            with workshop.open(store_lock_wait_s=0) as other:
+                assert other.ingest(notes, embed=False).updated == 1  # the new chunk gets the row of the old one
+        return really(texts, kind)
+
+    monkeypatch.setattr(workshop.embedder, "embed", embed)
+    with workshop.open() as kb:
+        kb.ingest(notes)
+        kb.ingest()
+        stored = rows(
+            kb,
+            """SELECT d.path, d.title, c.text, v.text_hash FROM chunks c JOIN documents d ON d.id = c.document_id
+               JOIN chunks_vec cv ON cv.chunk = c.id JOIN vectors v ON v.id = cv.vector_id""",
+        )
+    assert [text_hash for *_, text_hash in stored] == [
+        embedding.hash_of_text(embedded_text(path, title, (), chunk)) for path, title, chunk, _ in stored
+    ]
+    assert "after" in stored[0][2]
+
+
+def test_two_processes_that_make_vectors_at_once_share_the_work(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(embedding, "_AT_ONCE", 2)
+    count = 100
+    notes = workshop.notes({f"{number}.md": text(5, f"note{number}n") for number in range(count)})
+    really = workshop.embedder.embed
+
+    def embed(texts: Any, kind: Any) -> Any:
+        time.sleep(0.02)
+        return really(texts, kind)
+
+    monkeypatch.setattr(workshop.embedder, "embed", embed)
+    with workshop.open() as kb:
+        kb.ingest(notes, embed=False)
+
+    def make_vectors(_: int) -> int:
+        with workshop.open() as kb:
+            return kb.ingest().vectors_made
+
+    with ThreadPoolExecutor(2) as pool:
+        made = list(pool.map(make_vectors, range(2)))
+    assert sum(made) < 1.5 * count
+    with workshop.open() as kb:
+        assert rows(kb, "SELECT count(*) FROM chunks WHERE id NOT IN (SELECT chunk FROM chunks_vec)") == [(0,)]
+        assert rows(kb, "SELECT count(*) FROM vectors") == [(count,)]
+
+
+@pytest.mark.parametrize(("paths", "name", "error"), [(["nowhere"], None, SourceError), ([".", ".."], "two", UsageError)])
+def test_arguments_are_checked_before_the_lock(workshop: Workshop, paths: list[str], name: str | None, error: type[Exception]) -> None:
+    with workshop.open() as kb, kb._writing("another writer"), workshop.open(store_lock_wait_s=0) as other, pytest.raises(error):
+        other.ingest(*paths, name=name)

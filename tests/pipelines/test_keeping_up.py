@@ -81,8 +81,7 @@ def test_what_was_reset_is_not_made_anew(address: str, write_notes: Notes) -> No
         kb.reset()
         with pytest.raises(NotFound):
             kb.ingest(folder, known_only=True)
-        with pytest.raises(NotFound):
-            kb._ingesting.embed_some(IngestReport(), lambda: False)
+        kb._ingesting.embed("kb watch", IngestReport(), stop=lambda: False)
         assert not kb._store.exists()
 
 

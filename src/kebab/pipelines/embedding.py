@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from hashlib import sha256
+from random import shuffle
 from typing import TYPE_CHECKING, NamedTuple
 
 from kebab.core.documents import embedded_text
-from kebab.core.errors import TextRefused
+from kebab.core.errors import Locked, TextRefused
 from kebab.core.ports import Embedder, EmbeddingModels, Key, NewVector, PendingChunk, Progress
 from kebab.pipelines.ingest_report import Failure, IngestReport, quiet
 
 if TYPE_CHECKING:
-    from kebab.core.store_ports import VectorWriter
+    from kebab.core.store_ports import VectorWriter, Writing
 
 _WINDOW = 2048
 """Chunks looked at together: enough to find many of one length, few enough to hold in memory."""
@@ -60,14 +62,16 @@ class _Stopped(Exception):
 class EmbeddingPhase:
     def __init__(
         self,
-        store: VectorWriter,
+        writing: Callable[[], AbstractContextManager[Writing]],
         models: EmbeddingModels,
         report: IngestReport,
         progress: Progress | None = None,
         stop: Callable[[], bool] | None = None,
     ) -> None:
-        """`stop` is asked often; once it says so, the rest is left to another run."""
-        self._store = store
+        """`writing` takes the writer's lock. It is held for a moment per batch and never while a model computes.
+        `stop` is asked often; once it says so, the rest is left to another run.
+        """
+        self._writing = writing
         self._models = models
         self._report = report
         self._progress: Progress = progress or quiet
@@ -87,48 +91,80 @@ class EmbeddingPhase:
             self._report.embedding_seconds += time.perf_counter() - started
         return True
 
+    @contextmanager
+    def _store(self) -> Iterator[VectorWriter]:
+        """Waits for another writer as long as it takes: its text comes before these vectors."""
+        with ExitStack() as lock:
+            while True:
+                try:
+                    writing = lock.enter_context(self._writing())
+                    break
+                except Locked:
+                    self._check_stop()
+            yield writing.vectors()
+
     def _embed_all(self) -> None:
         embedders = self._models.embedders
-        self._total = self._store.count_pending(embedders)
-        after: Key | None = None
-        while chunks := self._store.pending(embedders, after=after, limit=_WINDOW):
-            after = chunks[-1].key
+        with self._store() as store:
+            self._total = store.count_pending(embedders)
+            chunks = store.pending(embedders, after=None, limit=_WINDOW)
+        while chunks:
             waiting = _waiting(chunks)
             for embedder in embedders:
-                # First where a text is a guest: whoever finds it at home later knows that this is done.
+                # Embed secondary-space texts first, so that a primary-space vector implies that both exist.
                 self._embed(embedder, [chunk for chunk in waiting if self._models.also_of(chunk.text) is embedder], home=False)
             for embedder in embedders:
                 self._embed(embedder, [chunk for chunk in waiting if self._models.home_of(chunk.text) is embedder], home=True)
-        second = self._models.second_home(other_scripts=len(embedders) > 1 and self._store.is_home(embedders[-1]))
+            with self._store() as store:
+                chunks = store.pending(embedders, after=chunks[-1].key, limit=_WINDOW)
+        with self._store() as store:
+            second = self._models.second_home(other_scripts=len(embedders) > 1 and store.is_home(embedders[-1]))
         if second is not None:
             self._embed_second(second)
-        self._store.settle(embedders, second, refused=len(self._refused))
+        with self._store() as store:
+            store.settle(embedders, second, refused=len(self._refused))
 
     def _embed_second(self, embedder: Embedder) -> None:
-        self._total += self._store.count_pending_in(embedder)
-        after: Key | None = None
-        while chunks := self._store.pending_in(embedder, after=after, limit=_WINDOW):
-            after = chunks[-1].key
+        with self._store() as store:
+            self._total += store.count_pending_in(embedder)
+            chunks = store.pending_in(embedder, after=None, limit=_WINDOW)
+        while chunks:
             self._embed(embedder, _waiting(chunks), home=False)
+            with self._store() as store:
+                chunks = store.pending_in(embedder, after=chunks[-1].key, limit=_WINDOW)
 
     def _embed(self, embedder: Embedder, chunks: Sequence[_Waiting], *, home: bool) -> None:
-        if not chunks:
+        texts: dict[bytes, _Text] = {}
+        for chunk in chunks:
+            text_hash = hash_of_text(chunk.text)
+            texts.setdefault(text_hash, _Text(text_hash, chunk)).chunks.append(chunk.key)
+        if not texts:
             return
-        hashed = [(chunk, hash_of_text(chunk.text)) for chunk in chunks]
-        linked = self._store.link(embedder, [(chunk.key, text_hash) for chunk, text_hash in hashed], home=home)
+        with self._store() as store:
+            new = self._without_known(store, embedder, texts.values(), home=home)
+        batches = list(_by_length(new, _CHARS_AT_ONCE if self._stop is None else _CHARS_WHEN_STOPPABLE))
+        while batches:
+            self._check_stop()
+            self._embed_batch(embedder, batches.pop(0), home=home)
+            if batches:
+                with self._store() as store:
+                    batches[0], before = self._without_known(store, embedder, batches[0], home=home), batches[0]
+                if len(batches[0]) < len(before):
+                    # Another process embeds the same chunks. In a random order the two rarely compute the same batch.
+                    shuffle(batches)
+
+    def _without_known(self, store: VectorWriter, embedder: Embedder, texts: Iterable[_Text], *, home: bool) -> list[_Text]:
+        """Links the texts that have a vector already; the others are left."""
+        texts = list(texts)
+        linked = store.link(embedder, [(key, text.hash) for text in texts for key in text.chunks], home=home)
         self._report.vectors_reused += len(linked)
         self._advance(len(linked), embedder)
-        texts: dict[bytes, _Text] = {}
-        for chunk, text_hash in hashed:
-            if chunk.key not in linked:
-                texts.setdefault(text_hash, _Text(text_hash, chunk)).chunks.append(chunk.key)
-        for batch in _by_length(texts.values(), _CHARS_AT_ONCE if self._stop is None else _CHARS_WHEN_STOPPABLE):
-            if self._stop is not None and self._stop():
-                raise _Stopped
-            self._embed_batch(embedder, batch, home=home)
+        return [text for text in texts if not linked or text.chunks[0] not in linked]
 
     def _embed_batch(self, embedder: Embedder, batch: list[_Text], *, home: bool) -> None:
         """Of a batch that is refused each text is asked for alone: only the one that it was refused for gets no vector."""
+        if not batch:
+            return
         try:
             vectors = embedder.embed([text.text for text in batch], "passage")
         except TextRefused as refusal:
@@ -139,10 +175,20 @@ class EmbeddingPhase:
                     self._embed_batch(embedder, [text], home=home)
             return
         self._refused_in_a_row = 0
-        new = [NewVector(text.hash, vector, text.chunks) for text, vector in zip(batch, vectors, strict=True)]
-        self._store.add(embedder, new, home=home)
+        with self._store() as store:
+            # Others may have written meanwhile, and a deleted chunk's key may have a new owner with another text.
+            now = {chunk.key: hash_of_text(chunk.text) for chunk in _waiting(store.chunks([key for text in batch for key in text.chunks]))}
+            new = [
+                NewVector(text.hash, vector, [key for key in text.chunks if now.get(key) == text.hash])
+                for text, vector in zip(batch, vectors, strict=True)
+            ]
+            store.add(embedder, new, home=home)
         self._report.vectors_made += len(batch)
         self._advance(sum(len(text.chunks) for text in batch), embedder)
+
+    def _check_stop(self) -> None:
+        if self._stop is not None and self._stop():
+            raise _Stopped
 
     def _refuse(self, embedder: Embedder, text: _Text, refusal: TextRefused) -> None:
         self._refused.update(text.chunks)

@@ -21,9 +21,7 @@ AnyPath = str | os.PathLike[str]
 
 _TICK_S = 0.3
 _EMBEDDING_S = 5.0
-"""How long vectors are made at a time. In between, other processes may write: they wait for `store.lock_wait_s`, which is longer."""
-_PAUSE_S = 0.1
-"""Longer than the time between two attempts of whoever waits for the writer's lock."""
+"""How long vectors are made before sources that others may have added are looked for again."""
 _ASK_AGAIN_S = 1.0
 """How often it is asked what is to be watched, where no file of the database tells that somebody has written to it."""
 _BEFORE_EMBEDDING_AGAIN_S = 30.0
@@ -36,7 +34,7 @@ class TextIngest(Protocol):
 
 
 class SomeEmbedding(Protocol):
-    def __call__(self, report: IngestReport, stop: Callable[[], bool]) -> bool:
+    def __call__(self, report: IngestReport, *, stop: Callable[[], bool]) -> bool:
         """Makes missing vectors until `stop` says so; whether all are made."""
 
 
@@ -87,11 +85,9 @@ class KeepingUp:
                     continue
                 for root in sorted(watch.take() | self._in_the_way.keys()):
                     yield from self._bring_up(root)
-                pause = _TICK_S
                 if time.monotonic() >= self._embed_at and not watch.has_news:
                     yield from self._make_vectors(watch)
-                    pause = _PAUSE_S
-                watch.wait(pause)
+                watch.wait(_TICK_S)
         except _Stopped:
             pass
         finally:
@@ -151,7 +147,7 @@ class KeepingUp:
         assert self._embed is not None  # otherwise its time never comes
         until = time.monotonic() + _EMBEDDING_S
         try:
-            complete = self._embed(self._vectors, lambda: watch.has_news or self._stop.is_set() or time.monotonic() > until)
+            complete = self._embed(self._vectors, stop=lambda: watch.has_news or self._stop.is_set() or time.monotonic() > until)
         except KebabError as error:
             if self._embedding_failed != error.message:
                 yield error

@@ -44,6 +44,9 @@ class QdrantVectorWriter:
     def pending_in(self, embedder: Embedder, *, after: Key | None, limit: int) -> list[PendingChunk]:
         return self._pending({"must_not": [{"has_vector": self._space(embedder)}]}, after, limit)
 
+    def chunks(self, keys: Sequence[Key]) -> list[PendingChunk]:
+        return list(map(_pending_chunk, self._schema.chunks.retrieve(keys, payload=_OF_PENDING)))
+
     def count_pending(self, embedders: Sequence[Embedder]) -> int:
         return self._schema.chunks.count({"must_not": [one_of("homes", map(self._space, embedders))]})
 
@@ -57,11 +60,7 @@ class QdrantVectorWriter:
         from itertools import islice
 
         points = self._schema.chunks.scroll(chosen, payload=_OF_PENDING, at_once=min(limit, 1000) + 1, after=after)
-        return [
-            PendingChunk(point["id"], payload["path"], payload["title"], tuple(payload["headings"]), payload["text"], payload["chunk"])
-            for point in islice(points, limit)
-            for payload in [point["payload"]]
-        ]
+        return list(map(_pending_chunk, islice(points, limit)))
 
     # --- storing
 
@@ -196,6 +195,11 @@ class QdrantVectorWriter:
             target.upsert(_without_others(point, names) for point in some)
         self._schema.use_chunks(target)
         remember(self._schema.catalog, quantization=self._schema.quantization)
+
+
+def _pending_chunk(point: Point) -> PendingChunk:
+    payload = point["payload"]
+    return PendingChunk(point["id"], payload["path"], payload["title"], tuple(payload["headings"]), payload["text"], payload["chunk"])
 
 
 def _without_others(point: Point, names: set[str]) -> Point:

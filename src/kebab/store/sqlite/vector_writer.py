@@ -54,6 +54,9 @@ class SqliteVectorWriter:
         space = self._space(embedder)
         return self._chunks(f"NOT EXISTS (SELECT 1 FROM chunks_vec v WHERE v.chunk = c.id AND v.space_id = {space})", after, limit)
 
+    def chunks(self, keys: Sequence[Key]) -> list[PendingChunk]:
+        return self._chunks(f"c.id IN ({', '.join(map(str, keys))})", None, len(keys))
+
     def count_pending(self, embedders: Sequence[Embedder]) -> int:
         homes = self._placeholders(embedders)
         sql = f"SELECT count(*) FROM chunks WHERE id NOT IN (SELECT chunk FROM chunks_vec WHERE home = 1 AND space_id IN ({homes}))"
