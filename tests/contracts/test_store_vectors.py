@@ -60,6 +60,18 @@ def test_a_pending_chunk_has_all_that_its_embedded_text_is_made_of(corpus: Corpu
     assert text_of(chunk) == "The title > One > A > B\n\nthe text"
 
 
+def test_chunks_by_key_are_those_that_still_exist(corpus: Corpus, words: WordEmbedder) -> None:
+    corpus.write("a.md", "stays")
+    corpus.write("b.md", "goes")
+    with corpus.writing() as writing:
+        before = {chunk.text: chunk for chunk in writing.vectors().pending([words], after=None, limit=10)}
+        assert set(writing.vectors().chunks([chunk.key for chunk in before.values()])) == set(before.values())
+    corpus.remove("b.md")
+    with corpus.writing() as writing:
+        left = writing.vectors().chunks([chunk.key for chunk in before.values()])
+    assert left == [before["stays"]]
+
+
 def test_only_a_vector_in_its_first_space_makes_a_chunk_done(corpus: Corpus, toy: type[Toy]) -> None:
     """R118: a vector of another model, or one that is there for other languages' questions, does not count."""
     first, second, former = (toy.embedder(name, dimension=16) for name in ("first", "second", "former"))

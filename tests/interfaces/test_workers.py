@@ -11,7 +11,7 @@ import pytest
 
 from kebab.core.deadline import is_over
 from kebab.core.errors import TimedOut
-from kebab.interfaces.workers import Workers
+from kebab.interfaces.workers import Workers, is_long
 
 
 class Endless:
@@ -53,3 +53,21 @@ def test_what_nobody_waits_for_any_more_can_see_that(given_up: Callable[[Endless
         assert await Workers(None).run(is_over) is False
 
     asyncio.run(both())
+
+
+def test_ordinary_requests_do_not_wait_for_long_ones() -> None:
+    release = Event()
+
+    async def race() -> str:
+        workers = Workers(30)
+        is_long.set(True)
+        waiting = [asyncio.create_task(workers.run(release.wait, 30)) for _ in range(20)]
+        await asyncio.sleep(0.1)
+        is_long.set(False)
+        try:
+            return await asyncio.wait_for(workers.run(lambda: "answered"), 10)
+        finally:
+            release.set()
+            await asyncio.gather(*waiting)
+
+    assert asyncio.run(race()) == "answered"
