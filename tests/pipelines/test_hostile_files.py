@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from tests.parsing.pdf_bytes import make_pdf
 from tests.parsing.test_damaged_files import SAMPLES as DAMAGED
@@ -97,6 +97,7 @@ def test_every_parser_has_a_sample() -> None:
 @settings(
     max_examples=EXAMPLES or 6,
     derandomize=not EXAMPLES,
+    phases=[Phase.generate],  # to shrink 25 files would take minutes
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(files=st.lists(FRONT_MATTER | MUTATED | RANDOM, min_size=FILES, max_size=FILES))
