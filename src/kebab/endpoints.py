@@ -10,10 +10,12 @@ import time
 import urllib.error
 import urllib.request
 from http.client import HTTPException
+from math import inf
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from kebab.core.errors import ConfigError, ModelUnreachable, TextRefused
+from kebab.timed_http import Deadline, TimedOpener
 
 _PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
 """Answers after which the same request may succeed."""
@@ -53,14 +55,14 @@ class Endpoint(NamedTuple):
         return f"KEBAB_{self.section.upper()}_API_KEY"
 
     def opened(self, body: dict[str, Any], *, accept: str = "application/json") -> Any:
-        """The response to a request, to be closed by whoever asked: its body comes as it is read."""
+        """The response to a request, to be closed by whoever asked: its body comes as it is read, all of it within the time limit."""
         headers = {"Content-Type": "application/json", "Accept": accept}
         if self.key:
             headers["Authorization"] = f"Bearer {self.key}"
         try:
             request = urllib.request.Request(self.address, json.dumps(body).encode(), headers, method="POST")
             opener = _DIRECT if urlsplit(self.address).hostname in _HERE else _OPENER
-            return opener.open(request, timeout=self.timeout_s)
+            return opener.open(request, Deadline(self.timeout_s))
         except urllib.error.HTTPError as error:
             raise self._refused(error) from error
         except (OSError, HTTPException, ValueError) as error:  # time-outs, hosts that cannot be
@@ -68,10 +70,9 @@ class Endpoint(NamedTuple):
 
     def asked(self, body: dict[str, Any]) -> Any:
         """What it answers, read as JSON."""
-        ends = time.monotonic() + self.timeout_s
         try:
             with self.opened(body) as response:
-                said = read_all(response, ends)
+                said = read_all(response)
         except (OSError, HTTPException, ValueError) as error:  # an answer that breaks off
             raise self.unreachable(error) from error
         try:
@@ -121,14 +122,14 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         return None
 
 
-_OPENER = urllib.request.build_opener(_NoRedirect)
+_OPENER = TimedOpener(_NoRedirect)
 # What is meant for this machine does not go through a proxy, whatever the environment says.
-_DIRECT = urllib.request.build_opener(_NoRedirect, urllib.request.ProxyHandler({}))
+_DIRECT = TimedOpener(_NoRedirect, urllib.request.ProxyHandler({}))
 _HERE = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
-def read_all(response: Any, ends: float) -> bytes:
-    """The time limit of a socket holds for each of its reads; this one for all of them."""
+def read_all(response: Any, ends: float = inf) -> bytes:
+    """Its body; an OSError when it breaks off or does not come in time."""
     parts, length = [], 0
     while part := response.read1(_STEP):
         parts.append(part)

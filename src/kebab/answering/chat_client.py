@@ -6,7 +6,6 @@ The network is used only when `ask.model` says so. What the model writes comes p
 from __future__ import annotations
 
 import json
-import socket
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -21,6 +20,7 @@ from kebab.core.errors import ModelMismatch, ModelUnreachable
 from kebab.core.ports import Message, Written
 from kebab.core.text import estimate_tokens, whole_characters
 from kebab.endpoints import Passing, endpoint
+from kebab.timed_http import shut_down
 
 _SEED = 1
 _LONGEST_LINE = 1 << 20
@@ -241,16 +241,14 @@ class _Stream:
             if line is None:
                 return
             if isinstance(line, Exception):
-                raise line
+                raise TimeoutError if time.monotonic() > ends else line
             yield line
 
     def give_up(self) -> None:
         """The thread is woken from its read, and closes what it opened."""
         self._given_up.set()
-        connection = getattr(getattr(getattr(self._response, "fp", None), "raw", None), "_sock", None)
-        if connection is not None:
-            with suppress(OSError):  # it may be closed already
-                connection.shutdown(socket.SHUT_RDWR)
+        with suppress(OSError):  # it may be closed already
+            shut_down(self._response)
 
     def _read(self) -> None:
         try:

@@ -43,6 +43,9 @@ Exceptions are for a whole operation that cannot go on. What happens to one file
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 
 class KebabError(Exception):
     """One sentence on what happened (`message`), one on what to do (`hint`), and the file concerned, if any."""
@@ -168,6 +171,25 @@ class ParseError(KebabError):
     def __init__(self, message: str, *, reason: str, hint: str | None = None, path: str | None = None) -> None:
         super().__init__(message, hint=hint, path=path)
         self.reason = reason
+
+    @property
+    def is_defect(self) -> bool:
+        """Whether the parser failed, rather than refused the file."""
+        return self.reason == "parser_failed"
+
+
+@contextmanager
+def only_parse_errors() -> Iterator[None]:
+    """Whatever parsing or chunking one file raises leaves this block as a ParseError, so that it costs that file only."""
+    try:
+        yield
+    except ParseError:
+        raise
+    except (MemoryError, RecursionError) as error:
+        raise ParseError("It takes more memory than there is.", reason="too_costly", hint="Split it into smaller files.") from error
+    except Exception as error:
+        message = f"Its parser failed ({type(error).__name__}). This is a defect of Kebab; please report it."
+        raise ParseError(message, reason="parser_failed") from error
 
 
 class GoldenSetError(KebabError):

@@ -36,10 +36,10 @@ def load_golden_set(path: Path) -> GoldenSet:
 def _yaml_entries(text: str, path: Path) -> list[Any]:
     import yaml
 
-    from kebab.parsing.safe_yaml import StrictLoader, refuse_deep_nesting
+    from kebab.parsing.safe_yaml import StrictLoader, refuse_excess
 
     try:
-        refuse_deep_nesting(text)
+        refuse_excess(text)
         entries = yaml.load(text, StrictLoader)
     except (yaml.YAMLError, ValueError) as error:
         raise unsound(path, f"is no YAML: {' '.join(str(error).split())}", "Correct it there.") from error

@@ -56,18 +56,18 @@ def read_front_matter(text: str) -> FrontMatter:
 
 
 def _load_toml(source: str) -> Any:
-    import tomllib
+    from kebab.core.toml_text import read_toml
 
-    return _plain(tomllib.loads(source.replace("\r\n", "\n")), [0])
+    return _plain(read_toml(source.replace("\r\n", "\n")), [0])
 
 
 def _load_yaml(source: str) -> Any:
     import yaml
 
-    from kebab.parsing.safe_yaml import BoundedLoader, refuse_deep_nesting
+    from kebab.parsing.safe_yaml import BoundedLoader, refuse_excess
 
     try:
-        refuse_deep_nesting(source)
+        refuse_excess(source, 2 * _MOST_VALUES)  # each value may have a key
         return _plain(yaml.load(source, Loader=BoundedLoader), [0])
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 2 if error.problem_mark else 1  # lines count from 0 there, and the fence is one more

@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
 
 from kebab.core.documents import ParsedDocument
-from kebab.core.errors import ParseError
+from kebab.core.errors import ParseError, only_parse_errors
 from kebab.core.ports import Parser
 from kebab.parsing.process_watch import ProcessWatch
 from kebab.parsing.registry import parser_for
@@ -77,7 +77,8 @@ class Parsers:
             worker = Worker(self._limits)
             self._all.append(worker)
         try:
-            return worker.parse(data, path)
+            with only_parse_errors():
+                return worker.parse(data, path)
         finally:
             self._idle.append(worker)
 

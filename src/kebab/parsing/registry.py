@@ -8,6 +8,7 @@ from __future__ import annotations
 from functools import cache
 from importlib import import_module
 
+from kebab.core.errors import only_parse_errors
 from kebab.core.ports import Parser
 from kebab.parsing.code_languages import LANGUAGE_OF_FORMAT
 from kebab.parsing.file_types import classify, extension_of
@@ -53,5 +54,6 @@ def all_parsers() -> list[Parser]:
 @cache
 def _parser(name: str, *arguments: str) -> Parser:
     module, _, parser = name.partition(":")
-    made: Parser = getattr(import_module(f"kebab.parsing.{module}"), parser)(*arguments)
-    return made
+    made = getattr(import_module(f"kebab.parsing.{module}"), parser)(*arguments)
+    made.parse = only_parse_errors()(made.parse)  # here, so that no caller has to remember what a parser may raise
+    return made  # type: ignore[no-any-return]

@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 import yaml
 
 _DEEPEST = 100
 _MOST_MERGED = 5000
+_LONGEST_NUMBER = 1000
+"""Characters. PyYAML takes quadratic time for one in sexagesimal digits."""
+
+_NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml's is ten times faster, and not in every build
 
 
 class BoundedLoader(_Loader):  # type: ignore[misc]  # its base is known only at run time
+    def __init__(self, stream: Any) -> None:
+        super().__init__(stream)
+        self._mappings_entered = 0
+        self._merged = 0
+
+    def construct_object(self, node: Any, deep: bool = False) -> Any:
+        """A value that is not of the type its tag names is a YAMLError; PyYAML raises whatever it happens to stumble over."""
+        try:
+            if node.tag in _NUMBERS and len(node.value) > _LONGEST_NUMBER:
+                raise ValueError
+            return super().construct_object(node, deep)
+        except (yaml.YAMLError, RecursionError, MemoryError):
+            raise
+        except Exception as error:
+            kind = node.tag.rpartition(":")[2]
+            raise yaml.constructor.ConstructorError(problem=f"this is not of the type {kind}", problem_mark=node.start_mark) from error
+
     def construct_yaml_timestamp(self, node: Any) -> Any:
         """As text, when there is no such day: the rest of the front matter is right all the same."""
         try:
@@ -21,10 +43,17 @@ class BoundedLoader(_Loader):  # type: ignore[misc]  # its base is known only at
             return self.construct_scalar(node)
 
     def flatten_mapping(self, node: Any) -> None:
-        """Merge keys (`<<`) copy what they name; a few lines of them can stand for billions of values."""
+        """Merge keys (`<<`) copy what they name; a few lines of them can stand for billions of values.
+
+        PyYAML enters a mapping from inside of another one exactly when it merges it.
+        """
+        self._mappings_entered += 1
         super().flatten_mapping(node)
-        if len(node.value) > _MOST_MERGED:
-            raise ValueError("it merges too many values")
+        self._mappings_entered -= 1
+        if self._mappings_entered:
+            self._merged += len(node.value)
+            if self._merged > _MOST_MERGED:
+                raise yaml.constructor.ConstructorError(problem="it merges too many values", problem_mark=node.start_mark)
 
 
 class StrictLoader(BoundedLoader):
@@ -43,12 +72,19 @@ class StrictLoader(BoundedLoader):
 BoundedLoader.add_constructor("tag:yaml.org,2002:timestamp", BoundedLoader.construct_yaml_timestamp)
 
 
-def refuse_deep_nesting(source: str) -> None:
-    """Before anything is built: libyaml builds by recursion in C, and a deep enough text overflows the stack of the process."""
-    if sum(source.count(opening) for opening in "[{-?\n") <= _DEEPEST:
-        return  # nothing opens a level but these
-    depth = 0
+def refuse_excess(source: str, most_values: float = inf) -> None:
+    """ValueError when it is nested too deeply or holds too many keys and values.
+
+    Called before anything is built: libyaml builds by recursion in C, and a deep enough text overflows the stack of the process.
+    """
+    if sum(source.count(opening) for opening in "[{-?,\n") <= _DEEPEST:
+        return  # each of them opens at most one level, and separates at most two values
+    depth = values = 0
     for event in yaml.parse(source, Loader=_Loader):
+        if isinstance(event, yaml.NodeEvent):
+            values += 1
+            if values > most_values:
+                raise ValueError("it holds too many values")
         if isinstance(event, yaml.CollectionStartEvent):
             depth += 1
             if depth > _DEEPEST:

@@ -63,9 +63,7 @@ def _answer(header: dict[str, Any], data: bytes, megabytes: int) -> tuple[dict[s
     try:
         return as_answer(parser_for(header["path"], pdf_password=header["pdf_password"]).parse(data, header["path"]))
     except ParseError as error:
-        refused = error
-    except (MemoryError, RecursionError):
-        refused = too_much_memory(megabytes)
+        refused = too_much_memory(megabytes) if error.reason == "too_costly" else error
     return {"error": [refused.message, refused.reason, refused.hint]}, b""
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Mapping, Sequence
-from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
@@ -18,7 +17,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from kebab.config.settings import Settings
 from kebab.core.documents import ParsedDocument, Source, bounded, date_in_name, document_id
-from kebab.core.errors import Corrupt, NotFound, ParseError, SourceError, UsageError
+from kebab.core.errors import Corrupt, NotFound, ParseError, SourceError, UsageError, only_parse_errors
 from kebab.core.ports import BackgroundParser, Chunker, FileState, IndexedDocument, Parser, Progress
 from kebab.core.text import nfc
 from kebab.pipelines.fingerprint import Fingerprints
@@ -36,6 +35,8 @@ _GROUP_SECONDS = 0.5
 # What may have been read and not been written yet.
 _MOST_AHEAD = 16
 _MOST_BYTES_AHEAD = 1 << 25
+_FIRST_MOMENT = datetime(1, 1, 1, tzinfo=UTC).timestamp()
+_LAST_MOMENT = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()
 
 
 class FoundFile(Protocol):
@@ -108,7 +109,9 @@ def _date(parsed: ParsedDocument, path: str, modified: float) -> str:
 
 
 def _moment(time_of_file: float) -> str:
-    return datetime.fromtimestamp(time_of_file, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+    """As ISO in UTC; a file system may hold times beyond the years that a date can have."""
+    within = min(max(time_of_file, _FIRST_MOMENT), _LAST_MOMENT)
+    return datetime.fromtimestamp(within, UTC).replace(tzinfo=None).isoformat(timespec="seconds")
 
 
 def nothing_yet() -> UsageError:
@@ -177,17 +180,22 @@ class Ingest:
         if STDIN_SOURCE not in {source.name for source in self._store.sources()}:
             self._store.add_source(Source(STDIN_SOURCE, "stdin", None))
         known = self._store.known_files(STDIN_SOURCE).get(title)
-        state, document = self._told(text, title)
         self.report.sources = [STDIN_SOURCE]
-        self.report.scanned = 1
-        if known is not None and (known.content_hash, known.fingerprint) == (state.content_hash, state.fingerprint):
-            self.report.unchanged = 1
-        elif document is not None:
-            self._group.add(document, is_new=known is None, seconds=0.0)
-            self._write_group()
-            self._finish_group()
-        elif known is not None:
-            self.report.removed = self._store.remove(STDIN_SOURCE, [title])
+        self.report.scanned += 1
+        try:
+            document = self._told(text, title)
+        except ParseError as error:
+            self.report.reject(title, error)
+            if known is not None and not error.is_defect:
+                self.report.removed = self._store.remove(STDIN_SOURCE, [title])
+        else:
+            state = document.state
+            if known is not None and (known.content_hash, known.fingerprint) == (state.content_hash, state.fingerprint):
+                self.report.unchanged += 1
+            else:
+                self._group.add(document, is_new=known is None, seconds=0.0)
+                self._write_group()
+                self._finish_group()
         self._store.source_ingested(STDIN_SOURCE, None)
         self.report.seconds = time.perf_counter() - self._started
         return self.report
@@ -198,18 +206,21 @@ class Ingest:
             return
         for title, state in self._store.known_files(STDIN_SOURCE).items():
             if not state.content_hash:
-                with suppress(Corrupt, NotFound):
-                    _, document = self._told(stored(document_id(STDIN_SOURCE, title)), title)
-                    if document is not None:
-                        self._store.write(document)
+                try:
+                    self._store.write(self._told(stored(document_id(STDIN_SOURCE, title)), title))
+                except (Corrupt, NotFound):
+                    pass
+                except ParseError as error:
+                    self.report.scanned += 1
+                    self.report.reject(title, error)
 
-    def _told(self, text: str, title: str) -> tuple[FileState, IndexedDocument | None]:
+    def _told(self, text: str, title: str) -> IndexedDocument:
         from kebab.parsing.markdown import parse_markdown
 
         data = text.encode("utf-8", "surrogatepass")
         state = FileState(len(data), None, sha256(data).hexdigest(), self._fingerprints.of("stdin"))
-        parsed = parse_markdown(text, title, doc_type="note", format="stdin")
-        return state, self._document(STDIN_SOURCE, title, parsed, state, time.time(), "primary")
+        parse = partial(parse_markdown, text, title, doc_type="note", format="stdin")
+        return self._document(STDIN_SOURCE, title, parse, state, time.time(), "primary")
 
     def _ingest_scope(self, scope: Scope, known: Sequence[Source]) -> None:
         from kebab.sources.folder import FolderScan, Skip, found_file, is_too_large, scan_folder
@@ -288,9 +299,13 @@ class Ingest:
 
         started = time.perf_counter()
         try:
-            read = read_file(file.absolute)
+            settings = self._settings.ingest
+            read = read_file(file.absolute, settings, follow_link=settings.follow_links or source.kind == "file")
         except FileNotFoundError:  # gone since the folder was looked at
             self.report.scanned -= 1
+            return None
+        except ParseError as error:
+            self.report.reject(file.path, error)
             return None
         except OSError as error:
             self.report.fail(Failure(file.path, "unreadable", f"The file cannot be read: {error.strerror}."))
@@ -329,12 +344,11 @@ class Ingest:
     def _finish_file(self, source: Source, begun: _Begun, keep: set[str]) -> None:
         started = time.perf_counter()
         try:
-            parsed = begun.parsed()
+            document = self._document(source.name, begun.path, begun.parsed, begun.state, begun.modified, source.trust_level)
         except ParseError as error:
-            self.report.skip_scanned(begun.path, error.reason)
-            return
-        document = self._document(source.name, begun.path, parsed, begun.state, begun.modified, source.trust_level)
-        if document is None:
+            self.report.reject(begun.path, error)
+            if error.is_defect:
+                keep.add(begun.path)
             return
         keep.add(begun.path)
         self._group.add(document, is_new=begun.is_new, seconds=begun.seconds + time.perf_counter() - started)
@@ -342,13 +356,14 @@ class Ingest:
             self._write_group()
 
     def _document(
-        self, source: str, path: str, parsed: ParsedDocument, state: FileState, modified: float, trust: str
-    ) -> IndexedDocument | None:
-        parsed = bounded(parsed)
-        chunks = self._chunker.chunk(parsed)
+        self, source: str, path: str, parse: Callable[[], ParsedDocument], state: FileState, modified: float, trust: str
+    ) -> IndexedDocument:
+        """ParseError, and nothing else, when there is none."""
+        with only_parse_errors():
+            parsed = bounded(parse())
+            chunks = self._chunker.chunk(parsed)
         if not chunks:
-            self.report.skip_scanned(path, "empty")
-            return None
+            raise ParseError("There is no text in it.", reason="empty")
         return IndexedDocument(
             source=source,
             path=path,

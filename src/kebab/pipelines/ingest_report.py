@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from kebab.core.errors import ParseError
+
 _EXAMPLES = 5
 _SLOWEST = 5
 
@@ -89,6 +91,13 @@ class IngestReport:
     def fail(self, failure: Failure) -> None:
         self.unread += 1
         self.failed.append(failure)
+
+    def reject(self, path: str, error: ParseError) -> None:
+        """A file that its parser refused is skipped; one at which the parser failed is a failure."""
+        if error.is_defect:
+            self.fail(Failure(path, error.reason, error.message))
+        else:
+            self.skip_scanned(path, error.reason)
 
     def did(self, what: str, path: str) -> None:
         if len(self.changes) < _EXAMPLES:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from kebab.config.settings import Settings
 from kebab.core.documents import bounded, document_id
-from kebab.core.errors import NothingIndexable, ParseError
+from kebab.core.errors import NothingIndexable, ParseError, only_parse_errors
 from kebab.core.ports import Chunker, FileReader, FileState, FileTree, IndexedDocument, Parser, Progress, TreeFile
 from kebab.library.documentation_files import documentation_files
 from kebab.library.snippet_parts import is_llms_txt
@@ -88,11 +88,12 @@ class LibraryIndexing:
             return None
         data = reader.read(file)
         try:
-            parsed = bounded(self._parser_for(_read_as(file.path)).parse(data, file.path))
+            with only_parse_errors():
+                parsed = bounded(self._parser_for(_read_as(file.path)).parse(data, file.path))
+                chunks = self._chunker.chunk(parsed)
         except ParseError as error:
-            self.report.skip_scanned(file.path, error.reason)
+            self.report.reject(file.path, error)
             return None
-        chunks = self._chunker.chunk(parsed)
         if not chunks:
             self.report.skip_scanned(file.path, "empty")
             return None

@@ -15,6 +15,7 @@ from kebab.config.settings import IngestSettings
 from kebab.core.citations import Citation
 from kebab.core.documents import PAGE_BREAK
 from kebab.core.errors import Corrupt, NotFound, ParseError, SourceError
+from kebab.core.files import read_regular
 from kebab.core.places import stands_there
 from kebab.core.records import Check, ChunkRecord, DocumentRecord, SourceRecord
 from kebab.core.spans import LineSpan, PageSpan, Span
@@ -102,7 +103,7 @@ def line_in_file(file: Path, hit: SearchHit, passage: Callable[[], str]) -> int 
         raise NotFound(f"{file} is gone since it was indexed.", hint="Bring the index up to date with: kb ingest", path=str(file))
     if hit.citation.lines is None or not parser.keeps_lines:
         return None
-    return line_now(parser.parse(file.read_bytes(), hit.doc_path).text, passage(), hit.citation.lines[0])
+    return line_now(parser.parse(read_regular(file), hit.doc_path).text, passage(), hit.citation.lines[0])
 
 
 def line_now(text: str, passage: str, first: int) -> int:
@@ -150,7 +151,7 @@ class _RenamedFiles:
     def _hash(self, file: Path) -> str | None:
         if file not in self._hashes:
             try:
-                self._hashes[file] = sha256(file.read_bytes()).hexdigest()
+                self._hashes[file] = sha256(read_regular(file)).hexdigest()
             except OSError:
                 self._hashes[file] = None
         return self._hashes[file]
@@ -199,7 +200,7 @@ def _now(
     if source is None or source.root is None:
         return _Now(body, document.path)
     try:
-        data = locate(source, document.path).read_bytes()
+        data = read_regular(locate(source, document.path))
     except (FileNotFoundError, NotADirectoryError):
         path = renamed.find(source, document)
         return _Now(None, document.path) if path is None else _Now(body, path)

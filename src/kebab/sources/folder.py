@@ -5,23 +5,28 @@ Ignore rules are ripgrep's (the `ignore` crate): .gitignore as git reads it, plu
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Collection
 from dataclasses import dataclass, field
+from io import FileIO
 from pathlib import Path
 from typing import NamedTuple
 
 import ignore
 
 from kebab.config.settings import IngestSettings
-from kebab.core.errors import SourceError
+from kebab.core.errors import ParseError, SourceError
+from kebab.core.files import NotRegular, open_regular
 from kebab.core.text import nfc
 
 IGNORE_FILE = ".kebabignore"
 _NOT_WORTH_A_WORD = frozenset({IGNORE_FILE, ".gitignore", ".git", ".kebab"})
 """Hidden, and nobody expects to find them."""
 _READ_ATTEMPTS = 3
+_EARLIEST_NS = -(1 << 63)
+"""The earliest time that a store can keep."""
 _CLOCK_GRAIN_NS = 2_000_000_000
 """A file changed so recently may change again without a new time or size; then only its bytes can tell."""
 
@@ -196,21 +201,37 @@ class FileBytes(NamedTuple):
     data: bytes
     size: int
     mtime_ns: int | None
-    """None when the file is too young for its time to prove anything later."""
+    """None when the file is too young for its time to prove anything later, or its time is no date."""
     modified: float
 
 
-def read_file(path: Path) -> FileBytes | None:
-    """The bytes of one moment, or None for a file that kept changing while it was read."""
+def read_file(path: Path, settings: IngestSettings, *, follow_link: bool) -> FileBytes | None:
+    """The bytes of one moment, or None for a file that kept changing while it was read.
+
+    ParseError when it is no longer what a scan would take.
+    """
     import time
 
     for _ in range(_READ_ATTEMPTS):
-        with open(path, "rb", buffering=0) as handle:  # noqa: PTH123 - half the time of Path.open, and this is every file
+        with _opened(path, follow_link) as handle:
             before = os.fstat(handle.fileno())
-            data = handle.read()
+            if is_too_large(before.st_size, settings):
+                raise ParseError("The file has become too large.", reason="too_large")
+            data = handle.read(before.st_size + 1)
         after = os.stat(path)  # noqa: PTH116 - thousands of them
         same = (before.st_ino, before.st_size, before.st_mtime_ns) == (after.st_ino, after.st_size, after.st_mtime_ns)
         if same and len(data) == after.st_size:
-            settled = time.time_ns() - after.st_mtime_ns > _CLOCK_GRAIN_NS
+            settled = time.time_ns() - after.st_mtime_ns > _CLOCK_GRAIN_NS and after.st_mtime_ns >= _EARLIEST_NS
             return FileBytes(data, after.st_size, after.st_mtime_ns if settled else None, after.st_mtime)
     return None
+
+
+def _opened(path: Path, follow_link: bool) -> FileIO:
+    try:
+        return open_regular(path, follow_link=follow_link)
+    except NotRegular as error:
+        raise ParseError("It is neither a file nor a folder.", reason="special") from error
+    except OSError as error:
+        if error.errno == errno.ELOOP and not follow_link:
+            raise ParseError("It has become a symbolic link.", reason="link") from error
+        raise

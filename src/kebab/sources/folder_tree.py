@@ -9,6 +9,7 @@ from pathlib import Path
 
 from kebab.config.settings import IngestSettings
 from kebab.core.errors import SourceError
+from kebab.core.files import read_regular
 from kebab.core.ports import TreeFile
 from kebab.sources.folder import scan_folder
 
@@ -21,14 +22,14 @@ class FolderTree:
     def __init__(self, root: Path, settings: IngestSettings) -> None:
         if not root.is_dir():
             raise SourceError(f"The folder {root} is not there.", hint="Its text stays searchable until it is removed.", path=str(root))
-        self._root = root
+        self._follow_links = settings.follow_links
         self._places = {file.path: file.absolute for file in scan_folder(root, settings).files}
 
     def files(self) -> list[TreeFile]:
         found = []
         for path, place in self._places.items():
             try:
-                data = place.read_bytes()
+                data = self._bytes(place)
             except OSError:  # gone meanwhile, or not ours to read
                 continue
             found.append(TreeFile(path, sha256(data).hexdigest(), len(data)))
@@ -40,9 +41,12 @@ class FolderTree:
 
     def read(self, file: TreeFile) -> bytes:
         try:
-            return self._places[file.path].read_bytes()
+            return self._bytes(self._places[file.path])
         except OSError as error:
             raise SourceError(f"{file.path} cannot be read: {error.strerror}.", hint="Run the command again.", path=file.path) from error
+
+    def _bytes(self, place: Path) -> bytes:
+        return read_regular(place, follow_link=self._follow_links)
 
 
 class SingleFile:

@@ -128,6 +128,8 @@ class GitMirror:
         self._folder = folder
         self._url = checked_url(url)
         self._limits = limits
+        self._ends: float | None = None
+        """When the fetch that is under way must be over, whatever number of git commands it takes."""
 
     def tags(self) -> list[str]:
         said = self.run("ls-remote", "--tags", "--refs", "--", self._url, local=False).decode("utf-8", "replace")
@@ -149,7 +151,7 @@ class GitMirror:
             (self._folder / _DAMAGED).touch()
 
     def _fetched(self, theirs: str, ours: str, called: str, hint: str = "Look at its tags and branches.") -> GitTree:
-        with _fetching(self._folder, self._limits.seconds) as lock:
+        with _fetching(self._folder, self._limits.seconds) as lock, self._one_time_limit():
             try:
                 self._fetch(f"+{theirs}:{ours}", lock)
             except SourceError as error:
@@ -159,6 +161,14 @@ class GitMirror:
                     _deleted(self._folder)  # it is fetched again by whoever allows more
                 raise
             return GitTree(self, self._commit(ours, called), _held(self._folder, fcntl.LOCK_SH))
+
+    @contextmanager
+    def _one_time_limit(self) -> Iterator[None]:
+        self._ends = time.monotonic() + self._limits.seconds
+        try:
+            yield
+        finally:
+            self._ends = None
 
     def _commit(self, reference: str, called: str) -> str:
         """A tag may also name a file or a folder."""
@@ -253,7 +263,8 @@ class GitMirror:
                 *arguments, local=local, errors=subprocess.PIPE, ended_with=ours, kept=() if held is None else (held,)
             )
             folder = None if held is None else self._folder
-            output, errors = _Watched(process, folder, self._limits).communicate()
+            ends = self._ends or time.monotonic() + self._limits.seconds
+            output, errors = _Watched(process, folder, self._limits, ends).communicate()
         finally:
             os.close(ours)
             os.close(theirs)
@@ -291,13 +302,13 @@ class GitMirror:
 class _Watched:
     """A process that is ended when it takes too long, or, where a folder is given, too much room in it."""
 
-    def __init__(self, process: subprocess.Popen[bytes], folder: Path | None, limits: FetchLimits) -> None:
+    def __init__(self, process: subprocess.Popen[bytes], folder: Path | None, limits: FetchLimits, ends: float) -> None:
         self._process = process
         self._folder = folder
         self._limits = limits
+        self._ends = ends
 
     def communicate(self) -> tuple[bytes, bytes]:
-        ends = time.monotonic() + self._limits.seconds
         while True:
             said = None
             try:
@@ -307,7 +318,7 @@ class _Watched:
             except BaseException:
                 _stop(self._process)
                 raise
-            if said is None and time.monotonic() > ends:
+            if said is None and time.monotonic() > self._ends:
                 self._give_up(_TooLong, f"took longer than {self._limits.seconds:g} seconds", "library.fetch_seconds")
             if self._folder is not None and _megabytes(self._folder) > self._limits.megabytes:
                 self._give_up(_TooMuch, f"brought more than {self._limits.megabytes:g} MB", "library.fetch_mb")

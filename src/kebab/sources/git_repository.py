@@ -14,8 +14,9 @@ from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
 from kebab.core.documents import Repository
+from kebab.core.files import read_regular
 
-_MOST_CHARACTERS = 1 << 20
+_MOST_BYTES = 1 << 20
 """Of a file of git's: `config` and the like are small, and what is longer is none of them."""
 _MOST_PACKED_REFS = 1 << 26
 _MOST_STEPS = 5
@@ -105,12 +106,10 @@ def _reference_in(value: str) -> str | None:
 def _packed(path: Path, reference: str) -> str:
     """A line is a commit and the reference it belongs to; others are comments, or tell more of the line before."""
     with suppress(OSError):
-        if path.is_file() and path.stat().st_size <= _MOST_PACKED_REFS:
-            with path.open(encoding="utf-8", errors="replace") as lines:
-                for line in lines:
-                    commit, _, name = line.strip().partition(" ")
-                    if name == reference:
-                        return commit
+        for line in read_regular(path, _MOST_PACKED_REFS).decode("utf-8", "replace").splitlines():
+            commit, _, name = line.strip().partition(" ")
+            if name == reference:
+                return commit
     return ""
 
 
@@ -147,9 +146,7 @@ def _name_in_url(url: str) -> str | None:
 def _text_of(path: Path) -> str:
     """Empty where there is no such file. A pipe or device, which could keep us waiting, is none."""
     with suppress(OSError, ValueError):
-        if path.is_file():
-            with path.open(encoding="utf-8", errors="replace") as file:
-                return file.read(_MOST_CHARACTERS)
+        return read_regular(path, _MOST_BYTES).decode("utf-8", "replace")
     return ""
 
 

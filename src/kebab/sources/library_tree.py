@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -9,6 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 from kebab.config.settings import Settings
 from kebab.core.errors import SourceError
+from kebab.core.files import open_regular
 from kebab.core.ports import FileTree
 from kebab.sources.archive import ArchiveTree
 from kebab.sources.folder_tree import FolderTree, SingleFile
@@ -69,8 +71,9 @@ def _file(place: str, limits: FetchLimits) -> tuple[str, bytes]:
         return unquote(urlsplit(place).path).rpartition("/")[2], fetch(place, limits)
     path = Path(place)
     try:
-        if path.stat().st_size > limits.megabytes * 2**20:
-            raise SourceError(f"{path} is larger than {limits.megabytes:g} MB.", hint="Raise the setting library.fetch_mb.", path=place)
-        return path.name, path.read_bytes()
+        with open_regular(path) as file:
+            if os.fstat(file.fileno()).st_size > limits.megabytes * 2**20:
+                raise SourceError(f"{path} is larger than {limits.megabytes:g} MB.", hint="Raise the setting library.fetch_mb.", path=place)
+            return path.name, file.read()
     except OSError as error:
         raise SourceError(f"{path} cannot be read: {error.strerror}.", hint="Check its name and permissions.", path=place) from error

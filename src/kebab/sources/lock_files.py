@@ -14,12 +14,13 @@ import codecs
 import json
 import os
 import re
-import tomllib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from kebab.core.errors import SourceError
+from kebab.core.files import read_regular
+from kebab.core.toml_text import read_toml
 
 _MOST_BYTES = 64 << 20
 _REQUIREMENT = re.compile(
@@ -87,9 +88,9 @@ def _folders(project: Path) -> list[Path]:
 
 def _text(path: Path) -> str | None:
     try:
-        if not path.is_file() or path.stat().st_size > _MOST_BYTES:
+        data = read_regular(path, _MOST_BYTES + 1)
+        if len(data) > _MOST_BYTES:
             return None
-        data = path.read_bytes()
         return data.decode("utf-16" if data.startswith(_UTF_16) else "utf-8-sig", "replace")
     except OSError:
         return None
@@ -108,14 +109,14 @@ def _is_name(value: Any) -> bool:
 
 
 def _toml_packages(text: str) -> Iterator[_Entry]:
-    for package in tomllib.loads(text).get("package", []):
+    for package in read_toml(text).get("package", []):
         if package.get("version") is not None:
             yield _Entry(package.get("name"), package["version"])
 
 
 def _cargo_packages(text: str) -> Iterator[_Entry]:
     """The project's own packages come from no registry. Where there are two versions, what they depend on says which: "widget 1.2.0"."""
-    packages = tomllib.loads(text).get("package", [])
+    packages = read_toml(text).get("package", [])
     own = [package for package in packages if package.get("source") is None]
     asked = {tuple(str(wanted).split()[:2]) for package in own for wanted in package.get("dependencies", [])}
     for package in packages:

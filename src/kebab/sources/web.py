@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import json
 import re
-import time
 import urllib.error
 import urllib.request
 from base64 import b64encode
@@ -15,6 +14,7 @@ from typing import IO, NamedTuple
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from kebab.core.errors import SourceError
+from kebab.timed_http import Deadline, TimedOpener
 
 _STEP = 1 << 16
 _QUIET_SECONDS = 30.0
@@ -43,25 +43,25 @@ def fetch(url: str, limits: FetchLimits) -> bytes:
 
     A name and password in the address are sent to that host, and to no other that it may lead to.
     """
-    ends = time.monotonic() + limits.seconds
+    deadline = Deadline(limits.seconds, _QUIET_SECONDS)
     request = _request(checked_web_address(url))
     parts, length = [], 0
     try:
-        with _OPENER.open(request, timeout=min(_QUIET_SECONDS, limits.seconds)) as answer:
+        with _OPENER.open(request, deadline) as answer:
             while part := answer.read(_STEP):
                 length += len(part)
                 parts.append(part)
                 if length > limits.megabytes * 2**20:
                     raise SourceError(f"{_shown(url)} is larger than {limits.megabytes:g} MB.", hint="Raise the setting library.fetch_mb.")
-                if time.monotonic() > ends:
-                    raise SourceError(
-                        f"{_shown(url)} took longer than {limits.seconds:g} seconds.", hint="Raise the setting library.fetch_seconds."
-                    )
     except urllib.error.HTTPError as error:
         error.close()
         reason = without_credentials(str(error.reason), url)
         raise SourceError(f"{_shown(url)} answered {error.code} {reason}.", hint="Check the address.") from error
     except (OSError, HTTPException, ValueError) as error:
+        if deadline.is_over:
+            raise SourceError(
+                f"{_shown(url)} took longer than {limits.seconds:g} seconds.", hint="Raise the setting library.fetch_seconds."
+            ) from error
         reason = without_credentials(str(getattr(error, "reason", None) or error), url).rstrip(".")
         raise SourceError(f"{_shown(url)} could not be fetched: {reason}.", hint="Check the address and the network.") from error
     return b"".join(parts)
@@ -113,7 +113,7 @@ class _OnTheWeb(urllib.request.HTTPRedirectHandler):
         return following
 
 
-_OPENER = urllib.request.build_opener(_OnTheWeb)
+_OPENER = TimedOpener(_OnTheWeb)
 
 
 def _request(url: str) -> urllib.request.Request:

@@ -291,5 +291,6 @@ def _say_indexed(library: Library, report: IngestReport) -> None:
     for reason, skipped in sorted(report.skipped.items(), key=lambda item: -item[1].count):
         more = ", …" if skipped.count > len(skipped.examples) else ""
         say(f"  skipped {skipped.count} ({SKIP_REASONS.get(reason, reason)}): {', '.join(skipped.examples)}{more}")
-    for warning in report.warnings:
-        say(f"  warning: {warning.path}: {warning.message}")
+    for kind, entries in (("failed", report.failed), ("warning", report.warnings)):
+        for entry in entries:
+            say(f"  {kind}: {entry.path}: {entry.message}")
