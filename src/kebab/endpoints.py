@@ -14,8 +14,9 @@ from math import inf
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from kebab.core.deadline import at_most
 from kebab.core.errors import ConfigError, ModelUnreachable, TextRefused
-from kebab.timed_http import Deadline, TimedOpener
+from kebab.timed_http import TimeBudget, TimedOpener
 
 _PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
 """Answers after which the same request may succeed."""
@@ -62,7 +63,7 @@ class Endpoint(NamedTuple):
         try:
             request = urllib.request.Request(self.address, json.dumps(body).encode(), headers, method="POST")
             opener = _DIRECT if urlsplit(self.address).hostname in _HERE else _OPENER
-            return opener.open(request, Deadline(self.timeout_s))
+            return opener.open(request, TimeBudget(at_most(self.timeout_s)))
         except urllib.error.HTTPError as error:
             raise self._refused(error) from error
         except (OSError, HTTPException, ValueError) as error:  # time-outs, hosts that cannot be

@@ -19,7 +19,7 @@ _SHORTEST = 0.001
 """Zero would mean not to wait at all."""
 
 
-class Deadline:
+class TimeBudget:
     def __init__(self, seconds: float, quiet_seconds: float = inf) -> None:
         """`quiet_seconds`: how long nothing at all may come."""
         self._ends = time.monotonic() + seconds
@@ -40,7 +40,7 @@ class TimedOpener:
     def __init__(self, *handlers: urllib.request.BaseHandler | type[urllib.request.BaseHandler]) -> None:
         self._opener = urllib.request.build_opener(_TimedHandler, _TimedTlsHandler, *handlers)
 
-    def open(self, request: urllib.request.Request, deadline: Deadline) -> Any:
+    def open(self, request: urllib.request.Request, deadline: TimeBudget) -> Any:
         """The response, whose reads end at the deadline, too. urllib hands it on to every connection, those of redirects included."""
         return self._opener.open(request, timeout=deadline)  # type: ignore[arg-type]  # only _TimedConnection looks at it
 
@@ -53,7 +53,7 @@ def shut_down(response: Any) -> None:
 
 
 class _TimedReader(RawIOBase):
-    def __init__(self, raw: Any, connection: socket.socket, deadline: Deadline) -> None:
+    def __init__(self, raw: Any, connection: socket.socket, deadline: TimeBudget) -> None:
         self._raw = raw
         self._connection = connection
         self._deadline = deadline
@@ -75,14 +75,14 @@ class _TimedReader(RawIOBase):
 
 
 class _TimedResponse(HTTPResponse):
-    def __init__(self, sock: socket.socket, *arguments: Any, deadline: Deadline, **options: Any) -> None:
+    def __init__(self, sock: socket.socket, *arguments: Any, deadline: TimeBudget, **options: Any) -> None:
         super().__init__(sock, *arguments, **options)
         self.fp: Any = BufferedReader(_TimedReader(self.fp.detach(), sock, deadline))
 
 
 class _TimedConnection(HTTPConnection):
     def __init__(self, host: str, port: int | None, timeout: Any, *arguments: Any, **options: Any) -> None:
-        self._deadline: Deadline = timeout
+        self._deadline: TimeBudget = timeout
         super().__init__(host, port, self._deadline.left(), *arguments, **options)
         self.response_class = partial(_TimedResponse, deadline=self._deadline)  # type: ignore[assignment]  # called like the class
         self._create_connection = self._connected  # http.client calls it for every connection, also to a proxy

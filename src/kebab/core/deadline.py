@@ -26,6 +26,10 @@ class Deadline:
         """The result is no longer wanted. Any thread may call this."""
         self._given_up = True
 
+    def left(self) -> float:
+        """Seconds until it ends, at least 0."""
+        return max(0.0, min(self._end - monotonic(), inf if self._outer is None else self._outer.left()))
+
     def is_over(self) -> bool:
         return self._given_up or monotonic() >= self._end or (self._outer is not None and self._outer.is_over())
 
@@ -48,6 +52,12 @@ def is_over() -> bool:
     """Whether the current work should stop."""
     deadline = _current.get()
     return deadline is not None and deadline.is_over()
+
+
+def at_most(seconds: float) -> float:
+    """So many seconds, or what is left of the current time limit if that is less."""
+    deadline = _current.get()
+    return seconds if deadline is None else min(seconds, deadline.left())
 
 
 def check() -> None:

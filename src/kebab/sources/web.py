@@ -14,7 +14,7 @@ from typing import IO, NamedTuple
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
 from kebab.core.errors import SourceError
-from kebab.timed_http import Deadline, TimedOpener
+from kebab.timed_http import TimeBudget, TimedOpener
 
 _STEP = 1 << 16
 _QUIET_SECONDS = 30.0
@@ -43,7 +43,7 @@ def fetch(url: str, limits: FetchLimits) -> bytes:
 
     A name and password in the address are sent to that host, and to no other that it may lead to.
     """
-    deadline = Deadline(limits.seconds, _QUIET_SECONDS)
+    deadline = TimeBudget(limits.seconds, _QUIET_SECONDS)
     request = _request(checked_web_address(url))
     parts, length = [], 0
     try:
