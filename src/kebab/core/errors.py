@@ -18,6 +18,7 @@
     │   ├── NotEmpty           not_empty           a place that all of a database should go to, and that holds something else
     │   ├── CopyDiffers        copy_differs        all of a database was carried over, and is not the same
     │   ├── Corrupt            corrupt             not a database, or a damaged one
+    │   ├── SchemaAltered      schema_altered      a database whose tables another program has changed
     │   ├── ReadOnly           read_only           no permission to write
     │   └── DiskFull           disk_full           no space left for the database
     ├── ModelError             model_error
@@ -122,6 +123,10 @@ class CopyDiffers(StoreError):
 
 class Corrupt(StoreError):
     code = "corrupt"
+
+
+class SchemaAltered(StoreError):
+    code = "schema_altered"
 
 
 class ReadOnly(StoreError):
