@@ -35,7 +35,7 @@
     │   ├── Unauthorized       unauthorized        no token, or a wrong one
     │   ├── NoSuchMethod       method_not_allowed  an address that is read with POST, or written to with GET
     │   ├── TooLarge           too_large           a request beyond the limit of its size
-    │   ├── TooMany            too_many_requests   more requests than one address may send
+    │   ├── TooMany            too_many_requests   more requests, or wrong tokens, than one address may send
     │   └── TimedOut           timed_out           an answer that took too long
     └── Internal               internal            a defect of ours
 
@@ -200,7 +200,13 @@ class TooLarge(Refused):
 
 
 class TooMany(Refused):
+    """`retry_after`: seconds."""
+
     code = "too_many_requests"
+
+    def __init__(self, message: str, *, hint: str | None = None, path: str | None = None, retry_after: int = 1) -> None:
+        super().__init__(message, hint=hint, path=path)
+        self.retry_after = retry_after
 
 
 class TimedOut(Refused):
