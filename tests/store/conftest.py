@@ -142,9 +142,9 @@ class Shelf:
         self.connection.execute("INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('integrity-check', 1)")
 
     def reopen(self) -> None:
-        """Nothing cached: as another process would see the file."""
+        """Nothing cached: as another process would see the file, also one that was damaged and is to be rebuilt."""
         self.connection.close()
-        self.connection = self.database.writer()
+        self.connection = self.database.writer(mending=True)
         self.store = SqliteDocumentStore(self.connection, self.path, korean_analysis=self.korean)
 
     def close(self) -> None:

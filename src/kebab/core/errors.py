@@ -18,6 +18,7 @@
     │   ├── NotEmpty           not_empty           a place that all of a database should go to, and that holds something else
     │   ├── CopyDiffers        copy_differs        all of a database was carried over, and is not the same
     │   ├── Corrupt            corrupt             not a database, or a damaged one
+    │   ├── SchemaAltered      schema_altered      a database whose tables another program has changed
     │   ├── ReadOnly           read_only           no permission to write
     │   └── DiskFull           disk_full           no space left for the database
     ├── ModelError             model_error
@@ -34,7 +35,7 @@
     │   ├── Unauthorized       unauthorized        no token, or a wrong one
     │   ├── NoSuchMethod       method_not_allowed  an address that is read with POST, or written to with GET
     │   ├── TooLarge           too_large           a request beyond the limit of its size
-    │   ├── TooMany            too_many_requests   more requests than one address may send
+    │   ├── TooMany            too_many_requests   more requests, or wrong tokens, than one address may send
     │   └── TimedOut           timed_out           an answer that took too long
     └── Internal               internal            a defect of ours
 
@@ -127,6 +128,10 @@ class Corrupt(StoreError):
     code = "corrupt"
 
 
+class SchemaAltered(StoreError):
+    code = "schema_altered"
+
+
 class ReadOnly(StoreError):
     code = "read_only"
 
@@ -217,7 +222,13 @@ class TooLarge(Refused):
 
 
 class TooMany(Refused):
+    """`retry_after`: seconds."""
+
     code = "too_many_requests"
+
+    def __init__(self, message: str, *, hint: str | None = None, path: str | None = None, retry_after: int = 1) -> None:
+        super().__init__(message, hint=hint, path=path)
+        self.retry_after = retry_after
 
 
 class TimedOut(Refused):

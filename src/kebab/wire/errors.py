@@ -46,6 +46,7 @@ OUTCOMES: dict[type[errors.KebabError], Outcome] = {
     errors.NotEmpty: Outcome(2, 409),
     errors.CopyDiffers: Outcome(2, 500),
     errors.Corrupt: Outcome(2, 500),
+    errors.SchemaAltered: Outcome(2, 500),
     errors.ReadOnly: Outcome(2, 500),
     errors.DiskFull: Outcome(2, 507),
     errors.ModelError: Outcome(2, 502),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 import httpx2
@@ -15,7 +16,8 @@ import pytest
 from tests.conftest import Kb
 from tests.serving import Server, serving
 
-from kebab.interfaces.http.safety import Rules, is_loopback
+from kebab.core.errors import TooMany
+from kebab.interfaces.http.safety import Rules, Tokens, is_loopback
 
 TOKEN = "correct-horse-battery"
 ADDRESSES = [
@@ -41,7 +43,10 @@ def guarded(served_db: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_another_host_is_refused_on_every_address(client: httpx2.Client, address: str) -> None:
-    for host in ("evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost.evil", "[::1]evil", "10.0.0.1", ""):
+    strangers = ("evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost.evil", "[::1]evil", "10.0.0.1", "")
+    users = ("user@localhost", "user:secret@localhost", "localhost:80@evil.example", "localhost:@evil.example")
+    ports = ("localhost:", "localhost:http", "localhost:-1", "localhost:0", "localhost:65536", "localhost:80:80", "[::1]:", "[::1]:x")
+    for host in (*strangers, *users, *ports):
         response = client.get(address, headers={"host": host})
         assert response.status_code in (403, 400), (host, response.text)
         if host:
@@ -107,6 +112,99 @@ class TestToken:
         streamed = httpx2.post(guarded.url + "api/v1/search/bulk", headers=headers, content=iter([b" " * 900] * 3))
         assert [declared.status_code, streamed.status_code] == [413, 413]
         assert declared.json()["code"] == streamed.json()["code"] == "too_large"
+
+
+def shown(server: Server, request: bytes) -> tuple[list[bytes], bytes]:
+    """The status lines of all that comes back, and the body of the first, until the server closes."""
+    with socket.create_connection(("127.0.0.1", int(server.url.rstrip("/").rpartition(":")[2])), timeout=10) as caller:
+        caller.sendall(request)
+        answer = b"".join(iter(lambda: caller.recv(65_536), b""))
+    lines = [line for line in answer.split(b"\r\n") if line.startswith(b"HTTP/1.1 ")]
+    return lines, answer.partition(b"\r\n\r\n")[2]
+
+
+SECOND = b"GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"
+UNCERTAIN = {
+    "length and encoding": b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "encoding and length": b"transfer-encoding:chunked\r\ncontent-length:5\r\n\r\n0\r\n\r\n",
+    "two lengths": b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello",
+    "a list of lengths": b"Content-Length: 5, 6\r\n\r\nhello",
+    "a length with a sign": b"Content-Length: +5\r\n\r\nhello",
+    "another encoding": b"Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
+    "an encoding with a space": b"Transfer-Encoding : chunked\r\n\r\n0\r\n\r\n",
+    "two encodings": b"Transfer-Encoding: chunked\r\nTransfer-Encoding: identity\r\n\r\n0\r\n\r\n",
+    "a folded length and an encoding": b"Content-Length:\r\n 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "two hosts": b"Host: evil.example\r\n\r\n",
+    "a bare line feed in a name": b"X\nY: 1\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("path", ["/api/v1/search/bulk", "/mcp", "/login", "/"])
+@pytest.mark.parametrize("case", UNCERTAIN)
+def test_a_request_whose_end_is_uncertain_is_refused_and_nothing_after_it_is_read(server: Server, path: str, case: str) -> None:
+    """Otherwise a proxy in front may see one request where this server sees two."""
+    request = f"POST {path} HTTP/1.1\r\nHost: localhost\r\n".encode() + UNCERTAIN[case]
+    lines, body = shown(server, request + SECOND)
+    assert lines == [b"HTTP/1.1 400 Bad Request"]
+    error = json.loads(body)
+    assert (error["schema_version"], error["code"], bool(error["hint"])) == ("error.v1", "usage", True)
+
+
+WRONG = {"authorization": "Bearer not-the-right-one"}
+RIGHT = {"authorization": f"Bearer {TOKEN}"}
+
+
+class TestWrongTokens:
+    @pytest.fixture
+    def client(self, served_db: Path, tmp_path: Path) -> Iterator[httpx2.Client]:
+        with (
+            serving(served_db, home=tmp_path, env={"KEBAB_SERVE_TOKEN": TOKEN}) as running,
+            httpx2.Client(base_url=running.url) as client,
+        ):
+            yield client
+
+    @pytest.mark.parametrize("path", ["api/v1/health", "mcp", "login"])
+    def test_are_slowed_wherever_they_are_shown(self, client: httpx2.Client, path: str) -> None:
+        def wrong() -> httpx2.Response:
+            if path == "login":
+                return client.post(path, data={"token": "not-the-right-one"}, headers={"accept": "text/html"})
+            return client.post(path, headers=WRONG)
+
+        assert [wrong().status_code for _ in range(12)] == [401] * 10 + [429] * 2
+        for refused in (wrong(), client.get("api/v1/search?query=git", headers=WRONG)):
+            assert refused.status_code == 429
+            assert 1 <= int(refused.headers["retry-after"]) <= 6
+        assert refused.json()["code"] == "too_many_requests"
+        assert client.get("api/v1/health").status_code == 401, "no token is not a wrong one"
+        assert client.get("api/v1/health", headers=RIGHT).status_code == 200, "from this machine the right one always counts"
+        assert client.post("login", data={"token": TOKEN}).status_code == 303
+        assert client.get("api/v1/health").status_code == 200, "a session"
+
+    def test_from_another_machine_are_not_even_looked_at_after_ten(self, client: httpx2.Client) -> None:
+        """A proxy on this machine says who asks; who is behind it cannot."""
+        there, elsewhere = ({"x-forwarded-for": f"127.0.0.1, 192.0.2.{number}"} for number in (7, 8))
+        codes = [client.get("api/v1/health", headers=WRONG | there).status_code for _ in range(11)]
+        assert codes == [401] * 10 + [429]
+        assert client.get("api/v1/health", headers=RIGHT | there).status_code == 429
+        assert client.get("api/v1/health", headers=RIGHT | elsewhere).status_code == 200
+        client.cookies.set("kebab_session", Rules("127.0.0.1", TOKEN).session)
+        assert client.get("api/v1/health", headers=there).status_code == 200, "whoever had logged in before goes on"
+
+    def test_are_heard_again_with_time_and_addresses_are_forgotten(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        now = 0.0
+        monkeypatch.setattr("kebab.interfaces.http.safety.time.monotonic", lambda: now)
+        tokens = Tokens(Rules("0.0.0.0", TOKEN))
+        heard = 0
+        for now in range(3600):  # the clock
+            with suppress(TooMany):
+                assert not tokens.accepts({"client": ("192.0.2.7", 1)}, f"guess {now}")
+                heard += 1
+        assert heard == 10 + 3600 // 6 - 1
+        now += 6
+        assert tokens.accepts({"client": ("192.0.2.7", 1)}, TOKEN)
+        for number in range(20_000):
+            tokens.accepts({"client": (f"2001:db8::{number:x}", 1)}, "wrong")
+        assert len(tokens._wrong._buckets) == 10_000
 
 
 def test_whoever_does_not_get_on_with_asking_is_not_waited_for(served_db: Path, tmp_path: Path) -> None:

@@ -19,14 +19,14 @@ from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 from starlette.routing import Route
 
-from kebab.core.errors import Internal, KebabError, NoSuchMethod, NotFound, Unauthorized, UsageError
+from kebab.core.errors import Internal, KebabError, NoSuchMethod, NotFound, TooMany, UsageError
 from kebab.interfaces.http.api import Api, json_response
 from kebab.interfaces.http.ask_api import AskApi
 from kebab.interfaces.http.ingest_jobs import IngestJobs
 from kebab.interfaces.http.libraries_api import LibrariesApi
 from kebab.interfaces.http.openapi import document
 from kebab.interfaces.http.pages import Pages
-from kebab.interfaces.http.safety import Safety
+from kebab.interfaces.http.safety import Safety, Tokens
 from kebab.interfaces.workers import Workers
 from kebab.wire.errors import error_v1, outcome_of
 
@@ -50,7 +50,8 @@ class Mounted(NamedTuple):
 def make_app(service: Service, rules: Rules, *, mounted: Sequence[Mounted] = ()) -> Starlette:
     workers = Workers(rules.timeout_s)
     jobs = IngestJobs(service)
-    pages = Pages(service, jobs, workers, rules)
+    tokens = Tokens(rules)
+    pages = Pages(service, jobs, workers, rules, tokens)
     endpoints = [
         *Api(service, jobs, workers).endpoints(),
         *LibrariesApi(service, workers).endpoints(),
@@ -77,7 +78,7 @@ def make_app(service: Service, rules: Rules, *, mounted: Sequence[Mounted] = ())
             *[Route(one.path, one.app) for one in mounted],
         ],
         middleware=[
-            Middleware(Safety, rules=rules, refuse=refuse),
+            Middleware(Safety, rules=rules, tokens=tokens, refuse=refuse),
             Middleware(_Compression, answers_too=not rules.only_here),
             # Inside of the others: also what reports a defect carries the headers that keep a page safe.
             Middleware(ExceptionMiddleware, handlers={Exception: _defect}),
@@ -120,16 +121,18 @@ async def _by_method(handlers: Mapping[str, Handler], request: Request) -> Respo
 def refuse(request: Request, error: KebabError) -> Response:
     """The same code and words as on every surface, in the shape of the address: a page for whoever reads pages."""
     pages: Pages = request.app.state.pages
-    if pages.is_asked_by(request):
-        return pages.refused(request, error)
     status = outcome_of(error).http_status
-    if request.url.path.startswith("/api/v2/"):
+    if pages.is_asked_by(request):
+        response = pages.refused(request, error)
+    elif request.url.path.startswith("/api/v2/"):
         hint = f" {error.hint}" if error.hint else ""
         response = json_response({"error": error.code, "message": f"{error.message}{hint}"}, status)
     else:
         response = json_response(error_v1(error), status)
-    if isinstance(error, Unauthorized):
+    if response.status_code == 401:
         response.headers["WWW-Authenticate"] = "Bearer"
+    if isinstance(error, TooMany):
+        response.headers["Retry-After"] = str(error.retry_after)
     return response
 
 

@@ -8,19 +8,20 @@ from starlette.responses import RedirectResponse
 
 from kebab.interfaces.http import addresses
 from kebab.interfaces.http.reading import form_body
-from kebab.interfaces.http.safety import LOGIN_PATH, SESSION_COOKIE, is_same
+from kebab.interfaces.http.safety import LOGIN_PATH, SESSION_COOKIE
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from kebab.interfaces.http.safety import Rules
+    from kebab.interfaces.http.safety import Rules, Tokens
     from kebab.interfaces.http.templating import Templates
 
 
 class LoginPage:
-    def __init__(self, rules: Rules, templates: Templates) -> None:
+    def __init__(self, rules: Rules, tokens: Tokens, templates: Templates) -> None:
         self._rules = rules
+        self._tokens = tokens
         self._templates = templates
 
     async def page(self, request: Request) -> Response:
@@ -32,7 +33,7 @@ class LoginPage:
     async def login(self, request: Request) -> Response:
         sent = await form_body(request)
         next_page = addresses.safe_next(sent.get("next"))
-        if self._rules.token and not is_same(sent.get("token", "").strip(), self._rules.token):
+        if self._rules.token and not self._tokens.accepts(request.scope, sent.get("token", "").strip()):
             return self._templates.page("login.html", 401, next_page=next_page, is_wrong=True)
         response = RedirectResponse(next_page, 303)
         if self._rules.token:

@@ -28,20 +28,20 @@ if TYPE_CHECKING:
 
     from kebab.core.errors import KebabError
     from kebab.interfaces.http.ingest_jobs import IngestJobs
-    from kebab.interfaces.http.safety import Rules
+    from kebab.interfaces.http.safety import Rules, Tokens
     from kebab.interfaces.service import Service
     from kebab.interfaces.workers import Workers
 
 
 class Pages:
-    def __init__(self, service: Service, jobs: IngestJobs, workers: Workers, rules: Rules) -> None:
+    def __init__(self, service: Service, jobs: IngestJobs, workers: Workers, rules: Rules, tokens: Tokens) -> None:
         self._static = StaticFiles()
         self._templates = Templates(self._static, has_login=bool(rules.token))
         self._search = SearchPage(service, workers, self._templates)
         self._reader = ReaderPage(service, workers, self._templates)
         self._libraries = LibraryPages(service, workers, self._templates)
         self._status = StatusPage(service, jobs, workers, self._templates)
-        self._login = LoginPage(rules, self._templates)
+        self._login = LoginPage(rules, tokens, self._templates)
 
     def routes(self) -> list[Route]:
         return [

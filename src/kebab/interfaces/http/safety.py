@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import hmac
+import re
 import time
 from collections.abc import Callable
 from ipaddress import ip_address
@@ -18,7 +19,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import Request, cookie_parser
 
 from kebab.core.deadline import Deadline, time_limit
-from kebab.core.errors import KebabError, Refused, TimedOut, TooLarge, TooMany, Unauthorized
+from kebab.core.errors import KebabError, Refused, TimedOut, TooLarge, TooMany, Unauthorized, UsageError
 from kebab.interfaces.workers import is_long
 
 if TYPE_CHECKING:
@@ -30,7 +31,9 @@ LOGIN_PATH = "/login"
 _OPEN_PATHS = (LOGIN_PATH, "/static/")
 """Shown without a token: there is nothing of the user's in them."""
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
-_HEADERS = {
+_HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[^\s:@/?#\\\[\]]+)(?::(?P<port>[0-9]{1,5}))?", re.IGNORECASE)
+"""As in RFC 9110, 7.2: a name or address and maybe a port, and nothing of the user before it."""
+SAFE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
@@ -42,7 +45,9 @@ _HEADERS = {
 _LONG_REQUEST = 4096
 """Bytes of an address and a body beyond which a request is a long one."""
 _MOST_CLIENTS = 10_000
-"""Addresses whose rates are kept; beyond, the ones that have been quiet are forgotten."""
+"""Addresses that are remembered; beyond, the one that has been quiet for longest is forgotten."""
+_WRONG_TOKENS = 10
+_WRONG_TOKENS_PER_SECOND = 1 / 6
 
 
 class Rules(NamedTuple):
@@ -74,14 +79,62 @@ def is_loopback(host: str) -> bool:
     return address is not None and address.is_loopback
 
 
+class _Buckets:
+    """One per client, each with room for `most`, filled with time. Taking from an empty one is no error."""
+
+    def __init__(self, most: float, per_second: float) -> None:
+        self._most = most
+        self._per_second = per_second
+        self._buckets: dict[str, tuple[float, float]] = {}
+
+    def left(self, client: str) -> float:
+        now = time.monotonic()
+        left, before = self._buckets.get(client, (self._most, now))
+        return min(self._most, left + (now - before) * self._per_second)
+
+    def take(self, client: str) -> None:
+        left = self.left(client)
+        self._buckets.pop(client, None)  # the latest stands last
+        self._buckets[client] = (max(0.0, left - 1), time.monotonic())
+        if len(self._buckets) > _MOST_CLIENTS:
+            del self._buckets[next(iter(self._buckets))]
+
+    def seconds_to_wait(self, client: str) -> int:
+        return max(0, math.ceil((1 - self.left(client)) / self._per_second))
+
+
+class Tokens:
+    """Whether a client shows the right token. After ten wrong ones an address is heard once in six seconds.
+
+    From this machine the right token always counts: nobody can lock its owner out, and a token of 16 characters cannot be guessed at the
+    rate that serve.requests_per_second allows. Sessions are not guessable, so they are no part of this.
+    """
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+        self._wrong = _Buckets(_WRONG_TOKENS, _WRONG_TOKENS_PER_SECOND)
+
+    def accepts(self, scope: Scope, shown: str) -> bool:
+        client = _client(scope)
+        wait = self._wrong.seconds_to_wait(client)
+        is_right = is_same(shown, self._rules.token) and (not wait or is_loopback(client))
+        if is_right or not shown:
+            return is_right
+        if wait:
+            raise TooMany("Too many wrong tokens came from this address.", hint=f"Wait {wait} s before the next try.", retry_after=wait)
+        self._wrong.take(client)
+        return False
+
+
 class Safety:
     """Middleware. `refuse` makes the response to a request that may not pass."""
 
-    def __init__(self, app: ASGIApp, rules: Rules, refuse: Callable[[Request, KebabError], Response]) -> None:
+    def __init__(self, app: ASGIApp, rules: Rules, tokens: Tokens, refuse: Callable[[Request, KebabError], Response]) -> None:
         self._app = app
         self._rules = rules
+        self._tokens = tokens
         self._refuse = refuse
-        self._rates = _Rates(rules.requests_per_second)
+        self._requests = _Buckets(2.0 * rules.requests_per_second, rules.requests_per_second)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
@@ -93,7 +146,7 @@ class Safety:
         async def send_safely(message: Message) -> None:
             if message["type"] == "http.response.start":
                 headers = MutableHeaders(scope=message)
-                for name, value in _HEADERS.items():
+                for name, value in SAFE_HEADERS.items():
                     headers[name] = value
                 headers.setdefault("Cache-Control", "no-store")
             await send(message)
@@ -103,7 +156,10 @@ class Safety:
             self._check(scope, headers)
             body = _Body(receive, self._rules, headers)
         except KebabError as error:
-            await self._refuse(Request(scope), error)(scope, receive, send_safely)
+            response = self._refuse(Request(scope), error)
+            if "transfer-encoding" in headers:
+                response.headers["Connection"] = "close"  # where its body ends may be in dispute: nothing after it is read
+            await response(scope, receive, send_safely)
             return
         is_long.set(len(scope["query_string"]) + body.most > _LONG_REQUEST)
         with time_limit(None) as deadline:
@@ -114,32 +170,43 @@ class Safety:
                 watch.cancel()
 
     def _check(self, scope: Scope, headers: Headers) -> None:
-        client = scope.get("client")
-        if not self._rates.allows(client[0] if client else ""):
-            raise TooMany("Too many requests came from this address.", hint="Wait a moment, or raise serve.requests_per_second.")
+        client = _client(scope)
+        wait = self._requests.seconds_to_wait(client)
+        self._requests.take(client)
+        if wait:
+            hint = "Wait a moment, or raise serve.requests_per_second."
+            raise TooMany("Too many requests came from this address.", hint=hint, retry_after=wait)
+        if "transfer-encoding" in headers and "content-length" in headers:
+            raise UsageError(
+                "The request has both a Content-Length and a Transfer-Encoding, so where it ends is uncertain.", hint="Send one of them."
+            )
         host = headers.get("host", "")
         if not self._is_ours(host):
             raise Refused(f"This server is not {host!r}.", hint="Call it by its address, or name it in serve.allowed_hosts.")
         origins = headers.getlist("origin")
         if any(origin.lower() not in (f"http://{host}".lower(), f"https://{host}".lower()) for origin in origins):
             raise Refused("Pages of another site may not ask this server.", hint="Ask it from its own page, or without a browser.")
-        if self._rules.token and not self._is_known(scope["path"], headers):
+        if self._rules.token and not self._is_known(scope, headers):
             raise Unauthorized("This server wants a token.", hint="Send it as: Authorization: Bearer TOKEN")
 
     def _is_ours(self, host: str) -> bool:
-        name = _without_port(host.lower())
+        parts = _HOST.fullmatch(host)
+        if parts is None or not 0 < int(parts["port"] or 80) < 65_536:
+            return False
+        name = parts["name"].lower()
         if name in _LOOPBACK_NAMES or name in self._rules.allowed_hosts or name == self._rules.host.lower():
-            return bool(name)
+            return True
         # An address cannot be made to lead elsewhere, as a name can.
         return not self._rules.only_here and _address(name) is not None
 
-    def _is_known(self, path: str, headers: Headers) -> bool:
+    def _is_known(self, scope: Scope, headers: Headers) -> bool:
+        path = scope["path"]
         if any(path == open_path or (open_path.endswith("/") and path.startswith(open_path)) for open_path in _OPEN_PATHS):
             return True
-        scheme, _, shown = headers.get("authorization", "").partition(" ")
-        if scheme.lower() == "bearer" and is_same(shown.strip(), self._rules.token):
+        if is_same(_cookie(headers, SESSION_COOKIE), self._rules.session):
             return True
-        return is_same(_cookie(headers, SESSION_COOKIE), self._rules.session)
+        scheme, _, shown = headers.get("authorization", "").partition(" ")
+        return scheme.lower() == "bearer" and self._tokens.accepts(scope, shown.strip())
 
 
 def is_same(shown: str, secret: str) -> bool:
@@ -203,27 +270,9 @@ class _Body:
         return TooLarge(f"The request is larger than {self._limit // 1024} kB.", hint="Send less at once, or raise serve.max_body_kb.")
 
 
-class _Rates:
-    """A bucket per address that fills with time: a burst of two seconds' worth is fine."""
-
-    def __init__(self, per_second: int) -> None:
-        self._per_second = per_second
-        self._buckets: dict[str, tuple[float, float]] = {}
-
-    def allows(self, client: str) -> bool:
-        now = time.monotonic()
-        most = 2.0 * self._per_second
-        left, before = self._buckets.get(client, (most, now))
-        left = min(most, left + (now - before) * self._per_second)
-        if len(self._buckets) >= _MOST_CLIENTS and client not in self._buckets:
-            self._buckets = {key: kept for key, kept in self._buckets.items() if now - kept[1] < 2.0}
-        self._buckets[client] = (max(0.0, left - 1), now)
-        return left >= 1
-
-
-def _without_port(host: str) -> str:
-    name, colon, port = host.rpartition(":")
-    return name if colon and "]" not in port else host
+def _client(scope: Scope) -> str:
+    client = scope.get("client")
+    return client[0] if client else ""
 
 
 def _address(host: str):  # type: ignore[no-untyped-def]  # the two kinds of address have no public class in common

@@ -9,10 +9,14 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
+import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from kebab.core.errors import UsageError
+from kebab.interfaces.http.safety import SAFE_HEADERS
+from kebab.wire.errors import error_v1
+from kebab.wire.objects import to_json
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -110,6 +114,16 @@ class _Connection(H11Protocol):
             self._wait_for_request()
         else:
             self._wait_no_longer()
+
+    def send_400_response(self, msg: str) -> None:
+        """For what is no valid HTTP, and so never reaches the application."""
+        error = UsageError(msg, hint="Send it with an HTTP client, or through a proxy that forwards valid requests.")
+        body = to_json(error_v1(error)).encode()
+        framing = {"Content-Type": "application/json", "Content-Length": str(len(body)), "Connection": "close"}
+        headers = list((SAFE_HEADERS | framing).items())
+        for event in (h11.Response(status_code=400, headers=headers, reason=b"Bad Request"), h11.Data(data=body), h11.EndOfMessage()):
+            self.transport.write(self.conn.send(event) or b"")
+        self.transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self._wait_no_longer()

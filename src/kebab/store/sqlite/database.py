@@ -15,6 +15,7 @@ from kebab.core import deadline
 from kebab.core.errors import Corrupt, DiskFull, Locked, NotFound, ReadOnly, StoreError, TooNew
 from kebab.core.path_glob import path_matches
 from kebab.store.sqlite import migrations
+from kebab.store.sqlite.schema import refuse_altered, refuse_altered_file
 
 APPLICATION_ID = 0x6B656261  # "keba", so that a file can be told from any other SQLite file
 PAGE_SIZE = 8192
@@ -53,7 +54,8 @@ def our_errors(path: Path) -> Iterator[None]:
         else:
             hint = "Restore a backup, or delete the file and ingest again; kb doctor tells more."
         raise Corrupt(f"The database {path} is damaged.", hint=hint, path=where) from error
-    except apsw.SQLError as error:
+    except (apsw.SQLError, apsw.ConstraintError, apsw.MismatchError) as error:
+        refuse_altered_file(path)
         if not any(name in str(error) for name in ("chunks_fts", "library_fts", "fts5")):
             raise
         hint = "Rebuild the text index with: kb index --rebuild-fts"
@@ -116,12 +118,13 @@ class Database:
             self.writer().close()
             connection = self._open_reader()
         with our_errors(self.path):
+            refuse_altered(connection, self.path)
             connection.pragma("query_only", True)
             connection.set_progress_handler(deadline.is_over, _STEPS_BETWEEN_CHECKS)
         return connection
 
-    def writer(self) -> apsw.Connection:
-        """A connection that may write; makes the file and brings its schema up to date."""
+    def writer(self, *, mending: bool = False) -> apsw.Connection:
+        """A connection that may write; makes the file and brings its schema up to date. `mending`: to rebuild the text index."""
         self.make_folder()
         with our_errors(self.path):
             connection = apsw.Connection(str(self.path))
@@ -132,8 +135,9 @@ class Database:
                 self._version(connection)
             connection.pragma("journal_mode", "wal")
             connection.pragma("synchronous", "normal")
-            connection.pragma("foreign_keys", True)
             self._migrate(connection)
+            refuse_altered(connection, self.path, mending=mending)
+            connection.pragma("foreign_keys", True)  # only now: a migration may drop a table that others refer to, and make it anew
         return connection
 
     def _not_there(self) -> NotFound:

@@ -20,6 +20,7 @@ from kebab.store.sqlite.database import Database, our_errors, run_script, write_
 from kebab.store.sqlite.index_version import lexical_index_version, remember_fts_config, stored_fts_config
 from kebab.store.sqlite.library_chunks import TEXT_INDEXES
 from kebab.store.sqlite.rows import rows_of
+from kebab.store.sqlite.schema import restore
 from kebab.store.sqlite.vector_coverage import stored_spaces
 from kebab.store.sqlite.vocabulary import Vocabulary
 
@@ -32,6 +33,7 @@ def rebuild_fts(connection: apsw.Connection, path: Path, korean_analysis: str) -
     """Analyse every chunk again and build the text index and the vocabulary from nothing, in one transaction."""
     vocabulary = Vocabulary(connection, SqliteTokenizer(connection))
     with our_errors(path), write_transaction(connection):
+        restore(connection)
         connection.execute("DELETE FROM words")
         # The triggers would update a possibly damaged index row by row; it is rebuilt as a whole instead.
         for index in TEXT_INDEXES:

@@ -291,15 +291,15 @@ class SqliteStore:
             self._local.readings -= 1
 
     @contextmanager
-    def writing(self, purpose: str, *, existing: bool = False, mending: bool = False) -> Iterator[SqliteWriting]:  # noqa: ARG002
-        """`existing`: there must be something already."""
+    def writing(self, purpose: str, *, existing: bool = False, mending: bool = False) -> Iterator[SqliteWriting]:
+        """`existing`: there must be something already. `mending`: to rebuild the text index."""
         if existing:
             self._require_existing()
         self._database.make_folder()
         if not getattr(self._local, "readings", 0):
             self.close()  # only the last connection to go moves the log into the file, and a reader cannot
         with WriterLock(self.path, wait_s=self._lock_wait_s, purpose=purpose):
-            connection = self._database.writer()
+            connection = self._database.writer(mending=mending)
             with our_errors(self.path), closing(connection):
                 yield SqliteWriting(connection, self.path)
 

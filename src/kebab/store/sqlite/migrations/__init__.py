@@ -1,5 +1,5 @@
-"""Numbered steps of the schema. Each runs in one transaction together with its record; none is ever edited later,
-except the text index: a database made before keeps its own until `kb index --rebuild-fts`, and answers the same."""
+"""Numbered steps of the schema. Each runs in one transaction together with its record. No file is edited once a database was made with it
+(tests/store/sqlite/test_migrations.py pins their checksums): a change is a new step, also a change of the text index."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ MIGRATIONS: tuple[tuple[int, tuple[str, ...]], ...] = (
     (4, ("0004_repositories.sql",)),
     (5, ("0005_vector_scopes.sql",)),
     (6, ("0006_libraries.sql", TEXT_INDEX)),
+    (7, ("0007_one_schema_6.sql", TEXT_INDEX)),
 )
 LATEST = MIGRATIONS[-1][0]
+DIGEST = "133ed991ca49f596d73ac89e480976ebd62132ae343a095671b94c0f74888b76"
+"""Of the schema that all steps make (`schema.digest`), so that opening a file need not run them."""
 
 
 def statements(name: str) -> str:

@@ -1,0 +1,148 @@
+"""A database whose schema another program altered is refused in words, by whatever opens it, and repaired where no data is lost."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from contextlib import closing
+from itertools import count
+from pathlib import Path
+
+import apsw
+import pytest
+from tests.conftest import Kb
+from tests.interfaces.mcp.sessions import over_stdio
+
+import kebab
+from kebab.core.errors import SchemaAltered
+from kebab.store.sqlite.database import Database
+from kebab.store.sqlite.rows import rows_of
+from kebab.store.sqlite.schema import SchemaObject, digest
+
+Alter = Callable[[str], Path]
+
+
+def schema(path: Path) -> list[SchemaObject]:
+    with closing(apsw.Connection(str(path))) as connection:
+        rows = rows_of(connection, "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE sql IS NOT NULL")
+    return [SchemaObject(*row) for row in rows if not row[1].startswith(("sqlite_", "chunks_fts_", "library_fts_"))]
+
+
+def run(path: Path, script: str) -> Path:
+    """What another program does to the file."""
+    with closing(apsw.Connection(str(path))) as connection:
+        connection.execute(script).fetchall()
+    return path
+
+
+@pytest.fixture
+def alter(sample_db: Path, tmp_path: Path) -> Alter:
+    """A new copy of the sample database, altered."""
+    copies = (tmp_path / f"altered-{number}.sqlite" for number in count())
+    return lambda script: run(Path(shutil.copy(sample_db, next(copies))), script)
+
+
+def refusal(path: Path) -> SchemaAltered:
+    """The same from every way in, before anything is read or written."""
+    with kebab.open(path) as kb:
+        raised = []
+        for way in (lambda: kb.search("git"), kb.ingest, kb.documents, kb.verify, kb.stats, kb.optimize, kb.libraries.all):
+            with pytest.raises(SchemaAltered) as caught:
+                way()
+            raised.append(caught.value)
+        health = {check.name: check for check in kb.health()}["database"]
+    assert len({(error.message, error.hint) for error in raised} | {(health.message, health.hint)}) == 1
+    assert not health.ok
+    return raised[0]
+
+
+def test_any_part_that_is_dropped_is_named_and_all_but_tables_are_made_anew(sample_db: Path, alter: Alter) -> None:
+    for part in schema(sample_db):
+        path = alter(f"DROP {part.type} {part.name}")
+        error = refusal(path)
+        assert f"{part.type} {part.name} is missing" in error.message
+        with kebab.open(path) as kb:
+            if part.holds_data:
+                assert "kb reset" in str(error.hint)
+                with pytest.raises(SchemaAltered):
+                    kb.rebuild_fts()
+            else:
+                assert "kb index --rebuild-fts" in str(error.hint)
+                kb.rebuild_fts()
+                assert [check for check in kb.health() if check.name in ("database", "text index") and not check.ok] == []
+                assert kb.search("git")
+
+
+@pytest.mark.parametrize(
+    ("script", "named", "repairable"),
+    [
+        ("ALTER TABLE documents ADD COLUMN mine TEXT NOT NULL DEFAULT ''", "table documents was changed (column mine was added)", False),
+        ("ALTER TABLE words RENAME COLUMN stem TO root", "column stem is missing, column root was added", False),
+        ("ALTER TABLE words RENAME TO mots", "table words is missing", False),
+        ("CREATE INDEX mine ON documents (title)", "index mine was added to documents", True),
+        ("CREATE TRIGGER mine BEFORE INSERT ON chunks BEGIN SELECT RAISE(ABORT, 'no'); END", "trigger mine was added to chunks", True),
+        ("DROP TRIGGER chunks_ai; CREATE TRIGGER chunks_ai AFTER INSERT ON chunks BEGIN SELECT 1; END", "chunks_ai was changed", True),
+        ("DROP TABLE chunks_fts; CREATE VIEW chunks_fts AS SELECT * FROM chunks", "table chunks_fts is missing", True),
+        ("DROP TABLE chunks_fts; CREATE VIRTUAL TABLE chunks_fts USING fts5 (text)", "table chunks_fts was changed", True),
+    ],
+)
+def test_other_alterations_are_named_too(alter: Alter, script: str, named: str, repairable: bool) -> None:
+    path = alter(script)
+    error = refusal(path)
+    assert named in error.message
+    assert ("kb index --rebuild-fts" in str(error.hint)) is repairable
+    if repairable:
+        with kebab.open(path) as kb:
+            kb.rebuild_fts()
+            assert kb.verify().sound
+
+
+def test_tables_of_other_programs_do_not_matter(alter: Alter) -> None:
+    path = alter("CREATE TABLE theirs (a); CREATE INDEX theirs_a ON theirs (a); CREATE VIEW shown AS SELECT title FROM documents; ANALYZE")
+    with kebab.open(path) as kb:
+        assert kb.search("git")
+        kb.optimize()
+        assert kb.verify().sound
+
+
+def test_an_alteration_while_the_database_is_open_is_told(alter: Alter) -> None:
+    path = alter("SELECT 1")
+    with kebab.open(path) as kb:
+        assert kb.search("git")
+        run(path, "ALTER TABLE documents RENAME COLUMN path TO place")
+        with pytest.raises(SchemaAltered, match="column path is missing"):
+            kb.search("git")
+
+
+def test_an_earlier_version_that_was_altered_is_told_when_its_migration_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from kebab.store.sqlite import migrations
+
+    path = tmp_path / "old.sqlite"
+    with monkeypatch.context() as patch:
+        patch.setattr(migrations, "MIGRATIONS", migrations.MIGRATIONS[:3])
+        patch.setattr(migrations, "LATEST", 3)
+        with closing(Database(path).writer()) as connection:
+            connection.execute("DROP TABLE sources")
+    with pytest.raises(SchemaAltered, match="table sources is missing"):
+        Database(path).reader()
+
+
+@pytest.mark.parametrize("command", ["search git", "ingest", "verify", "list docs", "serve --port 0", "backup copy.sqlite", "lib list"])
+def test_every_command_ends_with_the_same_error(alter: Alter, kb: Kb, command: str) -> None:
+    ran = kb("--db", alter("ALTER TABLE chunks RENAME COLUMN kind TO sort"), *command.split(), "--json")
+    assert ran.code == 2, ran
+    assert "Traceback" not in ran.err + ran.out
+    assert "column kind is missing" in ran.out + ran.err
+    assert "schema_altered" in ran.out + ran.err
+
+
+def test_an_agent_is_told_too(alter: Alter, tmp_path: Path) -> None:
+    with over_stdio(alter("DROP TABLE documents"), tmp_path) as agent:
+        error = agent.fails("search", query="git")
+    assert (error["code"], "table documents is missing" in error["message"]) == ("schema_altered", True)
+
+
+def test_a_digest_takes_part_in_every_opening_without_running_the_migrations(sample_db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kebab.store.sqlite.migrations.statements", None)
+    with closing(Database(sample_db).reader()) as connection:
+        assert digest(connection)
