@@ -14,6 +14,7 @@ from math import inf
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from kebab.core.addresses import masked_address
 from kebab.core.deadline import at_most
 from kebab.core.errors import ConfigError, ModelUnreachable, TextRefused
 from kebab.timed_http import TimeBudget, TimedOpener
@@ -108,7 +109,11 @@ def endpoint(section: str, address: str, path: str, key: str, timeout_s: float, 
     """Checked: an address that is none, or a key that cannot be one, is an error before anything is sent."""
     address = address.rstrip("/")
     if not address.startswith(("http://", "https://")):
-        raise ConfigError(f"{section}.endpoint = {address!r} is not an address.", hint="It begins with http:// or https://.")
+        raise ConfigError(
+            f"{section}.endpoint = {masked_address(address)!r} is not an address.", hint="It begins with http:// or https://."
+        )
+    if "@" in urlsplit(address).netloc:
+        raise ConfigError(f"{section}.endpoint has no name or password in it.", hint=f"Give a key as KEBAB_{section.upper()}_API_KEY.")
     key = key.strip()
     made = Endpoint(address if address.endswith(path) else address + path, key, timeout_s, section, meanwhile, too_long)
     if not (key.isascii() and key.isprintable()):

@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
+from kebab.core.addresses import shown_address, without_password
 from kebab.core.errors import ModelError, NotFound, SourceError, UsageError
 from kebab.core.libraries import SNIPPET_KINDS, Library, LibrarySnippet
 from kebab.core.search import FAR_AWAY
@@ -75,7 +76,6 @@ class Libraries:
         Tags are those given here, and those that the repository itself names as its previous versions.
         """
         from kebab.pipelines.library_adding import Said
-        from kebab.sources.git_mirror import shown_url
         from kebab.sources.origin import checked_id, origin_of
 
         if not source.strip():
@@ -95,7 +95,7 @@ class Libraries:
         is_other = known is not None and not _is_same_origin(known, origin)
         if known is not None and library_id is None and is_other and any(version.indexed_at for version in known.versions):
             raise UsageError(
-                f"{wanted} is there already, from {shown_url(known.origin)}.",
+                f"{wanted} is there already, from {shown_address(known.origin)}.",
                 hint=f"Name this one with --id /owner/project, or say --id {wanted} to put it in its place.",
             )
         same = None if is_other else known  # trust, stars and branch of one place are not those of another that takes its name
@@ -146,7 +146,7 @@ class Libraries:
         with self._engine.writing("kb lib remove") as writing:
             writing.libraries().remove(library_id, version, whole=version is None)
         if version is None and library.origin_kind == "git" and all(other.origin != library.origin for other in self.all()):
-            forget_mirror(library.origin, cache_folder())
+            forget_mirror(without_password(library.origin), cache_folder())
 
     def export(self, library_id: str, path: Path) -> int:
         """Writes all that is indexed of it into one file, which `add` takes anywhere. How many documents that are."""
@@ -349,10 +349,8 @@ def _checked_versions(origin: Origin, versions: Sequence[str], branch: str | Non
     if versions and origin.kind == "export":
         raise UsageError("What was exported brings all its versions along.", hint="Leave out --version; kb lib docs names one.")
     if branch or len(versions) > 1:
-        from kebab.sources.git_mirror import shown_url
-
         raise UsageError(
-            f"{shown_url(origin.place)} is no git repository, so it has no tags or branches.",
+            f"{shown_address(origin.place)} is no git repository, so it has no tags or branches.",
             hint="Leave out --branch; --version names one.",
         )
     return versions or ([origin.version] if origin.version else [])
@@ -362,7 +360,7 @@ def _is_same_origin(known: Library, origin: Origin) -> bool:
     """However its address is written; another release in the same place, or another export, is the same library too."""
     from kebab.sources.repository_address import same_repository
 
-    if known.origin == origin.place or known.origin_kind == origin.kind == "export":
+    if without_password(known.origin) == origin.place or known.origin_kind == origin.kind == "export":
         return True
     if known.origin_kind == origin.kind == "git":
         return same_repository(known.origin, origin.place)

@@ -272,3 +272,16 @@ def test_an_empty_store_finds_nothing(corpus: Corpus) -> None:
     with corpus.reading() as reading:
         assert reading.lexical_index(corpus.korean, ColumnWeights()).size() == 0
         assert reading.catalog.documents(SearchFilters()) == []
+
+
+def test_optimize_forgets_words_of_deleted_documents(corpus: Corpus) -> None:
+    corpus.write("gone.md", "quetzalcoatlus")
+    corpus.write("kept.md", "pterodactyl", title="Feathers")
+    corpus.note("", "archaeology")
+    corpus.remove("gone.md")
+    with corpus.writing() as writing:
+        writing.optimize()
+    with corpus.reading() as reading:
+        index = reading.lexical_index(corpus.korean, ColumnWeights())
+        near = [index.near_words(word, 1) for word in ("quetzalcoatlas", "pterodactil", "feethers", "archeology")]
+    assert [[word.word for word in words] for words in near] == [[], ["pterodactyl"], ["feathers"], ["archaeology"]]

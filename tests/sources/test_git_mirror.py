@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kebab.config.settings import Settings
+from kebab.core.addresses import shown_address
 from kebab.core.errors import SourceError
-from kebab.sources.git_mirror import GitMirror, checked_ref, checked_url, shown_url
+from kebab.sources.git_mirror import GitMirror, checked_ref, checked_url
 from kebab.sources.library_tree import check_tags, forget_mirror, library_tree
 from kebab.sources.origin import origin_of
 from kebab.sources.web import FetchLimits
@@ -425,7 +426,7 @@ def test_repositories_with_longer_ids_are_read(mirror_of: Mirrors, tmp_path: Pat
     ("git@github.com:acme/widget.git", "git@github.com:acme/widget.git"),
 ])  # fmt: skip
 def test_an_address_is_shown_without_name_and_password(url: str, shown: str) -> None:
-    assert shown_url(url) == shown
+    assert shown_address(url) == shown
 
 
 @pytest.mark.parametrize("url", [

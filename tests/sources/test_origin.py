@@ -28,7 +28,8 @@ from kebab.sources.repository_address import on_github, source_url
 def test_addresses(given: str, kind: str, library_id: str, repository: str | None) -> None:
     origin = origin_of(given)
     assert (origin.kind, origin.library_id, origin.repository) == (kind, library_id, repository)
-    assert origin.place == given
+    assert origin.address == given
+    assert "secret" not in origin.place
 
 
 def test_places_on_this_machine(tmp_path: Path) -> None:

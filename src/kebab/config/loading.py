@@ -174,11 +174,17 @@ def _checked(item: SettingField, value: Any, where: str, path: str | None = None
     )
     if not in_range:
         raise ConfigError(
-            f"{where}: {item.key}{'' if item.secret else f' = {value!r}'} is not allowed.",
+            f"{where}: {item.key}{'' if item.secret else f' = {_shown(value)!r}'} is not allowed.",
             hint=f"Allowed: {item.allowed}. Default: {item.default!r}.",
             path=path,
         )
     return value
+
+
+def _shown(value: Any) -> Any:
+    from kebab.core.addresses import masked_address
+
+    return masked_address(value) if isinstance(value, str) else value
 
 
 def _field(key: str) -> SettingField:

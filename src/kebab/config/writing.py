@@ -9,6 +9,7 @@ from typing import Any
 
 from kebab.config.loading import load_settings
 from kebab.core.errors import ConfigError
+from kebab.core.private_files import make_folder, open_file
 
 _SECTION = re.compile(r"\s*\[\s*(?P<name>[\w.-]+)\s*\]\s*(#.*)?")
 
@@ -22,9 +23,11 @@ def set_values(path: Path, values: Mapping[str, Any]) -> None:
         for key, value in values.items():
             section, name = key.split(".")
             text = _with_value(text, section, name, _toml(value))
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         draft = path.with_name(f"{path.name}.new")
-        draft.write_text(text, encoding="utf-8")
+        draft.unlink(missing_ok=True)
+        with open_file(draft, "w") as file:
+            file.write(text)
         try:
             load_settings(draft, environment={})
             draft.replace(path)

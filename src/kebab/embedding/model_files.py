@@ -10,6 +10,7 @@ from pathlib import Path
 from threading import get_ident
 
 from kebab.core.errors import ModelCorrupt, ModelError, ModelMissing
+from kebab.core.private_files import make_folder, open_file
 
 
 def package_file(package: str, name: str, digest: str) -> bytes:
@@ -69,10 +70,12 @@ class ModelCache:
         unfinished = self._folder / f".{key}.{os.getpid()}.{get_ident()}"
         files = make()
         try:
-            unfinished.mkdir(parents=True, exist_ok=True)
+            make_folder(unfinished)
             for name, content in files.items():
-                (unfinished / name).write_bytes(content)
-            (unfinished / _LIST).write_text(json.dumps({name: _entry(unfinished / name, content) for name, content in files.items()}))
+                with open_file(unfinished / name, "wb") as file:
+                    file.write(content)
+            with open_file(unfinished / _LIST, "w") as file:
+                json.dump({name: _entry(unfinished / name, content) for name, content in files.items()}, file)
             self._finish(unfinished, target)
         except OSError as error:
             raise ModelError(

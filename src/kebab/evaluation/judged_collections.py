@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 from urllib.parse import quote
 
+from kebab.core.private_files import make_folder, open_file
 from kebab.evaluation.golden_queries import GoldenQuery, GoldenSet, json_lines, listed, read_bytes, unsound
 
 _LONGEST_NAME = 150
@@ -55,7 +56,7 @@ def write_documents(folder: Path, target: Path) -> Path:
     if pdfs.is_dir():
         return pdfs
     suffix = _suffix(folder)
-    target.mkdir(parents=True, exist_ok=True)
+    make_folder(target)
     written = set()
     for id, entry in _entries(_part(folder, "corpus.jsonl")):
         title, text = _field(entry, "title"), _field(entry, "text")
@@ -64,7 +65,8 @@ def write_documents(folder: Path, target: Path) -> Path:
         written.add(file.name)
         data = (head + text).encode("utf-8", "replace")
         if not file.is_file() or file.read_bytes() != data:
-            file.write_bytes(data)
+            with open_file(file, "wb") as out:
+                out.write(data)
     for file in target.iterdir():
         if file.name not in written:
             file.unlink()

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from kebab.core.errors import GoldenSetError, SourceError, UsageError
+from kebab.core.private_files import open_file
 from kebab.wire.evaluation import EvalReportV1
 from kebab.wire.objects import to_json
 
@@ -50,7 +51,8 @@ def _refuse_unless(may_go: bool, path: Path, what: str) -> None:
 
 def write_text(text: str, path: Path) -> None:
     try:
-        path.write_text(text, encoding="utf-8")
+        with open_file(path, "w") as file:
+            file.write(text)
     except OSError as error:
         raise SourceError(f"{path} cannot be written: {error.strerror}.", hint="Name another file with --out.", path=str(path)) from error
 

@@ -17,14 +17,16 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from kebab.core.addresses import shown_address
 from kebab.core.documents import Chunk, ParsedDocument, bounded
 from kebab.core.errors import SourceError
 from kebab.core.libraries import SNIPPET_KINDS, Library, VectorSpace
 from kebab.core.ports import FileState, IndexedDocument
+from kebab.core.private_files import open_file
 from kebab.core.spans import SPAN_KINDS, CodeSpan, LineSpan, Span, span_kind
 from kebab.core.text import count_lines, one_line, whole_characters
 from kebab.sources.archive import path_inside
-from kebab.sources.git_mirror import checked_ref, checked_url, shown_url
+from kebab.sources.git_mirror import checked_ref, checked_url
 
 FORMAT = "kebab.library.v1"
 _ABOUT = "library.json"
@@ -65,14 +67,15 @@ def write_library_file(path: Path, contents: LibraryContents) -> None:
     """Beside its place first, so that a file by this name is always whole."""
     unfinished = path.with_name(f".{path.name}.part")
     try:
-        with zipfile.ZipFile(unfinished, "w", zipfile.ZIP_DEFLATED) as archive:
+        unfinished.unlink(missing_ok=True)
+        with open_file(unfinished, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
             spaces = []
             for number, document in enumerate(contents.documents):
                 _put(archive, f"documents/{number}.json", _document_json(document))
             for number, (space, vectors) in enumerate(contents.vectors):
                 spaces.append(space._asdict())
-                with archive.open(_member(f"vectors/{number}.bin"), "w") as file:
-                    file.writelines(text_hash + vector for text_hash, vector in vectors)
+                with archive.open(_member(f"vectors/{number}.bin"), "w") as member:
+                    member.writelines(text_hash + vector for text_hash, vector in vectors)
             _put(archive, _ABOUT, {**_about(contents), "vectors": spaces})
         unfinished.replace(path)
     except OSError as error:
@@ -164,7 +167,7 @@ class LibraryFile:
             self.library_id = _text(about["library_id"])
             self.title = _line(about["title"])
             self.description = _line(about["description"])
-            self.repository = None if about["repository"] is None else shown_url(checked_url(_line(about["repository"])))
+            self.repository = None if about["repository"] is None else shown_address(checked_url(_line(about["repository"])))
             self.stars = None if about["stars"] is None else _number(about["stars"], _MOST_STARS)
             self.trust_score = _trust(about["trust_score"])
             self.rules = tuple(_line(rule) for rule in about["rules"][:_MOST_RULES])

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import os
+import shlex
 import shutil
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from kebab._version import __version__
+from kebab.core.addresses import without_password
 from kebab.core.errors import ModelError
+from kebab.core.libraries import Library
 from kebab.core.ports import EmbeddingModels, VectorCoverage
-from kebab.core.records import Check, SourceRecord
+from kebab.core.records import NOT_CHECKED, Check, SourceRecord
 
 _LITTLE_SPACE = 200_000_000
 _GO_ON = "The rest is found by words only. Go on with: kb ingest"
@@ -24,8 +28,27 @@ def program_check(engine: str) -> Check:
 
 def disk_check(path: Path) -> Check:
     folder = next((parent for parent in path.absolute().parents if parent.exists()), Path("/"))
+    if hasattr(os, "statvfs") and os.statvfs(folder).f_flag & os.ST_RDONLY:
+        return Check("disk", True, f"{NOT_CHECKED}: it is read-only")
     free = shutil.disk_usage(folder).free
     return Check.judged("disk", free >= _LITTLE_SPACE, f"{free / 1e9:.1f} GB free", "Free some space: ingest needs room for its index.")
+
+
+def privacy_check(paths: Iterable[Path]) -> Check:
+    """Whether others on this machine can open what Kebab made here; how to change that, where it can be changed."""
+    may_change = [path for path in sorted(paths) if os.name == "posix" and os.access(path, os.W_OK)]
+    too_open = [path for path in may_change if path.stat().st_mode & 0o077]
+    if not too_open:
+        return Check("privacy", True, "only you can open what Kebab keeps here")
+    names = " ".join(shlex.quote(str(path)) for path in too_open)
+    return Check("privacy", True, "others on this machine may open what Kebab keeps here", f"chmod go-rwx {names}")
+
+
+def stored_password_checks(libraries: Iterable[Library]) -> list[Check]:
+    """None without such a library: only an older Kebab stored passwords."""
+    found = [library.library_id for library in libraries if without_password(library.origin) != library.origin]
+    message = "the address that {} was added from is stored with its password; the next refresh stores it without"
+    return [Check("password", True, message.format(name), f"kb lib refresh {name}") for name in found]
 
 
 def vector_check(coverage: VectorCoverage | None, models: EmbeddingModels | None) -> Check:

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kebab.core.addresses import without_password
 from kebab.core.errors import CopyDiffers
 from kebab.core.ports import Progress
 from kebab.core.records import SpaceCount
@@ -96,9 +97,12 @@ def _numbers(counts: MigrationCounts) -> dict[str, int]:
 
 
 def _libraries(reading: Reading) -> dict[str, Any]:
-    """Versions by name: stores list them in orders of their own."""
+    """Versions by name: stores list them in orders of their own. A password that an older Kebab stored is not copied."""
     return {
-        library.library_id: library._replace(versions=tuple(sorted(library.versions, key=lambda version: version.name or "")))
+        library.library_id: library._replace(
+            origin=without_password(library.origin),
+            versions=tuple(sorted(library.versions, key=lambda version: version.name or "")),
+        )
         for library in reading.libraries().libraries()
     }
 

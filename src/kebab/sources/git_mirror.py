@@ -21,11 +21,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import rmtree, which
 from typing import IO
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
+from kebab.core.addresses import shown_address, without_credentials, without_password
 from kebab.core.errors import SourceError
 from kebab.core.ports import TreeFile
-from kebab.sources.web import FetchLimits, shown_address, without_credentials
+from kebab.core.private_files import UMASK, make_file, make_folder
+from kebab.sources.web import PASSWORD_HINT, FetchLimits
 
 _PROTOCOLS = ("https", "http", "ssh", "git", "file")
 _SCP_LIKE = re.compile(r"[\w.+-]+@[\w.-]+:(?!//).+")
@@ -56,6 +58,8 @@ _OURS: dict[str, str] = {
     **{f"protocol.{name}.allow": "always" for name in _PROTOCOLS},
 }
 
+_HELPER = '!f() { test "$1" = get && printf "username=%s\npassword=%s\n" "$KEBAB_GIT_NAME" "$KEBAB_GIT_PASSWORD"; }; f'
+"""Tells git the name and password from its environment: everyone can read the arguments of a process, and they are part of messages."""
 _UNDELTAED = "--upload-pack=git -c pack.window=0 upload-pack"
 """On the same machine nothing is saved by looking for what files have in common, and that look is most of the work."""
 
@@ -126,7 +130,9 @@ class BlobReader:
 class GitMirror:
     def __init__(self, folder: Path, url: str, limits: FetchLimits) -> None:
         self._folder = folder
-        self._url = checked_url(url)
+        """A name and password in `url` are used, and neither stored nor passed as an argument."""
+        self._given = checked_url(url)
+        self._url = without_password(self._given)
         self._limits = limits
         self._ends: float | None = None
         """When the fetch that is under way must be over, whatever number of git commands it takes."""
@@ -148,7 +154,7 @@ class GitMirror:
 
     def mark_damaged(self) -> None:
         with suppress(OSError):
-            (self._folder / _DAMAGED).touch()
+            make_file(self._folder / _DAMAGED)
 
     def _fetched(self, theirs: str, ours: str, called: str, hint: str = "Look at its tags and branches.") -> GitTree:
         with _fetching(self._folder, self._limits.seconds) as lock, self._one_time_limit():
@@ -156,7 +162,7 @@ class GitMirror:
                 self._fetch(f"+{theirs}:{ours}", lock)
             except SourceError as error:
                 if "couldn't find remote ref" in error.message:
-                    raise SourceError(f"{shown_url(self._url)} has no {called}.", hint=hint) from error
+                    raise SourceError(f"{shown_address(self._url)} has no {called}.", hint=hint) from error
                 if isinstance(error, _TooMuch):
                     _deleted(self._folder)  # it is fetched again by whoever allows more
                 raise
@@ -178,7 +184,7 @@ class GitMirror:
             raise
         except SourceError as error:
             raise SourceError(
-                f"{shown_url(self._url)} has a {called}, but it leads to no commit.", hint="Name one that does: git tag lists them."
+                f"{shown_address(self._url)} has a {called}, but it leads to no commit.", hint="Name one that does: git tag lists them."
             ) from error
 
     def _fetch(self, refspec: str, lock: int) -> None:
@@ -234,7 +240,7 @@ class GitMirror:
         """Whole, or not at all."""
         if not _deleted(self._folder):
             raise SourceError(
-                f"The copy of {shown_url(self._url)} is damaged, and another process reads it.",
+                f"The copy of {shown_address(self._url)} is damaged, and another process reads it.",
                 hint="Try again when that one has finished.",
             )
         unfinished = self._folder.with_name(f"{self._folder.name}.new")
@@ -270,8 +276,8 @@ class GitMirror:
             os.close(theirs)
         if process.returncode != 0:
             raise SourceError(
-                f"git {arguments[0]} failed for {shown_url(self._url)}: {_reason(errors, self._url)}.",
-                hint="Check the address, and that you may read it without typing a password.",
+                f"git {arguments[0]} failed for {shown_address(self._url)}: {_reason(errors, self._given)}.",
+                hint=f"Check the address. {PASSWORD_HINT}",
             )
         return output
 
@@ -286,6 +292,12 @@ class GitMirror:
         """`ended_with` is a pipe: git ends when its other side is closed. What is `kept` open stays locked as long as git runs."""
         own = [part for key, value in _OURS.items() for part in ("-c", f"{key}={value}")]
         place = ["--git-dir", str(self._folder)] if local else []
+        environment = _environment()
+        if self._given != self._url:
+            parts = urlsplit(self._given)
+            host = parts.netloc.rpartition("@")[2]
+            own += ["-c", f"credential.{parts.scheme}://{host}.helper={_HELPER}"]
+            environment |= {"KEBAB_GIT_NAME": unquote(parts.username or ""), "KEBAB_GIT_PASSWORD": unquote(parts.password or "")}
         if which("git") is None:
             raise SourceError("git is not installed.", hint="Install git, or add a folder instead of a repository.")
         return subprocess.Popen(
@@ -293,7 +305,8 @@ class GitMirror:
             stdin=subprocess.PIPE if ended_with is None else ended_with,
             stdout=subprocess.PIPE,
             stderr=errors,
-            env=_environment(),
+            env=environment,
+            umask=UMASK,
             pass_fds=kept,
             start_new_session=True,  # so that whatever it starts ends with it
         )
@@ -369,7 +382,7 @@ def _held(folder: Path, kind: int) -> int:
 def _locked(path: Path, kind: int) -> int | None:
     """An open file; None while another has the lock."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(path.parent)
         lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise SourceError(f"{path} cannot be written: {error.strerror}.", hint="Check its permissions.", path=str(path)) from error
@@ -412,7 +425,9 @@ def forget(folder: Path) -> bool:
 def checked_url(url: str) -> str:
     """As git takes it; SourceError if it is none that git may be given."""
     if any(ord(character) < 32 or ord(character) == 127 for character in url) or url.startswith("-"):
-        raise SourceError(f"{shown_url(url)!r} is not the address of a repository.", hint="For example: https://github.com/owner/project")
+        raise SourceError(
+            f"{shown_address(url)!r} is not the address of a repository.", hint="For example: https://github.com/owner/project"
+        )
     if _SCP_LIKE.fullmatch(url):
         return url
     try:
@@ -420,14 +435,15 @@ def checked_url(url: str) -> str:
         _ = parts.port  # ValueError where a password with a slash stands in its place
     except ValueError:
         raise SourceError(
-            f"{shown_url(url)!r} is not the address of a repository.", hint="In a password, / is written %2F, @ %40 and : %3A."
+            f"{shown_address(url)!r} is not the address of a repository.", hint="In a password, / is written %2F, @ %40 and : %3A."
         ) from None
     if parts.scheme not in _PROTOCOLS:
         raise SourceError(
-            f"{shown_url(url)!r} is not an address that is read.", hint=f"It begins with {', '.join(f'{name}://' for name in _PROTOCOLS)}."
+            f"{shown_address(url)!r} is not an address that is read.",
+            hint=f"It begins with {', '.join(f'{name}://' for name in _PROTOCOLS)}.",
         )
     if parts.scheme != "file" and (not parts.hostname or parts.hostname.startswith("-") or (parts.username or "").startswith("-")):
-        raise SourceError(f"{shown_url(url)!r} names no host.", hint="For example: https://github.com/owner/project")
+        raise SourceError(f"{shown_address(url)!r} names no host.", hint="For example: https://github.com/owner/project")
     user, given, host = parts.netloc.rpartition("@")
     return url.replace(parts.netloc, f"{quote(user, safe=_IN_USER)}@{host}", 1) if given and "@" in user else url
 
@@ -436,11 +452,6 @@ def checked_ref(name: str) -> str:
     if not _REF.fullmatch(name):
         raise SourceError(f"{name!r} cannot be the name of a tag or a branch.", hint="git tag lists those of a repository.")
     return name
-
-
-def shown_url(url: str) -> str:
-    """Without the name and password it may have in it."""
-    return shown_address(url)
 
 
 def _tree_file(entry: bytes) -> TreeFile | None:

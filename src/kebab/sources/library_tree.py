@@ -9,12 +9,13 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from kebab.config.settings import Settings
+from kebab.core.addresses import shown_address
 from kebab.core.errors import SourceError
 from kebab.core.files import open_regular
 from kebab.core.ports import FileTree
 from kebab.sources.archive import ArchiveTree
 from kebab.sources.folder_tree import FolderTree, SingleFile
-from kebab.sources.git_mirror import GitMirror, checked_ref, forget, shown_url
+from kebab.sources.git_mirror import GitMirror, checked_ref, forget
 from kebab.sources.origin import Origin
 from kebab.sources.web import FetchLimits, fetch
 
@@ -29,8 +30,8 @@ def library_tree(origin: Origin, tag: str | None, branch: str | None, settings: 
         return mirror.fetch_branch(branch) if branch else mirror.fetch_default()
     if origin.kind == "folder":
         return FolderTree(Path(origin.place), settings.ingest)
-    name, data = _file(origin.place, limits)
-    return ArchiveTree(shown_url(origin.place), data) if origin.kind == "archive" else SingleFile(name, data)
+    name, data = _file(origin.address, limits)
+    return ArchiveTree(shown_address(origin.place), data) if origin.kind == "archive" else SingleFile(name, data)
 
 
 def check_tags(origin: Origin, tags: Sequence[str], settings: Settings, cache: Path) -> None:
@@ -45,12 +46,12 @@ def check_tags(origin: Origin, tags: Sequence[str], settings: Settings, cache: P
         close = dict.fromkeys(name for tag in missing for name in get_close_matches(tag, there, n=2, cutoff=0.5))
         last = f"Its last tags: {', '.join(there[-5:])}." if there else "It has no tags."
         hint = f"Did you mean {' or '.join(close)}?" if close else last
-        raise SourceError(f"{shown_url(origin.place)} has no tag {' and no tag '.join(missing)}.", hint=hint)
+        raise SourceError(f"{shown_address(origin.place)} has no tag {' and no tag '.join(missing)}.", hint=hint)
 
 
-def forget_mirror(origin_place: str, cache: Path) -> bool:
+def forget_mirror(place: str, cache: Path) -> bool:
     """Deletes what was fetched of a repository; libraries that come from it fetch it again. False if it is just in use, and so left."""
-    return forget(_mirror_folder(origin_place, cache))
+    return forget(_mirror_folder(place, cache))
 
 
 def _limits(settings: Settings) -> FetchLimits:
@@ -58,7 +59,7 @@ def _limits(settings: Settings) -> FetchLimits:
 
 
 def _mirror(origin: Origin, limits: FetchLimits, cache: Path) -> GitMirror:
-    return GitMirror(_mirror_folder(origin.place, cache), origin.place, limits)
+    return GitMirror(_mirror_folder(origin.place, cache), origin.address, limits)
 
 
 def _mirror_folder(place: str, cache: Path) -> Path:

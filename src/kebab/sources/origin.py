@@ -7,11 +7,12 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from kebab.core.addresses import shown_address, without_password
 from kebab.core.errors import SourceError
 from kebab.core.libraries import OriginKind
 from kebab.core.paths import file_stem
 from kebab.sources.archive import SUFFIXES
-from kebab.sources.git_mirror import checked_url, shown_url
+from kebab.sources.git_mirror import checked_url
 from kebab.sources.repository_address import SCP_LIKE, host_and_place
 from kebab.sources.web import checked_web_address
 
@@ -25,14 +26,19 @@ _LIBRARY_ID = re.compile(r"/[^/\s@]{1,200}/[^/\s@]{1,200}")
 
 class Origin(NamedTuple):
     kind: OriginKind
-    place: str
-    """An address, or an absolute path."""
+    address: str
+    """As it was given, with a name and password if it has them; or an absolute path."""
     library_id: str
     name: str
     repository: str | None = None
     """The address of the git repository, without a password."""
     version: str | None = None
     """What the name of an archive says: widget-1.2.tar.gz."""
+
+    @property
+    def place(self) -> str:
+        """The address as it is stored and shown: without a password."""
+        return without_password(self.address)
 
 
 def origin_of(given: str) -> Origin:
@@ -45,9 +51,9 @@ def origin_of(given: str) -> Origin:
     _, path = host_and_place(url)
     names = [_name(unquote(name)) for name in path.removesuffix("/").removesuffix(".git").split("/") if name]
     if not names:
-        raise SourceError(f"{shown_url(given)} names no repository.", hint="For example: https://github.com/owner/project")
+        raise SourceError(f"{shown_address(given)} names no repository.", hint="For example: https://github.com/owner/project")
     owner = "local" if parts.scheme == "file" or len(names) < 2 else names[-2]
-    return Origin("git", url, f"/{owner}/{names[-1]}", names[-1], None if parts.scheme == "file" else shown_url(url))
+    return Origin("git", url, f"/{owner}/{names[-1]}", names[-1], None if parts.scheme == "file" else shown_address(url))
 
 
 def _local(path: Path, given: str) -> Origin:

@@ -9,10 +9,13 @@ import re
 import urllib.error
 import urllib.request
 from base64 import b64encode
+from contextlib import suppress
 from http.client import HTTPException, HTTPMessage
+from netrc import NetrcParseError, netrc
 from typing import IO, NamedTuple
 from urllib.parse import SplitResult, quote, unquote, urlsplit
 
+from kebab.core.addresses import shown_address, without_credentials, without_password
 from kebab.core.errors import SourceError
 from kebab.timed_http import TimeBudget, TimedOpener
 
@@ -20,10 +23,9 @@ _STEP = 1 << 16
 _QUIET_SECONDS = 30.0
 """How long nothing may come before it counts as broken off."""
 _MOST_FACT_BYTES = 4 << 20
-_ADDRESS = re.compile(r"[A-Za-z][\w+.-]*://[^\s'\"]+")
-_END_OF_AUTHORITY = re.compile(r"[/?#\\]")
-_SHORTEST_SECRET = 4
-"""What is shorter is part of many words; taking it out would leave nothing to read."""
+
+
+PASSWORD_HINT = "A password is not kept: put it into ~/.netrc, or run kb lib add with it in the address again."
 
 
 class FetchLimits(NamedTuple):
@@ -56,7 +58,8 @@ def fetch(url: str, limits: FetchLimits) -> bytes:
     except urllib.error.HTTPError as error:
         error.close()
         reason = without_credentials(str(error.reason), url)
-        raise SourceError(f"{_shown(url)} answered {error.code} {reason}.", hint="Check the address.") from error
+        hint = PASSWORD_HINT if error.code in (401, 403) else "Check the address."
+        raise SourceError(f"{_shown(url)} answered {error.code} {reason}.", hint=hint) from error
     except (OSError, HTTPException, ValueError) as error:
         if deadline.is_over:
             raise SourceError(
@@ -107,7 +110,7 @@ class _OnTheWeb(urllib.request.HTTPRedirectHandler):
         if urlsplit(newurl).scheme not in ("http", "https"):
             raise urllib.error.HTTPError(req.full_url, code, "and leads to something that is not on the web", headers, fp)
         parts = urlsplit(newurl)
-        following = super().redirect_request(req, fp, code, msg, headers, _without_user(parts))
+        following = super().redirect_request(req, fp, code, msg, headers, without_password(newurl))
         if following is not None and (parts.scheme, _host(parts)) == (req.type, req.host):
             following.unredirected_hdrs.update(req.unredirected_hdrs)
         return following
@@ -118,46 +121,24 @@ _OPENER = TimedOpener(_OnTheWeb)
 
 def _request(url: str) -> urllib.request.Request:
     parts = urlsplit(url)
-    request = urllib.request.Request(_without_user(parts), headers={"User-Agent": "kebab", "Accept": "*/*"})
-    name_and_password, given, _ = parts.netloc.rpartition("@")
-    if given:
-        name, _, password = name_and_password.partition(":")
-        coded = b64encode(f"{unquote(name)}:{unquote(password)}".encode()).decode()
+    request = urllib.request.Request(without_password(url), headers={"User-Agent": "kebab", "Accept": "*/*"})
+    name, password = (unquote(parts.username), unquote(parts.password or "")) if parts.username is not None else _in_netrc(parts)
+    if name or password:
+        coded = b64encode(f"{name}:{password}".encode()).decode()
         request.add_unredirected_header("Authorization", f"Basic {coded}")
     return request
 
 
-def _without_user(parts: SplitResult) -> str:
-    return parts._replace(netloc=_host(parts)).geturl()
+def _in_netrc(parts: SplitResult) -> tuple[str, str]:
+    """The name and password that the user keeps for this host, as git and curl read them; empty without any."""
+    with suppress(OSError, NetrcParseError, UnicodeDecodeError):
+        if found := netrc().authenticators(parts.hostname or ""):
+            return found[0], found[2] or ""
+    return "", ""
 
 
 def _host(parts: SplitResult) -> str:
     return parts.netloc.rpartition("@")[2]
-
-
-def shown_address(url: str) -> str:
-    """Without the name and password it may have in it.
-
-    Where a password may reach beyond the first slash, nobody can say where it ends: then only the scheme is shown.
-    """
-    scheme, found, rest = url.partition("://")
-    if not found:
-        return url
-    end = _END_OF_AUTHORITY.search(rest)
-    authority, path = (rest[: end.start()], rest[end.start() :]) if end else (rest, "")
-    if "@" in path and (":" in authority or "@" in authority):
-        return f"{scheme}://…"
-    return f"{scheme}://{authority.rpartition('@')[2]}{path}"
-
-
-def without_credentials(text: str, url: str) -> str:
-    """What a program said about an address: neither this one's name and password nor those of another that it names."""
-    text = _ADDRESS.sub(lambda found: shown_address(found[0]), text.replace(url, shown_address(url)))
-    given = urlsplit(url).netloc.rpartition("@")[0] if "://" in url else ""
-    secrets = {part for whole in (given, unquote(given)) for part in re.split(r"[:@]", whole) if len(part) >= _SHORTEST_SECRET}
-    for secret in sorted(secrets, key=len, reverse=True):
-        text = text.replace(secret, "…")
-    return text
 
 
 def _shown(url: str) -> str:

@@ -10,7 +10,9 @@ import click
 from kebab.config.loading import config_folder
 from kebab.config.places import FILE_NAME, LOCAL_FOLDER, database_address, database_path
 from kebab.config.settings import SettingField, Settings, all_settings
+from kebab.core.addresses import masked_address
 from kebab.core.errors import ConfigError
+from kebab.core.private_files import make_folder, open_file
 from kebab.interfaces.cli.options import command, config_file, global_options, group, loaded_settings, wants_json
 from kebab.interfaces.cli.render import done, print_json
 from kebab.interfaces.cli.table import table
@@ -48,7 +50,8 @@ def init_command(here: bool, force: bool) -> int:
     if here:
         folder = Path.cwd() / LOCAL_FOLDER
         _make(folder)
-        (folder / ".gitignore").write_text("*\n", encoding="utf-8")  # an index is nothing to commit
+        with open_file(folder / ".gitignore", "w") as file:
+            file.write("*\n")  # an index is nothing to commit
         made.append(folder / FILE_NAME)
         notes.append(f"This folder has its own index now: {folder / FILE_NAME}.")
     else:
@@ -58,7 +61,8 @@ def init_command(here: bool, force: bool) -> int:
         else:
             _make(path.parent)
             try:
-                path.write_text(commented_config(), encoding="utf-8")
+                with open_file(path, "w") as file:
+                    file.write(commented_config())
             except OSError as error:
                 raise ConfigError(
                     f"{path} cannot be written: {error.strerror}.", hint="Name another with --config.", path=str(path)
@@ -78,7 +82,7 @@ def _default_settings() -> Any:
 
 def _make(folder: Path) -> None:
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        make_folder(folder)
     except OSError as error:
         raise ConfigError(f"{folder} cannot be made: {error.strerror}.", hint="Check its permissions.", path=str(folder)) from error
 
@@ -127,6 +131,8 @@ def config_show() -> int:
 
 
 def _shown_value(item: SettingField, settings: Settings) -> Any:
-    """A secret is never shown, only whether there is one."""
+    """A secret is never shown, only whether there is one; nor is a password in an address."""
     value = getattr(getattr(settings, item.section), item.name)
-    return "(set)" if item.secret and value else value
+    if item.secret and value:
+        return "(set)"
+    return masked_address(value) if isinstance(value, str) else value

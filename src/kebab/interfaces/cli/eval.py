@@ -119,6 +119,7 @@ def ingested(folder: Path, golden: GoldenSet) -> KnowledgeBase:
     from hashlib import sha256
 
     from kebab.config.loading import cache_folder, load_settings
+    from kebab.core.private_files import make_folder
     from kebab.evaluation.judged_collections import write_documents
     from kebab.interfaces.cli.ingest_progress import progress_of
     from kebab.knowledge_base import KnowledgeBase
@@ -128,7 +129,7 @@ def ingested(folder: Path, golden: GoldenSet) -> KnowledgeBase:
     # By where it lies: when its judgements change, its documents are still the same and keep their vectors.
     place = cache_folder() / "collections" / f"{golden.name}-{sha256(bytes(folder.resolve())).hexdigest()[:8]}"
     database = places_given().get("db") or str(place / "kebab.sqlite")
-    place.mkdir(parents=True, exist_ok=True)
+    make_folder(place)
     kb = click.get_current_context().with_resource(KnowledgeBase(load_settings(config_file(), flags={"store.path": database})))
     with progress_of("auto") as progress:
         report = kb.ingest(write_documents(folder, place / golden.name), name=golden.name, progress=progress)

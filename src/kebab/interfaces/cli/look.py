@@ -237,10 +237,12 @@ def verify_command(strict: bool) -> int:
             remark("What cannot be read stays as it was indexed; check the permissions of those files.")
         from kebab.core.records import NOT_CHECKED
 
-        told = [check for check in report.checks if check.hint]
-        for check in told:
-            say(f"{check.name}: {check.message}")
-            remark(check.hint or "")
-        if report.checks and report.sound and not any(check.message.startswith(NOT_CHECKED) for check in report.checks):
+        unchecked = [check for check in report.checks if check.message.startswith(NOT_CHECKED)]
+        for check in report.checks:
+            if check.hint or check in unchecked:
+                say(f"{check.name}: {check.message}")
+            if check.hint:
+                remark(check.hint)
+        if report.checks and report.sound and not unchecked:
             click.echo("The store itself is whole.")
     return 3 if not report.sound else 1 if strict and not report.whole else 0

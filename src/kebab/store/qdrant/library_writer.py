@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from uuid import uuid4
 
+from kebab.core.addresses import without_password
 from kebab.core.libraries import DoneFile, Library, Making
 from kebab.core.ports import Key
 from kebab.core.text import storable
@@ -37,7 +38,7 @@ class QdrantLibraryWriter:
         said = library._replace(
             title=storable(library.title),
             description=storable(library.description),
-            origin=storable(library.origin),
+            origin=storable(without_password(library.origin)),
             rules=tuple(map(storable, library.rules)),
         )
         known = self._schema.catalog.retrieve([point_id("library", library.library_id)], payload=["created_at"])

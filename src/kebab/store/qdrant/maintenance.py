@@ -7,6 +7,7 @@ from kebab.store.fts5.index_config import fts_config, lexical_index_version
 from kebab.store.fts5.tokenizer import SqliteTokenizer
 from kebab.store.qdrant.collection import batches
 from kebab.store.qdrant.index_writer import IndexWriter
+from kebab.store.qdrant.payloads import title_of
 from kebab.store.qdrant.reanalysis import analyse_again
 from kebab.store.qdrant.repair import put_in_order
 from kebab.store.qdrant.schema import SCHEMA, Schema
@@ -16,6 +17,7 @@ from kebab.store.qdrant.vocabulary import Vocabulary
 from kebab.store.tags import folded
 
 _DOCUMENTS_AT_ONCE = 100
+_CHUNKS_AT_ONCE = 500
 
 
 def stats(schema: Schema, state: State, address: str, server: str) -> StoreStats:
@@ -38,6 +40,17 @@ def stats(schema: Schema, state: State, address: str, server: str) -> StoreStats
         embedding_models=tuple(spaces),
         index_version=lexical_index_version(state.fts_config or fts_config("bigrams"), SCHEMA),
     )
+
+
+def forget_unused_words(writer: IndexWriter) -> None:
+    """Words that no chunk or note has any more leave the vocabulary."""
+    schema = writer.schema
+    vocabulary = Vocabulary(schema.terms, SqliteTokenizer())
+    vocabulary.unseen(note.text for source in writer.state.sources.values() for note in source.notes)
+    for some in batches(schema.chunks.scroll(payload=["text", "title", "names"]), _CHUNKS_AT_ONCE):
+        payloads = [point["payload"] for point in some]
+        vocabulary.unseen(text for payload in payloads for text in (payload["text"], title_of(payload)))
+    vocabulary.forget_others()
 
 
 def rebuild_fts(writer: IndexWriter, korean_analysis: str) -> int:

@@ -233,10 +233,15 @@ def spans_of(payload: Payload) -> tuple[Span, ...]:
     return spans
 
 
+def title_of(payload: Payload) -> str:
+    """As the text index has it: the first chunk's also has tags and aliases."""
+    return str(payload.get("names") or payload["title"])
+
+
 def columns(payload: Payload, korean_analysis: str, note_terms: str) -> ChunkColumns:
     """What the text index knows of it."""
     heading_path, text = " > ".join(payload["headings"]), payload["text"]
-    title = str(payload.get("names") or payload["title"])
+    title = title_of(payload)
     cjk = cjk_column(korean_analysis, title, heading_path, text, is_code=payload["kind"] == "code", note_terms=note_terms)
     return ChunkColumns(heading_path, text, title, cjk)
 

@@ -184,7 +184,10 @@ class QdrantWriting:
 
     def optimize(self) -> None:
         """The servers do that by themselves; what nobody needs any more goes."""
+        from kebab.store.qdrant.maintenance import forget_unused_words
+
         self.vectors().drop_unused()
+        forget_unused_words(self._writer)
 
     def migrating_from(self) -> str | None:
         return self._writer.state.meta.get("migrating_from")

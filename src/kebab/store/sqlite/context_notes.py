@@ -41,9 +41,6 @@ class NoteTerms:
         """For a document of this source."""
         return " ".join(self._analysed(note.text) for note in self._notes.get(source, ()) if note.covers(path))
 
-    def texts(self) -> list[str]:
-        return [note.text for notes in self._notes.values() for note in notes]
-
     def _analysed(self, text: str) -> str:
         if text not in self._terms:
             self._terms[text] = terms_of_note(self._korean_analysis, text)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,6 +14,7 @@ import apsw
 from kebab.core import deadline
 from kebab.core.errors import Corrupt, DiskFull, Locked, NotFound, ReadOnly, StoreError, TooNew
 from kebab.core.path_glob import path_matches
+from kebab.core.private_files import make_file, make_folder
 from kebab.store.sqlite import migrations
 from kebab.store.sqlite.schema import refuse_altered, refuse_altered_file
 
@@ -107,7 +108,7 @@ class Database:
         return not head or (head.startswith(b"SQLite format 3\0") and int.from_bytes(head[68:72], "big") == APPLICATION_ID)
 
     def reader(self) -> apsw.Connection:
-        """A connection that cannot write. The file must exist and be of our version (an older one is brought up first)."""
+        """A connection whose statements cannot write. The file must exist and be of our version (an older one is brought up first)."""
         self.refuse_folder()
         if not self.exists():
             raise self._not_there()
@@ -126,8 +127,12 @@ class Database:
     def writer(self, *, mending: bool = False) -> apsw.Connection:
         """A connection that may write; makes the file and brings its schema up to date. `mending`: to rebuild the text index."""
         self.make_folder()
+        with suppress(OSError):  # SQLite says what is wrong
+            make_file(self.path)  # SQLite gives -wal, -shm and -journal the mode of this file
         with our_errors(self.path):
             connection = apsw.Connection(str(self.path))
+            if connection.readonly("main"):
+                raise apsw.ReadOnlyError
             self._prepare(connection, cache_kb=_WRITER_CACHE_KB)
             if _has_nothing(connection):
                 connection.pragma("page_size", PAGE_SIZE)
@@ -147,7 +152,7 @@ class Database:
     def make_folder(self) -> None:
         self.refuse_folder()
         try:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(self.path.parent)
         except OSError as error:
             raise StoreError(
                 f"The folder of {self.path} cannot be made: {error.strerror}.",
@@ -170,19 +175,24 @@ class Database:
             )
 
     def _open_reader(self) -> apsw.Connection:
+        """Opened for writing, so that the last one to close takes -wal and -shm away, and undoes what a killed writer had begun."""
         with our_errors(self.path):
             try:
-                connection = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READONLY)
+                connection = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READWRITE)
                 self._prepare(connection)
                 connection.pragma("schema_version")  # the first real access: it needs the -shm file
             except (apsw.CantOpenError, apsw.ReadOnlyError, apsw.IOError):
                 log = self.path.with_name(self.path.name + "-wal")
-                if log.exists() and log.stat().st_size > 0:
-                    raise  # without its log the file alone may be half of the truth
-                if os.access(self.path.absolute().parent, os.W_OK) and not _disk_is_full(self.path):
-                    if not self.path.with_name(self.path.name + "-journal").exists():
-                        raise  # somebody may be writing, and a reader who believes that nobody is reads nonsense
-                    return self._rolled_back_reader()
+                has_log = log.exists() and log.stat().st_size > 0  # then the file alone may be half of the truth
+                may_write = os.access(self.path.absolute().parent, os.W_OK)
+                if has_log and not may_write:
+                    raise ReadOnly(
+                        f"The latest changes of {self.path} are in {log.name}, which cannot be read in a read-only place.",
+                        hint="Copy both files to where they can be written to, and name the copy with --db.",
+                        path=str(self.path),
+                    ) from None
+                if has_log or (may_write and not _disk_is_full(self.path)):
+                    raise  # somebody may be writing, and a reader who believes that nobody is reads nonsense
                 from urllib.parse import quote
 
                 # WAL needs a folder with room to write even to read; without one, take the file as it stands.
@@ -193,16 +203,6 @@ class Database:
                 self._prepare(connection)
                 connection.pragma("schema_version")
                 self.immutable = True
-        return connection
-
-    def _rolled_back_reader(self) -> apsw.Connection:
-        """A writer died while it made the file. Only whoever may write can undo what it had begun."""
-        with closing(apsw.Connection(str(self.path))) as writer:
-            self._prepare(writer)
-            writer.pragma("schema_version")
-        connection = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READONLY)
-        self._prepare(connection)
-        connection.pragma("schema_version")
         return connection
 
     def _prepare(self, connection: apsw.Connection, *, cache_kb: int = _READER_CACHE_KB) -> None:

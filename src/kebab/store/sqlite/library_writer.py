@@ -12,6 +12,7 @@ from pathlib import Path
 
 import apsw
 
+from kebab.core.addresses import without_password
 from kebab.core.libraries import DoneFile, Library, Making
 from kebab.core.ports import Key
 from kebab.core.text import storable
@@ -35,7 +36,7 @@ class SqliteLibraryWriter:
             "description": storable(library.description),
             "titled": library.titled,
             "described": library.described,
-            "origin": storable(library.origin),
+            "origin": storable(without_password(library.origin)),
             "origin_kind": library.origin_kind,
             "branch": library.branch,
             "repository": library.repository,

@@ -10,7 +10,8 @@ from typing import Any
 import apsw
 
 from kebab.analysis.derived_terms import cjk_column
-from kebab.core.errors import Corrupt, NotFound, StoreError
+from kebab.core.errors import Corrupt, NotFound, ReadOnly, StoreError
+from kebab.core.private_files import make_file
 from kebab.core.records import NOT_CHECKED, Check, StoreStats
 from kebab.store.fts5.index_config import fts_config
 from kebab.store.fts5.tokenizer import SqliteTokenizer
@@ -31,16 +32,13 @@ _RESTORE = "Restore a backup, or: kb reset and ingest again"
 
 def rebuild_fts(connection: apsw.Connection, path: Path, korean_analysis: str) -> int:
     """Analyse every chunk again and build the text index and the vocabulary from nothing, in one transaction."""
-    vocabulary = Vocabulary(connection, SqliteTokenizer(connection))
     with our_errors(path), write_transaction(connection):
         restore(connection)
-        connection.execute("DELETE FROM words")
         # The triggers would update a possibly damaged index row by row; it is rebuilt as a whole instead.
         for index in TEXT_INDEXES:
             for event in ("ai", "ad", "au"):
                 connection.execute(f"DROP TRIGGER IF EXISTS {index.removesuffix('_fts')}_{event}")
         notes = NoteTerms(connection, korean_analysis)
-        vocabulary.add(notes.texts())
         count = 0
         for batch in _chunk_batches(connection):
             connection.executemany(
@@ -50,14 +48,23 @@ def rebuild_fts(connection: apsw.Connection, path: Path, korean_analysis: str) -
                     for row_id, headings, text, title, kind, source, path in batch
                 ],
             )
-            vocabulary.add(part for _, _, text, title, *_ in batch for part in (title, text))
             count += len(batch)
+        _rebuild_vocabulary(connection)
         for index in TEXT_INDEXES:
             with suppress(apsw.Error):  # without its version, FTS5 refuses even to drop the table
                 connection.execute(f"REPLACE INTO {index}_config VALUES ('version', 4)")
         run_script(connection, migrations.statements(migrations.TEXT_INDEX))
         remember_fts_config(connection, fts_config(korean_analysis))
     return count
+
+
+def _rebuild_vocabulary(connection: apsw.Connection) -> None:
+    """From the words of the chunks and notes that there are. Inside the caller's transaction."""
+    vocabulary = Vocabulary(connection, SqliteTokenizer(connection))
+    connection.execute("DELETE FROM words")
+    vocabulary.add(text for (text,) in rows_of(connection, "SELECT text FROM context_notes"))
+    for batch in _chunk_batches(connection):
+        vocabulary.add(part for _, _, text, title, *_ in batch for part in (title, text))
 
 
 def _chunk_batches(connection: apsw.Connection) -> Iterator[list[tuple[Any, ...]]]:
@@ -71,10 +78,13 @@ def _chunk_batches(connection: apsw.Connection) -> Iterator[list[tuple[Any, ...]
 
 
 def optimize(connection: apsw.Connection, path: Path) -> None:
+    """Afterwards no word of a deleted document is left in the file: FTS5 merges its tombstones, VACUUM writes only live rows."""
     from kebab.store.sqlite.vector_writer import SqliteVectorWriter
 
     SqliteVectorWriter(connection, path).drop_unused()
     with our_errors(path):
+        with write_transaction(connection):
+            _rebuild_vocabulary(connection)
         for index in TEXT_INDEXES:
             connection.execute(f"INSERT INTO {index} ({index}) VALUES ('optimize')")
         connection.execute("ANALYZE")
@@ -115,9 +125,7 @@ def wholeness_checks(database: Database, korean_analysis: str, *, named: bool) -
 def health_checks(database: Database, korean_analysis: str, *, named: bool) -> list[Check]:
     """Whether file, text index and references are whole, and the index is of the current analysis."""
     try:
-        database.reader().close()
-        # FTS5 takes its check as an INSERT, so this needs a writer, unless the folder forbids it.
-        connection = database.reader() if database.immutable else database.writer()
+        connection, may_write = _opened_for_checks(database)
     except StoreError as error:
         if isinstance(error, NotFound) and not named:
             return [Check("database", True, "none yet; the first kb ingest makes it")]
@@ -125,7 +133,7 @@ def health_checks(database: Database, korean_analysis: str, *, named: bool) -> l
     checks = [Check("database", True, f"schema {connection.pragma('user_version')} at {database.path}")]
     try:
         checks.append(_file_check(connection))
-        checks.append(_unchecked_fts() if database.immutable else _fts_check(connection))
+        checks.append(_fts_check(connection) if may_write else _unchecked_fts())
         checks.append(_reference_check(connection))
         checks.append(_vector_check(connection))
         checks.append(_analysis_check(connection, korean_analysis))
@@ -134,6 +142,17 @@ def health_checks(database: Database, korean_analysis: str, *, named: bool) -> l
     finally:
         connection.close()
     return checks
+
+
+def _opened_for_checks(database: Database) -> tuple[apsw.Connection, bool]:
+    """And whether it may write: FTS5 takes its check as an INSERT, which a read-only medium or folder forbids."""
+    connection = database.reader()
+    if not database.immutable:
+        with suppress(ReadOnly):
+            writer = database.writer()
+            connection.close()
+            return writer, True
+    return connection, False
 
 
 def _reference_check(connection: apsw.Connection) -> Check:
@@ -171,7 +190,7 @@ def _file_check(connection: apsw.Connection) -> Check:
 
 
 def _unchecked_fts() -> Check:
-    message = f"{NOT_CHECKED}: that needs a folder that can be written to; check a copy of the file elsewhere"
+    message = f"{NOT_CHECKED}: that needs a place that can be written to; check a copy of the file elsewhere"
     return Check("text index", True, message)
 
 
@@ -181,7 +200,7 @@ def _fts_check(connection: apsw.Connection) -> Check:
         for index in TEXT_INDEXES:
             connection.execute(f"INSERT INTO {index} ({index}, rank) VALUES ('integrity-check', 1)")
     except apsw.BusyError:
-        return Check("text index", True, "not checked: another process is writing")
+        return Check("text index", True, f"{NOT_CHECKED}: another process is writing")
     except apsw.Error as error:
         return Check("text index", False, f"the text index does not match the chunks ({error})", "kb index --rebuild-fts")
     return Check("text index", True, "the text index matches the chunks")
@@ -207,6 +226,7 @@ def backup(connection: apsw.Connection, source: Path, target: Path) -> None:
 def _backup(connection: apsw.Connection, source: Path, target: Path) -> None:
     unfinished = target.with_name(target.name + ".unfinished")
     unfinished.unlink(missing_ok=True)
+    make_file(unfinished)
     with our_errors(target):
         try:
             with closing(apsw.Connection(str(unfinished))) as copy, _blaming(source):

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import IO
 
 from kebab.core.errors import Locked, ReadOnly
+from kebab.core.private_files import open_file
 
 if sys.platform == "win32":
     import msvcrt
@@ -60,7 +61,7 @@ class WriterLock:
     def _try(self) -> IO[str] | None:
         """The locked file, or None while another process has it."""
         try:
-            handle = self._path.open("a+", encoding="utf-8")
+            handle = open_file(self._path, "a+")
         except OSError as error:
             raise ReadOnly(
                 f"{self._path} cannot be written: {error.strerror}.", hint="Choose another place with --db.", path=str(self._path)

@@ -1,0 +1,53 @@
+"""Addresses without the passwords in them."""
+
+from __future__ import annotations
+
+import re
+from urllib.parse import unquote, urlsplit
+
+_ADDRESS = re.compile(r"[A-Za-z][\w+.-]*://[^\s'\"]+")
+_END_OF_AUTHORITY = re.compile(r"[/?#\\]")
+_SHORTEST_SECRET = 4
+"""What is shorter is part of many words; taking it out would leave nothing to read."""
+
+
+def without_password(address: str) -> str:
+    """The address that may be stored. ssh needs its user name; elsewhere a name may itself be a token, so it goes too."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return shown_address(address)
+    user, given, host = parts.netloc.rpartition("@")
+    kept = f"{user.partition(':')[0]}@" if parts.scheme == "ssh" else ""
+    return address.replace(parts.netloc, kept + host, 1) if given else address
+
+
+def masked_address(text: str) -> str:
+    """With … in the place of a name and password."""
+    shown = shown_address(text)
+    return text if shown == text else shown.replace("://", "://…@", 1)
+
+
+def shown_address(url: str) -> str:
+    """Without the name and password it may have in it.
+
+    Where a password may reach beyond the first slash, nobody can say where it ends: then only the scheme is shown.
+    """
+    scheme, found, rest = url.partition("://")
+    if not found:
+        return url
+    end = _END_OF_AUTHORITY.search(rest)
+    authority, path = (rest[: end.start()], rest[end.start() :]) if end else (rest, "")
+    if "@" in path and (":" in authority or "@" in authority):
+        return f"{scheme}://…"
+    return f"{scheme}://{authority.rpartition('@')[2]}{path}"
+
+
+def without_credentials(text: str, url: str) -> str:
+    """What a program said about an address: neither this one's name and password nor those of another that it names."""
+    text = _ADDRESS.sub(lambda found: shown_address(found[0]), text.replace(url, shown_address(url)))
+    given = urlsplit(url).netloc.rpartition("@")[0] if "://" in url else ""
+    secrets = {part for whole in (given, unquote(given)) for part in re.split(r"[:@]", whole) if len(part) >= _SHORTEST_SECRET}
+    for secret in sorted(secrets, key=len, reverse=True):
+        text = text.replace(secret, "…")
+    return text
