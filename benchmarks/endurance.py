@@ -40,15 +40,16 @@ def main() -> None:
     options.add_argument("--no-ingest", action="store_true", help="clients: only reads")
     chosen = options.parse_args()
     results: dict[str, Result] = {}
-    started = time.monotonic()
+    started = until = time.monotonic()
     for part in chosen.parts.split(","):
         print(f"{part} …", file=sys.stderr)
-        seconds = SHARES[part] * chosen.seconds
+        until += SHARES[part] * chosen.seconds
+        seconds = max(1.0, until - time.monotonic())  # a part that takes longer takes it from the next
         with measuring.work_folder() as folder:
             work = folder.resolve()
             match part:
                 case "faults":
-                    outcomes = strike(work, chosen.scenarios.split(","), chosen.points, time.monotonic() + seconds)
+                    outcomes = strike(work, chosen.scenarios.split(","), chosen.points, until)
                     results |= {fault: judged(outcomes, fault) for fault in FAULTS}
                 case "together":
                     results[part] = together(work, 0.8 * seconds)
@@ -56,7 +57,7 @@ def main() -> None:
                     results[part] = month(work, 0.95 * seconds)
                 case _:
                     corpus = measuring.unpack(chosen.data, "k8s-en", work)
-                    results[part] = clients(corpus, work, chosen.clients, 0.8 * seconds, ingest=not chosen.no_ingest)
+                    results[part] = clients(corpus, work, chosen.clients, until, ingest=not chosen.no_ingest)
     for name, result in results.items():
         for what in ("lost", "doubled", "failed"):
             for line in getattr(result, what)[:10]:
@@ -78,13 +79,13 @@ def judged(outcomes: Sequence[Outcome], fault: str) -> Result:
     return result
 
 
-def clients(corpus: Path, work: Path, count: int, seconds: float, *, ingest: bool) -> Result:
+def clients(corpus: Path, work: Path, count: int, until: float, *, ingest: bool) -> Result:
     """Searches, lists, documents, citations and pages in turn, from threads that keep their connections."""
     db = work / "kb.sqlite"
     measuring.run([measuring.kb(), "--db", str(db), "ingest", str(corpus), "--no-embed", "--quiet"])
     more = [shutil.copytree(corpus, work / f"more-{number}") for number in range(20)] if ingest else []
     with serving(db, "--allow-write", "--quiet") as server:
-        return report(server, count, seconds, more)
+        return report(server, count, max(5.0, until - time.monotonic()), more)
 
 
 def report(server: Server, clients: int, seconds: float, more: list[Path]) -> Result:
