@@ -1,8 +1,10 @@
-"""Many clients at once for a while, with an ingest running beside them: no error, no growth of memory, and how long the slowest wait.
+"""What a knowledge base survives: kills, I/O errors, everything at once, a month of use, and many HTTP clients.
 
-    python benchmarks/endurance.py [--data FOLDER] [--clients 32] [--seconds 60]
+    python benchmarks/endurance.py [--seconds 600] [--points 600] [--parts faults,together,month,clients]
+                                   [--data FOLDER] [--clients 32]
 
-Searches by words, lists, documents, citations and libraries in turn, from threads that keep their connections.
+Prints one table of tries and losses; the exit code is 1 when there is any loss. Each part has a share of the time.
+`clients` reads the development data; the others make their own notes. Needs `cc` and `git`.
 """
 
 from __future__ import annotations
@@ -10,34 +12,83 @@ from __future__ import annotations
 import http.client
 import json
 import shutil
+import sys
 import threading
 import time
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from urllib.parse import quote
 
 import measuring
+from endurance_faults import FAULTS, SCENARIOS, Outcome, strike
+from endurance_use import Result, month, together
 
 from serving import QUESTIONS, Server, search_path, serving
+
+SHARES = {"faults": 0.6, "together": 0.1, "month": 0.2, "clients": 0.1}
+"""Of the time."""
 
 
 def main() -> None:
     options = measuring.parser(__doc__)
+    options.add_argument("--seconds", type=float, default=600, help="for all parts of a full run together; 600")
+    options.add_argument("--points", type=int, default=600, help="kills and errors, at most; 600")
+    options.add_argument("--parts", default=",".join(SHARES), help="separated by commas; all of them unless given")
+    options.add_argument("--scenarios", default=",".join(SCENARIOS), help="the commands to kill and to fail")
     options.add_argument("--clients", type=int, default=32)
-    options.add_argument("--seconds", type=float, default=60)
-    options.add_argument("--no-ingest", action="store_true", help="only reads")
+    options.add_argument("--no-ingest", action="store_true", help="clients: only reads")
     chosen = options.parse_args()
-    with measuring.work_folder() as work:
-        corpus = measuring.unpack(chosen.data, "k8s-en", work)
-        db = work / "kb.sqlite"
-        measuring.run([measuring.kb(), "--db", str(db), "ingest", str(corpus), "--no-embed", "--quiet"])
-        more = [] if chosen.no_ingest else [shutil.copytree(corpus, work / f"more-{number}") for number in range(20)]
-        with serving(db, "--allow-write") as server:
-            failures = report(server, chosen.clients, chosen.seconds, more)
-    raise SystemExit(1 if failures else 0)
+    results: dict[str, Result] = {}
+    started = until = time.monotonic()
+    for part in chosen.parts.split(","):
+        print(f"{part} …", file=sys.stderr)
+        until += SHARES[part] * chosen.seconds
+        seconds = max(1.0, until - time.monotonic())  # a part that takes longer takes it from the next
+        with measuring.work_folder() as folder:
+            work = folder.resolve()
+            match part:
+                case "faults":
+                    outcomes = strike(work, chosen.scenarios.split(","), chosen.points, until)
+                    results |= {fault: judged(outcomes, fault) for fault in FAULTS}
+                case "together":
+                    results[part] = together(work, 0.8 * seconds)
+                case "month":
+                    results[part] = month(work, 0.95 * seconds)
+                case _:
+                    corpus = measuring.unpack(chosen.data, "k8s-en", work)
+                    results[part] = clients(corpus, work, chosen.clients, until, ingest=not chosen.no_ingest)
+    for name, result in results.items():
+        for what in ("lost", "doubled", "failed"):
+            for line in getattr(result, what)[:10]:
+                print(f"{name}: {what}: {line}")
+    rows = [(name, f"{r.tries:,}", len(r.lost), len(r.doubled), len(r.failed), r.detail) for name, r in results.items()]
+    measuring.table(["", "tries", "lost", "doubled", "failed", ""], rows)
+    print(f"{time.monotonic() - started:.0f} s")
+    raise SystemExit(1 if any(r.lost or r.doubled or r.failed for r in results.values()) else 0)
 
 
-def report(server: Server, clients: int, seconds: float, more: list[Path]) -> int:
-    """How many requests failed."""
+def judged(outcomes: Sequence[Outcome], fault: str) -> Result:
+    of_this = [outcome for outcome in outcomes if outcome.point.fault == fault]
+    calls = Counter(outcome.point.what.partition(" ")[0] for outcome in of_this)
+    result = Result(tries=len(of_this), detail=", ".join(f"{kind} {count}" for kind, count in sorted(calls.items())))
+    for outcome in of_this:
+        for what in ("lost", "doubled", "failed"):
+            if told := getattr(outcome, what):
+                getattr(result, what).append(f"{outcome.point}: {told}")
+    return result
+
+
+def clients(corpus: Path, work: Path, count: int, until: float, *, ingest: bool) -> Result:
+    """Searches, lists, documents, citations and pages in turn, from threads that keep their connections."""
+    db = work / "kb.sqlite"
+    measuring.run([measuring.kb(), "--db", str(db), "ingest", str(corpus), "--no-embed", "--quiet"])
+    more = [shutil.copytree(corpus, work / f"more-{number}") for number in range(20)] if ingest else []
+    with serving(db, "--allow-write", "--quiet") as server:
+        return report(server, count, max(5.0, until - time.monotonic()), more)
+
+
+def report(server: Server, clients: int, seconds: float, more: list[Path]) -> Result:
     times: list[float] = []
     failures: list[str] = []
     documents = [item["doc_id"] for item in json.loads(_get(server.connection(), "/api/v1/documents?limit=200"))["items"]]
@@ -60,9 +111,7 @@ def report(server: Server, clients: int, seconds: float, more: list[Path]) -> in
         ("memory at its most, by quarters of the time, MB", ", ".join(f"{most:.0f}" for most in by_quarter)),
     ]
     measuring.table(["", f"{clients} clients, {seconds:.0f} s"], rows)
-    for failure in failures[:10]:
-        print(failure)
-    return len(failures)
+    return Result(tries=len(times), failed=failures, detail=f"{clients} clients for {seconds:.0f} s")
 
 
 def _client(server: Server, number: int, end: float, documents: list[str], times: list[float], failures: list[str]) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import re
 from collections.abc import Iterator
 
@@ -59,3 +60,19 @@ def test_an_error_carries_message_hint_and_path_onto_the_wire(class_: type[Kebab
     wire = error_v1(error, id="q1")
     assert (wire.code, wire.message, wire.hint, wire.path, wire.id) == (class_.code, "What happened.", "What to do.", "a.md", "q1")
     assert str(error) == "What happened."
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (OSError(errno.EIO, "Input/output error", "/kb/x"), "store_error"),
+        (PermissionError(errno.EACCES, "Permission denied", b"/kb/x"), "store_error"),
+        (OSError(errno.ENOSPC, "No space left on device", "/kb/x"), "disk_full"),
+        (FileNotFoundError(errno.ENOENT, "No such file", "/kb/x"), "internal"),
+        (OSError(errno.EIO, "Input/output error"), "internal"),
+    ],
+)
+def test_uncaught_failure_of_the_file_system_is_not_reported_as_a_defect(error: OSError, code: str) -> None:
+    told = errors.Internal.of(error)
+    assert (told.code, told.path) == (code, None if code == "internal" else "/kb/x")
+    assert told.hint

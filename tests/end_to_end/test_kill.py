@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import random
-import shutil
 import signal
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
-
-import pytest
 
 if TYPE_CHECKING:
     from tests.end_to_end.conftest import User
@@ -89,23 +86,3 @@ def test_r074_an_ingest_killed_again_and_again_ends_like_an_undisturbed_one(user
             counted = connection.execute("SELECT count(*), count(DISTINCT chunk_id) FROM chunks").fetchall()
         assert counted == [(len(expected), len(expected))]
     assert user.counts(user.ingest("--db", database, user.notes)) == {"unchanged": FILES}
-
-
-@pytest.mark.parametrize("command", ["--rebuild-fts", "--optimize"])
-def test_a_rebuild_or_an_optimize_that_is_killed_leaves_a_whole_index(user: User, command: str) -> None:
-    for number in range(80):
-        user.write(f"{number}.md", f"# Note {number}\n\n" + " ".join(f"word{number * i % 977}" for i in range(1500)))
-    user.ingest()
-    expected = user.chunks()
-    original = user.base / "original.sqlite"
-    shutil.copy(user.database, original)
-    for moment in (0.15, 0.25, 0.35):
-        process = user.start("index", command)
-        time.sleep(moment)
-        process.send_signal(signal.SIGKILL)
-        process.communicate()
-        assert user.chunks() == expected
-        user.check()
-    user.ask("index", command)
-    assert user.chunks() == expected
-    user.check()

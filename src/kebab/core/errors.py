@@ -44,8 +44,12 @@ Exceptions are for a whole operation that cannot go on. What happens to one file
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+_STORAGE_ERRNOS = frozenset({errno.EIO, errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM})
 
 
 class KebabError(Exception):
@@ -239,6 +243,12 @@ class Internal(KebabError):
     code = "internal"
 
     @classmethod
-    def of(cls, error: BaseException) -> Internal:
+    def of(cls, error: BaseException) -> KebabError:
+        """What every surface says of an exception that nothing caught. A file system that fails is no defect of ours."""
+        if isinstance(error, OSError) and error.filename is not None and error.errno in _STORAGE_ERRNOS:
+            place = os.fsdecode(error.filename)
+            kind = DiskFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else StoreError
+            hint = "Check the disk, its free space and the permissions, then run the command again."
+            return kind(f"{place} cannot be read or written: {error.strerror}.", hint=hint, path=place)
         hint = "This is a defect of Kebab; please report it with what was printed where it runs."
         return cls(f"Something unexpected happened: {type(error).__name__}: {error}", hint=hint)

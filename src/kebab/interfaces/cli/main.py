@@ -144,11 +144,13 @@ def run(arguments: list[str]) -> int:
 
 
 def _internal(error: Exception, as_json: bool) -> int:
-    import traceback
+    failure = Internal.of(error)
+    if isinstance(failure, Internal):
+        import traceback
 
-    traceback.print_exception(error)
+        traceback.print_exception(error)
     try:
-        return _fail(Internal.of(error), as_json)
+        return _fail(failure, as_json)
     except OSError as failure:
         return _cannot_write(failure)
 

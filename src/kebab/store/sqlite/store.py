@@ -43,7 +43,8 @@ if TYPE_CHECKING:
     from kebab.store.sqlite.vector_writer import SqliteVectorWriter
     from kebab.store.sqlite.vectors import SqliteVectorStore
 
-_BESIDE = ("-wal", "-shm", "-journal", ".lock")
+_LOGS = ("-wal", "-shm", "-journal")
+_BESIDE = (*_LOGS, ".lock")
 _File = tuple[int, int] | None
 """Which file it is, whatever it is called and whatever is in it; None where there is none."""
 
@@ -328,7 +329,8 @@ class SqliteStore:
             raise Corrupt(f"{self.path} is not a Kebab database, so it is not deleted.", hint="Delete it by hand.", path=str(self.path))
         self._forget()
         with WriterLock(self.path, wait_s=self._lock_wait_s, purpose="kb reset"):
-            for suffix in ("", *_BESIDE):
+            # The logs hold text. While the database itself is there, a reset that was interrupted can be run again and deletes them.
+            for suffix in (*_LOGS, "", ".lock"):
                 self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
         return True
 
