@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import stat
+import time
 from io import FileIO
 
 _FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_NONBLOCK", "O_NOCTTY", "O_CLOEXEC", "O_BINARY"))
+_LEASE_S = 10.0
 
 
 class NotRegular(OSError):
@@ -18,7 +20,7 @@ def open_regular(path: str | os.PathLike[str], *, follow_link: bool = True) -> F
 
     What a scan saw may have been replaced since, so only what was opened is asked.
     """
-    descriptor = os.open(path, _FLAGS if follow_link else _FLAGS | getattr(os, "O_NOFOLLOW", 0))
+    descriptor = _opened(path, _FLAGS if follow_link else _FLAGS | getattr(os, "O_NOFOLLOW", 0))
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise NotRegular(None, "it is not a regular file", os.fspath(path))
@@ -26,6 +28,18 @@ def open_regular(path: str | os.PathLike[str], *, follow_link: bool = True) -> F
     except BaseException:
         os.close(descriptor)
         raise
+
+
+def _opened(path: str | os.PathLike[str], flags: int) -> int:
+    """Waits a while for a file that a server (Samba, NFS) has leased, and that the system asks it to give back."""
+    ends = time.monotonic() + _LEASE_S
+    while True:
+        try:
+            return os.open(path, flags)
+        except BlockingIOError:
+            if time.monotonic() > ends:
+                raise
+            time.sleep(0.02)
 
 
 def read_regular(path: str | os.PathLike[str], most_bytes: int = -1, *, follow_link: bool = True) -> bytes:
