@@ -83,7 +83,7 @@ def clients(corpus: Path, work: Path, count: int, until: float, *, ingest: bool)
     """Searches, lists, documents, citations and pages in turn, from threads that keep their connections."""
     db = work / "kb.sqlite"
     measuring.run([measuring.kb(), "--db", str(db), "ingest", str(corpus), "--no-embed", "--quiet"])
-    more = [shutil.copytree(corpus, work / f"more-{number}") for number in range(20)] if ingest else []
+    more = [shutil.copytree(corpus, work / f"more-{number}") for number in range(6)] if ingest else []
     with serving(db, "--allow-write", "--quiet") as server:
         return report(server, count, max(5.0, until - time.monotonic()), more)
 
