@@ -112,7 +112,7 @@ def endpoint(section: str, address: str, path: str, key: str, timeout_s: float, 
         raise ConfigError(
             f"{section}.endpoint = {masked_address(address)!r} is not an address.", hint="It begins with http:// or https://."
         )
-    if "@" in urlsplit(address).netloc:
+    if masked_address(address) != address:
         raise ConfigError(f"{section}.endpoint has no name or password in it.", hint=f"Give a key as KEBAB_{section.upper()}_API_KEY.")
     key = key.strip()
     made = Endpoint(address if address.endswith(path) else address + path, key, timeout_s, section, meanwhile, too_long)
