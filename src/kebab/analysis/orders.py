@@ -1,17 +1,16 @@
-"""Whether a text reads like orders to a program: a hint, not a protection. Such text is quoted with a flag, never obeyed.
+"""Whether a text reads like orders to a program: a hint, not a protection. Such text is quoted with a flag, not obeyed.
 
 The text is first made plain: invisible letters go, look-alikes become what they look like, spaced letters become words.
-Then each word becomes the letter of its class (`_ENGLISH`, `_KOREAN`), and an order is a pattern of such letters within one
-sentence: who is spoken to, and what is wanted. A new wording is a word in a class; a pattern is an idea, not a phrase.
+Then each word becomes the letter of its class (`_ENGLISH`, `_KOREAN`), and an order is a pattern of such letters within
+one sentence: who is spoken to, and what is wanted. A new wording is a word in a class; a pattern is an idea, not a phrase.
 Every pattern is bounded: the text may be hostile, and its cost must grow with its length only.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
-from typing import NamedTuple
 from unicodedata import normalize
 
 _PHRASES = {
@@ -121,21 +120,21 @@ _KOREAN_ENDINGS = {
     "3": "고만",
 }
 
-
-class _Order(NamedTuple):
-    needs: tuple[str, ...]
-    """Classes of which it needs one each: most texts lack one, and then the pattern is not even compiled."""
-    pattern: str
-
-
+_Pattern = tuple[tuple[str, ...], str]
+"""What a text must have for it to match, and the expression: most texts lack it, and then it is not even compiled, which
+would be a good part of the time that a process takes to answer and end.
+"""
 _PART = re.compile(r"\([^)]*\)|\[\^[^]]*\]|\[([^]]*)\](?![?*{])|\[[^]]*\]|\{[^}]*\}|([A-Za-z0-9%&!])(?![?*{])|.")
 _SHORT = str.maketrans({"~": "[^.]{0,8}", "_": "[^.]{0,2}", "/": "(?:^|(?<=[.,:a]))"})
 
 
-def _patterns(*rows: str) -> tuple[_Order, ...]:
-    """`~` is a few words of the same sentence, `_` at most two; `/` is where a clause begins. In Korean the verb comes last."""
+def _patterns(*rows: str) -> tuple[_Pattern, ...]:
+    """`~` is a few words of the same sentence, `_` at most two; `/` is where a clause begins. In Korean verbs come last.
+
+    What each needs is one letter of every set or letter that is not optional.
+    """
     return tuple(
-        _Order(tuple(part[1] or part[2] for part in _PART.finditer(one) if part[1] or part[2]), one.translate(_SHORT))
+        (tuple(part[1] or part[2] for part in _PART.finditer(one) if part[1] or part[2]), one.translate(_SHORT))
         for row in rows
         for one in row.split()
     )
@@ -164,52 +163,70 @@ _TO_ANYBODY = _patterns(
 """What documentation tells people too: worth a flag, and no reason to disbelieve what stands beside it."""
 _TO_MACHINES_HIDDEN = _patterns(r"M m[,:] m~[OV] YO N[Vq] qb?U yR /V~[UHEx] 2V!")
 """Enough where only a program reads it."""
-_MARKUP = (
-    r"<\| ?[a-z_]+ ?\|>",
-    r"\[/?(?:inst|system|시스템 메시지)\]",
-    r"[\[{#]\W{0,4}(?:[a-z']+[ _])?(?:system|admin|ai|priority|hidden|assistant)[ _]"
-    r"(?:override|instruction|directive|note|message|update|prompt)",
-    r"[#-]{2} ?(?:end )?(?:system|instructions?|prompt) ?[#-]{2}",
-    r"<</?sys>>",
-    r"< ?/? ?(?:system|assistant|instructions?|(?:tool|function)_(?:calls?|results?|response|output)) ?>",
-    r"\"role\" ?: ?\"(?:system|developer)\" ?,\s{0,40}\"content\"",
-    r"## *(?:system|instruction|human|assistant)s?:",
-    r"\n[ >]{0,4}(?:human|user|사용자): [^\n]{1,500}\n\s{0,4}(?:assistant|어시스턴트):",
-    r"end of (?:the )?(?:context|document|input|prompt)\b[ -]{0,40}\n",
-    r"\n(?:system|시스템): (?=[^\n.]{0,200}(?:\buser\b|\byou\b|사용자))",
+_MARKUP: tuple[_Pattern, ...] = (
+    (("<|",), r"<\| ?[a-z_]+ ?\|>"),
+    (("inst]", "system]", "시스템 메시지]"), r"\[/?(?:inst|system|시스템 메시지)\]"),
+    (
+        ("override", "instruction", "directive", "note", "message", "update", "prompt"),
+        r"[\[{#]\W{0,4}(?:[a-z']+[ _])?(?:system|admin|ai|priority|hidden|assistant)[ _]"
+        r"(?:override|instruction|directive|note|message|update|prompt)",
+    ),
+    (("##", "--"), r"[#-]{2} ?(?:end )?(?:system|instructions?|prompt) ?[#-]{2}"),
+    (("<<sys", "<</sys"), r"<</?sys>>"),
+    (
+        ("system>", "assistant>", "instruction>", "instructions>", "tool_", "function_"),
+        r"</?(?:system|assistant|instructions?|(?:tool|function)_(?:calls?|results?|response|output))>",
+    ),
+    (('"role"',), r"\"role\" ?: ?\"(?:system|developer)\" ?,\s{0,40}\"content\""),
+    (("system:", "instruction:", "instructions:", "human:", "assistant:"), r"## *(?:system|instruction|human|assistant)s?:"),
+    (("assistant:", "어시스턴트:"), r"\n[ >]{0,4}(?:human|user|사용자): [^\n]{1,500}\n\s{0,4}(?:assistant|어시스턴트):"),
+    (("end of ",), r"end of (?:the )?(?:context|document|input|prompt)\b[ -]{0,40}\n"),
+    (("\nsystem:", "\n시스템:"), r"\n(?:system|시스템): (?=[^\n.]{0,200}(?:\buser\b|\byou\b|사용자))"),
 )
 """Marks of another turn, or of a tool that answers."""
-_AS_SYSTEM = r"(?:^|[.!?>\]]\s|\n)\s{0,4}(?:SYSTEM|ASSISTANT)(?: (?:PROMPT|MESSAGE|NOTE))?:\s{1,4}[A-Z가-힣]\w*(?:\s+\w+){2}"
-"""In capitals only: System: Linux is said every day."""
+_PLACES = ("={", "=$", "=<", "=[", "=%7b", "=your_", "=user_", "=chat_")
 _DATA = r"[^)\"'\s]{0,100}?=(?:\$?[{<\[]|%7b|(?:your|user|chat)_)"
-_CARRIERS = (
-    r"!\[[^\[\]\n]{0,200}\]\([^)\s?]{0,200}\?" + _DATA,
-    r"<img[^<>]{0,200}?src=[\"'][^\"'\s?]{0,200}\?" + _DATA,
-    r"\]\([^)\s?]{0,200}\?" + _DATA + r"\{?[^)\s={]{0,40}?(?:token|secret|key|chat|conversation|history|password|대화)",
+_CARRIERS: tuple[_Pattern, ...] = (
+    (_PLACES, r"!\[[^\[\]\n]{0,200}\]\([^)\s?]{0,200}\?" + _DATA),
+    (_PLACES, r"<img[^<>]{0,200}?src=[\"'][^\"'\s?]{0,200}\?" + _DATA),
+    (
+        _PLACES,
+        r"\]\([^)\s?]{0,200}\?" + _DATA + r"\{?[^)\s={]{0,40}?(?:token|secret|key|chat|conversation|history|password|대화)",
+    ),
 )
 """An image with a place for data in its address, or a link with one for a secret."""
-_UNSEEN = (
-    "(?:^|[^\U0001f3f4\U000e0020-\U000e007e])[\U000e0020-\U000e007e]",  # tags, but for those that make a flag
-    "[\U000e0100-\U000e01ef]{2}",
-    "[\u202d\u202e]",
-    "[a-zA-Z가-힣][\u200b-\u200d\u2060\ufeff]+[a-zA-Z가-힣]",
-)
-"""Writing that a reader does not see, or sees in another order."""
-_HIDDEN = (
-    r"<!--((?:(?!<!--|-->).){0,2000})",
-    r"\[[^\[\]\n]{0,40}\]: ?(?:#|<>) ?[(\"']([^\n]*)",
-    r"<[^<>]{0,100}(?:display: ?none|visibility: ?hidden|font-size: ?0|opacity: ?0|color: ?(?:white|#fff)|\shidden)[^<>]{0,100}>([^<]*)",
+_HIDDEN: tuple[_Pattern, ...] = (
+    (("<!--",), r"<!--((?:(?!<!--|-->).){0,2000})"),
+    (("]: ", "]:#", "]:<"), r"\[[^\[\]\n]{0,40}\]: ?(?:#|<>) ?[(\"']([^\n]*)"),
+    (
+        ("display:", "visibility:", "font-size:", "opacity:", "color:", " hidden"),
+        r"<[^<>]{0,100}(?:display: ?none|visibility: ?hidden|font-size: ?0|opacity: ?0|color: ?(?:white|#fff)|\shidden)"
+        r"[^<>]{0,100}>([^<]*)",
+    ),
 )
 """What a page does not show, and a model reads."""
-_INVISIBLE = re.compile("[\u00ad\u0300-\u036f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufe00-\ufe0f\ufeff]+")
-_LOOK_ALIKE = str.maketrans(
-    "авсԁеһіјкӏмпорԛгѕтихуԝαβεηικνορτυχωօոսԁᴀʙᴄᴅᴇɢʜɪᴊᴋʟᴍɴᴏᴘʀᴛᴜᴠᴡʏᴢ",
-    "abcdehijklmnopqrstuxywabenikvoptuxwonudabcdeghijklmnoprtuvwyz",
+_UNPLAIN: tuple[_Pattern, ...] = (
+    (("\u202d", "\u202e"), "."),
+    (tuple("\u200b\u200c\u200d\u2060\ufeff"), "[a-zA-Z가-힣][\u200b-\u200d\u2060\ufeff]+[a-zA-Z가-힣]"),
+    (  # in capitals only: System: Linux is said every day
+        ("SYSTEM", "ASSISTANT"),
+        r"(?:^|[.!?>\]]\s|\n)\s{0,4}(?:SYSTEM|ASSISTANT)(?: (?:PROMPT|MESSAGE|NOTE))?:\s{1,4}[A-Z가-힣]\w*(?:\s+\w+){2}",
+    ),
 )
-_MIXED = re.compile("[a-z][\u0370-\u058f\u1d00-\u1d2b]|[\u0370-\u058f\u1d00-\u1d2b][a-z]")
-_SPACED = re.compile(r"(?<![^\W_])[^\W\d_]([ ._-])[^\W\d_]\1[^\W\d_](?:\1[^\W\d_])+(?![^\W_])")
+"""What plain text would not show any more: writing turned round, letters between letters, capitals."""
+_UNSEEN = "[\U000e0100-\U000e01ef]{2}|(?:^|[^\U0001f3f4\U000e0020-\U000e007e])[\U000e0020-\U000e007e]"
+"""Selectors in a row, and tags but for those of a flag: writing that a reader does not see."""
+_INVISIBLE = frozenset(
+    map(chr, (0xAD, 0xFEFF, *range(0x300, 0x370), *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x206A)))
+)
+_LOOK_ALIKE = str.maketrans(
+    "авсԁеһіјкӏмпорԛгѕтихуԝαβεηικνορτυχωօոսᴀʙᴄᴅᴇɢʜɪᴊᴋʟᴍɴᴏᴘʀᴛᴜᴠᴡʏᴢ",
+    "abcdehijklmnopqrstuxywabenikvoptuxwonuabcdeghijklmnoprtuvwyz",
+)
+_MIXED = "[a-z][\u0370-\u058f\u1d00-\u1d2b]|[\u0370-\u058f\u1d00-\u1d2b][a-z]"
+_SPACED = r"(?<![^\W_])[^\W\d_]([ ._-])[^\W\d_]\1[^\W\d_](?:\1[^\W\d_])+(?![^\W_])"
 _LETTERS_APART = re.compile(r"[ ._-]\w[ ._-]\w[ ._-]\w")
-_TOKEN = re.compile(r"https?://\S+|-?[a-z]+(?:['_][a-z]+)*|[가-힣]+|[,:]|[.!?;](?=\s|$)|\n\s*(?:\n|[-*+] )")
+_TOKEN = re.compile(r"https?://\S+|-?[a-z]+(?:['_][a-z]+)*|[^\W\da-z_]+|[,:]|[.!?;](?=\s|$)|\n\s*(?:\n|[-*+] )")
 _MOST = 1 << 20
 
 
@@ -224,29 +241,34 @@ def speaks_to_a_machine(text: str) -> bool:
     return _finds(text, _TO_MACHINES, _MARKUP)
 
 
-def _finds(text: str, orders: Iterable[_Order], marks: Iterable[str]) -> bool:
-    if (not text.isascii() and _has(_UNSEEN, text)) or (("SYSTEM" in text or "ASSISTANT" in text) and _compiled(_AS_SYSTEM).search(text)):
+def _finds(text: str, orders: Iterable[_Pattern], marks: Iterable[_Pattern]) -> bool:
+    if any(_found(_UNPLAIN, text)) or (not text.isascii() and max(text) > "\U000e0000" and _compiled(_UNSEEN).search(text)):
         return True
     plain = _plain(text)
     return (
-        _has(marks, plain)
+        any(_found(marks, plain))
         or _matches(_classes(plain), orders)
-        or any(_matches(_classes(part), _TO_MACHINES_HIDDEN) for pattern in _HIDDEN for part in _compiled(pattern).findall(plain))
+        or any(_matches(_classes(hidden[1]), _TO_MACHINES_HIDDEN) for hidden in _found(_HIDDEN, plain))
     )
 
 
-def _has(patterns: Iterable[str], text: str) -> bool:
-    return any(_compiled(pattern).search(text) for pattern in patterns)
+def _found(patterns: Iterable[_Pattern], text: str) -> Iterator[re.Match[str]]:
+    for parts, pattern in patterns:
+        if any(map(text.__contains__, parts)):
+            yield from _compiled(pattern).finditer(text)
 
 
 def _plain(text: str) -> str:
     text = text.lower()
     if not text.isascii():
-        text = normalize("NFKC", _INVISIBLE.sub("", normalize("NFKD", text))).lower()
-        if _MIXED.search(text):
-            text = text.translate(_LOOK_ALIKE)
+        text = normalize("NFKD", text)
+        for letter in _INVISIBLE.intersection(text):
+            text = text.replace(letter, "")
+        text = normalize("NFKC", text).lower()
+        folded = text.translate(_LOOK_ALIKE)
+        text = folded if folded != text and _compiled(_MIXED).search(text) else text
     text = text.replace("*", "")
-    return _SPACED.sub(_joined, text) if _LETTERS_APART.search(text) else text
+    return _compiled(_SPACED).sub(_joined, text) if _LETTERS_APART.search(text) else text
 
 
 def _joined(letters: re.Match[str]) -> str:
@@ -276,9 +298,15 @@ _CLASS |= {",": ",", ":": ":"}
 _ENDING = {word: letter for letter, words in _KOREAN_ENDINGS.items() for word in words.split()}
 
 
-def _matches(classes: str, orders: Iterable[_Order]) -> bool:
+def _matches(classes: str, orders: Iterable[_Pattern]) -> bool:
     present = set(classes)
-    return any(not any(map(present.isdisjoint, needs)) and _compiled(pattern).search(classes) for needs, pattern in orders)
+    possible = [(needs, pattern) for needs, pattern in orders if not any(map(present.isdisjoint, needs))]
+    return any(
+        not any(map(found.isdisjoint, needs)) and _compiled(pattern).search(sentence)
+        for sentence in (classes.split(".") if possible else ())
+        for found in (set(sentence),)
+        for needs, pattern in possible
+    )
 
 
 @cache
