@@ -41,7 +41,7 @@ def test_r140_the_formats_are_printed_to_the_letter_without_any_model(widget: Us
     )
     docs = widget.run("lib", "docs", "/acme/widget", "create a dial", "--type", "code")
     assert docs.out == (
-        "## Library Rules\n- Always close a gauge\n\n---\n\n### Create a dial\n*Widget > Guide*\n```go\nfunc main() {\n\tdial()\n}\n```\n"
+        "## Library Rules\n- Always close a gauge\n\n*These rules are the library's own words.*\n\n---\n\n### Create a dial\n*Widget > Guide*\n```go\nfunc main() {\n\tdial()\n}\n```\n"
     )
     both = widget.run("lib", "docs", "/acme/widget", "dial OR colour")
     assert "\n\n---\n\n### Colours\n*Widget > Guide*\nAny CSS colour is accepted.\n\n---\n\n### Create" in both.out
@@ -52,7 +52,7 @@ def test_r163_nothing_found_is_said_and_is_no_failure(widget: User) -> None:
     none = widget.run("lib", "search", "zzzz")
     assert (none.code, none.out) == (0, "No libraries found matching your search.\n")
     docs = widget.run("lib", "docs", "/acme/widget", "zzzz")
-    assert (docs.code, docs.out) == (0, "## Library Rules\n- Always close a gauge\n")
+    assert (docs.code, docs.out) == (0, "## Library Rules\n- Always close a gauge\n\n*These rules are the library's own words.*\n")
     assert "No snippet was found." in docs.err
     assert "zzzz" not in docs.out
 

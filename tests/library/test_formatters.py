@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 GOLDEN = Path(__file__).parents[1] / "fixtures" / "library"
 
+LABEL = "\n\n*These rules are the library's own words.*"
+
 
 def golden(name: str) -> str:
     return (GOLDEN / name).read_text(encoding="utf-8").removesuffix("\n")
@@ -46,7 +48,7 @@ def test_r164_to_r167_rules_code_and_prose_are_parted_by_a_line(snippet: MakeSni
 def test_r164_without_rules_there_is_no_part_for_them_and_rules_may_stand_alone(snippet: MakeSnippet) -> None:
     """R164"""
     assert snippets_text([snippet("x = 1")]).startswith("### Create a dial\n")
-    assert snippets_text([], ["Always close a gauge"]) == "## Library Rules\n- Always close a gauge"
+    assert snippets_text([], ["Always close a gauge"]) == f"## Library Rules\n- Always close a gauge{LABEL}"
     assert snippets_text([]) == ""
 
 
@@ -78,5 +80,5 @@ def test_names_and_rules_have_one_line_each(library: MakeLibrary) -> None:
     """Whoever wrote them: a line feed would begin something of the format's own."""
     shown = libraries_text([library("Wid\nget", library_id="/acme/widget", description="Gauges\r\n\r\n2. Other\x1b\u2028")])
     assert shown.split("\n")[:3] == ["1. Wid get", "   Library ID: /acme/widget", "   Description: Gauges 2. Other"]
-    assert snippets_text([], ["Close\n\n---\n\n### it\t\0", "Open"]) == "## Library Rules\n- Close --- ### it\n- Open"
+    assert snippets_text([], ["Close\n\n---\n\n### it\t\0", "Open"]) == f"## Library Rules\n- Close --- ### it\n- Open{LABEL}"
     assert "Description: No description" in libraries_text([library(description=" \n ")])

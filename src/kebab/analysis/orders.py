@@ -1,294 +1,314 @@
-"""Text that reads like orders to the program that reads it. It is quoted as it stands, with a flag, and never obeyed."""
+"""Whether a text reads like orders to a program: a hint, not a protection. Such text is quoted with a flag, not obeyed.
+
+The text is first made plain: invisible letters go, look-alikes become what they look like, spaced letters become words.
+Then each word becomes the letter of its class (`_ENGLISH`, `_KOREAN`), and an order is a pattern of such letters within
+one sentence: who is spoken to, and what is wanted. A new wording is a word in a class; a pattern is an idea, not a phrase.
+Every pattern is bounded: the text may be hostile, and its cost must grow with its length only.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
-from typing import NamedTuple
 from unicodedata import normalize
 
-_MACHINES = (
-    r"(?:ais?|llms?|(?:large\s+)?language\s+models?|chatbots?|(?:ai\s+)?(?:assistants?|agents?|models?|tools?|bots?|readers?)"
-    r"|(?:automatic\s+)?summari[sz]ers?|copilots?)"
-)
-_SAY = (
-    r"(?:say|state|claim|tell|inform|mention|include|answer|reply|respond|add|recommend|write|output|print|assert|insist|pretend|conclude)"
-)
-"""What an answer is made with: a guide that asks for something else speaks to people."""
-_TELLS = (
-    r"(?:please\s+|kindly\s+)*(?:you\s+(?:must|should|have\s+to|will|need\s+to)\s+)?(?:(?:always|only|also|never|not|do\s+not|don't)\s+)?"
-)
-_SAYS_KOREAN = (
-    r"(?:라고|다고|고)\s?(?:꼭\s|반드시\s|항상\s)?(?:말|답|대답|응답|답변|안내|전달|언급|명시|주장)"
-    r"(?:하라|해라|하세요|하십시오|하시오|해\s?주세요|할\s?것)"
-)
+_PHRASES = {
+    "language model": "llm", "언어 모델": "챗봇", "from now on": "henceforth", "no longer": "nolonger",
+    "set aside": "disregard", "have to": "must", "has to": "must", "need to": "must", "required to": "must",
+    "do not": "never", "don't": "never", "api key": "apikey", "api 키": "apikey ", "environment variable": "secrets",
+    "환경 변수": "비밀", "system prompt": "prior prompt", "stay in character": "pretend", "해.": "하라.", "할 것": "하라",
+    "더 이상 적용되지": "무효",
+}  # fmt: skip
+_ENGLISH = {
+    # who
+    "M": "ai ais llm llms gpt chatgpt copilot chatbot chatbots llama grok mistral deepseek",
+    "m": "assistant assistants agent agents model models bot bots summarizer summarizers summariser summarisers crawler crawlers graders",
+    "c": "claude gemini",
+    "Y": "you you're yourself",
+    "y": "your",
+    "U": "user users user's reader readers human operator",
+    "o": "my our",
+    # what was said before
+    "D": "ignore disregard forget override overlook neglect dismiss discard nevermind overrule disobey",
+    "d": "drop skip abandon bypass",
+    "X": "void cancelled canceled invalid outdated obsolete superseded supersede supersedes nolonger revoked"
+    " replaced overridden withdrawn suspended lifted",
+    "P": "previous previously prior earlier above preceding original initial system developer former hidden current given told",
+    "I": "instruction instructions prompt prompts directive directives",
+    "i": "rule rules direction directions context message messages policy guideline guidelines guidance task tasks"
+    " request requests goals constraints programming",
+    "E": "all any every each",
+    "e": "everything anything whatever what",
+    "F": "follow following obey obeying heed heeding comply",
+    # what is to be said
+    "V": "say state claim mention answer reply respond recommend conclude assert insist praise rate rank describe"
+    " cite suggest approve declare announce emphasize highlight endorse advise promote quote",
+    "q": "tell inform convince assure notify persuade warn remind",
+    "v": "include add write end begin start finish show display put leave give",
+    "z": "reveal leak disclose expose recite",
+    "l": "print repeat output list",
+    "%": "append encode embed attach",
+    "R": "response responses answers replies summary",
+    "k": "ask asks asked",
+    # what is to be done
+    "T": "run execute call invoke use using open fetch overwrite delete pass make",
+    "u": "send post upload forward transfer transmit exfiltrate submit share",
+    "K": "command commands code script",
+    "t": "tool tools function shell",
+    "S": "secret secrets credentials password passwords apikey apikeys token id_rsa passphrase cookies",
+    "x": "conversation chat history dialogue transcript",
+    "L": "url link image webhook",
+    "Q": "asking confirmation confirming permission approval informing consent",
+    "j": "immediately silently secretly",
+    # how
+    "O": "must should shall will",
+    "N": "never not no without stop",
+    "Z": "role persona identity character mode objective mission",
+    "J": "act pretend assume simulate impersonate roleplay behave imagine",
+    "w": "enter switch activate enable engage",
+    "B": "now",
+    "h": "henceforth",
+    "C": "restriction restrictions unrestricted filters unfiltered limitations safety guardrails censorship"
+    " uncensored jailbroken moderation",
+    "n": "new updated revised real",
+    "W": "when whenever if while after",
+    "f": "before",
+    "G": "summarise summarize summarises summarizes summarising summarizing process processes processing index indexes"
+    " indexing parse parses parsing evaluate evaluates evaluating analyse analyze analysing analyzing paraphrase"
+    " paraphrasing review reviews reviewing grade grading translate translating ingest ingesting crawl crawling scan scanning",
+    "g": "read reading reads answering",
+    "H": "this these it page document text file article repository paper essay website passage paragraph section",
+    "A": "note notes attention reminder hint dear hey hello important notice",
+    "p": "to for about from",
+    "r": "with",
+    "s": "only exactly nothing",
+    "a": "please kindly always also then and just first instead",
+    "b": "are is be as a an the",
+}
+_KOREAN = {
+    "M": "인공지능 챗봇 챗gpt 에이아이 거대언어 클로드 제미나이 코파일럿",
+    "m": "어시스턴트 에이전트 요약기 비서 모델",
+    "Y": "당신 너는 너의 네가 너에게 네게 너희",
+    "U": "사용자",
+    "1": "무시 잊고 잊어 건너뛰 폐기 취소 버리",
+    "4": "무효 폐기",
+    "P": "이전 위의 앞의 앞서 앞선 지금까지 기존 받은 모든 시스템 원래 처음 주어 개발자 초기",
+    "I": "지시 지침 프롬프트",
+    "i": "명령 규칙 요청 작업 임무",
+    "F": "따르",
+    "V": "말하 말해 답하 답해 답변 대답 응답 추천 안내 알리 알려 적어 출력 소개 언급 명시 주장 전달 덧붙 작성 칭찬",
+    "k": "묻지",
+    "T": "실행 호출 전송 보내 덮어 넘기",
+    "t": "도구",
+    "S": "비밀 암호",
+    "x": "대화 채팅",
+    "L": "주소 링크 웹훅",
+    "B": "이제 지금부터",
+    "Z": "모드 역할",
+    "G": "요약 처리 분석 읽는 읽을",
+    "H": "문서 페이지",
+    "n": "새로운",
+    "!": "줘 주세요 주십시오",
+    "p": "에게",
+}
+_KOREAN_ENDINGS = {
+    "!": "라 하라 해라 세요 시오 어야 해야 아야",
+    "&": "하고 잊고 뛰고",
+    "N": "마세요 마라 마십시오 마시오 말고 말라",
+    "2": "다고 라고",
+    "3": "고만",
+}
+
+_Pattern = tuple[tuple[str, ...], str]
+"""What a text must have for it to match, and the expression: most texts lack it, and then it is not even compiled, which
+would be a good part of the time that a process takes to answer and end.
+"""
+_PART = re.compile(r"\([^)]*\)|\[\^[^]]*\]|\[([^]]*)\](?![?*{])|\[[^]]*\]|\{[^}]*\}|([A-Za-z0-9%&!])(?![?*{])|.")
+_SHORT = str.maketrans({"~": "[^.]{0,8}", "_": "[^.]{0,2}", "/": "(?:^|(?<=[.,:a]))"})
 
 
-def _words(*lists: str) -> tuple[frozenset[str], ...]:
-    return tuple(frozenset(words.split()) for words in lists)
+def _patterns(*rows: str) -> tuple[_Pattern, ...]:
+    """`~` is a few words of the same sentence, `_` at most two; `/` is where a clause begins. In Korean verbs come last.
 
-
-_DISMISS = "ignore disregard forget override"
-_READS = "summarise summarize summarising summarizing process processing index indexing"
-_MACHINE = "assistant assistants agent agents model models"
-
-
-class _Order(NamedTuple):
-    """In small letters: patterns for any case take long to compile. One that lacks a word cannot match and is not compiled at all, which
-    would be a good part of the time that a process takes to answer and end.
+    What each needs is one letter of every set or letter that is not optional.
     """
+    return tuple(
+        (tuple(part[1] or part[2] for part in _PART.finditer(one) if part[1] or part[2]), one.translate(_SHORT))
+        for row in rows
+        for one in row.split()
+    )
 
-    needs: tuple[frozenset[str], ...]
-    """One word of each."""
-    pattern: str
 
-
-_TO_MACHINES = (
-    _Order(
-        _words(_DISMISS, "instruction instructions prompt prompts"),
-        r"\b(?:ignore|disregard|forget|override)\b.{0,40}\b(?:previous|prior|above|earlier|all|any|your|system)\b.{0,30}"
-        r"\b(?:instructions?|prompts?)\b",
+_TO_MACHINES = _patterns(
+    # set aside what was said before
+    r"D~[PEy]~I (?<![pO])D[^.o]{0,6}[PEyU][^.o]{0,4}i /d_[UyP]_[Ii] D_e~[PY] (?:[Py]{1,2}I|IP)~X NF~[Py]~[Ii]",
+    r"[PYU]~[Ii]~(?:1[&!]|4) [Ii]_1[&!] [Ii]_FN (?:/|n)I:a*(?:V-|qb?U|D|h|YO) I:~2V!",
+    # spoken to a machine, or to what reads this
+    r"[AIi][pbE]*[Mm][^.:]{0,9}: /pb?[Mm][^.:]?[GgR][^.:]{0,4}: A[bE]*M, Mp_: WYb*M bbM,?YO YM~!",
+    r"[Mm]m?-?b?[Gg]H~[OVvNq] W[Yb]{0,2}[GV]-?-?p?H~,[aN]*[Vvqzl] W[Yb]{0,2}g(?:-?-?p)?H~,[aN]*(?:[Vzl]|qb?U)",
+    r"G_[Mm]~! M~2V! H_G~2V! M~O[aN]*[VqDF] (?:/|A[bE]*)M[:,]a*(?:YO)?N?[VvqTDzl]",
+    r"(?:/|A[bE]*)m[:,]a*(?:YO)?(?:[VqDz]|N[Vqz]) /c[:,]a*(?:YO)?(?:V-|qb?U|D)",
+    # what to be
+    r"h,?(?:YO?)?(?:V[sE]|J) Yb[BX][^.p]{0,4}[MmZC] YB~[MmZ] B~Z~! yn[ZiI]b J~[Mm]~[NC] w_Z~(?:C|[vl]y)",
+    # what to say, and to whom not
+    r"YO[aB]*qb?U Wb?Uk~,[aN]*V U~2V! 3V V(?:sr|rs) Na*[qV]b?U U_[kV]N NV~yR [zlq]~(?:[Py]{2,3}I|IYbP)",
+    r"[zl]b?[Py]{1,3}I Y_N_?C PI_V!",
+)
+_TO_ANYBODY = _patterns(
+    r"M~O m~O[aN]*[VqDF] /[aN]*[dD]~[yUP]~[Ii] [Py][Ii]~X yn[ZiI] J~N_[Ci] /qb?U O[aN]*[Vqz]~U YO[aN]*[Vq] N[Vq]_H",
+    r"y[RV]O [vV]~[yE][RV] /[vV%l]~y[RV] /zb?S [zlq]~IYb /T~Kj T~NQ /[Tu][^.]{0,5}t[^.]{0,12}NQ T_y_t fY?[Vg],a*T",
+    r"T~fYV fE-?t t_T~! [Mm]Oa*[Tg]~S /[Tu]~t~[xS] /%~[xU]~L /u~[xS] x~L~! S~L_?T! /[vTu]~SY",
+)
+"""What documentation tells people too: worth a flag, and no reason to disbelieve what stands beside it."""
+_TO_MACHINES_HIDDEN = _patterns(r"M m[,:] m~[OV] YO N[Vq] qb?U yR /V~[UHEx] 2V!")
+"""Enough where only a program reads it."""
+_MARKUP: tuple[_Pattern, ...] = (
+    (("<|",), r"<\| ?[a-z_]+ ?\|>"),
+    (("inst]", "system]", "시스템 메시지]"), r"\[/?(?:inst|system|시스템 메시지)\]"),
+    (
+        ("override", "instruction", "directive", "note", "message", "update", "prompt"),
+        r"[\[{#]\W{0,4}(?:[a-z']+[ _])?(?:system|admin|ai|priority|hidden|assistant)[ _]"
+        r"(?:override|instruction|directive|note|message|update|prompt)",
     ),
-    _Order(  # "to override all rules" tells what an option does, and "ignore my messages" is said among people
-        _words(_DISMISS, "rule rules direction directions context message messages"),
-        r"(?<!\bto )(?<!\bcan )(?<!\bmay )(?<!\bwill )(?<![-_])\b(?:ignore|disregard|forget|override)\b(?!.{0,40}\b(?:my|our)\b).{0,40}"
-        r"\b(?:previous|prior|above|earlier|all|any|your|system)\b.{0,30}\b(?:rules?|directions?|context|messages?)\b",
+    (("##", "--"), r"[#-]{2} ?(?:end )?(?:system|instructions?|prompt) ?[#-]{2}"),
+    (("<<sys", "<</sys"), r"<</?sys>>"),
+    (
+        ("system>", "assistant>", "instruction>", "instructions>", "tool_", "function_"),
+        r"</?(?:system|assistant|instructions?|(?:tool|function)_(?:calls?|results?|response|output))>",
     ),
-    _Order(
-        _words("follow following obey obeying heed heeding", "instruction instructions rule rules prompt prompts guidelines"),
-        r"\b(?:do not|don't|stop|never)\s+(?:follow|obey|heed)(?:ing)?\s+(?:any\s+of\s+)?"
-        r"(?:your|the\s+(?:previous|above|system|original))\s+(?:\w+\s+){0,2}(?:instructions?|rules?|prompts?|guidelines)\b",
-    ),
-    _Order(
-        _words(
-            "note notes message messages instruction instructions attention reminder hint",
-            "ai ais llm llms model models chatbot chatbots assistant assistants",
-        ),
-        r"\b(?:notes?|messages?|instructions?|attention|reminder|hint)\s+(?:to|for)\s+(?:the\s+|any\s+|all\s+|every\s+)?"
-        r"(?:ais?|llms?|(?:large\s+)?language\s+models?|chatbots?|assistants?|ai\s+\w+)\s*"
-        r"(?:(?:that|who|which|reading|processing|summari[sz]ing|indexing|answering)\b[^.:]{0,60})?:",
-    ),
-    _Order(  # what it is to do when it summarises this
-        _words(
-            f"{_READS} answer answering paraphrase paraphrasing analyse analyze analysing analyzing describe describing",
-            "this these above following",
-            "when whenever if while before after case",
-            "say state claim tell inform mention include answer reply respond add recommend write output print assert insist pretend"
-            " conclude",
-        ),
-        r"\b(?:when(?:ever)?|if|while|before|after|in\s+case)\s+(?:you(?:'re|\s+are)?\s+|asked\s+to\s+)?"
-        r"(?:summari[sz](?:e|ing)|paraphras(?:e|ing)|process(?:ing)?|analy[sz](?:e|ing)|index(?:ing)?|describ(?:e|ing)"
-        r"|answer(?:ing)?\s+(?:(?:\w+\s+)?questions?\s+)?(?:about|from|based\s+on|with|using))\s+"
-        r"(?:this|these|the\s+above|the\s+following)\b[^.]{0,60}?,\s*" + _TELLS + _SAY + r"\b",
-    ),
-    _Order(
-        _words("read reading", "say state claim answer reply respond output print pretend tell", "when whenever if while"),
-        r"\b(?:when(?:ever)?|if|while)\s+(?:you(?:'re|\s+are)?\s+)?read(?:ing)?\s+this\b[^.]{0,40}?,\s*"
-        + _TELLS
-        + r"(?:say|state|claim|answer|reply|respond|output|print|pretend|tell\s+(?:the\s+|any\s+|your\s+)?users?)\b",
-    ),
-    _Order(  # whoever reads this and is a machine
-        _words(
-            f"{_READS} reading reads processes summarises summarizes indexes parse parses parsing",
-            f"{_MACHINE} ai ais llm llms chatbot chatbots tool tools bot bots reader readers copilot copilots"
-            " summariser summarizer summarisers summarizers",
-        ),
-        r"\b" + _MACHINES + r"\s+(?:(?:that|who|which)\s+(?:is\s+|are\s+)?)?"
-        r"(?:read(?:s|ing)?|process(?:es|ing)?|summari[sz](?:es?|ing)|index(?:es|ing)?|pars(?:es?|ing))\s+(?:this|these|it|the\s+above)\b"
-        r".{0,80}\b(?:must|should|shall|please|always|never|" + _SAY[3:-1] + r"|ignore)\b",
-    ),
-    _Order(
-        _words("now", "answer reply respond say pretend act"),
-        r"\bfrom\s+now\s+on,?\s+" + _TELLS + r"(?:answer\s+(?:every|all|any|each)\b|(?:reply|respond)\s+(?:only|with|in|as|to\s+every)\b"
-        r"|say\s+that|pretend|act\s+as)\b",
-    ),
-    _Order(
-        _words("ask asks", "user users"),
-        r"\b(?:if|when(?:ever)?)\s+(?:a|the|any)?\s*users?\s+asks?\b[^.]{0,80},\s*"
-        + _TELLS
-        + r"(?:say|claim|state|answer|reply|respond)\b",
-    ),
-    _Order(
-        _words("instruction instructions", "that tell ignore now must"),
-        r"(?:^|[.!?:;#>]\s|\b(?:new|updated|revised|real|hidden)\s)instructions?\s*:\s*(?:please\s+)?"
-        r"(?:(?:say|claim|state|answer|reply|respond)\s+that|tell\s+(?:the\s+)?users?|ignore|from\s+now\s+on|you\s+(?:must|are\s+now))\b",
-    ),
-    _Order(
-        _words("tell inform convince assure", "user users", "must have"),
-        r"\byou\s+(?:must|have\s+to)\s+(?:always\s+|now\s+)?(?:tell|inform|convince|assure)\s+(?:the|any|every)\s+users?\s+(?:that|to)\b",
-    ),
-    _Order(
-        _words("as if", "model ai llm chatbot", "you say tell answer reply respond ignore claim state"),
-        r"\b(?:as|if\s+you(?:'re|\s+are))\s+(?:a|an)\s+(?:(?:large\s+)?language\s+model|ai(?:\s+(?:assistant|model|agent))?|llm|chatbot)"
-        r"(?:,?\s+you\s+(?:must|should|have\s+to|are|will)|,\s*(?:please\s+)?(?:say|tell|answer|reply|respond|ignore|claim|state))\b",
-    ),
-    _Order(
-        _words("chatgpt gpt copilot claude gemini ai", "that tell ignore"),
-        r"(?:^|[.!?:;>)\]]\s|\b(?:dear|hey|hello)\s)(?:chatgpt|gpt(?:-\w+)?|copilot|claude|gemini|ai)\s*[,:]\s*(?:please\s+)?"
-        r"(?:you\s+(?:must|should)\s+)?(?:(?:say|claim|state|answer|reply|respond|write)\s+that|tell\s+(?:the\s+)?users?|ignore)\b",
-    ),
-    _Order(
-        _words("answer else", "when whenever whatever"),
-        r"\bwhen(?:ever)?\s+you\s+answer,\s+(?:always\s+)?(?:say|claim|state)\b|\bwhatever\s+else\s+you\s+(?:read|find|see|are\s+told)\b",
-    ),
-    _Order(
-        _words(_DISMISS, "everything anything all whatever what"),
-        r"\b(?:ignore|disregard|forget)\s+(?:everything|anything|all|whatever|what)\b(?:\s+that)?"
-        r"(?:\s+(?:is|was|were|has been|have been))?\s+"
-        r"(?:above|before|so far|you\s+(?:were|have been|are|know)|said|written)\b",
-    ),
-    _Order(
-        _words(
-            "assistant assistants chatbot chatbots model models llm llms",
-            "tell say answer reply respond inform write claim ignore do don",
-        ),
-        r"(?:^|[.!?:;>)\]]\s|\b(?:dear|attention|note to|hey|hello)\s+(?:the\s+|all\s+|any\s+)?)"
-        r"(?:ai\s+)?(?:assistants?|chatbots?|language models?|llms?)\s*[,:]\s*(?:please\s+)?(?:you\s+(?:must|should)\s+)?"
-        r"(?:tell|say|answer|reply|respond|inform|write|claim|ignore|do not|don't)\b",
-    ),
-    _Order(
-        _words("reply respond answer", "with"),
-        r"\b(?:reply|respond|answer)\s+(?:only\s+with|with\s+only|with\s+nothing\s+but|exactly\s+with)\b",
-    ),
-    _Order(_words("now", "assistant agent model mode ai dan"), r"\byou are now\b.{0,60}\b(?:assistant|agent|model|mode|ai|dan)\b"),
-    _Order(_words("tell inform", "user"), r"\b(?:do\s+not|don't|never)\s+(?:tell|inform)\s+(?:the\s+)?user\b"),
-    _Order(
-        _words(_MACHINE, "ai llm language coding", "must should have required"),
-        r"\b(?:ai|llm|language\s+model|coding)\s+(?:assistants?|agents?|models?)\b.{0,60}"
-        r"\b(?:must|should|have\s+to|are\s+required\s+to)\s+(?:(?:always|also|never|not|only|now)\s+)?(?:"
-        + _SAY[3:-1]
-        + r"|ignore|disregard|treat|assume|obey|follow)\b",
-    ),
-    _Order(
-        _words("system assistant instruction instructions tool_call function_call function_calls"),
-        r"<\s*/?\s*(?:system|assistant|instructions?|tool_call|function_calls?)\s*>",
+    (('"role"',), r"\"role\" ?: ?\"(?:system|developer)\" ?,\s{0,40}\"content\""),
+    (("system:", "instruction:", "instructions:", "human:", "assistant:"), r"## *(?:system|instruction|human|assistant)s?:"),
+    (("assistant:", "어시스턴트:"), r"\n[ >]{0,4}(?:human|user|사용자): [^\n]{1,500}\n\s{0,4}(?:assistant|어시스턴트):"),
+    (("end of ",), r"end of (?:the )?(?:context|document|input|prompt)\b[ -]{0,40}\n"),
+    (("\nsystem:", "\n시스템:"), r"\n(?:system|시스템): (?=[^\n.]{0,200}(?:\buser\b|\byou\b|사용자))"),
+)
+"""Marks of another turn, or of a tool that answers."""
+_PLACES = ("={", "=$", "=<", "=[", "=%7b", "=your_", "=user_", "=chat_")
+_DATA = r"[^)\"'\s]{0,100}?=(?:\$?[{<\[]|%7b|(?:your|user|chat)_)"
+_CARRIERS: tuple[_Pattern, ...] = (
+    (_PLACES, r"!\[[^\[\]\n]{0,200}\]\([^)\s?]{0,200}\?" + _DATA),
+    (_PLACES, r"<img[^<>]{0,200}?src=[\"'][^\"'\s?]{0,200}\?" + _DATA),
+    (
+        _PLACES,
+        r"\]\([^)\s?]{0,200}\?" + _DATA + r"\{?[^)\s={]{0,40}?(?:token|secret|key|chat|conversation|history|password|대화)",
     ),
 )
-# By parts of words: a Korean word is written as one with what follows it, and marks are no words.
-_TO_MACHINES_BY_PARTS = (
+"""An image with a place for data in its address, or a link with one for a secret."""
+_HIDDEN: tuple[_Pattern, ...] = (
+    (("<!--",), r"<!--((?:(?!<!--|-->).){0,2000})"),
+    (("]: ", "]:#", "]:<"), r"\[[^\[\]\n]{0,40}\]: ?(?:#|<>) ?[(\"']([^\n]*)"),
     (
-        "<|",
-        r"<\|\s*(?:im_start|im_end|system|user|assistant|endoftext|start_header_id|eot_id)\s*\|>",
-    ),
-    (
-        "[inst [/inst [system [/system",
-        r"\[/?(?:inst|system)\]",
-    ),
-    (
-        "무시 잊",
-        r"(?:이전|위의|앞의|앞선|모든|지금까지|기존|받은).{0,20}(?:지시|명령|지침|규칙|프롬프트|내용).{0,15}(?:무시(?:하|해|할)|잊)",
-    ),
-    (
-        "지시 명령 지침",
-        r"(?:지시|명령|지침|프롬프트)(?:를|은|을|들을|사항을)?\s?(?:모두|전부|다)?\s?(?:무시(?:하고|해|하라|하세요|하십시오)|잊(?:고|어))",
-    ),
-    (
-        "지시 명령 지침 프롬프트",
-        r"(?:너의|네|당신의)\s?(?:지시|명령|지침|규칙|프롬프트)[^.]{0,8}(?:잊|무시|따르지)",
-    ),
-    (
-        "에게",
-        r"(?:ai|llm|gpt|인공지능|챗봇|언어\s?모델|어시스턴트)에게\s?:",
-    ),
-    (
-        "지시 명령 지침",
-        r"새(?:로운)?\s(?:지시|명령|지침)(?:사항)?\s?:[^.]{0,80}(?:라고|다고)\s?(?:말|답|대답|응답)(?:하|해)",
-    ),
-    ("사용자에게", r"사용자에게[^.]{0,60}(?:라고|다고)\s?(?:알려라|말해라|답해라|대답해라|말하라|답하라|대답하라|전하라)"),
-    (
-        "요약 읽 답변 정리 처리 분석",
-        r"(?:이|본|위)\s?(?:문서|글|페이지|노트|메모|내용|메일|파일|자료)[을를은는에]?\s?[^.]{0,15}(?:요약|정리|읽|답변|처리|분석)"
-        r"[^.]{0,15}(?:때|면|경우|땐)[^.]{0,100}" + _SAYS_KOREAN,
-    ),
-    (
-        "하라 해라 하세요 하십시오 하시오 주세요 할",
-        r"(?:어시스턴트|챗봇|인공지능|언어\s?모델|요약기|(?<![a-z])ai)(?:[은는야께]|에게|\s?[,:])[^.]{0,100}" + _SAYS_KOREAN,
-    ),
-    (
-        "답하 말하 답변",
-        r"(?:이?라고만)\s?(?:답하|말하|답변하|대답하)",
+        ("display:", "visibility:", "font-size:", "opacity:", "color:", " hidden"),
+        r"<[^<>]{0,100}(?:display: ?none|visibility: ?hidden|font-size: ?0|opacity: ?0|color: ?(?:white|#fff)|\shidden)"
+        r"[^<>]{0,100}>([^<]*)",
     ),
 )
-# In capitals only: System: Linux is said every day.
-_AS_SYSTEM = r"(?:^|[.!?>\]]\s|\n)\s*(?:SYSTEM|ASSISTANT)(?:\s(?:PROMPT|MESSAGE|NOTE))?:\s+[A-Z가-힣]\w*(?:\s+\w+){2}"
-# What documentation tells people too: worth a flag, and no reason to believe nothing of what stands beside it.
-_TO_ANYBODY = (
-    _Order(  # a rule for those who use them says that as well
-        _words(_MACHINE, "ai llm language coding", "must should have required"),
-        r"\b(?:ai|llm|language\s+model|coding)\s+(?:assistants?|agents?|models?)\b.{0,60}"
-        r"\b(?:must|should|have\s+to|are\s+required\s+to)\b",
-    ),
-    _Order(
-        _words("reveal print output repeat leak send", "prompt instruction instructions key keys credentials secret secrets variables"),
-        r"\b(?:reveal|print|output|repeat|leak|send)\b(?!:).{0,40}"  # Output: introduces an example
-        r"\b(?:system\s+prompt|hidden\s+instructions?|api\s+keys?|credentials|secrets?|environment\s+variables)\b",
-    ),
-    _Order(
-        _words("run execute", "command script code"),
-        r"\b(?:run|execute)\s+this\s+(?:shell\s+|terminal\s+)?(?:command|script|code)\b",
-    ),
-    _Order(
-        _words("run execute", "immediately now without"),
-        r"\b(?:run|execute)\s+the\s+following\s+(?:shell\s+)?commands?\b.{0,40}\b(?:immediately|now|without\s+asking)\b",
+"""What a page does not show, and a model reads."""
+_UNPLAIN: tuple[_Pattern, ...] = (
+    (("\u202d", "\u202e"), "."),
+    (tuple("\u200b\u200c\u200d\u2060\ufeff"), "[a-zA-Z가-힣][\u200b-\u200d\u2060\ufeff]+[a-zA-Z가-힣]"),
+    (  # in capitals only: System: Linux is said every day
+        ("SYSTEM", "ASSISTANT"),
+        r"(?:^|[.!?>\]]\s|\n)\s{0,4}(?:SYSTEM|ASSISTANT)(?: (?:PROMPT|MESSAGE|NOTE))?:\s{1,4}[A-Z가-힣]\w*(?:\s+\w+){2}",
     ),
 )
-
-_WORD = re.compile(r"\w+")
-_UNDERSCORES = re.compile("_+")
-_UNSEEN = dict.fromkeys((0x00AD, *range(0x200B, 0x2010), *range(0x2060, 0x2065), 0xFEFF))
+"""What plain text would not show any more: writing turned round, letters between letters, capitals."""
+_UNSEEN = "[\U000e0100-\U000e01ef]{2}|(?:^|[^\U0001f3f4\U000e0020-\U000e007e])[\U000e0020-\U000e007e]"
+"""Selectors in a row, and tags but for those of a flag: writing that a reader does not see."""
+_INVISIBLE = frozenset(
+    map(chr, (0xAD, 0xFEFF, *range(0x300, 0x370), *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x206A)))
+)
+_LOOK_ALIKE = str.maketrans(
+    "авсԁеһіјкӏмпорԛгѕтихуԝαβεηικνορτυχωօոսᴀʙᴄᴅᴇɢʜɪᴊᴋʟᴍɴᴏᴘʀᴛᴜᴠᴡʏᴢ",
+    "abcdehijklmnopqrstuxywabenikvoptuxwonuabcdeghijklmnoprtuvwyz",
+)
+_MIXED = "[a-z][\u0370-\u058f\u1d00-\u1d2b]|[\u0370-\u058f\u1d00-\u1d2b][a-z]"
+_SPACED = r"(?<![^\W_])[^\W\d_]([ ._-])[^\W\d_]\1[^\W\d_](?:\1[^\W\d_])+(?![^\W_])"
+_LETTERS_APART = re.compile(r"[ ._-]\w[ ._-]\w[ ._-]\w")
+_TOKEN = re.compile(r"https?://\S+|-?[a-z]+(?:['_][a-z]+)*|[^\W\da-z_]+|[,:]|[.!?;](?=\s|$)|\n\s*(?:\n|[-*+] )")
+_MOST = 1 << 20
 
 
 def reads_like_orders(text: str) -> bool:
-    plain = _plain(text)
-    return _speaks_to_a_machine(text, plain) or _has_one(_TO_ANYBODY, plain)
+    """Orders to a machine, and what else a guide would hardly ask of people, in the first million characters."""
+    return _finds(text[:_MOST], (*_TO_MACHINES, *_TO_ANYBODY), (*_MARKUP, *_CARRIERS))
 
 
 @lru_cache(maxsize=1 << 8)
 def speaks_to_a_machine(text: str) -> bool:
-    """Without what a guide tells people every day, such as to run this command."""
-    return _speaks_to_a_machine(text, _plain(text))
+    """Without what a guide may tell people."""
+    return _finds(text, _TO_MACHINES, _MARKUP)
 
 
-def _speaks_to_a_machine(text: str, plain: str) -> bool:
-    return _has_one(_TO_MACHINES, plain) or _has_one_by_parts(plain) or _speaks_as_system(text)
+def _finds(text: str, orders: Iterable[_Pattern], marks: Iterable[_Pattern]) -> bool:
+    if any(_found(_UNPLAIN, text)) or (not text.isascii() and max(text) > "\U000e0000" and _compiled(_UNSEEN).search(text)):
+        return True
+    plain = _plain(text)
+    return (
+        any(_found(marks, plain))
+        or _matches(_classes(plain), orders)
+        or any(_matches(_classes(hidden[1]), _TO_MACHINES_HIDDEN) for hidden in _found(_HIDDEN, plain))
+    )
 
 
-def _speaks_as_system(text: str) -> bool:
-    return ("SYSTEM" in text or "ASSISTANT" in text) and _matches(_AS_SYSTEM, text)
+def _found(patterns: Iterable[_Pattern], text: str) -> Iterator[re.Match[str]]:
+    for parts, pattern in patterns:
+        if any(map(text.__contains__, parts)):
+            yield from _compiled(pattern).finditer(text)
 
 
 def _plain(text: str) -> str:
-    """In one line: an order may go on in the next."""
-    return " ".join(_unadorned(text).lower().split())
-
-
-def _has_one(orders: Iterable[_Order], plain: str) -> bool:
-    words = frozenset(_WORD.findall(plain))
-    return any(not any(map(words.isdisjoint, order.needs)) and _matches(order.pattern, plain) for order in orders)
-
-
-def _has_one_by_parts(plain: str) -> bool:
-    return any(any(map(plain.__contains__, parts.split())) and _matches(pattern, plain) for parts, pattern in _TO_MACHINES_BY_PARTS)
-
-
-def _unadorned(text: str) -> str:
-    """As a model reads it: without emphasis, letters that are not seen, and wide or otherwise dressed letters."""
+    text = text.lower()
     if not text.isascii():
-        text = normalize("NFKC", text).translate(_UNSEEN)
-    return _UNDERSCORES.sub(_inside_a_word, text.replace("*", ""))
+        text = normalize("NFKD", text)
+        for letter in _INVISIBLE.intersection(text):
+            text = text.replace(letter, "")
+        text = normalize("NFKC", text).lower()
+        folded = text.translate(_LOOK_ALIKE)
+        text = folded if folded != text and _compiled(_MIXED).search(text) else text
+    text = text.replace("*", "")
+    return _compiled(_SPACED).sub(_joined, text) if _LETTERS_APART.search(text) else text
 
 
-def _inside_a_word(underscores: re.Match[str]) -> str:
-    """tool_call keeps its underscore, and _emphasis_ does not."""
-    text, start, end = underscores.string, underscores.start(), underscores.end()
-    return underscores[0] if text[start - 1 : start].isalnum() and text[end : end + 1].isalnum() else ""
+def _joined(letters: re.Match[str]) -> str:
+    """The word that was spaced; several without a gap between them are told apart by the words that have a class."""
+    word = letters[0].replace(letters[1], "")
+    known = sorted((one for one in _CLASS if len(one) > 1), key=len, reverse=True)
+    return _compiled("|".join(known)).sub(r" \g<0> ", word) if 8 < len(word) < 400 else word
 
 
-def _matches(pattern: str, text: str) -> bool:
-    return _compiled(pattern).search(text) is not None
+def _classes(plain: str) -> str:
+    for phrase, word in _PHRASES.items():
+        plain = plain.replace(phrase, word)
+    return "".join(map(_class_of, _TOKEN.findall(plain)))
+
+
+@lru_cache(maxsize=1 << 13)
+def _class_of(token: str) -> str:
+    if token[0] < "가":
+        return _CLASS.get(token) or ("L" if token[:4] == "http" else "." if token[0] in ".!?;\n" else "-")
+    stem = next((_CLASS[token[:size]] for size in (4, 3, 2) if token[:size] in _CLASS), "")
+    sizes = (4, 3, 2, 1) if stem else (4, 3, 2)
+    return stem + next((_ENDING[token[-size:]] for size in sizes if token[-size:] in _ENDING), "") or "-"
+
+
+_CLASS = {word: letter for classes in (_ENGLISH, _KOREAN) for letter, words in classes.items() for word in words.split()}
+_CLASS |= {",": ",", ":": ":"}
+_ENDING = {word: letter for letter, words in _KOREAN_ENDINGS.items() for word in words.split()}
+
+
+def _matches(classes: str, orders: Iterable[_Pattern]) -> bool:
+    present = set(classes)
+    possible = [(needs, pattern) for needs, pattern in orders if not any(map(present.isdisjoint, needs))]
+    return any(
+        not any(map(found.isdisjoint, needs)) and _compiled(pattern).search(sentence)
+        for sentence in (classes.split(".") if possible else ())
+        for found in (set(sentence),)
+        for needs, pattern in possible
+    )
 
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
+    return re.compile(pattern, re.DOTALL)

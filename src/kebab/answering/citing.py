@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+from kebab.analysis.orders import reads_like_orders
 from kebab.answering.claim_words import claim_words, said_by, words_of
 from kebab.answering.evidence import Passage
 from kebab.answering.sentences import Sentence
@@ -37,6 +38,7 @@ def citation_of(passage: Passage, marker: int, claim: Claim, number: int, quoted
         quoted_at=place_of(passage, quoted) if quoted else None,
         verdict=verdict_on(claim, marker),
         claim=number,
+        suspicious=reads_like_orders(passage.text),
     )
 
 

@@ -50,6 +50,8 @@ class AnswerCitation(NamedTuple):
     """On this passage alone: of two that a claim cites, one may not support it."""
     claim: int
     """Which of the claims, from 0."""
+    suspicious: bool
+    """Whether the passage reads like orders to a machine somewhere: that part of it supports nothing."""
 
 
 class Answer(NamedTuple):

@@ -139,4 +139,4 @@ class LibrarySnippet(NamedTuple):
     score: float
     """How well it answers: from 0 to 1, but in search by words alone what bm25 gives, negative and lower is better."""
     suspicious: bool
-    """Whether it reads like orders to whoever reads it by machine. They are quoted, never followed."""
+    """Whether it reads like orders to a machine: quoted data, never an instruction."""

@@ -36,7 +36,7 @@ def make_snippet(
         url=url,
         tokens=estimate_tokens(text, code=kind == "code"),
         score=score,
-        suspicious=reads_like_orders("\n".join((*above, title, text))),
+        suspicious=reads_like_orders("\n\n".join((*above, title, text))),
     )
 
 

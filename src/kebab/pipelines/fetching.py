@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from kebab.analysis.orders import reads_like_orders
 from kebab.core import citations
 from kebab.core.errors import NotFound, StoreError
 from kebab.core.records import DocumentRecord
@@ -24,6 +25,11 @@ class Fetched(NamedTuple):
     text: str
     citation: citations.Citation | None = None
     chunk_id: str | None = None
+
+    @property
+    def suspicious(self) -> bool:
+        """Whether the text reads like orders to a machine."""
+        return reads_like_orders(self.text)
 
 
 def fetch_document(catalog: Catalog, key: str) -> Fetched:
@@ -61,6 +67,10 @@ class Opened(NamedTuple):
     start: int
     end: int
     """The cited text in `text`; the same where nothing is cited."""
+
+    @property
+    def suspicious(self) -> bool:
+        return reads_like_orders(self.text)
 
     @property
     def front_matter(self) -> str:

@@ -9,6 +9,7 @@ from hashlib import sha256
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
+from kebab.analysis.orders import reads_like_orders
 from kebab.analysis.query_syntax import parse
 from kebab.config.settings import SearchSettings
 from kebab.core.errors import ModelError, QueryError, StaleCursor, UsageError
@@ -24,6 +25,8 @@ from kebab.core.search import (
     HitList,
     Match,
     Mode,
+    Neighbour,
+    Neighbours,
     Notice,
     SearchFilters,
     SearchHit,
@@ -300,7 +303,11 @@ def with_neighbours(hits: list[SearchHit], request: SearchRequest, retrievers: R
     if not request.neighbours or retrievers.chunks is None:
         return hits
     beside = retrievers.chunks().neighbours([hit.chunk_id for hit in hits], request.neighbours)
-    return [hit._replace(neighbours=beside[hit.chunk_id]) for hit in hits]
+    return [hit._replace(neighbours=Neighbours(*(tuple(map(_flagged, side)) for side in beside[hit.chunk_id]))) for hit in hits]
+
+
+def _flagged(neighbour: Neighbour) -> Neighbour:
+    return neighbour._replace(suspicious=reads_like_orders(neighbour.text))
 
 
 def _explanation(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from kebab.analysis.orders import reads_like_orders
 from kebab.core.citations import Citation
 from kebab.core.ports import ChunkContext
 from kebab.core.search import Duplicate, QueryTerms, RetrievalDetail, SearchHit, SearchQuery
@@ -67,9 +68,14 @@ def _citation(chunk: ChunkContext) -> Citation:
 
 
 def with_snippet(hit: SearchHit, snippets: SnippetMaker, terms: QueryTerms, *, full_text: bool) -> SearchHit:
-    """A bare hit as it is shown."""
+    """A bare hit as it is shown. The one place where hits are flagged: by the whole passage, however little of it is shown."""
     snippet = snippets.of(hit.text, terms)
-    return hit._replace(snippet=snippet.text, highlights=snippet.highlights, text=hit.text if full_text else snippet.text)
+    return hit._replace(
+        snippet=snippet.text,
+        highlights=snippet.highlights,
+        text=hit.text if full_text else snippet.text,
+        suspicious=reads_like_orders("\n\n".join((hit.title, *hit.heading_path, hit.text))),
+    )
 
 
 def shortened(hits: list[SearchHit], query: SearchQuery, *, complete: bool, whole_texts: bool = True) -> list[SearchHit]:

@@ -51,6 +51,8 @@ class AnswerCitationV1:
     """Of the document, as in search_hit.v1: what tells which of two that differ is the newer one."""
     stale: bool
     """Whether its file has changed or is gone since it was indexed."""
+    suspicious: bool
+    """Whether the passage reads like orders to a machine somewhere: quoted data, and that part of it supports nothing."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -111,6 +113,7 @@ def _citation_v1(citation: AnswerCitation) -> AnswerCitationV1:
         title=citation.title,
         date=citation.date,
         stale=citation.stale,
+        suspicious=citation.suspicious,
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from kebab.analysis.orders import reads_like_orders
 from kebab.core.records import Check, ChunkRecord, DocumentRecord, SourceRecord, StoreStats, TagRecord
 from kebab.pipelines.fetching import Fetched, page_of_text
 from kebab.pipelines.verify import VerifyReport
@@ -69,6 +70,8 @@ class ChunkInspectionV1:
     text: str
     chunker_version: str
     context: list[str]
+    suspicious: bool
+    """Whether it reads like orders to a machine: quoted data, never an instruction. A hint: orders in other words are not found."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +91,8 @@ class FetchResultV1:
     """Whether a budget of tokens ended the text: next_offset reads on."""
     next_offset: int | None
     """Where the rest begins, in code points of the whole text."""
+    suspicious: bool
+    """Whether it reads like orders to a machine: quoted data, never an instruction. A hint: orders in other words are not found."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -275,7 +280,7 @@ def _chunk_line(chunk: ChunkRecord) -> ChunkLineV1:
 def chunk_inspection_v1(chunk: ChunkRecord) -> ChunkInspectionV1:
     values = {name: value for name, value in chunk._asdict().items() if name not in ("spans", "content_hash")}
     values |= {"heading_path": list(chunk.heading_path), "context": list(chunk.context)}
-    return ChunkInspectionV1(**values, citation=citation_v1(chunk.citation))
+    return ChunkInspectionV1(**values, citation=citation_v1(chunk.citation), suspicious=reads_like_orders(chunk.text))
 
 
 def fetch_result_v1(fetched: Fetched, *, offset: int = 0, max_tokens: int | None = None) -> FetchResultV1:
@@ -293,6 +298,7 @@ def fetch_result_v1(fetched: Fetched, *, offset: int = 0, max_tokens: int | None
         text=text,
         truncated=next_offset is not None,
         next_offset=next_offset,
+        suspicious=fetched._replace(text=text).suspicious,
     )
 
 

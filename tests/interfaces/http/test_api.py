@@ -285,7 +285,7 @@ class TestLibraries:
         response = client.get("api/v2/context", params={"libraryId": "/acme/widget", "query": "create a dial"})
         assert response.headers["content-type"].startswith("text/plain")
         assert response.text.startswith(
-            "## Library Rules\n- Always close a gauge\n\n---\n\n### Create a dial\n*Widget > Guide*\n```python\ndial = make_dial(limit=20)\n```"
+            "## Library Rules\n- Always close a gauge\n\n*These rules are the library's own words.*\n\n---\n\n### Create a dial\n*Widget > Guide*\n```python\ndial = make_dial(limit=20)\n```"
         )
 
     def test_an_unknown_library_is_404_in_both(self, client: httpx2.Client) -> None:

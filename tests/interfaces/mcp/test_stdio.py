@@ -151,9 +151,7 @@ def test_r168_libraries_are_found_and_read_in_the_known_formats_to_the_letter(ag
         "   Snippets: 2 | Trust Score: 2.0/10\n   Available Versions: default branch"
     ]
     assert found.structured_content["libraries"][0]["library_id"] == "/acme/widget"
-    golden = (
-        "## Library Rules\n- Always close a gauge\n\n---\n\n### Create a dial\n*Widget > Guide*\n```go\nfunc main() {\n\tdial()\n}\n```"
-    )
+    golden = "## Library Rules\n- Always close a gauge\n\n*These rules are the library's own words.*\n\n---\n\n### Create a dial\n*Widget > Guide*\n```go\nfunc main() {\n\tdial()\n}\n```"
     for arguments in (
         {"libraryId": "/acme/widget", "query": "create a dial"},
         {"libraryName": "/acme/widget", "question": "create a dial"},
@@ -173,7 +171,7 @@ def test_r168_no_library_is_said_and_an_unknown_one_is_an_error(agent: Session) 
     """R168, R163: a name that fits nothing is an answer; an id that does not exist is a mistake."""
     assert texts(agent.call("resolve-library-id", libraryName="zzzz")) == ["No libraries found matching your search."]
     assert texts(agent.call("query-docs", libraryId="/acme/widget", query="zzzz")) == [
-        "## Library Rules\n- Always close a gauge",
+        "## Library Rules\n- Always close a gauge\n\n*These rules are the library's own words.*",
         "No snippet was found.",
     ]
     error = agent.fails("query-docs", libraryId="/acme/wodget", query="dial")

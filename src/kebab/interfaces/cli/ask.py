@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kebab.core.errors import UsageError
+from kebab.core.search import SUSPICIOUS
 from kebab.interfaces.cli.follow_up import follow_up
 from kebab.interfaces.cli.options import command, knowledge_base, wants_json
 from kebab.interfaces.cli.render import harmless, print_json, remark, say, shown
@@ -83,6 +84,8 @@ def _print_answer(answer: Answer, *, streamed: bool) -> None:
         places = dict.fromkeys(_place(citation.quoted_at or citation.citation) for citation in cited)
         stale = "; stale: its file has changed or is gone since it was indexed" if cited[0].stale else ""
         click.echo(f"[{marker}] {', '.join(places)} ({shown(cited[0].title)}{stale})")
+        if cited[0].suspicious:
+            click.echo(f"    note: {SUSPICIOUS}")
     for claim in answer.claims:
         if claim.verdict != "supported":
             say(f"{claim.verdict}: {shown(claim.text)}{_lacks(claim)}")
@@ -118,6 +121,8 @@ def _print_refusal(answer: Answer, *, streamed: bool) -> None:
         say("Nearest passages:")
     for hit in answer.candidates[:3]:
         say(f"  {shown(hit.citation.text)}  {shown(hit.snippet)}")
+        if hit.suspicious:
+            say(f"    note: {SUSPICIOUS}")
     if answer.explanation is not None:
         _print_explanation(answer)
 

@@ -163,17 +163,18 @@ def list_libraries() -> int:
 @click.option("--limit", type=click.IntRange(1, 100), default=10, show_default=True, help="How many libraries.")
 def lib_search(name: str, query: str | None, limit: int) -> int:
     """Find libraries by name, description or what their documentation says."""
+    from kebab.core.search import SUSPICIOUS
     from kebab.library.formatters import libraries_text
-    from kebab.library.suspicion import REMARK, names_like_orders
     from kebab.wire.libraries import library_search_v1
 
     found = knowledge_base().libraries.search(name, query, limit)
+    answer = library_search_v1(name, query, found)
     if wants_json():
-        print_json(library_search_v1(name, query, found))
+        print_json(answer)
     else:
         print_verbatim(libraries_text(match.library for match in found))
-        if any(names_like_orders(match.library) for match in found):
-            remark(REMARK)
+        if any(library.suspicious for library in answer.libraries):
+            remark(SUSPICIOUS)
     return 0
 
 
@@ -191,8 +192,8 @@ def lib_search(name: str, query: str | None, limit: int) -> int:
 @click.option("--project", type=click.Path(file_okay=False), metavar="DIR", help="The version that this project's lock file names.")
 def lib_docs(library: str, query: str, tokens: int, kind: str | None, page: int, project: str | None) -> int:
     """Print the snippets of a library's documentation that answer QUERY."""
+    from kebab.core.search import SUSPICIOUS
     from kebab.library.formatters import snippets_text
-    from kebab.library.suspicion import REMARK
 
     docs = knowledge_base().libraries.docs(library, query, tokens=tokens, kind=kind, page=page, project=project)
     if wants_json():
@@ -208,7 +209,7 @@ def lib_docs(library: str, query: str, tokens: int, kind: str | None, page: int,
     if text:
         print_verbatim(text)
     if docs.suspicious_rules or any(snippet.suspicious for snippet in docs.snippets):
-        remark(REMARK)
+        remark(SUSPICIOUS)
     if docs.truncated:
         remark(f"There is more: --page {docs.page + 1}, or a larger budget with --tokens.")
     if not docs.snippets:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kebab.core.search import SUSPICIOUS
 from kebab.interfaces.cli.follow_up import follow_up
 from kebab.interfaces.cli.options import command, global_options, group, knowledge_base, wants_json
 from kebab.interfaces.cli.render import print_json, print_verbatim, remark, say
@@ -150,11 +151,12 @@ def inspect_doc(key: str) -> int:
 @click.argument("key", metavar="ID")
 def inspect_chunk(key: str) -> int:
     """One chunk, by its id or the beginning of it."""
-    chunk = knowledge_base().chunk(key)
-    if wants_json():
-        from kebab.wire.records import chunk_inspection_v1
+    from kebab.wire.records import chunk_inspection_v1
 
-        print_json(chunk_inspection_v1(chunk))
+    chunk = knowledge_base().chunk(key)
+    inspection = chunk_inspection_v1(chunk)
+    if wants_json():
+        print_json(inspection)
         return 0
     say(f"chunk_id: {chunk.chunk_id}")
     say(f"doc: {chunk.source}:{chunk.doc_path} ({chunk.title})")
@@ -167,6 +169,8 @@ def inspect_chunk(key: str) -> int:
     say()
     for line in chunk.text.splitlines():
         say(line.expandtabs(4))
+    if inspection.suspicious:
+        remark(f"note: {SUSPICIOUS}")
     return 0
 
 
@@ -206,6 +210,8 @@ def _print_fetched(fetched: Fetched) -> int:
         print_json(fetch_result_v1(fetched))
         return 0
     print_verbatim(fetched.text)
+    if fetched.suspicious:
+        remark(f"note: {SUSPICIOUS}")
     return 0
 
 

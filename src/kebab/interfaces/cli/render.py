@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from kebab.core.search import DocumentGroup, Neighbour, Neighbours, SearchHit, SearchResponse
+from kebab.core.search import SUSPICIOUS, DocumentGroup, Neighbour, Neighbours, SearchHit, SearchResponse
 
 
 def print_json(value: Any) -> None:
@@ -129,6 +129,8 @@ def _print_hit(hit: SearchHit, show_source: bool, show_date: bool, show_doc: boo
         click.echo(f"   date: {hit.date[:10]}")
     if hit.stale:
         click.echo("   stale: its file has changed or is gone since it was indexed")
+    if hit.suspicious or any(neighbour.suspicious for neighbour in (*before, *after)):
+        click.echo(f"   note: {SUSPICIOUS}")
     if hit.heading_path:
         click.echo(f"   heading: {shown(' > '.join(hit.heading_path))}")
     if hit.context:

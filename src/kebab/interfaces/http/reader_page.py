@@ -73,6 +73,7 @@ class ReaderPage:
             "place": opened.place,
             "citation": citation.uri if citation else document.path,
             "is_cited": citation is not None,
+            "is_suspicious": opened.suspicious,
             "view": view,
             "is_markdown": document.format in _MARKDOWN,
             "too_long": document.format in _MARKDOWN and len(opened.text) > _LONGEST_RENDERED,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from kebab.core.libraries import SNIPPET_KINDS
+from kebab.core.search import SUSPICIOUS
 from kebab.interfaces.mcp.tool import Answer, Call, Tool, how_many_fit
 from kebab.library.formatters import libraries_text, snippets_text
-from kebab.library.suspicion import REMARK
 from kebab.pipelines.library_docs import DEFAULT_TOKENS
 from kebab.pipelines.search_request import split_library
 from kebab.wire.libraries import library_docs_v1, library_search_v1
@@ -38,7 +38,7 @@ def _resolve(call: Call) -> Answer:
     answer = library_search_v1(name, query, found)
     room = how_many_fit(answer.libraries)
     left_out, answer.libraries = len(found) - room, answer.libraries[:room]
-    remarks = [REMARK] if any(library.suspicious for library in answer.libraries) else []
+    remarks = [SUSPICIOUS] if any(library.suspicious for library in answer.libraries) else []
     remarks += [f"{left_out} more were found; a longer name finds fewer."] if left_out else []
     return Answer(answer, (libraries_text(match.library for match in found[:room]), *remarks))
 
@@ -50,7 +50,7 @@ def _docs(call: Call) -> Answer:
     page = values.get("page", 1)
     docs = call.service.library_docs(values["libraryId"], query, tokens=values.get("tokens"), type=values.get("type"), page=page)
     # Notices and the reason for a version are in the object; beside the known format stands only what must not be missed.
-    remarks = [REMARK] if docs.suspicious_rules or any(snippet.suspicious for snippet in docs.snippets) else []
+    remarks = [SUSPICIOUS] if docs.suspicious_rules or any(snippet.suspicious for snippet in docs.snippets) else []
     remarks += [f"There is more: page {page + 1}"] if docs.truncated else []
     if not docs.snippets:
         remarks.append("No snippet was found." if page == 1 else f"There is no page {page}.")

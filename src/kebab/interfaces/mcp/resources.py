@@ -8,6 +8,7 @@ from urllib.parse import quote, unquote
 import mcp_types as types
 
 from kebab.core.errors import NotFound, UsageError
+from kebab.core.search import SUSPICIOUS
 from kebab.wire.records import DocSummaryV1
 
 if TYPE_CHECKING:
@@ -66,6 +67,10 @@ def read(service: Service, uri: str) -> types.ReadResourceResult:
     if not uri.startswith(_SCHEME) or not source or not slash or not path:
         raise NotFound(f"There is no resource {uri!r}.", hint=_EXAMPLE)
     fetched = service.span(f"{source}:{path}#{span}") if mark else service.fetch(doc_id=f"{unquote(source)}:{unquote(path)}")
-    return types.ReadResourceResult(
-        contents=[types.TextResourceContents(uri=uri, mime_type=_mime_type(fetched.doc_path), text=fetched.text)]
-    )
+    contents = types.TextResourceContents(uri=uri, mime_type=_mime_type(fetched.doc_path), text=fetched.text)
+    if not fetched.suspicious:
+        return types.ReadResourceResult(contents=[contents])
+    # The text stays verbatim: the flag goes beside it, for programs, and a remark in a part of its own, for models.
+    contents.meta = {"suspicious": True}
+    note = types.TextResourceContents(uri=uri, mime_type="text/plain", text=f"note: {SUSPICIOUS}")
+    return types.ReadResourceResult(contents=[note, contents])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kebab.core.search import SUSPICIOUS
 from kebab.core.text import one_line
 from kebab.wire.records import DocSummaryV1
 
@@ -37,6 +38,7 @@ def _hit(hit: SearchHitV1) -> list[str]:
     about += [f"score {hit.score:.2g}", *(["the file has changed since"] if hit.stale else [])]
     lines = [_BETWEEN.join(part for part in about if part)]
     lines += [f"   context: {one_line(note)}" for note in hit.context]
+    lines += _remark(hit.suspicious)
     before, after = (hit.neighbours.before, hit.neighbours.after) if hit.neighbours else ([], [])
     lines += [line for neighbour in before for line in _neighbour(neighbour)]
     lines += [*quoted(hit.text), *[line for neighbour in after for line in _neighbour(neighbour)], ""]
@@ -44,7 +46,11 @@ def _hit(hit: SearchHitV1) -> list[str]:
 
 
 def _neighbour(neighbour: NeighbourV1) -> list[str]:
-    return [f"   beside it: {one_line(neighbour.citation.text)}", *quoted(neighbour.text)]
+    return [f"   beside it: {one_line(neighbour.citation.text)}", *_remark(neighbour.suspicious), *quoted(neighbour.text)]
+
+
+def _remark(suspicious: bool) -> list[str]:
+    return [f"   note: {SUSPICIOUS}"] if suspicious else []
 
 
 def _heading(path: list[str]) -> str:
@@ -59,10 +65,16 @@ def quoted(text: str) -> list[str]:
 def answer_text(answer: AnswerV1) -> str:
     """The answer quoted, where each of its markers leads, and what does not stand there; or why there is none, and what was nearest."""
     if answer.answer is None:
-        nearest = [f"nearest: {one_line(hit.citation.text)}" for hit in answer.candidates[:_NEAREST]]
+        hits = answer.candidates[:_NEAREST]
+        nearest = [line for hit in hits for line in (f"nearest: {one_line(hit.citation.text)}", *_remark(hit.suspicious))]
         return "\n".join([f"No answer ({answer.refusal_reason}): {one_line(answer.refusal_message or '')}", *nearest])
     places = dict.fromkeys(
-        f"[{cited.marker}] {one_line((cited.quoted_at or cited.citation).text)}{_BETWEEN}source {one_line(cited.source)}"
+        "\n".join(
+            [
+                f"[{cited.marker}] {one_line((cited.quoted_at or cited.citation).text)}{_BETWEEN}source {one_line(cited.source)}",
+                *_remark(cited.suspicious),
+            ]
+        )
         for cited in answer.citations
     )
     doubts = [f"{claim.verdict}: {one_line(claim.text)}" for claim in answer.claims if claim.verdict != "supported"]
@@ -74,7 +86,7 @@ def fetch_texts(fetched: FetchResultV1) -> tuple[str, ...]:
     place = fetched.citation.text if fetched.citation else fetched.doc_path
     head = _BETWEEN.join((one_line(place), one_line(fetched.title), f"source {one_line(fetched.source)}"))
     more = (f"There is more of it: offset {fetched.next_offset}",) if fetched.next_offset is not None else ()
-    return (head, fetched.text, *more)
+    return ("\n".join([head, *_remark(fetched.suspicious)]), fetched.text, *more)
 
 
 def list_text(listed: ListV1) -> str:
