@@ -159,7 +159,7 @@ class EmbeddingPhase:
         linked = store.link(embedder, [(key, text.hash) for text in texts for key in text.chunks], home=home)
         self._report.vectors_reused += len(linked)
         self._advance(len(linked), embedder)
-        return [text for text in texts if not linked or text.chunks[0] not in linked]
+        return [text for text in texts if text.chunks[0] not in linked]
 
     def _embed_batch(self, embedder: Embedder, batch: list[_Text], *, home: bool) -> None:
         """Of a batch that is refused each text is asked for alone: only the one that it was refused for gets no vector."""

@@ -20,6 +20,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from kebab.config.cluster_address import ClusterAddress, Node
+from kebab.core import deadline
 from kebab.core.errors import ConfigError, DiskFull, NotFound, StoreError, StoreUnreachable
 from kebab.store.qdrant.connection import Answer, Connection
 
@@ -92,6 +93,7 @@ class Client:
         check: Callable[[], None] = lambda: None,
     ) -> Any:
         """What one of the servers answers, as `result` has it. `check` raises where it must not be sent, or not be sent again."""
+        deadline.check()
         options = options or {}
         target = f"{path}?{urlencode(options)}" if options else path
         data = None if body is None else _encoded(body)
