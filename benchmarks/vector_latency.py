@@ -23,6 +23,7 @@ import numpy as np
 
 from kebab.core.search import SearchFilters
 from kebab.store.sqlite.database import Database
+from kebab.store.sqlite.rows import rows_of
 from kebab.store.sqlite.vector_coverage import stored_spaces
 from kebab.store.sqlite.vector_writer import SqliteVectorWriter
 from kebab.store.sqlite.vectors import SqliteVectorStore
@@ -125,6 +126,7 @@ def fill(database: Path, count: int) -> None:
     writer = SqliteVectorWriter(connection, database)
     space = writer._space(Synthetic())
     with connection:
+        trigger = rows_of(connection, "SELECT sql FROM sqlite_master WHERE name = 'chunks_ai'")[0][0]
         connection.execute("DROP TRIGGER chunks_ai")  # there is no text to index
         connection.execute(
             "INSERT INTO sources (id, name, kind, root, trust_level, created_at) VALUES (1, 's', 'folder', '/s', 'primary', '')"
@@ -156,6 +158,7 @@ def fill(database: Path, count: int) -> None:
                 [(number, space, number, int(number % _FOREIGN_EVERY != 0)) for number in numbers],
             )
         writer._make_codes(space)
+        connection.execute(trigger)
     connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     connection.close()
 

@@ -26,9 +26,13 @@ _SAYS_SOMETHING = re.compile(r"\w")
 def parse(text: str) -> QueryTree:
     """Kept for a while: on its way through a search a question is read by everybody who needs to know what is in it."""
     text = text.encode("utf-8", "replace").decode("utf-8").replace("\0", " ").strip()
-    if len(text) > 2 and text[0] == text[-1] == "'":
-        return Raw(text[1:-1])
-    return _fold(_tokens(text))
+    return Raw(text[1:-1]) if is_raw(text) else _fold(_tokens(text))
+
+
+def is_raw(text: str) -> bool:
+    """Whether it is wrapped in single quotes."""
+    text = text.strip()
+    return len(text) > 2 and text[0] == text[-1] == "'"
 
 
 def _tokens(text: str) -> list[Operand | str]:

@@ -21,7 +21,7 @@ from kebab.config.settings import AskSettings
 from kebab.core.answers import Answer
 from kebab.core.errors import TextRefused
 from kebab.core.ports import ChatModel, Tokenizer, WordsAlike, Written
-from kebab.core.search import MAX_QUERY_CHARS, Notice, SearchHit, SearchResponse
+from kebab.core.search import MAX_MEANING_CHARS, Notice, SearchHit, SearchResponse
 from kebab.pipelines.search import UNMATCHED
 from kebab.pipelines.search_request import SearchRequest
 
@@ -64,7 +64,7 @@ def answer(
     base = Answer(request.query, None, False, None, None, candidates=candidates, notices=said)
     if index is None or not response.hits:
         return _refused(base, _nothing_found(request.query, said, index))._replace(explanation=_explained(request, response, None))
-    question = read_question(request.query[:MAX_QUERY_CHARS], index, request.filters())
+    question = read_question(request.query[:MAX_MEANING_CHARS], index, request.filters())
     budget = request.max_tokens or settings.max_tokens
     evidence = gather(question, response.hits, index.tokenizer, score_gate=settings.score_gate, max_tokens=budget)
     why_not = refusal(question, evidence)

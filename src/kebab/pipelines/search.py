@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
 
 from kebab.analysis.orders import reads_like_orders
-from kebab.analysis.query_syntax import parse
+from kebab.analysis.query_syntax import is_raw, parse
 from kebab.config.settings import SearchSettings
 from kebab.core.errors import ModelError, QueryError, StaleCursor, UsageError
 from kebab.core.ports import Retriever
@@ -98,7 +98,7 @@ def search(
     started = time.perf_counter()
     said = list(notices)
     asked = request.query
-    if len(asked) > MAX_QUERY_CHARS:
+    if len(asked) > MAX_QUERY_CHARS and not is_raw(asked):
         request = request._replace(query=asked[:MAX_QUERY_CHARS])
         said.append(LONG_QUERY)
     mode = cast("Mode", request.mode or "hybrid")

@@ -10,7 +10,18 @@ from kebab.core import deadline
 from kebab.core.errors import ModelMissing
 from kebab.core.ports import ChunkContext, EmbeddingModels, SpaceQuery, VectorMatch
 from kebab.core.query_tree import Bag, QueryTree, words_of
-from kebab.core.search import HitList, Notice, QueryTerms, Ranked, Ranking, RetrievalDetail, SearchHit, SearchQuery
+from kebab.core.search import (
+    LONG_QUERY,
+    MAX_MEANING_CHARS,
+    HitList,
+    Notice,
+    QueryTerms,
+    Ranked,
+    Ranking,
+    RetrievalDetail,
+    SearchHit,
+    SearchQuery,
+)
 from kebab.retrieval.depth import DEEPEST, depth_of, first_look, shortens
 from kebab.retrieval.hydration import make_hit, shortened, with_snippet
 from kebab.retrieval.snippets import SnippetLimits, SnippetMaker
@@ -141,7 +152,7 @@ class VectorRetriever:
                 hint="Make them with the setting embedding.cross_language = on and: kb ingest",
             )
         deadline.check()
-        asked = list(zip(spaces, _embedded(spaces, text), strict=True))
+        asked = list(zip(spaces, _embedded(spaces, text[:MAX_MEANING_CHARS]), strict=True))
         by_date = (query.depth or depth_of(query)) if query.sort == "date" else None
         first = self._look(asked, query, by_date or first_look(query))
         return _Begun(text, asked, first, by_date, leaves_out=len(spaces) < len(held))
@@ -174,8 +185,9 @@ class VectorRetriever:
         )
 
     def _said(self, begun: _Begun, found: Sequence[_Found]) -> tuple[Notice, ...]:
+        long = [LONG_QUERY] if len(begun.text) > MAX_MEANING_CHARS else []
         left_out = [_OTHER_SCRIPTS] if begun.leaves_out and all(item.doubtful for item in found) else []
-        return (*self.notices, *left_out)
+        return (*self.notices, *long, *left_out)
 
     def near(self, chunk_ids: Sequence[str], query: SearchQuery) -> HitList | None:
         """What is closest to these chunks themselves, which are among it; None when none of them has a vector.

@@ -279,13 +279,14 @@ def _runs_of(text: str) -> list[cjk.Run]:
 
 
 def _chain(tree: And | Or | Not) -> list[QueryTree]:
-    """a AND b AND c as three operands: nested, a long chain would overflow FTS5's parser."""
+    """a AND b AND b as two operands: nested, a long chain would overflow FTS5's parser, and FTS5 ranks each mention anew."""
     sides: list[QueryTree] = []
     node: QueryTree = tree
     while isinstance(node, type(tree)):
         node, right = node
         sides.append(right)
-    return [node, *reversed(sides)]
+    sides = list(dict.fromkeys(reversed(sides)))
+    return [node, *(side for side in sides if isinstance(tree, Not) or side != node)]
 
 
 def _last_operand(tree: QueryTree) -> Operand | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from kebab.core.errors import NotFound
+from kebab.core.errors import Corrupt, NotFound
 from kebab.core.libraries import Library, LibraryVersion
 from kebab.core.text import storable
 from kebab.store.qdrant.collection import Collection, Point, point_id
@@ -119,4 +119,6 @@ def _by_library(versions: Iterable[StoredVersion]) -> dict[str, list[LibraryVers
 def _library(payload: dict[str, Any], versions: dict[str, list[LibraryVersion]]) -> Library:
     facts: dict[str, Any] = {field: payload.get(field) for field in FACTS}
     facts["rules"] = tuple(facts["rules"] or ())
+    if not isinstance(facts["origin"], str):
+        raise Corrupt(f"The origin of {payload['library_id']} is damaged.", hint="Add it again with: kb lib add ADDRESS")
     return Library(**facts, versions=tuple(versions.get(payload["library_id"], ())))
