@@ -228,11 +228,21 @@ _SPACED = r"(?<![^\W_])[^\W\d_]([ ._-])[^\W\d_]\1[^\W\d_](?:\1[^\W\d_])+(?![^\W_
 _LETTERS_APART = re.compile(r"[ ._-]\w[ ._-]\w[ ._-]\w")
 _TOKEN = re.compile(r"https?://\S+|-?[a-z]+(?:['_][a-z]+)*|[^\W\da-z_]+|[,:]|[.!?;](?=\s|$)|\n\s*(?:\n|[-*+] )")
 _MOST = 1 << 20
+_PASSAGE = 8192
+_PASSAGES_KEPT = 4096
 
 
 def reads_like_orders(text: str) -> bool:
     """Orders to a machine, and what else a guide would hardly ask of people, in the first million characters."""
-    return _finds(text[:_MOST], (*_TO_MACHINES, *_TO_ANYBODY), (*_MARKUP, *_CARRIERS))
+    return _passage_reads_like_orders(text) if len(text) <= _PASSAGE else _reads_like_orders(text[:_MOST])
+
+
+def _reads_like_orders(text: str) -> bool:
+    return _finds(text, (*_TO_MACHINES, *_TO_ANYBODY), (*_MARKUP, *_CARRIERS))
+
+
+# A server shows the same passages again and again, and ten of them take as long to look through as a search takes.
+_passage_reads_like_orders = lru_cache(maxsize=_PASSAGES_KEPT)(_reads_like_orders)
 
 
 @lru_cache(maxsize=1 << 8)
