@@ -43,6 +43,8 @@ SAFE_HEADERS = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
+_WATCH_AFTER_S = 0.05
+"""A request that takes longer is given up when its caller is gone. Most are answered before, and watching costs a task."""
 _LONG_REQUEST = 4096
 """Bytes of an address and a body beyond which a request is a long one."""
 _MOST_CLIENTS = 10_000
@@ -164,11 +166,12 @@ class Safety:
             return
         is_long.set(len(scope["query_string"]) + body.most > _LONG_REQUEST)
         with time_limit(None) as deadline:
-            watch = asyncio.create_task(body.watch(deadline))
+            watch = asyncio.get_running_loop().call_later(_WATCH_AFTER_S, body.watch, deadline)
             try:
                 await self._app(scope, body, send_safely)
             finally:
                 watch.cancel()
+                body.end_watch()
 
     def _check(self, scope: Scope, headers: Headers) -> None:
         client = _client(scope)
@@ -226,6 +229,7 @@ class _Body:
             self.most = rules.max_body
         self._receive = receive
         self._complete, self._gone = asyncio.Event(), asyncio.Event()
+        self._watch: asyncio.Task[None] | None = None
         self._empty: Message | None = None
         if self.most == 0:
             self._empty = {"type": "http.request", "body": b"", "more_body": False}
@@ -237,8 +241,14 @@ class _Body:
         if self.most > self._limit:
             raise self._too_large()
 
-    async def watch(self, deadline: Deadline) -> None:
-        """Gives the request up when the caller is gone."""
+    def watch(self, deadline: Deadline) -> None:
+        self._watch = asyncio.create_task(self._give_up_without_caller(deadline))
+
+    def end_watch(self) -> None:
+        if self._watch is not None:
+            self._watch.cancel()
+
+    async def _give_up_without_caller(self, deadline: Deadline) -> None:
         await self._complete.wait()
         while (await self._receive())["type"] != "http.disconnect":
             pass
