@@ -83,6 +83,8 @@ PIECES = {
     "phrases": " ".join(f'"{one} {other}"' for one, other in pairwise(WORDS[:100])) + " ",
     "Korean words": " ".join(KOREAN) + " ",
     "a Korean word": "".join(KOREAN),
+    "a few Korean syllables": "".join(KOREAN[:9]),
+    "near": f"NEAR({'a ' * 15}, 1000000) ",
 } | {
     piece: piece
     for piece in (
@@ -103,10 +105,11 @@ def memory_mb(field: str) -> float:
     size=st.sampled_from([100, 2_000, 20_000, 1_000_000]),
     raw=st.booleans(),
     match=st.sampled_from(["auto", "all", "any"]),
+    k=st.sampled_from([10, 100]),
     explain=st.booleans(),
 )
 def test_any_query_costs_at_most_2_cpu_seconds_and_100_mb(
-    opened: KnowledgeBase, pieces: list[str], size: int, raw: bool, match: str, explain: bool
+    opened: KnowledgeBase, pieces: list[str], size: int, raw: bool, match: str, k: int, explain: bool
 ) -> None:
     once = "".join(PIECES[piece] for piece in pieces)
     query = (once * (size // len(once) + 1))[:size]
@@ -114,7 +117,7 @@ def test_any_query_costs_at_most_2_cpu_seconds_and_100_mb(
     Path("/proc/self/clear_refs").write_text("5", encoding="ascii")  # the peak is measured from here
     before, started = memory_mb("VmRSS"), time.process_time()
     try:
-        response = opened.search(query, match=match, explain=explain)
+        response = opened.search(query, match=match, k=k, explain=explain)
     except QueryError:
         assert query.startswith("'")  # only raw FTS5 can be invalid or too long
     else:

@@ -594,8 +594,8 @@ def test_two_processes_that_make_vectors_at_once_share_the_work(workshop: Worksh
             return kb.ingest().vectors_made
 
     with ThreadPoolExecutor(2) as pool:
-        made = list(pool.map(make_vectors, range(2)))
-    assert sum(made) < 1.5 * count
+        assert sum(pool.map(make_vectors, range(2))) == count
+    assert len(workshop.embedder.texts()) < 1.2 * count
     with workshop.open() as kb:
         assert rows(kb, "SELECT count(*) FROM chunks WHERE id NOT IN (SELECT chunk FROM chunks_vec)") == [(0,)]
         assert rows(kb, "SELECT count(*) FROM vectors") == [(count,)]

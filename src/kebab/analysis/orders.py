@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
+from html import unescape
 from unicodedata import normalize
 
 _PHRASES = {
@@ -178,6 +179,7 @@ _MARKUP: tuple[_Pattern, ...] = (
         r"</?(?:system|assistant|instructions?|(?:tool|function)_(?:calls?|results?|response|output))>",
     ),
     (('"role"',), r"\"role\" ?: ?\"(?:system|developer)\" ?,\s{0,40}\"content\""),
+    (('"tool_result"', "<invoke ", "<function_calls>"), r"\"type\" ?: ?\"tool_result\"|<invoke name=|<function_calls>"),
     (("system:", "instruction:", "instructions:", "human:", "assistant:"), r"## *(?:system|instruction|human|assistant)s?:"),
     (("assistant:", "어시스턴트:"), r"\n[ >]{0,4}(?:human|user|사용자): [^\n]{1,500}\n\s{0,4}(?:assistant|어시스턴트):"),
     (("end of ",), r"end of (?:the )?(?:context|document|input|prompt)\b[ -]{0,40}\n"),
@@ -193,6 +195,11 @@ _CARRIERS: tuple[_Pattern, ...] = (
         _PLACES,
         r"\]\([^)\s?]{0,200}\?" + _DATA + r"\{?[^)\s={]{0,40}?(?:token|secret|key|chat|conversation|history|password|대화)",
     ),
+    (
+        ("://",),
+        r"(?:!\[[^\[\]\n]{0,200}\]\(|\n\[[^\[\]\n]{1,40}\]: ?)https?://[^)\s]{0,200}?[{<\[][^)\s]{0,20}?"
+        r"(?:token|secret|chat|conversation|history|password|대화)",
+    ),
 )
 """An image with a place for data in its address, or a link with one for a secret."""
 _HIDDEN: tuple[_Pattern, ...] = (
@@ -205,9 +212,14 @@ _HIDDEN: tuple[_Pattern, ...] = (
     ),
 )
 """What a page does not show, and a model reads."""
+_IGNORABLE = "".join(
+    map(chr, (0x34F, 0x115F, 0x1160, *range(0x180B, 0x180F), *range(0x200B, 0x200E), *range(0x2060, 0x2065), 0x3164))
+) + "".join(map(chr, (*range(0xFE00, 0xFE10), 0xFEFF, 0xFFA0)))
+"""Characters that are drawn as nothing (Default_Ignorable_Code_Point in Unicode)."""
 _UNPLAIN: tuple[_Pattern, ...] = (
-    (("\u202d", "\u202e"), "."),
-    (tuple("\u200b\u200c\u200d\u2060\ufeff"), "[a-zA-Z가-힣][\u200b-\u200d\u2060\ufeff]+[a-zA-Z가-힣]"),
+    (tuple("\u202d\u202e\u2066\u2067\u2068"), "."),
+    (tuple(_IGNORABLE), f"[a-zA-Z가-힣][{_IGNORABLE}]+[a-zA-Z가-힣]"),
+    (tuple("ᎠᎡᎢᎥᎪᎬᎳᎻᏀᏃᏆᏔᏙᏚᏞᏟᏢᏦᏧᏴꭺꭼꮃꮋꮐꮲꮶ"), "[a-zA-Z][Ꭰ-ᏽꭰ-ꮿ]|[Ꭰ-ᏽꭰ-ꮿ][a-zA-Z]"),
     (  # in capitals only: System: Linux is said every day
         ("SYSTEM", "ASSISTANT"),
         r"(?:^|[.!?>\]]\s|\n)\s{0,4}(?:SYSTEM|ASSISTANT)(?: (?:PROMPT|MESSAGE|NOTE))?:\s{1,4}[A-Z가-힣]\w*(?:\s+\w+){2}",
@@ -216,9 +228,10 @@ _UNPLAIN: tuple[_Pattern, ...] = (
 """What plain text would not show any more: writing turned round, letters between letters, capitals."""
 _UNSEEN = "[\U000e0100-\U000e01ef]{2}|(?:^|[^\U0001f3f4\U000e0020-\U000e007e])[\U000e0020-\U000e007e]"
 """Selectors in a row, and tags but for those of a flag: writing that a reader does not see."""
-_INVISIBLE = frozenset(
-    map(chr, (0xAD, 0xFEFF, *range(0x300, 0x370), *range(0x200B, 0x2010), *range(0x202A, 0x202F), *range(0x2060, 0x206A)))
+_INVISIBLE = frozenset(_IGNORABLE) | frozenset(
+    map(chr, (0xAD, *range(0x300, 0x370), 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2065, 0x206A)))
 )
+"""And accents, the soft hyphen, and controls of direction."""
 _LOOK_ALIKE = str.maketrans(
     "авсԁеһіјкӏмпорԛгѕтихуԝαβεηικνορτυχωօոսᴀʙᴄᴅᴇɢʜɪᴊᴋʟᴍɴᴏᴘʀᴛᴜᴠᴡʏᴢ",
     "abcdehijklmnopqrstuxywabenikvoptuxwonuabcdeghijklmnoprtuvwyz",
@@ -269,7 +282,7 @@ def _found(patterns: Iterable[_Pattern], text: str) -> Iterator[re.Match[str]]:
 
 
 def _plain(text: str) -> str:
-    text = text.lower()
+    text = (unescape(text) if "&#" in text else text).lower()
     if not text.isascii():
         text = normalize("NFKD", text)
         for letter in _INVISIBLE.intersection(text):

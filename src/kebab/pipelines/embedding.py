@@ -10,7 +10,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from hashlib import sha256
-from random import shuffle
 from typing import TYPE_CHECKING, NamedTuple
 
 from kebab.core.documents import embedded_text
@@ -145,46 +144,51 @@ class EmbeddingPhase:
         batches = list(_by_length(new, _CHARS_AT_ONCE if self._stop is None else _CHARS_WHEN_STOPPABLE))
         while batches:
             self._check_stop()
-            self._embed_batch(embedder, batches.pop(0), home=home)
-            if batches:
-                with self._store() as store:
-                    batches[0], before = self._without_known(store, embedder, batches[0], home=home), batches[0]
-                if len(batches[0]) < len(before):
-                    # Another process embeds the same chunks. In a random order the two rarely compute the same batch.
-                    shuffle(batches)
+            with self._store() as store:
+                batch = self._without_known(store, embedder, batches.pop(0), home=home)
+            if not self._embed_batch(embedder, batch, home=home):
+                # Another process was faster with the same batch. From the other end, the two meet in the middle.
+                batches.reverse()
 
     def _without_known(self, store: VectorWriter, embedder: Embedder, texts: Iterable[_Text], *, home: bool) -> list[_Text]:
-        """Links the texts that have a vector already; the others are left."""
+        """Links the texts that have a vector already; the others are left, with the chunks that still have them.
+
+        Others may have written meanwhile, and a deleted chunk's key may have a new owner with another text.
+        """
         texts = list(texts)
+        chunks = store.chunks([key for text in texts for key in text.chunks])
+        now = {chunk.key: hash_of_text(chunk.text) for chunk in _waiting(chunks)}
+        for text in texts:
+            text.chunks = [key for key in text.chunks if now.get(key) == text.hash]
         linked = store.link(embedder, [(key, text.hash) for text in texts for key in text.chunks], home=home)
         self._report.vectors_reused += len(linked)
         self._advance(len(linked), embedder)
-        return [text for text in texts if text.chunks[0] not in linked]
+        return [text for text in texts if text.chunks and text.chunks[0] not in linked]
 
-    def _embed_batch(self, embedder: Embedder, batch: list[_Text], *, home: bool) -> None:
-        """Of a batch that is refused each text is asked for alone: only the one that it was refused for gets no vector."""
+    def _embed_batch(self, embedder: Embedder, batch: list[_Text], *, home: bool) -> bool:
+        """Whether nobody else has made these vectors meanwhile.
+
+        Of a batch that is refused each text is asked for alone: only the one that it was refused for gets no vector.
+        """
         if not batch:
-            return
+            return True
         try:
             vectors = embedder.embed([text.text for text in batch], "passage")
         except TextRefused as refusal:
             if len(batch) == 1:
                 self._refuse(embedder, batch[0], refusal)
-            else:
-                for text in batch:
-                    self._embed_batch(embedder, [text], home=home)
-            return
+                return True
+            for text in batch:
+                self._embed_batch(embedder, [text], home=home)
+            return True
         self._refused_in_a_row = 0
+        made = dict(zip(batch, vectors, strict=True))
         with self._store() as store:
-            # Others may have written meanwhile, and a deleted chunk's key may have a new owner with another text.
-            now = {chunk.key: hash_of_text(chunk.text) for chunk in _waiting(store.chunks([key for text in batch for key in text.chunks]))}
-            new = [
-                NewVector(text.hash, vector, [key for key in text.chunks if now.get(key) == text.hash])
-                for text, vector in zip(batch, vectors, strict=True)
-            ]
-            store.add(embedder, new, home=home)
-        self._report.vectors_made += len(batch)
-        self._advance(sum(len(text.chunks) for text in batch), embedder)
+            new = self._without_known(store, embedder, batch, home=home)
+            store.add(embedder, [NewVector(text.hash, made[text], text.chunks) for text in new], home=home)
+        self._report.vectors_made += len(new)
+        self._advance(sum(len(text.chunks) for text in new), embedder)
+        return len(new) == len(batch)
 
     def _check_stop(self) -> None:
         if self._stop is not None and self._stop():

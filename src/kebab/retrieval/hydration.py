@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from kebab.analysis.orders import reads_like_orders
+from kebab.core import deadline
 from kebab.core.citations import Citation
 from kebab.core.ports import ChunkContext
 from kebab.core.search import Duplicate, QueryTerms, RetrievalDetail, SearchHit, SearchQuery
@@ -69,6 +70,7 @@ def _citation(chunk: ChunkContext) -> Citation:
 
 def with_snippet(hit: SearchHit, snippets: SnippetMaker, terms: QueryTerms, *, full_text: bool) -> SearchHit:
     """A bare hit as it is shown. The one place where hits are flagged: by the whole passage, however little of it is shown."""
+    deadline.check()
     snippet = snippets.of(hit.text, terms)
     return hit._replace(
         snippet=snippet.text,

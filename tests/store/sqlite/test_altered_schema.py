@@ -146,3 +146,25 @@ def test_a_digest_takes_part_in_every_opening_without_running_the_migrations(sam
     monkeypatch.setattr("kebab.store.sqlite.migrations.statements", None)
     with closing(Database(sample_db).reader()) as connection:
         assert digest(connection)
+
+
+@pytest.mark.parametrize(
+    ("script", "code"),
+    [
+        ("PRAGMA user_version = 6", "schema_altered"),
+        ("PRAGMA user_version = 0", "schema_altered"),
+        ("PRAGMA user_version = -1", "schema_altered"),
+        ("PRAGMA user_version = 1; DROP TABLE vectors; CREATE TABLE vectors (x)", "schema_altered"),
+        ("UPDATE meta SET value = 'junk' WHERE key = 'fts_config'", "corrupt"),
+        ("UPDATE meta SET value = '{}' WHERE key = 'fts_config'", "corrupt"),
+    ],
+)
+def test_a_version_or_value_that_does_not_fit_is_told_without_a_traceback(alter: Alter, kb: Kb, script: str, code: str) -> None:
+    path = alter(script)
+    for command in ("search git", "ingest", "list docs", "doctor"):
+        ran = kb("--db", path, *command.split(), "--json")
+        assert ran.code in (0, 2, 3), (command, ran)
+        assert "Traceback" not in ran.err, (command, ran.err)
+    ran = kb("--db", path, "search", "git", "--json")
+    assert (ran.code, ran.json()["code"]) == (2, code)
+    assert ran.json()["hint"]

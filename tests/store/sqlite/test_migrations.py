@@ -16,6 +16,7 @@ import pytest
 
 import kebab
 from kebab.core.documents import Repository
+from kebab.core.errors import SchemaAltered
 from kebab.store.sqlite import migrations
 from kebab.store.sqlite.database import Database
 from kebab.store.sqlite.schema import digest
@@ -157,7 +158,7 @@ def test_a_migration_that_fails_leaves_the_earlier_version_as_it_was(notes: Path
     really = migrations.statements
     with monkeypatch.context() as patch:
         patch.setattr(migrations, "statements", lambda name: really(name) + ("\nSELECT nonsense;" if name.startswith("0002") else ""))
-        with pytest.raises(apsw.SQLError):
+        with pytest.raises(SchemaAltered, match="no such column: nonsense"):
             Database(path).writer()
     with closing(apsw.Connection(str(path))) as connection:
         connection.pragma("journal_mode", "delete")

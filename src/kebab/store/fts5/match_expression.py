@@ -7,7 +7,7 @@ the terms that `analysis` puts there; everything else goes through the tokenizer
 from __future__ import annotations
 
 import re
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from kebab.analysis import cjk, korean
@@ -25,7 +25,7 @@ _MOST_TERMS = 96
 30,000 passages are ranked in half a second."""
 _LONGEST_PHRASE = 32
 """Terms of a phrase that are compared; FTS5 opens a reader for each."""
-_MOST_RAW_WORDS = 32
+_MOST_RAW_WORDS = 16
 _MOST_RAW_PREFIXES = 4
 """FTS5 reads all words that begin so; one letter of 30,000 passages takes 0.1 s."""
 _SHORTEST_GUESS = 3
@@ -70,7 +70,7 @@ class MatchExpressionBuilder:
         self.tokenizer = tokenizer
         self.words = words
         self.korean_analysis = korean_analysis
-        self._phrases: set[tuple[str, ...]] = set()
+        self._phrases: dict[tuple[str, ...], None] = {}
         self._cjk: dict[str, None] = {}
         self._dropped: list[str] = []
         self._room = _MOST_TERMS
@@ -79,11 +79,13 @@ class MatchExpressionBuilder:
         self._any_will_do = True
 
     def build(self, tree: QueryTree, *, match: str, drop_stop_words: bool, type_ahead: bool = False) -> MatchExpression:
-        self._phrases, self._cjk, self._dropped, self._room, self._shortened = set(), {}, [], _MOST_TERMS, False
+        self._phrases, self._cjk, self._dropped, self._room, self._shortened = {}, {}, [], _MOST_TERMS, False
         self._atoms, self._any_will_do = [], True
         last = _last_operand(tree)
         text = self._render(tree, match == "any", drop_stop_words, (last, type_ahead))
-        terms = QueryTerms(frozenset(self._phrases), tuple(self._cjk))
+        # Every term costs time in every snippet, too.
+        cjk_terms = dict.fromkeys(run[: _LONGEST_PHRASE + 1] for run in islice(self._cjk, _MOST_TERMS))
+        terms = QueryTerms(frozenset(islice(self._phrases, _MOST_TERMS)), tuple(cjk_terms))
         return MatchExpression(text, terms, tuple(self._dropped), self._shortened, tuple(self._atoms), self._any_will_do)
 
     def _render(self, tree: QueryTree, any_word: bool, drop: bool, ahead: tuple[Operand | None, bool]) -> str:
@@ -109,7 +111,7 @@ class MatchExpressionBuilder:
     def _not(self, tree: Not, any_word: bool, drop: bool, ahead: tuple[Operand | None, bool]) -> str:
         keep, *drops = _chain(tree)
         kept = self._render(keep, any_word, drop, ahead)
-        shown = set(self._phrases), dict(self._cjk), list(self._atoms)
+        shown = dict(self._phrases), dict(self._cjk), list(self._atoms)
         dropped = [part for side in drops if (part := self._render(side, any_word, False, ahead))]
         self._phrases, self._cjk, self._atoms = shown  # what must not occur is not highlighted
         self._any_will_do &= not dropped
@@ -191,7 +193,7 @@ class MatchExpressionBuilder:
             return {}
         if len(stems) > _LONGEST_PHRASE:
             text, stems = " ".join(self._cut(self.tokenizer.words(text))), stems[:_LONGEST_PHRASE]
-        self._phrases.add(stems)
+        self._phrases[stems] = None
         return _parts(Atom(text, terms=len(stems)))
 
     def _cut(self, phrase: list[str]) -> list[str]:
@@ -199,7 +201,7 @@ class MatchExpressionBuilder:
         return phrase[:_LONGEST_PHRASE]
 
     def _show_words(self, *texts: str) -> None:
-        self._phrases.update((stem,) for text in texts for stem in self.tokenizer.stems(text))
+        self._phrases.update(((stem,), None) for text in texts for stem in self.tokenizer.stems(text))
 
     def _cjk_run(self, run: str, any_word: bool) -> _Parts:
         self._cjk[run] = None

@@ -12,7 +12,7 @@ from typing import Any, cast
 import apsw
 
 from kebab.core import deadline
-from kebab.core.errors import Corrupt, DiskFull, Locked, NotFound, ReadOnly, StoreError, TooNew
+from kebab.core.errors import Corrupt, DiskFull, Locked, NotFound, ReadOnly, SchemaAltered, StoreError, TooNew
 from kebab.core.path_glob import path_matches
 from kebab.core.private_files import make_file, make_folder
 from kebab.store.sqlite import migrations
@@ -230,8 +230,20 @@ class Database:
         return int(version)
 
     def _migrate(self, connection: apsw.Connection) -> None:
-        if connection.pragma("user_version") == migrations.LATEST:
+        before = connection.pragma("user_version")
+        if before == migrations.LATEST:
             return
+        try:
+            self._run_migrations(connection)
+        except (apsw.SQLError, apsw.ConstraintError, apsw.MismatchError) as error:
+            refuse_altered_file(self.path)  # names the difference if it can
+            raise SchemaAltered(
+                f"{self.path} cannot be brought from schema {before} to {migrations.LATEST}: {error}.",
+                hint="Another program altered it: undo that, restore a backup, or: kb reset and ingest again",
+                path=str(self.path),
+            ) from error
+
+    def _run_migrations(self, connection: apsw.Connection) -> None:
         for version, names in migrations.MIGRATIONS:
             with write_transaction(connection):
                 if connection.pragma("user_version") >= version:

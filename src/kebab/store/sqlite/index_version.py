@@ -6,6 +6,7 @@ import json
 
 import apsw
 
+from kebab.core.errors import Corrupt
 from kebab.store.fts5 import index_config
 from kebab.store.sqlite import migrations
 from kebab.store.sqlite.rows import rows_of
@@ -18,7 +19,14 @@ def lexical_index_version(config: dict[str, object], schema: int = migrations.LA
 def stored_fts_config(connection: apsw.Connection) -> dict[str, object] | None:
     """How the text index was built; None when nothing has been indexed yet."""
     rows = rows_of(connection, "SELECT value FROM meta WHERE key = 'fts_config'")
-    config: dict[str, object] | None = json.loads(rows[0][0]) if rows else None
+    if not rows:
+        return None
+    try:
+        config: dict[str, object] = json.loads(rows[0][0])
+        config["korean"]  # raises where it is missing
+    except (KeyError, TypeError, ValueError) as error:
+        hint = "Rebuild the text index with: kb index --rebuild-fts"
+        raise Corrupt("What is stored of the text index cannot be read.", hint=hint) from error
     return config
 
 
