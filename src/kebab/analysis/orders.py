@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
-from html import unescape
 from unicodedata import normalize
 
 _PHRASES = {
@@ -282,7 +281,11 @@ def _found(patterns: Iterable[_Pattern], text: str) -> Iterator[re.Match[str]]:
 
 
 def _plain(text: str) -> str:
-    text = (unescape(text) if "&#" in text else text).lower()
+    if "&#" in text:
+        from html import unescape
+
+        text = unescape(text)
+    text = text.lower()
     if not text.isascii():
         text = normalize("NFKD", text)
         for letter in _INVISIBLE.intersection(text):
