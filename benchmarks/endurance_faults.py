@@ -209,7 +209,7 @@ class _Bench:
         return Outcome(point, lost, doubled, failed)
 
     def _compared(self, now: Contents) -> tuple[str, str]:
-        """What is lost or neither as before nor as it should be, and what is there beyond that."""
+        """The documents that are lost or wrong, and those that should not exist."""
         known = {key: {self._before.get(key), self._after.get(key)} for key in self._before | self._after}
         lost = {key for key, values in known.items() if now.get(key) not in values}
         return _listed("gone or broken", lost), _listed("unknown", now.keys() - known.keys())

@@ -196,7 +196,7 @@ def only_parse_errors() -> Iterator[None]:
         raise
     except (MemoryError, RecursionError) as error:
         raise ParseError("It takes more memory than there is.", reason="too_costly", hint="Split it into smaller files.") from error
-    except Exception as error:
+    except Exception as error:  # a parser may raise anything; KeyboardInterrupt and SystemExit pass
         message = f"Its parser failed ({type(error).__name__}). This is a defect of Kebab; please report it."
         raise ParseError(message, reason="parser_failed") from error
 
