@@ -27,8 +27,8 @@ from synthetic_vectors import SyntheticEmbedder
 import kebab
 from kebab.core.documents import Source
 from kebab.embedding.single_model import SingleModel
-from kebab.pipelines.embedding import EmbeddingPhase
-from kebab.pipelines.ingest_report import IngestReport
+from kebab.ingest.embedding import EmbeddingPhase
+from kebab.ingest.report import IngestReport
 
 LEAST_INGEST, MOST_QUERY = 0.5, 1.5
 _BATCH = 500

@@ -11,7 +11,7 @@ import pytest
 import kebab
 from kebab.core.errors import Ambiguous, ConfigError, NotFound, SourceError, UsageError
 from kebab.core.search import SearchFilters
-from kebab.pipelines.search_request import SearchRequest
+from kebab.search.request import SearchRequest
 from kebab.store.sqlite import migrations
 
 NOTES = {

@@ -18,9 +18,10 @@ import kebab
 from kebab.core.errors import Ambiguous, NotFound, NothingIndexable, SourceError, StillIndexing, UsageError
 from kebab.core.libraries import Library
 from kebab.core.text import estimate_tokens
+from kebab.ingest.embedding import hash_of_text
+from kebab.library import indexing as library_indexing
+from kebab.library import version_writer as library_version
 from kebab.library.formatters import snippets_text
-from kebab.pipelines import library_indexing, library_version
-from kebab.pipelines.embedding import hash_of_text
 from kebab.store.sqlite.database import Database
 from kebab.wire.libraries import library_v1
 

@@ -21,32 +21,32 @@ if TYPE_CHECKING:
     from kebab.core.ports import Embedder, Retriever
     from kebab.core.search import RetrievalDetail, SearchFilters, SearchHit, SearchQuery, SearchResponse
     from kebab.core.store_ports import VectorStore
+    from kebab.ingest.report import IngestReport
     from kebab.knowledge_base import KnowledgeBase
     from kebab.knowledge_base import open_knowledge_base as open
-    from kebab.pipelines.ingest_report import IngestReport
-    from kebab.retrieval.fusion import FusionPolicy
-    from kebab.retrieval.hybrid import HybridRetriever
-    from kebab.retrieval.lexical import LexicalRetriever
-    from kebab.retrieval.vector import VectorRetriever
+    from kebab.search.fusion import FusionPolicy
+    from kebab.search.hybrid import HybridRetriever
+    from kebab.search.lexical import LexicalRetriever
+    from kebab.search.vector import VectorRetriever
 
 # Loaded when first used: the command line imports this package too, and must not pay for what it does not need.
 _HOMES = {
     "Answer": "kebab.core.answers",
     "Citation": "kebab.core.citations",
     "Embedder": "kebab.core.ports",
-    "FusionPolicy": "kebab.retrieval.fusion",
-    "HybridRetriever": "kebab.retrieval.hybrid",
-    "IngestReport": "kebab.pipelines.ingest_report",
+    "FusionPolicy": "kebab.search.fusion",
+    "HybridRetriever": "kebab.search.hybrid",
+    "IngestReport": "kebab.ingest.report",
     "KebabError": "kebab.core.errors",
     "KnowledgeBase": "kebab.knowledge_base",
-    "LexicalRetriever": "kebab.retrieval.lexical",
+    "LexicalRetriever": "kebab.search.lexical",
     "RetrievalDetail": "kebab.core.search",
     "Retriever": "kebab.core.ports",
     "SearchFilters": "kebab.core.search",
     "SearchHit": "kebab.core.search",
     "SearchQuery": "kebab.core.search",
     "SearchResponse": "kebab.core.search",
-    "VectorRetriever": "kebab.retrieval.vector",
+    "VectorRetriever": "kebab.search.vector",
     "VectorStore": "kebab.core.store_ports",
     "open": "kebab.knowledge_base",
 }

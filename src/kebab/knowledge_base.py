@@ -21,10 +21,10 @@ from kebab.config.loading import LoadedSettings, load_settings
 from kebab.core.deadline import time_limit
 from kebab.core.errors import KebabError, ModelError, NotFound, UsageError
 from kebab.core.search import MAX_QUERY_CHARS, Notice, SearchFilters, SearchHit, SearchResponse
-from kebab.pipelines import search as search_pipeline
-from kebab.pipelines import vector_state
-from kebab.pipelines.search_request import SearchRequest
-from kebab.retrievers import add_freshness, checked_filters, prepared
+from kebab.search import pipeline as search_pipeline
+from kebab.search import vector_state
+from kebab.search.request import SearchRequest
+from kebab.search.retrievers import add_freshness, checked_filters, prepared
 from kebab.stores import open_store
 
 if TYPE_CHECKING:
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     from kebab.core.ports import EmbeddingModels, Progress, WordsAlike
     from kebab.core.records import Check, ChunkRecord, DocumentRecord, SourceRecord, StoreStats, TagRecord
     from kebab.core.store_ports import Catalog, Reading, Writing
-    from kebab.ingesting import Ingesting
-    from kebab.libraries import Libraries
-    from kebab.pipelines.context_notes import Description
-    from kebab.pipelines.fetching import Fetched
-    from kebab.pipelines.ingest import Ingest
-    from kebab.pipelines.ingest_report import IngestReport
-    from kebab.pipelines.migration import Migration
-    from kebab.pipelines.verify import VerifyReport
+    from kebab.ingest.ingesting import Ingesting
+    from kebab.ingest.notes import Description
+    from kebab.ingest.report import IngestReport
+    from kebab.ingest.run import Ingest
+    from kebab.library.libraries import Libraries
+    from kebab.search.fetching import Fetched
+    from kebab.upkeep.migration import Migration
+    from kebab.upkeep.verify import VerifyReport
 
 _EMPTY_CORPUS = Notice("empty_corpus", "Nothing has been ingested yet. Begin with: kb ingest FOLDER")
 
@@ -99,7 +99,7 @@ class KnowledgeBase:
 
     @contextmanager
     def _writing(self, purpose: str, *, existing: bool = False, mending: bool = False) -> Iterator[Writing]:
-        from kebab.pipelines.half_copied import refuse_half_copied
+        from kebab.core.incomplete_migration import refuse_half_copied
 
         with self._store.writing(purpose, existing=existing, mending=mending) as writing:
             refuse_half_copied(writing)
@@ -122,7 +122,7 @@ class KnowledgeBase:
             response = search_pipeline.search(request, self.settings.search, retrievers, notices=notices, bare=bare)
             self._add_freshness(response, reading)
         if request.library is not None and not bare:
-            from kebab.pipelines.library_citations import cite_within
+            from kebab.library.citations import cite_within
 
             cite_within(response, request.library)
         return response
@@ -140,15 +140,15 @@ class KnowledgeBase:
 
         `on_text` gets what a model writes, piece by piece; it is given up once `stop` says so.
         """
-        from kebab.answers import ask
+        from kebab.answering.ask import ask
 
         request = self._resolved(SearchRequest.from_options({"query": question, "explain": explain, **options}))
         return ask(request, self.settings, self.search, self._store.reading, self._words_alike, on_text=on_text, stop=stop)
 
     def similar(self, reference: str, *, other_docs: bool = False, **options: Any) -> SearchResponse:
         """Passages like the one with this chunk id, path or citation; the options are those of `kb similar`, in snake case."""
-        from kebab.pipelines.passage_lookup import find_passage
-        from kebab.pipelines.similar import similar, similar_request
+        from kebab.search.passage_lookup import find_passage
+        from kebab.search.similar import similar, similar_request
 
         request = similar_request(reference, options)
         with time_limit(self.settings.search.timeout_s), self._reading() as reading:
@@ -186,7 +186,7 @@ class KnowledgeBase:
     @property
     def _ingesting(self) -> Ingesting:
         if self._ingests is None:
-            from kebab.ingesting import Ingesting
+            from kebab.ingest.ingesting import Ingesting
 
             self._ingests = Ingesting(self.settings, self._store, self._writing, self.embedding_models)
         return self._ingests
@@ -219,7 +219,7 @@ class KnowledgeBase:
 
         Yields a report whenever something was done; what stands in the way for now (a missing folder, another writer) comes as the error.
         """
-        from kebab.pipelines.keeping_up import KeepingUp, watched_roots
+        from kebab.ingest.watch import KeepingUp, watched_roots
 
         yield from KeepingUp(
             roots=lambda: watched_roots(self.sources() if self._store.exists() else [], paths),
@@ -235,7 +235,7 @@ class KnowledgeBase:
 
     def remove_source(self, name: str) -> int:
         """Forgets a source and all that came from it; how many documents that were. The files stay."""
-        from kebab.pipelines.source_names import no_such_source
+        from kebab.ingest.source_names import no_such_source
 
         with self._writing("kb source remove", existing=True) as writing:
             documents = writing.documents(self.settings.analysis.korean)
@@ -251,7 +251,7 @@ class KnowledgeBase:
 
         Hits below carry it as `context`, and its words count as words of every passage there.
         """
-        from kebab.pipelines.context_notes import describe
+        from kebab.ingest.notes import describe
 
         korean = self.settings.analysis.korean
         with self._writing("kb source describe", existing=True) as writing:
@@ -261,7 +261,7 @@ class KnowledgeBase:
     @property
     def libraries(self) -> Libraries:
         """Documentation of libraries: adding, refreshing, searching."""
-        from kebab.libraries import Engine, Libraries
+        from kebab.library.libraries import Engine, Libraries
 
         read, write = self._store.reading, self._writing
         ingesting = self._ingesting
@@ -301,34 +301,34 @@ class KnowledgeBase:
             return catalog.find_chunk(key)
 
     def fetch_document(self, key: str) -> Fetched:
-        from kebab.pipelines import fetching
+        from kebab.search import fetching
 
         with self.catalog() as catalog:
             return fetching.fetch_document(catalog, key)
 
     def fetch_chunk(self, key: str) -> Fetched:
-        from kebab.pipelines import fetching
+        from kebab.search import fetching
 
         with self.catalog() as catalog:
             return fetching.fetch_chunk(catalog, key)
 
     def fetch_span(self, citation: str) -> Fetched:
         """Exactly the cited lines of the indexed text."""
-        from kebab.pipelines import fetching
+        from kebab.search import fetching
 
         with self.catalog() as catalog:
             return fetching.fetch_span(catalog, citation)
 
     def fetch_cited(self, uri: str) -> Fetched:
         """The cited lines or page, or the whole document where none are cited."""
-        from kebab.pipelines import fetching
+        from kebab.search import fetching
 
         with self.catalog() as catalog:
             return fetching.fetch_cited(catalog, uri)
 
     def verify(self) -> VerifyReport:
-        from kebab.pipelines.half_copied import half_copied_checks
-        from kebab.pipelines.verify import VerifyReport, verify
+        from kebab.core.incomplete_migration import half_copied_checks
+        from kebab.upkeep.verify import VerifyReport, verify
 
         with self._store.reading(whole=True) as reading:
             if reading is None:
@@ -341,7 +341,7 @@ class KnowledgeBase:
 
     def file_of(self, source: str, path: str) -> Path:
         """The file behind a document, to open it."""
-        from kebab.pipelines.verify import locate
+        from kebab.upkeep.verify import locate
 
         for record in self.sources():
             if record.name == source and record.root is not None:
@@ -350,7 +350,7 @@ class KnowledgeBase:
 
     def place_of(self, hit: SearchHit) -> tuple[Path, int | None]:
         """The file of a hit and the line where its passage begins now, which may not be where it was indexed; None if it has no lines."""
-        from kebab.pipelines.verify import line_in_file
+        from kebab.upkeep.verify import line_in_file
 
         file = self.file_of(hit.source, hit.doc_path)
         return file, line_in_file(file, hit, lambda: self.fetch_chunk(hit.chunk_id).text)
@@ -372,7 +372,7 @@ class KnowledgeBase:
 
     def migration_to(self, target: KnowledgeBase, progress: Progress | None = None) -> Migration:
         """Its `run` carries all of this over to a place where nothing is yet, and compares both; stopped anywhere, another one goes on."""
-        from kebab.pipelines.migration import Migration
+        from kebab.upkeep.migration import Migration
 
         return Migration(self._store, target._store, self.settings.analysis.korean, progress)
 
@@ -393,7 +393,7 @@ class KnowledgeBase:
         return self._store.size()
 
     def health(self) -> list[Check]:
-        from kebab.health import health
+        from kebab.upkeep.doctor import health
 
         return health(self._store, self.settings, self.embedding_models, _bundled_models, self.sources)
 
@@ -416,12 +416,12 @@ def _bundled_models() -> Check:
     from kebab.config.loading import cache_folder
     from kebab.embedding.bundled import weights_fault
     from kebab.embedding.model_files import ModelCache
-    from kebab.pipelines.health import model_check
+    from kebab.upkeep.checks import model_check
 
     return model_check(weights_fault(), ModelCache(cache_folder()).damaged())
 
 
 def _find_document(catalog: Catalog, key: str) -> DocumentRecord:
-    from kebab.pipelines.document_lookup import find_document
+    from kebab.search.document_lookup import find_document
 
     return find_document(catalog, key)

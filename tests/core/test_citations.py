@@ -10,7 +10,7 @@ from kebab.core.citations import Citation, parse
 from kebab.core.ports import ChunkContext
 from kebab.core.search import RetrievalDetail, SearchHit
 from kebab.core.spans import SPAN_KINDS, CaptionSpan, CodeSpan, LineSpan, PageSpan, RegionSpan, Span, TimeSpan, span_kind
-from kebab.retrieval.hydration import make_hit
+from kebab.search.hits import make_hit
 from kebab.wire.citations import citation_v1
 from kebab.wire.objects import plain
 

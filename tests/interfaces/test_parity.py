@@ -16,7 +16,7 @@ from tests.conftest import REPOSITORY
 from tests.interfaces.mcp.sessions import Session, command, connected, environment, over_stdio, serving
 
 import kebab
-from kebab.pipelines.search_request import SearchRequest
+from kebab.search.request import SearchRequest
 from kebab.wire.objects import plain
 from kebab.wire.search import search_response_v1
 

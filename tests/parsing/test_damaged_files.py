@@ -21,8 +21,8 @@ from tests.parsing.test_xlsx import xlsx
 
 from kebab.core.documents import ParsedDocument
 from kebab.core.errors import ParseError
+from kebab.ingest.report import SKIP_REASONS
 from kebab.parsing.registry import parser_for
-from kebab.pipelines.ingest_report import SKIP_REASONS
 
 SAMPLES = {
     "a.docx": docx(),

@@ -13,8 +13,8 @@ from kebab.core.errors import ParseError
 from kebab.core.ports import Parser
 from kebab.core.search import DOC_TYPES, TRUST_LEVELS
 from kebab.core.text import decode
+from kebab.ingest.report import SKIP_REASONS
 from kebab.parsing.registry import all_parsers, parser_for
-from kebab.pipelines.ingest_report import SKIP_REASONS
 
 PIECES = st.sampled_from(
     ["# Heading\n", "## 한글 제목\r\n", "text\n", "긴 문장이다. ", "```\n", "| a | b |\n|---|---|\n", "- item\n", "> q\n", "\n", "\r\n", "    code\n",

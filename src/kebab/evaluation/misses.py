@@ -13,7 +13,7 @@ from kebab.core.spans import LineSpan, PageSpan
 from kebab.evaluation.judgements import lines_of
 from kebab.evaluation.metrics import Lines, line_recall
 from kebab.evaluation.runner import corpus_hash
-from kebab.pipelines.search_request import SearchRequest
+from kebab.search.request import SearchRequest
 from kebab.wire.evaluation import EvalExpectedV1, EvalQueryV1, EvalReportV1
 
 if TYPE_CHECKING:

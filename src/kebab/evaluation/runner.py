@@ -23,7 +23,7 @@ from kebab.evaluation import metrics
 from kebab.evaluation.golden_queries import GoldenQuery, GoldenSet
 from kebab.evaluation.judgements import Expected, Judgement, judge, lines_of
 from kebab.evaluation.metrics import Lines, rounded
-from kebab.pipelines.search_request import SearchRequest
+from kebab.search.request import SearchRequest
 from kebab.wire.evaluation import (
     EvalAnswerV1,
     EvalConfigurationV1,

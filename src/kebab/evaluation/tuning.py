@@ -18,7 +18,7 @@ from kebab.evaluation.golden_queries import GoldenSet
 from kebab.evaluation.judgements import Judgement, judge
 from kebab.evaluation.metrics import rounded
 from kebab.evaluation.runner import RunOptions, search_for, values_of
-from kebab.pipelines.search_request import SearchRequest
+from kebab.search.request import SearchRequest
 from kebab.wire.evaluation import EvalTrialV1, EvalTuningV1
 
 if TYPE_CHECKING:

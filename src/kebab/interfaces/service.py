@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kebab._version import __version__
 from kebab.core.errors import KebabError, Refused, UsageError
 from kebab.core.search import DOC_TYPES
-from kebab.pipelines.search_options import FILTERS
-from kebab.pipelines.search_request import ALIASES, SearchRequest
+from kebab.search.options import FILTERS
+from kebab.search.request import ALIASES, SearchRequest
 from kebab.wire.libraries import LibraryListV1, library_list_v1
 from kebab.wire.records import (
     ChunkInspectionV1,
@@ -30,11 +30,11 @@ from kebab.wire.serving import HealthV1, StatusV1
 if TYPE_CHECKING:
     from kebab.core.ports import Progress
     from kebab.core.records import TagRecord
+    from kebab.ingest.report import IngestReport
     from kebab.knowledge_base import KnowledgeBase
+    from kebab.library.docs import LibraryDocs
     from kebab.library.ranking import LibraryMatch
-    from kebab.pipelines.fetching import Opened
-    from kebab.pipelines.ingest_report import IngestReport
-    from kebab.pipelines.library_docs import LibraryDocs
+    from kebab.search.fetching import Opened
     from kebab.wire.answers import AnswerV1
 
 MOST_DOCUMENTS = 1000
@@ -102,7 +102,7 @@ class Service:
 
     def open_cited(self, uri: str, chunk_id: str | None = None) -> Opened:
         """The whole document that a citation is of, and where in it the passage stands."""
-        from kebab.pipelines.fetching import open_cited
+        from kebab.search.fetching import open_cited
 
         with self.kb.catalog() as catalog:
             return open_cited(catalog, uri, chunk_id)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from kebab.pipelines.ingest_report import SKIP_REASONS, Failure, IngestReport
+from kebab.ingest.report import SKIP_REASONS, Failure, IngestReport
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,8 +12,8 @@ from kebab.wire.citations import CitationV1, citation_v1
 from kebab.wire.search import NoticeV1, notice_v1
 
 if TYPE_CHECKING:
+    from kebab.library.docs import LibraryDocs
     from kebab.library.ranking import LibraryMatch
-    from kebab.pipelines.library_docs import LibraryDocs
 
 StateV1 = Literal["pending", "indexing", "indexed", "failed"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from kebab.pipelines.migration import MigrationReport
+from kebab.upkeep.migration import MigrationReport
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from kebab.analysis.orders import reads_like_orders
 from kebab.core.records import Check, ChunkRecord, DocumentRecord, SourceRecord, StoreStats, TagRecord
-from kebab.pipelines.fetching import Fetched, page_of_text
-from kebab.pipelines.verify import VerifyReport
+from kebab.search.fetching import Fetched, page_of_text
+from kebab.upkeep.verify import VerifyReport
 from kebab.wire.citations import CitationV1, citation_v1
 
 

@@ -15,7 +15,7 @@ from tests.interfaces.http.test_pages import client_of
 import kebab
 from kebab.core.search import SearchResponse
 from kebab.knowledge_base import KnowledgeBase
-from kebab.pipelines.search_request import SearchRequest
+from kebab.search.request import SearchRequest
 from kebab.wire import schemas
 from kebab.wire.objects import plain
 from kebab.wire.search import search_response_v1

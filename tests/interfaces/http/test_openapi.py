@@ -15,7 +15,7 @@ from tests.serving import Server
 from kebab.interfaces.http.api import Api
 from kebab.interfaces.http.ask_api import AskApi
 from kebab.interfaces.http.libraries_api import LibrariesApi
-from kebab.pipelines.search_request import SearchRequest
+from kebab.search.request import SearchRequest
 
 
 @pytest.fixture(scope="module")

@@ -296,7 +296,7 @@ def eval_suggest(count: int, out: Path | None, **options: Any) -> int:
     """
     from kebab.evaluation.run_files import write_text
     from kebab.evaluation.suggestions import as_yaml, suggest
-    from kebab.pipelines.search_request import SearchRequest
+    from kebab.search.request import SearchRequest
 
     kb = knowledge_base()
     suggestions = suggest(kb, kb.filters_of(SearchRequest.from_options(given(options))), count=count)

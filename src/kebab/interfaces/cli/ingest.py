@@ -13,7 +13,7 @@ from kebab.interfaces.cli.options import command, is_quiet, knowledge_base, want
 from kebab.interfaces.cli.render import counted, print_json, remark, say, shown
 
 if TYPE_CHECKING:
-    from kebab.pipelines.ingest_report import IngestReport
+    from kebab.ingest.report import IngestReport
 
 
 @command(
@@ -103,7 +103,7 @@ def vectors_in_words(report: IngestReport) -> str:
 
 
 def _show(report: IngestReport, interrupted: bool) -> None:
-    from kebab.pipelines.ingest_report import SKIP_REASONS
+    from kebab.ingest.report import SKIP_REASONS
 
     state = "interrupted, run it again to go on" if interrupted else f"in {report.seconds:.1f} s"
     files, chunks = counted(report.scanned, "file"), counted(report.chunks, "chunk")

@@ -16,7 +16,7 @@ from kebab.interfaces.cli.render import counted, done, print_json, print_verbati
 
 if TYPE_CHECKING:
     from kebab.core.libraries import Library, LibraryVersion
-    from kebab.pipelines.ingest_report import IngestReport
+    from kebab.ingest.report import IngestReport
 
 
 _SHORT_COMMIT = 10
@@ -95,8 +95,8 @@ def lib_add(
 @click.option("--progress", type=click.Choice(["auto", "json", "none"]), default="auto", help="How to show it.")
 def lib_refresh(library_id: str | None, fetch_metadata: bool, no_embed: bool, progress: str) -> int:
     """Fetch a library again, or all of them, and index what has changed."""
+    from kebab.ingest.report import IngestReport
     from kebab.interfaces.cli.ingest_progress import progress_of
-    from kebab.pipelines.ingest_report import IngestReport
     from kebab.wire.ingest import ingest_report_v1
 
     kb = knowledge_base()
@@ -282,7 +282,7 @@ def _state(version: LibraryVersion) -> str:
 
 
 def _say_indexed(library: Library, report: IngestReport) -> None:
-    from kebab.pipelines.ingest_report import SKIP_REASONS
+    from kebab.ingest.report import SKIP_REASONS
 
     versions = ", ".join(version.name or "default branch" for version in library.versions if version.indexed_at)
     say(f"{library.library_id}: {counted(library.total_snippets, 'snippet')}, {versions}; trust score {library.trust_score or 0:.1f}/10")

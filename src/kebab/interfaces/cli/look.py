@@ -14,7 +14,7 @@ from kebab.interfaces.cli.table import table
 
 if TYPE_CHECKING:
     from kebab.core.records import SourceRecord
-    from kebab.pipelines.fetching import Fetched
+    from kebab.search.fetching import Fetched
 
 _NOTHING_YET = "Nothing has been ingested yet. Begin with: kb ingest FOLDER"
 _SHORT_COMMIT = 10
@@ -50,7 +50,7 @@ def libraries_listed() -> int:
 @click.option("--offset", type=click.IntRange(min=0), default=0, help="Leave out this many.")
 def list_docs(limit: int | None, offset: int, **options: Any) -> int:
     """List documents."""
-    from kebab.pipelines.search_request import SearchRequest
+    from kebab.search.request import SearchRequest
     from kebab.wire.records import list_v1
 
     kb = knowledge_base()
@@ -66,7 +66,7 @@ def list_docs(limit: int | None, offset: int, **options: Any) -> int:
         shorten={"path": "middle", "title": "end", "tags": "end"},
     )
     if not total:
-        from kebab.pipelines.unmatched_filters import unmatched_filters
+        from kebab.search.unmatched_filters import unmatched_filters
 
         for notice in unmatched_filters(filters, kb.count_documents):
             remark(f"note: {notice.message}")

@@ -12,7 +12,7 @@ from kebab.interfaces.cli.options import command, knowledge_base, wants_json
 from kebab.interfaces.cli.render import counted, print_json, say
 
 if TYPE_CHECKING:
-    from kebab.pipelines.migration import MigrationReport
+    from kebab.upkeep.migration import MigrationReport
 
 
 @command(

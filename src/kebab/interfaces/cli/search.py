@@ -12,7 +12,7 @@ from kebab.core.errors import UsageError
 from kebab.interfaces.cli.follow_up import follow_up_error, follow_up_notices
 from kebab.interfaces.cli.options import command, knowledge_base, wants_json
 from kebab.interfaces.cli.render import print_json, print_search, remark
-from kebab.pipelines.search_request import MAX_NEIGHBOURS, SearchRequest
+from kebab.search.request import MAX_NEIGHBOURS, SearchRequest
 
 if TYPE_CHECKING:
     from kebab.core.search import SearchResponse

@@ -12,7 +12,7 @@ from kebab.interfaces.cli.options import global_options, group, knowledge_base, 
 from kebab.interfaces.cli.render import counted, done, say
 
 if TYPE_CHECKING:
-    from kebab.pipelines.context_notes import Description
+    from kebab.ingest.notes import Description
 
 
 @group("source", example="kb source describe notes/work 'minutes of team A'\nkb source remove old-notes")

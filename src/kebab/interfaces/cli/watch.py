@@ -15,7 +15,7 @@ from kebab.interfaces.cli.options import command, is_quiet, knowledge_base, want
 from kebab.interfaces.cli.render import remark, say, shown
 
 if TYPE_CHECKING:
-    from kebab.pipelines.ingest_report import Failure, IngestReport
+    from kebab.ingest.report import Failure, IngestReport
 
 _WORTH_A_WORD_S = 2.0
 """Vectors that were made in less need no line of their own: a save makes a few."""

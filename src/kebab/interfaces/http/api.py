@@ -14,8 +14,8 @@ from kebab.interfaces.bulk import answer_line, line_id
 from kebab.interfaces.http.endpoints import EVENTS, SEARCHING, Answer, Endpoint, Parameter
 from kebab.interfaces.http.reading import given, json_body, only, required, whole_number
 from kebab.interfaces.service import MOST_DOCUMENTS, MOST_OFFSET
-from kebab.pipelines import search_options
-from kebab.pipelines.search_request import SearchRequest
+from kebab.search import options as search_options
+from kebab.search.request import SearchRequest
 from kebab.wire.errors import error_v1
 from kebab.wire.objects import to_json
 

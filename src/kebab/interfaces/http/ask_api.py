@@ -15,8 +15,8 @@ from kebab.core.errors import Internal, KebabError, UsageError
 from kebab.interfaces.http.api import json_response
 from kebab.interfaces.http.endpoints import EVENTS, SEARCHING, Answer, Endpoint, Parameter
 from kebab.interfaces.http.reading import given, json_body
-from kebab.pipelines import search_options
-from kebab.pipelines.search_request import ALIASES
+from kebab.search import options as search_options
+from kebab.search.request import ALIASES
 from kebab.wire.errors import error_v1
 from kebab.wire.objects import to_json
 

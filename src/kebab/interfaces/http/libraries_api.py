@@ -14,7 +14,7 @@ from kebab.interfaces.http.endpoints import Answer, Endpoint, Parameter
 from kebab.interfaces.http.reading import only, required, whole_number
 from kebab.interfaces.service import MOST_LIBRARIES
 from kebab.library.formatters import snippets_text
-from kebab.pipelines.search_options import LIBRARY, SOMETHING
+from kebab.search.options import LIBRARY, SOMETHING
 from kebab.wire.libraries import library_docs_v1, library_search_v1, library_v1
 
 if TYPE_CHECKING:

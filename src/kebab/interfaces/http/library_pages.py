@@ -9,7 +9,7 @@ from kebab.core.libraries import SNIPPET_KINDS
 from kebab.interfaces.http import addresses
 from kebab.interfaces.http.addresses import reader_of, with_parameters
 from kebab.interfaces.http.reading import form_fields, whole_number
-from kebab.pipelines.search_request import join_library
+from kebab.search.request import join_library
 from kebab.wire.errors import outcome_of
 from kebab.wire.libraries import LibraryDocsV1, LibraryV1, library_docs_v1, library_v1
 

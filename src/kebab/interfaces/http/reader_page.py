@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kebab.interfaces.http.templating import Templates
     from kebab.interfaces.service import Service
     from kebab.interfaces.workers import Workers
-    from kebab.pipelines.fetching import Opened
+    from kebab.search.fetching import Opened
 
 _PARAMETERS = {"uri", "doc_id", "lines", "page", "chunk", "view", "from"}
 _MARKDOWN = ("md", "mdx", "markdown")

@@ -10,8 +10,8 @@ from kebab.core.search import MODES
 from kebab.interfaces.http import addresses
 from kebab.interfaces.http.addresses import with_parameters
 from kebab.interfaces.http.reading import filled_in
-from kebab.pipelines import search_options
-from kebab.pipelines.search_request import SearchRequest
+from kebab.search import options as search_options
+from kebab.search.request import SearchRequest
 from kebab.wire.errors import outcome_of
 
 if TYPE_CHECKING:

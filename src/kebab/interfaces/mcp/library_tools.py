@@ -7,9 +7,9 @@ from typing import Any
 from kebab.core.libraries import SNIPPET_KINDS
 from kebab.core.search import SUSPICIOUS
 from kebab.interfaces.mcp.tool import Answer, Call, Tool, how_many_fit
+from kebab.library.docs import DEFAULT_TOKENS
 from kebab.library.formatters import libraries_text, snippets_text
-from kebab.pipelines.library_docs import DEFAULT_TOKENS
-from kebab.pipelines.search_request import split_library
+from kebab.search.request import split_library
 from kebab.wire.libraries import library_docs_v1, library_search_v1
 
 _TEXT: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 500}

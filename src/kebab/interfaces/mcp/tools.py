@@ -10,8 +10,8 @@ from kebab.interfaces.mcp import texts
 from kebab.interfaces.mcp.library_tools import LIBRARY_TOOLS
 from kebab.interfaces.mcp.tool import ROOM, Answer, Call, Tool, how_many_fit
 from kebab.interfaces.service import MOST_DOCUMENTS
-from kebab.pipelines import search_options
-from kebab.pipelines.search_request import ALIASES
+from kebab.search import options as search_options
+from kebab.search.request import ALIASES
 from kebab.wire.ingest import ingest_report_v1
 
 if TYPE_CHECKING:

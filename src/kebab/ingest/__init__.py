@@ -1,0 +1,1 @@
+"""Ingest: from files to indexed documents."""

@@ -1,0 +1,227 @@
+"""The second half of an ingest: a vector for every chunk that has none.
+
+It begins when the text index is written, so that one can search meanwhile, and may be stopped anywhere: what is done is stored, and the
+next run goes on. A text that was embedded before, in whatever file, is not embedded again.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from hashlib import sha256
+from typing import TYPE_CHECKING, NamedTuple
+
+from kebab.core.documents import embedded_text
+from kebab.core.errors import Locked, TextRefused
+from kebab.core.ports import Embedder, EmbeddingModels, Key, NewVector, PendingChunk, Progress
+from kebab.ingest.report import Failure, IngestReport, quiet
+
+if TYPE_CHECKING:
+    from kebab.core.store_ports import VectorWriter, Writing
+
+_WINDOW = 2048
+"""Chunks looked at together: enough to find many of one length, few enough to hold in memory."""
+_AT_ONCE = 64
+"""Texts embedded between two commits, at most."""
+_CHARS_AT_ONCE = 24_000
+"""Characters embedded between two commits, about a second's work: so much is lost when the process is killed, and so long waits whoever
+interrupts it."""
+_CHARS_WHEN_STOPPABLE = 4096
+"""The same where somebody may want the work to stop any moment: a third of a second of it."""
+_REFUSED_IN_A_ROW = 8
+"""After so many refused texts, and none taken between them, it may not be about the texts."""
+_HARMLESS = "Is it about the text?"
+
+
+class _Waiting(NamedTuple):
+    """A chunk that waits for its vector."""
+
+    key: Key
+    path: str
+    text: str
+
+
+class _Text:
+    """A text to embed, and all chunks that have it."""
+
+    __slots__ = ("chunks", "hash", "path", "text")
+
+    def __init__(self, text_hash: bytes, first: _Waiting) -> None:
+        self.hash = text_hash
+        self.text = first.text
+        self.path = first.path
+        self.chunks: list[Key] = []
+
+
+class _Stopped(Exception):
+    """Somebody has something else to do."""
+
+
+class EmbeddingPhase:
+    def __init__(
+        self,
+        writing: Callable[[], AbstractContextManager[Writing]],
+        models: EmbeddingModels,
+        report: IngestReport,
+        progress: Progress | None = None,
+        stop: Callable[[], bool] | None = None,
+    ) -> None:
+        """`writing` takes the writer's lock. It is held for a moment per batch and never while a model computes.
+        `stop` is asked often; once it says so, the rest is left to another run.
+        """
+        self._writing = writing
+        self._models = models
+        self._report = report
+        self._progress: Progress = progress or quiet
+        self._stop = stop
+        self._done = self._total = 0
+        self._refused: set[Key] = set()
+        self._refused_in_a_row = 0
+
+    def run(self) -> bool:
+        """Whether all has been embedded."""
+        started = time.perf_counter()
+        try:
+            self._embed_all()
+        except _Stopped:
+            return False
+        finally:
+            self._report.embedding_seconds += time.perf_counter() - started
+        return True
+
+    @contextmanager
+    def _store(self) -> Iterator[VectorWriter]:
+        """Waits for another writer as long as it takes: its text comes before these vectors."""
+        with ExitStack() as lock:
+            while True:
+                try:
+                    writing = lock.enter_context(self._writing())
+                    break
+                except Locked:
+                    self._check_stop()
+            yield writing.vectors()
+
+    def _embed_all(self) -> None:
+        embedders = self._models.embedders
+        with self._store() as store:
+            self._total = store.count_pending(embedders)
+            chunks = store.pending(embedders, after=None, limit=_WINDOW)
+        while chunks:
+            waiting = _waiting(chunks)
+            for embedder in embedders:
+                # Embed secondary-space texts first, so that a primary-space vector implies that both exist.
+                self._embed(embedder, [chunk for chunk in waiting if self._models.also_of(chunk.text) is embedder], home=False)
+            for embedder in embedders:
+                self._embed(embedder, [chunk for chunk in waiting if self._models.home_of(chunk.text) is embedder], home=True)
+            with self._store() as store:
+                chunks = store.pending(embedders, after=chunks[-1].key, limit=_WINDOW)
+        with self._store() as store:
+            second = self._models.second_home(other_scripts=len(embedders) > 1 and store.is_home(embedders[-1]))
+        if second is not None:
+            self._embed_second(second)
+        with self._store() as store:
+            store.settle(embedders, second, refused=len(self._refused))
+
+    def _embed_second(self, embedder: Embedder) -> None:
+        with self._store() as store:
+            self._total += store.count_pending_in(embedder)
+            chunks = store.pending_in(embedder, after=None, limit=_WINDOW)
+        while chunks:
+            self._embed(embedder, _waiting(chunks), home=False)
+            with self._store() as store:
+                chunks = store.pending_in(embedder, after=chunks[-1].key, limit=_WINDOW)
+
+    def _embed(self, embedder: Embedder, chunks: Sequence[_Waiting], *, home: bool) -> None:
+        texts: dict[bytes, _Text] = {}
+        for chunk in chunks:
+            text_hash = hash_of_text(chunk.text)
+            texts.setdefault(text_hash, _Text(text_hash, chunk)).chunks.append(chunk.key)
+        if not texts:
+            return
+        with self._store() as store:
+            new = self._without_known(store, embedder, texts.values(), home=home)
+        batches = list(_by_length(new, _CHARS_AT_ONCE if self._stop is None else _CHARS_WHEN_STOPPABLE))
+        while batches:
+            self._check_stop()
+            with self._store() as store:
+                batch = self._without_known(store, embedder, batches.pop(0), home=home)
+            if not self._embed_batch(embedder, batch, home=home):
+                # Another process was faster with the same batch. From the other end, the two meet in the middle.
+                batches.reverse()
+
+    def _without_known(self, store: VectorWriter, embedder: Embedder, texts: Iterable[_Text], *, home: bool) -> list[_Text]:
+        """Links the texts that have a vector already; the others are left, with the chunks that still have them.
+
+        Others may have written meanwhile, and a deleted chunk's key may have a new owner with another text.
+        """
+        texts = list(texts)
+        chunks = store.chunks([key for text in texts for key in text.chunks])
+        now = {chunk.key: hash_of_text(chunk.text) for chunk in _waiting(chunks)}
+        for text in texts:
+            text.chunks = [key for key in text.chunks if now.get(key) == text.hash]
+        linked = store.link(embedder, [(key, text.hash) for text in texts for key in text.chunks], home=home)
+        self._report.vectors_reused += len(linked)
+        self._advance(len(linked), embedder)
+        return [text for text in texts if text.chunks and text.chunks[0] not in linked]
+
+    def _embed_batch(self, embedder: Embedder, batch: list[_Text], *, home: bool) -> bool:
+        """Whether nobody else has made these vectors meanwhile.
+
+        Of a batch that is refused each text is asked for alone: only the one that it was refused for gets no vector.
+        """
+        if not batch:
+            return True
+        try:
+            vectors = embedder.embed([text.text for text in batch], "passage")
+        except TextRefused as refusal:
+            if len(batch) == 1:
+                self._refuse(embedder, batch[0], refusal)
+                return True
+            for text in batch:
+                self._embed_batch(embedder, [text], home=home)
+            return True
+        self._refused_in_a_row = 0
+        made = dict(zip(batch, vectors, strict=True))
+        with self._store() as store:
+            new = self._without_known(store, embedder, batch, home=home)
+            store.add(embedder, [NewVector(text.hash, made[text], text.chunks) for text in new], home=home)
+        self._report.vectors_made += len(new)
+        self._advance(sum(len(text.chunks) for text in new), embedder)
+        return len(new) == len(batch)
+
+    def _check_stop(self) -> None:
+        if self._stop is not None and self._stop():
+            raise _Stopped
+
+    def _refuse(self, embedder: Embedder, text: _Text, refusal: TextRefused) -> None:
+        self._refused.update(text.chunks)
+        self._refused_in_a_row += 1
+        if self._refused_in_a_row % _REFUSED_IN_A_ROW == 0:
+            embedder.embed([_HARMLESS], "passage")  # what refuses this too refuses everything, and that is an error
+        message = f"A passage of {len(text.text):,} characters got no vector and is found by its words only. {refusal.message}"
+        self._report.warnings.append(Failure(text.path, refusal.code, message))
+
+    def _advance(self, count: int, embedder: Embedder) -> None:
+        self._done += count
+        self._progress("embedding", path=embedder.name, done=self._done, total=max(self._total, self._done))
+
+
+def _waiting(chunks: Iterable[PendingChunk]) -> list[_Waiting]:
+    return [_Waiting(chunk.key, chunk.path, embedded_text(chunk.path, chunk.title, chunk.headings, chunk.text)) for chunk in chunks]
+
+
+def hash_of_text(text: str) -> bytes:
+    return sha256(text.encode("utf-8", "surrogatepass")).digest()[:16]
+
+
+def _by_length(texts: Iterable[_Text], most_characters: int) -> Iterator[list[_Text]]:
+    """Texts of about one length together, longest first: what runs out of memory does so at once, and the rate only gets better."""
+    batch: list[_Text] = []
+    for text in sorted(texts, key=lambda text: -len(text.text)):
+        if batch and (len(batch) == _AT_ONCE or (len(batch) + 1) * len(batch[0].text) > most_characters):
+            yield batch
+            batch = []
+        batch.append(text)
+    if batch:
+        yield batch

@@ -1,0 +1,88 @@
+"""Making one version of a library: beside the one that is searched, which it replaces when it is whole. Stopped anywhere, the next run
+goes on. What another version has too is neither read nor stored again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from kebab.core.errors import NothingIndexable
+from kebab.core.libraries import Making
+from kebab.core.ports import IndexedDocument, Progress
+from kebab.ingest.report import Failure, IngestReport
+
+if TYPE_CHECKING:
+    from kebab.core.library_ports import LibraryWriter
+    from kebab.core.store_ports import DocumentStore
+
+_GROUP_CHARACTERS = 500_000
+"""Written in one transaction."""
+
+
+class WantedFile(NamedTuple):
+    path: str
+    key: str
+    """The same for the same bytes."""
+    fingerprint: str
+    """Of what makes a document of them."""
+
+
+class VersionMaker:
+    def __init__(self, libraries: LibraryWriter, documents: DocumentStore, report: IngestReport, progress: Progress) -> None:
+        self._libraries = libraries
+        self._documents = documents
+        self._report = report
+        self._progress = progress
+        self._waiting: list[tuple[IndexedDocument, str]] = []
+
+    def make(
+        self,
+        library_id: str,
+        tag: str | None,
+        commit: str | None,
+        files: Sequence[WantedFile],
+        document_of: Callable[[WantedFile, str], IndexedDocument | None],
+        indexed_at: str | None = None,
+    ) -> int:
+        """How many snippets it has. `document_of` is given a file and the name of the source its document belongs to; `indexed_at`: if
+        not now.
+        """
+        making = self._libraries.begin(library_id, tag, commit)
+        new = self._not_known(library_id, making, files)
+        self._report.scanned = len(files)
+        self._report.unchanged = len(files) - len(new)
+        characters = 0
+        for number, file in enumerate(new):
+            self._progress("file", source=library_id, path=file.path, done=number, total=len(new))
+            document = document_of(file, making.source)
+            if document is not None:
+                self._waiting.append((document, file.key))
+                characters += len(document.parsed.text)
+                if characters > _GROUP_CHARACTERS:
+                    self._write(making)
+                    characters = 0
+        self._write(making)
+        if not self._report.added and not self._report.unchanged:
+            raise NothingIndexable(f"{library_id} has no text to index.", hint="Its files are empty, or cannot be read.")
+        return self._libraries.finish(making, indexed_at)
+
+    def _not_known(self, library_id: str, making: Making, files: Sequence[WantedFile]) -> list[WantedFile]:
+        """Those that neither an interrupted run nor another version has."""
+        wanted = {file.path: (file.key, file.fingerprint) for file in files}
+        done = {path for path, file in making.done.items() if wanted.get(path) == (file.key, file.fingerprint)}
+        self._libraries.drop(making, [file for path, file in making.done.items() if path not in done])
+        known = self._libraries.known(library_id, sorted({file.fingerprint for file in files}))
+        left = [file for file in files if file.path not in done]
+        self._libraries.share(making, [(known[file.path, file.key], file.key) for file in left if (file.path, file.key) in known])
+        return [file for file in left if (file.path, file.key) not in known]
+
+    def _write(self, making: Making) -> None:
+        if not self._waiting:
+            return
+        documents = [document for document, _ in self._waiting]
+        self._report.chunks += self._documents.write(*documents)
+        self._libraries.link(making, [(document.doc_id or "", key) for document, key in self._waiting])
+        self._report.added += len(documents)
+        self._report.warnings += [Failure(each.path, "parse", warning) for each in documents for warning in each.parsed.warnings]
+        self._waiting = []

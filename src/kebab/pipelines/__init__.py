@@ -1,1 +1,0 @@
-"""The use cases, step by step; the engines are passed in."""

@@ -1,1 +1,0 @@
-"""Queries → ranked, cited hits. Each retriever answers one mode behind the same interface."""

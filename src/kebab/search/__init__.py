@@ -1,0 +1,1 @@
+"""Search: from a request to cited hits."""

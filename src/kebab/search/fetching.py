@@ -1,0 +1,119 @@
+"""Indexed text, verbatim: of a document, a chunk, or exactly the lines or page that a citation names."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from kebab.analysis.orders import reads_like_orders
+from kebab.core import citations
+from kebab.core.errors import NotFound, StoreError
+from kebab.core.records import DocumentRecord
+from kebab.core.spans import PageSpan, Span
+from kebab.core.text import estimate_tokens
+from kebab.search import document_lookup
+from kebab.search.passage_lookup import find_span
+
+if TYPE_CHECKING:
+    from kebab.core.store_ports import Catalog
+
+
+class Fetched(NamedTuple):
+    """Verbatim indexed text, with the citation it answers to."""
+
+    kind: Literal["document", "chunk", "span"]
+    document: DocumentRecord
+    text: str
+    citation: citations.Citation | None = None
+    chunk_id: str | None = None
+
+    @property
+    def suspicious(self) -> bool:
+        """Whether the text reads like orders to a machine."""
+        return reads_like_orders(self.text)
+
+
+def fetch_document(catalog: Catalog, key: str) -> Fetched:
+    record = document_lookup.find_cited_document(catalog, key)
+    return Fetched("document", record, catalog.body(record.doc_id))
+
+
+def fetch_chunk(catalog: Catalog, key: str) -> Fetched:
+    chunk = catalog.find_chunk(key)
+    return Fetched("chunk", catalog.find_document(chunk.doc_id), chunk.text, chunk.citation, chunk.chunk_id)
+
+
+def fetch_span(catalog: Catalog, citation: str) -> Fetched:
+    """Exactly the cited lines, or the cited page."""
+    cited = find_span(catalog, citation)
+    return Fetched("span", cited.document, cited.text, citations.Citation(cited.document.path, cited.span))
+
+
+def fetch_cited(catalog: Catalog, uri: str) -> Fetched:
+    """What a citation names; a path alone is the whole document."""
+    return fetch_span(catalog, uri) if citations.parse(uri)[1] is not None else fetch_document(catalog, uri)
+
+
+class Opened(NamedTuple):
+    """A whole document with the passage that was asked for in it."""
+
+    document: DocumentRecord
+    place: str
+    """What stands before its path where it is named beside others: its source, or /owner/project and version of a library."""
+    text: str
+    paged: bool
+    """Whether its passages are cited by page."""
+    span: Span | None
+    """What is cited of it; it is there."""
+    start: int
+    end: int
+    """The cited text in `text`; the same where nothing is cited."""
+
+    @property
+    def suspicious(self) -> bool:
+        return reads_like_orders(self.text)
+
+    @property
+    def front_matter(self) -> str:
+        """What stands before the text of a note, and is about it."""
+        from kebab.parsing.front_matter import read_front_matter
+
+        return self.text[: read_front_matter(self.text).end]
+
+
+def open_cited(catalog: Catalog, uri: str, chunk_id: str | None = None) -> Opened:
+    """The document a citation is of. Of a page, the chunk tells which part of it is meant, as long as it is there."""
+    path, span = citations.parse(uri)
+    if span is None:
+        record = document_lookup.find_cited_document(catalog, uri)
+        start = end = 0
+    else:
+        cited = find_span(catalog, uri)
+        record, start, end = cited.document, cited.start, cited.start + len(cited.text)
+    if isinstance(span, PageSpan) and chunk_id:
+        start, end = _narrowed(catalog, record, chunk_id, start, end)
+    place = path.partition(":")[0] if path.startswith("/") and ":" in path else record.source
+    return Opened(record, place, catalog.body(record.doc_id), catalog.is_paged(record.doc_id), span, start, end)
+
+
+def _narrowed(catalog: Catalog, record: DocumentRecord, chunk_id: str, start: int, end: int) -> tuple[int, int]:
+    try:
+        chunk = catalog.find_chunk(chunk_id)
+    except StoreError:  # indexed anew since
+        return start, end
+    first, last = max(start, chunk.start_offset), min(end, chunk.end_offset)
+    return (first, last) if chunk.doc_id == record.doc_id and first < last else (start, end)
+
+
+def page_of_text(text: str, offset: int = 0, max_tokens: int | None = None) -> tuple[str, int | None]:
+    """What of a text fits into a budget of tokens, from `offset` on, and where the rest begins; whole lines where one fits."""
+    if not 0 <= offset <= len(text):
+        raise NotFound(f"offset = {offset} is beyond the text, which has {len(text)} characters.", hint="Take next_offset as it was given.")
+    rest = text[offset:]
+    if max_tokens is None or estimate_tokens(rest) <= max_tokens:
+        return rest, None
+    low, high = 1, len(rest)  # at least one character, or reading on would never end
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if estimate_tokens(rest[:middle]) <= max_tokens else (low, middle - 1)
+    end = rest.rfind("\n", 0, low) + 1 or low
+    return rest[:end], offset + end

@@ -1,0 +1,88 @@
+"""Passages as people name them: by the id of a chunk, by a document, or by a citation."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from kebab.core import citations
+from kebab.core.documents import PAGE_BREAK
+from kebab.core.errors import NotFound, UsageError
+from kebab.core.records import ChunkRecord, DocumentRecord
+from kebab.core.spans import LineSpan, PageSpan, Span
+from kebab.core.text import LineTable
+from kebab.search.document_lookup import find_cited_document
+
+if TYPE_CHECKING:
+    from kebab.core.store_ports import Catalog
+
+_BARE_LINES = re.compile(r"(.+)[:#](\d+)(?:-(\d+))?")
+
+
+class CitedText(NamedTuple):
+    """What a citation names, in the indexed text of its document."""
+
+    document: DocumentRecord
+    span: Span
+    text: str
+    start: int
+    """Where the text begins in the document's."""
+
+    def touches(self, chunk: ChunkRecord) -> bool:
+        return chunk.start_offset < self.start + len(self.text) and chunk.end_offset > self.start
+
+
+class Passage(NamedTuple):
+    """A piece of one document, and the chunks it is made of or cuts into."""
+
+    document: DocumentRecord
+    text: str
+    chunks: tuple[ChunkRecord, ...]
+
+
+def find_passage(catalog: Catalog, reference: str) -> Passage:
+    """By anything that fetch reads. Chunk ids begin like their document's, so a beginning that fits both means the document."""
+    if citations.parse(reference)[1] is not None:
+        cited = find_span(catalog, reference)
+        chunks = catalog.chunks_of(cited.document.doc_id)
+        return Passage(cited.document, cited.text, tuple(chunk for chunk in chunks if cited.touches(chunk)))
+    try:
+        document = find_cited_document(catalog, reference)
+    except NotFound as no_document:
+        try:
+            chunk = catalog.find_chunk(reference)
+        except NotFound as no_chunk:
+            raise (no_chunk if _looks_like_an_id(reference) else no_document) from None
+        return Passage(catalog.find_document(chunk.doc_id), chunk.text, (chunk,))
+    return Passage(document, catalog.body(document.doc_id), tuple(catalog.chunks_of(document.doc_id)))
+
+
+def find_span(catalog: Catalog, citation: str) -> CitedText:
+    """Exactly the cited lines, or the cited page."""
+    path, span = citations.parse(citation)
+    if span is None:
+        bare = _BARE_LINES.fullmatch(citation)
+        meant = f"Write them with an L: {bare[1]}#L{bare[2]}-L{bare[3] or bare[2]}" if bare else "For example: notes/git.md#L10-L20"
+        raise UsageError(f"{citation} names no lines.", hint=meant)
+    record = find_cited_document(catalog, path)
+    if isinstance(span, PageSpan) and catalog.is_paged(record.doc_id):
+        return _cited_page(record, span, catalog.body(record.doc_id))
+    lines = f"{record.path} has lines 1 to {record.line_count}"
+    if not isinstance(span, LineSpan):
+        raise NotFound(f"{lines}, and no pages or regions.", hint=f"For example: {record.path}#L1-L{record.line_count}")
+    if not 1 <= span.start <= span.end <= record.line_count:
+        raise NotFound(f"{lines}; {span.start} to {span.end} were asked for.", hint="Correct the lines.")
+    table = LineTable(catalog.body(record.doc_id))
+    return CitedText(record, span, table.slice(span.start, span.end), table.start_of(span.start))
+
+
+def _cited_page(record: DocumentRecord, span: PageSpan, body: str) -> CitedText:
+    pages = body.split(PAGE_BREAK)
+    if not 1 <= span.page <= len(pages):
+        raise NotFound(f"{record.path} has pages 1 to {len(pages)}; {span.page} was asked for.", hint="Correct the page.")
+    before = sum(len(page) + len(PAGE_BREAK) for page in pages[: span.page - 1])
+    return CitedText(record, span, pages[span.page - 1], before)
+
+
+def _looks_like_an_id(reference: str) -> bool:
+    return set(reference) <= set("0123456789abcdef")

@@ -1,0 +1,154 @@
+"""Passages like another one: by the vectors it has already, else by its most telling words."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, cast
+
+from kebab.config.settings import SearchSettings
+from kebab.core.errors import ModelError, ModelMissing, UsageError
+from kebab.core.search import HitList, Mode, Notice, SearchHit, SearchQuery, SearchResponse
+from kebab.search.depth import DEEPEST
+from kebab.search.hits import at_most_per_document
+from kebab.search.passage_lookup import Passage
+from kebab.search.pipeline import Retrievers, about_filters, with_neighbours, within_budget
+from kebab.search.request import SearchRequest
+
+_ABOUT_QUERIES = ("cursor", "match", "fusion", "sort", "threshold", "explain", "type_ahead", "duplicates")
+"""Options of search that say how a typed query is read, mixed or paged."""
+_SHOWN_WORDS = 5
+
+
+def similar_request(reference: str, options: Mapping[str, Any]) -> SearchRequest:
+    """The options of search as far as a passage has a use for them; its query is the reference."""
+    if not reference.strip():
+        raise UsageError("No passage is named.", hint="Name a chunk id, a path, or a citation such as notes/git.md#L10-L20.")
+    request = SearchRequest.from_options({**options, "query": reference})
+    unused = [name for name in _ABOUT_QUERIES if getattr(request, name) != SearchRequest._field_defaults[name]]
+    if unused:
+        raise UsageError(
+            f"{unused[0]} is about a typed query, and a passage is none.",
+            hint="Use k, offset, mode, per_doc, min_score, max_tokens, full_text, group, neighbours and the filters of search.",
+        )
+    if request.mode == "hybrid":
+        raise UsageError("Passages are compared by vectors or by words, not by both.", hint="Valid modes: vector, lexical.")
+    return request
+
+
+def similar(
+    passage: Passage,
+    request: SearchRequest,
+    settings: SearchSettings,
+    retrievers: Retrievers,
+    *,
+    other_docs: bool = False,
+    notices: Sequence[Notice] = (),
+) -> SearchResponse:
+    """`other_docs`: nothing of the passage's own document; otherwise only the passage itself is left out."""
+    started = time.perf_counter()
+    said = list(notices)
+    query = _query(passage, request, settings, other_docs)
+    method, hits = _answer(passage, request, query, retrievers, said)
+    said.extend(hits.notices)
+    above = [hit for hit in hits if request.min_score is None or hit.score >= request.min_score]
+    kept = with_neighbours(above, request, retrievers)
+    packed = within_budget(kept, request.max_tokens)
+    if not packed:
+        said.extend(about_filters(request.filters(), retrievers, said) if not hits and not request.offset else ())
+        said.append(_nothing(method, hits, request, other_docs))
+    return SearchResponse(
+        query=request.query,
+        mode=cast("Mode", request.mode or "vector"),
+        method=method,
+        hits=tuple(packed if request.highlight else (hit._replace(highlights=()) for hit in packed)),
+        index_version=retrievers.index_version(method),
+        match=hits.match,
+        took_ms=(time.perf_counter() - started) * 1000,
+        notices=tuple(said),
+        truncated=len(packed) < len(kept),
+        grouped=request.group,
+    )
+
+
+def _query(passage: Passage, request: SearchRequest, settings: SearchSettings, other_docs: bool) -> SearchQuery:
+    filters = request.filters()
+    if other_docs or len(passage.chunks) == passage.document.chunk_count:  # a filter costs less than many chunks left out one by one
+        filters = filters._replace(exclude_docs=(passage.document.doc_id,))
+    return SearchQuery(
+        "", k=request.k or settings.default_k, offset=request.offset, filters=filters, per_doc=request.per_doc, full_text=request.full_text
+    )
+
+
+def _answer(
+    passage: Passage, request: SearchRequest, query: SearchQuery, retrievers: Retrievers, said: list[Notice]
+) -> tuple[Mode, HitList]:
+    """By vectors, and when that cannot be by words, saying why."""
+    why_not: ModelError | None = None
+    if request.mode != "lexical":
+        try:
+            return "vector", _page(lambda asked: _near(passage, asked, retrievers), passage, query)
+        except ModelError as error:
+            if request.mode == "vector":
+                raise
+            why_not = error
+    words = retrievers.lexical.telling_words(passage.text)
+    if why_not is not None:
+        said.append(_by_words_instead(words, why_not))
+    by_words = query._replace(text=" ".join(words), match="any")
+    return "lexical", _page(retrievers.lexical.search, passage, by_words) if words else HitList(match="any")
+
+
+def _near(passage: Passage, query: SearchQuery, retrievers: Retrievers) -> HitList:
+    if retrievers.vector is None:
+        raise retrievers.why_not or ModelMissing("There are no vectors.", hint="Make them with: kb ingest")
+    if not passage.chunks:
+        raise ModelMissing(
+            "No passage is indexed there, only text around passages.", hint=f"See where they are: kb inspect doc {passage.document.path}"
+        )
+    hits = retrievers.vector.near([chunk.chunk_id for chunk in passage.chunks], query)
+    if hits is None:
+        raise ModelMissing("This passage has no vector yet.", hint="Make it with: kb ingest")
+    return hits
+
+
+def _page(ask: Callable[[SearchQuery], HitList], passage: Passage, query: SearchQuery) -> HitList:
+    """The wanted part of the list without the passage itself, ranked without it too."""
+    own = set() if query.filters.exclude_docs else {chunk.chunk_id for chunk in passage.chunks}
+    wanted = query.offset + query.k
+    depth = wanted + len(own)
+    while True:  # how deep one must look depends on how often one document repeats itself
+        hits = ask(query._replace(k=depth, offset=0, per_doc=None))
+        others = [hit for hit in hits if hit.chunk_id not in own]
+        if query.per_doc is not None:
+            others = at_most_per_document(others, query.per_doc)
+        if len(others) >= wanted or not hits.more or depth >= DEEPEST:
+            break
+        depth *= 4
+    page = [_ranked(hit, rank) for rank, hit in enumerate(others[:wanted], start=1)]
+    return HitList(page[query.offset :], match=hits.match, notices=hits.notices)
+
+
+def _ranked(hit: SearchHit, rank: int) -> SearchHit:
+    detail = hit.retrieval
+    placed = detail._replace(vector_rank=rank) if detail.method == "vector" else detail._replace(lexical_rank=rank)
+    return hit._replace(rank=rank, retrieval=placed)
+
+
+def _by_words_instead(words: Sequence[str], why_not: ModelError) -> Notice:
+    more = ", …" if len(words) > _SHOWN_WORDS else ""
+    listed = f" ({', '.join(words[:_SHOWN_WORDS])}{more})" if words else ""
+    return Notice(why_not.code, f"Compared by the passage's most telling words{listed}: {why_not.message} {why_not.hint or ''}".strip())
+
+
+def _nothing(method: Mode, hits: HitList, request: SearchRequest, other_docs: bool) -> Notice:
+    if hits:
+        message = "No other passage is that similar: all are below the least score."
+    elif request.offset:
+        message = "No more passages follow."
+    else:
+        where = " of another document" if other_docs else ""
+        filtered = " that passes the filters" if request.filters() else ""
+        does = "can be compared with it" if method == "vector" else "shares a telling word with it"
+        message = f"Nothing similar: no other passage{where}{filtered} {does}."
+    return Notice("nothing_similar", message)

@@ -1,0 +1,1 @@
+"""Upkeep: doctor, verify, migrate."""

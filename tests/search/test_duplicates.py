@@ -1,0 +1,180 @@
+"""Passages with nearly the same text: what counts as that, and how a list is folded."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from kebab.search.duplicates import MOST_COPIES, REACH, Passage, folded, is_duplicate, places_folded
+
+NAMES = ["quagga", "okapi", "kudu", "eland", "gnu", "oryx", "topi", "bongo", "nyala", "dikdik"]
+WORDS = st.text(alphabet="abcdefghijklmnopqrstuvwxyzäß가나다", min_size=1, max_size=9)
+TEXTS = st.lists(WORDS, max_size=150).map(" ".join)
+
+
+def long_text(words: int = 200, seed: int = 0) -> str:
+    """Words that hardly repeat themselves, as prose does."""
+    return " ".join(f"{NAMES[(number * 7 + seed) % 10]}{(number * 31 + seed * 17) % 97}" for number in range(words))
+
+
+def same(one: str, other: str) -> bool:
+    return is_duplicate(Passage(one), Passage(other))
+
+
+@given(TEXTS, TEXTS)
+def test_it_is_symmetric(one: str, other: str) -> None:
+    assert same(one, other) == same(other, one)
+
+
+@given(TEXTS, st.data())
+@settings(deadline=None)
+def test_it_is_symmetric_also_for_a_text_and_its_edits(text: str, data: st.DataObject) -> None:
+    words = text.split()
+    for _ in range(data.draw(st.integers(0, 6))):
+        place = data.draw(st.integers(0, len(words)))
+        words[place : place + data.draw(st.integers(0, 2))] = data.draw(st.lists(WORDS, max_size=2))
+    edited = " ".join(words)
+    assert same(text, edited) == same(edited, text)
+
+
+@given(st.text())
+def test_a_text_is_a_duplicate_of_itself(text: str) -> None:
+    assert same(text, text)
+
+
+@given(st.lists(WORDS, min_size=1, max_size=150), st.data())
+def test_white_space_makes_no_difference(words: list[str], data: st.DataObject) -> None:
+    gaps = st.sampled_from([" ", "\n", "  ", "\n\n\t", "\u3000"])
+    spaced = "".join(word + data.draw(gaps) for word in words)
+    assert same(" ".join(words), spaced)
+
+
+@given(st.integers(0, 199), st.sampled_from(["replaced", "left out", "put in"]), st.integers(0, 50))
+def test_a_small_edit_of_a_long_passage_folds(place: int, how: str, seed: int) -> None:
+    words = long_text(seed=seed).split()
+    edited = {
+        "replaced": [*words[:place], "zebra", *words[place + 1 :]],
+        "left out": [*words[:place], *words[place + 1 :]],
+        "put in": [*words[:place], "zebra", *words[place:]],
+    }[how]
+    assert same(" ".join(words), " ".join(edited))
+
+
+@given(st.integers(0, 99), st.integers(100, 199))
+def test_two_edits_of_a_long_passage_fold(first: int, second: int) -> None:
+    words = long_text().split()
+    edited = list(words)
+    edited[first] = edited[second] = "zebra"
+    assert same(" ".join(words), " ".join(edited))
+
+
+@given(st.lists(WORDS, min_size=1, max_size=50), st.data())
+def test_short_passages_fold_only_when_they_are_equal(words: list[str], data: st.DataObject) -> None:
+    place = data.draw(st.integers(0, len(words) - 1))
+    other = data.draw(WORDS.filter(lambda word: word != words[place]))
+    assert not same(" ".join(words), " ".join([*words[:place], other, *words[place + 1 :]]))
+
+
+TEMPLATE = """## {name}
+
+The {name} service listens on port {port}. To restart it, log in to the host, run `systemctl restart {name}` and look at the journal
+until it says that it is ready. When it does not come up within two minutes, roll back to the release before and tell the people
+on call. Alerts for {name} go to the channel #{name}-alerts. Backups of its data are made every night and kept for thirty days; to
+restore one, stop the service, copy the files of the day into /srv/{name}/data and start it again. Do this only after the owner of
+{name}, {owner}, has agreed to it, because everything since that night is lost."""
+
+
+@pytest.mark.parametrize("other", [("mailer", 8082, "Kim"), ("search", 9000, "Lee"), ("billings", 8081, "Kim")])
+def test_different_passages_of_a_template_do_not_fold(other: tuple[str, int, str]) -> None:
+    def filled(name: str, port: int, owner: str) -> str:
+        return TEMPLATE.format(name=name, port=port, owner=owner)
+
+    assert len(filled("billing", 8080, "Kim").split()) > 100
+    assert not same(filled("billing", 8080, "Kim"), filled(*other))
+
+
+def test_lines_of_a_log_that_differ_only_inside_do_not_fold() -> None:
+    """Text that repeats itself has few shingles of its own: alike says nothing there."""
+    events = ["".join(f'data: {{"type":"delta","text":"{part}{number}"}}\n\n' for number in range(40)) for part in "ab"]
+    assert not same(*events)
+
+
+def test_scripts_without_spaces_are_compared_by_their_characters() -> None:
+    text = "".join(chr(0x4E00 + number * 37 % 5000) for number in range(300))
+    assert same(text, text[:100] + "変" + text[101:])
+    assert not same(text, "".join(chr(0x4E00 + number * 41 % 5000) for number in range(300)))
+    assert not same(text[:40], text[:20] + "変" + text[21:40])
+
+
+def test_equal_hashes_are_enough_where_the_text_is_not_known() -> None:
+    assert is_duplicate(Passage("", "h1"), Passage("", "h1"))
+    assert not is_duplicate(Passage("", "h1"), Passage("", "h2"))
+    assert not is_duplicate(Passage("", "h1"), Passage("text", "h2"))
+
+
+# --- lists
+
+
+def fold(texts: Sequence[str], *, complete: bool = True) -> list[tuple[str, list[str]]]:
+    return folded(texts, lambda text: Passage(text[0]), complete=complete)
+
+
+def test_the_first_one_stands_and_carries_the_others_in_order() -> None:
+    assert fold(["a1", "b1", "a2", "c1", "a3", "b2"]) == [("a1", ["a2", "a3"]), ("b1", ["b2"]), ("c1", [])]
+
+
+LISTS = st.lists(st.sampled_from("aaaabbcdefghijklmnopqrstuvwxyz"), max_size=80)
+
+
+@given(LISTS)
+def test_nothing_is_lost_and_nothing_repeated(letters: list[str]) -> None:
+    items = [f"{letter}{number}" for number, letter in enumerate(letters)]
+    assert sorted(item for stands, copies in fold(items) for item in (stands, *copies)) == sorted(items)
+
+
+@given(LISTS, st.integers(0, 80))
+def test_a_longer_list_begins_as_the_shorter_one_did(letters: list[str], seen: int) -> None:
+    """Whatever was shown of a list that goes on stays as it was: the same hits with the same copies."""
+    items = [f"{letter}{number}" for number, letter in enumerate(letters)]
+    before = fold(items[:seen], complete=seen >= len(items))
+    assert fold(items)[: len(before)] == before
+
+
+@given(LISTS, st.integers(1, 30))
+def test_no_more_than_enough_is_the_beginning_of_all(letters: list[str], enough: int) -> None:
+    items = [f"{letter}{number}" for number, letter in enumerate(letters)]
+    some = folded(items, lambda item: Passage(item[0]), complete=True, enough=enough)
+    assert some == fold(items)[:enough]
+
+
+def test_no_more_items_are_taken_than_enough_needs() -> None:
+    items = iter(range(1000))
+    assert len(folded(items, lambda item: Passage(f"text {item}"), complete=True, enough=5)) == 5
+    assert next(items) == 5 + REACH + 1
+
+
+def test_copies_are_looked_for_nearby_and_from_one_copy_to_the_next() -> None:
+    others = [chr(ord("A") + number) for number in range(REACH)]
+    assert len(fold(["z1", *others[1:], "z2"])) == REACH
+    assert len(fold(["z1", *others, "z2"])) == REACH + 2
+    assert fold(["z1", *others[1:], "z2", *others[1:], "z3"])[0] == ("z1", ["z2", "z3"])
+
+
+def test_one_passage_carries_no_endless_list() -> None:
+    groups = places_folded([Passage("text")] * (2 * MOST_COPIES + 12))
+    assert [len(group.copies) for group in groups] == [MOST_COPIES, MOST_COPIES, 9]
+
+
+def test_what_is_left_out_of_the_comparison_stands_for_itself() -> None:
+    assert folded([1, 2, 1, 1], lambda number: None if number == 1 else Passage("x"), complete=True) == [(1, []), (2, []), (1, []), (1, [])]
+
+
+def test_a_thousand_long_passages_are_folded_in_linear_time() -> None:
+    texts = [long_text(300, seed) for seed in range(1000)]
+    started = time.process_time()
+    assert len(folded(texts, Passage, complete=True)) > 900
+    assert time.process_time() - started < 2, "each is compared with a few before it, not with all"

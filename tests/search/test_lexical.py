@@ -1,0 +1,791 @@
+"""The lexical retriever on real SQLite files: ranking, scores, filters, citations, and every string a person may type.
+
+It needs no embedder and no language model (R001, R005, R041, R042), reads through one port and returns an ordered list of
+hits (R006), each of them built by the contract that every retriever shares.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import apsw
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+import kebab
+from kebab.core.errors import QueryError
+from kebab.core.ports import Retriever
+from kebab.core.search import SearchFilters, SearchHit, SearchQuery
+from kebab.core.text import LineTable
+from kebab.search.lexical import LexicalRetriever, normalised
+from kebab.store.sqlite.database import Database
+from kebab.store.sqlite.lexical import SqliteLexicalIndex
+from kebab.wire.objects import plain
+from kebab.wire.search import search_hit_v1
+
+FIXTURES = Path(__file__).parent.parent / "fixtures"
+GOLDEN = FIXTURES / "search" / "lexical" / "run-1.json"
+
+CORPUS = {
+    "rust/workspace.md": "---\ntags: [rust, build]\nlang: en\ntrust: primary\ndate: 2024-01-10\n---\n# Workspace\n\nA cargo workspace groups several packages.\n",
+    "rust/errors.md": "---\ntags: [rust]\ntrust: secondary\ndate: 2024-03-10\n---\n# Errors\n\nThe cargo error type wraps its cause. Use anyhow in binaries.\n",
+    "ops/deploy.md": "---\ntags: [ops, production]\ntrust: generated\ndate: 2024-02-10\n---\n# Deploy\n\nRun the installation script, then restart nginx.\n",
+    "ops/backup.md": "---\ntags: [ops]\ndate: 2023-02-10\n---\n# Backup\n\nrestic copies every file to the café server at night.\n",
+    "ops/deep/nested.md": "# Nested\n\nA nested page about the cargo of a ship.\n",
+    "tools/run.py": "def install():\n    '''Installs the package with cargo.'''\n",
+    "list.txt": "packing list: toothbrush, charger, cargo trousers\n",
+    "한국어/문서.md": "---\nlang: ko\n---\n# 검색 문서\n\n이 문서를 kubernetes에서 검색한다. SQLite 데이터베이스는 파일 하나이다.\n",
+    "한국어/회의.md": "# 회의\n\n배포 일정은 다음 주로 미룬다.\n",
+}  # fmt: skip
+
+
+def ingest(root: Path, files: Mapping[str, str], database: Path) -> Path:
+    for path, text in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_bytes(text.encode())
+    with kebab.open(database) as knowledge_base:
+        knowledge_base.ingest(root)
+    return database
+
+
+@contextmanager
+def retriever_on(database: Path, version: str = "v1.0", snippet_chars: int = 220) -> Iterator[LexicalRetriever]:
+    connection = Database(database).reader()
+    try:
+        yield LexicalRetriever(SqliteLexicalIndex(connection, korean_analysis="bigrams"), version, snippet_chars=snippet_chars)
+    finally:
+        connection.close()
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("lexical")
+    return ingest(folder / "notes", CORPUS, folder / "kb.sqlite")
+
+
+@pytest.fixture
+def retriever(corpus: Path) -> Iterator[LexicalRetriever]:
+    with retriever_on(corpus) as opened:
+        yield opened
+
+
+Retrieve = Callable[[Mapping[str, str]], LexicalRetriever]
+
+
+@pytest.fixture
+def retriever_of(tmp_path: Path) -> Iterator[Retrieve]:
+    """A retriever over these files."""
+    from contextlib import ExitStack
+
+    with ExitStack() as stack:
+        yield lambda files: stack.enter_context(retriever_on(ingest(tmp_path / "files", files, tmp_path / "own.sqlite")))
+
+
+def paths(hits: list[SearchHit]) -> list[str]:
+    return [hit.doc_path for hit in hits]
+
+
+def found(retriever: LexicalRetriever, text: str, **options: Any) -> list[str]:
+    return paths(retriever.search(SearchQuery(text, **options)))
+
+
+# --- the contract
+
+
+def test_it_is_a_retriever_with_the_version_it_was_given(retriever: LexicalRetriever) -> None:
+    """R001, R007, R022."""
+    as_port: Retriever = retriever
+    assert as_port.index_version() == "v1.0"
+    assert {hit.index_version for hit in as_port.search(SearchQuery("cargo"))} == {"v1.0"}
+
+
+def test_a_query_is_text_mode_k_and_filters_with_ten_as_default() -> None:
+    """R005, R051."""
+    query = SearchQuery("x")
+    assert (query.text, query.mode, query.k, query.match, query.filters) == ("x", "lexical", 10, "all", SearchFilters())
+
+
+def test_hits_come_ordered_with_a_normalised_bm25_as_their_score(retriever: LexicalRetriever) -> None:
+    """R006, R009, R010, R037, R048, R067, R073."""
+    hits = retriever.search(SearchQuery("cargo"))
+    scores = [hit.score for hit in hits]
+    assert len(hits) >= 3
+    assert scores == sorted(scores, reverse=True)
+    assert all(0 < score <= 1 for score in scores)
+    assert [hit.rank for hit in hits] == list(range(1, len(hits) + 1))
+    assert {hit.score_kind for hit in hits} == {"bm25"}
+
+
+def test_the_score_is_the_formula_applied_to_what_fts5_says(corpus: Path) -> None:
+    """R010."""
+    connection = Database(corpus).reader()
+    raw = dict(
+        connection.execute(
+            "SELECT c.chunk_id, bm25(chunks_fts, 0, 0, 4, 1, 8, 1) FROM chunks_fts f JOIN chunks c ON c.id = f.rowid WHERE chunks_fts MATCH 'cargo'"
+        )
+    )
+    connection.close()
+    with retriever_on(corpus) as retriever:
+        hits = retriever.search(SearchQuery("cargo"))
+    assert len(hits) == len(raw)
+    assert all(hit.score == pytest.approx(-raw[hit.chunk_id] / (1 + abs(raw[hit.chunk_id]))) for hit in hits)
+
+
+@given(st.floats(min_value=-1e300, max_value=-1e-11), st.floats(min_value=-1e300, max_value=-1e-11))
+def test_normalising_keeps_the_order_and_stays_in_range(one: float, other: float) -> None:
+    """R010, R073: to the last bit but one, which division rounds as it likes; hits are put in order by what FTS5 says."""
+    assert 0 < normalised(one) <= 1
+    assert normalised(min(one, other)) >= normalised(max(one, other)) * (1 - 4e-16)
+
+
+def test_k_limits_the_list(retriever: LexicalRetriever) -> None:
+    """R009, R067."""
+    assert len(retriever.search(SearchQuery("cargo", k=2))) == 2
+    assert found(retriever, "cargo", k=2) == found(retriever, "cargo")[:2]
+
+
+def test_the_detail_of_a_lexical_hit_has_only_its_own_side(retriever: LexicalRetriever) -> None:
+    """R021."""
+    for hit in retriever.search(SearchQuery("cargo")):
+        detail = hit.retrieval
+        assert detail.method == "lexical"
+        assert detail.lexical_score == detail.fusion_score == hit.score
+        assert detail.lexical_rank == hit.rank
+        assert (detail.vector_score, detail.vector_rank, detail.rrf_score, detail.weights) == (None, None, None, None)
+
+
+def test_a_hit_names_chunk_document_method_and_version(retriever: LexicalRetriever) -> None:
+    """R052."""
+    hit = retriever.search(SearchQuery("workspace"))[0]
+    assert hit.retrieval_method == "fts5-bm25"
+    assert hit.text == hit.snippet
+    assert (hit.doc_path, hit.title, hit.heading_path, hit.section_label) == ("rust/workspace.md", "Workspace", ("Workspace",), "Workspace")
+    assert (hit.doc_type, hit.lang, hit.tags, hit.trust_level, hit.source) == ("markdown", "en", ("build", "rust"), "primary", "notes")
+    assert len(hit.chunk_id) == 20
+    assert len(hit.doc_id) == 16
+    assert hit.embedding_model is None
+
+
+def test_every_hit_cites_the_lines_that_hold_it(corpus: Path, retriever: LexicalRetriever) -> None:
+    """R016, R017, R036, R061, R068, R069."""
+    root = corpus.parent / "notes"
+    hits = retriever.search(SearchQuery("cargo OR 검색 OR restic OR nginx", full_text=True))
+    assert len(hits) >= 6
+    for hit in hits:
+        assert hit.citation.kind == ("code" if hit.doc_type == "code" else "line")
+        assert hit.citation.lines
+        assert hit.citation.path == hit.doc_path
+        assert hit.citation.section == hit.section_label
+        lines = LineTable((root / hit.doc_path).read_bytes().decode()).slice(*hit.citation.lines)
+        assert lines.rstrip("\n") == hit.text
+        assert hit.citation.content_hash == sha256(hit.text.encode()).hexdigest()
+
+
+def test_full_text_is_the_whole_chunk_and_snippet_the_piece_to_show(retriever: LexicalRetriever) -> None:
+    hit = retriever.search(SearchQuery("workspace", full_text=True))[0]
+    assert hit.text == "# Workspace\n\nA cargo workspace groups several packages."
+
+
+def test_snippets_obey_the_limit_of_the_retriever(corpus: Path) -> None:
+    """R014, R015, R034."""
+    for limit in (16, 40, 220):
+        with retriever_on(corpus, snippet_chars=limit) as retriever:
+            hits = retriever.search(SearchQuery("cargo OR 검색 OR restic"))
+            assert hits
+            assert all(len(hit.snippet) <= limit and len(hit.snippet.split()) <= limit // 4 for hit in hits)
+
+
+def test_searching_changes_nothing_in_the_file(corpus: Path) -> None:
+    """R029."""
+    before = corpus.read_bytes()
+    with retriever_on(corpus) as retriever:
+        retriever.search(SearchQuery("cargo", explain=True, match="auto"))
+        with pytest.raises(apsw.ReadOnlyError):
+            retriever._store._connection.execute("DELETE FROM chunks")  # type: ignore[attr-defined]
+    assert corpus.read_bytes() == before
+
+
+def test_one_statement_ranks_and_one_reads_the_page_in_the_same_state_of_the_file(corpus: Path) -> None:
+    """R008, in two statements: ranking and reading in one cost a tenth more (benchmarks/README.md)."""
+    connection = Database(corpus).reader()
+    statements: list[str] = []
+    connection.exec_trace = lambda _, sql, __: statements.append(sql) or True  # type: ignore[func-returns-value]
+    LexicalRetriever(SqliteLexicalIndex(connection, korean_analysis="bigrams"), "v").search(SearchQuery("cargo workspace"))
+    connection.exec_trace = None
+    connection.close()
+    begin, end = statements.index("SAVEPOINT reading"), statements.index("RELEASE reading")
+    ranking, reading = statements[begin + 1 : end]
+    assert "bm25(chunks_fts" in ranking
+    assert all(table in reading for table in ("chunks c", "documents d", "sources s"))
+    assert not [sql for sql in statements[:begin] + statements[end:] if "chunks_fts" in sql]
+
+
+def test_no_network_is_touched(retriever: LexicalRetriever, monkeypatch: pytest.MonkeyPatch) -> None:
+    """R065."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a lexical search opened a socket")
+
+    monkeypatch.setattr(socket, "socket", refuse)
+    assert retriever.search(SearchQuery("cargo"))
+
+
+# --- known answers
+
+
+def test_a_keyword_finds_the_one_document_once_with_its_citation(retriever_of: Retrieve) -> None:
+    """R033."""
+    retriever = retriever_of({"code-and-table.md": (FIXTURES / "markdown" / "code-and-table.md").read_text(encoding="utf-8")})
+    (hit,) = retriever.search(SearchQuery("zephyrine"))
+    assert hit.citation.uri == "code-and-table.md#L6-L19"
+    assert 0 < hit.score <= 1
+
+
+def test_known_queries_find_their_chunk_in_the_top(retriever: LexicalRetriever) -> None:
+    """R060."""
+    assert found(retriever, "anyhow binaries", k=1) == ["rust/errors.md"]
+    assert found(retriever, "restic", k=1) == ["ops/backup.md"]
+    assert found(retriever, "배포 일정", k=1) == ["한국어/회의.md"]
+
+
+def test_english_stems_and_diacritics_do_not_matter(retriever: LexicalRetriever) -> None:
+    """R044, R114."""
+    assert set(found(retriever, "install")) == set(found(retriever, "installation")) == {"ops/deploy.md", "tools/run.py"}
+    assert found(retriever, "cafe") == found(retriever, "CAFÉ") == ["ops/backup.md"]
+
+
+def test_a_title_counts_more_than_a_heading_and_a_heading_more_than_text(retriever_of: Retrieve) -> None:
+    filler = "unrelated words stand here in a row. " * 5
+    files = {
+        "text.md": f"---\ntitle: One\n---\n# A\n\nzebra {filler}\n",
+        "heading.md": f"---\ntitle: Two\n---\n# zebra\n\n{filler}\n",
+        "title.md": f"---\ntitle: zebra\n---\n# B\n\n{filler}\n",
+    }
+    files |= {f"other{number}.md": f"# Other\n\n{filler}\n" for number in range(8)}
+    assert found(retriever_of(files), "zebra") == ["title.md", "heading.md", "text.md"]
+
+
+def test_tags_and_aliases_of_the_front_matter_are_searchable(retriever_of: Retrieve) -> None:
+    retriever = retriever_of({"a.md": "---\ntags: [xylophone]\naliases: [Glockenspiel notes]\n---\ntext\n", "b.md": "text\n"})
+    assert found(retriever, "xylophone") == found(retriever, "glockenspiel") == ["a.md"]
+
+
+def test_hits_of_a_fixed_corpus_are_those_of_the_golden_file(tmp_path: Path) -> None:
+    """R039."""
+    queries = ["cargo", "install OR nginx", "검색", '"cargo workspace"', "nothing like this"]
+    with retriever_on(ingest(tmp_path / "notes", CORPUS, tmp_path / "kb.sqlite")) as retriever:
+        run = {
+            query: [plain(search_hit_v1(hit._replace(indexed_at="…", date="…"))) for hit in retriever.search(SearchQuery(query))]
+            for query in queries
+        }
+    for hits in run.values():
+        for hit in hits:
+            hit["score"] = hit["retrieval"]["lexical_score"] = hit["retrieval"]["fusion_score"] = round(hit["score"], 9)
+    assert run == json.loads(GOLDEN.read_text(encoding="utf-8"))
+
+
+# --- determinism
+
+
+def test_the_same_query_gives_the_same_hits_and_scores(corpus: Path) -> None:
+    """R028, R038, R062."""
+    runs = []
+    for _ in range(2):
+        with retriever_on(corpus) as retriever:
+            runs.append([plain(search_hit_v1(hit)) for hit in retriever.search(SearchQuery("cargo", match="auto"))])
+    assert json.dumps(runs[0]) == json.dumps(runs[1])
+
+
+def test_ties_are_ordered_by_chunk_id(retriever_of: Retrieve) -> None:
+    retriever = retriever_of({f"{name}/same.md": "---\ntitle: Same\n---\nquagga in each of them\n" for name in "abcdefghij"})
+    hits = retriever.search(SearchQuery("quagga"))
+    assert len({hit.score for hit in hits}) == 1
+    assert [hit.chunk_id for hit in hits] == sorted(hit.chunk_id for hit in hits)
+
+
+def test_a_group_of_equals_is_never_cut_at_random(retriever_of: Retrieve) -> None:
+    """More equal scores than the ranking looks at first: the page still holds the least chunk ids of all of them."""
+    retriever = retriever_of({f"{number}/same.md": "---\ntitle: Same\n---\nquagga in each of them\n" for number in range(150)})
+    everything = [hit.chunk_id for hit in retriever.search(SearchQuery("quagga", k=200))]
+    assert everything == sorted(everything)
+    assert [hit.chunk_id for hit in retriever.search(SearchQuery("quagga", k=3))] == everything[:3]
+    assert [hit.chunk_id for hit in retriever.search(SearchQuery("quagga", k=3, offset=60))] == everything[60:63]
+
+
+# --- all, any, auto
+
+
+def test_all_wants_every_word_and_any_wants_one(retriever: LexicalRetriever) -> None:
+    """R011."""
+    assert found(retriever, "cargo workspace") == ["rust/workspace.md"]
+    assert set(found(retriever, "cargo nginx", match="any")) > {"rust/workspace.md", "ops/deploy.md"}
+    assert found(retriever, "cargo nginx") == []
+
+
+def test_auto_keeps_the_list_of_all_when_it_is_long_enough(retriever: LexicalRetriever) -> None:
+    hits = retriever.search(SearchQuery("cargo workspace", match="auto", k=1))
+    assert (hits.match, paths(hits)) == ("all", ["rust/workspace.md"])
+
+
+def test_auto_replaces_a_short_list_by_that_of_any(retriever: LexicalRetriever) -> None:
+    hits = retriever.search(SearchQuery("cargo workspace", match="auto", k=5))
+    assert hits.match == "any"
+    assert paths(hits) == found(retriever, "cargo workspace", match="any", k=5)
+    assert hits[0].doc_path == "rust/workspace.md"
+
+
+def test_some_of_the_words_say_little_about_code_and_all_of_them_as_much_as_about_anything(retriever: LexicalRetriever) -> None:
+    def weak(text: str) -> set[str]:
+        hits = retriever.search(SearchQuery(text, match="auto"))
+        assert "tools/run.py" in paths(hits)
+        return {hit.doc_path for hit in hits if hit.chunk_id in hits.weak}
+
+    assert weak("how do I install the cargo of a submarine") == {"tools/run.py"}
+    assert weak("installs package cargo") == set()
+    assert weak("installs") == set()
+
+
+def test_which_passages_have_all_the_words_is_known_where_that_was_asked(retriever: LexicalRetriever) -> None:
+    def complete(text: str, **options: Any) -> set[str]:
+        hits = retriever.search(SearchQuery(text, **options))
+        return {hit.doc_path for hit in hits if hit.chunk_id in hits.all_words}
+
+    assert complete("cargo workspace", match="auto", k=5) == {"rust/workspace.md"}
+    assert complete("cargo", match="auto", k=2) == set(found(retriever, "cargo", k=2))
+    assert complete("cargo workspace", match="any") == set()
+
+
+@pytest.mark.parametrize("text", ["cargo workspace", "how do I install the cargo of a submarine", "cargo"])
+def test_what_is_known_of_the_words_does_not_depend_on_how_the_match_was_chosen(retriever: LexicalRetriever, text: str) -> None:
+    """Regression: the next page pins the match of the first, and weighed the same hits otherwise."""
+    first = retriever.search(SearchQuery(text, match="auto", k=30, tell_all_words=True))
+    pinned = retriever.search(SearchQuery(text, match=first.match, k=30, keep_stop_words=False, tell_all_words=True))  # type: ignore[arg-type]
+    assert (paths(pinned), pinned.weak, pinned.all_words) == (paths(first), first.weak, first.all_words)
+    one = retriever.search(SearchQuery("cargo", match="any", k=30, tell_all_words=True))
+    assert one.all_words == {hit.chunk_id for hit in one}
+
+
+def test_no_passage_with_all_the_words_is_lost_behind_those_with_some(retriever_of: Retrieve) -> None:
+    files = {f"{number:02}.md": "alpha alpha alpha\n" for number in range(20)} | {"both.md": "beta " + "filler " * 80 + "alpha\n"}
+    retriever = retriever_of(files)
+    hits = retriever.search(SearchQuery("alpha beta", match="auto", k=5, tell_all_words=True))
+    assert "both.md" in paths(hits)
+    assert {hit.doc_path for hit in hits if hit.chunk_id in hits.all_words} == {"both.md"}
+
+
+def test_auto_counts_the_offset_too(retriever: LexicalRetriever) -> None:
+    assert retriever.search(SearchQuery("cargo workspace", match="auto", k=1, offset=1)).match == "any"
+
+
+def test_one_word_is_answered_by_all_however_few_hits_it_has(retriever: LexicalRetriever) -> None:
+    assert retriever.search(SearchQuery("restic", match="auto", k=10)).match == "all"
+
+
+@pytest.mark.parametrize(
+    "question", ["how do I restart nginx after a deployment of everything", "What is the zzz of restic?", "이 배포는 어떻게 하나요 zzz"]
+)
+def test_a_whole_sentence_finds_something_while_one_content_word_is_indexed(retriever: LexicalRetriever, question: str) -> None:
+    assert found(retriever, question, match="auto")
+
+
+def test_the_response_says_which_class_answered(retriever: LexicalRetriever) -> None:
+    assert retriever.search(SearchQuery("cargo")).match == "all"
+    assert retriever.search(SearchQuery("cargo", match="any")).match == "any"
+    assert retriever.search(SearchQuery("'cargo'", match="auto")).match == "raw"
+
+
+# --- stop words (product.md 3.5)
+
+
+def test_stop_words_are_dropped_in_auto_and_kept_by_all_phrases_and_raw(retriever: LexicalRetriever) -> None:
+    assert found(retriever, "what is the anyhow", match="auto", k=1) == ["rust/errors.md"]
+    assert retriever.search(SearchQuery("what is the anyhow", match="auto", k=1)).match == "all"
+    assert found(retriever, "what is the anyhow", match="all") == []
+    assert found(retriever, '"the is anyhow"', match="auto") == []
+    assert found(retriever, "'what is anyhow'", match="auto") == []
+
+
+def test_a_query_of_stop_words_alone_is_searched_as_it_is(retriever: LexicalRetriever) -> None:
+    assert "ops/deploy.md" in found(retriever, "the", match="auto")
+
+
+# --- prefixes (product.md 3.2)
+
+
+def test_a_star_finds_words_that_begin_so_though_the_index_is_stemmed(retriever: LexicalRetriever) -> None:
+    assert set(found(retriever, "installat*")) == {"ops/deploy.md", "tools/run.py"}
+    assert found(retriever, "tooth*") == ["list.txt"]
+    assert found(retriever, "zzz*") == []
+
+
+def test_an_unknown_last_word_is_taken_for_a_half_typed_one(retriever: LexicalRetriever) -> None:
+    assert found(retriever, "cargo workspa") == ["rust/workspace.md"]
+    assert found(retriever, "workspa cargo") == []
+
+
+def test_a_known_word_is_widened_only_where_people_type_as_they_go(retriever_of: Retrieve) -> None:
+    retriever = retriever_of({"a.md": "cat\n", "b.md": "catalogue\n"})
+    assert found(retriever, "cat") == ["a.md"]
+    assert set(found(retriever, "cat", type_ahead=True)) == {"a.md", "b.md"}
+
+
+# --- syntax
+
+
+def test_operators_phrases_and_groups_keep_their_meaning(retriever: LexicalRetriever) -> None:
+    assert set(found(retriever, "restic OR nginx")) == {"ops/backup.md", "ops/deploy.md"}
+    assert "rust/workspace.md" not in found(retriever, "cargo NOT workspace")
+    assert found(retriever, '"cargo workspace"') == ["rust/workspace.md"]
+    assert found(retriever, '"workspace cargo"') == []
+    assert found(retriever, "cargo AND anyhow") == ["rust/errors.md"]
+
+
+def test_raw_fts5_is_passed_through_and_its_errors_are_ours(retriever: LexicalRetriever) -> None:
+    """R012."""
+    assert found(retriever, "'heading_path : nested'") == ["ops/deep/nested.md"]
+    assert found(retriever, "'NEAR(cargo groups, 3)'") == ["rust/workspace.md"]
+    for wrong in ("'cargo AND'", "'\"'", "'nosuch : cargo'", "'('", "'*'", "'NEAR('"):
+        with pytest.raises(QueryError) as caught:
+            retriever.search(SearchQuery(wrong))
+        assert caught.value.code == "invalid_query"
+        assert caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["user-agent", "c++", "std::vector", "install AND", "NOT git", "(x", "*", '"', "a:b", "^cargo", "{}", "-cargo", "cargo)", "NEAR(a b)", "a'b", "AND OR NOT",
+     '"" ""', "\0", "cargo\0workspace", "%", "_", "\\", "--", ";", "🙂", "\u200d", "e\u0301", "text : cargo"],
+)  # fmt: skip
+def test_what_raises_in_raw_fts5_is_an_ordinary_query_here(retriever: LexicalRetriever, text: str) -> None:
+    """R013, R115."""
+    for match in ("all", "any", "auto"):
+        retriever.search(SearchQuery(text, match=match, explain=True))
+
+
+ANYTHING = st.one_of(
+    st.text(st.characters(), max_size=60),
+    st.lists(
+        st.sampled_from(
+            [
+                "AND",
+                "OR",
+                "NOT",
+                "NEAR",
+                '"',
+                "*",
+                "cargo",
+                "cargo*",
+                "한글",
+                "문서를",
+                "(",
+                ")",
+                "^",
+                ":",
+                "'",
+                "\0",
+                "text:",
+                "-",
+                "+",
+                "\ud800",
+                "the",
+            ]
+        )
+        | st.text(st.characters(), max_size=5),
+        max_size=30,
+    ).map(" ".join),
+)
+
+
+@given(ANYTHING, st.sampled_from(["all", "any", "auto"]), st.booleans())
+@settings(max_examples=300)
+@example("'\ud800'", "all", False)
+@example("\udcff", "auto", True)
+@example('"\ud800 x"', "any", False)
+def test_any_text_whatsoever_neither_raises_nor_hangs(corpus: Path, text: str, match: Any, ahead: bool) -> None:
+    """R013, R115."""
+    with retriever_on(corpus) as retriever:
+        started = time.process_time()
+        try:
+            hits = retriever.search(SearchQuery(text, match=match, type_ahead=ahead, explain=True))
+        except QueryError:
+            assert text.replace("\0", " ").strip().startswith("'"), "only raw FTS5 may be wrong"
+        else:
+            assert all(hit.snippet and 0 < hit.score <= 1 for hit in hits)
+        assert time.process_time() - started < 5
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        " OR ".join(["cargo"] * 200),
+        " AND ".join(["cargo"] * 200),
+        " NOT ".join(["cargo", *(f"w{number}" for number in range(200))]),
+        " ".join(f"word{number}" for number in range(20_000)),
+        "가나다라마바사아자차카타파하" * 7_000,
+        " ".join(["문서를 검색한다"] * 10_000),
+        "a-b-c-d-e-f-g-h-" * 6_000,
+        "x" * 100_000,
+        '"' + "cargo workspace " * 6_000 + '"',
+        "(" * 100_000,
+        "a* " * 30_000,
+        "cargo OR " * 10_000,
+    ],
+    ids=[
+        "or",
+        "and",
+        "not",
+        "words",
+        "one-korean-word",
+        "korean",
+        "hyphens",
+        "one-word",
+        "phrase",
+        "parentheses",
+        "prefixes",
+        "or-without-end",
+    ],
+)
+@pytest.mark.parametrize("match", ["all", "any"])
+def test_a_query_of_any_length_or_depth_is_answered_soon(retriever: LexicalRetriever, text: str, match: Any) -> None:
+    started = time.process_time()
+    retriever.search(SearchQuery(text, match=match))
+    assert time.process_time() - started < 2
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\n", "()", "*", '""', "+ - /"])
+def test_a_query_that_says_nothing_gives_an_empty_list(retriever: LexicalRetriever, text: str) -> None:
+    """R027."""
+    assert retriever.search(SearchQuery(text, match="auto")) == []
+
+
+def test_an_empty_corpus_and_no_match_are_ordinary_answers(tmp_path: Path, retriever: LexicalRetriever) -> None:
+    """R032, R063."""
+    assert retriever.search(SearchQuery("zzzzzz")) == []
+    Database(tmp_path / "empty.sqlite").writer().close()
+    with retriever_on(tmp_path / "empty.sqlite") as empty:
+        for match in ("all", "any", "auto"):
+            assert empty.search(SearchQuery("cargo", match=match, explain=True)) == []
+
+
+# --- Korean (R070; limits: no morphology in the default index, R072)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "문서",
+        "문서를",
+        "문서는",
+        "검색",
+        "kubernetes",
+        "kubernetes 검색",
+        "kubernetes에서 문서를",
+        "sqlite 데이터베이스",
+        "데이터베이스",
+        "베이스",
+        "이 문서를 어떻게 검색하나요",
+    ],
+)
+def test_korean_and_mixed_queries_find_the_korean_note(retriever: LexicalRetriever, text: str) -> None:
+    """R070, R072."""
+    assert found(retriever, text, match="auto", k=1) == ["한국어/문서.md"]
+
+
+def test_decomposed_and_composed_korean_are_one(retriever: LexicalRetriever) -> None:
+    from unicodedata import normalize
+
+    assert found(retriever, normalize("NFD", "문서")) == found(retriever, "문서") == ["한국어/문서.md"]
+
+
+def test_a_korean_phrase_wants_all_its_parts(retriever: LexicalRetriever) -> None:
+    assert found(retriever, '"문서를 kubernetes에서"') == ["한국어/문서.md"]
+    assert found(retriever, '"문서를 배포"') == []
+
+
+def test_korean_matches_are_highlighted_in_the_snippet(retriever: LexicalRetriever) -> None:
+    hit = retriever.search(SearchQuery("데이터베이스"))[0]
+    assert [hit.snippet[start:end] for start, end in hit.highlights] == ["데이터베이스"]
+
+
+# --- filters
+
+
+def with_filter(retriever: LexicalRetriever, text: str = "cargo OR nginx OR restic OR 검색 OR 배포", **values: Any) -> set[str]:
+    return set(found(retriever, text, k=50, filters=SearchFilters(**values)))
+
+
+EVERYTHING = set(CORPUS)
+
+
+def test_tags_any_wants_one_of_the_tags(retriever: LexicalRetriever) -> None:
+    """R023, R035, R128."""
+    assert with_filter(retriever, tags_any=("rust",)) == {"rust/workspace.md", "rust/errors.md"}
+    assert with_filter(retriever, tags_any=("build", "production")) == {"rust/workspace.md", "ops/deploy.md"}
+    assert with_filter(retriever, tags_any=("RUST",)) == {"rust/workspace.md", "rust/errors.md"}
+    assert with_filter(retriever, tags_any=("none",)) == set()
+
+
+def test_tags_all_wants_all_of_them(retriever: LexicalRetriever) -> None:
+    """R129."""
+    assert with_filter(retriever, tags_all=("ops", "production")) == {"ops/deploy.md"}
+    assert with_filter(retriever, tags_all=("ops",)) == {"ops/deploy.md", "ops/backup.md"}
+    assert with_filter(retriever, tags_all=("ops", "rust")) == set()
+
+
+def test_lang_is_exact(retriever: LexicalRetriever) -> None:
+    """R024."""
+    assert with_filter(retriever, lang="ko") == {"한국어/문서.md", "한국어/회의.md"}
+
+
+@pytest.mark.parametrize(
+    ("glob", "expected"),
+    [
+        ("ops/*.md", {"ops/deploy.md", "ops/backup.md"}),
+        ("ops/**/*.md", {"ops/deploy.md", "ops/backup.md", "ops/deep/nested.md"}),
+        ("ops/**", {"ops/deploy.md", "ops/backup.md", "ops/deep/nested.md"}),
+        ("*", {"list.txt"}),
+        ("**", EVERYTHING),
+        ("**/*.py", {"tools/run.py"}),
+        ("rust/[ew]*.md", {"rust/errors.md", "rust/workspace.md"}),
+        ("rust/?????????.md", {"rust/workspace.md"}),
+        ("한국어/*", {"한국어/문서.md", "한국어/회의.md"}),
+        ("OPS/*", set()),
+        ("[", set()),
+    ],
+)
+def test_a_star_in_a_path_glob_stops_at_a_slash(retriever: LexicalRetriever, glob: str, expected: set[str]) -> None:
+    """R025."""
+    assert with_filter(retriever, path_glob=glob) == expected
+
+
+def test_trust_is_ordered_generated_secondary_primary(retriever: LexicalRetriever) -> None:
+    """R026."""
+    assert with_filter(retriever, trust_min="generated") == EVERYTHING
+    assert with_filter(retriever, trust_min="secondary") == EVERYTHING - {"ops/deploy.md"}
+    assert with_filter(retriever, trust_min="primary") == EVERYTHING - {"ops/deploy.md", "rust/errors.md"}
+
+
+def test_type_format_source_document_and_date_restrict_too(retriever: LexicalRetriever) -> None:
+    """R133."""
+    assert with_filter(retriever, types=("code",)) == {"tools/run.py"}
+    assert with_filter(retriever, types=("code", "note")) == {"tools/run.py", "list.txt"}
+    assert with_filter(retriever, formats=("txt",)) == {"list.txt"}
+    assert with_filter(retriever, sources=("notes",)) == EVERYTHING
+    assert with_filter(retriever, sources=("other",)) == set()
+    doc_id = retriever.search(SearchQuery("restic"))[0].doc_id
+    assert with_filter(retriever, docs=(doc_id,)) == {"ops/backup.md"}
+    assert with_filter(retriever, before="2024-01-01") == {"ops/backup.md"}
+    assert with_filter(retriever, after="2024-02-10", before="2024-03-01") == {"ops/deploy.md"}
+
+
+def test_exclusions_leave_out(retriever: LexicalRetriever) -> None:
+    assert with_filter(retriever, exclude_tags=("ops",)) == EVERYTHING - {"ops/deploy.md", "ops/backup.md"}
+    assert with_filter(retriever, exclude_paths=("ops/**", "한국어/*")) == {
+        "rust/workspace.md",
+        "rust/errors.md",
+        "tools/run.py",
+        "list.txt",
+    }
+
+
+def test_filters_add_up_and_act_before_the_limit(retriever: LexicalRetriever) -> None:
+    """R130: A tag that is rare among the best matches still fills its list: filters run in SQL beside the MATCH."""
+    assert found(retriever, "cargo OR nginx OR restic", k=1, filters=SearchFilters(tags_all=("ops",), path_glob="ops/d*")) == [
+        "ops/deploy.md"
+    ]
+
+
+def test_a_filter_value_is_data_and_never_sql(retriever: LexicalRetriever) -> None:
+    assert with_filter(retriever, tags_any=("'; DROP TABLE chunks; --",), lang='" OR 1=1') == set()
+    assert with_filter(retriever) == EVERYTHING
+
+
+# --- paging, order by date, per document
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("many")
+    files = {
+        f"{number:02}.md": f"---\ndate: 2024-01-{number + 1:02}\n---\n"
+        + "".join(
+            f"# Part {part}\n\n" + f"okapi number {number} {part}. " + "some more words in between. " * 30 + "\n\n"
+            for part in range(1 + number % 3)
+        )
+        for number in range(25)
+    }
+    return ingest(folder / "notes", files, folder / "kb.sqlite")
+
+
+@pytest.mark.parametrize("sort", ["relevance", "date"])
+@pytest.mark.parametrize("per_doc", [None, 1, 2])
+@pytest.mark.parametrize("k", [1, 7, 100])
+def test_pages_are_disjoint_and_together_complete(many: Path, sort: Any, per_doc: int | None, k: int) -> None:
+    with retriever_on(many) as retriever:
+        whole = retriever.search(SearchQuery("okapi", k=1000, sort=sort, per_doc=per_doc))
+        pages: list[SearchHit] = []
+        offset = 0
+        while True:
+            page = retriever.search(SearchQuery("okapi", k=k, offset=offset, sort=sort, per_doc=per_doc))
+            pages += page
+            offset += k
+            if not page.more:
+                break
+    assert [hit.chunk_id for hit in pages] == [hit.chunk_id for hit in whole]
+    assert [hit.rank for hit in pages] == list(range(1, len(whole) + 1))
+    assert len({hit.chunk_id for hit in pages}) == len(pages)
+
+
+def test_per_doc_limits_the_hits_of_one_document_and_still_fills_the_list(many: Path) -> None:
+    with retriever_on(many) as retriever:
+        for most in (1, 2):
+            hits = retriever.search(SearchQuery("okapi", k=20, per_doc=most))
+            assert len(hits) == 20
+            assert max(paths(hits).count(path) for path in paths(hits)) <= most
+        assert len(retriever.search(SearchQuery("okapi", k=1000, per_doc=1))) == 25
+
+
+def test_sorting_by_date_puts_the_newest_first_and_keeps_every_match(many: Path) -> None:
+    with retriever_on(many) as retriever:
+        by_date = retriever.search(SearchQuery("okapi", k=1000, sort="date"))
+        assert paths(by_date) == sorted(paths(by_date), reverse=True)
+        assert {hit.chunk_id for hit in by_date} == {hit.chunk_id for hit in retriever.search(SearchQuery("okapi", k=1000))}
+
+
+# --- explanations
+
+
+def test_an_explanation_says_what_was_asked_what_matched_and_what_filters_removed(retriever: LexicalRetriever) -> None:
+    hits = retriever.search(SearchQuery("how is the cargo packed", match="auto", explain=True, filters=SearchFilters(tags_any=("rust",))))
+    assert hits.explanation is not None
+    lexical = hits.explanation["lexical"]
+    assert lexical["match"] == "any"
+    assert lexical["stop_words_dropped"] == ["how", "is", "the"]
+    assert lexical["matches"] == len(hits) == 2
+    assert lexical["removed_by_filters"] >= 3
+    assert hits[0].explanation is not None
+    assert hits[0].explanation["matched"]["text"] == ["cargo"]
+    assert hits[0].explanation["lexical"] == {"rank": 1, "score": hits[0].score}
+
+
+def test_an_explanation_names_only_stop_words_that_were_really_dropped(retriever: LexicalRetriever) -> None:
+    alone = retriever.search(SearchQuery("the", match="auto", explain=True))
+    assert alone.explanation is not None
+    assert alone.explanation["lexical"]["stop_words_dropped"] == []
+    asked = retriever.search(SearchQuery("cargo, what is it?", match="auto", explain=True))
+    assert asked.explanation is not None
+    assert asked.explanation["lexical"]["stop_words_dropped"] == ["what", "is", "it?"]
+
+
+def test_without_explain_nothing_is_explained(retriever: LexicalRetriever) -> None:
+    hits = retriever.search(SearchQuery("cargo"))
+    assert hits.explanation is None
+    assert {hit.explanation for hit in hits} == {None}

@@ -1,0 +1,592 @@
+"""The vector retriever on a real file, with a model that is small but one in earnest: what it asks, what it finds, what it says."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import apsw
+import numpy as np
+import pytest
+
+from kebab.core.errors import ModelMismatch, ModelMissing, ModelUnreachable
+from kebab.core.ports import EmbeddingModels, Middle, Retriever, SpaceQuery, VectorMatch
+from kebab.core.search import HitList, Notice, SearchFilters, SearchHit, SearchQuery
+from kebab.core.text import LineTable
+from kebab.search.vector import VectorRetriever
+from kebab.store.sqlite.chunk_contexts import SqliteChunkReader
+from kebab.store.sqlite.database import Database
+from kebab.store.sqlite.lexical import SqliteLexicalIndex
+from kebab.store.sqlite.vectors import SqliteVectorStore
+
+if TYPE_CHECKING:
+    from tests.conftest import Toy, WordEmbedder
+
+CORPUS = {
+    "git/setup.md": "---\ntags: [git, setup]\ndate: 2024-01-10\n---\n# Setup\n\n## Install git\n\nInstall git and tell it your name.\n",
+    "git/branches.md": "---\ntags: [git]\ndate: 2024-02-10\n---\n# Branches\n\nA branch is a pointer to a commit of git.\n",
+    "cooking/kimchi.md": "---\ntags: [food]\ntrust: secondary\ndate: 2024-03-10\n---\n# Kimchi\n\nSalt the cabbage, then add chilli and garlic.\n",
+    "cooking/bread.txt": "Flour, water, salt and yeast make bread.\n",
+    "tools/run.py": "def install():\n    '''Installs the package with git.'''\n",
+    "한국어/설치.md": "---\nlang: ko\n---\n# 설치\n\n깃을 설치하고 이름을 알려 준다.\n",
+}
+
+
+class SpyStore:
+    """Writes down what a vector store is asked."""
+
+    def __init__(self, store: SqliteVectorStore) -> None:
+        self._store = store
+        self.asked: list[dict[str, Any]] = []
+
+    is_lasting = False
+
+    def holds(self, embedder: Any) -> bool:
+        return self._store.holds(embedder)
+
+    def middle_of(self, chunk_ids: Any, embedders: Any) -> Middle | None:
+        return self._store.middle_of(chunk_ids, embedders)
+
+    def search(self, space: str, vector: Any, **options: Any) -> list[VectorMatch]:
+        return self.begin(space, vector, **options)()
+
+    def begin(self, space: str, vector: Any, **options: Any) -> Callable[[], list[VectorMatch]]:
+        self.asked.append({"space": space, "vector": np.array(vector), **options})
+        return self._store.begin(space, vector, **options)
+
+
+class Opened:
+    def __init__(self, connection: apsw.Connection, models: EmbeddingModels, **options: Any) -> None:
+        self.connection = connection
+        self.store = SpyStore(SqliteVectorStore(connection))
+        index = SqliteLexicalIndex(connection, korean_analysis="bigrams")
+        self.retriever = VectorRetriever(self.store, models, SqliteChunkReader(connection), "vec:v1", index=index, **options)
+
+    def search(self, text: str, **options: Any) -> HitList:
+        return self.retriever.search(SearchQuery(text, mode="vector", **options))
+
+    def paths(self, text: str, **options: Any) -> list[str]:
+        return [hit.doc_path for hit in self.search(text, **options)]
+
+
+@contextmanager
+def opened(database: Path, models: EmbeddingModels, **options: Any) -> Iterator[Opened]:
+    with closing(Database(database).reader()) as connection:
+        yield Opened(connection, models, **options)
+
+
+def ingest(folder: Path, files: Mapping[str, str], toy: type[Toy], models: EmbeddingModels) -> Path:
+    for path, text in files.items():
+        (folder / "notes" / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / "notes" / path).write_bytes(text.encode())
+    with toy.open(folder / "kb.sqlite", models) as knowledge_base:
+        knowledge_base.ingest(folder / "notes")
+    return folder / "kb.sqlite"
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory, toy: type[Toy]) -> Path:
+    return ingest(tmp_path_factory.mktemp("vector"), CORPUS, toy, toy.models())
+
+
+@pytest.fixture
+def words(toy: type[Toy]) -> WordEmbedder:
+    return toy.embedder()
+
+
+@pytest.fixture
+def vector(corpus: Path, toy: type[Toy], words: WordEmbedder) -> Iterator[Opened]:
+    with opened(corpus, toy.models(words)) as found:
+        yield found
+
+
+Corpus = Callable[..., Opened]
+
+
+@pytest.fixture
+def corpus_of(tmp_path: Path, toy: type[Toy]) -> Iterator[Corpus]:
+    """A retriever over these files with these models."""
+    from contextlib import ExitStack
+
+    with ExitStack() as stack:
+
+        def make(files: Mapping[str, str], models: EmbeddingModels | None = None, **options: Any) -> Opened:
+            models = models or toy.models()
+            return stack.enter_context(opened(ingest(tmp_path, files, toy, models), models, **options))
+
+        yield make
+
+
+def cosines(corpus: Path, embedder: WordEmbedder, text: str) -> dict[str, float]:
+    """By brute force over the stored rows."""
+    query = embedder.embed([text], "query")[0].astype(np.float64)
+    with closing(Database(corpus).reader()) as connection:
+        rows = connection.execute(
+            "SELECT c.chunk_id, v.vector FROM chunks c JOIN chunks_vec cv ON cv.chunk = c.id JOIN vectors v ON v.id = cv.vector_id"
+        ).fetchall()
+    return {str(chunk): float(np.frombuffer(vector, np.float16).astype(np.float64) @ query) for chunk, vector in rows}  # type: ignore[arg-type]  # a blob
+
+
+# --- the contract
+
+
+def test_a_store_and_a_model_make_a_retriever_with_the_version_it_was_given(vector: Opened) -> None:
+    """R081."""
+    retriever: Retriever = vector.retriever
+    assert retriever.index_version() == "vec:v1"
+    assert {hit.index_version for hit in retriever.search(SearchQuery("git", mode="vector"))} == {"vec:v1"}
+
+
+def test_a_query_is_compared_with_every_chunk_by_cosine(corpus: Path, vector: Opened, words: WordEmbedder) -> None:
+    """R119: the order and the scores are those of brute force."""
+    for text in ("install git", "salt", "깃을 설치하고", "nothing of this"):
+        hits = vector.search(text, k=100)
+        expected = cosines(corpus, words, text)
+        assert len(hits) == len(expected) == len(CORPUS)
+        assert [hit.chunk_id for hit in hits] == sorted(expected, key=lambda chunk: (-expected[chunk], chunk))
+        assert [hit.score for hit in hits] == pytest.approx([max(0.0, expected[hit.chunk_id]) for hit in hits], abs=1e-5)
+
+
+def test_the_detail_of_a_vector_hit_has_only_its_own_side(vector: Opened) -> None:
+    """R083."""
+    hits = vector.search("install git")
+    assert hits
+    for place, hit in enumerate(hits, start=1):
+        detail = hit.retrieval
+        assert (detail.method, detail.vector_rank, hit.rank) == ("vector", place, place)
+        assert detail.vector_score == detail.fusion_score == hit.score
+        assert (detail.lexical_score, detail.lexical_rank, detail.rrf_score, detail.weights) == (None, None, None, None)
+        assert (hit.score_kind, hit.retrieval_method) == ("cosine", "vec-cosine")
+
+
+def test_a_cosine_below_zero_is_a_score_of_zero(corpus: Path, vector: Opened, words: WordEmbedder) -> None:
+    """product.md 3.7."""
+    below = next(text for text in (f"word{number}" for number in range(50)) if min(cosines(corpus, words, text).values()) < -0.1)
+    hits = vector.search(below, k=100, explain=True)
+    assert hits[-1].score == 0.0
+    assert hits[-1].explanation is not None
+    assert hits[-1].explanation["vector"]["cosine"] < -0.1
+
+
+def test_a_query_is_embedded_as_a_query_and_a_passage_as_a_passage(
+    vector: Opened, words: WordEmbedder, tmp_path: Path, toy: type[Toy]
+) -> None:
+    """R092."""
+    vector.search("how to install git")
+    assert words.batches == [("query", ["how to install git"])]
+    own = toy.embedder()
+    ingest(tmp_path, CORPUS, toy, toy.models(own))
+    assert {kind for kind, _ in own.batches} == {"passage"}
+
+
+@pytest.mark.parametrize("k", [1, 2, 3])
+def test_the_store_is_asked_for_twice_what_is_wanted_with_the_filters_and_the_list_is_trimmed(
+    vector: Opened, words: WordEmbedder, k: int
+) -> None:
+    """R093."""
+    filters = SearchFilters(tags_any=("git",))
+    hits = vector.search("install", k=k, filters=filters)
+    (asked,) = vector.store.asked
+    assert (asked["limit"], asked["filters"], asked["space"]) == (2 * k, filters, words.fingerprint)
+    assert np.array_equal(asked["vector"], words.embed(["install"], "query")[0])
+    assert len(hits) == min(k, 2)
+
+
+def test_hits_are_filled_from_the_database_by_chunk_id(corpus: Path, vector: Opened) -> None:
+    """R094: path, headings, label, chunker and the model that embedded the chunk."""
+    (hit,) = vector.search("install git and tell it your name", k=1)
+    with closing(Database(corpus).reader()) as connection:
+        ((doc_id, chunker),) = connection.execute("SELECT doc_id, chunker_version FROM documents WHERE path = 'git/setup.md'").fetchall()
+    assert (hit.doc_path, hit.doc_id, hit.title) == ("git/setup.md", doc_id, "Setup")
+    assert (hit.heading_path, hit.section_label) == (("Setup", "Install git"), "Install git")
+    assert (hit.chunker_version, hit.embedding_model) == (chunker, "words")
+    assert (hit.doc_type, hit.lang, hit.tags, hit.trust_level, hit.source) == ("markdown", "en", ("git", "setup"), "primary", "notes")
+    assert hit.date == "2024-01-10"
+
+
+def test_every_hit_cites_the_lines_that_hold_it(corpus: Path, vector: Opened) -> None:
+    """R095: from the first span, as in lexical search."""
+    for hit in vector.search("install git", k=100, full_text=True):
+        assert hit.citation.kind == ("code" if hit.doc_type == "code" else "line")
+        assert hit.citation.lines
+        assert (hit.citation.path, hit.citation.section) == (hit.doc_path, hit.section_label)
+        source = (corpus.parent / "notes" / hit.doc_path).read_bytes().decode()
+        assert LineTable(source).slice(*hit.citation.lines).rstrip("\n") == hit.text
+        assert hit.citation.content_hash == sha256(hit.text.encode()).hexdigest()
+
+
+def test_snippets_show_and_mark_the_words_of_the_query_where_they_stand(corpus: Path, toy: type[Toy]) -> None:
+    with opened(corpus, toy.models(), snippet_chars=40) as vector:
+        hits = vector.search("install git", k=2)
+        assert all(hit.text == hit.snippet and len(hit.snippet) <= 40 for hit in hits)
+        assert {hits[0].snippet[start:end].lower() for start, end in hits[0].highlights} >= {"install", "git"}
+        whole = vector.search("install git", k=1, full_text=True)[0]
+        assert whole.text == "# Setup\n\n## Install git\n\nInstall git and tell it your name."
+        bare = vector.search("install git", k=1, bare=True)[0]
+        assert (bare.snippet, bare.text) == ("", whole.text)
+
+
+def test_a_search_by_meaning_asks_the_text_index_nothing(vector: Opened) -> None:
+    """R083, R122: only the tokenizer is used, to mark words in snippets."""
+    statements: list[str] = []
+    vector.connection.exec_trace = lambda _, sql, __: statements.append(sql) or True  # type: ignore[func-returns-value]
+    assert vector.search("install git", explain=True)
+    vector.connection.exec_trace = None
+    assert statements
+    assert not [sql for sql in statements if "MATCH" in sql or "bm25" in sql]
+
+
+def test_searching_changes_nothing_in_the_file_and_opens_no_socket(corpus: Path, vector: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    """R097."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise AssertionError("a search opened a socket")
+
+    monkeypatch.setattr(socket, "socket", refuse)
+    before = corpus.read_bytes()
+    vector.search("git", explain=True, per_doc=1)
+    assert corpus.read_bytes() == before
+    with pytest.raises(apsw.ReadOnlyError):
+        vector.connection.execute("DELETE FROM vectors")
+
+
+# --- the model that made the vectors
+
+
+def test_vectors_of_another_model_are_not_compared(corpus: Path, toy: type[Toy]) -> None:
+    """R118: neither of another name nor of another version."""
+    for other in (toy.embedder("other"), toy.embedder(version="2")):
+        with opened(corpus, toy.models(other)) as vector:
+            with pytest.raises(ModelMissing):
+                vector.search("install git")
+            assert vector.store.asked == []
+            assert other.batches == [], "nothing is embedded in vain"
+
+
+def test_a_model_that_gives_vectors_of_another_size_is_refused(corpus: Path, toy: type[Toy]) -> None:
+    """R118."""
+    with opened(corpus, toy.models(toy.embedder(dimension=64))) as vector, pytest.raises(ModelMismatch):
+        vector.search("install git")
+
+
+def test_an_error_of_the_model_is_passed_on(corpus: Path, toy: type[Toy], monkeypatch: pytest.MonkeyPatch) -> None:
+    embedder = toy.embedder()
+
+    def down(*_: object) -> None:
+        raise ModelUnreachable("nobody answers", hint="start it")
+
+    monkeypatch.setattr(embedder, "embed", down)
+    with opened(corpus, toy.models(embedder)) as vector, pytest.raises(ModelUnreachable):
+        vector.search("install git")
+
+
+def test_what_is_wrong_with_the_vectors_is_said_with_every_answer(corpus: Path, toy: type[Toy]) -> None:
+    """R108."""
+    notice = Notice("partial_vectors", "3 of 6")
+    with opened(corpus, toy.models(), notices=[notice]) as vector:
+        assert vector.retriever.notices == (notice,)
+        for text in ("install git", '""'):
+            assert vector.search(text).notices == (notice,)
+
+
+# --- what is embedded of a query
+
+
+@pytest.mark.parametrize(
+    ("typed", "embedded"),
+    [
+        ("how to install git", "how to install git"),
+        ("Install, git!", "Install, git!"),
+        ('"install git" OR branch*', "install git branch"),
+        ("install AND git", "install git"),
+        ('the "exact phrase" here', "the exact phrase here"),
+        ("install OR (git branch)", "install git branch"),
+        ("깃을 설치", "깃을 설치"),
+    ],
+)
+def test_a_query_is_embedded_as_typed_or_by_its_words_when_it_has_syntax(
+    vector: Opened, words: WordEmbedder, typed: str, embedded: str
+) -> None:
+    vector.search(typed)
+    assert " ".join(words.texts("query")[0].replace("(", " ").replace(")", " ").split()) == embedded
+
+
+@pytest.mark.parametrize("text", ["", "   ", "\n", '""', "()"])
+def test_a_query_that_says_nothing_is_not_embedded(vector: Opened, words: WordEmbedder, text: str) -> None:
+    if text == "()":
+        vector.search(text)  # it may be embedded; it must not fail
+        return
+    assert vector.search(text) == []
+    assert words.batches == []
+
+
+@pytest.mark.parametrize("text", ["\0", "\ud800 git", "🙂", "e\u0301", "%", "'", "NOT", "-- ; DROP", "*", '"'])
+def test_any_text_may_be_asked(vector: Opened, text: str) -> None:
+    for hit in vector.search(text):
+        assert 0 <= hit.score <= 1
+
+
+# --- filters, paging, order by date, per document
+
+
+@pytest.mark.parametrize(
+    ("filters", "expected"),
+    [
+        ({"tags_any": ("food",)}, {"cooking/kimchi.md"}),
+        ({"tags_all": ("git", "setup")}, {"git/setup.md"}),
+        ({"types": ("code",)}, {"tools/run.py"}),
+        ({"lang": "ko"}, {"한국어/설치.md"}),
+        ({"path_glob": "cooking/**"}, {"cooking/kimchi.md", "cooking/bread.txt"}),
+        ({"exclude_paths": ("cooking", "git", "한국어")}, {"tools/run.py"}),
+        ({"before": "2024-02-01", "after": "2024-01-01"}, {"git/setup.md"}),
+        ({"tags_any": ("nobody",)}, set()),
+    ],
+    ids=["tags_any", "tags_all", "types", "lang", "path_glob", "exclude_paths", "dates", "nothing"],
+)
+def test_filters_leave_only_what_passes_them_however_far_away_it_is(vector: Opened, filters: dict[str, Any], expected: set[str]) -> None:
+    """R093, R109: fewer than were asked for is no error."""
+    hits = vector.search("install git", filters=SearchFilters(**filters))
+    assert {hit.doc_path for hit in hits} == expected
+
+
+@pytest.fixture(scope="module")
+def many(tmp_path_factory: pytest.TempPathFactory, toy: type[Toy]) -> Path:
+    files = {
+        f"{number:02}.md": f"---\ndate: 2024-01-{number + 1:02}\n---\n"
+        + "".join(
+            f"# Part {part}\n\n" + f"okapi number {number} {part}. " + "some more words in between. " * 30 + "\n\n"
+            for part in range(1 + number % 3)
+        )
+        for number in range(25)
+    }
+    files["long.md"] = "---\ndate: 2023-01-01\n---\n" + "".join(
+        f"# Okapi {part}\n\nokapi okapi okapi {part}. {'okapi ' * 130}\n\n" for part in range(90)
+    )
+    return ingest(tmp_path_factory.mktemp("many"), files, toy, toy.models())
+
+
+@pytest.mark.parametrize("per_doc", [None, 1, 2])
+@pytest.mark.parametrize("k", [1, 7, 100])
+def test_pages_are_disjoint_and_together_complete(many: Path, toy: type[Toy], per_doc: int | None, k: int) -> None:
+    """Also when a document fills the beginning of the list with more than is looked at first."""
+    with opened(many, toy.models()) as vector:
+        whole = vector.search("okapi", k=1000, per_doc=per_doc)
+        pages: list[SearchHit] = []
+        offset = 0
+        while True:
+            page = vector.search("okapi", k=k, offset=offset, per_doc=per_doc)
+            pages += page
+            offset += k
+            if not page.more:
+                break
+    assert [hit.chunk_id for hit in pages] == [hit.chunk_id for hit in whole]
+    assert [hit.rank for hit in pages] == list(range(1, len(whole) + 1))
+    assert len(whole) == {None: 49 + 90, 1: 26, 2: 25 + 16 + 2}[per_doc] or per_doc == 2
+    if per_doc is not None:
+        documents = [hit.doc_id for hit in whole]
+        assert max(documents.count(document) for document in documents) == per_doc
+
+
+def test_the_nearest_are_sorted_by_date_on_demand(many: Path, toy: type[Toy]) -> None:
+    with opened(many, toy.models()) as vector:
+        hits = vector.search("okapi number", k=10, sort="date")
+        assert len(hits) == 10
+        dates = [hit.date for hit in hits]
+        assert dates == sorted(dates, reverse=True)
+        assert [hit.rank for hit in hits] == list(range(1, 11))
+
+
+# --- several spaces
+
+
+MIXED = {
+    "en/git.md": "# Setup\n\nInstall git on the computer.\n",
+    "en/bread.md": "# Bread\n\nFlour and water.\n",
+    "ko/git.md": "# 설치\n\n깃을 컴퓨터에 설치한다.\n",
+    "ko/bread.md": "# 빵\n\n밀가루와 물.\n",
+}
+KOREAN = {"깃을": "git", "설치한다": "install", "설치": "install", "컴퓨터에": "computer"}
+
+
+def test_a_question_enters_only_the_spaces_that_its_script_belongs_to(corpus_of: Corpus, toy: type[Toy]) -> None:
+    """R118, and an English model is never asked in Korean."""
+    models = toy.two_scripts(KOREAN)
+    vector = corpus_of(MIXED, models)
+    assert set(vector.paths("install git")) == {"en/git.md", "en/bread.md"}
+    assert vector.paths("깃을 설치", k=2) == ["ko/git.md", "en/git.md"], "across languages through the space that reads both"
+    latin, *korean = [asked["space"] for asked in vector.store.asked]
+    assert (latin, set(korean)) == (models.latin.fingerprint, {models.everything.fingerprint})
+    assert (models.latin.texts("query"), models.everything.texts("query")) == (["install git"], ["깃을 설치"]), "each model is asked once"
+
+
+def test_what_words_know_better_is_weak_and_what_they_cannot_reach_is_not(corpus_of: Corpus, toy: type[Toy]) -> None:
+    """product.md 3.18."""
+    hits = corpus_of(MIXED, toy.two_scripts(KOREAN)).search("깃을 설치", k=4)
+    assert {hit.doc_path for hit in hits if hit.chunk_id in hits.weak} == {"ko/git.md", "ko/bread.md"}
+    assert corpus_of(MIXED, toy.two_scripts(KOREAN)).search("install git").weak == frozenset()
+
+
+def test_the_lists_of_two_spaces_are_merged_by_place_into_one(corpus_of: Corpus, toy: type[Toy]) -> None:
+    """Cosines of two spaces are never compared."""
+    vector = corpus_of(MIXED, toy.two_scripts(KOREAN, cross_language="on"))
+    hits = vector.search("install git", explain=True)
+    assert {hit.doc_path for hit in hits[:2]} == {"en/git.md", "ko/git.md"}
+    assert sorted(hit.doc_path for hit in hits) == sorted(MIXED), "each chunk once, in the space where it is at home"
+    assert [hit.retrieval.vector_rank for hit in hits] == [1, 2, 3, 4]
+    assert [asked["homes_only"] for asked in vector.store.asked] == [False, True]
+    assert hits.explanation is not None
+    assert [(space["model"], space["scope"], space["found"]) for space in hits.explanation["vector"]["spaces"]] == [
+        ("latin@1:32", "all", 2),
+        ("everything@1:48", "own_scripts", 2),
+    ]
+    places = [hit.explanation["vector"]["rank_in_model"] for hit in hits if hit.explanation]
+    assert places == [1, 1, 2, 2]
+
+
+def test_a_chunk_found_in_two_spaces_is_listed_once_at_its_better_place(corpus_of: Corpus, toy: type[Toy]) -> None:
+    class Both:
+        """Asks both spaces for everything they have."""
+
+        def __init__(self) -> None:
+            self._models = toy.two_scripts(KOREAN)
+            self.embedders: Sequence[WordEmbedder] = self._models.embedders
+            self.home_of, self.also_of, self.second_home = self._models.home_of, self._models.also_of, self._models.second_home
+
+        def for_query(self, _text: str) -> list[SpaceQuery]:
+            return [SpaceQuery(embedder) for embedder in self.embedders]
+
+    hits = corpus_of(MIXED, Both()).search("install git", k=10, explain=True)
+    assert sorted(hit.doc_path for hit in hits) == sorted(MIXED)
+    places = [hit.explanation["vector"]["rank_in_model"] for hit in hits if hit.explanation]
+    assert places == sorted(places)
+
+
+def test_two_scopes_of_one_space_are_merged_by_cosine_with_what_the_models_add(corpus_of: Corpus, toy: type[Toy]) -> None:
+    class Added:
+        """Adds so much to the other languages that they come first."""
+
+        def __init__(self, bonus: float, floor: float = -1.0) -> None:
+            self._models = toy.two_scripts(KOREAN)
+            self._scopes = [{"others_only": True, "bonus": bonus, "floor": floor}, {"homes_only": True}]
+            self.embedders = self._models.embedders
+            self.home_of, self.also_of, self.second_home = self._models.home_of, self._models.also_of, self._models.second_home
+
+        def for_query(self, _text: str) -> list[SpaceQuery]:
+            return [SpaceQuery(self._models.everything, **scope) for scope in self._scopes]  # type: ignore[arg-type]  # as written above
+
+    languages = {bonus: [hit.doc_path[:2] for hit in corpus_of(MIXED, Added(bonus)).search("깃을 설치")] for bonus in (0.0, 3.0, -3.0)}
+    assert (languages[3.0], languages[-3.0]) == (["en", "en", "ko", "ko"], ["ko", "ko", "en", "en"])
+    plain = corpus_of(MIXED, Added(0.0)).search("깃을 설치", explain=True)
+    cosines = [hit.explanation["vector"]["cosine"] for hit in plain if hit.explanation]
+    assert cosines == sorted(cosines, reverse=True)
+    far = corpus_of(MIXED, Added(3.0, floor=1.1)).search("깃을 설치")
+    assert [hit.doc_path[:2] for hit in far] == ["ko", "ko", "en", "en"], "what is too far away to mean anything comes last"
+
+
+def test_a_space_without_vectors_is_not_entered(corpus_of: Corpus, toy: type[Toy]) -> None:
+    models = toy.two_scripts()
+    vector = corpus_of({"a.md": MIXED["en/git.md"]}, models)
+    with pytest.raises(ModelMissing) as caught:
+        vector.search("깃을 설치")
+    assert "cross_language" in str(caught.value.hint), "an empty list would say that nothing is like it"
+    assert models.everything.texts("query") == []
+
+
+def test_for_want_of_text_in_its_own_script_an_english_question_is_compared_with_the_others(corpus_of: Corpus, toy: type[Toy]) -> None:
+    """Regression: an English question to Korean notes was told that there are no vectors."""
+    models = toy.two_scripts(KOREAN)
+    hits = corpus_of({path: text for path, text in MIXED.items() if path.startswith("ko/")}, models).search("install git", k=1)
+    assert [hit.doc_path for hit in hits] == ["ko/git.md"]
+    assert hits.notices == ()
+
+
+def test_where_there_is_text_in_its_own_script_an_english_question_leaves_the_other_model_alone(corpus_of: Corpus, toy: type[Toy]) -> None:
+    models = toy.two_scripts(KOREAN)
+    vector = corpus_of(MIXED, models)
+    assert vector.search("install git").notices == ()
+    assert models.everything.texts("query") == []
+    models.latin_floor = 1.1
+    assert [notice.code for notice in vector.search("install git").notices] == ["other_scripts"], "an empty answer tells what was not asked"
+    assert models.everything.texts("query") == []
+
+
+def test_what_is_closer_in_another_script_than_all_of_the_questions_own_is_not_doubtful(corpus_of: Corpus, toy: type[Toy]) -> None:
+    """Regression: the English page that answers was left out for being below its floor, and Korean ones farther away were shown."""
+
+    class Floored:
+        def __init__(self) -> None:
+            self._models = toy.two_scripts(KOREAN)
+            self.embedders = self._models.embedders
+            self.home_of, self.also_of, self.second_home = self._models.home_of, self._models.also_of, self._models.second_home
+
+        def for_query(self, _text: str) -> list[SpaceQuery]:
+            everything = self._models.everything
+            return [SpaceQuery(everything, others_only=True, floor=1.1), SpaceQuery(everything, homes_only=True, floor=-1.0, weak=True)]
+
+    corpus = {path: text for path, text in MIXED.items() if path in ("en/git.md", "ko/bread.md")}
+    hits = corpus_of(corpus, Floored()).search("깃을 설치", k=4)
+    assert next(hit.doc_path for hit in hits) == "en/git.md"
+    assert hits.doubtful == frozenset()
+
+
+def test_what_lies_below_the_floor_of_its_space_is_called_doubtful(corpus_of: Corpus, toy: type[Toy]) -> None:
+    class Floored:
+        def __init__(self, embedder: WordEmbedder) -> None:
+            self._models = toy.models(embedder)
+            self.embedders = self._models.embedders
+            self.home_of, self.also_of, self.second_home = self._models.home_of, self._models.also_of, self._models.second_home
+
+        def for_query(self, _text: str) -> list[SpaceQuery]:
+            return [SpaceQuery(self.embedders[0], floor=0.5)]
+
+    hits = corpus_of(MIXED, Floored(toy.embedder())).search("Setup install git on the computer")
+    assert hits[0].doc_path == "en/git.md"
+    assert hits[0].score > 0.5
+    assert {hit.chunk_id for hit in hits if hit.score < 0.5} == hits.doubtful
+    assert len(hits.doubtful) == 3
+
+
+# --- explanations
+
+
+def test_an_explanation_names_model_cosine_rank_and_what_was_asked_for(vector: Opened) -> None:
+    """R109."""
+    hits = vector.search("install git", k=3, explain=True)
+    assert hits.explanation == {"vector": {"spaces": [{"model": "words@1:32", "scope": "all", "found": 3}], "asked_for": 3, "found": 3}}
+    for hit in hits:
+        assert hit.explanation is not None
+        assert hit.explanation["lexical"] is None
+        assert hit.explanation["fusion"] == {"method": "none", "score": hit.score}
+        shown = hit.explanation["vector"]
+        assert (shown["score"], shown["rank"], shown["model"], shown["weak"]) == (hit.score, hit.rank, "words", False)
+    plain = vector.search("install git", k=3)
+    assert plain.explanation is None
+    assert {hit.explanation for hit in plain} == {None}
+
+
+def test_the_same_query_gives_the_same_hits_to_the_last_bit(corpus: Path, toy: type[Toy]) -> None:
+    """R105."""
+    runs = []
+    for _ in range(2):
+        with opened(corpus, toy.models()) as vector:
+            runs.append([hit._asdict() for hit in vector.search("install git", k=100, explain=True)])
+    assert runs[0] == runs[1]
+
+
+def test_a_chunk_deleted_between_search_and_reading_is_left_out(corpus: Path, vector: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+    """R093: that is what twice as many are asked for."""
+    everything = vector.search("install git", k=2)
+    really = SqliteChunkReader.contexts
+
+    def without_first(reader: SqliteChunkReader, chunks: Sequence[str]) -> Any:
+        return {chunk: context for chunk, context in really(reader, chunks).items() if chunk != everything[0].chunk_id}
+
+    monkeypatch.setattr(SqliteChunkReader, "contexts", without_first)
+    hits = vector.search("install git", k=2)
+    assert len(hits) == 2
+    assert hits[0].chunk_id == everything[1].chunk_id
+    assert [hit.rank for hit in hits] == [1, 2]
