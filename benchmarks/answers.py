@@ -1,11 +1,12 @@
-"""Answers without a model: are unanswerable questions refused, answerable ones answered with the right lines, and what does it cost?
+"""Answers without a model: are unanswerable questions refused, answerable ones answered with the right lines, and what
+does it cost?
 
     python benchmarks/answers.py [--data FOLDER] [--keep FOLDER] [--rounds 5] [--misses]
     python benchmarks/answers.py --gate [--keep FOLDER] [--questions 100] [SET …]
 
-The first asks the 60 questions of answer_questions.yaml of the Kubernetes documentation (embedding it takes half an hour; --keep saves
-that the next time). The second is what the gate was chosen by: questions of judged sets, each asked three times: as it is, with the pages
-that answer it left out, and of another set's pages.
+The first asks the 60 questions of answer_questions.yaml of the Kubernetes documentation (embedding it takes half an
+hour; --keep saves that the next time). The second is what the gate was chosen by: questions of judged sets, each asked
+three times: as it is, with the pages that answer it left out, and of another set's pages.
 """
 
 from __future__ import annotations
@@ -72,7 +73,9 @@ def documentation(chosen: argparse.Namespace, folder: Path, work: Path) -> None:
 
 def _question(entry: Mapping[str, Any]) -> Question:
     places = tuple(parse(span) for span in entry.get("expected_spans", ()))
-    return Question(entry["id"], entry["query"], tuple((path, span) for path, span in places if isinstance(span, LineSpan)))
+    return Question(
+        entry["id"], entry["query"], tuple((path, span) for path, span in places if isinstance(span, LineSpan))
+    )
 
 
 @contextmanager
@@ -90,8 +93,12 @@ def _report(answers: Mapping[Question, Answer], *, show: bool) -> None:
     refused = [question for question, answer in unanswerable.items() if answer.text is None]
     answered = [question for question, answer in answerable.items() if answer.text is not None]
     passages = [citation.citation for answer in answerable.values() for citation in answer.citations]
-    covered = [question for question in answered if _covers([one.citation for one in answers[question].citations], question)]
-    quoted = [question for question in answered if _covers([one.quoted_at for one in answers[question].citations], question)]
+    covered = [
+        question for question in answered if _covers([one.citation for one in answers[question].citations], question)
+    ]
+    quoted = [
+        question for question in answered if _covers([one.quoted_at for one in answers[question].citations], question)
+    ]
     rows: list[tuple[object, ...]] = []
     for name, part, whole, bar in (
         ("unanswerable questions refused", refused, unanswerable, MOST_REFUSED),
@@ -106,7 +113,9 @@ def _report(answers: Mapping[Question, Answer], *, show: bool) -> None:
     print(f"\n{len(passages) / max(1, len(answered)):.1f} quotations in an answer")
     if show:
         for question, answer in answers.items():
-            if (question in unanswerable and question not in refused) or (question in answerable and question not in covered):
+            if (question in unanswerable and question not in refused) or (
+                question in answerable and question not in covered
+            ):
                 places = ", ".join(dict.fromkeys(one.citation.text for one in answer.citations))
                 print(f"{question.id} {question.text}\n    {answer.refusal_message or places}")
 
@@ -185,7 +194,9 @@ def _judged(folder: Path, most: int) -> list[tuple[str, tuple[str, ...]]]:
         question, page, grade = line.split("\t")[:3]
         if page in files and float(grade) > 0:
             pages.setdefault(question, []).append(files[page])
-    questions = [(one["text"], tuple(pages[one["_id"]])) for one in _lines(folder / "queries.jsonl.gz") if one["_id"] in pages]
+    questions = [
+        (one["text"], tuple(pages[one["_id"]])) for one in _lines(folder / "queries.jsonl.gz") if one["_id"] in pages
+    ]
     random.Random(7).shuffle(questions)
     return questions[:most]
 

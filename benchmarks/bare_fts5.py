@@ -2,8 +2,9 @@
 
     python bare_fts5.py FOLDER DATABASE
 
-It does what a careful person would write in an afternoon: one pass, one regex for headings, one transaction, rows handed to
-SQLite in bulk, the same tokenizer as Kebab. No ids, no lines, no front matter, no second run, no limit on the size of a passage.
+It does what a careful person would write in an afternoon: one pass, one regex for headings, one transaction, rows
+handed to SQLite in bulk, the same tokenizer as Kebab. No ids, no lines, no front matter, no second run, no limit on the
+size of a passage.
 """
 
 import re
@@ -38,7 +39,9 @@ def main(folder: str, database: str) -> None:
     connection = apsw.Connection(database)
     connection.pragma("journal_mode", "wal")
     connection.pragma("synchronous", "normal")
-    connection.execute("CREATE VIRTUAL TABLE notes USING fts5 (path, heading, text, tokenize = 'porter unicode61 remove_diacritics 2')")
+    connection.execute(
+        "CREATE VIRTUAL TABLE notes USING fts5 (path, heading, text, tokenize = 'porter unicode61 remove_diacritics 2')"
+    )
     with connection:
         connection.executemany("INSERT INTO notes VALUES (?, ?, ?)", rows(Path(folder)))
     connection.close()

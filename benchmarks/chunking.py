@@ -2,12 +2,12 @@
 
     python benchmarks/chunking.py [--data FOLDER] [--sweep small|full] [--targets 256 384]
 
-Five long texts and 472 questions, each with the character ranges that answer it (data set chunk-eval). Every setting ingests the five
-files anew and asks every question lexically. Two ways of counting: the first 5 chunks, and as many whole chunks as fit into 1,000
-tokens, which is fair to all sizes because every setting returns about as much text. Of the answering characters, recall is the
-share that was returned, precision the share of the returned characters that answer, IoU their intersection over their union;
-line recall counts lines of the citations instead of characters. Averages over the questions of one file, then over the files,
-so that the largest does not decide alone.
+Five long texts and 472 questions, each with the character ranges that answer it (data set chunk-eval). Every setting
+ingests the five files anew and asks every question lexically. Two ways of counting: the first 5 chunks, and as many
+whole chunks as fit into 1,000 tokens, which is fair to all sizes because every setting returns about as much text. Of
+the answering characters, recall is the share that was returned, precision the share of the returned characters that
+answer, IoU their intersection over their union; line recall counts lines of the citations instead of characters.
+Averages over the questions of one file, then over the files, so that the largest does not decide alone.
 """
 
 from __future__ import annotations
@@ -75,7 +75,12 @@ class Setting:
 
 def main() -> None:
     options = measuring.parser(__doc__)
-    options.add_argument("--sweep", choices=("small", "full"), default="full", help="small: every target, but only the default of the rest")
+    options.add_argument(
+        "--sweep",
+        choices=("small", "full"),
+        default="full",
+        help="small: every target, but only the default of the rest",
+    )
     options.add_argument("--targets", type=int, nargs="+", default=TARGETS, help="only these sizes")
     chosen = options.parse_args()
     texts, questions = read(chosen.data / "chunk-eval" / "raw")
@@ -102,7 +107,9 @@ def read(raw: Path) -> tuple[dict[str, str], list[Question]]:
             Question(
                 row["corpus_id"],
                 row["question"],
-                tuple((reference["start_index"], reference["end_index"]) for reference in json.loads(row["references"])),
+                tuple(
+                    (reference["start_index"], reference["end_index"]) for reference in json.loads(row["references"])
+                ),
             )
             for row in csv.DictReader(stream)
         ]
@@ -141,7 +148,9 @@ def all_passages(kb: KnowledgeBase) -> dict[str, Passage]:
             citation = chunk.citation.span
             first, last = getattr(citation, "start", 0), getattr(citation, "end", 0)
             name = document.path.removesuffix(".md")
-            found[chunk.chunk_id] = Passage(name, chunk.start_offset, chunk.end_offset, first, last, estimate_tokens(chunk.text))
+            found[chunk.chunk_id] = Passage(
+                name, chunk.start_offset, chunk.end_offset, first, last, estimate_tokens(chunk.text)
+            )
     return found
 
 
@@ -163,7 +172,9 @@ def scored(question: Question, found: Sequence[Passage], lines: LineTable) -> Sc
     returned = characters((passage.start, passage.end) for passage in ours)
     length = sum(passage.end - passage.start for passage in found)
     common = len(wanted & returned)
-    wanted_lines = {line for start, end in question.answers for line in range(lines.line_of(start), lines.line_of(end - 1) + 1)}
+    wanted_lines = {
+        line for start, end in question.answers for line in range(lines.line_of(start), lines.line_of(end - 1) + 1)
+    }
     cited_lines = {line for passage in ours for line in range(passage.first_line, passage.last_line + 1)}
     return Scores(
         recall=common / len(wanted),

@@ -2,8 +2,9 @@
 
     python benchmarks/cluster_parity.py [--data FOLDER] [--keep FOLDER] [--nodes 1,3] [--vectors] [SET …]
 
-The documents of each judged set are ingested once into a SQLite file and once into a real cluster on loopback (scripts/qdrant-server
-installs the server), and every question is put to both. By words alone unless --vectors: then the file's vectors are carried over.
+The documents of each judged set are ingested once into a SQLite file and once into a real cluster on loopback
+(scripts/qdrant-server installs the server), and every question is put to both. By words alone unless --vectors: then
+the file's vectors are carried over.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ def main() -> None:
     options = measuring.parser(__doc__)
     options.add_argument("--keep", type=Path, help="keep the SQLite files here and use them again")
     options.add_argument("--nodes", default="1,3")
-    options.add_argument("--vectors", action="store_true", help="hybrid search too; making the vectors takes minutes to hours")
+    options.add_argument(
+        "--vectors", action="store_true", help="hybrid search too; making the vectors takes minutes to hours"
+    )
     options.add_argument("sets", nargs="*", metavar="SET", help=f"of {', '.join(SETS)}; all of them by default")
     chosen = options.parse_args()
     modes = ("lexical", "vector", "hybrid") if chosen.vectors else ("lexical",)
@@ -50,7 +53,9 @@ def main() -> None:
             with cluster(nodes) as address:
                 for name in chosen.sets or SETS:
                     rows += compared(chosen.data / name, chosen.keep or work, f"{address}{name}", nodes, modes)
-    measuring.table(["set", "nodes", "mode", "questions", "SQLite nDCG@10", "cluster", "apart", "", "the same of ten", ""], rows)
+    measuring.table(
+        ["set", "nodes", "mode", "questions", "SQLite nDCG@10", "cluster", "apart", "", "the same of ten", ""], rows
+    )
 
 
 @contextmanager
@@ -78,7 +83,9 @@ def compared(folder: Path, work: Path, address: str, nodes: int, modes: Sequence
     cluster_settings = {**settings, **layout}
     if with_vectors:
         own = {**measuring.environment(), **{f"KEBAB_{name.upper()}": str(value) for name, value in layout.items()}}
-        subprocess.run([measuring.kb(), "migrate", "--from", str(file), "--to", address, "--quiet"], check=True, env=own)
+        subprocess.run(
+            [measuring.kb(), "migrate", "--from", str(file), "--to", address, "--quiet"], check=True, env=own
+        )
     with kebab.open(address, **cluster_settings) as together, kebab.open(file, **settings) as alone:
         if not with_vectors:
             together.ingest(documents, name=golden.name, embed=False)
@@ -96,7 +103,12 @@ def row(golden: GoldenSet, nodes: int, mode: str, alone: Found, together: Found)
     same, apart = sum(shares) / len(shares), abs(alone.ndcg - together.ndcg)
     return [
         *(golden.name, nodes, mode, len(golden.queries), f"{alone.ndcg:.4f}", f"{together.ndcg:.4f}"),
-        *(f"{apart:.4f}", measuring.verdict(apart, MOST_APART), f"{same:.3f}", "ok" if same >= LEAST_OVERLAP else "MISSED"),
+        *(
+            f"{apart:.4f}",
+            measuring.verdict(apart, MOST_APART),
+            f"{same:.3f}",
+            "ok" if same >= LEAST_OVERLAP else "MISSED",
+        ),
     ]
 
 

@@ -2,8 +2,9 @@
 
     python benchmarks/cluster_size.py [--data FOLDER] [--counts 50000,200000] [--quantization none] [--on-disk]
 
-Synthetic chunks with synthetic vectors of 384 dimensions, one server, one replica. Measured when the server has put everything in order, after
-a restart and a few searches: what it keeps for itself (anonymous memory), and what of its files is in memory, which it can do without.
+Synthetic chunks with synthetic vectors of 384 dimensions, one server, one replica. Measured when the server has put
+everything in order, after a restart and a few searches: what it keeps for itself (anonymous memory), and what of its
+files is in memory, which it can do without.
 """
 
 from __future__ import annotations
@@ -51,13 +52,18 @@ def main() -> None:
     with measuring.work_folder() as work:
         real = synthetic_corpus.read(measuring.unpack(chosen.data, "k8s-en", work))
         for count in map(int, chosen.counts.split(",")):
-            sizes.append(measured(real, count, {"store_quantization": chosen.quantization, "store_on_disk": chosen.on_disk}))
+            sizes.append(
+                measured(real, count, {"store_quantization": chosen.quantization, "store_on_disk": chosen.on_disk})
+            )
             print(sizes[-1], flush=True)
     each = {
         "": [f"{size.chunks:,} chunks" for size in sizes],
         "written, a second": [f"{size.chunks / size.seconds:,.0f}" for size in sizes],
         **{f"disk: {name}": [per_chunk(size.disk[name], size) for size in sizes] for name in COLLECTIONS},
-        **{f"of chunks: {part}": [per_chunk(size.parts[part], size) for size in sizes] for part in sorted(sizes[-1].parts)},
+        **{
+            f"of chunks: {part}": [per_chunk(size.parts[part], size) for size in sizes]
+            for part in sorted(sizes[-1].parts)
+        },
         "disk, all": [per_chunk(sum(size.disk.values()), size) for size in sizes],
         "memory of its own": [per_chunk(size.own_memory, size) for size in sizes],
         "files in memory": [per_chunk(size.mapped, size) for size in sizes],
@@ -67,9 +73,12 @@ def main() -> None:
     measuring.table(headers, rows)
     if len(sizes) > 1:
         disk, own, mapped = (
-            growth(sizes, of) for of in (lambda size: sum(size.disk.values()), lambda size: size.own_memory, lambda size: size.mapped)
+            growth(sizes, of)
+            for of in (lambda size: sum(size.disk.values()), lambda size: size.own_memory, lambda size: size.mapped)
         )
-        print(f"\neach further chunk: {disk:,.0f} bytes on disk, {own:,.0f} of memory of its own, {mapped:,.0f} of files in memory")
+        print(
+            f"\neach further chunk: {disk:,.0f} bytes on disk, {own:,.0f} of memory of its own, {mapped:,.0f} of files in memory"
+        )
 
 
 def per_chunk(value: int, size: Size) -> str:

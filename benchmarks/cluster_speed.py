@@ -2,11 +2,12 @@
 
     python benchmarks/cluster_speed.py [--data FOLDER] [--rounds 3] [--queries 100] [--nodes 1] [--chunks 50000]
 
-Ingest: the Kubernetes docs, without vectors, as a folder of files; then the very points that made are written by qdrant-client alone, into
-collections of the same kind, waiting for each batch as Kebab does. Hybrid: questions to synthetic chunks with synthetic vectors. The opponents
-are Qdrant's own hybrid query, which fuses two lists on the server and reads ten passages, and the very requests that a search sends for its
-passages (the ranked queries, in one request, and the reading), each by qdrant-client, and by nothing but a socket and the standard library's
-JSON. Which vector a question has is known beforehand on all sides. `pip install qdrant-client` first.
+Ingest: the Kubernetes docs, without vectors, as a folder of files; then the very points that made are written by
+qdrant-client alone, into collections of the same kind, waiting for each batch as Kebab does. Hybrid: questions to
+synthetic chunks with synthetic vectors. The opponents are Qdrant's own hybrid query, which fuses two lists on the
+server and reads ten passages, and the very requests that a search sends for its passages (the ranked queries, in one
+request, and the reading), each by qdrant-client, and by nothing but a socket and the standard library's JSON. Which
+vector a question has is known beforehand on all sides. `pip install qdrant-client` first.
 """
 
 from __future__ import annotations
@@ -58,13 +59,17 @@ def ingest(address: str, corpus: Path, rounds: int) -> None:
         points = read_back(address, kb)
         layout = collections_of(address)
     costs = measuring.interleaved(
-        rounds, {"kb ingest": partial(ours, address, corpus), "the bare client": partial(theirs, address, points, layout)}
+        rounds,
+        {"kb ingest": partial(ours, address, corpus), "the bare client": partial(theirs, address, points, layout)},
     )
     rows = [[name, f"{min(taken):.1f}", f"{len(points['chunks']) / min(taken):,.0f}"] for name, taken in costs.items()]
     measuring.table(["ingest without vectors, best", "wall s", "chunks a second"], rows)
     share = min(costs["the bare client"]) / min(costs["kb ingest"])
     count = sum(map(len, points.values()))
-    print(f"{len(points['chunks']):,} chunks, {count:,} points; {share:.0%} of the bare client, bar {LEAST_INGEST:.0%}\n", flush=True)
+    print(
+        f"{len(points['chunks']):,} chunks, {count:,} points; {share:.0%} of the bare client, bar {LEAST_INGEST:.0%}\n",
+        flush=True,
+    )
 
 
 @contextmanager
@@ -105,7 +110,9 @@ def read_back(address: str, kb: kebab.KnowledgeBase) -> dict[str, list[Any]]:
         points[kind], after = [], None
         while True:
             page, after = client.scroll(f"speed.{kind}", limit=1000, offset=after, with_payload=True, with_vectors=True)
-            points[kind] += [models.PointStruct(id=one.id, vector=one.vector or {}, payload=one.payload) for one in page]
+            points[kind] += [
+                models.PointStruct(id=one.id, vector=one.vector or {}, payload=one.payload) for one in page
+            ]
             if after is None:
                 break
     return points
@@ -118,7 +125,9 @@ def theirs(address: str, points: dict[str, list[Any]], layout: dict[str, Any]) -
     started = time.perf_counter()
     for kind, own in points.items():
         params = layout[kind].config.params
-        segments = models.OptimizersConfigDiff(default_segment_number=layout[kind].config.optimizer_config.default_segment_number)
+        segments = models.OptimizersConfigDiff(
+            default_segment_number=layout[kind].config.optimizer_config.default_segment_number
+        )
         client.create_collection(
             f"bare.{kind}",
             vectors_config={},
@@ -172,12 +181,14 @@ def hybrid(address: str, corpus: Path, chunks: int, count: int, rounds: int) -> 
         ]
         for name, times in best.items()
     ]
-    measuring.table([f"hybrid, {chunks:,} chunks, ten hits", "p50 ms", "p95 ms", f"kb search against it, bar {MOST_QUERY}×"], rows)
+    measuring.table(
+        [f"hybrid, {chunks:,} chunks, ten hits", "p50 ms", "p95 ms", f"kb search against it, bar {MOST_QUERY}×"], rows
+    )
 
 
 def filled(kb: kebab.KnowledgeBase, real: synthetic_corpus.RealText, chunks: int) -> None:
-    """With synthetic documents and their vectors, which come soon after them: a passage that the server has put in order is written anew with
-    its vector, which takes as long again.
+    """With synthetic documents and their vectors, which come soon after them: a passage that the server has put in
+    order is written anew with its vector, which takes as long again.
     """
     models = SingleModel(SyntheticEmbedder())
     kb._models = (models,)
@@ -198,7 +209,9 @@ def filled(kb: kebab.KnowledgeBase, real: synthetic_corpus.RealText, chunks: int
 
 
 def wait_until_indexed(address: str, collection: str) -> None:
-    """What was written in haste is put in order in the background; a search of an unordered collection says nothing about one."""
+    """What was written in haste is put in order in the background; a search of an unordered collection says nothing
+    about one.
+    """
     client = client_of(address)
     while client.get_collection(collection).status != "green":
         time.sleep(0.5)
@@ -212,13 +225,21 @@ class Sent(NamedTuple):
 
     @property
     def fused(self) -> dict[str, Any]:
-        """The same for Qdrant's own hybrid search: less than is needed to fold copies, to leave out what is far away and to weigh what all
-        words are in.
+        """The same for Qdrant's own hybrid search: less than is needed to fold copies, to leave out what is far away
+        and to weigh what all words are in.
         """
         words = [one for one in self.rankings if isinstance(one["query"], dict)][-1]
         meaning = [one for one in self.rankings if isinstance(one["query"], list)][-1]
-        both = [{key: one[key] for key in ("query", "using", "filter", "limit", "params") if key in one} for one in (words, meaning)]
-        return {"prefetch": both, "query": {"fusion": "rrf"}, "limit": 10, "with_payload": self.passages[0]["with_payload"]}
+        both = [
+            {key: one[key] for key in ("query", "using", "filter", "limit", "params") if key in one}
+            for one in (words, meaning)
+        ]
+        return {
+            "prefetch": both,
+            "query": {"fusion": "rrf"},
+            "limit": 10,
+            "with_payload": self.passages[0]["with_payload"],
+        }
 
 
 def captured(kb: kebab.KnowledgeBase, question: str) -> Sent:
@@ -283,12 +304,25 @@ def fused_by_the_client(address: str, sent: list[Sent]) -> list[float]:
     for one in sent:
         both = [
             models.Prefetch(
-                **{name: value for name, value in request_of(part).model_dump().items() if name in models.Prefetch.model_fields}
+                **{
+                    name: value
+                    for name, value in request_of(part).model_dump().items()
+                    if name in models.Prefetch.model_fields
+                }
             )
             for part in one.fused["prefetch"]
         ]
         fusion = models.FusionQuery(fusion=models.Fusion.RRF)
-        asked.append(partial(client.query_points, "hybrid.chunks", fusion, prefetch=both, limit=10, with_payload=one.fused["with_payload"]))
+        asked.append(
+            partial(
+                client.query_points,
+                "hybrid.chunks",
+                fusion,
+                prefetch=both,
+                limit=10,
+                with_payload=one.fused["with_payload"],
+            )
+        )
     asked[0]()
     return [timed(ask) for ask in asked]
 

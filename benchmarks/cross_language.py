@@ -2,8 +2,9 @@
 
     python benchmarks/cross_language.py [--data FOLDER] [--keep FOLDER] [--fusion rrf|convex]
 
-The corpus is the Kubernetes documentation in both languages. The pages asked for exist in English only, while hundreds of Korean pages
-about the same matters compete with them. Counts in how many cases one of the first three hits is of the right page.
+The corpus is the Kubernetes documentation in both languages. The pages asked for exist in English only, while hundreds
+of Korean pages about the same matters compete with them. Counts in how many cases one of the first three hits is of the
+right page.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
     python benchmarks/embedding_rate.py [--data FOLDER] [--files 60] [--rounds 3]
 
-The opponent has everything prepared: token ids in batches of one length each, the same graph, the same threads; it does nothing but run
-them. Kebab reads the chunks, looks each one up in its cache, cuts it into tokens, runs the model, and commits. In turns, CPU times.
+The opponent has everything prepared: token ids in batches of one length each, the same graph, the same threads; it does
+nothing but run them. Kebab reads the chunks, looks each one up in its cache, cuts it into tokens, runs the model, and
+commits. In turns, CPU times.
 """
 
 from __future__ import annotations

@@ -91,9 +91,14 @@ def clients(corpus: Path, work: Path, count: int, until: float, *, ingest: bool)
 def report(server: Server, clients: int, seconds: float, more: list[Path]) -> Result:
     times: list[float] = []
     failures: list[str] = []
-    documents = [item["doc_id"] for item in json.loads(_get(server.connection(), "/api/v1/documents?limit=200"))["items"]]
+    documents = [
+        item["doc_id"] for item in json.loads(_get(server.connection(), "/api/v1/documents?limit=200"))["items"]
+    ]
     end = time.perf_counter() + seconds
-    threads = [threading.Thread(target=_client, args=(server, number, end, documents, times, failures)) for number in range(clients)]
+    threads = [
+        threading.Thread(target=_client, args=(server, number, end, documents, times, failures))
+        for number in range(clients)
+    ]
     threads.append(threading.Thread(target=_ingest, args=(server, end, more, failures)))
     for thread in threads:
         thread.start()
@@ -107,14 +112,19 @@ def report(server: Server, clients: int, seconds: float, more: list[Path]) -> Re
         ("requests", len(times)),
         ("failures", len(failures)),
         ("a second", f"{len(times) / seconds:.0f}"),
-        *((f"p{round(share * 100)}, ms", f"{1000 * measuring.percentile(times, share):.0f}") for share in (0.5, 0.95, 0.99)),
+        *(
+            (f"p{round(share * 100)}, ms", f"{1000 * measuring.percentile(times, share):.0f}")
+            for share in (0.5, 0.95, 0.99)
+        ),
         ("memory at its most, by quarters of the time, MB", ", ".join(f"{most:.0f}" for most in by_quarter)),
     ]
     measuring.table(["", f"{clients} clients, {seconds:.0f} s"], rows)
     return Result(tries=len(times), failed=failures, detail=f"{clients} clients for {seconds:.0f} s")
 
 
-def _client(server: Server, number: int, end: float, documents: list[str], times: list[float], failures: list[str]) -> None:
+def _client(
+    server: Server, number: int, end: float, documents: list[str], times: list[float], failures: list[str]
+) -> None:
     connection = server.connection()
     turn = number
     while time.perf_counter() < end:

@@ -2,8 +2,9 @@
 
     python benchmarks/evaluation.py [--data FOLDER] [--keep FOLDER] [--rounds 3] [--set scifact-train]
 
-A run of the whole set by hybrid search, warm, in one process (embedding it before takes minutes; --keep saves that the next time). What
-of it is the model and what the text index is measured beside it, in turns: on a busy machine both are slower by the same share.
+A run of the whole set by hybrid search, warm, in one process (embedding it before takes minutes; --keep saves that the
+next time). What of it is the model and what the text index is measured beside it, in turns: on a busy machine both are
+slower by the same share.
 """
 
 from __future__ import annotations
@@ -63,7 +64,9 @@ def speed(knowledge_base: kebab.KnowledgeBase, golden: GoldenSet, rounds: int) -
     for name, costs in taken.items():
         cpu, wall = (min(values) / len(texts) for values in zip(*costs, strict=True))
         rows.append([name, f"{1000 * cpu:.2f}", f"{1000 * wall:.2f}", f"{1 / cpu:.0f}", f"{1 / wall:.0f}"])
-    measuring.table([f"{len(texts)} queries, best of {rounds}", "CPU ms each", "wall ms each", "per CPU second", "per second"], rows)
+    measuring.table(
+        [f"{len(texts)} queries, best of {rounds}", "CPU ms each", "wall ms each", "per CPU second", "per second"], rows
+    )
     print(f"bar: {LEAST_PER_SECOND} a second\n")
 
 
@@ -85,7 +88,9 @@ def page(knowledge_base: kebab.KnowledgeBase, report: EvalReportV1) -> None:
     rows = []
     for queries, explained in ((report.queries, misses), (many, repeated)):
         size = len(report_page(EvalReportV1(**{**vars(report), "queries": queries}), explained).encode()) / 1e6
-        rows.append([f"{len(queries):,} queries", f"{size:.2f} MB", f"{MOST_MB:.0f} MB", measuring.verdict(size, MOST_MB)])
+        rows.append(
+            [f"{len(queries):,} queries", f"{size:.2f} MB", f"{MOST_MB:.0f} MB", measuring.verdict(size, MOST_MB)]
+        )
     measuring.table(["page of", "size", "bar", ""], rows)
 
 

@@ -2,9 +2,9 @@
 
     python benchmarks/formats.py [--data FOLDER] [--rounds 5]
 
-PDF: the files of azure-demo-pdf, parsed in this process to text, headings, blocks and labels; the opponent opens them with pypdfium2 and
-takes the text of every page. In turns, CPU time. The library: one `kb ingest --no-embed` of the folder this Python imports from, without
-site-packages; wall time and the most memory of the process.
+PDF: the files of azure-demo-pdf, parsed in this process to text, headings, blocks and labels; the opponent opens them
+with pypdfium2 and takes the text of every page. In turns, CPU time. The library: one `kb ingest --no-embed` of the
+folder this Python imports from, without site-packages; wall time and the most memory of the process.
 """
 
 from __future__ import annotations
@@ -39,14 +39,18 @@ def pdfs(files: list[Path], rounds: int) -> None:
     pages = sum(len(pypdfium2.PdfDocument(data)) for data in contents)
     contestants: dict[str, Callable[[], float]] = {
         "bare": lambda: timed(lambda: [bare(data) for data in contents]),
-        "kebab": lambda: timed(lambda: [PdfParser().parse(data, file.name) for data, file in zip(contents, files, strict=True)]),
+        "kebab": lambda: timed(
+            lambda: [PdfParser().parse(data, file.name) for data, file in zip(contents, files, strict=True)]
+        ),
     }
     measuring.interleaved(1, contestants)  # warms up
     times = measuring.interleaved(rounds, contestants)
     share = 1 / measuring.ratio(times["kebab"], times["bare"])
     rows = [[name, f"{pages / measuring.percentile(taken, 0.5):.0f}"] for name, taken in times.items()]
     rows[1] += [f"{100 * share:.0f} %", f"{100 * LEAST_OF_BARE:.0f} %", measuring.verdict(LEAST_OF_BARE, share)]
-    measuring.table([f"{len(files)} PDFs", "pages a CPU second", "of bare", "bar", ""], [[*rows[0], "", "", ""], rows[1]])
+    measuring.table(
+        [f"{len(files)} PDFs", "pages a CPU second", "of bare", "bar", ""], [[*rows[0], "", "", ""], rows[1]]
+    )
 
 
 def timed(work: Callable[[], object]) -> float:
@@ -65,9 +69,13 @@ def bare(data: bytes) -> list[str]:
 
 def standard_library(work: Path) -> None:
     folder = work / "lib"
-    copytree(sysconfig.get_path("stdlib"), folder, ignore=ignore_patterns("site-packages", "__pycache__", "*.so", "*.a"))
+    copytree(
+        sysconfig.get_path("stdlib"), folder, ignore=ignore_patterns("site-packages", "__pycache__", "*.so", "*.a")
+    )
     size = sum(file.stat().st_size for file in folder.rglob("*.py")) / 1e6
-    cost = measuring.run([measuring.kb(), "--db", str(work / "kb.sqlite"), "ingest", str(folder), "--no-embed", "--quiet"])
+    cost = measuring.run(
+        [measuring.kb(), "--db", str(work / "kb.sqlite"), "ingest", str(folder), "--no-embed", "--quiet"]
+    )
     measuring.table(
         [f"standard library, {size:.0f} MB of code", "measured", "bar", ""],
         [

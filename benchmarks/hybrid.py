@@ -2,8 +2,8 @@
 
     python benchmarks/hybrid.py [--data FOLDER] [--keep FOLDER] [--limit N] [SET …]
 
-Runs the evaluation tool that lies beside the data folder on every set but the PDF one, in all modes and with both fusions. Making the
-vectors of all sets takes an hour or two; --keep FOLDER saves that the next time.
+Runs the evaluation tool that lies beside the data folder on every set but the PDF one, in all modes and with both
+fusions. Making the vectors of all sets takes an hour or two; --keep FOLDER saves that the next time.
 """
 
 from __future__ import annotations
@@ -56,7 +56,10 @@ def measured(data: Path, name: str, work: Path, limit: int) -> list[object]:
     common = ["--limit", str(limit)] if limit else []
     lexical, vector, rrf = measuring.evaluated(data, name, work, [*common, "--modes", "lexical,vector,hybrid"])
     convex = measuring.evaluated(data, name, work, [*common, "--modes", "hybrid", "--search-args=--fusion convex"])[0]
-    scores = {mode: float(result["ndcg@10"]) for mode, result in zip(("l", "v", "r", "c"), (lexical, vector, rrf, convex), strict=True)}
+    scores = {
+        mode: float(result["ndcg@10"])
+        for mode, result in zip(("l", "v", "r", "c"), (lexical, vector, rrf, convex), strict=True)
+    }
     bar, better = BARS[name], max(scores["l"], scores["v"])
     least_rrf = max(bar.rrf or 0.0, better - bar.rrf_may_lose)
     least_convex = max(bar.convex or 0.0, better - bar.convex_may_lose)

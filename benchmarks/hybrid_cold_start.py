@@ -1,4 +1,5 @@
-"""What a person waits for: a whole hybrid `kb search` process, against loading the model and embedding the question alone.
+"""What a person waits for: a whole hybrid `kb search` process, against loading the model and embedding the question
+alone.
 
     python benchmarks/hybrid_cold_start.py [--data FOLDER] [--files 40] [--runs 15]
 

@@ -41,7 +41,13 @@ def report(corpus: Path, work: Path, rounds: int) -> None:
     measuring.table(
         ["first ingest", "CPU s", "wall s", "peak MB", "database MB"],
         [
-            [name, f"{cpu(costs[name]):.2f}", f"{wall(costs[name]):.2f}", f"{memory(costs[name]):.0f}", f"{size(file) / 1e6:.1f}"]
+            [
+                name,
+                f"{cpu(costs[name]):.2f}",
+                f"{wall(costs[name]):.2f}",
+                f"{memory(costs[name]):.0f}",
+                f"{size(file) / 1e6:.1f}",
+            ]
             for name, file in (("bare", theirs), ("kebab", ours))
         ],
     )

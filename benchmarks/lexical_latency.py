@@ -3,9 +3,10 @@
     python benchmarks/lexical_latency.py [--data FOLDER] [--chunks 100000] [--questions 100] [--rounds 3] [--keep FILE]
         [--no-filters] [--profile]
 
-The bare query ranks the OR of the question's words, stop words dropped, with `ORDER BY bm25() LIMIT 10` in a subquery, and joins
-the texts: no parsing, no order among equals, no citations, no snippets. With a filter it joins a table of (tag, chunk) inside the
-subquery. CPU time in one process; every question goes to every contestant in turn, and its best round counts.
+The bare query ranks the OR of the question's words, stop words dropped, with `ORDER BY bm25() LIMIT 10` in a subquery,
+and joins the texts: no parsing, no order among equals, no citations, no snippets. With a filter it joins a table of
+(tag, chunk) inside the subquery. CPU time in one process; every question goes to every contestant in turn, and its best
+round counts.
 """
 
 from __future__ import annotations
@@ -73,7 +74,10 @@ def build(path: Path, real: synthetic_corpus.RealText, chunks: int) -> None:
     for document in synthetic_corpus.documents(real, chunks):
         store.write(document)
     connection.close()
-    print(f"{chunks:,} chunks, {path.stat().st_size / 1e6:.0f} MB, made in {time.process_time() - started:.0f} CPU s\n", flush=True)
+    print(
+        f"{chunks:,} chunks, {path.stat().st_size / 1e6:.0f} MB, made in {time.process_time() - started:.0f} CPU s\n",
+        flush=True,
+    )
 
 
 def report(kb: KnowledgeBase, asked: list[str], rounds: int, tags: tuple[str, ...]) -> None:
@@ -91,7 +95,11 @@ def report(kb: KnowledgeBase, asked: list[str], rounds: int, tags: tuple[str, ..
     times = best_times(contestants, asked, rounds)
     rows = []
     for name, taken in times.items():
-        opponent = "bare" + name.removeprefix("kebab, match=any").removeprefix("kebab, match=auto") if name.startswith("kebab") else ""
+        opponent = (
+            "bare" + name.removeprefix("kebab, match=any").removeprefix("kebab, match=auto")
+            if name.startswith("kebab")
+            else ""
+        )
         against = measuring.ratio(taken, times[opponent]) if opponent else 0.0
         barred = name == "kebab, match=any"
         rows.append(
@@ -105,7 +113,14 @@ def report(kb: KnowledgeBase, asked: list[str], rounds: int, tags: tuple[str, ..
                 measuring.verdict(against, BAR) if barred else "",
             ]
         )
-    headers = ["warm question, top 10", "CPU ms p50", "p95", "p50 against its bare query", "median of ratios", "against unfiltered"]
+    headers = [
+        "warm question, top 10",
+        "CPU ms p50",
+        "p95",
+        "p50 against its bare query",
+        "median of ratios",
+        "against unfiltered",
+    ]
     measuring.table([*headers, f"bar {BAR:g}×"], rows)
     print(f"\n{len(asked)} questions, for example: {asked[0]}\nAsked as: {bare.expression(asked[0])}")
 
@@ -131,7 +146,9 @@ class BareQuery:
         self._connection.pragma("temp_store", "memory")
         self._connection.pragma("mmap_size", path.stat().st_size)
         self._tokenizer = SqliteTokenizer(self._connection)
-        self._connection.execute("CREATE TEMP TABLE chunk_tags (tag TEXT, id INTEGER, PRIMARY KEY (tag, id)) WITHOUT ROWID")
+        self._connection.execute(
+            "CREATE TEMP TABLE chunk_tags (tag TEXT, id INTEGER, PRIMARY KEY (tag, id)) WITHOUT ROWID"
+        )
         self._connection.execute(
             "INSERT INTO chunk_tags SELECT t.tag, c.id FROM document_tags t JOIN chunks c ON c.document_id = t.document_id"
         )
@@ -142,7 +159,9 @@ class BareQuery:
 
     def ask(self, question: str, tag: str | None = None) -> object:
         sql = _BARE.format(join=_TAGGED if tag else "")
-        return self._connection.execute(sql, {"match": self.expression(question), **({"tag": tag} if tag else {})}).fetchall()
+        return self._connection.execute(
+            sql, {"match": self.expression(question), **({"tag": tag} if tag else {})}
+        ).fetchall()
 
 
 def profile(kb: KnowledgeBase, asked: list[str]) -> None:

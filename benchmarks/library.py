@@ -1,8 +1,10 @@
-"""Library documentation against the plain program on the same files: adding a library, adding its second version, and asking it.
+"""Library documentation against the plain program on the same files: adding a library, adding its second version, and
+asking it.
 
     python benchmarks/library.py [--data FOLDER] [--rounds 3] [--runs 20]
 
-2,453 Markdown files in a git repository with two tags; between them 5 % of the files change. Whole processes, interleaved, without vectors.
+2,453 Markdown files in a git repository with two tags; between them 5 % of the files change. Whole processes,
+interleaved, without vectors.
 """
 
 from __future__ import annotations
@@ -22,7 +24,13 @@ SECOND_BAR = 0.15
 DOCS_BAR = 1.2
 CHANGED = 0.05
 LIBRARY = "/k8s/docs"
-QUESTIONS = ("how do I roll back a deployment", "drain a node", "persistent volume claim", "network policy ingress", "kubectl apply")
+QUESTIONS = (
+    "how do I roll back a deployment",
+    "drain a node",
+    "persistent volume claim",
+    "network policy ingress",
+    "kubectl apply",
+)
 
 
 def main() -> None:
@@ -47,7 +55,10 @@ def make_repository(folder: Path) -> tuple[int, int]:
     files = sorted(folder.rglob("*.md"))
     changed = files[:: round(1 / CHANGED)]
     for file in changed:
-        file.write_text(file.read_text(encoding="utf-8") + "\n## Since version two\n\nThis page has one more section.\n", encoding="utf-8")
+        file.write_text(
+            file.read_text(encoding="utf-8") + "\n## Since version two\n\nThis page has one more section.\n",
+            encoding="utf-8",
+        )
     git(folder, "commit", "--quiet", "-a", "-m", "two")
     git(folder, "tag", "v2")
     git(folder, "checkout", "--quiet", "v1")
@@ -64,7 +75,18 @@ def git(folder: Path, *arguments: str) -> None:
 def report(corpus: Path, work: Path, rounds: int, runs: int) -> None:
     notes, library = work / "notes" / "kb.sqlite", work / "library" / "kb.sqlite"
     ingest = [measuring.kb(), "--db", str(notes), "ingest", str(corpus), "--no-embed", "--quiet"]
-    add = [measuring.kb(), "--db", str(library), "lib", "add", f"file://{corpus}", "--id", LIBRARY, "--no-embed", "--quiet"]
+    add = [
+        measuring.kb(),
+        "--db",
+        str(library),
+        "lib",
+        "add",
+        f"file://{corpus}",
+        "--id",
+        LIBRARY,
+        "--no-embed",
+        "--quiet",
+    ]
     adding: dict[str, Callable[[], Cost]] = {
         "kb ingest": fresh(notes, ingest),
         "kb lib add": fresh(library, add, work / "cache"),
@@ -78,14 +100,21 @@ def report(corpus: Path, work: Path, rounds: int, runs: int) -> None:
         measuring.run([*docs, question])
     asked = measuring.interleaved(runs, {"kb search": partial(ask_all, search), "kb lib docs": partial(ask_all, docs)})
     print()
-    rows = [[name, f"{median_cpu(taken):.2f}", f"{median_wall(taken):.2f}"] for name, taken in {**costs, **asked}.items()]
+    rows = [
+        [name, f"{median_cpu(taken):.2f}", f"{median_wall(taken):.2f}"] for name, taken in {**costs, **asked}.items()
+    ]
     measuring.table(["whole process, p50", "CPU s", "wall s"], rows)
     print()
     measuring.table(
         ["CPU", "measured", "bar", ""],
         [
             bar("a library against a plain ingest", cpus(costs["kb lib add"]), cpus(costs["kb ingest"]), ADD_BAR),
-            bar("a second version against the first", cpus(costs["kb lib add --version v2"]), cpus(costs["kb lib add"]), SECOND_BAR),
+            bar(
+                "a second version against the first",
+                cpus(costs["kb lib add --version v2"]),
+                cpus(costs["kb lib add"]),
+                SECOND_BAR,
+            ),
             bar("kb lib docs against kb search, cold", cpus(asked["kb lib docs"]), cpus(asked["kb search"]), DOCS_BAR),
         ],
     )

@@ -1,4 +1,5 @@
-"""What an agent waits for: `kb mcp` from its start to the answer to `initialize`, against an interpreter that only imports the SDK.
+"""What an agent waits for: `kb mcp` from its start to the answer to `initialize`, against an interpreter that only
+imports the SDK.
 
     python benchmarks/mcp_start.py [--runs 20]
 
@@ -24,7 +25,11 @@ INITIALIZE = {
     "jsonrpc": "2.0",
     "id": 1,
     "method": "initialize",
-    "params": {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "benchmark", "version": "1"}},
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "benchmark", "version": "1"},
+    },
 }
 
 

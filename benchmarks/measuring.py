@@ -1,7 +1,7 @@
 """What every benchmark shares: where the data is, what a process cost, interleaved rounds, and the table at the end.
 
-Absolute times mean little on a shared machine. Every benchmark therefore runs its opponent in the same minute, in turns with
-Kebab, and reports the ratio; times are CPU times unless they are called wall.
+Absolute times mean little on a shared machine. Every benchmark therefore runs its opponent in the same minute, in turns
+with Kebab, and reports the ratio; times are CPU times unless they are called wall.
 """
 
 from __future__ import annotations
@@ -35,7 +35,9 @@ def parser(description: str | None) -> argparse.ArgumentParser:
     """With the one option that all benchmarks have."""
     made = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     default = os.environ.get("BENCH_DATA") or str(REPOSITORY.parent / "shared" / "data")
-    made.add_argument("--data", type=_data_folder, default=default, help="the data folder; else $BENCH_DATA, else ../shared/data")
+    made.add_argument(
+        "--data", type=_data_folder, default=default, help="the data folder; else $BENCH_DATA, else ../shared/data"
+    )
     return made
 
 
@@ -84,7 +86,9 @@ def kb() -> str:
 
 
 def run(arguments: Sequence[str]) -> Cost:
-    """Run a command to its end, with a configuration of nobody's; its output is thrown away, its failure ends the benchmark."""
+    """Run a command to its end, with a configuration of nobody's; its output is thrown away, its failure ends the
+    benchmark.
+    """
     started = time.perf_counter()
     process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment())
     assert process.stderr is not None
@@ -100,14 +104,30 @@ def run(arguments: Sequence[str]) -> Cost:
 
 def environment() -> Mapping[str, str]:
     """Ours without the user's own Kebab settings, and with compiled modules kept, as an installed program has them."""
-    own = {key: value for key, value in os.environ.items() if not key.startswith("KEBAB_") and key != "PYTHONDONTWRITEBYTECODE"}
+    own = {
+        key: value
+        for key, value in os.environ.items()
+        if not key.startswith("KEBAB_") and key != "PYTHONDONTWRITEBYTECODE"
+    }
     return {**own, "XDG_CONFIG_HOME": os.devnull, "NO_COLOR": "1"}
 
 
 def evaluated(data: Path, name: str, work: Path, options: Sequence[str], *, embed: bool = True) -> list[dict[str, Any]]:
-    """The lines of the evaluation tool beside the data folder, which runs a judged set through the installed program's command line."""
+    """The lines of the evaluation tool beside the data folder, which runs a judged set through the installed program's
+    command line.
+    """
     tool = data.parent / "tools" / "retrieval_eval"
-    command = [sys.executable, str(tool), "--kb", shlex.quote(kb()), "--json", *options, "--keep", str(work), str(data / name)]
+    command = [
+        sys.executable,
+        str(tool),
+        "--kb",
+        shlex.quote(kb()),
+        "--json",
+        *options,
+        "--keep",
+        str(work),
+        str(data / name),
+    ]
     own = environment() if embed else {**environment(), "KEBAB_EMBEDDING_MODEL": "none"}
     process = subprocess.run(command, capture_output=True, text=True, env=own)
     if process.returncode:

@@ -2,8 +2,8 @@
 
     python benchmarks/retrieval.py [--data FOLDER] [--keep FOLDER] [SET …]
 
-Runs the evaluation tool that lies beside the data folder (`../tools/retrieval_eval`) on every set but the PDF one, in lexical mode,
-through the installed program's own command line.
+Runs the evaluation tool that lies beside the data folder (`../tools/retrieval_eval`) on every set but the PDF one, in
+lexical mode, through the installed program's own command line.
 """
 
 from __future__ import annotations
@@ -74,7 +74,18 @@ def main() -> None:
                     result["ms_per_query"],
                 ]
             )
-    headers = ["set", "documents / queries", "nDCG@10", "FTS5", "bar", "", "recall@10", "MRR@10", "no hit", "ms a query"]
+    headers = [
+        "set",
+        "documents / queries",
+        "nDCG@10",
+        "FTS5",
+        "bar",
+        "",
+        "recall@10",
+        "MRR@10",
+        "no hit",
+        "ms a query",
+    ]
     measuring.table(headers, rows)
     print(f"\nmean nDCG@10 {sum(scores) / len(scores):.4f}, {missed} missed")
 

@@ -1,10 +1,10 @@
-"""What HTTP costs: a warm search over HTTP against the same call in process, how many searches a second one server answers,
-and what a search takes beside six clients that send hostile ones.
+"""What HTTP costs: a warm search over HTTP against the same call in process, how many searches a second one server
+answers, and what a search takes beside six clients that send hostile ones.
 
     python benchmarks/serving.py [--data FOLDER] [--queries 200] [--seconds 15] [--clients 8]
 
-2,453 Markdown files, 27,700 passages, by words. The two are asked in turns; the clients of the second part run in processes of
-their own, on the same cores as the server.
+2,453 Markdown files, 27,700 passages, by words. The two are asked in turns; the clients of the second part run in
+processes of their own, on the same cores as the server.
 """
 
 from __future__ import annotations
@@ -31,9 +31,27 @@ HOSTILE_BAR = 3.0
 HOSTILE_CLIENTS = 6
 HOSTILE = ("a_" * 10_000, "pod_" * 5_000, "node pod " * 2_000)
 QUESTIONS = (
-    *("how do I roll back a deployment", "drain a node", "persistent volume claim", "network policy ingress", "kubectl apply"),
-    *("pod stuck in pending", "horizontal autoscaler", "service account token", "rolling update strategy", "init container"),
-    *("taints and tolerations", "configmap as environment", "liveness probe", "ingress controller", "cron job schedule"),
+    *(
+        "how do I roll back a deployment",
+        "drain a node",
+        "persistent volume claim",
+        "network policy ingress",
+        "kubectl apply",
+    ),
+    *(
+        "pod stuck in pending",
+        "horizontal autoscaler",
+        "service account token",
+        "rolling update strategy",
+        "init container",
+    ),
+    *(
+        "taints and tolerations",
+        "configmap as environment",
+        "liveness probe",
+        "ingress controller",
+        "cron job schedule",
+    ),
 )
 
 
@@ -104,7 +122,12 @@ def main() -> None:
                 f"{OVER_BAR_MS} ms",
                 measuring.verdict(over, OVER_BAR_MS),
             ),
-            (f"searches a second, {chosen.clients} clients", f"{rate:.0f}", f"{RATE_BAR}", measuring.verdict(RATE_BAR, rate)),
+            (
+                f"searches a second, {chosen.clients} clients",
+                f"{rate:.0f}",
+                f"{RATE_BAR}",
+                measuring.verdict(RATE_BAR, rate),
+            ),
             ("CPU of the server a search", f"{cpu_ms:.2f} ms", "", ""),
             (
                 f"a search beside {HOSTILE_CLIENTS} hostile clients against alone, p50",
@@ -149,7 +172,10 @@ def overhead(server: Server, db: Path, queries: int) -> float:
 def beside_hostile(server: Server, queries: int) -> float:
     """The median time of a search while others send hostile ones, as a multiple of its time without them."""
     stop = get_context("fork").Event()
-    attackers = [get_context("fork").Process(target=attack, args=(server.host, server.port, stop, n)) for n in range(HOSTILE_CLIENTS)]
+    attackers = [
+        get_context("fork").Process(target=attack, args=(server.host, server.port, stop, n))
+        for n in range(HOSTILE_CLIENTS)
+    ]
     alone = search_times(server, queries)
     for attacker in attackers:
         attacker.start()

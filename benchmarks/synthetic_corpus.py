@@ -1,8 +1,8 @@
 """Many chunks from a few thousand real Markdown files, and questions to ask of them; the same for the same seed.
 
-New passages are spliced from phrases of real ones. What decides the speed of a ranked query stays as it is in real text: how often
-words occur (a tail of new identifiers keeps growing with the corpus), that words of one subject come together, and that phrases
-are phrases.
+New passages are spliced from phrases of real ones. What decides the speed of a ranked query stays as it is in real
+text: how often words occur (a tail of new identifiers keeps growing with the corpus), that words of one subject come
+together, and that phrases are phrases.
 """
 
 from __future__ import annotations
@@ -27,7 +27,14 @@ _CHUNKS_PER_DOCUMENT = 10
 _NEIGHBOURHOOD = 4000
 _HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*(?:\{.*\})?$", re.MULTILINE)
 _PLAIN = re.compile(r"[A-Za-z][a-z-]*[,.]?")
-_FRAMES = ("How do I {}?", "What is {}?", "Why does {} fail?", "Where can I find {}?", "Which {} should we use?", "Can you explain {}?")
+_FRAMES = (
+    "How do I {}?",
+    "What is {}?",
+    "Why does {} fail?",
+    "Where can I find {}?",
+    "Which {} should we use?",
+    "Can you explain {}?",
+)
 
 
 @dataclass(frozen=True)
@@ -74,7 +81,11 @@ def _document(number: int, real: RealText, base: int, chance: random.Random) -> 
         passage = _passage(real, base, chance)
         start, line = len(text), 2 * ordinal + 1
         text += passage + "\n\n"
-        chunks.append(Chunk(ordinal, start, start + len(passage), passage, (title, real.heading_at(place)), (LineSpan(line, line),)))
+        chunks.append(
+            Chunk(
+                ordinal, start, start + len(passage), passage, (title, real.heading_at(place)), (LineSpan(line, line),)
+            )
+        )
     tags = tuple(tag for rest, (tag, every) in enumerate(TAGS.items()) if number % every == rest)
     parsed = ParsedDocument(text, title, (), "markdown", "md", "en", tags=tags)
     data = text.encode()
@@ -91,7 +102,9 @@ def _document(number: int, real: RealText, base: int, chance: random.Random) -> 
 
 
 def _passage(real: RealText, base: int, chance: random.Random) -> str:
-    """90 to 190 words: phrases of one neighbourhood, one word in twelve from anywhere, now and then an identifier nobody knows."""
+    """90 to 190 words: phrases of one neighbourhood, one word in twelve from anywhere, now and then an identifier
+    nobody knows.
+    """
     length = chance.randrange(90, 190)
     words: list[str] = []
     while len(words) < length:

@@ -2,9 +2,10 @@
 
     python benchmarks/vector_latency.py [--counts 100000,1000000] [--keep FOLDER] [--db FILE --questions SET_FOLDER]
 
-Synthetic vectors lie in 256 clusters around a common centre, 384 dimensions, as those of a text model do. The opponent is the exact
-product of all of them in memory with numpy. With --db, a Kebab database with more than 8,192 vectors of one model (such as
-benchmarks/hybrid.py --keep leaves behind), the recall of the ten best against comparing all exactly is measured on real questions.
+Synthetic vectors lie in 256 clusters around a common centre, 384 dimensions, as those of a text model do. The opponent
+is the exact product of all of them in memory with numpy. With --db, a Kebab database with more than 8,192 vectors of
+one model (such as benchmarks/hybrid.py --keep leaves behind), the recall of the ten best against comparing all exactly
+is measured on real questions.
 """
 
 from __future__ import annotations
@@ -147,11 +148,17 @@ def fill(database: Path, count: int) -> None:
             connection.executemany(
                 """INSERT INTO chunks (id, chunk_id, doc_id, document_id, ordinal, kind, start_offset, end_offset, source_spans,
                    heading_path, text, title, cjk) VALUES (?, ?, 'd', ?, ?, 'text', 0, 1, '[]', '', 't', 't', '')""",
-                [(number, f"{number:020x}", (number - 1) // _PER_DOCUMENT + 1, number % _PER_DOCUMENT) for number in numbers],
+                [
+                    (number, f"{number:020x}", (number - 1) // _PER_DOCUMENT + 1, number % _PER_DOCUMENT)
+                    for number in numbers
+                ],
             )
             connection.executemany(
                 "INSERT INTO vectors VALUES (?, ?, ?, ?)",
-                [(number, space, number.to_bytes(16, "big"), vector.tobytes()) for number, vector in zip(numbers, made, strict=True)],
+                [
+                    (number, space, number.to_bytes(16, "big"), vector.tobytes())
+                    for number, vector in zip(numbers, made, strict=True)
+                ],
             )
             connection.executemany(
                 "INSERT INTO chunks_vec VALUES (?, ?, ?, ?)",
@@ -188,7 +195,9 @@ def latency(database: Path) -> dict[str, float]:
 
 
 def exact_cpu_ms(count: int) -> float:
-    part = np.concatenate([vectors(_BATCH, 1000 + start) for start in range(0, min(count, 100_000), _BATCH)]).astype(np.float32)
+    part = np.concatenate([vectors(_BATCH, 1000 + start) for start in range(0, min(count, 100_000), _BATCH)]).astype(
+        np.float32
+    )
     taken = []
     for query in vectors(_QUERIES, 7).astype(np.float32):
         started = time.process_time()
@@ -210,7 +219,9 @@ def recall(path: Path, questions: Path) -> None:
             texts = [json.loads(line)["text"] for line in file][:300]
         rows = []
         for embedder in models.embedders:
-            space = next((space for space in stored_spaces(connection) if space.fingerprint == embedder.fingerprint), None)
+            space = next(
+                (space for space in stored_spaces(connection) if space.fingerprint == embedder.fingerprint), None
+            )
             if space is None or not space.has_codes:
                 continue
             shares = []
@@ -218,9 +229,13 @@ def recall(path: Path, questions: Path) -> None:
                 ids, similarities = store._all(space, vector)
                 exact = store._matches(space, ids, similarities, 10, _everything())
                 found = store.search(embedder.fingerprint, vector, filters=SearchFilters(), limit=10)
-                shares.append(len({match.chunk_id for match in exact} & {match.chunk_id for match in found}) / len(exact))
+                shares.append(
+                    len({match.chunk_id for match in exact} & {match.chunk_id for match in found}) / len(exact)
+                )
             mean = sum(shares) / len(shares)
-            rows.append([embedder.name, f"{len(ids):,}", len(texts), f"{mean:.4f}", "ok" if mean >= RECALL_BAR else "MISSED"])
+            rows.append(
+                [embedder.name, f"{len(ids):,}", len(texts), f"{mean:.4f}", "ok" if mean >= RECALL_BAR else "MISSED"]
+            )
     measuring.table(["model", "vectors", "questions", "recall@10", f"bar {RECALL_BAR}"], rows)
 
 

@@ -2,8 +2,8 @@
 
     python benchmarks/watch.py [--data FOLDER] [--edits 10]
 
-Whole processes: `kb watch --no-embed` beside `kb search` again and again. The time of the search itself is part of the figure, and is
-printed beside it.
+Whole processes: `kb watch --no-embed` beside `kb search` again and again. The time of the search itself is part of the
+figure, and is printed beside it.
 """
 
 from __future__ import annotations
@@ -26,7 +26,9 @@ def main() -> None:
         corpus = measuring.unpack(chosen.data, "k8s-en", work)
         database = work / "kb.sqlite"
         kb = [measuring.kb(), "--db", str(database)]
-        watch = subprocess.Popen([*kb, "watch", str(corpus), "--no-embed", "--json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        watch = subprocess.Popen(
+            [*kb, "watch", str(corpus), "--no-embed", "--json"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        )
         assert watch.stdout is not None
         watch.stdout.readline()  # the report of the first ingest
         time.sleep(2)
@@ -39,7 +41,13 @@ def main() -> None:
     measuring.table(
         ["", "p50 s", "largest s", "bar", ""],
         [
-            ["from save to hit", f"{middle:.2f}", f"{max(seconds):.2f}", f"{BAR_S}", measuring.verdict(max(seconds), BAR_S)],
+            [
+                "from save to hit",
+                f"{middle:.2f}",
+                f"{max(seconds):.2f}",
+                f"{BAR_S}",
+                measuring.verdict(max(seconds), BAR_S),
+            ],
             ["a search alone", f"{measuring.percentile(alone, 0.5):.2f}", f"{max(alone):.2f}", "", ""],
         ],
     )
@@ -54,7 +62,9 @@ def edited(kb: list[str], file: Path, word: str) -> float:
 def found_after(kb: list[str], word: str) -> float:
     started = time.perf_counter()
     while True:
-        done = subprocess.run([*kb, "search", word, "--mode", "lexical", "--exit-code", "--quiet"], capture_output=True, check=False)
+        done = subprocess.run(
+            [*kb, "search", word, "--mode", "lexical", "--exit-code", "--quiet"], capture_output=True, check=False
+        )
         if done.returncode == 0:
             return time.perf_counter() - started
         if time.perf_counter() - started > 60:

@@ -1,4 +1,5 @@
-"""Writes what the documentation takes from the program: references, wire schemas, and the output of the sessions it shows.
+"""Writes what the documentation takes from the program: references, wire schemas, and the output of the sessions it
+shows.
 
 python docs/generate.py            write everything (scripts/docs does this in .venv)
 python docs/generate.py --check    write nothing; name what is out of date and exit with 1
@@ -52,12 +53,15 @@ def settings_reference() -> str:
         "`kb config show` tells where each value came from, `kb init` writes a config file with all of them commented out.",
     ]
     for section, items in groupby(all_settings(), key=lambda item: item.section):
-        lines += ["", f"## [{section}]", "", "| setting | default | allowed | variable | meaning |", "|---|---|---|---|---|"]
+        lines += [
+            "",
+            f"## [{section}]",
+            "",
+            "| setting | default | allowed | variable | meaning |",
+            "|---|---|---|---|---|",
+        ]
         lines += [_setting_row(item) for item in items]
-    lines += [
-        "",
-        "`KEBAB_CONFIG` and `KEBAB_DB` stand for the flags `--config` and `--db`.",
-    ]
+    lines += ["", "`KEBAB_CONFIG` and `KEBAB_DB` stand for the flags `--config` and `--db`."]
     return "\n".join(lines) + "\n"
 
 

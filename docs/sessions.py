@@ -1,10 +1,10 @@
 """The commands shown in the documentation, as something that can be run.
 
-A ```console block is a session: `$ command`, then what it prints (stdout and stderr as they come). A ```sh block is commands only,
-a ```python block one program. The blocks of a document run one after another in a fresh home folder that has the sample
-notes in ~/notes, and a copy of the repository's samples in ~/kebab, where they start. They run with the default models, whose cache
-is the one thing that documents share: unpacking takes seconds. A document that is about a Qdrant server is given one, whose address
-stands in it as qdrant://127.0.0.1:6333. Directly above a block may stand
+A ```console block is a session: `$ command`, then what it prints (stdout and stderr as they come). A ```sh block is
+commands only, a ```python block one program. The blocks of a document run one after another in a fresh home folder that
+has the sample notes in ~/notes, and a copy of the repository's samples in ~/kebab, where they start. They run with the
+default models, whose cache is the one thing that documents share: unpacking takes seconds. A document that is about a
+Qdrant server is given one, whose address stands in it as qdrant://127.0.0.1:6333. Directly above a block may stand
 
     <!-- exits with 2 -->            of its last command; otherwise every command must exit with 0
     <!-- not run: the reason -->     for what needs a network or a minute
@@ -94,7 +94,9 @@ class Outcome:
     @property
     def as_documented(self) -> bool:
         shown = self.command.shown
-        return self.exit_code == self.command.exit_code and (shown is None or _comparable(shown) == _comparable(self.printed))
+        return self.exit_code == self.command.exit_code and (
+            shown is None or _comparable(shown) == _comparable(self.printed)
+        )
 
 
 def _comparable(printed: str) -> str:
@@ -146,8 +148,16 @@ class Sandbox:
 
     def _environment(self) -> dict[str, str]:
         inherited = {name: os.environ[name] for name in ("PYTHONPATH", "ORT_DISABLE_TELEMETRY") if name in os.environ}
-        path = os.pathsep.join([str(self.home / ".bin"), str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
-        return {**inherited, "HOME": str(self.home), "XDG_CACHE_HOME": str(self.models), "PATH": path, "LANG": "C.UTF-8"}
+        path = os.pathsep.join(
+            [str(self.home / ".bin"), str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)]
+        )
+        return {
+            **inherited,
+            "HOME": str(self.home),
+            "XDG_CACHE_HOME": str(self.models),
+            "PATH": path,
+            "LANG": "C.UTF-8",
+        }
 
     def _normalised(self, printed: str) -> str:
         printed = printed.replace(str(self.home), _HOME_IN_DOCUMENTS).replace(self.server, SHOWN_SERVER)
@@ -213,14 +223,18 @@ def run_document(document: str, models: Path, server: str = SHOWN_SERVER) -> Ite
 
 
 def refreshed(path: Path, models: Path, server: str = SHOWN_SERVER) -> str:
-    """The document with the output of its sessions as the program gives it now. A command that fails is not written down."""
+    """The document with the output of its sessions as the program gives it now. A command that fails is not written
+    down.
+    """
     document = path.read_text(encoding="utf-8")
     lines = document.split("\n")
     for block, outcomes in reversed(list(run_document(document, models, server))):
         for outcome in outcomes:
             if outcome.exit_code != outcome.command.exit_code:
                 place = f"{path}:{outcome.command.line}"
-                raise SystemExit(f"{place}: {outcome.command.text}\nexited with {outcome.exit_code}:\n{outcome.printed}")
+                raise SystemExit(
+                    f"{place}: {outcome.command.text}\nexited with {outcome.exit_code}:\n{outcome.printed}"
+                )
         if block.language == "console":
             lines[block.first : block.end] = _written(outcomes)
     return "\n".join(lines)

@@ -63,7 +63,12 @@ def isolated_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """No test sees the user's files, settings or database; subprocesses inherit this too."""
     home = tmp_path / "home"
     home.mkdir()
-    for variable in [name for name in os.environ if name.startswith("KEBAB_")] + ["EDITOR", "VISUAL", "NO_COLOR", "FORCE_COLOR"]:
+    for variable in [name for name in os.environ if name.startswith("KEBAB_")] + [
+        "EDITOR",
+        "VISUAL",
+        "NO_COLOR",
+        "FORCE_COLOR",
+    ]:
         monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("HOME", str(home))
     for variable in XDG_VARIABLES:
@@ -87,11 +92,14 @@ def bundled_models(isolated_home: Path, model_cache: Path, monkeypatch: pytest.M
 
 
 class WordEmbedder:
-    """A small model in earnest: every word is a direction of its own, a text is the sum of its words, so texts that share words are
-    close. `synonyms` are words that point where another one does. What it was asked is written down in `batches`.
+    """A small model in earnest: every word is a direction of its own, a text is the sum of its words, so texts that
+    share words are close. `synonyms` are words that point where another one does. What it was asked is written down in
+    `batches`.
     """
 
-    def __init__(self, name: str = "words", version: str = "1", dimension: int = 32, synonyms: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self, name: str = "words", version: str = "1", dimension: int = 32, synonyms: Mapping[str, str] | None = None
+    ) -> None:
         self.name = name
         self.version = version
         self.dimension = dimension
@@ -112,11 +120,15 @@ class WordEmbedder:
 
     def _vector(self, text: str) -> Any:
         words = "".join(letter if letter.isalnum() else " " for letter in text.casefold()).split()
-        total = np.sum([self._direction(self.synonyms.get(word, word)) for word in words or [""]], axis=0, dtype=np.float64)
+        total = np.sum(
+            [self._direction(self.synonyms.get(word, word)) for word in words or [""]], axis=0, dtype=np.float64
+        )
         return (total / np.linalg.norm(total)).astype(np.float32)
 
     def _direction(self, word: str) -> Any:
-        data = b"".join(sha256(f"{self.name} {part} {word}".encode()).digest() for part in range(-(-self.dimension // 32)))
+        data = b"".join(
+            sha256(f"{self.name} {part} {word}".encode()).digest() for part in range(-(-self.dimension // 32))
+        )
         return np.frombuffer(data, np.uint8)[: self.dimension].astype(np.float64) - 127.5
 
 
@@ -137,11 +149,18 @@ class TwoScripts:
         return None
 
     def second_home(self, *, other_scripts: bool) -> WordEmbedder | None:
-        return self.everything if self._cross_language == "on" or (self._cross_language == "auto" and other_scripts) else None
+        return (
+            self.everything
+            if self._cross_language == "on" or (self._cross_language == "auto" and other_scripts)
+            else None
+        )
 
     def for_query(self, text: str) -> list[SpaceQuery]:
         if not is_latin(text):
-            own, foreign = SpaceQuery(self.everything, homes_only=True, weak=True), SpaceQuery(self.everything, others_only=True, bonus=0.1)
+            own, foreign = (
+                SpaceQuery(self.everything, homes_only=True, weak=True),
+                SpaceQuery(self.everything, others_only=True, bonus=0.1),
+            )
             return [own] if self._cross_language == "off" else [foreign, own]
         foreign = SpaceQuery(self.everything, homes_only=True, instead=self._cross_language == "auto")
         return [SpaceQuery(self.latin, floor=self.latin_floor), *([] if self._cross_language == "off" else [foreign])]
@@ -160,7 +179,11 @@ class Toy:
 
     @staticmethod
     def two_scripts(synonyms: Mapping[str, str] | None = None, **details: Any) -> TwoScripts:
-        return TwoScripts(WordEmbedder("latin", synonyms=synonyms), WordEmbedder("everything", dimension=48, synonyms=synonyms), **details)
+        return TwoScripts(
+            WordEmbedder("latin", synonyms=synonyms),
+            WordEmbedder("everything", dimension=48, synonyms=synonyms),
+            **details,
+        )
 
     @staticmethod
     def open(path: Path | str, models: EmbeddingModels | None = None, **settings: Any) -> kebab.KnowledgeBase:
@@ -203,7 +226,12 @@ def kb(tmp_path: Path) -> Kb:
     folder = tmp_path / "cwd"
     folder.mkdir()
 
-    def run(*arguments: str | Path, input: str | bytes | None = None, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> Ran:
+    def run(
+        *arguments: str | Path,
+        input: str | bytes | None = None,
+        env: Mapping[str, str] | None = None,
+        cwd: Path | None = None,
+    ) -> Ran:
         data = input.encode() if isinstance(input, str) else input
         done = subprocess.run(
             [sys.executable, "-m", "kebab", *map(str, arguments)],
@@ -254,7 +282,16 @@ class Upstream:
         self.git("init", "--quiet", "--initial-branch=trunk")
 
     def git(self, *arguments: str) -> str:
-        who = ["-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false", "-c", "protocol.file.allow=always"]
+        who = [
+            "-c",
+            "user.name=A",
+            "-c",
+            "user.email=a@example.org",
+            "-c",
+            "commit.gpgsign=false",
+            "-c",
+            "protocol.file.allow=always",
+        ]
         done = subprocess.run(["git", *who, *arguments], cwd=self.folder, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         return done.stdout.strip()

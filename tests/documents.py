@@ -9,8 +9,12 @@ from kebab.core.ports import FileState, IndexedDocument
 from kebab.core.spans import LineSpan
 
 
-def make_document(path: str, *texts: str, source: str = "notes", title: str | None = None, **details: Any) -> IndexedDocument:
-    """Every text is one paragraph and one chunk; `details` are fields of ParsedDocument, and date, trust, headings, kind, state and doc_id."""
+def make_document(
+    path: str, *texts: str, source: str = "notes", title: str | None = None, **details: Any
+) -> IndexedDocument:
+    """Every text is one paragraph and one chunk; `details` are fields of ParsedDocument, and date, trust, headings,
+    kind, state and doc_id.
+    """
     body, chunks, line = "", [], 1
     for ordinal, text in enumerate(texts):
         chunks.append(

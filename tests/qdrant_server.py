@@ -81,7 +81,9 @@ class QdrantNode:
             return json.load(response)["result"]
 
     def kill(self) -> None:
-        """At once, as a machine that loses its power. It returns when the process is gone: until then it holds the lock of its log."""
+        """At once, as a machine that loses its power. It returns when the process is gone: until then it holds the lock
+        of its log.
+        """
         self._end(signal.SIGKILL)
 
     def stop(self) -> None:
@@ -147,8 +149,13 @@ def cluster_address(nodes: Sequence[QdrantNode], name: str) -> str:
 
 @contextmanager
 def qdrant_node(*, on_disk: bool = False, **settings: str) -> Iterator[QdrantNode]:
-    """One server, until the end of the block; `settings` as SERVICE__API_KEY="…". `on_disk`: for more than memory should hold."""
-    with _place(on_disk) as (folder, binary), _running([QdrantNode(_own(folder / "node"), binary, settings=settings)]) as nodes:
+    """One server, until the end of the block; `settings` as SERVICE__API_KEY="…". `on_disk`: for more than memory
+    should hold.
+    """
+    with (
+        _place(on_disk) as (folder, binary),
+        _running([QdrantNode(_own(folder / "node"), binary, settings=settings)]) as nodes,
+    ):
         nodes[0].start()
         nodes[0].wait_until_ready()
         yield nodes[0]
@@ -158,7 +165,10 @@ def qdrant_node(*, on_disk: bool = False, **settings: str) -> Iterator[QdrantNod
 def qdrant_cluster(count: int = 3) -> Iterator[Sequence[QdrantNode]]:
     with _place() as (folder, binary):
         first = QdrantNode(_own(folder / "node0"), binary, cluster=True)
-        others = [QdrantNode(_own(folder / f"node{number}"), binary, cluster=True, bootstrap=first) for number in range(1, count)]
+        others = [
+            QdrantNode(_own(folder / f"node{number}"), binary, cluster=True, bootstrap=first)
+            for number in range(1, count)
+        ]
         with _running([first, *others]) as nodes:
             first.start()
             first.wait_until_ready()
@@ -166,11 +176,16 @@ def qdrant_cluster(count: int = 3) -> Iterator[Sequence[QdrantNode]]:
                 node.start()
             for node in others:
                 node.wait_until_ready()
-            wait_for(lambda: all(len(node.get("/cluster")["peers"]) == count for node in nodes), f"{count} servers to know each other")
+            wait_for(
+                lambda: all(len(node.get("/cluster")["peers"]) == count for node in nodes),
+                f"{count} servers to know each other",
+            )
             yield nodes
 
 
-def wait_for(holds: Callable[[], bool], what: str, fault: Callable[[], str | None] = lambda: None, seconds: float = _READY_S) -> None:
+def wait_for(
+    holds: Callable[[], bool], what: str, fault: Callable[[], str | None] = lambda: None, seconds: float = _READY_S
+) -> None:
     deadline = time.monotonic() + seconds
     while not holds():
         if (said := fault()) is not None:
@@ -190,7 +205,9 @@ def free_ports(count: int) -> list[int]:
 
 @contextmanager
 def _place(on_disk: bool = False) -> Iterator[tuple[Path, Path]]:
-    """A folder that whoever runs the server may write to, and the program in it: a checkout may lie where only root can look."""
+    """A folder that whoever runs the server may write to, and the program in it: a checkout may lie where only root can
+    look.
+    """
     if not SERVER.exists():
         raise AssertionError("The Qdrant server is not installed yet. Install it with: scripts/qdrant-server")
     folder = _own(Path(tempfile.mkdtemp(prefix="kebab-qdrant-", dir=None if on_disk else _quick_folder())))
@@ -206,7 +223,9 @@ def _place(on_disk: bool = False) -> Iterator[tuple[Path, Path]]:
 
 
 def _quick_folder() -> str | None:
-    """Memory, where there is enough: making a collection waits for the disk some thirty times, and no test turns off the machine."""
+    """Memory, where there is enough: making a collection waits for the disk some thirty times, and no test turns off
+    the machine.
+    """
     memory = Path("/dev/shm")
     try:
         return str(memory) if os.access(memory, os.W_OK) and shutil.disk_usage(memory).free > _ROOM else None

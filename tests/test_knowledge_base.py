@@ -31,12 +31,17 @@ def test_the_example_of_the_contract_works(notes: Path, tmp_path: Path) -> None:
     with kebab.open(tmp_path / "notes.sqlite") as kb:
         report = kb.ingest(notes)
         assert report.added == 3
-        shown = [(hit.citation.uri, hit.snippet) for hit in kb.search("markdown chunking rules", k=5, mode="hybrid", tags_any=["rust"])]
+        shown = [
+            (hit.citation.uri, hit.snippet)
+            for hit in kb.search("markdown chunking rules", k=5, mode="hybrid", tags_any=["rust"])
+        ]
     assert shown == [("a.md#L5-L7", "# Chunking\n\nMarkdown chunking rules are simple.")]
 
 
 def test_a_database_that_was_deleted_or_replaced_is_not_read_any_more(notes: Path, tmp_path: Path) -> None:
-    """Regression: who had it open went on to show what `kb reset` had deleted, and never saw what was ingested after that."""
+    """Regression: who had it open went on to show what `kb reset` had deleted, and never saw what was ingested after
+    that.
+    """
     path = tmp_path / "kb.sqlite"
     with kebab.open(path) as kb, kebab.open(path) as beside:
         kb.ingest(notes, embed=False)
@@ -54,13 +59,17 @@ def test_a_database_that_was_deleted_or_replaced_is_not_read_any_more(notes: Pat
 def test_of_the_vectors_in_a_deleted_database_nothing_is_kept(
     write_notes: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_itself: bool
 ) -> None:
-    """Regression: file systems give a new file the number of the one just deleted, and its vectors were looked for among the old."""
+    """Regression: file systems give a new file the number of the one just deleted, and its vectors were looked for
+    among the old.
+    """
     from kebab.store.sqlite import vector_writer, vectors
 
     for module in (vectors, vector_writer):
         monkeypatch.setattr(module, "EXACT_UP_TO", 3)  # so that few are enough to be looked for by their codes
     lamps = write_notes({f"lamps/{number}.md": f"# Lamp {number}\n\nIt shines.\n" for number in range(4)}) / "lamps"
-    animals = write_notes({f"animals/{name}.md": f"# {name}\n\nIt sleeps.\n" for name in "lemur otter puffin quokka stoat".split()})
+    animals = write_notes(
+        {f"animals/{name}.md": f"# {name}\n\nIt sleeps.\n" for name in "lemur otter puffin quokka stoat".split()}
+    )
     path = tmp_path / "kb.sqlite"
     with kebab.open(path, embedding_model="bundled") as kb, kebab.open(path) as beside:
         kb.ingest(lamps)
@@ -119,7 +128,15 @@ def test_settings_may_be_given_by_name_and_are_checked(tmp_path: Path) -> None:
 
 def test_a_named_database_that_does_not_exist_is_not_found_for_readers(tmp_path: Path) -> None:
     with kebab.open(tmp_path / "none.sqlite") as kb:
-        for read in (lambda: kb.search("x"), kb.documents, kb.sources, kb.tags, kb.stats, kb.verify, lambda: kb.document("x")):
+        for read in (
+            lambda: kb.search("x"),
+            kb.documents,
+            kb.sources,
+            kb.tags,
+            kb.stats,
+            kb.verify,
+            lambda: kb.document("x"),
+        ):
             with pytest.raises(NotFound):
                 read()
     assert not (tmp_path / "none.sqlite").exists()
@@ -204,7 +221,9 @@ def test_nothing_to_ingest_and_a_missing_folder_are_errors(tmp_path: Path) -> No
 def test_threads_may_share_one_knowledge_base(sample_db: Path) -> None:
     found: list[int] = []
     with kebab.open(sample_db) as kb:
-        threads = [threading.Thread(target=lambda: found.append(len(kb.search("git", mode="lexical")))) for _ in range(6)]
+        threads = [
+            threading.Thread(target=lambda: found.append(len(kb.search("git", mode="lexical")))) for _ in range(6)
+        ]
         for thread in threads:
             thread.start()
         for thread in threads:
@@ -235,13 +254,19 @@ def test_rebuilding_and_optimising_change_no_answer(notes: Path, tmp_path: Path)
         assert [(hit.chunk_id, hit.score) for hit in kb.search("markdown 문서")] == before
 
 
-def test_an_index_built_with_another_analysis_is_searched_as_it_was_built_and_a_notice_says_so(notes: Path, tmp_path: Path) -> None:
+def test_an_index_built_with_another_analysis_is_searched_as_it_was_built_and_a_notice_says_so(
+    notes: Path, tmp_path: Path
+) -> None:
     with kebab.open(tmp_path / "kb.sqlite") as kb:
         kb.ingest(notes)
         bigrams = kb.search("문서", mode="lexical").index_version
     with kebab.open(tmp_path / "kb.sqlite", analysis_korean="morphemes") as kb:
         stale = kb.search("문서", mode="lexical")
-        assert (len(stale), stale.index_version, [notice.code for notice in stale.notices]) == (1, bigrams, ["stale_index"])
+        assert (len(stale), stale.index_version, [notice.code for notice in stale.notices]) == (
+            1,
+            bigrams,
+            ["stale_index"],
+        )
         kb.ingest()
         fresh = kb.search("문서", mode="lexical")
         assert (len(fresh), fresh.notices) == (1, ())

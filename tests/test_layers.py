@@ -35,5 +35,13 @@ def test_the_core_imports_only_the_standard_library_and_itself() -> None:
 def test_the_retrievers_load_neither_models_nor_parsers_nor_stores() -> None:
     code = "import sys, kebab.search.hybrid, kebab.search.vector; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    unwanted = ("kebab.embedding", "kebab.parsing", "kebab.chunking", "kebab.sources", "kebab.store", "numpy", "onnxruntime")
+    unwanted = (
+        "kebab.embedding",
+        "kebab.parsing",
+        "kebab.chunking",
+        "kebab.sources",
+        "kebab.store",
+        "numpy",
+        "onnxruntime",
+    )
     assert [module for module in loaded if module.startswith(unwanted)] == []

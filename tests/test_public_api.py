@@ -26,7 +26,9 @@ def test_every_public_name_can_be_imported(name: str) -> None:
 
 def test_star_import_gives_exactly_the_public_names() -> None:
     script = "from kebab import *\nprint(*sorted(name for name in dir() if not name.startswith('__') or name == '__version__'))"
-    shown = subprocess.run([sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=True).stdout.split()
+    shown = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=True
+    ).stdout.split()
     assert set(shown) == set(kebab.__all__)
 
 
@@ -37,4 +39,6 @@ def test_what_is_not_public_is_an_attribute_error() -> None:
 
 def test_importing_the_package_loads_no_database() -> None:
     script = "import sys, kebab; print('apsw' in sys.modules, 'click' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout.split() == ["False", "False"]
+    assert subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True
+    ).stdout.split() == ["False", "False"]

@@ -40,7 +40,9 @@ HEAVY = " ".join(WORDS[2:98])
 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A database of 30,000 passages in which few words are frequent and many are rare; made once for all workers of a run."""
+    """A database of 30,000 passages in which few words are frequent and many are rare; made once for all workers of a
+    run.
+    """
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if os.environ.get("PYTEST_XDIST_WORKER") else base) / "many"
     folder.mkdir(exist_ok=True)
@@ -88,7 +90,24 @@ PIECES = {
 } | {
     piece: piece
     for piece in (
-        *("a_", "a-b.", "the ", "bado_", '"', "(", "a* ", "b* OR ", " AND ", " OR ", " NOT ", "'", "\0", "x", "NEAR(a ", "^a + "),
+        *(
+            "a_",
+            "a-b.",
+            "the ",
+            "bado_",
+            '"',
+            "(",
+            "a* ",
+            "b* OR ",
+            " AND ",
+            " OR ",
+            " NOT ",
+            "'",
+            "\0",
+            "x",
+            "NEAR(a ",
+            "^a + ",
+        ),
         *("가나다", "가 ", "한글_", '"가나 the" ', "é", "\u200b", "*", "cjk : a OR "),
     )
 }

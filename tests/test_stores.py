@@ -30,7 +30,9 @@ def test_an_address_is_a_cluster_which_nobody_asks_before_it_is_needed() -> None
 
 
 @pytest.mark.parametrize("address", ["qdrant://127.0.0.1", "redis://127.0.0.1/notes"])
-def test_a_malformed_address_is_refused_before_anything_else(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_malformed_address_is_refused_before_anything_else(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError):
         kebab.open(address)

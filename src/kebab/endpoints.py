@@ -57,7 +57,9 @@ class Endpoint(NamedTuple):
         return f"KEBAB_{self.section.upper()}_API_KEY"
 
     def opened(self, body: dict[str, Any], *, accept: str = "application/json") -> Any:
-        """The response to a request, to be closed by whoever asked: its body comes as it is read, all of it within the time limit."""
+        """The response to a request, to be closed by whoever asked: its body comes as it is read, all of it within the
+        time limit.
+        """
         headers = {"Content-Type": "application/json", "Accept": accept}
         if self.key:
             headers["Authorization"] = f"Bearer {self.key}"
@@ -80,7 +82,9 @@ class Endpoint(NamedTuple):
         try:
             return json.loads(said)
         except (ValueError, RecursionError) as error:
-            raise ModelUnreachable(f"{self.address} did not answer with JSON.", hint=f"Check {self.section}.endpoint.") from error
+            raise ModelUnreachable(
+                f"{self.address} did not answer with JSON.", hint=f"Check {self.section}.endpoint."
+            ) from error
 
     def unreachable(self, error: Exception) -> Passing:
         reason = " ".join(str(getattr(error, "reason", error)).split())
@@ -95,7 +99,8 @@ class Endpoint(NamedTuple):
         said = _said(error)
         if error.code in (401, 403):
             return ModelUnreachable(
-                f"{self.address} refused the key (status {error.code}){said}.", hint=f"Set {self.key_variable} to a valid one."
+                f"{self.address} refused the key (status {error.code}){said}.",
+                hint=f"Set {self.key_variable} to a valid one.",
             )
         kind = TextRefused if error.code in _ABOUT_THE_TEXT else ModelUnreachable
         failure = kind(
@@ -105,19 +110,26 @@ class Endpoint(NamedTuple):
         return Passing(failure, _retry_after(error), by_server=error.code == 500) if error.code in _PASSING else failure
 
 
-def endpoint(section: str, address: str, path: str, key: str, timeout_s: float, *, meanwhile: str, too_long: str) -> Endpoint:
+def endpoint(
+    section: str, address: str, path: str, key: str, timeout_s: float, *, meanwhile: str, too_long: str
+) -> Endpoint:
     """Checked: an address that is none, or a key that cannot be one, is an error before anything is sent."""
     address = address.rstrip("/")
     if not address.startswith(("http://", "https://")):
         raise ConfigError(
-            f"{section}.endpoint = {masked_address(address)!r} is not an address.", hint="It begins with http:// or https://."
+            f"{section}.endpoint = {masked_address(address)!r} is not an address.",
+            hint="It begins with http:// or https://.",
         )
     if masked_address(address) != address:
-        raise ConfigError(f"{section}.endpoint has no name or password in it.", hint=f"Give a key as KEBAB_{section.upper()}_API_KEY.")
+        raise ConfigError(
+            f"{section}.endpoint has no name or password in it.", hint=f"Give a key as KEBAB_{section.upper()}_API_KEY."
+        )
     key = key.strip()
     made = Endpoint(address if address.endswith(path) else address + path, key, timeout_s, section, meanwhile, too_long)
     if not (key.isascii() and key.isprintable()):
-        raise ConfigError(f"{section}.api_key has characters that no key has.", hint=f"Set {made.key_variable} to a valid one.")
+        raise ConfigError(
+            f"{section}.api_key has characters that no key has.", hint=f"Set {made.key_variable} to a valid one."
+        )
     return made
 
 

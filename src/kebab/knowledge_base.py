@@ -49,7 +49,9 @@ _EMPTY_CORPUS = Notice("empty_corpus", "Nothing has been ingested yet. Begin wit
 def open_knowledge_base(
     db: str | os.PathLike[str] | None = None, *, config: str | os.PathLike[str] | None = None, **settings: Any
 ) -> KnowledgeBase:
-    """The knowledge base in `db`, or the default one. Settings may be given as section_name=value, e.g. search_default_k=5."""
+    """The knowledge base in `db`, or the default one. Settings may be given as section_name=value, e.g.
+    search_default_k=5.
+    """
     flags = {key.replace("_", ".", 1): value for key, value in settings.items()}
     if db is not None:
         flags["store.path"] = os.fspath(db)
@@ -69,7 +71,9 @@ class KnowledgeBase:
     def __enter__(self) -> KnowledgeBase:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self.close()
 
     def close(self) -> None:
@@ -88,7 +92,9 @@ class KnowledgeBase:
         return self._store.file
 
     def variant(self, *, expecting: Sequence[str] = (), **search: Any) -> KnowledgeBase:
-        """The same store and models with other settings of [search]; queries it can expect come sooner. Closing one closes both."""
+        """The same store and models with other settings of [search]; queries it can expect come sooner. Closing one
+        closes both.
+        """
         from kebab.embedding.expected_queries import models_expecting
 
         other = copy(self)
@@ -117,7 +123,9 @@ class KnowledgeBase:
                 if request.mode == "vector":
                     raise vector_state.no_vectors_yet()
                 version = self._store.index_version(self.settings.analysis.korean)
-                return search_pipeline.search(request, self.settings.search, None, notices=[_EMPTY_CORPUS], unbuilt_version=version)
+                return search_pipeline.search(
+                    request, self.settings.search, None, notices=[_EMPTY_CORPUS], unbuilt_version=version
+                )
             request, retrievers, notices = self._prepared(request, reading)
             response = search_pipeline.search(request, self.settings.search, retrievers, notices=notices, bare=bare)
             self._add_freshness(response, reading)
@@ -136,17 +144,22 @@ class KnowledgeBase:
         explain: bool = False,
         **options: Any,
     ) -> Answer:
-        """An answer made of what was ingested, each claim cited and checked, or why there is none; the options are those of `search`.
+        """An answer made of what was ingested, each claim cited and checked, or why there is none; the options are
+        those of `search`.
 
         `on_text` gets what a model writes, piece by piece; it is given up once `stop` says so.
         """
         from kebab.answering.ask import ask
 
         request = self._resolved(SearchRequest.from_options({"query": question, "explain": explain, **options}))
-        return ask(request, self.settings, self.search, self._store.reading, self._words_alike, on_text=on_text, stop=stop)
+        return ask(
+            request, self.settings, self.search, self._store.reading, self._words_alike, on_text=on_text, stop=stop
+        )
 
     def similar(self, reference: str, *, other_docs: bool = False, **options: Any) -> SearchResponse:
-        """Passages like the one with this chunk id, path or citation; the options are those of `kb similar`, in snake case."""
+        """Passages like the one with this chunk id, path or citation; the options are those of `kb similar`, in snake
+        case.
+        """
         from kebab.search.passage_lookup import find_passage
         from kebab.search.similar import similar, similar_request
 
@@ -154,14 +167,18 @@ class KnowledgeBase:
         with time_limit(self.settings.search.timeout_s), self._reading() as reading:
             passage = find_passage(reading.catalog, reference)
             request, retrievers, notices = self._prepared(request, reading)
-            response = similar(passage, request, self.settings.search, retrievers, other_docs=other_docs, notices=notices)
+            response = similar(
+                passage, request, self.settings.search, retrievers, other_docs=other_docs, notices=notices
+            )
             self._add_freshness(response, reading)
             return response
 
     def _resolved(self, request: SearchRequest) -> SearchRequest:
         return request if request.library is None else self.libraries.resolved(request)
 
-    def _prepared(self, request: SearchRequest, reading: Reading) -> tuple[SearchRequest, search_pipeline.Retrievers, list[Notice]]:
+    def _prepared(
+        self, request: SearchRequest, reading: Reading
+    ) -> tuple[SearchRequest, search_pipeline.Retrievers, list[Notice]]:
         return prepared(request, reading, self._store, self.settings, self.embedding_models)
 
     def _add_freshness(self, response: SearchResponse, reading: Reading) -> None:
@@ -207,17 +224,21 @@ class KnowledgeBase:
     ) -> IngestReport:
         """Index what is new or changed below the paths, drop what is gone; without paths, in every known source.
 
-        With `embed`, chunks without a vector get one afterwards. `password`: for encrypted PDFs; otherwise as the settings say.
-        `known_only`: paths that belong to no known source are left alone, because somebody may just have removed it.
+        With `embed`, chunks without a vector get one afterwards. `password`: for encrypted PDFs; otherwise as the
+        settings say. `known_only`: paths that belong to no known source are left alone, because somebody may just have
+        removed it.
         """
-        return self._ingesting.ingest(paths, name=name, embed=embed, password=password, known_only=known_only, progress=progress)
+        return self._ingesting.ingest(
+            paths, name=name, embed=embed, password=password, known_only=known_only, progress=progress
+        )
 
     def watch(
         self, *paths: str | os.PathLike[str], name: str | None = None, embed: bool = True, stop: Event | None = None
     ) -> Iterator[IngestReport | KebabError]:
         """Brings the paths, or every known source, up to date, and again after each change, until `stop` is set.
 
-        Yields a report whenever something was done; what stands in the way for now (a missing folder, another writer) comes as the error.
+        Yields a report whenever something was done; what stands in the way for now (a missing folder, another writer)
+        comes as the error.
         """
         from kebab.ingest.watch import KeepingUp, watched_roots
 
@@ -229,7 +250,9 @@ class KnowledgeBase:
             stop=stop,
         ).run(paths, name)
 
-    def ingest_text(self, text: str, *, title: str, embed: bool = True, progress: Progress | None = None) -> IngestReport:
+    def ingest_text(
+        self, text: str, *, title: str, embed: bool = True, progress: Progress | None = None
+    ) -> IngestReport:
         """One document without a file."""
         return self._ingesting.ingest_text(text, title=title, embed=embed, progress=progress)
 
@@ -265,7 +288,9 @@ class KnowledgeBase:
 
         read, write = self._store.reading, self._writing
         ingesting = self._ingesting
-        return Libraries(Engine(self.settings, read, write, ingesting.parsers, self.embedding_models, ingesting.embed, self.search))
+        return Libraries(
+            Engine(self.settings, read, write, ingesting.parsers, self.embedding_models, ingesting.embed, self.search)
+        )
 
     # --- looking inside
 
@@ -274,7 +299,9 @@ class KnowledgeBase:
         with self._store.reading() as reading:
             return (checked_filters(request, reading)[0] if reading else request).filters()
 
-    def documents(self, filters: SearchFilters | None = None, *, limit: int = -1, offset: int = 0) -> list[DocumentRecord]:
+    def documents(
+        self, filters: SearchFilters | None = None, *, limit: int = -1, offset: int = 0
+    ) -> list[DocumentRecord]:
         with self._store.reading() as reading:
             return reading.catalog.documents(filters or SearchFilters(), limit=limit, offset=offset) if reading else []
 
@@ -334,7 +361,9 @@ class KnowledgeBase:
             if reading is None:
                 return VerifyReport()
             with self._ingesting.parsers() as parsers:
-                report = verify(reading.catalog, lambda data, path: parsers.of(path).parse(data, path).text, self.settings.ingest)
+                report = verify(
+                    reading.catalog, lambda data, path: parsers.of(path).parse(data, path).text, self.settings.ingest
+                )
             half_copied = half_copied_checks(reading, self.address, ok=False)
         report.judge_store([*self._store.wholeness(self.settings.analysis.korean), *half_copied])
         return report
@@ -349,7 +378,9 @@ class KnowledgeBase:
         raise NotFound(f"{path} is not a file on disk.", hint=f"Read it with: kb fetch doc {source}:{path}")
 
     def place_of(self, hit: SearchHit) -> tuple[Path, int | None]:
-        """The file of a hit and the line where its passage begins now, which may not be where it was indexed; None if it has no lines."""
+        """The file of a hit and the line where its passage begins now, which may not be where it was indexed; None if
+        it has no lines.
+        """
         from kebab.upkeep.verify import line_in_file
 
         file = self.file_of(hit.source, hit.doc_path)
@@ -371,7 +402,9 @@ class KnowledgeBase:
         return self._ingesting.rebuild_vectors(progress)
 
     def migration_to(self, target: KnowledgeBase, progress: Progress | None = None) -> Migration:
-        """Its `run` carries all of this over to a place where nothing is yet, and compares both; stopped anywhere, another one goes on."""
+        """Its `run` carries all of this over to a place where nothing is yet, and compares both; stopped anywhere,
+        another one goes on.
+        """
         from kebab.upkeep.migration import Migration
 
         return Migration(self._store, target._store, self.settings.analysis.korean, progress)

@@ -12,14 +12,22 @@ if TYPE_CHECKING:
 
 
 def open_store(settings: Settings, *, paths_on_disk: bool = True) -> Store:
-    """Nothing is looked at before somebody reads or writes. `paths_on_disk`: whether documents may be named by where their files lie."""
+    """Nothing is looked at before somebody reads or writes. `paths_on_disk`: whether documents may be named by where
+    their files lie.
+    """
     if settings.store.url:
         return _cluster(settings, paths_on_disk)
     from kebab.store.sqlite.store import SqliteStore
 
     path, named = database_path(settings)
     store = settings.store
-    return SqliteStore(path, named=named, busy_timeout_ms=store.busy_timeout_ms, lock_wait_s=store.lock_wait_s, paths_on_disk=paths_on_disk)
+    return SqliteStore(
+        path,
+        named=named,
+        busy_timeout_ms=store.busy_timeout_ms,
+        lock_wait_s=store.lock_wait_s,
+        paths_on_disk=paths_on_disk,
+    )
 
 
 def _cluster(settings: Settings, paths_on_disk: bool) -> Store:

@@ -1,7 +1,8 @@
 """HTTP with one deadline for everything: connecting, sending, and an answer that may come byte by byte.
 
-A socket's own time limit holds for each of its reads, so a server that sends a byte now and then would be waited for without end. Here
-every operation on the socket gets what is left until the deadline. Only looking up a name is left to the limits of the resolver.
+A socket's own time limit holds for each of its reads, so a server that sends a byte now and then would be waited for
+without end. Here every operation on the socket gets what is left until the deadline. Only looking up a name is left to
+the limits of the resolver.
 """
 
 from __future__ import annotations
@@ -41,7 +42,9 @@ class TimedOpener:
         self._opener = urllib.request.build_opener(_TimedHandler, _TimedTlsHandler, *handlers)
 
     def open(self, request: urllib.request.Request, deadline: TimeBudget) -> Any:
-        """The response, whose reads end at the deadline, too. urllib hands it on to every connection, those of redirects included."""
+        """The response, whose reads end at the deadline, too. urllib hands it on to every connection, those of
+        redirects included.
+        """
         return self._opener.open(request, timeout=deadline)  # type: ignore[arg-type]  # only _TimedConnection looks at it
 
 

@@ -10,7 +10,9 @@ from hypothesis import strategies as st
 
 from kebab.analysis.cjk import Run, column_terms, has_cjk, pairs, runs
 
-MIXED = st.text(st.one_of(st.sampled_from("한글문서를검색 kubernetesAPI는日本語かなカナ漢字-_.\n"), st.characters(codec="utf-8")))
+MIXED = st.text(
+    st.one_of(st.sampled_from("한글문서를검색 kubernetesAPI는日本語かなカナ漢字-_.\n"), st.characters(codec="utf-8"))
+)
 
 
 @pytest.mark.parametrize(
@@ -81,7 +83,12 @@ def test_terms_are_words_without_white_space(text: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "phrase"),
-    [("전화는 8812-3390이다", "8812 3390"), ("kubectl apply를 쓴다", "kubectl apply"), ("a b c d를", "b c d"), ("v2.5입니다", "v2 5")],
+    [
+        ("전화는 8812-3390이다", "8812 3390"),
+        ("kubectl apply를 쓴다", "kubectl apply"),
+        ("a b c d를", "b c d"),
+        ("v2.5입니다", "v2 5"),
+    ],
 )
 def test_a_phrase_of_plain_words_reaches_into_a_word_glued_to_korean(text: str, phrase: str) -> None:
     assert f" {phrase} " in f" {' '.join(column_terms(text))} "

@@ -17,7 +17,9 @@ def textbook(typed: str, meant: str) -> int:
     for row in range(1, rows):
         for column in range(1, columns):
             differs = typed[row - 1] != meant[column - 1]
-            table[row][column] = min(table[row - 1][column] + 1, table[row][column - 1] + 1, table[row - 1][column - 1] + differs)
+            table[row][column] = min(
+                table[row - 1][column] + 1, table[row][column - 1] + 1, table[row - 1][column - 1] + differs
+            )
             if row > 1 < column and typed[row - 1] == meant[column - 2] and typed[row - 2] == meant[column - 1]:
                 table[row][column] = min(table[row][column], table[row - 2][column - 2] + 1)
     return table[-1][-1]

@@ -143,7 +143,12 @@ def _found(families: dict[str, list[Any]]) -> float:
 
 @pytest.mark.parametrize(
     ("part", "language", "least"),
-    [("development", "english", 0.97), ("development", "korean", 0.97), ("held_out", "english", 0.58), ("held_out", "korean", 0.41)],
+    [
+        ("development", "english", 0.97),
+        ("development", "korean", 0.97),
+        ("held_out", "english", 0.58),
+        ("held_out", "korean", 0.41),
+    ],
 )
 def test_share_of_injection_variants_that_are_flagged(part: str, language: str, least: float) -> None:
     """The held-out half was written before the patterns and its misses are not tuned on: guide.md shows its share."""

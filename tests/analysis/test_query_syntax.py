@@ -1,4 +1,5 @@
-"""Whatever a person types has a meaning; only quotes, a trailing star and operators between operands are syntax (R011-R013, R115).
+"""Whatever a person types has a meaning; only quotes, a trailing star and operators between operands are syntax
+(R011-R013, R115).
 
 Trees are compared by their repr: the nodes are named tuples, and those are equal whatever their type.
 """
@@ -69,14 +70,17 @@ def test_an_operator_is_one_only_between_two_operands(text: str, tree: QueryTree
 
 
 @pytest.mark.parametrize(
-    "text", ["user-agent", "c++", "std::vector", "(x", "a:b", "^start", "{x}", "node.js", "it's", "a'b'c", "x^2", "col:y"]
+    "text",
+    ["user-agent", "c++", "std::vector", "(x", "a:b", "^start", "{x}", "node.js", "it's", "a'b'c", "x^2", "col:y"],
 )
 def test_specials_inside_a_word_are_just_text(text: str) -> None:
     """R013."""
     assert repr(parse(text)) == repr(words(text))
 
 
-@pytest.mark.parametrize(("text", "raw"), [("'git NEAR hub'", "git NEAR hub"), ("  'text : git'  ", "text : git"), ("'('", "(")])
+@pytest.mark.parametrize(
+    ("text", "raw"), [("'git NEAR hub'", "git NEAR hub"), ("  'text : git'  ", "text : git"), ("'('", "(")]
+)
 def test_a_query_in_single_quotes_is_passed_through(text: str, raw: str) -> None:
     """R012."""
     assert repr(parse(text)) == repr(Raw(raw))
@@ -89,7 +93,29 @@ def test_half_a_pair_of_single_quotes_is_text(text: str) -> None:
 
 SYNTAX = st.lists(
     st.one_of(
-        st.sampled_from(["AND", "OR", "NOT", '"', '"a b"', "*", "a*", "git", "한글", "(", ")", "^", ":", "'", "\0", "\n", "NEAR", "-", ""]),
+        st.sampled_from(
+            [
+                "AND",
+                "OR",
+                "NOT",
+                '"',
+                '"a b"',
+                "*",
+                "a*",
+                "git",
+                "한글",
+                "(",
+                ")",
+                "^",
+                ":",
+                "'",
+                "\0",
+                "\n",
+                "NEAR",
+                "-",
+                "",
+            ]
+        ),
         st.text(max_size=6),
     ),
     max_size=20,

@@ -58,10 +58,16 @@ def _lines(reply: Reply, path: str) -> Iterator[bytes]:
     if reply.error is not None:
         yield _line({"error": {"message": reply.error}} if openai else {"error": reply.error}, openai)
     elif not reply.breaks_off and openai:
-        yield _line({"choices": [{"index": 0, "delta": {}, "finish_reason": "length" if reply.cut_off else "stop"}]}, openai)
+        yield _line(
+            {"choices": [{"index": 0, "delta": {}, "finish_reason": "length" if reply.cut_off else "stop"}]}, openai
+        )
         yield b"data: [DONE]\n\n"
     elif not reply.breaks_off:
-        done = {"message": {"role": "assistant", "content": ""}, "done": True, "done_reason": "length" if reply.cut_off else "stop"}
+        done = {
+            "message": {"role": "assistant", "content": ""},
+            "done": True,
+            "done_reason": "length" if reply.cut_off else "stop",
+        }
         yield _line(done, openai)
 
 

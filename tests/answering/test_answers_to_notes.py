@@ -1,4 +1,5 @@
-"""Answers without a model to questions that people ask of their notes, English and Korean: the right quotation first, and nothing else.
+"""Answers without a model to questions that people ask of their notes, English and Korean: the right quotation first,
+and nothing else.
 
 Each answer is judged by what must stand in it; the shares below must not fall.
 """
@@ -64,7 +65,9 @@ def test_the_right_quotation_comes_first_and_alone_or_there_is_none(
     with kebab.open(notes[part]) as knowledge_base:
         for entry in questions:
             answer = knowledge_base.ask(entry["ask"], mode=mode)
-            judged[entry["ask"]] = verdict(answer, entry.get("says", []), entry.get("beside", []), entry.get("or_refuses", False))
+            judged[entry["ask"]] = verdict(
+                answer, entry.get("says", []), entry.get("beside", []), entry.get("or_refuses", False)
+            )
             assert answer.text is None or answer.grounded
     answerable = [entry["ask"] for entry in questions if "says" in entry]
     refusable = [entry["ask"] for entry in questions if "says" not in entry]
@@ -72,6 +75,8 @@ def test_the_right_quotation_comes_first_and_alone_or_there_is_none(
     for name, number in counted.items():
         record_property(name, number)
     wrong = {question: said for question, said in judged.items() if said not in ("right", "rightly refused")}
-    assert sum(judged[question] in ("right", "rightly refused") for question in answerable) >= LEAST_RIGHT * len(answerable), wrong
+    assert sum(judged[question] in ("right", "rightly refused") for question in answerable) >= LEAST_RIGHT * len(
+        answerable
+    ), wrong
     assert sum(judged[question] == "rightly refused" for question in refusable) >= LEAST_REFUSED * len(refusable), wrong
     assert counted["wrong"] <= MOST_WRONG * len(questions), wrong

@@ -1,4 +1,6 @@
-"""The chat client against a real server on loopback, in both protocols: what is sent, what is read, and what goes wrong."""
+"""The chat client against a real server on loopback, in both protocols: what is sent, what is read, and what goes
+wrong.
+"""
 
 from __future__ import annotations
 
@@ -136,7 +138,9 @@ def test_an_error_in_the_middle_of_the_stream_is_one(chat_server: ChatServer, pr
 
 
 @BOTH
-@pytest.mark.parametrize("body", [b"<html>It works!</html>", b"[1, 2]", b'{"data": []}', b'{"choices": 3, "message": 3}'])
+@pytest.mark.parametrize(
+    "body", [b"<html>It works!</html>", b"[1, 2]", b'{"data": []}', b'{"choices": 3, "message": 3}']
+)
 def test_something_else_behind_the_address_is_named(chat_server: ChatServer, protocol: str, body: bytes) -> None:
     chat_server.script = [Reply(body=body + b"\n")]
     with pytest.raises(ModelMismatch, match="not what a chat model"):
@@ -145,14 +149,22 @@ def test_something_else_behind_the_address_is_named(chat_server: ChatServer, pro
 
 @BOTH
 def test_parts_of_text_are_read_as_one_and_thoughts_are_not(chat_server: ChatServer, protocol: str) -> None:
-    parts = [{"type": "thinking", "thinking": "hm"}, {"type": "text", "text": "30 "}, {"type": "text", "text": "seconds [1]."}]
+    parts = [
+        {"type": "thinking", "thinking": "hm"},
+        {"type": "text", "text": "30 "},
+        {"type": "text", "text": "seconds [1]."},
+    ]
     chat_server.script = [Reply([parts, " End [2]."])]
     assert client(chat_server, protocol).write(TOLD).text == "30 seconds [1]. End [2]."
 
 
 @BOTH
-@pytest.mark.parametrize("content", [7, True, {"text": "30"}, ["30"], [{"type": "image", "url": "x"}], [{"type": "text", "text": 3}], [{}]])
-def test_content_that_is_no_text_is_an_answer_that_cannot_be_read(chat_server: ChatServer, protocol: str, content: Any) -> None:
+@pytest.mark.parametrize(
+    "content", [7, True, {"text": "30"}, ["30"], [{"type": "image", "url": "x"}], [{"type": "text", "text": 3}], [{}]]
+)
+def test_content_that_is_no_text_is_an_answer_that_cannot_be_read(
+    chat_server: ChatServer, protocol: str, content: Any
+) -> None:
     chat_server.script = [Reply(["So far ", content])]
     with pytest.raises(ModelMismatch, match="not what a chat model"):
         client(chat_server, protocol).write(TOLD)

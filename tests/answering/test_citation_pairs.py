@@ -1,7 +1,8 @@
 """The citation checker against 868 hand-made pairs of claim and evidence, English and Korean, of every verdict.
 
-What it promises is precision and recall on "supported": an unsupported claim must not pass, and a supported one must not be held back.
-With the bundled model of what words mean, as answers are checked unless `embedding.model` is none, and by words alone.
+What it promises is precision and recall on "supported": an unsupported claim must not pass, and a supported one must
+not be held back. With the bundled model of what words mean, as answers are checked unless `embedding.model` is none,
+and by words alone.
 """
 
 from __future__ import annotations
@@ -46,13 +47,18 @@ Judged = list[tuple[dict[str, Any], str]]
 def verdict_of(pair: dict[str, Any], part: dict[str, Any], tokenizer: SqliteTokenizer, alike: WordsAlike | None) -> str:
     titles = part.get("titles", {})
     named = [(part["evidence"][name], titles.get(name, "")) for name in pair["sources"]]
-    sources = [Source(marker, text, title, tuple(sentences(text))) for marker, (text, title) in enumerate(named, start=1)]
+    sources = [
+        Source(marker, text, title, tuple(sentences(text))) for marker, (text, title) in enumerate(named, start=1)
+    ]
     return CitationChecker(sources, tokenizer, alike).check(pair["claim"], pair["cites"]).verdict
 
 
 def judged_with(alike: WordsAlike | None) -> dict[str, Judged]:
     tokenizer = SqliteTokenizer(apsw.Connection(":memory:"))
-    return {name: [(pair, verdict_of(pair, part, tokenizer, alike)) for pair in part["pairs"]] for name, part in PARTS.items()}
+    return {
+        name: [(pair, verdict_of(pair, part, tokenizer, alike)) for pair in part["pairs"]]
+        for name, part in PARTS.items()
+    }
 
 
 @pytest.fixture(scope="module")
@@ -81,12 +87,16 @@ def test_the_table_has_every_verdict_in_both_languages() -> None:
     pairs = TABLE["pairs"]
     assert len(pairs) >= 60
     for korean in (False, True):
-        counted = Counter(pair["verdict"] for pair in pairs if any(not name.isascii() for name in pair["sources"]) is korean)
+        counted = Counter(
+            pair["verdict"] for pair in pairs if any(not name.isascii() for name in pair["sources"]) is korean
+        )
         assert set(counted) == set(VERDICTS)
 
 
 @pytest.mark.parametrize("part", [part for part in PARTS if part != MINIMAL])
-def test_supported_is_right_and_complete(judged: dict[str, Judged], part: str, record_property: Callable[[str, object], None]) -> None:
+def test_supported_is_right_and_complete(
+    judged: dict[str, Judged], part: str, record_property: Callable[[str, object], None]
+) -> None:
     precision, recall = share(judged[part], "supported")
     record_property(f"{part}: precision, recall", (round(precision, 3), round(recall, 3)))
     assert precision >= 0.95, wrong(judged[part])
@@ -100,12 +110,16 @@ def test_of_all_pairs_nine_in_ten_of_the_supported_are_found(judged: dict[str, J
     assert recall >= 0.90, wrong(every)
 
 
-def test_one_changed_word_makes_a_claim_unsupported(judged: dict[str, Judged], judged_by_words_alone: dict[str, Judged]) -> None:
+def test_one_changed_word_makes_a_claim_unsupported(
+    judged: dict[str, Judged], judged_by_words_alone: dict[str, Judged]
+) -> None:
     assert wrong(judged[MINIMAL]) == wrong(judged_by_words_alone[MINIMAL]) == []
 
 
 @pytest.mark.parametrize("part", [part for part in PARTS if part != MINIMAL])
-def test_by_words_alone_more_is_held_back_and_nothing_false_passes(judged_by_words_alone: dict[str, Judged], part: str) -> None:
+def test_by_words_alone_more_is_held_back_and_nothing_false_passes(
+    judged_by_words_alone: dict[str, Judged], part: str
+) -> None:
     precision, recall = share(judged_by_words_alone[part], "supported")
     assert precision >= 0.95, wrong(judged_by_words_alone[part])
     assert recall >= (0.50 if part in LEAST_RECALL else 0.80), wrong(judged_by_words_alone[part])

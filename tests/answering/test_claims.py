@@ -88,7 +88,14 @@ def test_marks_go_behind_the_claim_and_its_markers() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["NO_ANSWER", "`NO_ANSWER`", "The evidence does not say [1].", "I cannot answer this.", "문서에 해당 내용이 없습니다."]
+    "text",
+    [
+        "NO_ANSWER",
+        "`NO_ANSWER`",
+        "The evidence does not say [1].",
+        "I cannot answer this.",
+        "문서에 해당 내용이 없습니다.",
+    ],
 )
 def test_declining_is_told_from_answering(text: str) -> None:
     assert declines(text)

@@ -1,4 +1,6 @@
-"""Questions that notes almost answer: about another one of the kind, another deed, another number. Lexical, as without a model."""
+"""Questions that notes almost answer: about another one of the kind, another deed, another number. Lexical, as without
+a model.
+"""
 
 from __future__ import annotations
 

@@ -48,11 +48,19 @@ def refused(notes: kebab.KnowledgeBase, question: str, hits: Sequence[SearchHit]
         return refusal(asked, gather(asked, hits, index.tokenizer, score_gate=0.05, max_tokens=3000))
 
 
-def test_a_question_in_korean_goes_by_words_though_an_english_passage_is_known_to_be_far_away(notes: kebab.KnowledgeBase) -> None:
-    """The model that compares Korean has no scale, and the one passage in another language that has lent its own to all."""
+def test_a_question_in_korean_goes_by_words_though_an_english_passage_is_known_to_be_far_away(
+    notes: kebab.KnowledgeBase,
+) -> None:
+    """The model that compares Korean has no scale, and the one passage in another language that has lent its own to
+    all.
+    """
     hits = [found(notes, "meeting.md", 0.5, None), found(notes, "outage.md", 0.34, 0.33)]
     assert refused(notes, "로그인 장애의 원인은?", hits) is None
-    unfound = [found(notes, "meeting.md", None, None), found(notes, "weather.md", 0.4, None), found(notes, "outage.md", 0.34, 0.33)]
+    unfound = [
+        found(notes, "meeting.md", None, None),
+        found(notes, "weather.md", 0.4, None),
+        found(notes, "outage.md", 0.34, 0.33),
+    ]
     assert refused(notes, "로그인 장애의 원인은?", unfound) is None
 
 
@@ -61,7 +69,9 @@ def test_all_the_words_close_together_are_enough_however_far_away_the_passage_se
 
 
 def test_some_of_the_words_in_a_passage_that_is_far_away_are_not(notes: kebab.KnowledgeBase) -> None:
-    why_not = refused(notes, "When had the strong certificate of Kubernetes expired?", [found(notes, "outage.md", 0.58, 0.57)])
+    why_not = refused(
+        notes, "When had the strong certificate of Kubernetes expired?", [found(notes, "outage.md", 0.58, 0.57)]
+    )
     assert why_not is not None
     assert why_not.reason == "weak_evidence"
 

@@ -1,4 +1,6 @@
-"""Answers made of quotations: what is quoted, where it stands, when there is none, and what the gate goes by (R076, R179)."""
+"""Answers made of quotations: what is quoted, where it stands, when there is none, and what the gate goes by (R076,
+R179).
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,11 @@ def test_a_sentence_is_quoted_verbatim_with_its_line_and_marker(notes: kebab.Kno
 
 
 def test_every_quote_is_a_slice_of_the_passage_it_cites(notes: kebab.KnowledgeBase) -> None:
-    for question in ("When was the last service of the boiler?", "How do I undo the last commit?", "배포는 언제 시작하나요?"):
+    for question in (
+        "When was the last service of the boiler?",
+        "How do I undo the last commit?",
+        "배포는 언제 시작하나요?",
+    ):
         answer = notes.ask(question)
         assert answer.citations, question
         for citation in answer.citations:
@@ -104,7 +110,11 @@ def test_of_a_log_or_a_list_of_lines_the_line_is_quoted_that_answers(tmp_path: P
         knowledge_base.ingest(write_notes(notes))
         replaced, expired, number = map(
             knowledge_base.ask,
-            ("Who replaced the disk?", "When did the mail certificate expire?", "What is the phone number of the electrician?"),
+            (
+                "Who replaced the disk?",
+                "When did the mail certificate expire?",
+                "What is the phone number of the electrician?",
+            ),
         )
     assert replaced.text == "2024-05-03 07:55:12 INFO  Rashid replaced the disk\n  serial 7731 [1]"
     assert lines(replaced) == ["incident.log:L2-L3"]
@@ -118,7 +128,10 @@ def test_two_documents_that_say_different_numbers_are_both_quoted(tmp_path: Path
     with kebab.open(tmp_path / "kb.sqlite") as knowledge_base:
         knowledge_base.ingest(write_notes({"old.md": old, "new.md": new}))
         answer = knowledge_base.ask("What pressure should the boiler have?")
-    assert {citation.quote for citation in answer.citations} == {"The pressure should be 1.0 bar.", "The pressure should read 1.4 bar."}
+    assert {citation.quote for citation in answer.citations} == {
+        "The pressure should be 1.0 bar.",
+        "The pressure should read 1.4 bar.",
+    }
     assert {citation.title for citation in answer.citations} == {"Boiler (former owner)", "Boiler"}
 
 
@@ -197,7 +210,9 @@ def test_a_quotation_of_a_file_that_has_changed_is_marked_stale(tmp_path: Path, 
     folder = write_notes({"pump.md": "# Pump\n\nThe pump needs oil once a year.\n"})
     with kebab.open(tmp_path / "kb.sqlite") as knowledge_base:
         knowledge_base.ingest(folder)
-        (folder / "pump.md").write_text("# Pump\n\nThe pump needs oil twice a year, or more often than that.\n", "utf-8")
+        (folder / "pump.md").write_text(
+            "# Pump\n\nThe pump needs oil twice a year, or more often than that.\n", "utf-8"
+        )
         answer = knowledge_base.ask("How often does the pump need oil?")
     assert [citation.stale for citation in answer.citations] == [True]
 
@@ -215,7 +230,8 @@ def test_korean_questions_are_answered_in_korean(notes: kebab.KnowledgeBase) -> 
 
 
 @pytest.mark.parametrize(
-    "question", ["What is the capital of Australia?", "Who repairs the roof of the garage?", "고양이는 하루에 몇 번 먹나요?"]
+    "question",
+    ["What is the capital of Australia?", "Who repairs the roof of the garage?", "고양이는 하루에 몇 번 먹나요?"],
 )
 def test_without_evidence_there_is_no_answer_but_a_reason(notes: kebab.KnowledgeBase, question: str) -> None:
     answer = notes.ask(question)
@@ -243,11 +259,16 @@ def test_filters_pass_through(notes: kebab.KnowledgeBase) -> None:
         notes.ask(question, colour="red")
 
 
-def test_r076_answers_are_the_same_whatever_found_the_passages(toy: type[Toy], tmp_path: Path, write_notes: WriteNotes) -> None:
+def test_r076_answers_are_the_same_whatever_found_the_passages(
+    toy: type[Toy], tmp_path: Path, write_notes: WriteNotes
+) -> None:
     """R076: lexical, vector and hybrid hits are evidence alike; nothing of their parts is looked at."""
     with toy.open(tmp_path / "kb.sqlite") as knowledge_base:
         knowledge_base.ingest(write_notes(NOTES))
-        answers = [knowledge_base.ask("How often does the boiler need a service?", mode=mode) for mode in ("lexical", "vector", "hybrid")]
+        answers = [
+            knowledge_base.ask("How often does the boiler need a service?", mode=mode)
+            for mode in ("lexical", "vector", "hybrid")
+        ]
     assert {answer.citations[0].quote for answer in answers} == {"The boiler needs a service once a year."}
     assert all(answer.grounded for answer in answers)
 
@@ -259,7 +280,9 @@ def test_r179_the_score_gate_is_a_floor_that_hybrid_hits_can_pass(
     """R179: it compares the score between 0 and 1, of which the second hit never has all."""
     with toy.open(tmp_path / "kb.sqlite", ask_score_gate=gate) as knowledge_base:
         knowledge_base.ingest(write_notes(NOTES))
-        answer = knowledge_base.ask("When does the service of the boiler cost 12 euros?" if not answered else "When was the last service?")
+        answer = knowledge_base.ask(
+            "When does the service of the boiler cost 12 euros?" if not answered else "When was the last service?"
+        )
     assert (answer.text is not None) is answered
 
 
@@ -272,7 +295,9 @@ def test_r179_passing_the_score_gate_is_not_enough(toy: type[Toy], tmp_path: Pat
     assert answer.refusal_reason == "weak_evidence"
 
 
-def test_in_a_corpus_of_one_note_bm25_has_no_scores_and_there_are_answers_all_the_same(tmp_path: Path, write_notes: WriteNotes) -> None:
+def test_in_a_corpus_of_one_note_bm25_has_no_scores_and_there_are_answers_all_the_same(
+    tmp_path: Path, write_notes: WriteNotes
+) -> None:
     """R179: FTS5 clamps the weight of a word that is in half of all passages to a millionth."""
     with kebab.open(tmp_path / "kb.sqlite") as knowledge_base:
         knowledge_base.ingest(write_notes({"one.md": "# Keys\n\nThe spare key hangs in the shed.\n"}))
@@ -343,7 +368,9 @@ def test_the_same_question_gets_the_same_answer(notes: kebab.KnowledgeBase) -> N
 
 def test_another_one_of_the_kind_is_no_answer_and_the_refusal_says_so(tmp_path: Path, write_notes: WriteNotes) -> None:
     with kebab.open(tmp_path / "kb.sqlite") as knowledge_base:
-        knowledge_base.ingest(write_notes({"boiler.md": "# Boiler\n\nError F.28 means no gas. The bill for May was 80 euros.\n"}))
+        knowledge_base.ingest(
+            write_notes({"boiler.md": "# Boiler\n\nError F.28 means no gas. The bill for May was 80 euros.\n"})
+        )
         code = knowledge_base.ask("What does error F.75 mean?", explain=True)
         month = knowledge_base.ask("How much was the bill for June?")
     assert code.refusal_message == "What was found says nothing about F.75."

@@ -101,7 +101,11 @@ def test_a_sentence_goes_on_over_the_end_of_a_line(text: str) -> None:
 
 
 def test_deeper_lines_belong_to_the_entry_above() -> None:
-    assert cut("web:\n  port: 80\n\nhost: alder\n  port: 80\nsite: Basel") == ["web:\n  port: 80", "host: alder\n  port: 80", "site: Basel"]
+    assert cut("web:\n  port: 80\n\nhost: alder\n  port: 80\nsite: Basel") == [
+        "web:\n  port: 80",
+        "host: alder\n  port: 80",
+        "site: Basel",
+    ]
 
 
 @given(st.text(alphabet="aB1.?! \n#|-`>*다。", max_size=200))

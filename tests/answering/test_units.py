@@ -51,7 +51,10 @@ def test_the_answer_on_a_line_of_its_own_belongs_to_the_question_above() -> None
 
 
 def test_yes_or_no_comes_with_what_follows_it() -> None:
-    assert quotable("No. Cheques were abolished. Cash is fine.\n", "prose") == ["No. Cheques were abolished.", "Cash is fine."]
+    assert quotable("No. Cheques were abolished. Cash is fine.\n", "prose") == [
+        "No. Cheques were abolished.",
+        "Cash is fine.",
+    ]
 
 
 def test_what_qualifies_a_sentence_is_quoted_with_it() -> None:

@@ -37,6 +37,8 @@ NOTE = (
     ],
 )
 def test_yes_and_no_must_fit_the_question_and_what_follows(question: str, reply: str, supported: bool) -> None:
-    checker = CitationChecker([Source(1, NOTE, "", tuple(sentences(NOTE)))], SqliteTokenizer(apsw.Connection(":memory:")))
+    checker = CitationChecker(
+        [Source(1, NOTE, "", tuple(sentences(NOTE)))], SqliteTokenizer(apsw.Connection(":memory:"))
+    )
     [(_, claim)] = checked(reply, question, checker)
     assert (claim.verdict == "supported") is supported

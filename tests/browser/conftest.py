@@ -1,4 +1,6 @@
-"""A real Chromium and a real `kb serve`, one of each for all tests here. `scripts/test browser` installs what they need."""
+"""A real Chromium and a real `kb serve`, one of each for all tests here. `scripts/test browser` installs what they
+need.
+"""
 
 from __future__ import annotations
 
@@ -72,7 +74,9 @@ Open = Callable[..., Page]
 
 @pytest.fixture
 def opened(browser: Browser, server: str) -> Iterator[Open]:
-    """Opens an address in a browser window of its own. Whatever a test did: no dialog, no error, nothing the policy had to stop."""
+    """Opens an address in a browser window of its own. Whatever a test did: no dialog, no error, nothing the policy had
+    to stop.
+    """
     contexts: list[BrowserContext] = []
     pages: list[Page] = []
     wrong: list[str] = []
@@ -89,7 +93,9 @@ def opened(browser: Browser, server: str) -> Iterator[Open]:
         page = context.new_page()
         page.on("dialog", dialog)
         page.on("pageerror", lambda error: wrong.append(f"error {error}"))
-        page.on("request", lambda request: wrong.extend([] if request.url.startswith(at) else [f"request {request.url}"]))
+        page.on(
+            "request", lambda request: wrong.extend([] if request.url.startswith(at) else [f"request {request.url}"])
+        )
         page.on("console", lambda message: wrong.extend([message.text] if "Security Policy" in message.text else []))
         pages.append(page)
         page.goto(address)

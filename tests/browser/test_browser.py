@@ -1,4 +1,6 @@
-"""The page as people use it: in Chromium, with a keyboard, on a small screen, in the dark, without a script, and under attack."""
+"""The page as people use it: in Chromium, with a keyboard, on a small screen, in the dark, without a script, and under
+attack.
+"""
 
 from __future__ import annotations
 
@@ -121,7 +123,9 @@ def test_the_keyboard_is_enough(opened: Open) -> None:
 def test_a_document_opens_at_the_cited_lines(opened: Open, view: str, script: bool) -> None:
     page = opened(f"/read?uri=long.txt%23L1500-L1501{view}#cited", java_script_enabled=script)
     expect(page.locator("#L1500")).to_be_in_viewport()
-    assert page.locator("li.cited").all_inner_texts() == [f"entry {line} of the very long ledger" for line in (1500, 1501)]
+    assert page.locator("li.cited").all_inner_texts() == [
+        f"entry {line} of the very long ledger" for line in (1500, 1501)
+    ]
 
 
 def test_a_hit_opens_with_its_passage_in_view(opened: Open) -> None:
@@ -233,7 +237,9 @@ def test_everything_works_without_a_script(opened: Open) -> None:
 # --- attacks: the fixture fails on any dialog, request to elsewhere, error, or violation of the policy
 
 
-@pytest.mark.parametrize("attack", [ATTACK, SCRIPT, f'">{SCRIPT}', "'-alert(1)-'", "{{7*7}}", "</title><script>alert(1)</script>"])
+@pytest.mark.parametrize(
+    "attack", [ATTACK, SCRIPT, f'">{SCRIPT}', "'-alert(1)-'", "{{7*7}}", "</title><script>alert(1)</script>"]
+)
 def test_a_query_does_nothing(opened: Open, attack: str) -> None:
     page = opened(f"/?q={quote(attack)}")
     assert page.locator("#q").input_value() == attack
@@ -301,7 +307,9 @@ def test_no_page_has_a_serious_barrier(opened: Open, axe: str, scheme: str) -> N
 def test_the_login_has_no_serious_barrier(opened: Open, axe: str, guarded: str) -> None:
     page = opened("/login", at=guarded)
     page.evaluate(axe)
-    assert [one["id"] for one in page.evaluate("axe.run()")["violations"] if one["impact"] in ("serious", "critical")] == []
+    assert [
+        one["id"] for one in page.evaluate("axe.run()")["violations"] if one["impact"] in ("serious", "critical")
+    ] == []
 
 
 def test_dark_is_dark_and_light_is_light(opened: Open) -> None:

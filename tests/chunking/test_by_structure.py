@@ -30,7 +30,20 @@ SENTENCES = [
     "no stop here ",
     "https://example.org/a/very/long/path ",
 ]
-CHARACTERS = ["🙂", "👩‍👩‍👧‍👦", "👍🏽", "e\u0301", "ক্ষ", "n\u0303\u0323", "\u1112\u1161\u11ab", "\u00a0", "\u2028", "\x0c", "\ufeff", "️⃣"]
+CHARACTERS = [
+    "🙂",
+    "👩‍👩‍👧‍👦",
+    "👍🏽",
+    "e\u0301",
+    "ক্ষ",
+    "n\u0303\u0323",
+    "\u1112\u1161\u11ab",
+    "\u00a0",
+    "\u2028",
+    "\x0c",
+    "\ufeff",
+    "️⃣",
+]
 
 
 def block(kind: str, body: str, times: int, ending: str) -> str:
@@ -55,9 +68,9 @@ def block(kind: str, body: str, times: int, ending: str) -> str:
     return rows[kind].replace("\n", ending)
 
 
-BODIES = st.lists(st.sampled_from(SENTENCES + CHARACTERS) | st.text(st.characters(codec="utf-8"), max_size=6), min_size=1, max_size=6).map(
-    "".join
-)
+BODIES = st.lists(
+    st.sampled_from(SENTENCES + CHARACTERS) | st.text(st.characters(codec="utf-8"), max_size=6), min_size=1, max_size=6
+).map("".join)
 KINDS = st.sampled_from(
     [
         "heading",
@@ -83,9 +96,9 @@ ENDINGS = st.sampled_from(["\n", "\n", "\r\n"])
 @st.composite
 def markdown(draw: st.DrawFn) -> str:
     ending = draw(ENDINGS)
-    matter = draw(st.sampled_from(["", "", "---\ntitle: A title of its own\ntags: [x]\n---\n", "---\nbroken: [\n---\n"])).replace(
-        "\n", ending
-    )
+    matter = draw(
+        st.sampled_from(["", "", "---\ntitle: A title of its own\ntags: [x]\n---\n", "---\nbroken: [\n---\n"])
+    ).replace("\n", ending)
     parts = draw(st.lists(st.tuples(KINDS, BODIES, st.integers(1, 30)), max_size=12))
     gap = draw(st.sampled_from(["", ending]))
     return matter + "".join(block(*part, ending) + gap for part in parts)
@@ -117,7 +130,9 @@ SETTINGS = st.sampled_from([DEFAULTS, SMALL, ChunkingSettings(target_tokens=32, 
 
 @given(markdown(), SETTINGS)
 @hypothesis_settings(max_examples=150)
-def test_every_chunk_is_a_slice_of_the_file_and_its_first_span_its_exact_lines(text: str, settings: ChunkingSettings) -> None:
+def test_every_chunk_is_a_slice_of_the_file_and_its_first_span_its_exact_lines(
+    text: str, settings: ChunkingSettings
+) -> None:
     """R036, R061, R069."""
     for document in documents(text):
         lines, position = LineTable(document.text), 0
@@ -167,7 +182,18 @@ def is_cut_inside_a_character(text: str, cut: int) -> bool:
 @pytest.mark.parametrize(
     "cluster",
     ["e\u0301", "👩‍👩‍👧‍👦", "👍🏽", "n\u0303\u0323", "ক্ষ", "क्षि", "\u1112\u1161\u11ab", "1️⃣", "❤️‍🔥", "กำ"],
-    ids=["acute", "family", "skin-tone", "two-marks", "bengali", "devanagari", "decomposed-hangul", "keycap", "heart", "thai"],
+    ids=[
+        "acute",
+        "family",
+        "skin-tone",
+        "two-marks",
+        "bengali",
+        "devanagari",
+        "decomposed-hangul",
+        "keycap",
+        "heart",
+        "thai",
+    ],
 )
 @pytest.mark.parametrize("path", ["a.txt", "a.py"])
 def test_no_cut_parts_what_a_reader_sees_as_one_character(cluster: str, path: str) -> None:
@@ -300,7 +326,9 @@ def test_chunks_depend_on_nothing_but_the_text_and_the_settings() -> None:
 
 def test_a_long_title_leaves_less_room_for_the_text() -> None:
     title = "long title words " * 24
-    text = f"---\ntitle: {title}\n---\n" + "".join(f"Paragraph {number} has a few words in it.\n\n" for number in range(200))
+    text = f"---\ntitle: {title}\n---\n" + "".join(
+        f"Paragraph {number} has a few words in it.\n\n" for number in range(200)
+    )
     document = parsed(text)
     chunks = StructureChunker(DEFAULTS).chunk(document)
     assert max(tokens_with_context(document, chunk) for chunk in chunks) <= DEFAULTS.max_tokens

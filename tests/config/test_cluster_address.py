@@ -17,7 +17,10 @@ from kebab.core.errors import UsageError
         ("qdrant://search.lan/notes/", ClusterAddress((Node("search.lan", 6333),), "notes", False)),
         ("qdrant://search.lan:443/my-notes_2?tls=true", ClusterAddress((Node("search.lan", 443),), "my-notes_2", True)),
         ("qdrant://search.lan/notes?tls=false", ClusterAddress((Node("search.lan", 6333),), "notes", False)),
-        ("qdrant://a:1,[::2]:2,c/notes", ClusterAddress((Node("a", 1), Node("::2", 2), Node("c", 6333)), "notes", False)),
+        (
+            "qdrant://a:1,[::2]:2,c/notes",
+            ClusterAddress((Node("a", 1), Node("::2", 2), Node("c", 6333)), "notes", False),
+        ),
         ("qdrant://[::1]:6333/notes", ClusterAddress((Node("::1", 6333),), "notes", False)),
     ],
 )
@@ -38,7 +41,9 @@ def test_what_is_no_address_is_refused_with_an_example(url: str) -> None:
     assert "qdrant://127.0.0.1:6333/notes" in (refused.value.hint or "")
 
 
-@pytest.mark.parametrize("url", ["qdrant://:hush@host/notes", "qdrant://host/notes?api_key=hush", "qdrant://host/notes?tls=hush"])
+@pytest.mark.parametrize(
+    "url", ["qdrant://:hush@host/notes", "qdrant://host/notes?api_key=hush", "qdrant://host/notes?tls=hush"]
+)
 def test_a_key_in_an_address_is_refused_and_not_repeated(url: str) -> None:
     with pytest.raises(UsageError) as refused:
         cluster_address(url)
@@ -47,7 +52,9 @@ def test_a_key_in_an_address_is_refused_and_not_repeated(url: str) -> None:
 
 def test_what_follows_an_address_and_is_not_understood_is_what_is_wrong() -> None:
     """Regression: the address itself was said to be wrong, which it was not."""
-    with pytest.raises(UsageError, match=r"What follows 'qdrant://127.0.0.1/notes' is not understood: only \?tls=true is"):
+    with pytest.raises(
+        UsageError, match=r"What follows 'qdrant://127.0.0.1/notes' is not understood: only \?tls=true is"
+    ):
         cluster_address("qdrant://127.0.0.1/notes?foo=1")
 
 

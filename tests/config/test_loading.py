@@ -1,4 +1,6 @@
-"""defaults < config file < environment < flags, each value with its origin; whatever is wrong names place, key and bounds."""
+"""defaults < config file < environment < flags, each value with its origin; whatever is wrong names place, key and
+bounds.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ def write(config: Path, text: str) -> Path:
     return config
 
 
-def refused(config: Path | None = None, environment: dict[str, str] | None = None, flags: dict[str, object] | None = None) -> ConfigError:
+def refused(
+    config: Path | None = None, environment: dict[str, str] | None = None, flags: dict[str, object] | None = None
+) -> ConfigError:
     with pytest.raises(ConfigError) as caught:
         load_settings(config, environment or {}, flags)
     assert caught.value.code == "invalid_config"
@@ -47,7 +51,9 @@ def test_without_anything_there_are_only_defaults(tmp_path: Path) -> None:
     assert (loaded.origins, loaded.config_file) == ({}, None)
 
 
-def test_the_config_file_is_found_in_the_config_folder_or_named_by_variable_or_argument(tmp_path: Path, config: Path) -> None:
+def test_the_config_file_is_found_in_the_config_folder_or_named_by_variable_or_argument(
+    tmp_path: Path, config: Path
+) -> None:
     folder = tmp_path / "xdg" / "kebab"
     folder.mkdir(parents=True)
     write(folder / "config.toml", "[search]\ndefault_k = 3\n")
@@ -96,7 +102,9 @@ def test_default_top_is_another_name_of_default_k(config: Path) -> None:
         ("[chunking]\nmax_tokens = 1\n", "chunking.max_tokens", "64 to"),
     ],
 )
-def test_a_wrong_line_names_the_file_the_key_and_what_is_allowed(config: Path, text: str, named: str, hint: str) -> None:
+def test_a_wrong_line_names_the_file_the_key_and_what_is_allowed(
+    config: Path, text: str, named: str, hint: str
+) -> None:
     error = refused(write(config, text))
     assert str(config) in error.message
     assert named in error.message
@@ -133,7 +141,9 @@ def test_a_wrong_variable_is_named_with_what_is_allowed(variable: str, value: st
     assert hint in (error.hint or "")
 
 
-@pytest.mark.parametrize(("value", "read"), [("true", True), ("1", True), ("YES", True), ("false", False), ("0", False), ("no", False)])
+@pytest.mark.parametrize(
+    ("value", "read"), [("true", True), ("1", True), ("YES", True), ("false", False), ("0", False), ("no", False)]
+)
 def test_switches_in_the_environment(value: str, read: bool) -> None:
     assert load_settings(None, {"KEBAB_INGEST_HIDDEN": value}).settings.ingest.hidden is read
 
@@ -158,7 +168,11 @@ def test_folders_follow_the_xdg_rules(isolated_home: Path) -> None:
     """R112: relative paths are ignored, the folder is called kebab, on every platform."""
     assert config_folder({"XDG_CONFIG_HOME": "/abs"}) == Path("/abs/kebab")
     assert data_folder({"XDG_DATA_HOME": "/abs"}) == Path("/abs/kebab")
-    for environment in ({}, {"XDG_CONFIG_HOME": "", "XDG_DATA_HOME": ""}, {"XDG_CONFIG_HOME": "rel/ative", "XDG_DATA_HOME": "rel/ative"}):
+    for environment in (
+        {},
+        {"XDG_CONFIG_HOME": "", "XDG_DATA_HOME": ""},
+        {"XDG_CONFIG_HOME": "rel/ative", "XDG_DATA_HOME": "rel/ative"},
+    ):
         assert config_folder(environment) == isolated_home / ".config" / "kebab"
         assert data_folder(environment) == isolated_home / ".local" / "share" / "kebab"
 

@@ -51,7 +51,12 @@ def test_what_would_not_be_accepted_is_not_written(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir() if file.suffix != ""] == ["config.toml"]
 
 
-@given(st.lists(st.tuples(st.sampled_from(["search", "store", "ask"]), st.sampled_from(["a", "b", "ab"]), st.integers(0, 9)), max_size=12))
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["search", "store", "ask"]), st.sampled_from(["a", "b", "ab"]), st.integers(0, 9)),
+        max_size=12,
+    )
+)
 def test_the_last_value_of_each_key_is_the_one_that_is_read(written: list[tuple[str, str, int]]) -> None:
     text, expected = "", dict[str, dict[str, int]]()
     for section, name, value in written:

@@ -1,7 +1,7 @@
 """The stores that the contract suite runs on, and a corpus in one of them that is reached through the ports only.
 
-A new store is a line in CASES: a function that names a place where nothing is yet. It gets the request of the fixture, and with it the
-fixtures of the session, such as a server.
+A new store is a line in CASES: a function that names a place where nothing is yet. It gets the request of the fixture,
+and with it the fixtures of the session, such as a server.
 """
 
 from __future__ import annotations
@@ -22,7 +22,16 @@ from kebab.config.cluster_address import cluster_address as cluster_address_of
 from kebab.config.loading import LoadedSettings
 from kebab.config.settings import EmbeddingSettings, Settings, StoreSettings
 from kebab.core.documents import Source, embedded_text
-from kebab.core.ports import ColumnWeights, Embedder, EmbeddingModels, IndexedDocument, LexicalMatches, NewVector, PendingChunk, VectorMatch
+from kebab.core.ports import (
+    ColumnWeights,
+    Embedder,
+    EmbeddingModels,
+    IndexedDocument,
+    LexicalMatches,
+    NewVector,
+    PendingChunk,
+    VectorMatch,
+)
 from kebab.core.records import ChunkRecord, ContextNote
 from kebab.core.search import SearchFilters
 from kebab.core.store_ports import Catalog, Reading, Store, Writing
@@ -78,11 +87,7 @@ def _new_name() -> str:
     return f"contract-{uuid4().hex[:12]}"
 
 
-CASES: dict[str, Case] = {
-    "sqlite": sqlite_file,
-    "qdrant": qdrant_server,
-    "cluster": qdrant_cluster_of_three,
-}
+CASES: dict[str, Case] = {"sqlite": sqlite_file, "qdrant": qdrant_server, "cluster": qdrant_cluster_of_three}
 
 
 class Corpus:
@@ -164,7 +169,11 @@ class Corpus:
         """An empty text takes it away."""
         with self.writing() as writing:
             notes = writing.notes(self.korean)
-            return notes.put(source, ContextNote(folder, text)) if text else notes.remove(source, ContextNote(folder, text))
+            return (
+                notes.put(source, ContextNote(folder, text))
+                if text
+                else notes.remove(source, ContextNote(folder, text))
+            )
 
     def is_healthy(self) -> bool:
         return all(check.ok for check in self.store.health(self.korean))
@@ -192,15 +201,21 @@ class Corpus:
     # --- vectors
 
     def give(self, embedder: Embedder, vectors: Mapping[str, Any], *, home: bool = True) -> None:
-        """Chunks, by their texts, get these vectors; equal vectors of several chunks are stored as those of different texts."""
+        """Chunks, by their texts, get these vectors; equal vectors of several chunks are stored as those of different
+        texts.
+        """
         with self.writing() as writing:
             writer = writing.vectors()
             keys = {chunk.text: chunk.key for chunk in writer.pending_in(embedder, after=None, limit=10_000)}
-            new = [NewVector(hash_of(f"{embedder.name} {text}"), vector, [keys[text]]) for text, vector in vectors.items()]
+            new = [
+                NewVector(hash_of(f"{embedder.name} {text}"), vector, [keys[text]]) for text, vector in vectors.items()
+            ]
             writer.add(embedder, new, home=home)
 
     def embed(self, embedder: Embedder, *, settle: bool = True) -> tuple[int, int]:
-        """What an embedding phase does, in short: how many texts were embedded, and how many chunks found their vector there."""
+        """What an embedding phase does, in short: how many texts were embedded, and how many chunks found their vector
+        there.
+        """
         with self.writing() as writing:
             writer = writing.vectors()
             pending = {chunk.key: text_of(chunk) for chunk in writer.pending([embedder], after=None, limit=10_000)}
@@ -212,7 +227,9 @@ class Corpus:
             if texts:
                 made = embedder.embed(list(texts), "passage")
                 writer.add(
-                    embedder, [NewVector(hash_of(text), vector, texts[text]) for text, vector in zip(texts, made, strict=True)], home=True
+                    embedder,
+                    [NewVector(hash_of(text), vector, texts[text]) for text, vector in zip(texts, made, strict=True)],
+                    home=True,
                 )
             if settle:
                 writer.settle([embedder])
@@ -226,7 +243,11 @@ class Corpus:
         self, embedder: Embedder, vector: Any, limit: int = 10, *, filters: SearchFilters | None = None, **options: bool
     ) -> list[VectorMatch]:
         with self.reading() as reading:
-            return list(reading.vectors().search(embedder.fingerprint, vector, filters=filters or SearchFilters(), limit=limit, **options))
+            return list(
+                reading.vectors().search(
+                    embedder.fingerprint, vector, filters=filters or SearchFilters(), limit=limit, **options
+                )
+            )
 
     def closest(self, embedder: Embedder, text: str, limit: int = 3) -> list[str]:
         """Texts of the chunks closest to this one."""

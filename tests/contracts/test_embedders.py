@@ -94,7 +94,9 @@ def endpoint() -> Iterator[str]:
             assert 0 < len(texts) <= 7
             vectors = [[byte - 127.5 for byte in sha256(text.encode()).digest()] for text in texts]
             answers: dict[str, Any] = {
-                "/v1/embeddings": {"data": [{"index": index, "embedding": vector} for index, vector in enumerate(vectors)]},
+                "/v1/embeddings": {
+                    "data": [{"index": index, "embedding": vector} for index, vector in enumerate(vectors)]
+                },
                 "/api/embed": {"embeddings": vectors},
             }
             body = json.dumps(answers[self.path]).encode()
@@ -169,7 +171,9 @@ def test_a_batch_gives_what_each_text_gives_alone(made: Made) -> None:
 
 
 def test_the_same_text_twice_in_a_batch_has_the_same_vector(made: Made) -> None:
-    first, _, again = made.embedder.embed(["the same text", "another, longer one that comes between the two", "the same text"], "query")
+    first, _, again = made.embedder.embed(
+        ["the same text", "another, longer one that comes between the two", "the same text"], "query"
+    )
     assert np.abs(first - again).max() <= 1e-6
 
 

@@ -41,7 +41,11 @@ def test_a_document_comes_back_as_it_was_written(corpus: Corpus) -> None:
     assert stored.doc_id == back.doc_id == record.doc_id
     assert back == document._replace(source="", doc_id=record.doc_id, parsed=back.parsed)
     assert record.indexed_at == "2020-01-02T03:04:05Z"
-    assert (back.parsed.text, back.parsed.title, back.parsed.metadata) == (document.parsed.text, "The title", {"key": ["value", 1]})
+    assert (back.parsed.text, back.parsed.title, back.parsed.metadata) == (
+        document.parsed.text,
+        "The title",
+        {"key": ["value", 1]},
+    )
     assert (back.parsed.aliases, back.parsed.tags) == (document.parsed.aliases, document.parsed.tags), "in their order"
 
 
@@ -82,7 +86,8 @@ def test_a_vector_comes_back_to_the_last_bit_with_its_home(corpus: Corpus, toy: 
         found = content.vectors_of(space, [*ids.values(), "no such chunk"])
         counts = content.counts()
     assert {
-        ids[text]: (vectors[number].astype(np.float16).tobytes(), home) for text, number, home in (("one", 0, True), ("two", 1, False))
+        ids[text]: (vectors[number].astype(np.float16).tobytes(), home)
+        for text, number, home in (("one", 0, True), ("two", 1, False))
     } == {chunk_id: (vector.vector, vector.home) for chunk_id, vector in found.items()}
     assert counts.spaces[0] == ("words@1:64", 2, 1)
     assert (counts.documents, counts.chunks, counts.library_documents, counts.snippets) == (1, 3, 0, 0)

@@ -1,4 +1,6 @@
-"""What every store promises of documents: edit, rename, delete, re-add, duplicates, two sources; and finding them again by their names."""
+"""What every store promises of documents: edit, rename, delete, re-add, duplicates, two sources; and finding them again
+by their names.
+"""
 
 from __future__ import annotations
 
@@ -16,11 +18,18 @@ if TYPE_CHECKING:
 
 
 def test_a_new_document_is_found_with_all_that_was_said_of_it(corpus: Corpus) -> None:
-    assert corpus.write("a/b.md", "first part", "second part", title="Guide", tags=["x", "y"], metadata={"author": "Kim"}) == 2
+    assert (
+        corpus.write("a/b.md", "first part", "second part", title="Guide", tags=["x", "y"], metadata={"author": "Kim"})
+        == 2
+    )
     with corpus.catalog() as catalog:
         record = catalog.find_document("a/b.md")
     assert (record.source, record.path, record.title, record.tags) == ("notes", "a/b.md", "Guide", ("x", "y"))
-    assert (record.doc_id, record.chunk_count, record.metadata) == (document_id("notes", "a/b.md"), 2, {"author": "Kim"})
+    assert (record.doc_id, record.chunk_count, record.metadata) == (
+        document_id("notes", "a/b.md"),
+        2,
+        {"author": "Kim"},
+    )
     assert (record.doc_type, record.format, record.lang, record.trust_level) == ("markdown", "md", "en", "primary")
     assert (record.date, record.encoding, record.line_count, record.content_hash) == ("2026-01-01", "utf-8", 4, "hash")
     assert record.context == ()
@@ -82,7 +91,9 @@ def test_a_new_title_and_new_headings_reach_the_index(corpus: Corpus) -> None:
 
 
 @pytest.mark.parametrize("headings", [("A > B", "C"), ("A", "B > C"), (">",), ("", "x"), ()])
-def test_headings_come_back_as_they_were_even_with_the_separator_inside(shared_corpus: Corpus, headings: tuple[str, ...]) -> None:
+def test_headings_come_back_as_they_were_even_with_the_separator_inside(
+    shared_corpus: Corpus, headings: tuple[str, ...]
+) -> None:
     shared_corpus.write("headings.md", "one", headings=headings)
     with shared_corpus.catalog() as catalog:
         assert catalog.chunks_of(document_id("notes", "headings.md"))[0].heading_path == headings
@@ -131,7 +142,9 @@ def test_the_same_text_in_two_files_is_two_documents(corpus: Corpus) -> None:
 
 
 def test_the_same_path_in_two_sources_is_two_documents(corpus: Corpus) -> None:
-    corpus.write_all(corpus.document("a.md", "from one", source="one"), corpus.document("a.md", "from two", source="two"))
+    corpus.write_all(
+        corpus.document("a.md", "from one", source="one"), corpus.document("a.md", "from two", source="two")
+    )
     corpus.write("a.md", "from one, edited", source="one")
     assert sorted(text for _, text in corpus.texts()) == ["from one, edited", "from two"]
     corpus.remove("a.md", source="one")
@@ -143,7 +156,10 @@ def test_the_same_path_in_two_sources_is_two_documents(corpus: Corpus) -> None:
 
 def test_what_is_known_of_files_is_what_was_written(corpus: Corpus) -> None:
     state, later = FileState(123, 456, "abc", "def"), FileState(123, 789, "abc", "def")
-    corpus.write_all(corpus.document("a.md", "one", state=state), corpus.document("young.md", "one", state=FileState(1, None, "h", "f")))
+    corpus.write_all(
+        corpus.document("a.md", "one", state=state),
+        corpus.document("young.md", "one", state=FileState(1, None, "h", "f")),
+    )
     with corpus.writing() as writing:
         documents = writing.documents(corpus.korean)
         assert documents.known_files("notes") == {"a.md": state, "young.md": FileState(1, None, "h", "f")}
@@ -173,14 +189,21 @@ def test_sources_are_added_once_and_known_with_what_was_said_of_them(corpus: Cor
         documents.add_source(Source("lone.md", "file", "/lone.md", "secondary"))
         with pytest.raises(SourceError, match="already a source named notes"):
             documents.add_source(Source("notes", "folder", "/elsewhere"))
-        assert list(documents.sources()) == [Source("lone.md", "file", "/lone.md", "secondary"), Source("notes", "folder", "/notes")]
+        assert list(documents.sources()) == [
+            Source("lone.md", "file", "/lone.md", "secondary"),
+            Source("notes", "folder", "/notes"),
+        ]
         documents.write(corpus.document("a.md", "one", "two"))
         documents.source_ingested("notes", Repository("https://example.org/r", "trunk", "c0ffee"))
         assert documents.has_chunks()
     with corpus.catalog() as catalog:
         lone, notes = catalog.sources()
     assert (lone.name, lone.documents, lone.ingested_at, lone.repository) == ("lone.md", 0, None, None)
-    assert (notes.documents, notes.chunks, notes.repository) == (1, 2, Repository("https://example.org/r", "trunk", "c0ffee"))
+    assert (notes.documents, notes.chunks, notes.repository) == (
+        1,
+        2,
+        Repository("https://example.org/r", "trunk", "c0ffee"),
+    )
     assert notes.ingested_at is not None
 
 
@@ -284,14 +307,22 @@ def test_documents_are_listed_by_source_and_path_a_page_at_a_time(corpus: Corpus
         assert [record.path for record in catalog.documents(SearchFilters(lang="ko"))] == ["c.md"]
         assert sorted(catalog.languages()) == ["en", "ko"]
         assert catalog.formats() == ["md"]
-        assert {record.doc_id for record in catalog.all_documents()} == {record.doc_id for record in catalog.documents(SearchFilters())}
+        assert {record.doc_id for record in catalog.all_documents()} == {
+            record.doc_id for record in catalog.documents(SearchFilters())
+        }
         beside = catalog.paths_beside(document_id("b", "a.md"), ["a.md", "c.md", "nowhere.md"])
         assert beside == {"a.md", "c.md"}
 
 
 def test_a_tag_is_shown_as_most_documents_write_it(corpus: Corpus) -> None:
     """Regression: stores chose different spellings, and one could not be carried to the other."""
-    spellings = {"a": ("ops", "Red"), "b": ("Ops", "red"), "c": ("ops",), "d": ("RED", "Ops", "Old/New"), "e": ("ops", "old/new")}
+    spellings = {
+        "a": ("ops", "Red"),
+        "b": ("Ops", "red"),
+        "c": ("ops",),
+        "d": ("RED", "Ops", "Old/New"),
+        "e": ("ops", "old/new"),
+    }
     corpus.write_all(*(corpus.document(f"{name}.md", "x", tags=[*tags]) for name, tags in spellings.items()))
     with corpus.catalog() as catalog:
         assert catalog.tags() == [("ops", 5), ("RED", 3), ("Old/New", 2)]

@@ -1,4 +1,6 @@
-"""Which documents may answer: each filter alone and together, with the same meaning in search by words, by vector, and in lists."""
+"""Which documents may answer: each filter alone and together, with the same meaning in search by words, by vector, and
+in lists.
+"""
 
 from __future__ import annotations
 
@@ -70,7 +72,9 @@ def test_r023_r035_r128_any_of_the_tags(filtered: Corpus) -> None:
     assert found(filtered, tags_any=("rust", "production")) == ["en/deep/er.md", "en/one.md", "plain.txt"]
     assert found(filtered, tags_any=("한글",)) == ["ko.md"]
     assert found(filtered, tags_any=("nobody",)) == []
-    assert found(filtered, tags_any=("rust", "ops")) == ["en/deep/er.md", "en/one.md", "plain.txt"], "one with both is one hit"
+    assert found(filtered, tags_any=("rust", "ops")) == ["en/deep/er.md", "en/one.md", "plain.txt"], (
+        "one with both is one hit"
+    )
 
 
 def test_r129_r131_r132_all_of_the_tags(filtered: Corpus) -> None:
@@ -96,7 +100,11 @@ def test_a_tag_means_the_tags_nested_below_it_too(corpus: Corpus) -> None:
     )
     below = ["liquid.md", "whole.md"]
     assert found(corpus, tags_any=("propulsion",)) == found(corpus, tags_all=("PROPULSION",)) == below
-    assert found(corpus, tags_any=("propulsion/liquid",)) == found(corpus, tags_all=("propulsion", "propulsion/liquid")) == ["liquid.md"]
+    assert (
+        found(corpus, tags_any=("propulsion/liquid",))
+        == found(corpus, tags_all=("propulsion", "propulsion/liquid"))
+        == ["liquid.md"]
+    )
     assert found(corpus, exclude_tags=("propulsion",)) == ["other.md", "wild.md"]
     assert found(corpus, tags_any=("a_b", "%", "_", "propulsio_")) == found(corpus, tags_any=("100%",)) == ["wild.md"]
 
@@ -179,7 +187,11 @@ def test_r025_paths_by_glob_file_and_folder(filtered: Corpus) -> None:
 
 
 def test_exclusions(filtered: Corpus) -> None:
-    assert found(filtered, exclude_paths=("en/**",)) == found(filtered, exclude_paths=("en",)) == ["code.py", "ko.md", "plain.txt"]
+    assert (
+        found(filtered, exclude_paths=("en/**",))
+        == found(filtered, exclude_paths=("en",))
+        == ["code.py", "ko.md", "plain.txt"]
+    )
     assert found(filtered, exclude_paths=("en/**", "*.py")) == ["ko.md", "plain.txt"]
     assert found(filtered, exclude_tags=("ops", "한글")) == ["code.py", "plain.txt"]
 

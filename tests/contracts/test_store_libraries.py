@@ -1,5 +1,5 @@
-"""What every store promises of libraries: a version is made beside the one that is searched, shares what it has in common with others, and is
-never seen half done; notes and libraries are searched apart.
+"""What every store promises of libraries: a version is made beside the one that is searched, shares what it has in
+common with others, and is never seen half done; notes and libraries are searched apart.
 """
 
 from __future__ import annotations
@@ -23,14 +23,20 @@ if TYPE_CHECKING:
 
 WIDGET = Library("/acme/widget", "Widget", "Gauges for dashboards", False, False, "https://example.org/widget", "git",
                  "https://example.org/widget.git", "main", 12, 7.5, ("Always close a gauge",), ())  # fmt: skip
-GADGET = WIDGET._replace(library_id="/acme/gadget", title="Gädget", description="", stars=None, trust_score=None, rules=())
+GADGET = WIDGET._replace(
+    library_id="/acme/gadget", title="Gädget", description="", stars=None, trust_score=None, rules=()
+)
 PRINT = "fingerprint"
 Files = Mapping[str, str]
 
 
-def library_document(corpus: Corpus, library_id: str, making: Making, path: str, text: str, **details: Any) -> IndexedDocument:
+def library_document(
+    corpus: Corpus, library_id: str, making: Making, path: str, text: str, **details: Any
+) -> IndexedDocument:
     """Its id follows from what it is: the same in every version that has it."""
-    document = corpus.document(path, *text.split("\n\n"), source=making.source, doc_id=document_id(library_id, f"{path} {text}"), **details)
+    document = corpus.document(
+        path, *text.split("\n\n"), source=making.source, doc_id=document_id(library_id, f"{path} {text}"), **details
+    )
     return document._replace(state=document.state._replace(fingerprint=PRINT))
 
 
@@ -45,10 +51,14 @@ def begin(corpus: Corpus, writing: Writing, library: Library, tag: str | None, f
     left = {path: text for path, text in files.items() if path not in done}
     libraries.share(making, [(known[path, text], text) for path, text in left.items() if (path, text) in known])
     new = {path: text for path, text in left.items() if (path, text) not in known}
-    documents = [library_document(corpus, library.library_id, making, path, text, **details) for path, text in new.items()]
+    documents = [
+        library_document(corpus, library.library_id, making, path, text, **details) for path, text in new.items()
+    ]
     if documents:
         writing.documents(corpus.korean, for_libraries=True).write(*documents)
-        libraries.link(making, [(document.doc_id or "", text) for document, text in zip(documents, new.values(), strict=True)])
+        libraries.link(
+            making, [(document.doc_id or "", text) for document, text in zip(documents, new.values(), strict=True)]
+        )
     return making
 
 
@@ -57,13 +67,17 @@ def make(corpus: Corpus, library: Library, tag: str | None, files: Files, **deta
         return writing.libraries().finish(begin(corpus, writing, library, tag, files, **details))
 
 
-def found(corpus: Corpus, query: str, library: str = "/acme/widget", version: str | None = "", **filters: Any) -> list[str]:
+def found(
+    corpus: Corpus, query: str, library: str = "/acme/widget", version: str | None = "", **filters: Any
+) -> list[str]:
     return sorted(corpus.search(query, library=library, library_version=version, **filters))
 
 
 def states(corpus: Corpus, library_id: str = "/acme/widget") -> dict[str | None, tuple[str, int]]:
     with corpus.reading() as reading:
-        return {version.name: (version.state, version.snippets) for version in reading.libraries().find(library_id).versions}
+        return {
+            version.name: (version.state, version.snippets) for version in reading.libraries().find(library_id).versions
+        }
 
 
 def test_a_library_is_known_with_all_that_was_said_of_it(corpus: Corpus) -> None:
@@ -102,14 +116,19 @@ def test_versions_share_what_they_have_in_common_and_are_searched_apart(corpus: 
     assert found(corpus, "dials") == ["guide.md"]
     assert (found(corpus, "wooden"), found(corpus, "wooden", version="v1")) == ([], ["guide.md"])
     assert found(corpus, "gauges") == found(corpus, "gauges", version="v1") == ["same.md"]
-    assert len(corpus.matches("dials", filters=SearchFilters(library="/acme/widget")).matches) == 2, "without a version, of all"
-    assert len(corpus.matches("gauges", filters=SearchFilters(library="/acme/widget")).matches) == 1, "what two have is there once"
+    assert len(corpus.matches("dials", filters=SearchFilters(library="/acme/widget")).matches) == 2, (
+        "without a version, of all"
+    )
+    assert len(corpus.matches("gauges", filters=SearchFilters(library="/acme/widget")).matches) == 1, (
+        "what two have is there once"
+    )
     assert states(corpus) == {None: ("indexed", 2), "v1": ("indexed", 2)}
     with corpus.reading() as reading:
         assert reading.stats().documents == 3
         assert reading.catalog.find_document("/acme/widget/v1:guide.md").path == "guide.md"
         assert (
-            reading.catalog.find_document("/acme/widget:same.md").doc_id == reading.catalog.find_document("/acme/widget/v1:same.md").doc_id
+            reading.catalog.find_document("/acme/widget:same.md").doc_id
+            == reading.catalog.find_document("/acme/widget/v1:same.md").doc_id
         )
         old = reading.catalog.find_document("/acme/widget/v1:guide.md")
         by_version = reading.catalog.in_libraries("guide.md")
@@ -169,11 +188,11 @@ def test_what_was_begun_is_gone_on_with(corpus: Corpus) -> None:
         }  # fmt: skip
     assert make(corpus, WIDGET, "v1", {"a.md": "kept", "b.md": "changed"}) == 2
     assert states(corpus) == {"v1": ("indexed", 2)}
-    assert (found(corpus, "kept", version="v1"), found(corpus, "changed", version="v1"), found(corpus, "goes", version="v1")) == (
-        ["a.md"],
-        ["b.md"],
-        [],
-    )
+    assert (
+        found(corpus, "kept", version="v1"),
+        found(corpus, "changed", version="v1"),
+        found(corpus, "goes", version="v1"),
+    ) == (["a.md"], ["b.md"], [])
     with corpus.reading() as reading:
         assert reading.stats().documents == 2
 
@@ -246,7 +265,12 @@ def test_a_whole_library_is_read_back_as_it_was_written_vectors_included(corpus:
         keys = [entry.document for entry in reader.version_documents()]
         assert keys[1] == keys[2]
         document = reader.document(keys[0])
-        assert (document.source, document.path, document.chunker_version, document.trust_level) == ("", "guide.md", "test-1", "primary")
+        assert (document.source, document.path, document.chunker_version, document.trust_level) == (
+            "",
+            "guide.md",
+            "test-1",
+            "primary",
+        )
         assert (document.parsed.text, document.parsed.tags, document.parsed.aliases) == (
             "dials show\n\na number\n\n",
             ("t",),
@@ -260,7 +284,9 @@ def test_a_whole_library_is_read_back_as_it_was_written_vectors_included(corpus:
         assert len(vectors) == 3, "those of its own texts"
         assert {len(text_hash) for text_hash in vectors} == {16}
         for vector in vectors.values():
-            assert float(np.linalg.norm(np.frombuffer(vector, np.float16).astype(np.float32))) == pytest.approx(1, abs=0.01)
+            assert float(np.linalg.norm(np.frombuffer(vector, np.float16).astype(np.float32))) == pytest.approx(
+                1, abs=0.01
+            )
 
 
 def test_vectors_of_libraries_are_found_only_when_they_are_asked_for(corpus: Corpus, toy: type[Toy]) -> None:

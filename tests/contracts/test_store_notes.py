@@ -1,4 +1,6 @@
-"""What every store promises of notes on sources and folders: their words are words of every passage below, and of no other."""
+"""What every store promises of notes on sources and folders: their words are words of every passage below, and of no
+other.
+"""
 
 from __future__ import annotations
 
@@ -44,14 +46,22 @@ def test_a_note_taken_away_or_replaced_leaves_no_word_behind(noted: Corpus) -> N
     with noted.writing() as writing:
         notes = writing.notes(noted.korean)
         assert list(notes.notes("notes")) == [ContextNote("team", "what the gardeners wrote")]
-        assert (sorted(notes.source_names()), sorted(notes.document_paths("other"))) == (["notes", "other"], ["team/plans.md"])
+        assert (sorted(notes.source_names()), sorted(notes.document_paths("other"))) == (
+            ["notes", "other"],
+            ["team/plans.md"],
+        )
     assert noted.note("team", "") == 3
     assert noted.search("gardener roadmap") == []
     assert noted.is_healthy()
 
 
 def test_notes_of_source_and_folders_add_up_the_outermost_first(noted: Corpus) -> None:
-    for folder, text in (("team/deep", "innermost"), ("", "everything I have"), ("team", TEAM), ("teams.md", "one file")):
+    for folder, text in (
+        ("team/deep", "innermost"),
+        ("", "everything I have"),
+        ("team", TEAM),
+        ("teams.md", "one file"),
+    ):
         noted.note(folder, text)
     expected = {
         ("notes", "team/plans.md"): ("everything I have", TEAM),
@@ -79,14 +89,22 @@ def test_notes_of_source_and_folders_add_up_the_outermost_first(noted: Corpus) -
 
 def test_korean_notes_are_found_inside_longer_words_and_without_particles(noted: Corpus) -> None:
     noted.note("team", "개발팀의 회의록과 kubernetes는 여기")
-    for query in ("회의록 roadmap", "회의 roadmap", "개발팀이 roadmap", '"개발팀의 회의록" roadmap', "kubernetes roadmap"):
+    for query in (
+        "회의록 roadmap",
+        "회의 roadmap",
+        "개발팀이 roadmap",
+        '"개발팀의 회의록" roadmap',
+        "kubernetes roadmap",
+    ):
         assert sorted(noted.search(query)) == BELOW, query
     assert noted.search("회식 roadmap") == []
 
 
 def test_a_document_that_comes_later_has_the_words_too(noted: Corpus) -> None:
     noted.note("team", TEAM)
-    noted.write_all(noted.document("team/new.md", "the roadmap is new"), noted.document("team/plans.md", "the roadmap was edited"))
+    noted.write_all(
+        noted.document("team/new.md", "the roadmap is new"), noted.document("team/plans.md", "the roadmap was edited")
+    )
     assert set(noted.search("team-a roadmap")) == {"team/new.md", *BELOW}
     assert noted.write("team/new.md", "the roadmap is new") == 0
 

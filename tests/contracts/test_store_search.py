@@ -1,4 +1,6 @@
-"""The whole program over every store: ingest, search in each mode, pages, neighbours, suggestions, libraries, verify, and what was changed."""
+"""The whole program over every store: ingest, search in each mode, pages, neighbours, suggestions, libraries, verify,
+and what was changed.
+"""
 
 from __future__ import annotations
 
@@ -24,11 +26,15 @@ def notes(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "team/plans.md": "# Plans\n\nThe roadmap of this year has a migration.\n",
         "team/회의.md": "# 회의록\n\n문서를 검색하는 방법을 정했다.\n",
         "code.py": "def parse_header(line):\n    return line.split(':')\n",
-        **dict.fromkeys(("garden.md", "team/garden.md"), "# Garden\n\nWhat a seed in the garden needs: water, light, and time.\n"),
+        **dict.fromkeys(
+            ("garden.md", "team/garden.md"), "# Garden\n\nWhat a seed in the garden needs: water, light, and time.\n"
+        ),
     }.items():
         (folder / name).write_text(text, encoding="utf-8")
     for number in range(12):
-        (folder / f"seed{number:02}.md").write_text(f"# Seed {number}\n\nA seed of kind{number} in the garden.\n", encoding="utf-8")
+        (folder / f"seed{number:02}.md").write_text(
+            f"# Seed {number}\n\nA seed of kind{number} in the garden.\n", encoding="utf-8"
+        )
     return folder
 
 
@@ -50,16 +56,22 @@ def test_each_mode_finds_with_a_citation_that_can_be_fetched(kb: kebab.Knowledge
     hit = kb.search("install git", mode=mode).hits[0]
     assert hit.doc_path == "git.md"
     assert "Install git" in kb.fetch_span(hit.citation.uri).text
-    assert kb.search("install git", mode=mode).index_version.startswith({"lexical": "lex:", "vector": "vec:", "hybrid": "hybrid:"}[mode])
+    assert kb.search("install git", mode=mode).index_version.startswith(
+        {"lexical": "lex:", "vector": "vec:", "hybrid": "hybrid:"}[mode]
+    )
 
 
-def test_hybrid_finds_by_meaning_what_has_none_of_the_words_and_says_what_each_side_said(kb: kebab.KnowledgeBase) -> None:
+def test_hybrid_finds_by_meaning_what_has_none_of_the_words_and_says_what_each_side_said(
+    kb: kebab.KnowledgeBase,
+) -> None:
     hit = kb.search("repository", explain=True).hits[0]
     assert hit.doc_path == "git.md"
     assert hit.retrieval.vector_rank is not None
 
 
-@pytest.mark.parametrize("query", ["seed garden", "a seed of kind3 in the garden and a branch of git", '"of work"', "문서 검색", "parse"])
+@pytest.mark.parametrize(
+    "query", ["seed garden", "a seed of kind3 in the garden and a branch of git", '"of work"', "문서 검색", "parse"]
+)
 @pytest.mark.parametrize(
     "options",
     [
@@ -74,10 +86,16 @@ def test_hybrid_finds_by_meaning_what_has_none_of_the_words_and_says_what_each_s
     ids=str,
 )
 def test_what_is_explained_is_what_is_found(kb: kebab.KnowledgeBase, query: str, options: dict[str, Any]) -> None:
-    """An explanation reads all that both sides have found, before they are fused; otherwise only those are read that are kept."""
+    """An explanation reads all that both sides have found, before they are fused; otherwise only those are read that
+    are kept.
+    """
     found, explained = (kb.search(query, explain=explain, **options) for explain in (False, True))
     assert [hit._replace(explanation=None) for hit in explained] == list(found)
-    assert (explained.next_cursor, explained.match, explained.notices) == (found.next_cursor, found.match, found.notices)
+    assert (explained.next_cursor, explained.match, explained.notices) == (
+        found.next_cursor,
+        found.match,
+        found.notices,
+    )
     assert found.hits or options.keys() & {"path", "offset", "min_score", "match"} or query.startswith('"')
 
 
@@ -107,7 +125,9 @@ def test_filters_hold_in_every_mode(kb: kebab.KnowledgeBase) -> None:
             ({"path": "team/**"}, {"team/plans.md", "team/회의.md", "team/garden.md"}),
             ({"type": ["code"]}, {"code.py"}),
         ):
-            found = {hit.doc_path for hit in kb.search("git roadmap 문서 parse", mode=mode, match="any", k=50, **filters)}
+            found = {
+                hit.doc_path for hit in kb.search("git roadmap 문서 parse", mode=mode, match="any", k=50, **filters)
+            }
             assert found <= expected, (mode, filters)
             assert found or mode == "lexical"
 
@@ -160,7 +180,9 @@ def test_verify_and_health_and_statistics_see_a_whole_store(kb: kebab.KnowledgeB
 def test_a_cursor_outlasts_a_text_that_has_no_vector_yet(corpus: Corpus, tmp_path: Path, toy: type[Toy]) -> None:
     """Regression: in a cluster the version named a model without vectors, until the next text came."""
     for number in range(12):
-        (tmp_path / f"{number:02}.md").write_text(f"# Note {number}\n\nOil for the dial number {number}.\n", encoding="utf-8")
+        (tmp_path / f"{number:02}.md").write_text(
+            f"# Note {number}\n\nOil for the dial number {number}.\n", encoding="utf-8"
+        )
     with corpus.open(toy.two_scripts()) as kb:
         kb.ingest(tmp_path)
         first = kb.search("oil dial", k=5)
@@ -174,9 +196,7 @@ def test_a_cursor_outlasts_a_text_that_has_no_vector_yet(corpus: Corpus, tmp_pat
 
 def test_a_page_is_full_where_equal_passages_stand_far_apart(corpus: Corpus, tmp_path: Path, toy: type[Toy]) -> None:
     """Regression: they were counted for the page, and then taken out of it; nothing was said to follow."""
-    weather = (
-        "amber birch cedar delta ember fjord grove harbor island jungle kernel lagoon meadow nickel orchid pepper quartz river".split()
-    )
+    weather = "amber birch cedar delta ember fjord grove harbor island jungle kernel lagoon meadow nickel orchid pepper quartz river".split()
     for number, place in enumerate(("mountains", "sea", "desert", "lake", "hills", "plain")):
         text = f"The zeppelin carries mail over the {place} and lands there at noon."
         (tmp_path / f"zeppelin mail noon {number}.txt").write_text(text)
@@ -214,11 +234,15 @@ def test_what_changed_is_noticed_read_again_and_what_is_gone_forgotten(corpus: C
 
 
 @pytest.mark.parametrize(("word", "like_it"), [("maintain", "watchDepmod"), ("dir", "buildRequestor")])
-@pytest.mark.parametrize("options", [{}, {"sort": "date"}, {"match": "any"}], ids=["by relevance", "by date", "any word"])
+@pytest.mark.parametrize(
+    "options", [{}, {"sort": "date"}, {"match": "any"}], ids=["by relevance", "by date", "any word"]
+)
 def test_a_library_never_shows_up_in_ones_own_notes(
     corpus: Corpus, tmp_path: Path, word: str, like_it: str, options: dict[str, Any]
 ) -> None:
-    """Regression: these words have the same number in a store that numbers them, one in notes and the other one in libraries."""
+    """Regression: these words have the same number in a store that numbers them, one in notes and the other one in
+    libraries.
+    """
     docs, own = tmp_path / "widget", tmp_path / "own"
     docs.mkdir()
     own.mkdir()
@@ -228,7 +252,9 @@ def test_a_library_never_shows_up_in_ones_own_notes(
         kb.libraries.add(str(docs), library_id="/acme/widget", embed=False)
         kb.ingest(own, embed=False)
         assert [hit.doc_path for hit in kb.search(word, mode="lexical", **options)] == ["garden.md"]
-        assert [hit.doc_path for hit in kb.search(like_it, mode="lexical", library="/acme/widget", **options)] == ["README.md"]
+        assert [hit.doc_path for hit in kb.search(like_it, mode="lexical", library="/acme/widget", **options)] == [
+            "README.md"
+        ]
 
 
 def test_a_library_is_added_searched_and_exported(corpus: Corpus, tmp_path: Path) -> None:

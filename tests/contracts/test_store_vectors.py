@@ -1,4 +1,6 @@
-"""What every store promises of vectors: which chunks need one, that a text is embedded once, what is close, and what part has some."""
+"""What every store promises of vectors: which chunks need one, that a text is embedded once, what is close, and what
+part has some.
+"""
 
 from __future__ import annotations
 
@@ -174,7 +176,10 @@ def test_the_closest_come_first_with_their_cosines(corpus: Corpus, words: WordEm
     rows, query = random_rows(1, 40), random_rows(2, 1)[0]
     corpus.give(words, dict(zip(texts, rows, strict=True)))
     expected = sorted(
-        ((-float(row @ query), corpus_id) for corpus_id, row in zip((corpus.ids()[text] for text in texts), rows, strict=True))
+        (
+            (-float(row @ query), corpus_id)
+            for corpus_id, row in zip((corpus.ids()[text] for text in texts), rows, strict=True)
+        )
     )
     found = corpus.near(words, query, 40)
     assert [match.chunk_id for match in found] == [chunk for _, chunk in expected]
@@ -227,7 +232,11 @@ def test_two_spaces_are_never_mixed(corpus: Corpus, toy: type[Toy]) -> None:
         corpus.give(embedder, dict(zip(some, random_rows(seed, len(some), embedder.dimension), strict=True)))
         assert len(corpus.near(embedder, random_rows(seed, 1, embedder.dimension)[0], 100)) == len(some)
     with corpus.reading() as reading:
-        assert [reading.vectors().holds(embedder) for embedder in (one, newer, toy.embedder("two"))] == [True, True, False]
+        assert [reading.vectors().holds(embedder) for embedder in (one, newer, toy.embedder("two"))] == [
+            True,
+            True,
+            False,
+        ]
     assert corpus.near(toy.embedder("two"), random_rows(1, 1, 32)[0]) == []
     with pytest.raises(ModelMismatch, match=r"24 dimensions now, and those stored have 16") as caught:
         corpus.near(toy.embedder("one", dimension=24), random_rows(1, 1, 24)[0])
@@ -236,7 +245,11 @@ def test_two_spaces_are_never_mixed(corpus: Corpus, toy: type[Toy]) -> None:
 
 def test_the_middle_of_chunks_is_the_mean_of_their_vectors_of_length_one(corpus: Corpus, toy: type[Toy]) -> None:
     """Taken where most of them are at home."""
-    latin, everything, new = toy.embedder("latin", dimension=4), toy.embedder("everything", dimension=6), toy.embedder("new", dimension=4)
+    latin, everything, new = (
+        toy.embedder("latin", dimension=4),
+        toy.embedder("everything", dimension=6),
+        toy.embedder("new", dimension=4),
+    )
     corpus.write("a.md", "one", "two", "셋", "none", "opposite")
     corpus.give(latin, {"one": EYE[0][:4], "two": EYE[1][:4], "opposite": -EYE[0][:4]})
     corpus.give(everything, {"one": EYE[1][:6]}, home=False)
@@ -265,7 +278,9 @@ def coverage(corpus: Corpus, models: Any) -> VectorCoverage:
         return reading.vector_coverage(models)
 
 
-def test_chunks_with_and_without_a_vector_are_counted_until_all_have_one(corpus: Corpus, toy: type[Toy], words: WordEmbedder) -> None:
+def test_chunks_with_and_without_a_vector_are_counted_until_all_have_one(
+    corpus: Corpus, toy: type[Toy], words: WordEmbedder
+) -> None:
     models = toy.models(words)
     corpus.write("a.md", "one", "two")
     assert coverage(corpus, models) == VectorCoverage(2, 0, "vec:", ())
@@ -280,7 +295,9 @@ def test_chunks_with_and_without_a_vector_are_counted_until_all_have_one(corpus:
     assert coverage(corpus, models).missing == 0
 
 
-def test_vectors_of_other_models_and_versions_do_not_count_and_are_named(corpus: Corpus, toy: type[Toy], words: WordEmbedder) -> None:
+def test_vectors_of_other_models_and_versions_do_not_count_and_are_named(
+    corpus: Corpus, toy: type[Toy], words: WordEmbedder
+) -> None:
     """R118: vectors of a model that is not in use are as good as none."""
     corpus.write("a.md", "one", "two")
     former, older = toy.embedder("former", dimension=24), toy.embedder("words", version="0", dimension=16)
@@ -291,7 +308,9 @@ def test_vectors_of_other_models_and_versions_do_not_count_and_are_named(corpus:
     assert set(covered.other_models) == {"former@1:24", "words@0:16"}
 
 
-def test_the_versions_of_several_spaces_are_joined_and_a_chunk_in_two_counts_once(corpus: Corpus, toy: type[Toy]) -> None:
+def test_the_versions_of_several_spaces_are_joined_and_a_chunk_in_two_counts_once(
+    corpus: Corpus, toy: type[Toy]
+) -> None:
     """R096"""
     two = toy.two_scripts()
     corpus.write("a.md", "one", "two", "둘")
@@ -308,7 +327,14 @@ def test_the_versions_of_several_spaces_are_joined_and_a_chunk_in_two_counts_onc
 def test_r094_a_chunk_comes_with_its_document_and_the_model_that_embedded_it(corpus: Corpus, toy: type[Toy]) -> None:
     """R094."""
     corpus.write(
-        "a/b.md", "the text", title="T", headings=("One", "A > B"), tags=["y", "x"], lang="ko", trust="secondary", date="2026-02-03"
+        "a/b.md",
+        "the text",
+        title="T",
+        headings=("One", "A > B"),
+        tags=["y", "x"],
+        lang="ko",
+        trust="secondary",
+        date="2026-02-03",
     )
     embedder = toy.embedder("model", version="7")
     corpus.give(embedder, embedded(embedder, "the text"))
@@ -342,12 +368,21 @@ def test_r094_a_chunk_comes_with_its_document_and_the_model_that_embedded_it(cor
 def test_the_model_named_is_that_of_the_space_where_a_chunk_is_at_home(corpus: Corpus, toy: type[Toy]) -> None:
     corpus.write("a.md", "one", "two", "three")
     early, late = toy.embedder("early"), toy.embedder("late")
-    for embedder, home, text in ((early, True, "one"), (late, False, "one"), (early, False, "two"), (late, True, "two")):
+    for embedder, home, text in (
+        (early, True, "one"),
+        (late, False, "one"),
+        (early, False, "two"),
+        (late, True, "two"),
+    ):
         corpus.give(embedder, embedded(embedder, text), home=home)
     ids = corpus.ids()
     with corpus.reading() as reading:
         found = reading.chunks().contexts([*ids.values(), "nonsense", "' OR 1"])
-        assert {context.text: context.embedding_model for context in found.values()} == {"one": "early", "two": "late", "three": None}
+        assert {context.text: context.embedding_model for context in found.values()} == {
+            "one": "early",
+            "two": "late",
+            "three": None,
+        }
         assert reading.chunks().contexts([]) == {}
 
 
@@ -357,7 +392,9 @@ def test_the_neighbours_of_chunks_are_those_of_their_documents_in_order(corpus: 
     ids = corpus.ids()
     with corpus.reading() as reading:
         found = reading.chunks().neighbours([ids["part 0"], ids["part 3"], ids["lone"]], 2)
-    beside = {chunk: ([one.text for one in both.before], [one.text for one in both.after]) for chunk, both in found.items()}
+    beside = {
+        chunk: ([one.text for one in both.before], [one.text for one in both.after]) for chunk, both in found.items()
+    }
     assert beside == {
         ids["part 0"]: ([], ["part 1", "part 2"]), ids["part 3"]: (["part 1", "part 2"], ["part 4", "part 5"]), ids["lone"]: ([], []),
     }  # fmt: skip

@@ -1,4 +1,6 @@
-"""What every store promises of search by words: what matches, in which order, page by page, and how near a misspelt word is."""
+"""What every store promises of search by words: what matches, in which order, page by page, and how near a misspelt
+word is.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,9 @@ def words(shared_corpus: Corpus) -> Corpus:
         document("water.md", "물에 찻잎을 넣는다"),
         document("tokyo.md", "東京タワーの書", title="Tower"),
         document("cafe.md", "Café naïve running tests", title="Coffee"),
-        document("parse.py", "def parseHTTPHeader(line): ...", title="parse", kind="code", doc_type="code", format="py"),
+        document(
+            "parse.py", "def parseHTTPHeader(line): ...", title="parse", kind="code", doc_type="code", format="py"
+        ),
         *(
             document(f"many/{number:02}.md", f"seed number{number}", title="many", date=f"2026-01-{number % 28 + 1:02}")
             for number in range(MANY)
@@ -69,16 +73,26 @@ def test_r011_a_bare_query_wants_every_word_and_any_wants_one(words: Corpus) -> 
     ],
 )
 @pytest.mark.parametrize("match", ["all", "any"])
-def test_r013_phrases_operators_and_special_characters(words: Corpus, query: str, expected: set[str], match: str) -> None:
+def test_r013_phrases_operators_and_special_characters(
+    words: Corpus, query: str, expected: set[str], match: str
+) -> None:
     """R013: an operator and a phrase mean the same whichever way bare words are matched."""
     assert paths(words, query, match=match) == expected
 
 
 @pytest.mark.parametrize(
     ("query", "expected"),
-    [("installat*", {"git.md"}), ("inst*", {"git.md"}), ("git installat", {"git.md"}), ("kuber*", {"ko.md"}), ("zzz*", set())],
+    [
+        ("installat*", {"git.md"}),
+        ("inst*", {"git.md"}),
+        ("git installat", {"git.md"}),
+        ("kuber*", {"ko.md"}),
+        ("zzz*", set()),
+    ],
 )
-def test_a_star_or_an_unknown_last_word_finds_words_that_begin_so(words: Corpus, query: str, expected: set[str]) -> None:
+def test_a_star_or_an_unknown_last_word_finds_words_that_begin_so(
+    words: Corpus, query: str, expected: set[str]
+) -> None:
     assert paths(words, query) == expected
 
 
@@ -95,7 +109,19 @@ def test_r044_r114_stems_case_and_accents_do_not_matter(words: Corpus, query: st
 
 
 @pytest.mark.parametrize(
-    "query", ["문서", "검색", "문서를", "검색 방법", "한국어", "kubernetes", "kubernetes는", "kubernetes 문서", '"문서를 검색"', "검색하*"]
+    "query",
+    [
+        "문서",
+        "검색",
+        "문서를",
+        "검색 방법",
+        "한국어",
+        "kubernetes",
+        "kubernetes는",
+        "kubernetes 문서",
+        '"문서를 검색"',
+        "검색하*",
+    ],
 )
 def test_r070_korean_words_are_found_inside_longer_ones_and_beside_english(words: Corpus, query: str) -> None:
     """R070"""
@@ -150,7 +176,10 @@ def test_a_title_counts_more_than_a_heading_and_a_heading_more_than_text(corpus:
         corpus.document("text.md", "the zebra of the house", title="one", headings=("two",)),
         corpus.document("heading.md", "the lion of the house", title="one", headings=("zebra",)),
         corpus.document("title.md", "the lion of the house", title="zebra", headings=("two",)),
-        *(corpus.document(f"{number}.md", "the lion of the house", title="one", headings=("two",)) for number in range(8)),
+        *(
+            corpus.document(f"{number}.md", "the lion of the house", title="one", headings=("two",))
+            for number in range(8)
+        ),
     )
     found = corpus.matches("zebra").matches
     assert [match.chunk.doc_path for match in found] == ["title.md", "heading.md", "text.md"]
@@ -171,7 +200,10 @@ def test_more_of_a_word_in_less_text_and_rarer_words_come_first(corpus: Corpus) 
 
 def test_how_rare_a_word_is_follows_from_what_is_there_now(corpus: Corpus) -> None:
     """Deleted, edited and rewritten documents do not count, however often they were written."""
-    documents = [corpus.document(f"{number}.md", f"alpha {'beta' if number < 3 else 'gamma'} text", title="t") for number in range(12)]
+    documents = [
+        corpus.document(f"{number}.md", f"alpha {'beta' if number < 3 else 'gamma'} text", title="t")
+        for number in range(12)
+    ]
     for _ in range(2):
         corpus.write_all(*documents)
     plain = [(match.bm25, match.chunk.chunk_id) for match in corpus.matches("beta gamma", match="any").matches]
@@ -221,9 +253,21 @@ def test_r142_a_count_is_that_of_all_matches(words: Corpus) -> None:
 def test_what_a_hit_carries(words: Corpus) -> None:
     (match,) = words.matches("installation").matches
     chunk = match.chunk
-    assert (chunk.doc_path, chunk.title, chunk.source, chunk.lang, chunk.doc_type) == ("git.md", "Git", "notes", "en", "markdown")
+    assert (chunk.doc_path, chunk.title, chunk.source, chunk.lang, chunk.doc_type) == (
+        "git.md",
+        "Git",
+        "notes",
+        "en",
+        "markdown",
+    )
     assert chunk.text == "Install git. The installation of git sets the user-agent."
-    assert (chunk.chunker_version, chunk.trust_level, chunk.date, chunk.tags, chunk.notes) == ("test-1", "primary", "2026-01-01", (), ())
+    assert (chunk.chunker_version, chunk.trust_level, chunk.date, chunk.tags, chunk.notes) == (
+        "test-1",
+        "primary",
+        "2026-01-01",
+        (),
+        (),
+    )
     with words.reading() as reading:
         assert reading.chunks().contexts([chunk.chunk_id])[chunk.chunk_id] == chunk
 
@@ -250,7 +294,9 @@ def test_the_terms_of_a_query_are_known_without_searching(index: LexicalIndex, w
     [("kubernets", 1, "kubernetes"), ("kuebrnetes", 1, "kubernetes"), ("instalaltion", 1, "installation"), ("vectro", 1, "vector"),
      ("kubrnetse", 2, "kubernetes"), ("zzzzzz", 2, None)],
 )  # fmt: skip
-def test_a_misspelt_word_is_near_to_the_one_that_was_meant(index: LexicalIndex, typed: str, edits: int, meant: str | None) -> None:
+def test_a_misspelt_word_is_near_to_the_one_that_was_meant(
+    index: LexicalIndex, typed: str, edits: int, meant: str | None
+) -> None:
     near = index.near_words(typed, edits)
     assert [(word.word, word.edits) for word in near] == ([(meant, edits)] if meant else [])
 
@@ -259,7 +305,10 @@ def test_the_word_itself_is_not_near_and_the_nearest_come_first(corpus: Corpus) 
     corpus.write("a.md", "deployment deployments deploymant renew renewal okapi")
     with corpus.reading() as reading:
         index = reading.lexical_index(corpus.korean, ColumnWeights())
-        assert [(word.word, word.edits) for word in index.near_words("deploymnet", 2)] == [("deployment", 1), ("deploymant", 2)]
+        assert [(word.word, word.edits) for word in index.near_words("deploymnet", 2)] == [
+            ("deployment", 1),
+            ("deploymant", 2),
+        ]
         assert [word.word for word in index.near_words("renewl", 1)] == ["renewal"]
         assert index.near_words("okapi", 1) == []
 

@@ -1,4 +1,6 @@
-"""What every store promises as a whole: who may read and write when, what a killed writer leaves, and how it is checked and kept up."""
+"""What every store promises as a whole: who may read and write when, what a killed writer leaves, and how it is checked
+and kept up.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,11 @@ def writer(corpus: Corpus, what: str) -> subprocess.Popen[str]:
     """Another process, which has begun to write."""
     settings = json.dumps(corpus.settings._asdict())
     process = subprocess.Popen(
-        [sys.executable, "-c", WRITER, settings, what], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=REPOSITORY
+        [sys.executable, "-c", WRITER, settings, what],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=REPOSITORY,
     )
     assert process.stdout is not None
     assert process.stdout.readline() == "writing\n"
@@ -87,7 +93,14 @@ def test_a_store_says_where_it_is_and_what_it_is_made_with(corpus: Corpus) -> No
         assert not reading.is_immutable
         stats = reading.stats()
         assert reading.index_version("bigrams") == store.index_version("bigrams") == stats.index_version
-    assert (stats.path, stats.sources, stats.documents, stats.chunks, stats.tags, stats.vectors) == (store.address, 1, 1, 1, 1, 0)
+    assert (stats.path, stats.sources, stats.documents, stats.chunks, stats.tags, stats.vectors) == (
+        store.address,
+        1,
+        1,
+        1,
+        1,
+        0,
+    )
 
 
 def test_what_one_wrote_another_reads_at_once(corpus: Corpus) -> None:
@@ -221,7 +234,9 @@ def test_r056_another_analysis_is_noticed_and_settled(corpus: Corpus) -> None:
 
 def test_r055_a_rebuild_gives_the_very_same_answers(corpus: Corpus) -> None:
     """R055"""
-    corpus.write_all(*(corpus.document(f"{number}.md", f"word{number} 문서 shared text", "more text") for number in range(5)))
+    corpus.write_all(
+        *(corpus.document(f"{number}.md", f"word{number} 문서 shared text", "more text") for number in range(5))
+    )
     corpus.note("", "a note for all")
     corpus.write("gone.md", "ephemeral")
     corpus.remove("gone.md")
@@ -230,7 +245,9 @@ def test_r055_a_rebuild_gives_the_very_same_answers(corpus: Corpus) -> None:
     with corpus.writing() as writing:
         assert writing.rebuild_fts(corpus.korean) == 10
         writing.optimize()
-    assert [[(round(match.bm25, 9), match.chunk) for match in corpus.matches(query).matches] for query in queries] == before
+    assert [
+        [(round(match.bm25, 9), match.chunk) for match in corpus.matches(query).matches] for query in queries
+    ] == before
     with corpus.reading() as reading:
         assert reading.lexical_index(corpus.korean, ColumnWeights()).near_words("ephemerel", 1) == []
     assert corpus.is_healthy()

@@ -9,15 +9,25 @@ from hypothesis import strategies as st
 from kebab.core.citations import Citation, parse
 from kebab.core.ports import ChunkContext
 from kebab.core.search import RetrievalDetail, SearchHit
-from kebab.core.spans import SPAN_KINDS, CaptionSpan, CodeSpan, LineSpan, PageSpan, RegionSpan, Span, TimeSpan, span_kind
+from kebab.core.spans import (
+    SPAN_KINDS,
+    CaptionSpan,
+    CodeSpan,
+    LineSpan,
+    PageSpan,
+    RegionSpan,
+    Span,
+    TimeSpan,
+    span_kind,
+)
 from kebab.search.hits import make_hit
 from kebab.wire.citations import citation_v1
 from kebab.wire.objects import plain
 
 NUMBER = st.integers(0, 999_999_999)
-LABEL = st.text(st.one_of(st.sampled_from("Fig 3p=:L#%? "), st.characters(codec="utf-8")), min_size=1) | st.sampled_from(
-    ["Figure 3", "see a:p3", "fig:L1-L2", "x#L1", "a:t=1,2", "a:caption=b"]
-)
+LABEL = st.text(
+    st.one_of(st.sampled_from("Fig 3p=:L#%? "), st.characters(codec="utf-8")), min_size=1
+) | st.sampled_from(["Figure 3", "see a:p3", "fig:L1-L2", "x#L1", "a:t=1,2", "a:caption=b"])
 SPANS: dict[str, st.SearchStrategy[Span]] = {
     "line": st.builds(LineSpan, NUMBER, NUMBER),
     "page": st.builds(lambda page: PageSpan(page), NUMBER),
@@ -27,8 +37,11 @@ SPANS: dict[str, st.SearchStrategy[Span]] = {
     "caption": st.builds(CaptionSpan, LABEL),
 }
 PATH = st.text(
-    st.one_of(st.sampled_from("/ #?%:.-L1p=한글노트%20"), st.characters(codec="utf-8", exclude_characters="\0")), min_size=1
-) | st.sampled_from(["a b/c#d.md", "100%.md", "what?.md", "C:/x.md", "노트/한글 문서.md", "a#L1-L2", "a:L3", "x%20y.md", "a:p3#page=4"])
+    st.one_of(st.sampled_from("/ #?%:.-L1p=한글노트%20"), st.characters(codec="utf-8", exclude_characters="\0")),
+    min_size=1,
+) | st.sampled_from(
+    ["a b/c#d.md", "100%.md", "what?.md", "C:/x.md", "노트/한글 문서.md", "a#L1-L2", "a:L3", "x%20y.md", "a:p3#page=4"]
+)
 
 
 def typed(span: Span | None) -> tuple[type, Span | None]:
@@ -77,7 +90,9 @@ def test_each_kind_of_span_is_written_as_uri_fragment_and_as_text(span: Span, ur
         ("", "", None),
     ],
 )
-def test_the_parser_also_reads_short_forms_source_prefixes_and_bare_paths(written: str, path: str, span: Span | None) -> None:
+def test_the_parser_also_reads_short_forms_source_prefixes_and_bare_paths(
+    written: str, path: str, span: Span | None
+) -> None:
     assert parsed(written) == (path, *typed(span))
 
 
@@ -146,7 +161,10 @@ def test_a_page_span_gives_a_page_citation_with_the_section_label() -> None:
 @pytest.mark.parametrize(
     ("span", "fields"),
     [
-        (CodeSpan(1, 9, "main", "rust"), {"kind": "code", "line_start": 1, "line_end": 9, "symbol": "main", "lang": "rust"}),
+        (
+            CodeSpan(1, 9, "main", "rust"),
+            {"kind": "code", "line_start": 1, "line_end": 9, "symbol": "main", "lang": "rust"},
+        ),
         (RegionSpan(1, 2, 3, 4), {"kind": "region", "x": 1, "y": 2, "w": 3, "h": 4}),
         (TimeSpan(1, 2, "Kim"), {"kind": "time", "start_ms": 1, "end_ms": 2, "speaker": "Kim"}),
         (CaptionSpan("Figure 3"), {"kind": "caption", "label": "Figure 3"}),

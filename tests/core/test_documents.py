@@ -27,7 +27,11 @@ print(doc, chunk_id(doc, 0, "본문 text"), chunk_id(doc, 1, "본문 text"), con
 @pytest.mark.parametrize("seed", ["0", "4711"])
 def test_ids_are_the_same_in_every_process(seed: str) -> None:
     printed = subprocess.run(
-        [sys.executable, "-c", _PRINT_IDS], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, text=True, check=True
+        [sys.executable, "-c", _PRINT_IDS],
+        env={**os.environ, "PYTHONHASHSEED": seed},
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout.split()
     doc = document_id("notes", "한국어/문서.md")
     assert printed == [doc, chunk_id(doc, 0, "본문 text"), chunk_id(doc, 1, "본문 text"), content_hash("본문")]
@@ -77,7 +81,9 @@ def test_the_date_a_file_is_named_after(path: str, date: str | None) -> None:
     assert date_in_name(path) == date
 
 
-@pytest.mark.parametrize("path", ["a.md", "x/y.tar.gz", ".hidden", "x/.a.b", "no extension", "a.", "...", "", "x/", "한글 문서.md"])
+@pytest.mark.parametrize(
+    "path", ["a.md", "x/y.tar.gz", ".hidden", "x/.a.b", "no extension", "a.", "...", "", "x/", "한글 문서.md"]
+)
 def test_names_and_stems_are_those_of_pathlib(path: str) -> None:
     if not path.endswith("/"):  # a document's path never does
         assert (file_name(path), file_stem(path)) == (PurePosixPath(path).name, PurePosixPath(path).stem)
@@ -103,5 +109,7 @@ def test_names_are_cut_and_the_text_stays_as_it_is() -> None:
 
 
 def test_ordinary_names_are_left_alone() -> None:
-    document = ParsedDocument("# A\n", "A", (Block("heading", 0, 4, 1, "A"),), "note", "md", "en", tags=("b",), aliases=("c",))
+    document = ParsedDocument(
+        "# A\n", "A", (Block("heading", 0, 4, 1, "A"),), "note", "md", "en", tags=("b",), aliases=("c",)
+    )
     assert bounded(document) is document

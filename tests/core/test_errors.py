@@ -47,7 +47,10 @@ def test_the_tree_in_the_docstring_names_every_class_under_its_parent_with_its_c
             drawn[found[2]] = (found[3], above[-1][1] if above else None)
             above.append((depth, found[2]))
     expected = {
-        class_.__name__: (class_.code, class_.__base__.__name__ if class_ is not KebabError and class_.__base__ else None)
+        class_.__name__: (
+            class_.code,
+            class_.__base__.__name__ if class_ is not KebabError and class_.__base__ else None,
+        )
         for class_ in every_class()
     }
     assert drawn == expected
@@ -58,7 +61,13 @@ def test_an_error_carries_message_hint_and_path_onto_the_wire(class_: type[Kebab
     extra = {"reason": "binary"} if class_ is ParseError else {}
     error = class_("What happened.", hint="What to do.", path="a.md", **extra)
     wire = error_v1(error, id="q1")
-    assert (wire.code, wire.message, wire.hint, wire.path, wire.id) == (class_.code, "What happened.", "What to do.", "a.md", "q1")
+    assert (wire.code, wire.message, wire.hint, wire.path, wire.id) == (
+        class_.code,
+        "What happened.",
+        "What to do.",
+        "a.md",
+        "q1",
+    )
     assert str(error) == "What happened."
 
 

@@ -1,4 +1,6 @@
-"""Path globs: what they match, that they agree with a plainer implementation, and that none takes time without end (R025)."""
+"""Path globs: what they match, that they agree with a plainer implementation, and that none takes time without end
+(R025).
+"""
 
 from __future__ import annotations
 
@@ -130,5 +132,7 @@ def test_no_glob_raises_or_warns(pattern: str, path: str) -> None:
 )
 def test_no_glob_hangs(pattern: str, path: str) -> None:
     code = "import sys; from kebab.core.path_glob import path_matches; print(path_matches(*sys.argv[1:]))"
-    ran = subprocess.run([sys.executable, "-c", code, pattern, path], capture_output=True, text=True, timeout=5, check=True)
+    ran = subprocess.run(
+        [sys.executable, "-c", code, pattern, path], capture_output=True, text=True, timeout=5, check=True
+    )
     assert ran.stdout == "False\n"

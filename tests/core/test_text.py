@@ -30,7 +30,19 @@ KOREAN = "한글 문서를 읽고 찾는다. 코드는 utf-8 이다.\n"
         ("e\u0301".encode(), "e\u0301", "utf-8"),
         (b"\x1b[31mred\x1b[0m log line, and more of it\n", "\x1b[31mred\x1b[0m log line, and more of it\n", "utf-8"),
     ],
-    ids=["empty", "ascii", "utf-8", "bom", "utf-16-le", "utf-16-be", "utf-32", "cp949", "line-ends-kept", "no-nfc", "terminal-colours"],
+    ids=[
+        "empty",
+        "ascii",
+        "utf-8",
+        "bom",
+        "utf-16-le",
+        "utf-16-be",
+        "utf-32",
+        "cp949",
+        "line-ends-kept",
+        "no-nfc",
+        "terminal-colours",
+    ],
 )
 def test_text_is_decoded_and_never_changed(data: bytes, text: str, encoding: str) -> None:
     assert decode(data) == (text, encoding)
@@ -49,7 +61,17 @@ def test_text_is_decoded_and_never_changed(data: bytes, text: str, encoding: str
         (b"abc\0def", "binary"),
         (bytes(range(1, 32)) * 20, "binary"),
     ],
-    ids=["latin-1-german", "latin-1-french", "koi8-r", "shift-jis", "odd-utf-16", "lone-surrogate", "png", "nul", "control"],
+    ids=[
+        "latin-1-german",
+        "latin-1-french",
+        "koi8-r",
+        "shift-jis",
+        "odd-utf-16",
+        "lone-surrogate",
+        "png",
+        "nul",
+        "control",
+    ],
 )
 def test_bytes_we_cannot_be_sure_of_are_refused_with_their_reason(data: bytes, reason: str) -> None:
     with pytest.raises(ParseError) as caught:
@@ -143,7 +165,9 @@ def test_code_and_korean_are_estimated_at_more_tokens_than_prose() -> None:
     assert estimate_tokens("가" * 100) > 100 > estimate_tokens("x" * 100)
 
 
-@pytest.mark.parametrize("letter", "\u1100\u11ff\u3040\u30ff\u3130\u318f\u3400\u4dbf\u4e00\u9fff\uac00\ud7a3\uf900\ufaff")
+@pytest.mark.parametrize(
+    "letter", "\u1100\u11ff\u3040\u30ff\u3130\u318f\u3400\u4dbf\u4e00\u9fff\uac00\ud7a3\uf900\ufaff"
+)
 def test_a_cjk_letter_is_one_token(letter: str) -> None:
     assert estimate_tokens(letter * 100) == 101
 

@@ -12,7 +12,9 @@ BENCHMARKS = Path(__file__).parents[2] / "benchmarks"
 
 
 def run(name: str, *arguments: str) -> str:
-    done = subprocess.run([sys.executable, str(BENCHMARKS / name), *arguments], capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(
+        [sys.executable, str(BENCHMARKS / name), *arguments], capture_output=True, text=True, check=False, timeout=120
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -24,7 +26,8 @@ def test_vectors_can_be_measured() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", sorted(path.name for path in BENCHMARKS.glob("*.py") if "measuring.parser(" in path.read_text(encoding="utf-8"))
+    "name",
+    sorted(path.name for path in BENCHMARKS.glob("*.py") if "measuring.parser(" in path.read_text(encoding="utf-8")),
 )
 def test_every_benchmark_says_how_it_is_run(name: str) -> None:
     assert f"benchmarks/{name}" in run(name, "--help")

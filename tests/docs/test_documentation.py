@@ -67,16 +67,22 @@ def _check_sessions(name: str, blocks: Iterable[tuple[Any, list[Any]]]) -> None:
     for outcome in outcomes:
         if not outcome.as_documented:
             shown = outcome.printed if outcome.command.shown is None else outcome.command.shown
-            difference = "\n".join(unified_diff(shown.split("\n"), outcome.printed.split("\n"), "shown", "printed", lineterm=""))
+            difference = "\n".join(
+                unified_diff(shown.split("\n"), outcome.printed.split("\n"), "shown", "printed", lineterm="")
+            )
             codes = f"exit code {outcome.exit_code}, documented {outcome.command.exit_code}"
-            wrong.append(f"{name}:{outcome.command.line}: {outcome.command.text}\n{codes}\n{difference or outcome.printed}")
+            wrong.append(
+                f"{name}:{outcome.command.line}: {outcome.command.text}\n{codes}\n{difference or outcome.printed}"
+            )
     assert outcomes
     assert not wrong, "\n\n".join([*wrong, HINT])
 
 
 @pytest.mark.parametrize("name", [*SESSIONS["DOCUMENTS"], *SESSIONS["WITH_SERVER"]])
 def test_what_is_not_run_says_why_and_is_no_kb_command_that_could_be(name: str) -> None:
-    skipped = [command.text for block in SESSIONS["blocks"](_read(name)) if not block.is_run for command in block.commands()]
+    skipped = [
+        command.text for block in SESSIONS["blocks"](_read(name)) if not block.is_run for command in block.commands()
+    ]
     allowed = re.compile(
         r"(scripts/|pip |python3 -m venv|\. \.venv|export |kb index --rebuild-fts$|kb serve)"
     )  # it serves until it is stopped
@@ -130,7 +136,9 @@ def test_every_command_and_option_is_in_the_reference(call: str, command: Any) -
 def test_every_command_has_help_an_example_and_a_word_for_each_option(call: str, command: Any) -> None:
     assert command.help
     assert "Example:" in (command.epilog or "")
-    assert [parameter.name for parameter in command.params if parameter.param_type_name == "option" and not parameter.help] == []
+    assert [
+        parameter.name for parameter in command.params if parameter.param_type_name == "option" and not parameter.help
+    ] == []
 
 
 @pytest.mark.parametrize("setting", all_settings(), ids=lambda setting: setting.key)
@@ -154,7 +162,13 @@ def test_the_limits_of_korean_search_are_documented(requirement: str) -> None:
 def test_every_file_the_architecture_names_exists_and_every_room_is_named() -> None:
     page = _read("docs/ARCHITECTURE.md")
     named = {name.rstrip("/") for name in re.findall(r"`([a-z_./]+(?:\.py|/))`", page)}
-    homes = [ROOT, ROOT / "src/kebab", ROOT / "src/kebab/store/sqlite", ROOT / "src/kebab/store/fts5", ROOT / "src/kebab/config"]
+    homes = [
+        ROOT,
+        ROOT / "src/kebab",
+        ROOT / "src/kebab/store/sqlite",
+        ROOT / "src/kebab/store/fts5",
+        ROOT / "src/kebab/config",
+    ]
     homes += [ROOT / "src/kebab/store/qdrant"]
     homes += [
         ROOT / "src/kebab/interfaces/cli",

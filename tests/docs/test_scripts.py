@@ -21,17 +21,31 @@ def clone(tmp_path: Path) -> Path:
 
 
 def _run(command: list[str], folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
-    inherited = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV", "PYTHON")}
-    return subprocess.run(command, cwd=folder, env={**inherited, **environment}, capture_output=True, text=True, timeout=600, check=False)
+    inherited = {
+        name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV", "PYTHON")
+    }
+    return subprocess.run(
+        command, cwd=folder, env={**inherited, **environment}, capture_output=True, text=True, timeout=600, check=False
+    )
 
 
 def test_the_demo_installs_kebab_and_finds_something_in_a_folder_it_has_never_seen(clone: Path, tmp_path: Path) -> None:
     notes = tmp_path / "my notes"
     notes.mkdir()
-    (notes / "boat.md").write_text("---\ntags: [sailing]\n---\n# The boat\n\nThe spare anchor is under the port bench.\n", encoding="utf-8")
-    (notes / "-- 'odd' (title).md").write_text("# 'raw' AND (\n\nOdd titles must not become odd queries.\n", encoding="utf-8")
+    (notes / "boat.md").write_text(
+        "---\ntags: [sailing]\n---\n# The boat\n\nThe spare anchor is under the port bench.\n", encoding="utf-8"
+    )
+    (notes / "-- 'odd' (title).md").write_text(
+        "# 'raw' AND (\n\nOdd titles must not become odd queries.\n", encoding="utf-8"
+    )
     data = tmp_path / "data"
-    done = _run(["scripts/demo", "../my notes"], clone, HOME=str(tmp_path), XDG_DATA_HOME=str(data), KEBAB_SEARCH_DEFAULT_K="nonsense")
+    done = _run(
+        ["scripts/demo", "../my notes"],
+        clone,
+        HOME=str(tmp_path),
+        XDG_DATA_HOME=str(data),
+        KEBAB_SEARCH_DEFAULT_K="nonsense",
+    )
     assert done.returncode == 0, done.stdout + done.stderr
     assert "citation: boat.md:L4-L6" in done.stdout
     assert "kb --db .venv/demo.sqlite search" in done.stdout
@@ -61,7 +75,9 @@ def test_the_demo_names_the_folder_that_is_not_there(clone: Path) -> None:
     ],
     ids=["old Python", "no venv module"],
 )
-def test_what_is_missing_on_the_machine_is_said_in_one_sentence(clone: Path, tmp_path: Path, python: str, sentence: str) -> None:
+def test_what_is_missing_on_the_machine_is_said_in_one_sentence(
+    clone: Path, tmp_path: Path, python: str, sentence: str
+) -> None:
     stand_in = tmp_path / "python"
     stand_in.write_text(f"#!/bin/sh\n{python}\n")
     stand_in.chmod(0o755)

@@ -1,4 +1,6 @@
-"""The two bundled models, unpacked once; a model of eight words that can be calculated by hand; Python as a process of its own."""
+"""The two bundled models, unpacked once; a model of eight words that can be calculated by hand; Python as a process of
+its own.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +79,9 @@ class TinyModel:
     """A folder with a graph that looks its tokens up in `table`, and a tokenizer of WORDS."""
 
     folder: Path
-    table: Array = field(default_factory=lambda: np.random.default_rng(3).normal(size=(len(WORDS), 4)).astype(np.float32))
+    table: Array = field(
+        default_factory=lambda: np.random.default_rng(3).normal(size=(len(WORDS), 4)).astype(np.float32)
+    )
 
     def write(
         self,
@@ -89,7 +93,9 @@ class TinyModel:
         marked: bool = True,
         beside: str | None = None,
     ) -> Path:
-        """`per_token`: one vector per token, else one per text; `marked`: whether a text gets [CLS] and [SEP] around it."""
+        """`per_token`: one vector per token, else one per text; `marked`: whether a text gets [CLS] and [SEP] around
+        it.
+        """
         self.folder.mkdir(exist_ok=True)
         graph = OnnxGraph("tiny", beside=beside)
         for name in inputs:
@@ -109,7 +115,9 @@ class TinyModel:
         tokenizer = Tokenizer(models.WordLevel({word: number for number, word in enumerate(WORDS)}, unk_token="[UNK]"))
         tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
         if marked:
-            tokenizer.post_processor = processors.TemplateProcessing(single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)])
+            tokenizer.post_processor = processors.TemplateProcessing(
+                single="[CLS] $A [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
+            )
         return tokenizer
 
     def rows(self, *words: str) -> Array:

@@ -79,10 +79,17 @@ def test_an_english_only_model_is_never_asked_what_it_cannot_read(text: str, cro
 
 
 @pytest.mark.parametrize(
-    "text", ["StatefulSet PersistentVolumeClaim 삭제", "kubectl rollout restart deployment 방법", "PostgreSQL connection pool 오류"]
+    "text",
+    [
+        "StatefulSet PersistentVolumeClaim 삭제",
+        "kubectl rollout restart deployment 방법",
+        "PostgreSQL connection pool 오류",
+    ],
 )
 def test_one_korean_word_among_english_names_makes_a_korean_question(text: str) -> None:
-    """Regression: by the share of its letters such a question was English, and the Korean page that answers it came thirteenth."""
+    """Regression: by the share of its letters such a question was English, and the Korean page that answers it came
+    thirteenth.
+    """
     assert names(BundledModels(Path("unused")), text) == [MULTILINGUAL]
 
 
@@ -119,7 +126,9 @@ def test_an_english_question_enters_the_multilingual_space_when_told_to_or_for_w
 
 
 @pytest.mark.parametrize(("cross_language", "crosses"), [("auto", True), ("on", True), ("off", False)])
-def test_a_korean_question_finds_english_text_unless_told_not_to(tmp_path: Path, cross_language: str, crosses: bool) -> None:
+def test_a_korean_question_finds_english_text_unless_told_not_to(
+    tmp_path: Path, cross_language: str, crosses: bool
+) -> None:
     """In its own script it finds less than the words do, and such hits weigh less."""
     spaces = BundledModels(tmp_path, cross_language=cross_language).for_query("버전 관리")
     assert {space.embedder.name for space in spaces} == {MULTILINGUAL}
@@ -156,7 +165,9 @@ def test_text_that_is_mostly_latin_is_a_guest_with_granite(tmp_path: Path, text:
 # --- what is loaded
 
 
-@pytest.mark.parametrize(("text", "needed"), [("how to set up version control", "granite"), ("버전 관리를 설정하는 방법", "multilingual")])
+@pytest.mark.parametrize(
+    ("text", "needed"), [("how to set up version control", "granite"), ("버전 관리를 설정하는 방법", "multilingual")]
+)
 def test_a_question_loads_only_the_model_of_its_script(
     tmp_path: Path, granite_folder: Path, multilingual_folder: Path, text: str, needed: str
 ) -> None:
@@ -172,7 +183,9 @@ def test_a_question_loads_only_the_model_of_its_script(
     assert [path.name for path in cache.iterdir()] == [folder.name]
 
 
-def test_both_bundled_models_say_what_they_are(granite_model: OnnxEmbedder, multilingual_model: OnnxEmbedder, tmp_path: Path) -> None:
+def test_both_bundled_models_say_what_they_are(
+    granite_model: OnnxEmbedder, multilingual_model: OnnxEmbedder, tmp_path: Path
+) -> None:
     loaded = [granite_model.fingerprint, multilingual_model.fingerprint]
     assert [embedder.fingerprint for embedder in BundledModels(tmp_path).embedders] == loaded
     assert re.fullmatch(rf"{GRANITE}@int8-\d+:384 {MULTILINGUAL}@3-\d+:512", " ".join(loaded))

@@ -1,4 +1,6 @@
-"""Vectors from an endpoint, against a real HTTP server on loopback that speaks both protocols, and misbehaves when told to."""
+"""Vectors from an endpoint, against a real HTTP server on loopback that speaks both protocols, and misbehaves when told
+to.
+"""
 
 from __future__ import annotations
 
@@ -183,7 +185,9 @@ def test_ollama_is_asked_as_its_api_says_and_told_not_to_truncate(endpoint: Endp
 
 
 @pytest.mark.parametrize("written", ["", "/", "/v1", "/v1/", "/v1/embeddings", "/v1/embeddings/"])
-def test_the_address_may_be_written_with_or_without_its_path(endpoint: Endpoint, connect: Connect, written: str) -> None:
+def test_the_address_may_be_written_with_or_without_its_path(
+    endpoint: Endpoint, connect: Connect, written: str
+) -> None:
     connect(endpoint=endpoint.address + written).embed("text")
     assert endpoint.requests[0].path == ("/v1/embeddings" if "v1" in written else "/embeddings")
 
@@ -201,12 +205,16 @@ def test_a_request_has_at_most_batch_size_texts_and_the_order_is_kept(endpoint: 
 
 
 @pytest.mark.parametrize(("kind", "sent"), [("query", "query: text"), ("passage", "passage: text")])
-def test_prefixes_are_written_before_queries_and_passages(endpoint: Endpoint, connect: Connect, kind: Any, sent: str) -> None:
+def test_prefixes_are_written_before_queries_and_passages(
+    endpoint: Endpoint, connect: Connect, kind: Any, sent: str
+) -> None:
     connect(query_prefix="query: ", passage_prefix="passage: ").embedder.embed(["text"], kind)
     assert endpoint.batches == [[sent]]
 
 
-def test_an_empty_text_is_sent_as_a_space_and_half_a_character_as_a_question_mark(endpoint: Endpoint, connect: Connect) -> None:
+def test_an_empty_text_is_sent_as_a_space_and_half_a_character_as_a_question_mark(
+    endpoint: Endpoint, connect: Connect
+) -> None:
     found = connect().embed("", " \n", "a\ud800b")
     assert endpoint.batches == [[" ", " ", "a?b"]]
     assert np.isfinite(found).all()
@@ -230,7 +238,9 @@ def test_r118_the_fingerprint_has_the_dimension_of_the_first_answer(endpoint: En
 
 
 @pytest.mark.parametrize("protocol", [OPENAI, OLLAMA], ids=lambda protocol: protocol.name)
-def test_r118_what_speaks_another_protocol_is_another_model_whatever_its_name(connect: Connect, protocol: Protocol) -> None:
+def test_r118_what_speaks_another_protocol_is_another_model_whatever_its_name(
+    connect: Connect, protocol: Protocol
+) -> None:
     """R118"""
     assert connect(protocol).embedder.fingerprint == f"some-model@{protocol.name}-1:8"
 
@@ -244,7 +254,10 @@ def test_vectors_without_an_index_are_in_the_order_of_the_texts(endpoint: Endpoi
 
 def test_r118_another_prefix_of_passages_is_another_fingerprint(connect: Connect) -> None:
     """R118: the vectors are others; a prefix of queries changes none that are stored."""
-    versions = [connect(**change).embedder.version for change in ({}, {"passage_prefix": "passage: "}, {"passage_prefix": "p: "})]
+    versions = [
+        connect(**change).embedder.version
+        for change in ({}, {"passage_prefix": "passage: "}, {"passage_prefix": "p: "})
+    ]
     assert len(set(versions)) == 3
     assert connect(query_prefix="query: ").embedder.version == versions[0] == "openai-1"
 
@@ -286,11 +299,17 @@ def test_a_short_text_that_is_refused_is_an_error_about_this_text(endpoint: Endp
     assert error.message.endswith("answered with status 400: the input length exceeds the context length.")
 
 
-def test_a_server_that_fails_at_a_text_that_is_too_long_is_taken_to_refuse_it(endpoint: Endpoint, connect: Connect) -> None:
+def test_a_server_that_fails_at_a_text_that_is_too_long_is_taken_to_refuse_it(
+    endpoint: Endpoint, connect: Connect
+) -> None:
     """Regression: some answer with 500 then, and were taken to be down."""
 
     def fails(request: Request) -> Answer:
-        return Answer(b"input is too large to process", 500) if any(len(text) > 1500 for text in request.body["input"]) else right(request)
+        return (
+            Answer(b"input is too large to process", 500)
+            if any(len(text) > 1500 for text in request.body["input"])
+            else right(request)
+        )
 
     endpoint.script = [fails] * 99
     client = connect(retries=1)
@@ -300,7 +319,9 @@ def test_a_server_that_fails_at_a_text_that_is_too_long_is_taken_to_refuse_it(en
 
 
 def test_a_time_limit_holds_for_an_answer_that_comes_in_drops(endpoint: Endpoint, connect: Connect) -> None:
-    """Regression: a socket's limit holds for each read, and a server that sent a byte now and then was waited for without end."""
+    """Regression: a socket's limit holds for each read, and a server that sent a byte now and then was waited for
+    without end.
+    """
 
     def drops(request: Request) -> Answer:
         return Answer(right(request).body, drip_s=0.1)
@@ -313,7 +334,9 @@ def test_a_time_limit_holds_for_an_answer_that_comes_in_drops(endpoint: Endpoint
 
 
 @pytest.mark.parametrize("indices", [["0", "1"], [0, 0], [1, 2], [0.5, 1], [None, 1]])
-def test_vectors_that_are_not_numbered_as_the_texts_are_refused(endpoint: Endpoint, connect: Connect, indices: list[Any]) -> None:
+def test_vectors_that_are_not_numbered_as_the_texts_are_refused(
+    endpoint: Endpoint, connect: Connect, indices: list[Any]
+) -> None:
     """Regression: numbers in quotes were put in the order of their letters, and texts got each other's vectors."""
     data = [{"index": index, "embedding": [1, 2]} for index in indices]
     endpoint.script = [Answer(json.dumps({"data": data}).encode())]
@@ -334,10 +357,20 @@ def test_a_passing_failure_is_tried_again(endpoint: Endpoint, connect: Connect, 
 
 @pytest.mark.parametrize(
     ("header", "wait"),
-    [("7", 7.0), ("0", 0.0), ("86400", 30.0), ("Wed, 21 Oct 2026 07:28:00 GMT", 0.5), ("soon", 0.5), ("-3", 0.5), ("²", 0.5)],
+    [
+        ("7", 7.0),
+        ("0", 0.0),
+        ("86400", 30.0),
+        ("Wed, 21 Oct 2026 07:28:00 GMT", 0.5),
+        ("soon", 0.5),
+        ("-3", 0.5),
+        ("²", 0.5),
+    ],
 )
 @pytest.mark.parametrize("status", [429, 503])
-def test_retry_after_is_obeyed_within_reason(endpoint: Endpoint, connect: Connect, status: int, header: str, wait: float) -> None:
+def test_retry_after_is_obeyed_within_reason(
+    endpoint: Endpoint, connect: Connect, status: int, header: str, wait: float
+) -> None:
     endpoint.script = [Answer(b"", status, {"Retry-After": header})]
     client = connect()
     client.embed("text")
@@ -416,7 +449,9 @@ def test_of_many_questions_only_the_first_waits_for_an_endpoint_that_is_down(
     ],
     ids=["nothing", "no HTTP", "breaks off", "bad chunk", "bad status"],
 )
-def test_an_answer_that_breaks_off_is_tried_again_and_then_a_clear_error(endpoint: Endpoint, connect: Connect, raw: bytes) -> None:
+def test_an_answer_that_breaks_off_is_tried_again_and_then_a_clear_error(
+    endpoint: Endpoint, connect: Connect, raw: bytes
+) -> None:
     endpoint.script = [Answer(raw=raw)]
     np.testing.assert_allclose(connect().embed("text"), unit(["text"]), atol=1e-6)
     endpoint.script = [Answer(raw=raw)] * 2
@@ -434,7 +469,9 @@ def test_a_wrong_key_is_not_tried_again_and_not_shown(endpoint: Endpoint, connec
     endpoint.script = [Answer(b'{"error": {"message": "Incorrect API key provided."}}', status)]
     error = connect(api_key=KEY).refused()
     assert isinstance(error, ModelUnreachable)
-    assert error.message == f"{endpoint.address}/embeddings refused the key (status {status}): Incorrect API key provided."
+    assert (
+        error.message == f"{endpoint.address}/embeddings refused the key (status {status}): Incorrect API key provided."
+    )
     assert error.hint == "Set KEBAB_EMBEDDING_API_KEY to a valid one."
     assert KEY not in f"{error.message}{error.hint}"
     assert len(endpoint.requests) == 1
@@ -442,7 +479,10 @@ def test_a_wrong_key_is_not_tried_again_and_not_shown(endpoint: Endpoint, connec
 
 @pytest.mark.parametrize(
     ("protocol", "body"),
-    [(OLLAMA, b'{"error": "the input length exceeds the context length"}'), (OPENAI, b"the input length exceeds the context length")],
+    [
+        (OLLAMA, b'{"error": "the input length exceeds the context length"}'),
+        (OPENAI, b"the input length exceeds the context length"),
+    ],
 )
 def test_a_text_that_is_refused_however_short_is_an_error_that_says_what_to_change(
     endpoint: Endpoint, connect: Connect, protocol: Protocol, body: bytes
@@ -457,9 +497,12 @@ def test_a_text_that_is_refused_however_short_is_an_error_that_says_what_to_chan
 
 
 @pytest.mark.parametrize(
-    "body", [b"<html>" + b"x" * 100_000, b"[]", b'"text"', b"{}", b'{"error": null}', b"\xff\xfe", b'{"error": {}}', b""]
+    "body",
+    [b"<html>" + b"x" * 100_000, b"[]", b'"text"', b"{}", b'{"error": null}', b"\xff\xfe", b'{"error": {}}', b""],
 )
-def test_whatever_an_error_page_says_the_message_is_one_short_line(endpoint: Endpoint, connect: Connect, body: bytes) -> None:
+def test_whatever_an_error_page_says_the_message_is_one_short_line(
+    endpoint: Endpoint, connect: Connect, body: bytes
+) -> None:
     endpoint.script = [Answer(body, 404)]
     message = connect().refused().message
     assert "answered with status 404" in message
@@ -478,7 +521,9 @@ def test_a_redirect_is_not_followed(endpoint: Endpoint, elsewhere: Endpoint, con
     assert len(endpoint.requests) == 1
 
 
-def test_what_is_meant_for_this_machine_does_not_go_through_a_proxy(endpoint: Endpoint, elsewhere: Endpoint, python: Python) -> None:
+def test_what_is_meant_for_this_machine_does_not_go_through_a_proxy(
+    endpoint: Endpoint, elsewhere: Endpoint, python: Python
+) -> None:
     """In a process of its own, since the environment is read when the module is loaded."""
     code = """
 import sys
@@ -530,8 +575,12 @@ def test_fewer_or_more_vectors_than_texts_are_refused(
 
 @pytest.mark.parametrize("protocol", [OPENAI, OLLAMA], ids=["openai", "ollama"])
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), None, 1e39, 1e300])
-def test_a_vector_with_nan_or_infinity_is_refused(endpoint: Endpoint, connect: Connect, protocol: Protocol, bad: float | None) -> None:
-    endpoint.script = [lambda request: right(request, [[bad, 1] if text == "two" else [1, 2] for text in request.body["input"]])] * 9
+def test_a_vector_with_nan_or_infinity_is_refused(
+    endpoint: Endpoint, connect: Connect, protocol: Protocol, bad: float | None
+) -> None:
+    endpoint.script = [
+        lambda request: right(request, [[bad, 1] if text == "two" else [1, 2] for text in request.body["input"]])
+    ] * 9
     client = connect(protocol)
     error = client.refused("one", "two")
     assert isinstance(error, TextRefused), "the others are none the worse for it"
@@ -550,7 +599,9 @@ def test_vectors_of_several_sizes_in_one_answer_are_refused(endpoint: Endpoint, 
     assert isinstance(connect().refused("one", "two"), ModelMismatch)
 
 
-def test_vectors_of_another_size_than_before_are_refused_between_batches_and_between_calls(endpoint: Endpoint, connect: Connect) -> None:
+def test_vectors_of_another_size_than_before_are_refused_between_batches_and_between_calls(
+    endpoint: Endpoint, connect: Connect
+) -> None:
     endpoint.script = [right, lambda request: right(request, [[1, 2, 3]])]
     client = connect(batch_size=1)
     error = client.refused("one", "two")
@@ -574,7 +625,15 @@ def test_an_address_that_is_none_is_refused(connect: Connect, address: str) -> N
 
 @pytest.mark.parametrize(
     "address",
-    ["http://127.0.0.1:abc", "http:///v1", "http://127.0.0.1/a b", "http://" + "a" * 70, "http://한국/", "http://a..b", "http://[::1"],
+    [
+        "http://127.0.0.1:abc",
+        "http:///v1",
+        "http://127.0.0.1/a b",
+        "http://" + "a" * 70,
+        "http://한국/",
+        "http://a..b",
+        "http://[::1",
+    ],
 )
 def test_an_address_nobody_can_have_is_a_clear_error(connect: Connect, address: str) -> None:
     error = connect(endpoint=address, retries=0).refused()

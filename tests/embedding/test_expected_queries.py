@@ -34,7 +34,9 @@ def test_what_was_not_expected_is_embedded_by_itself(toy: type[Toy]) -> None:
 def test_a_knowledge_base_that_expects_its_queries_gives_the_same_hits(
     toy: type[Toy], tmp_path: Path, write_notes: Callable[[dict[str, str]], Path]
 ) -> None:
-    notes = write_notes({f"{number}.md": f"# Note {number}\n\nword{number} and word{number + 1} stand here\n" for number in range(12)})
+    notes = write_notes(
+        {f"{number}.md": f"# Note {number}\n\nword{number} and word{number + 1} stand here\n" for number in range(12)}
+    )
     queries = [f"word{number} stand" for number in range(12)]
     with toy.open(tmp_path / "kb.sqlite") as knowledge_base:
         knowledge_base.ingest(notes)

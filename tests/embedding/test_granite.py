@@ -47,7 +47,9 @@ class Exact:
     def __init__(self, pack: Pack, folder: Path) -> None:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
-        self._session = onnxruntime.InferenceSession(build_graph(pack, exact=True), options, providers=["CPUExecutionProvider"])
+        self._session = onnxruntime.InferenceSession(
+            build_graph(pack, exact=True), options, providers=["CPUExecutionProvider"]
+        )
         self._tokenizer = FileTokenizer(folder / "tokenizer.json")
 
     def embed(self, texts: Iterable[str]) -> Array:
@@ -87,8 +89,9 @@ MATRICES = [f"l{layer}.{name}.w" for layer in range(6) for name in ("qkv", "ao",
 
 
 def test_no_activations_make_a_pair_of_weights_overflow_16_bits(pack: Pack) -> None:
-    """Regression: without VNNI two products are added up in 16 bits, and what is beyond them is cut off. With the weights in their full
-    range, cosines were .001 off on such a processor, some of them .006, and the same question found other scores."""
+    """Regression: without VNNI two products are added up in 16 bits, and what is beyond them is cut off. With the
+    weights in their full range, cosines were .001 off on such a processor, some of them .006, and the same question
+    found other scores."""
     assert {name for name in pack.tensors if name.endswith(".w") and pack.tensors[name].ndim == 2} == set(MATRICES)
     for name in MATRICES:
         pairs = int8_weights(pack.tensors[name])[0].astype(int).reshape(-1, 2)
@@ -97,12 +100,18 @@ def test_no_activations_make_a_pair_of_weights_overflow_16_bits(pack: Pack) -> N
 
 
 def test_this_processor_multiplies_the_weights_without_cutting_anything_off(pack: Pack) -> None:
-    """With activations made for the worst: all there is where a weight is positive, nothing where it is negative, and the reverse."""
+    """With activations made for the worst: all there is where a weight is positive, nothing where it is negative, and
+    the reverse.
+    """
     for name in MATRICES[:4]:
         weights = int8_weights(pack.tensors[name])[0]
         activations = np.concatenate([weights > 0, weights < 0]).astype(np.uint8) * np.uint8(255)
         graph = OnnxGraph("product")
-        product = graph.add("MatMulInteger", graph.input("rows", UINT8, ["rows", weights.shape[1]]), graph.constant("weights", weights.T))
+        product = graph.add(
+            "MatMulInteger",
+            graph.input("rows", UINT8, ["rows", weights.shape[1]]),
+            graph.constant("weights", weights.T),
+        )
         graph.output("product", product, INT32, ["rows", len(weights)])
         session = onnxruntime.InferenceSession(graph.model(), providers=["CPUExecutionProvider"])
         expected = activations.astype(np.float64) @ weights.T.astype(np.float64)  # exact, and a fast product
@@ -138,7 +147,8 @@ def _roberta(pack: Pack, ids: list[int]) -> Array:
 
     def attention(state: Array, name: str) -> Array:
         query, key, value = (
-            part.reshape(len(ids), heads, -1).transpose(1, 0, 2) for part in np.split(linear(state, f"{name}.qkv"), 3, axis=1)
+            part.reshape(len(ids), heads, -1).transpose(1, 0, 2)
+            for part in np.split(linear(state, f"{name}.qkv"), 3, axis=1)
         )
         scores = np.exp(query @ key.transpose(0, 2, 1) / np.sqrt(hidden // heads))
         attended = (scores / scores.sum(axis=-1, keepdims=True)) @ value
@@ -184,7 +194,9 @@ def test_int8_tensors_are_values_times_the_scale_of_their_group() -> None:
     pack = read_pack(_written(header, b"{ }", values.tobytes(), scales.tobytes(), plain.tobytes()))
     assert pack.architecture == {"hidden": 2}
     assert pack.tokenizer == b"{ }"
-    np.testing.assert_array_equal(pack.tensors["a"], (values.astype(np.float32) * np.repeat(scales, 64)).reshape(2, 128))
+    np.testing.assert_array_equal(
+        pack.tensors["a"], (values.astype(np.float32) * np.repeat(scales, 64)).reshape(2, 128)
+    )
     np.testing.assert_array_equal(pack.tensors["b"], plain)
 
 
@@ -195,9 +207,17 @@ def test_int8_tensors_are_values_times_the_scale_of_their_group() -> None:
         bytes(16) + b"{not json",
         bytes(16) + b"[]",
         bytes(16) + b"{}",
-        _written({"arch": {}, "tokenizer_len": 0, "tensors": [{"name": "a", "shape": [2], "dtype": "f32", "len": 8}]}, b"short"),
         _written(
-            {"arch": {}, "tokenizer_len": 0, "tensors": [{"name": "a", "shape": [64], "dtype": "i8", "group": 64, "len": 68}]}, bytes(40)
+            {"arch": {}, "tokenizer_len": 0, "tensors": [{"name": "a", "shape": [2], "dtype": "f32", "len": 8}]},
+            b"short",
+        ),
+        _written(
+            {
+                "arch": {},
+                "tokenizer_len": 0,
+                "tensors": [{"name": "a", "shape": [64], "dtype": "i8", "group": 64, "len": 68}],
+            },
+            bytes(40),
         ),
     ],
 )

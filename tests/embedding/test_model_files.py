@@ -75,7 +75,10 @@ def test_a_package_without_its_file_is_missing_too(install: Install) -> None:
 
 
 def test_the_package_is_not_imported(install: Install) -> None:
-    install("some-weights", {"some_weights/pack.bin": b"weights", "some_weights/__init__.py": b"raise RuntimeError('imported')"})
+    install(
+        "some-weights",
+        {"some_weights/pack.bin": b"weights", "some_weights/__init__.py": b"raise RuntimeError('imported')"},
+    )
     package_file("some-weights", "some_weights/pack.bin", sha256(b"weights").hexdigest())
     assert "some_weights" not in sys.modules
 
@@ -116,7 +119,9 @@ def test_one_flipped_bit_in_the_weights_is_noticed_and_nothing_is_cached(
     assert not (tmp_path / "cache").exists()
 
 
-def test_a_model_whose_package_is_gone_says_so_when_it_is_first_used(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_model_whose_package_is_gone_says_so_when_it_is_first_used(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     monkeypatch.setattr(granite_weights, "PACKAGE", "kebab-weights-that-nobody-published")
     embedder = granite(tmp_path / "cache", 1)
     with pytest.raises(ModelMissing) as caught:
@@ -157,7 +162,9 @@ def flip_a_bit(path: Path) -> None:
     ],
     ids=["a bit", "a file", "a cut file", "no list", "half a list", "another list"],
 )
-def test_a_model_that_was_changed_after_it_was_made_is_made_anew(tmp_path: Path, damage: Callable[[Path], object]) -> None:
+def test_a_model_that_was_changed_after_it_was_made_is_made_anew(
+    tmp_path: Path, damage: Callable[[Path], object]
+) -> None:
     """It would load and give other vectors, and nobody would know why."""
     folder = ModelCache(tmp_path).get("key", lambda: FILES)
     damage(folder)
@@ -244,13 +251,18 @@ def test_two_threads_that_make_the_same_model_at_once_both_get_it_whole(tmp_path
         together.wait(10)
         return {"model.onnx": b"graph" * 1_000_000, "tokenizer.json": b"{}"}
 
-    threads = [threading.Thread(target=lambda: found.append(ModelCache(tmp_path / "cache").get("key", make))) for _ in range(2)]
+    threads = [
+        threading.Thread(target=lambda: found.append(ModelCache(tmp_path / "cache").get("key", make))) for _ in range(2)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join(30)
     assert found == [tmp_path / "cache" / "key"] * 2
-    assert {name: len(content) for name, content in contents(found[0]).items()} == {"model.onnx": 5_000_000, "tokenizer.json": 2}
+    assert {name: len(content) for name, content in contents(found[0]).items()} == {
+        "model.onnx": 5_000_000,
+        "tokenizer.json": 2,
+    }
     assert [path.name for path in (tmp_path / "cache").iterdir()] == ["key"]
 
 
@@ -280,6 +292,8 @@ try:
 except ModelError as error:
     print(error.message)
 """
-    done = subprocess.run([sys.executable, "-c", code, str(tmp_path / "cache")], capture_output=True, text=True, check=True, timeout=30)
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path / "cache")], capture_output=True, text=True, check=True, timeout=30
+    )
     assert done.stdout.strip() == f"The model cannot be written to {tmp_path / 'cache'}: File too large."
     assert list((tmp_path / "cache").iterdir()) == []

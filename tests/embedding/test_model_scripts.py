@@ -18,7 +18,9 @@ ENGLISH = [f"word{number}" for number in range(3000)]
 def written(folder: Path, pieces: list[str], *, ascii_only: bool) -> Path:
     path = folder / "tokenizer.json"
     vocabulary = {piece: number for number, piece in enumerate(pieces)}
-    path.write_text(json.dumps({"model": {"type": "WordPiece", "vocab": vocabulary}}, ensure_ascii=ascii_only), encoding="utf-8")
+    path.write_text(
+        json.dumps({"model": {"type": "WordPiece", "vocab": vocabulary}}, ensure_ascii=ascii_only), encoding="utf-8"
+    )
     return path
 
 
@@ -40,12 +42,16 @@ def test_a_tokenizer_with_thousands_of_east_asian_characters_reads_them(
     assert reads_east_asian(written(tmp_path, pieces, ascii_only=ascii_only)) is reads
 
 
-@pytest.mark.parametrize(("texts", "reads"), [(ENGLISH, False), ([sign * 9 for sign in KOREAN] + ENGLISH, True)], ids=["english", "korean"])
+@pytest.mark.parametrize(
+    ("texts", "reads"), [(ENGLISH, False), ([sign * 9 for sign in KOREAN] + ENGLISH, True)], ids=["english", "korean"]
+)
 def test_a_tokenizer_that_goes_by_bytes_is_understood(tmp_path: Path, texts: list[str], reads: bool) -> None:
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()
-    tokenizer.train_from_iterator(texts, trainers.BpeTrainer(vocab_size=9000, initial_alphabet=pre_tokenizers.ByteLevel.alphabet()))
+    tokenizer.train_from_iterator(
+        texts, trainers.BpeTrainer(vocab_size=9000, initial_alphabet=pre_tokenizers.ByteLevel.alphabet())
+    )
     tokenizer.save(str(tmp_path / "tokenizer.json"))
     assert reads_east_asian(tmp_path / "tokenizer.json") is reads
 

@@ -1,4 +1,6 @@
-"""The multilingual encoder as our graph and our tokenizers. The package that brings the weights is the oracle, here only."""
+"""The multilingual encoder as our graph and our tokenizers. The package that brings the weights is the oracle, here
+only.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +58,12 @@ def test_the_tokens_are_those_of_the_package(oracle: Any, multilingual_folder: P
 
 def _pieces(texts: list[str]) -> list[str]:
     """Parts of words too: they are cut at places where no sentence is."""
-    return [text[start : start + 7] for text in texts for start in range(0, min(len(text), 60), 3) if text[start : start + 7].strip()]
+    return [
+        text[start : start + 7]
+        for text in texts
+        for start in range(0, min(len(text), 60), 3)
+        if text[start : start + 7].strip()
+    ]
 
 
 @settings(max_examples=100)
@@ -64,7 +71,8 @@ def _pieces(texts: list[str]) -> list[str]:
 def test_any_text_has_the_tokens_of_the_package_but_for_runs_of_unknown_characters(
     oracle: Any, multilingual_folder: Path, text: str
 ) -> None:
-    """The package gives every unknown character an id, and one to an empty text; sentencepiece itself, and we, one to the whole run.
+    """The package gives every unknown character an id, and one to an empty text; sentencepiece itself, and we, one to
+    the whole run.
 
     Sorted, because in a repetition (aaa = a + aa = aa + a) both ways are equally likely.
     """
@@ -83,7 +91,9 @@ def test_any_text_has_the_tokens_of_the_package_but_for_runs_of_unknown_characte
         ("Как восстановить базу данных из резервной копии?", 3),
     ],
 )
-def test_a_question_in_another_language_finds_the_english_passage(multilingual_model: OnnxEmbedder, question: str, right: int) -> None:
+def test_a_question_in_another_language_finds_the_english_passage(
+    multilingual_model: OnnxEmbedder, question: str, right: int
+) -> None:
     passages = [
         "Run git init in the project folder to create a new repository.",
         "Bake the bread for forty minutes, then let it cool on a rack.",

@@ -1,4 +1,6 @@
-"""Embedders that run here: nothing of a text is dropped, nothing is loaded too early, and other vectors have another name."""
+"""Embedders that run here: nothing of a text is dropped, nothing is loaded too early, and other vectors have another
+name.
+"""
 
 from __future__ import annotations
 
@@ -56,12 +58,16 @@ def test_the_lead_of_a_passage_counts_beside_the_whole_of_it(leading: OnnxEmbedd
     np.testing.assert_allclose(leading.embed([passage], "passage")[0], expected / np.linalg.norm(expected), rtol=1e-5)
 
 
-@pytest.mark.parametrize("text", ["apple banana", "apple\nbanana", "\n\nbanana", "apple\n\n", " \n\nbanana", "\n\n", ""])
+@pytest.mark.parametrize(
+    "text", ["apple banana", "apple\nbanana", "\n\nbanana", "apple\n\n", " \n\nbanana", "\n\n", ""]
+)
 def test_a_passage_that_is_all_lead_or_has_none_is_taken_as_it_is(leading: OnnxEmbedder, text: str) -> None:
     np.testing.assert_allclose(leading.embed([text], "passage"), leading.embed([text], "query"), atol=1e-6)
 
 
-def test_only_the_multilingual_model_looks_at_leads(granite_model: OnnxEmbedder, multilingual_model: OnnxEmbedder) -> None:
+def test_only_the_multilingual_model_looks_at_leads(
+    granite_model: OnnxEmbedder, multilingual_model: OnnxEmbedder
+) -> None:
     passage = "Guide > Git\n\nBake the bread for forty minutes."
     similarity = [
         float((model.embed([passage], "query") @ model.embed([passage], "passage").T)[0, 0])
@@ -74,7 +80,9 @@ def test_only_the_multilingual_model_looks_at_leads(granite_model: OnnxEmbedder,
 # --- what a process that embeds has loaded
 
 
-def test_a_fresh_machine_needs_neither_the_network_nor_any_package_but_the_weights(python: Python, tmp_path: Path) -> None:
+def test_a_fresh_machine_needs_neither_the_network_nor_any_package_but_the_weights(
+    python: Python, tmp_path: Path
+) -> None:
     """Packs are read as data, graphs written without `onnx`, and nothing asks a hub for anything."""
     code = f"""
 import sys
@@ -170,12 +178,19 @@ def test_pooling_is_as_the_setting_says(tiny: TinyModel, pooling: str) -> None:
     tiny.write()
     rows = tiny.rows("[CLS]", "apple", "[SEP]")
     expected = rows.mean(axis=0) if pooling == "mean" else rows[0]
-    np.testing.assert_allclose(tiny.embedder(pooling=pooling).embed(["apple"], "query")[0], expected / np.linalg.norm(expected), rtol=1e-5)
+    np.testing.assert_allclose(
+        tiny.embedder(pooling=pooling).embed(["apple"], "query")[0], expected / np.linalg.norm(expected), rtol=1e-5
+    )
 
 
 @pytest.mark.parametrize(
     ("padding", "config", "pad_id"),
-    [({"pad_id": 1, "length": None}, {}, 1), (None, {"pad_token_id": 2}, 2), (None, {}, 0), (None, {"pad_token_id": None}, 0)],
+    [
+        ({"pad_id": 1, "length": None}, {}, 1),
+        (None, {"pad_token_id": 2}, 2),
+        (None, {}, 0),
+        (None, {"pad_token_id": None}, 0),
+    ],
 )
 def test_texts_are_padded_with_what_the_model_was_trained_with(
     tiny: TinyModel, padding: dict[str, Any] | None, config: dict[str, Any], pad_id: int
@@ -235,7 +250,9 @@ def test_r118_other_weights_in_the_file_beside_are_another_fingerprint(tiny: Tin
     assert tiny.embedder().embed(["apple"], "query").shape == (1, 4)
 
 
-def test_the_bundled_model_in_a_folder_gives_the_bundled_vectors(granite_folder: Path, granite_model: OnnxEmbedder, tmp_path: Path) -> None:
+def test_the_bundled_model_in_a_folder_gives_the_bundled_vectors(
+    granite_folder: Path, granite_model: OnnxEmbedder, tmp_path: Path
+) -> None:
     folder = tmp_path / "granite"
     folder.mkdir()
     for name in ("model.onnx", "tokenizer.json"):
@@ -247,7 +264,9 @@ def test_the_bundled_model_in_a_folder_gives_the_bundled_vectors(granite_folder:
 
 
 def test_more_tokens_than_the_model_has_positions_is_a_clear_error(granite_folder: Path) -> None:
-    embedder = from_folder(granite_folder, pooling="mean", max_tokens=2048, query_prefix="", passage_prefix="", threads=1)
+    embedder = from_folder(
+        granite_folder, pooling="mean", max_tokens=2048, query_prefix="", passage_prefix="", threads=1
+    )
     with pytest.raises(ModelMismatch) as caught:
         embedder.embed(["word " * 700], "passage")
     assert caught.value.hint == "Set embedding.max_tokens to what the model takes."

@@ -25,7 +25,9 @@ def direction(vector: Array) -> Array:
 def test_mean_pooling_is_the_mean_of_the_tokens_without_the_padding(tiny: TinyModel) -> None:
     tiny.write()
     found = tiny.encoder(pooling="mean").embed(["apple banana apple", "banana"])
-    np.testing.assert_allclose(found[0], direction(tiny.rows("[CLS]", "apple", "banana", "apple", "[SEP]").mean(axis=0)), rtol=1e-5)
+    np.testing.assert_allclose(
+        found[0], direction(tiny.rows("[CLS]", "apple", "banana", "apple", "[SEP]").mean(axis=0)), rtol=1e-5
+    )
     np.testing.assert_allclose(found[1], direction(tiny.rows("[CLS]", "banana", "[SEP]").mean(axis=0)), rtol=1e-5)
 
 
@@ -39,7 +41,9 @@ def test_cls_pooling_is_the_first_token(tiny: TinyModel) -> None:
 def test_a_graph_that_gives_one_vector_per_text_is_not_pooled(tiny: TinyModel, pooling: str) -> None:
     tiny.write(per_token=False)
     found = tiny.encoder(pooling=pooling).embed(["apple banana"])
-    np.testing.assert_allclose(found[0], direction(tiny.rows("[CLS]", "apple", "banana", "[SEP]").max(axis=0)), rtol=1e-5)
+    np.testing.assert_allclose(
+        found[0], direction(tiny.rows("[CLS]", "apple", "banana", "[SEP]").max(axis=0)), rtol=1e-5
+    )
 
 
 def test_a_long_text_is_the_mean_of_its_parts_by_their_length(tiny: TinyModel) -> None:
@@ -99,11 +103,7 @@ def test_a_text_without_tokens_has_a_vector(tiny: TinyModel, pooling: str, marke
 
 @pytest.mark.parametrize(
     "options",
-    [
-        {"inputs": ("input_ids",)},
-        {"inputs": ("input_ids", "token_type_ids", "attention_mask")},
-        {"input_type": INT32},
-    ],
+    [{"inputs": ("input_ids",)}, {"inputs": ("input_ids", "token_type_ids", "attention_mask")}, {"input_type": INT32}],
 )
 def test_a_graph_gets_the_inputs_it_asks_for(tiny: TinyModel, options: dict[str, Any]) -> None:
     tiny.write()
@@ -178,10 +178,14 @@ def test_a_graph_that_does_not_say_it_is_asked_for_a_config(tmp_path: Path) -> N
 
 
 def test_unit_leaves_a_zero_vector_alone() -> None:
-    np.testing.assert_array_equal(unit(np.array([[3, 4], [0, 0]], np.float32)), np.array([[0.6, 0.8], [0, 0]], np.float32))
+    np.testing.assert_array_equal(
+        unit(np.array([[3, 4], [0, 0]], np.float32)), np.array([[0.6, 0.8], [0, 0]], np.float32)
+    )
 
 
 @pytest.mark.parametrize("threads", [0, 1, 2])
 def test_the_number_of_processors_does_not_change_the_vector(tiny: TinyModel, threads: int) -> None:
     tiny.write()
-    np.testing.assert_allclose(tiny.encoder(threads=threads).embed(["apple banana"]), tiny.encoder().embed(["apple banana"]), atol=1e-6)
+    np.testing.assert_allclose(
+        tiny.encoder(threads=threads).embed(["apple banana"]), tiny.encoder().embed(["apple banana"]), atol=1e-6
+    )

@@ -16,7 +16,9 @@ from kebab.embedding.onnx_graph import FLOAT, INT32, INT64, ONNXRUNTIME, UINT8, 
 
 
 def run(model: bytes | Path, **inputs: Array) -> Array:
-    session = onnxruntime.InferenceSession(str(model) if isinstance(model, Path) else model, providers=["CPUExecutionProvider"])
+    session = onnxruntime.InferenceSession(
+        str(model) if isinstance(model, Path) else model, providers=["CPUExecutionProvider"]
+    )
     return np.asarray(session.run(None, inputs)[0])
 
 
@@ -48,7 +50,10 @@ def test_a_transposed_constant_is_written_as_it_looks() -> None:
 
 
 def test_large_constants_go_to_the_file_beside_and_small_ones_do_not(tmp_path: Path) -> None:
-    values = {name: np.random.default_rng(size).normal(size=size).astype(np.float32) for name, size in (("a", 1025), ("b", 3), ("c", 5000))}
+    values = {
+        name: np.random.default_rng(size).normal(size=size).astype(np.float32)
+        for name, size in (("a", 1025), ("b", 3), ("c", 5000))
+    }
 
     def sums(beside: str | None) -> OnnxGraph:
         graph = OnnxGraph("sums", beside=beside)
@@ -72,7 +77,9 @@ def test_attributes_may_be_integers_floats_and_lists_also_negative_ones() -> Non
     graph = OnnxGraph("attributes")
     graph.input("x", FLOAT, ["rows", 3])
     largest = graph.add("ReduceMax", "x", axes=[-1], keepdims=0)
-    graph.output("out", graph.add("LeakyRelu", graph.add("Concat", largest, largest, axis=-1), alpha=0.25), FLOAT, ["both"])
+    graph.output(
+        "out", graph.add("LeakyRelu", graph.add("Concat", largest, largest, axis=-1), alpha=0.25), FLOAT, ["both"]
+    )
     found = run(graph.model(), x=np.array([[-4, -8, -12], [1, 2, 3]], np.float32))
     np.testing.assert_allclose(found, [-1, 3, -1, 3])
 

@@ -38,7 +38,8 @@ def test_the_default_is_bundled_and_takes_its_settings(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "model", ["", "bundle", "bundled:x", "onnx", "onnx:", "openai", "ollama:", "OPENAI:x", "cohere:x", "/path", "터무니"]
+    "model",
+    ["", "bundle", "bundled:x", "onnx", "onnx:", "openai", "ollama:", "OPENAI:x", "cohere:x", "/path", "터무니"],
 )
 def test_anything_else_is_refused_with_what_is_valid(tmp_path: Path, model: str) -> None:
     with pytest.raises(ConfigError) as caught:
@@ -48,7 +49,8 @@ def test_anything_else_is_refused_with_what_is_valid(tmp_path: Path, model: str)
 
 
 @pytest.mark.parametrize(
-    ("model", "name"), [("openai:text-embedding-3-small", "text-embedding-3-small"), ("ollama:bge-m3:latest", "bge-m3:latest")]
+    ("model", "name"),
+    [("openai:text-embedding-3-small", "text-embedding-3-small"), ("ollama:bge-m3:latest", "bge-m3:latest")],
 )
 def test_the_name_of_an_endpoints_model_is_all_after_the_first_colon(tmp_path: Path, model: str, name: str) -> None:
     models = made(tmp_path, model=model)
@@ -56,30 +58,34 @@ def test_the_name_of_an_endpoints_model_is_all_after_the_first_colon(tmp_path: P
     assert [embedder.name for embedder in models.embedders] == [name]
 
 
-def test_a_folder_may_be_relative_or_in_the_home(tiny: TinyModel, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_a_folder_may_be_relative_or_in_the_home(
+    tiny: TinyModel, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     tiny.write()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("HOME", str(tmp_path))
-    fingerprints = {made(tmp_path, model=f"onnx:{path}").embedders[0].fingerprint for path in (tiny.folder, "tiny", "~/tiny", "./tiny/")}
+    fingerprints = {
+        made(tmp_path, model=f"onnx:{path}").embedders[0].fingerprint
+        for path in (tiny.folder, "tiny", "~/tiny", "./tiny/")
+    }
     assert len(fingerprints) == 1
 
 
 def test_the_settings_of_a_folder_reach_its_model(tiny: TinyModel, tmp_path: Path) -> None:
     tiny.write()
     model = f"onnx:{tiny.folder}"
-    changes: list[dict[str, Any]] = [
-        {},
-        {"pooling": "cls"},
-        {"max_tokens": 64},
-        {"passage_prefix": "passage: "},
-    ]
+    changes: list[dict[str, Any]] = [{}, {"pooling": "cls"}, {"max_tokens": 64}, {"passage_prefix": "passage: "}]
     fingerprints = [made(tmp_path, model=model, **change).embedders[0].fingerprint for change in changes]
     assert len(set(fingerprints)) == len(changes)
-    assert made(tmp_path, model=model, query_prefix="query: ").embedders[0].fingerprint == fingerprints[0], "no stored vector changes by it"
+    assert made(tmp_path, model=model, query_prefix="query: ").embedders[0].fingerprint == fingerprints[0], (
+        "no stored vector changes by it"
+    )
 
 
 def test_a_model_for_latin_script_leaves_the_other_scripts_to_the_bundled_one(tiny: TinyModel, tmp_path: Path) -> None:
-    """R118: told by its tokenizer, which knows eight English words; an English-only model is never asked a Korean question."""
+    """R118: told by its tokenizer, which knows eight English words; an English-only model is never asked a Korean
+    question.
+    """
     tiny.write()
     models = made(tmp_path, model=f"onnx:{tiny.folder}")
     own, bundled = models.embedders
@@ -97,7 +103,9 @@ def test_what_a_model_reads_can_be_said(tiny: TinyModel, tmp_path: Path) -> None
     assert isinstance(made(tmp_path, model="ollama:some-model", scripts="latin"), BundledModels)
 
 
-def test_building_models_loads_neither_numpy_nor_a_runtime_and_asks_nobody(tiny: TinyModel, tmp_path: Path, python: Python) -> None:
+def test_building_models_loads_neither_numpy_nor_a_runtime_and_asks_nobody(
+    tiny: TinyModel, tmp_path: Path, python: Python
+) -> None:
     """Commands that embed nothing must not pay for the models they could use."""
     (tiny.write() / "config.json").write_text('{"hidden_size": 4}')
     code = """

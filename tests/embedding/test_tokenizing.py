@@ -120,7 +120,9 @@ for thread in threads:
 
 
 def test_two_models_may_be_loaded_at_the_same_time() -> None:
-    """Regression: two threads that import parts of the library at the same time fail, and the file was said to be damaged."""
+    """Regression: two threads that import parts of the library at the same time fail, and the file was said to be
+    damaged.
+    """
     done = subprocess.run([sys.executable, "-c", PROGRAM, "/nowhere"], capture_output=True, text=True, check=True)
     assert len(done.stdout.splitlines()) == 2
     assert "No such file" in done.stdout

@@ -46,7 +46,9 @@ def test_any_text_is_cut_as_the_library_cuts_it(quick: UnigramTokenizer, library
 
 @settings(max_examples=150)
 @given(st.text("aeh0.-가나あの的", min_size=1, max_size=70))
-def test_repetitions_are_cut_as_the_library_cuts_them(quick: UnigramTokenizer, library: FileTokenizer, text: str) -> None:
+def test_repetitions_are_cut_as_the_library_cuts_them(
+    quick: UnigramTokenizer, library: FileTokenizer, text: str
+) -> None:
     assert quick.ids(text) == library.ids([text])[0]
 
 
@@ -59,7 +61,17 @@ def test_real_lines_are_cut_as_the_library_cuts_them(quick: UnigramTokenizer, li
 @pytest.fixture
 def small(tmp_path: Path, multilingual_folder: Path) -> tuple[UnigramTokenizer, FileTokenizer]:
     """A vocabulary of our own, through both."""
-    pieces = [("<unk>", 0.0), ("<s>", 0.0), ("</s>", 0.0), ("▁", -2.0), ("a", -3.0), ("b", -3.0), ("ab", -4.0), ("▁a", -4.5), ("b▁", -1.0)]
+    pieces = [
+        ("<unk>", 0.0),
+        ("<s>", 0.0),
+        ("</s>", 0.0),
+        ("▁", -2.0),
+        ("a", -3.0),
+        ("b", -3.0),
+        ("ab", -4.0),
+        ("▁a", -4.5),
+        ("b▁", -1.0),
+    ]
     charsmap = (multilingual_folder / "charsmap.bin").read_bytes()
     for name, content in vocabulary_files(pieces, charsmap).items():
         (tmp_path / name).write_bytes(content)
@@ -88,7 +100,9 @@ def test_the_likeliest_pieces_win(small: tuple[UnigramTokenizer, FileTokenizer],
 
 @pytest.mark.parametrize("name", ["pieces.bin", "charsmap.bin"])
 @pytest.mark.parametrize("kept", [None, 0, 1000])
-def test_a_damaged_vocabulary_is_a_clear_error(multilingual_folder: Path, tmp_path: Path, name: str, kept: int | None) -> None:
+def test_a_damaged_vocabulary_is_a_clear_error(
+    multilingual_folder: Path, tmp_path: Path, name: str, kept: int | None
+) -> None:
     """Should one get past the cache, what is left says how to get a whole model again."""
     folder = tmp_path / multilingual_folder.name
     folder.mkdir()

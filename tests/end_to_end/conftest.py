@@ -95,9 +95,13 @@ class User:
         )
         return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 
-    def start(self, *arguments: str | bytes | Path, env: dict[str, str] | None = None, **options: Any) -> subprocess.Popen[bytes]:
+    def start(
+        self, *arguments: str | bytes | Path, env: dict[str, str] | None = None, **options: Any
+    ) -> subprocess.Popen[bytes]:
         options = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, **options}
-        return subprocess.Popen(self.arguments(*arguments), env={**self.environment, **(env or {})}, cwd=self.folder, **options)
+        return subprocess.Popen(
+            self.arguments(*arguments), env={**self.environment, **(env or {})}, cwd=self.folder, **options
+        )
 
     def ask(self, *arguments: str | bytes | Path, **options: Any) -> Any:
         """A command that must succeed, with --json; its valid answer."""
@@ -110,7 +114,9 @@ class User:
 
     def found(self, query: str, *options: str, **more: Any) -> list[str]:
         """Paths of the hits, each once, sorted; files with the same text too."""
-        hits = self.ask("search", query, "-k", "100", "--match", "all", "--duplicates", "show", *options, **more)["hits"]
+        hits = self.ask("search", query, "-k", "100", "--match", "all", "--duplicates", "show", *options, **more)[
+            "hits"
+        ]
         return sorted({hit["doc_path"] for hit in hits})
 
     def write(self, path: str | bytes, content: str | bytes, folder: Path | None = None) -> Path:
@@ -151,7 +157,9 @@ class User:
             connection.execute("INSERT INTO chunks_fts (chunks_fts, rank) VALUES ('integrity-check', 1)")
 
     def fails(self, *arguments: str | bytes | Path, code: str, exit_code: int = 2, **options: Any) -> Done:
-        """An error as it must look: for people one sentence and a hint on stderr, for programs error.v1 alone on stdout."""
+        """An error as it must look: for people one sentence and a hint on stderr, for programs error.v1 alone on
+        stdout.
+        """
         done = self.run(*arguments, "--json", **options)
         assert done.code == exit_code, done.out + done.err
         assert "Traceback" not in done.err, done.err

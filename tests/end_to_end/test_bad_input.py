@@ -120,7 +120,9 @@ def test_stdin_needs_a_title_and_text(user: User) -> None:
 # --- the database
 
 
-@pytest.mark.parametrize("command", [("search", "git"), ("list", "docs"), ("backup", "x"), *WRITING, ("reset", "--yes")], ids=" ".join)
+@pytest.mark.parametrize(
+    "command", [("search", "git"), ("list", "docs"), ("backup", "x"), *WRITING, ("reset", "--yes")], ids=" ".join
+)
 def test_a_folder_as_db_is_refused(user: User, command: tuple[str, ...]) -> None:
     user.fails("--db", user.notes, *command, code="store_error")
     assert list(user.notes.iterdir()) == []
@@ -144,7 +146,9 @@ def test_a_named_db_that_does_not_exist_makes_doctor_unhealthy(user: User) -> No
     assert list(user.folder.iterdir()) == []
 
 
-@pytest.mark.parametrize("command", [("search", "x"), ("list", "docs"), ("verify",), ("schema",), ("doctor",)], ids=" ".join)
+@pytest.mark.parametrize(
+    "command", [("search", "x"), ("list", "docs"), ("verify",), ("schema",), ("doctor",)], ids=" ".join
+)
 def test_r063_the_default_db_not_yet_made_is_an_empty_corpus(user: User, command: tuple[str, ...]) -> None:
     """R063, R032"""
     answer = user.ask(*command)
@@ -156,7 +160,9 @@ def test_r063_the_default_db_not_yet_made_is_an_empty_corpus(user: User, command
 
 @pytest.mark.parametrize("command", [("search", "x"), ("list", "docs"), ("doctor",)], ids=" ".join)
 @pytest.mark.parametrize("state", ["empty file", "file without tables"])
-def test_a_first_ingest_that_died_at_birth_leaves_an_empty_corpus(user: User, command: tuple[str, ...], state: str) -> None:
+def test_a_first_ingest_that_died_at_birth_leaves_an_empty_corpus(
+    user: User, command: tuple[str, ...], state: str
+) -> None:
     user.database.parent.mkdir(parents=True)
     user.database.touch()
     if state == "file without tables":
@@ -177,7 +183,9 @@ def indexed(user: User) -> User:
 
 
 @pytest.mark.parametrize("command", [("search", "git"), ("list", "docs"), ("backup", "x"), *WRITING], ids=" ".join)
-def test_a_db_of_a_newer_version_is_refused_and_left_alone(reader: User, tmp_path: Path, command: tuple[str, ...]) -> None:
+def test_a_db_of_a_newer_version_is_refused_and_left_alone(
+    reader: User, tmp_path: Path, command: tuple[str, ...]
+) -> None:
     newer = tmp_path / "newer.sqlite"
     shutil.copy(reader.database, newer)
     with reader.open(newer) as connection:
@@ -214,7 +222,9 @@ def test_a_corrupt_db_is_called_so_by_every_command(reader: User, tmp_path: Path
 
 @pytest.mark.parametrize("command", [("search", "git"), ("ingest", ".")], ids=" ".join)
 @pytest.mark.parametrize("first_byte", [0, 200], ids=["from the start", "from the schema on"])
-def test_a_file_that_is_no_db_any_more_is_called_so(reader: User, tmp_path: Path, command: tuple[str, ...], first_byte: int) -> None:
+def test_a_file_that_is_no_db_any_more_is_called_so(
+    reader: User, tmp_path: Path, command: tuple[str, ...], first_byte: int
+) -> None:
     refused_as_corrupt(reader, damaged(reader, tmp_path / "bad.sqlite", first_byte=first_byte), command)
 
 
@@ -345,7 +355,9 @@ NOT_UTF8 = b"a\xff\xfeb"
      (b"search", b"git", b"--path", NOT_UTF8, b"--lang", NOT_UTF8), (b"search", b"git", b"--exclude-tag", NOT_UTF8, b"--exclude-path", NOT_UTF8)],
     ids=repr,
 )  # fmt: skip
-def test_a_search_with_bytes_that_are_no_text_finds_nothing_and_says_so(reader: User, arguments: tuple[bytes, ...]) -> None:
+def test_a_search_with_bytes_that_are_no_text_finds_nothing_and_says_so(
+    reader: User, arguments: tuple[bytes, ...]
+) -> None:
     done = reader.run(*arguments, "--json")
     assert done.code == 0, done.out + done.err
     assert "Traceback" not in done.err
@@ -417,7 +429,9 @@ def test_malformed_front_matter_is_reported_with_its_file(user: User) -> None:
 def small_disk(tmp_path: Path) -> Iterator[Path]:
     place = tmp_path / "small"
     place.mkdir()
-    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "none", str(place)], capture_output=True, check=False)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=3m", "none", str(place)], capture_output=True, check=False
+    )
     if mounted.returncode != 0:
         pytest.skip("mounting a small disk needs root")
     yield place
@@ -450,9 +464,13 @@ def test_a_full_disk_is_said_and_nothing_is_lost(user: User, small_disk: Path) -
 
 
 @pytest.mark.parametrize(
-    "command", [("ingest", "NOTES"), ("index", "--optimize"), ("index", "--rebuild-fts"), ("search", "word1x5")], ids=" ".join
+    "command",
+    [("ingest", "NOTES"), ("index", "--optimize"), ("index", "--rebuild-fts"), ("search", "word1x5")],
+    ids=" ".join,
 )
-def test_a_disk_that_is_already_full_is_a_clear_error_or_no_matter(user: User, small_disk: Path, command: tuple[str, ...]) -> None:
+def test_a_disk_that_is_already_full_is_a_clear_error_or_no_matter(
+    user: User, small_disk: Path, command: tuple[str, ...]
+) -> None:
     fill(user, 3)
     database = small_disk / "kebab.sqlite"
     user.ingest("--db", database, user.notes)
@@ -601,6 +619,8 @@ def test_head_ends_a_long_output_quietly(indexed: User) -> None:
     import sys
 
     line = f"{shlex.quote(sys.executable)} -m kebab search alpha -k 30 --full-text | head -1"
-    done = subprocess.run(["sh", "-c", line], env=indexed.environment, cwd=indexed.folder, capture_output=True, check=True)
+    done = subprocess.run(
+        ["sh", "-c", line], env=indexed.environment, cwd=indexed.folder, capture_output=True, check=True
+    )
     assert done.stdout.startswith(b"1. [")
     assert done.stderr == b""

@@ -40,7 +40,10 @@ class Both(NamedTuple):
     def asked(self, *command: str | Path) -> Any:
         """What both answer; they must not differ."""
         told = [self.user.run(*command, "--json", "--db", place) for place in (self.file, self.cluster)]
-        answers = [(done.code, comparable(done.json(), place)) for done, place in zip(told, (self.file, self.cluster), strict=True)]
+        answers = [
+            (done.code, comparable(done.json(), place))
+            for done, place in zip(told, (self.file, self.cluster), strict=True)
+        ]
         assert answers[0] == answers[1]
         return answers[1][1]
 
@@ -57,12 +60,14 @@ def comparable(value: Any, place: str) -> Any:
 
 
 def _is_weighed_alike(node: QdrantNode, name: str) -> bool:
-    """Whether all passages are weighed for the same average, as they are when they were written in one go. On a busy machine they are not, and
-    may then have scores that are some percent apart.
+    """Whether all passages are weighed for the same average, as they are when they were written in one go. On a busy
+    machine they are not, and may then have scores that are some percent apart.
     """
     body = {"filter": {"must": [{"key": "what", "match": {"value": "meta"}}]}, "with_payload": True}
     request = urllib.request.Request(
-        f"{node.url}/collections/{name}.catalog/points/scroll", json.dumps(body).encode(), {"Content-Type": "application/json"}
+        f"{node.url}/collections/{name}.catalog/points/scroll",
+        json.dumps(body).encode(),
+        {"Content-Type": "application/json"},
     )
     with urllib.request.urlopen(request, timeout=10) as response:
         least, most = json.load(response)["result"]["points"][0]["payload"]["weighed_for"]["own"]
@@ -76,7 +81,9 @@ def both(one_node: QdrantNode, tmp_path_factory: pytest.TempPathFactory) -> Both
     del user.environment["KEBAB_EMBEDDING_MODEL"]
     shutil.copytree(SAMPLES / "notes", user.notes, dirs_exist_ok=True)
     user.write(
-        "widget/README.md", "# Widget\n\nRun it:\n\n```sh\nwidget --run\n```\n\n## Stopping\n\n```sh\nwidget --stop\n```\n", user.home
+        "widget/README.md",
+        "# Widget\n\nRun it:\n\n```sh\nwidget --run\n```\n\n## Stopping\n\n```sh\nwidget --stop\n```\n",
+        user.home,
     )
     places = (str(user.home / "file.sqlite"), one_node.address(f"both-{uuid4().hex[:8]}"))
     user.ingest(user.notes, "--db", places[0])

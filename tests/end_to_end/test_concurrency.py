@@ -26,7 +26,9 @@ def bulk(user: User) -> subprocess.Popen[bytes]:
 
 def write(user: User, files: int, words: int = 400) -> None:
     for number in range(files):
-        user.write(f"{number:04}.md", f"# Note {number}\n\nalpha " + " ".join(f"w{number * i % 4999}" for i in range(1, words)))
+        user.write(
+            f"{number:04}.md", f"# Note {number}\n\nalpha " + " ".join(f"w{number * i % 4999}" for i in range(1, words))
+        )
 
 
 def test_eight_processes_search_while_one_ingests_from_nothing(user: User) -> None:
@@ -69,7 +71,8 @@ def test_eight_processes_search_while_one_writes_again_and_again(user: User) -> 
         rounds += 1
         for number in range(40):
             user.write(
-                f"{number:04}.md", f"# Note {number}\n\nalpha round{rounds} " + " ".join(f"v{rounds}x{i % 300}" for i in range(1500))
+                f"{number:04}.md",
+                f"# Note {number}\n\nalpha round{rounds} " + " ".join(f"v{rounds}x{i % 300}" for i in range(1500)),
             )
         for searcher in searchers:
             assert searcher.stdin is not None
@@ -109,7 +112,9 @@ def busy(user: User) -> subprocess.Popen[bytes]:
     return process
 
 
-def test_a_second_ingest_names_the_first_when_it_does_not_want_to_wait(user: User, busy: subprocess.Popen[bytes]) -> None:
+def test_a_second_ingest_names_the_first_when_it_does_not_want_to_wait(
+    user: User, busy: subprocess.Popen[bytes]
+) -> None:
     try:
         done = user.fails("ingest", user.notes, code="locked", env={"KEBAB_STORE_LOCK_WAIT_S": "0.2"})
         assert f"process {busy.pid} (kb ingest, since " in done.err

@@ -27,7 +27,10 @@ def described(user: User) -> bool:
 
 def test_killed_at_any_moment_note_and_terms_agree(user: User) -> None:
     for number in range(FILES):
-        user.write(f"{number % 7}/{number}.md", "\n\n".join(f"# Part {part}\n\n" + f"word{number} text{part} " * 60 for part in range(6)))
+        user.write(
+            f"{number % 7}/{number}.md",
+            "\n\n".join(f"# Part {part}\n\n" + f"word{number} text{part} " * 60 for part in range(6)),
+        )
     user.ingest()
     ids = user.ask("search", "word7", "--match", "all")["hits"][0]["chunk_id"]
     moments = random.Random(3)

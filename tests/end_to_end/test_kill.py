@@ -19,7 +19,9 @@ def write_files(user: User) -> None:
     words = random.Random(7)
     for number in range(FILES):
         paragraphs = "\n\n".join(
-            f"## Part {part}\n\n" + " ".join(f"w{words.randrange(3000)}" for _ in range(120)) + f" 문서{number}를 찾는다."
+            f"## Part {part}\n\n"
+            + " ".join(f"w{words.randrange(3000)}" for _ in range(120))
+            + f" 문서{number}를 찾는다."
             for part in range(3)
         )
         user.write(f"{number % 20}/{number}.md", f"---\ntags: [t{number % 5}]\n---\n# Note {number}\n\n{paragraphs}\n")

@@ -1,4 +1,6 @@
-"""`kb lib` as a user runs it: formats to the letter, a kill in the middle, another machine, and nobody asked who was not named."""
+"""`kb lib` as a user runs it: formats to the letter, a kill in the middle, another machine, and nobody asked who was
+not named.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ GO = "```go\nfunc main() {\n\tdial()\n}\n```"
 PAGES = {
     "README.md": "# Widget\n\nGauges for dashboards.\n",
     "docs/guide.md": f"# Guide\n\n## Create a dial\n\nLike this:\n\n{GO}\n\n## Colours\n\nAny CSS colour is accepted.\n",
-    "context7.json": json.dumps({"projectTitle": "Widget", "description": "Gauges for dashboards", "rules": ["Always close a gauge"]}),
+    "context7.json": json.dumps(
+        {"projectTitle": "Widget", "description": "Gauges for dashboards", "rules": ["Always close a gauge"]}
+    ),
 }
 
 
@@ -52,20 +56,30 @@ def test_r163_nothing_found_is_said_and_is_no_failure(widget: User) -> None:
     none = widget.run("lib", "search", "zzzz")
     assert (none.code, none.out) == (0, "No libraries found matching your search.\n")
     docs = widget.run("lib", "docs", "/acme/widget", "zzzz")
-    assert (docs.code, docs.out) == (0, "## Library Rules\n- Always close a gauge\n\n*These rules are the library's own words.*\n")
+    assert (docs.code, docs.out) == (
+        0,
+        "## Library Rules\n- Always close a gauge\n\n*These rules are the library's own words.*\n",
+    )
     assert "No snippet was found." in docs.err
     assert "zzzz" not in docs.out
 
 
 def test_answers_for_programs(widget: User) -> None:
     docs = widget.ask("lib", "docs", "/acme/widget", "create a dial")
-    assert (docs["library_id"], docs["version"], docs["rules"], docs["page"]) == ("/acme/widget", None, ["Always close a gauge"], 1)
+    assert (docs["library_id"], docs["version"], docs["rules"], docs["page"]) == (
+        "/acme/widget",
+        None,
+        ["Always close a gauge"],
+        1,
+    )
     code = docs["snippets"][0]
     assert (code["type"], code["language"], code["description"]) == ("code", "go", "Like this:")
     assert code["citation"]["uri"] == "docs/guide.md#L1-L11"
     assert 0 < code["score"] <= 1
     found = widget.ask("lib", "search", "widget")["libraries"]
-    assert [(library["library_id"], library["state"], library["total_snippets"]) for library in found] == [("/acme/widget", "indexed", 3)]
+    assert [(library["library_id"], library["state"], library["total_snippets"]) for library in found] == [
+        ("/acme/widget", "indexed", 3)
+    ]
     assert widget.ask("list", "libraries") == widget.ask("lib", "list")
     hits = widget.ask("search", "dial", "--library", "/acme/widget/v1.0.0")["hits"]
     assert [hit["doc_path"] for hit in hits] == ["docs/guide.md"]
@@ -102,7 +116,9 @@ def test_a_library_goes_to_another_machine_in_one_file(widget: User, tmp_path_fa
 
 
 @pytest.mark.parametrize("kind", ["git", "folder"])
-def test_a_killed_refresh_leaves_the_last_good_index_and_the_next_one_goes_on(user: User, upstream: Upstream, kind: str) -> None:
+def test_a_killed_refresh_leaves_the_last_good_index_and_the_next_one_goes_on(
+    user: User, upstream: Upstream, kind: str
+) -> None:
     upstream.commit(PAGES)
     source = upstream.url
     if kind == "folder":

@@ -136,7 +136,9 @@ def test_two_sources_with_the_same_path_stay_apart(user: User) -> None:
     assert user.chunks() == [("docs-2", "a.md", "alpha from two")]
 
 
-@pytest.mark.parametrize("command", [("fetch", "doc", "a.md"), ("fetch", "span", "a.md#L1-L1"), ("inspect", "doc", "a.md")], ids=" ".join)
+@pytest.mark.parametrize(
+    "command", [("fetch", "doc", "a.md"), ("fetch", "span", "a.md#L1-L1"), ("inspect", "doc", "a.md")], ids=" ".join
+)
 def test_an_ambiguous_path_is_an_error_that_lists_both(user: User, command: tuple[str, ...]) -> None:
     for name in ("one", "two"):
         user.write("a.md", f"alpha from {name}", folder=user.home / name)
@@ -144,7 +146,9 @@ def test_an_ambiguous_path_is_an_error_that_lists_both(user: User, command: tupl
     done = user.fails(*command, code="ambiguous")
     assert "one:a.md" in done.err
     assert "two:a.md" in done.err
-    assert user.run(*command[:2], f"two:{command[2]}").out.count("alpha from two") == (1 if command[0] == "fetch" else 0)
+    assert user.run(*command[:2], f"two:{command[2]}").out.count("alpha from two") == (
+        1 if command[0] == "fetch" else 0
+    )
 
 
 def test_a_search_can_be_held_to_one_document_by_whatever_inspect_takes(user: User) -> None:
@@ -338,7 +342,13 @@ for n in itertools.count():
         for _ in range(4):
             report = user.ingest()
             assert all(entry["code"] == "changing" for entry in report["failed"])
-            markers = {word for _, path, text in user.chunks() if path == "busy.md" for word in text.split() if word.startswith("marker")}
+            markers = {
+                word
+                for _, path, text in user.chunks()
+                if path == "busy.md"
+                for word in text.split()
+                if word.startswith("marker")
+            }
             assert len(markers) <= 1, markers
             assert ("notes", "calm.md", "calm") in user.chunks()
     finally:
@@ -501,7 +511,9 @@ def test_the_database_inside_the_folder_is_not_ingested(user: User) -> None:
 def test_text_from_stdin_is_a_document(user: User) -> None:
     report = user.ingest("-", "--title", "Shopping", input="# List\n\nmilk and 우유\n".encode())
     assert user.counts(report) == {"added": 1}
-    assert user.counts(user.ingest("-", "--title", "Shopping", input="# List\n\nmilk and 우유\n".encode())) == {"unchanged": 1}
+    assert user.counts(user.ingest("-", "--title", "Shopping", input="# List\n\nmilk and 우유\n".encode())) == {
+        "unchanged": 1
+    }
     assert user.counts(user.ingest("-", "--title", "Shopping", input=b"# List\n\nbread\n")) == {"updated": 1}
     assert user.found("milk") == []
     hit = user.ask("search", "bread")["hits"][0]
@@ -612,10 +624,16 @@ def assert_it_used(command: tuple[str, ...], answer: Any, database: Path, config
         case ("lib", "add", *_):
             assert answer["sources"] == ["/a/b"]
         case ("list", kind):
-            assert [item["name" if kind == "sources" else "tag"] for item in answer["items"]] == ["notes" if kind == "sources" else "t"]
+            assert [item["name" if kind == "sources" else "tag"] for item in answer["items"]] == [
+                "notes" if kind == "sources" else "t"
+            ]
         case ("config", "show"):
             values = {item["key"]: item["value"] for item in answer["settings"]}
-            assert (answer["config_file"], answer["database"], values["search.default_k"]) == (str(config), str(database), 7)
+            assert (answer["config_file"], answer["database"], values["search.default_k"]) == (
+                str(config),
+                str(database),
+                7,
+            )
         case ("schema",):
             assert answer["stats"]["path"] == str(database)
         case ("doctor",):
@@ -639,9 +657,13 @@ def assert_it_used(command: tuple[str, ...], answer: Any, database: Path, config
 
 
 @pytest.mark.parametrize(
-    "command", [command for command in COMMANDS if command[0] not in ("init", "reset", "inspect", "fetch", "source")], ids=" ".join
+    "command",
+    [command for command in COMMANDS if command[0] not in ("init", "reset", "inspect", "fetch", "source")],
+    ids=" ".join,
 )
-def test_a_broken_config_named_by_config_stops_every_command(reader: User, tmp_path: Path, command: tuple[str, ...]) -> None:
+def test_a_broken_config_named_by_config_stops_every_command(
+    reader: User, tmp_path: Path, command: tuple[str, ...]
+) -> None:
     """Lesson: --config was ignored in one command after another."""
     config = tmp_path / "broken.toml"
     config.write_text("[search]\ndefault_k = 0\n")
@@ -663,7 +685,9 @@ def test_quiet_leaves_results_and_errors(reader: User) -> None:
 def held(file: Path) -> Iterator[Callable[[], bool]]:
     """Whoever opens this file waits until the end of the block. Gives what tells whether somebody does."""
     descriptor = os.open(file, os.O_RDONLY)
-    fcntl.fcntl(descriptor, fcntl.F_SETSIG, signal.SIGURG)  # the one that nobody minds, instead of one that ends this process
+    fcntl.fcntl(
+        descriptor, fcntl.F_SETSIG, signal.SIGURG
+    )  # the one that nobody minds, instead of one that ends this process
     fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_WRLCK)
     try:
         yield lambda: fcntl.fcntl(descriptor, fcntl.F_GETLEASE) != fcntl.F_WRLCK
@@ -672,9 +696,13 @@ def held(file: Path) -> Iterator[Callable[[], bool]]:
 
 
 def test_ctrl_c_is_safe_and_the_next_run_goes_on(user: User) -> None:
-    """It comes while the 71st file is read, however fast the machine is: one group of files is written then, another one is not."""
+    """It comes while the 71st file is read, however fast the machine is: one group of files is written then, another
+    one is not.
+    """
     for number in range(100):
-        user.write(f"{number:02}.md", f"# Note {number}\n\nalpha " + " ".join(f"w{number * i % 4999}" for i in range(1, 2000)))
+        user.write(
+            f"{number:02}.md", f"# Note {number}\n\nalpha " + " ".join(f"w{number * i % 4999}" for i in range(1, 2000))
+        )
     with held(user.notes / "70.md") as is_awaited:
         process = user.start("ingest", user.notes, "--json", "--progress", "json")
         while not is_awaited():

@@ -25,7 +25,8 @@ def full(user: User) -> User:
     """With more documents than are written at once."""
     for number in range(260):
         user.write(
-            f"{number % 7}/note{number}.md", f"---\ntags: [tag{number % 5}]\n---\n# Note {number}\n\nWords of note number{number}.\n"
+            f"{number % 7}/note{number}.md",
+            f"---\ntags: [tag{number % 5}]\n---\n# Note {number}\n\nWords of note number{number}.\n",
         )
     user.ingest()
     return user
@@ -49,7 +50,9 @@ def events(user: User, *arguments: str | Path) -> Generator[dict[str, Any], None
 def test_killed_on_its_way_it_goes_on_and_nothing_is_lost_or_doubled(full: User, address: str) -> None:
     way = ("--from", full.database, "--to", address)
     with closing(events(full, *way)) as told:
-        assert any(event["event"] == "file" and event["done"] for event in told), "it was done before it could be killed"
+        assert any(event["event"] == "file" and event["done"] for event in told), (
+            "it was done before it could be killed"
+        )
     with closing(events(full, *way)) as told:
         assert next(told)["event"] == "file"
     report = full.ask("migrate", *way)
@@ -60,7 +63,9 @@ def test_killed_on_its_way_it_goes_on_and_nothing_is_lost_or_doubled(full: User,
     assert full.ask("verify", "--strict", "--db", address)["ok"] == 260
     assert full.ask("doctor", "--db", address)["healthy"]
     for query in ("number42", "words", "note 7"):
-        here, there = (full.ask("search", query, "-k", "300", "--db", place)["hits"] for place in (full.database, address))
+        here, there = (
+            full.ask("search", query, "-k", "300", "--db", place)["hits"] for place in (full.database, address)
+        )
         assert [hit["chunk_id"] for hit in here] == [hit["chunk_id"] for hit in there]
     back = full.home / "back.sqlite"
     said = full.run("migrate", "--from", address, "--to", back)

@@ -50,7 +50,9 @@ def test_r065_the_trap_works(user: User, offline: dict[str, str]) -> None:
     import sys
 
     code = "import socket; socket.socket()"
-    ran = subprocess.run([sys.executable, "-c", code], env={**user.environment, **offline}, capture_output=True, text=True, check=False)
+    ran = subprocess.run(
+        [sys.executable, "-c", code], env={**user.environment, **offline}, capture_output=True, text=True, check=False
+    )
     assert "must not touch the network" in ran.stderr
 
 

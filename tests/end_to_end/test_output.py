@@ -47,7 +47,12 @@ def test_what_is_fetched_on_a_terminal_cannot_steer_it(coloured: User) -> None:
 def test_output_that_finds_no_room_is_one_clear_sentence(reader: User, arguments: list[str]) -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
-            reader.arguments(*arguments), stdout=full, stderr=subprocess.PIPE, check=False, env=reader.environment, text=True
+            reader.arguments(*arguments),
+            stdout=full,
+            stderr=subprocess.PIPE,
+            check=False,
+            env=reader.environment,
+            text=True,
         )
     assert done.returncode == 2
     assert done.stderr.splitlines()[0] == "Error: The output cannot be written: No space left on device."

@@ -1,4 +1,6 @@
-"""What others on the same machine can see: files, passwords, words of deleted documents; and what reading leaves behind."""
+"""What others on the same machine can see: files, passwords, words of deleted documents; and what reading leaves
+behind.
+"""
 
 from __future__ import annotations
 
@@ -75,14 +77,23 @@ def test_whatever_the_umask_every_file_is_made_for_its_owner_only(user: User, up
     too_open = open_to_others(*written)
     writer.close()
     names = {path.name for path in written}
-    assert names >= {"kebab.sqlite", "kebab.sqlite-wal", "kebab.sqlite-shm", "kebab.sqlite.lock", "config.toml", "backup.sqlite"}
+    assert names >= {
+        "kebab.sqlite",
+        "kebab.sqlite-wal",
+        "kebab.sqlite-shm",
+        "kebab.sqlite.lock",
+        "config.toml",
+        "backup.sqlite",
+    }
     assert names >= {"widget.kebab", "run.json", "run.html", "own.sqlite", "repositories", ".gitignore", "HEAD"}
     assert too_open == {}
     assert made.stat().st_mode & 0o777 == 0o755, "a folder that exists is not changed"
 
 
 def test_only_one_module_makes_files_and_folders() -> None:
-    makes = re.compile(r"\.(?:mkdir|write_text|write_bytes|chmod)\(|\.touch\(\)|os\.open\([^)]*O_CREAT|open\([^)]*[\"'][wax]b?\+?[\"']")
+    makes = re.compile(
+        r"\.(?:mkdir|write_text|write_bytes|chmod)\(|\.touch\(\)|os\.open\([^)]*O_CREAT|open\([^)]*[\"'][wax]b?\+?[\"']"
+    )
     package = Path(kebab.__file__).parent
     found = {
         f"{file.relative_to(package)}: {line.strip()}"
@@ -93,7 +104,9 @@ def test_only_one_module_makes_files_and_folders() -> None:
     assert {entry.partition(":")[0] for entry in found} <= {"core/private_files.py", "sources/git_mirror.py"}, found
 
 
-def test_doctor_says_how_to_close_what_is_open_to_others_but_not_a_folder_of_the_user(user: User, tmp_path: Path) -> None:
+def test_doctor_says_how_to_close_what_is_open_to_others_but_not_a_folder_of_the_user(
+    user: User, tmp_path: Path
+) -> None:
     def privacy(*options: str) -> dict[str, Any]:
         (check,) = [check for check in user.ask(*options, "doctor")["checks"] if check["name"] == "privacy"]
         return dict(check)
@@ -187,7 +200,9 @@ class _PrivateHandler(BaseHTTPRequestHandler):
             },
         )
         head, _, body = done.stdout.partition(b"\r\n\r\n")
-        headers = [(name, value.strip()) for name, _, value in (line.partition(":") for line in head.decode().splitlines())]
+        headers = [
+            (name, value.strip()) for name, _, value in (line.partition(":") for line in head.decode().splitlines())
+        ]
         status = next((value for name, value in headers if name == "Status"), "200 OK")
         self._answer(status, [pair for pair in headers if pair[0] != "Status"], body)
 
@@ -223,7 +238,9 @@ def test_the_password_of_a_library_is_used_once_and_kept_nowhere(
     assert said[0].code == 0, said[0].err
     refused = user.fails("lib", "refresh", "/acme/widget", code="source_error", exit_code=2)
     assert "~/.netrc" in refused.json()["hint"]
-    assert user.ask("lib", "docs", "/acme/widget", "create a widget")["snippets"], "what was fetched before is still there"
+    assert user.ask("lib", "docs", "/acme/widget", "create a widget")["snippets"], (
+        "what was fetched before is still there"
+    )
     said += [refused, user.run("lib", "list", "--json"), user.run("doctor")]
     assert user.run("lib", "export", "/acme/widget", user.home / "widget.kebab").code == 0
     assert user.run("lib", "add", address, "--id", "/acme/widget").code == 0, "the address can be given again"
@@ -262,7 +279,13 @@ def test_a_password_that_an_older_kebab_stored_is_reported_and_gone_after_a_refr
 def test_no_output_shows_a_password_in_an_address_of_the_settings(user: User, setting: str, address: str) -> None:
     user.write("a.md", "# A\n\nalpha\n")
     environment = {setting: address, "KEBAB_EMBEDDING_MODEL": "openai:x", "KEBAB_ASK_MODEL": "openai:x"}
-    commands = [("config", "show"), ("config", "show", "--json"), ("ingest", str(user.notes)), ("ask", "alpha?"), ("doctor",)]
+    commands = [
+        ("config", "show"),
+        ("config", "show", "--json"),
+        ("ingest", str(user.notes)),
+        ("ask", "alpha?"),
+        ("doctor",),
+    ]
     done = [user.run(*command, env=environment) for command in commands]
     assert "://…@" in done[0].out
     assert "://…@" in done[1].out
@@ -299,7 +322,9 @@ def test_reading_leaves_nothing_beside_the_database(user: User) -> None:
     before = user.database.read_bytes()
     for command in (("search", "alpha"), ("list", "docs"), ("verify",), ("doctor",)):
         assert user.run(*command).code == 0
-        assert sorted(path.name for path in user.database.parent.iterdir()) == ["kebab.sqlite", "kebab.sqlite.lock"], command
+        assert sorted(path.name for path in user.database.parent.iterdir()) == ["kebab.sqlite", "kebab.sqlite.lock"], (
+            command
+        )
     assert user.database.read_bytes() == before
 
 
@@ -308,8 +333,18 @@ READ_ONLY = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@
 
 def mounted_read_only(folder: Path) -> list[str]:
     """A command in front of which others find the folder on a read-only medium; root is held by that too."""
-    command = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--map-root-user"]), "sh", "-c", READ_ONLY, str(folder)]
-    tried = subprocess.run([*command, "sh", "-c", f"! touch {folder}/probe 2>/dev/null"], capture_output=True, check=False)
+    command = [
+        "unshare",
+        "--mount",
+        *([] if os.geteuid() == 0 else ["--map-root-user"]),
+        "sh",
+        "-c",
+        READ_ONLY,
+        str(folder),
+    ]
+    tried = subprocess.run(
+        [*command, "sh", "-c", f"! touch {folder}/probe 2>/dev/null"], capture_output=True, check=False
+    )
     if tried.returncode != 0:
         pytest.skip(f"this machine allows no mounts: {tried.stderr.decode().strip()}")
     return command
@@ -322,7 +357,9 @@ def run_on_read_only_medium(user: User, medium: Path, *arguments: str) -> subpro
 
 
 @pytest.mark.parametrize("beside", ["nothing", "what a killed reader left", "a log that is not in the file yet"])
-def test_on_a_read_only_medium_search_answers_and_no_check_calls_it_damaged(user: User, tmp_path: Path, beside: str) -> None:
+def test_on_a_read_only_medium_search_answers_and_no_check_calls_it_damaged(
+    user: User, tmp_path: Path, beside: str
+) -> None:
     user.write("a.md", "# A\n\nalpha\n")
     user.ingest()
     medium = tmp_path / "medium"
@@ -364,7 +401,9 @@ def test_a_log_that_a_read_only_medium_hides_is_told_not_ignored(user: User, tmp
 
 
 def test_a_reader_that_outlives_its_database_leaves_the_log_of_the_next_one_alone(tmp_path: Path) -> None:
-    """A connection takes the log away by its name when it closes: it must not be that of another file that has this name now."""
+    """A connection takes the log away by its name when it closes: it must not be that of another file that has this
+    name now.
+    """
     folder = tmp_path / "data"
     path = folder / "kebab.sqlite"
     Database(path).writer().close()

@@ -50,7 +50,12 @@ def vectors_are_whole(user: User) -> None:
         assert connection.execute(
             "SELECT c.id FROM chunks c WHERE (SELECT count(*) FROM chunks_vec v WHERE v.chunk = c.id AND v.home = 1) <> 1"
         ).fetchall() == []  # fmt: skip
-        assert connection.execute("SELECT text_hash FROM vectors GROUP BY space_id, text_hash HAVING count(*) > 1").fetchall() == []
+        assert (
+            connection.execute(
+                "SELECT text_hash FROM vectors GROUP BY space_id, text_hash HAVING count(*) > 1"
+            ).fetchall()
+            == []
+        )
 
 
 def test_r121_a_question_finds_the_page_that_has_none_of_its_words(person: User) -> None:
@@ -165,7 +170,9 @@ def test_a_model_folder_that_is_missing_costs_the_vectors_and_nothing_else(perso
     assert "has no model.onnx" in doctor.out
     person.write("new.md", "written after the model was gone")
     person.fails("ingest", code="no_vectors", env=gone)
-    assert person.ask("search", "written after", "--fts-only")["hits"] == [], "it is noticed before the work, not after it"
+    assert person.ask("search", "written after", "--fts-only")["hits"] == [], (
+        "it is noticed before the work, not after it"
+    )
     assert person.run("ingest", "--no-embed", env=gone).code == 0
 
 
@@ -242,7 +249,9 @@ def test_a_korean_question_finds_the_english_page(person: User) -> None:
 
 
 def test_vectors_for_other_scripts_that_are_missing_are_noticed(person: User) -> None:
-    """An embedding that was stopped in its second round leaves every chunk with a vector, and Korean questions with less to find."""
+    """An embedding that was stopped in its second round leaves every chunk with a vector, and Korean questions with
+    less to find.
+    """
     person.write("ko.md", "# 세금\n\n신고 기한은 7월이다. 영수증은 7년 동안 보관한다.\n")
     person.ingest()
     with person.open() as connection:
@@ -265,9 +274,15 @@ def test_the_same_question_twice_gives_the_same_bytes(person: User) -> None:
 
 
 def test_passages_like_another_one_by_their_vectors_and_without_a_model(person: User) -> None:
-    person.write("ferment.md", "# Yeast\n\nKeep a jar of wild yeast: flour, water and patience, and the loaf rises by itself.\n")
+    person.write(
+        "ferment.md", "# Yeast\n\nKeep a jar of wild yeast: flour, water and patience, and the loaf rises by itself.\n"
+    )
     person.ingest()
     answer = person.ask("similar", "bread.md", "-k", "1")
-    assert (answer["method"], answer["hits"][0]["doc_path"], answer["hits"][0]["score_kind"]) == ("vector", "ferment.md", "cosine")
+    assert (answer["method"], answer["hits"][0]["doc_path"], answer["hits"][0]["score_kind"]) == (
+        "vector",
+        "ferment.md",
+        "cosine",
+    )
     assert 0.5 < answer["hits"][0]["score"] < 1
     assert answer["notices"] == []

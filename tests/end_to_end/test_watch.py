@@ -157,7 +157,9 @@ def test_an_edit_is_found_by_its_words_while_vectors_are_still_being_made(user: 
         until(lambda: embedded(user)[0] > some, seconds=60)
 
 
-def test_another_process_can_ingest_while_vectors_are_being_made_and_what_it_ingests_is_watched_too(user: User, model_cache: Path) -> None:
+def test_another_process_can_ingest_while_vectors_are_being_made_and_what_it_ingests_is_watched_too(
+    user: User, model_cache: Path
+) -> None:
     user.environment.pop("KEBAB_EMBEDDING_MODEL")
     user.environment["XDG_CACHE_HOME"] = str(model_cache)
     for number in range(1500):
@@ -174,7 +176,9 @@ def test_another_process_can_ingest_while_vectors_are_being_made_and_what_it_ing
         assert 0 < some < chunks
 
 
-def test_the_sources_that_are_there_are_watched_and_one_that_is_missing_is_named_and_taken_up_when_it_appears(user: User) -> None:
+def test_the_sources_that_are_there_are_watched_and_one_that_is_missing_is_named_and_taken_up_when_it_appears(
+    user: User,
+) -> None:
     """Regression: one missing folder ended it."""
     user.write("a.md", "alpha")
     other = user.home / "other"

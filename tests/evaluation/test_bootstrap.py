@@ -35,7 +35,10 @@ def test_nothing_differs_from_itself() -> None:
 def test_a_small_steady_gain_is_seen_and_noise_is_not() -> None:
     random_numbers = random.Random(3)
     before = [random_numbers.random() for _ in range(200)]
-    assert paired_difference(before, [value + 0.02 + 0.05 * (random_numbers.random() - 0.5) for value in before]).verdict == "better"
+    assert (
+        paired_difference(before, [value + 0.02 + 0.05 * (random_numbers.random() - 0.5) for value in before]).verdict
+        == "better"
+    )
     assert paired_difference(before, [value - 0.1 for value in before]).verdict == "worse"
     # As many up as down, and as far.
     shaken = [value + (0.2 if place % 2 else -0.2) for place, value in enumerate(before)]

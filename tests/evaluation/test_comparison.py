@@ -58,21 +58,28 @@ def test_regressions_are_listed_with_both_lists_of_hits(report: EvalReportV1) ->
 
 def test_a_clear_loss_is_worse_in_every_metric_also_where_lower_is_better(report: EvalReportV1) -> None:
     ids = [query.id for query in report.queries if query.metrics][:30]
-    verdicts = {difference.metric: difference.verdict for difference in compare(report, _spoiled(report, *ids)).differences}
-    assert {verdicts[name] for name in ("ndcg@10", "recall@10", "mrr@10", "hit@10", "precision@10", "empty_rate")} == {"worse"}
+    verdicts = {
+        difference.metric: difference.verdict for difference in compare(report, _spoiled(report, *ids)).differences
+    }
+    assert {verdicts[name] for name in ("ndcg@10", "recall@10", "mrr@10", "hit@10", "precision@10", "empty_rate")} == {
+        "worse"
+    }
 
 
 def test_differences_are_told_by_language_and_type(report: EvalReportV1) -> None:
     comparison = compare(report, report)
     assert [one.metric for one in comparison.by_lang][:2] == ["ndcg@10[en]", "ndcg@10[ko]"]
-    assert {one.metric.partition("[")[0] for one in comparison.by_lang} == set(report.metrics) - {"worst_paraphrase_ndcg@10"}
+    assert {one.metric.partition("[")[0] for one in comparison.by_lang} == set(report.metrics) - {
+        "worst_paraphrase_ndcg@10"
+    }
     assert "recall@10[markdown]" in [one.metric for one in comparison.by_type]
 
 
 def test_latencies_are_compared_query_by_query_where_both_runs_have_them(report: EvalReportV1) -> None:
     slow, fast = deepcopy(report), deepcopy(report)
     slow.timings, fast.timings = (
-        EvalTimingsV1(p50=each, p95=each, p99=each, queries_per_second=1, each=[each] * len(report.queries)) for each in (9.0, 4.0)
+        EvalTimingsV1(p50=each, p95=each, p99=each, queries_per_second=1, each=[each] * len(report.queries))
+        for each in (9.0, 4.0)
     )
     (latency,) = [one for one in compare(slow, fast).differences if one.metric == "latency_ms"]
     assert (latency.difference, latency.verdict) == (-5.0, "better")

@@ -47,7 +47,10 @@ def test_yaml_and_json_lines_say_the_same(tmp_path: Path) -> None:
         ("- {id: a, query: x}", "expects nothing of a"),
         ("- {id: a, query: x, unanswerable: true, expected_docs: [a]}", "calls a unanswerable and expects something"),
         ("- {id: a, query: x, unanswerable: maybe}", "neither true nor false"),
-        ("- {id: a, query: x, expected_docs: [a]}\n- {id: a, query: y, expected_docs: [a]}", "several queries with the id a"),
+        (
+            "- {id: a, query: x, expected_docs: [a]}\n- {id: a, query: y, expected_docs: [a]}",
+            "several queries with the id a",
+        ),
         ("- {id: a, query: x, query: y, expected_docs: [a]}", "the key query is there twice"),
         ("- {id: a, query: x, expected_spans: [a.md]}", "a span without lines for a: a.md"),
         ("- {id: a, query: x, expected_spans: ['a.md#L5-L2']}", "a span without lines for a"),
@@ -89,7 +92,11 @@ def test_a_line_that_is_nested_too_deeply_is_an_error_of_the_file(tmp_path: Path
         ("corpus.jsonl", '{"_id": "2", "text": "another"}', r"corpus\.jsonl has several entries with the _id 2"),
         ("qrels.tsv", "q1\td/1", r"qrels\.tsv has no judgement in line"),
         ("qrels.tsv", "q1\td/1\t0", r"qrels\.tsv judges d/1 for q1 in two ways"),
-        ("queries.jsonl", '{"_id": "q9", "text": "x", "text": "y"}', r"queries\.jsonl has no JSON in line .*the key text is there twice"),
+        (
+            "queries.jsonl",
+            '{"_id": "q9", "text": "x", "text": "y"}',
+            r"queries\.jsonl has no JSON in line .*the key text is there twice",
+        ),
     ],
 )
 def test_what_is_wrong_in_a_collection_is_named_with_its_file(tmp_path: Path, file: str, line: str, what: str) -> None:
@@ -119,11 +126,20 @@ def _collection(folder: Path, *, packed: bool, qrels: str) -> Path:
     folder.mkdir()
     (folder / Path(qrels).parent).mkdir(exist_ok=True)
     for name, rows in {
-        "corpus.jsonl": [{"_id": "d/1", "title": "Title", "text": "body one"}, {"_id": "2", "title": "", "text": "body two"}],
-        "queries.jsonl": [{"_id": "q1", "text": "first"}, {"_id": "q2", "text": "second"}, {"_id": "q3", "text": "nobody judged it"}],
+        "corpus.jsonl": [
+            {"_id": "d/1", "title": "Title", "text": "body one"},
+            {"_id": "2", "title": "", "text": "body two"},
+        ],
+        "queries.jsonl": [
+            {"_id": "q1", "text": "first"},
+            {"_id": "q2", "text": "second"},
+            {"_id": "q3", "text": "nobody judged it"},
+        ],
     }.items():
         text = "".join(json.dumps(row) + "\n" for row in rows)
-        (folder / (f"{name}.gz" if packed else name)).write_bytes(gzip.compress(text.encode()) if packed else text.encode())
+        (folder / (f"{name}.gz" if packed else name)).write_bytes(
+            gzip.compress(text.encode()) if packed else text.encode()
+        )
     (folder / qrels).write_text("query-id\tcorpus-id\tscore\nq1\td/1\t2\nq1\t2\t0\nq2\t2\t1\n")
     return folder
 
@@ -155,13 +171,19 @@ def test_a_judgement_that_cannot_be_used_stops_the_run(tmp_path: Path, line: str
 def test_grades_may_be_written_with_a_point_and_in_the_four_columns_of_trec(tmp_path: Path) -> None:
     folder = _collection(tmp_path / "set", packed=False, qrels="qrels.tsv")
     (folder / "qrels.tsv").write_text("q1 0 d/1 2.0\n\nq2 0 2 1\n")
-    assert {query.id: dict(query.expected_docs) for query in load_golden_set(folder).queries} == {"q1": {"d/1": 2}, "q2": {"2": 1}}
+    assert {query.id: dict(query.expected_docs) for query in load_golden_set(folder).queries} == {
+        "q1": {"d/1": 2},
+        "q2": {"2": 1},
+    }
 
 
 def test_the_documents_of_a_collection_become_files_named_after_their_ids(tmp_path: Path) -> None:
     folder = _collection(tmp_path / "set", packed=True, qrels="qrels.tsv")
     target = write_documents(folder, tmp_path / "files")
-    assert {file.name: file.read_text() for file in target.iterdir()} == {"d%2F1.md": "# Title\n\nbody one", "2.md": "body two"}
+    assert {file.name: file.read_text() for file in target.iterdir()} == {
+        "d%2F1.md": "# Title\n\nbody one",
+        "2.md": "body two",
+    }
     before = {file: file.stat().st_mtime_ns for file in target.iterdir()}
     (target / "left over.md").write_text("of another time")
     write_documents(folder, target)
@@ -172,7 +194,9 @@ def test_no_id_is_too_long_or_too_strange_for_a_file_name() -> None:
     ids = ["a" * 1000, "a" * 1001, "../../etc/passwd", "한국어", ".", "a\0b", "con\n"]
     stems = [file_stem(id) for id in ids]
     assert len(set(stems)) == len(ids)
-    assert all(len(stem.encode()) < 200 and "/" not in stem and "\0" not in stem and stem not in (".", "..") for stem in stems)
+    assert all(
+        len(stem.encode()) < 200 and "/" not in stem and "\0" not in stem and stem not in (".", "..") for stem in stems
+    )
 
 
 @pytest.mark.parametrize("missing", ["queries.jsonl.gz", "qrels.tsv"])

@@ -25,7 +25,9 @@ def lists(draw: st.DrawFn) -> tuple[list[int], list[int], int]:
 
 def test_the_figures_are_those_one_gets_by_hand() -> None:
     gains, wanted = [0, 2, 0, 1], [2, 1, 1]
-    assert metrics.ndcg(gains, wanted, 10) == pytest.approx((2 / math.log2(3) + 1 / math.log2(5)) / (2 + 1 / math.log2(3) + 1 / 2))
+    assert metrics.ndcg(gains, wanted, 10) == pytest.approx(
+        (2 / math.log2(3) + 1 / math.log2(5)) / (2 + 1 / math.log2(3) + 1 / 2)
+    )
     assert metrics.recall(gains, wanted, 3) == pytest.approx(1 / 3)
     assert metrics.precision(gains, 4) == 0.5
     assert metrics.reciprocal_rank(gains, 10) == 0.5
@@ -87,7 +89,12 @@ def test_a_page_is_covered_by_a_citation_of_that_page_only() -> None:
 
 
 SPANS = st.lists(
-    st.builds(lambda doc, first, size: Lines(doc, first, first + size), st.sampled_from("ab"), st.integers(1, 30), st.integers(0, 9)),
+    st.builds(
+        lambda doc, first, size: Lines(doc, first, first + size),
+        st.sampled_from("ab"),
+        st.integers(1, 30),
+        st.integers(0, 9),
+    ),
     max_size=6,
 )
 

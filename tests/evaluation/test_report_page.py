@@ -16,7 +16,9 @@ from kebab.evaluation.report_page import MOST_BYTES, report_page
 from kebab.evaluation.runner import RunOptions, run
 from kebab.wire.evaluation import EvalReportV1
 
-LONG = "\n\n".join(f"Paragraph {number} is about the turbine and its {'very ' * 60}long maintenance." for number in range(40))
+LONG = "\n\n".join(
+    f"Paragraph {number} is about the turbine and its {'very ' * 60}long maintenance." for number in range(40)
+)
 EVIL = "<script>alert('x')</script>"
 
 
@@ -27,8 +29,12 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     notes.mkdir()
     (notes / "turbine.md").write_text(f"---\ntitle: Turbine\ntags: [work]\n---\n\n# Turbine\n\n{LONG}\n")
     for number in range(15):
-        (notes / f"pump{number}.md").write_text(f"# Pump {number}\n\nThe pump has a valve, a seal and number {number}.\n")
-    (notes / "far.md").write_text(f"# Something else\n\n{'Other words come first. ' * 40} Here the pump is mentioned.\n")
+        (notes / f"pump{number}.md").write_text(
+            f"# Pump {number}\n\nThe pump has a valve, a seal and number {number}.\n"
+        )
+    (notes / "far.md").write_text(
+        f"# Something else\n\n{'Other words come first. ' * 40} Here the pump is mentioned.\n"
+    )
     path = root / "corpus.sqlite"
     with kebab.open(path) as knowledge_base:
         knowledge_base.ingest(notes)
@@ -74,13 +80,18 @@ def test_what_filters_leave_out_is_told_so(corpus: kebab.KnowledgeBase) -> None:
 
 def test_what_is_not_in_the_index_or_in_no_passage_is_not_indexed(corpus: kebab.KnowledgeBase) -> None:
     query = GoldenQuery("q", "pump", {"gone.md": 1}, expected_spans=("turbine.md#L2-L2",))
-    assert _reasons(corpus, query) == [("not indexed", "it is not in the index"), ("not indexed", "no passage has these lines")]
+    assert _reasons(corpus, query) == [
+        ("not indexed", "it is not in the index"),
+        ("not indexed", "no passage has these lines"),
+    ]
 
 
 def test_lines_on_both_sides_of_a_chunk_boundary_are_told_so(corpus: kebab.KnowledgeBase) -> None:
     found = corpus.search("turbine paragraph 20", k=1, mode="lexical").hits[0].citation.lines
     assert found is not None
-    query = GoldenQuery("q", "turbine paragraph 20", {"turbine.md": 1}, expected_spans=(f"turbine.md#L{found[1] - 1}-L{found[1] + 5}",))
+    query = GoldenQuery(
+        "q", "turbine paragraph 20", {"turbine.md": 1}, expected_spans=(f"turbine.md#L{found[1] - 1}-L{found[1] + 5}",)
+    )
     ((reason, detail),) = _reasons(corpus, query, k=1)
     assert reason == "chunk boundary"
     assert "passages, and not all of them were found" in detail
@@ -145,7 +156,10 @@ def test_five_thousand_queries_fit_into_five_megabytes(report: EvalReportV1) -> 
     queries = [report.queries[number % 2] for number in range(5000)]
     for query in report.queries[:2]:
         query.hits = [query.hits[0] for _ in range(10)]
-        query.query = "가나다라 a question as people ask it, with about twenty words in it, which is longer than most of them are " * 2
+        query.query = (
+            "가나다라 a question as people ask it, with about twenty words in it, which is longer than most of them are "
+            * 2
+        )
         for hit in query.hits:
             hit.citation = f"some/folder/with/a/long/name/{'x' * 60}.md#L100-L200"
     large = EvalReportV1(**{**vars(report), "queries": queries})

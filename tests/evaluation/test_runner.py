@@ -49,14 +49,18 @@ def _set(*queries: GoldenQuery) -> GoldenSet:
     return GoldenSet("golden.yaml", "yaml", "0" * 64, queries)
 
 
-def _one(corpus: kebab.KnowledgeBase, query: str, *docs: str, options: dict[str, Any] | None = None, **more: Any) -> EvalQueryV1:
+def _one(
+    corpus: kebab.KnowledgeBase, query: str, *docs: str, options: dict[str, Any] | None = None, **more: Any
+) -> EvalQueryV1:
     golden = _set(GoldenQuery("q", query, dict.fromkeys(docs, 1), **more))
     (measured,) = run(corpus, golden, RunOptions(search={"mode": "lexical", **(options or {})})).queries
     return measured
 
 
 @pytest.mark.parametrize("name", ["boiler.md", "notes:boiler.md", "boiler", "notes/boiler"])
-def test_a_document_is_known_by_path_source_and_path_and_without_extension(corpus: kebab.KnowledgeBase, name: str) -> None:
+def test_a_document_is_known_by_path_source_and_path_and_without_extension(
+    corpus: kebab.KnowledgeBase, name: str
+) -> None:
     if name == "notes/boiler":
         with pytest.raises(NotFound, match="notes/boiler"):
             _one(corpus, "boiler service", name)
@@ -107,7 +111,11 @@ def test_a_query_that_cannot_be_read_is_named(corpus: kebab.KnowledgeBase) -> No
 
 def test_lines_count_as_far_as_hits_cite_them_and_strings_as_passages_have_them(corpus: kebab.KnowledgeBase) -> None:
     measured = _one(
-        corpus, "boiler service", expected_spans=("boiler.md#L3-L5",), must_contain=("1.5 bar", "2 bar"), forbidden=("Roses",)
+        corpus,
+        "boiler service",
+        expected_spans=("boiler.md#L3-L5",),
+        must_contain=("1.5 bar", "2 bar"),
+        forbidden=("Roses",),
     ).metrics
     assert measured["citation_line_recall@10"] == 1.0
     assert measured["must_contain@10"] == 0.5
@@ -130,7 +138,12 @@ def test_chunks_are_ranked_by_themselves(corpus: kebab.KnowledgeBase) -> None:
 
 
 def test_filters_reach_the_search(corpus: kebab.KnowledgeBase) -> None:
-    assert _one(corpus, "boiler service", "boiler.md", options={"source": ["other"], "duplicates": "show"}).metrics["recall@10"] == 0.0
+    assert (
+        _one(corpus, "boiler service", "boiler.md", options={"source": ["other"], "duplicates": "show"}).metrics[
+            "recall@10"
+        ]
+        == 0.0
+    )
 
 
 def test_metrics_are_told_by_language_and_type(corpus: kebab.KnowledgeBase) -> None:
@@ -145,7 +158,10 @@ def test_metrics_are_told_by_language_and_type(corpus: kebab.KnowledgeBase) -> N
 
 
 def test_of_paraphrases_the_worst_counts(corpus: kebab.KnowledgeBase) -> None:
-    golden = _set(GoldenQuery("a", "boiler service", {"boiler.md": 1}, group="g"), GoldenQuery("b", "roses", {"boiler.md": 1}, group="g"))
+    golden = _set(
+        GoldenQuery("a", "boiler service", {"boiler.md": 1}, group="g"),
+        GoldenQuery("b", "roses", {"boiler.md": 1}, group="g"),
+    )
     metrics = run(corpus, golden, RunOptions(search={"mode": "lexical"})).metrics
     assert (metrics["worst_paraphrase_ndcg@10"], metrics["ndcg@10"]) == (0.0, 0.5)
 
@@ -156,7 +172,12 @@ def test_with_ask_refusals_and_grounds_are_judged(corpus: kebab.KnowledgeBase) -
         GoldenQuery("no", "who won the chess tournament in Reykjavik?", {}, unanswerable=True),
     )
     report = run(corpus, golden, RunOptions(ask=True, search={"mode": "lexical"}))
-    assert report.metrics["refusal_correctness"] == report.metrics["groundedness"] == report.metrics["answer_line_recall"] == 1.0
+    assert (
+        report.metrics["refusal_correctness"]
+        == report.metrics["groundedness"]
+        == report.metrics["answer_line_recall"]
+        == 1.0
+    )
     assert report.metrics["quoted_expected"] == 1.0
     answered = report.queries[0].answer
     assert answered is not None
@@ -171,7 +192,9 @@ def test_with_ask_refusals_and_grounds_are_judged(corpus: kebab.KnowledgeBase) -
     assert "ndcg@10" not in report.queries[1].metrics
 
 
-def test_two_runs_are_the_same_and_a_run_that_was_written_can_be_read(corpus: kebab.KnowledgeBase, database: Path, tmp_path: Path) -> None:
+def test_two_runs_are_the_same_and_a_run_that_was_written_can_be_read(
+    corpus: kebab.KnowledgeBase, database: Path, tmp_path: Path
+) -> None:
     golden = _set(
         GoldenQuery("en", "boiler service", {"boiler.md": 1}, expected_spans=("boiler.md#L3-L3",)),
         GoldenQuery("no", "x", {}, unanswerable=True),
@@ -186,7 +209,12 @@ def test_two_runs_are_the_same_and_a_run_that_was_written_can_be_read(corpus: ke
 def test_several_queries_at_once_give_the_report_that_one_after_the_other_gives(
     corpus: kebab.KnowledgeBase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    golden = _set(*(GoldenQuery(f"q{number}", text, {"boiler": 1}) for number, text in enumerate(["boiler", "May", "pressure bar"] * 8)))
+    golden = _set(
+        *(
+            GoldenQuery(f"q{number}", text, {"boiler": 1})
+            for number, text in enumerate(["boiler", "May", "pressure bar"] * 8)
+        )
+    )
     reports = []
     for processors in (1, 4):
         monkeypatch.setattr("os.cpu_count", partial(int, processors))

@@ -13,7 +13,9 @@ from kebab.evaluation.runner import RunOptions, run
 from kebab.evaluation.suggestions import as_yaml, suggest
 
 
-def test_candidates_are_a_golden_set_whose_lines_hold_their_headings(sample_kb: kebab.KnowledgeBase, tmp_path: Path) -> None:
+def test_candidates_are_a_golden_set_whose_lines_hold_their_headings(
+    sample_kb: kebab.KnowledgeBase, tmp_path: Path
+) -> None:
     suggestions = suggest(sample_kb, count=40)
     assert len(suggestions) == 40
     assert len({suggestion.id for suggestion in suggestions}) == 40
@@ -37,7 +39,10 @@ def test_every_document_has_a_say_before_one_has_two(sample_kb: kebab.KnowledgeB
 
 def test_filters_say_whose_headings(sample_kb: kebab.KnowledgeBase) -> None:
     suggestions = suggest(sample_kb, SearchFilters(path_glob="rust/*.md"), count=100)
-    assert {suggestion.expected_docs[0] for suggestion in suggestions} == {"rust/error-handling.md", "rust/workspace.md"}
+    assert {suggestion.expected_docs[0] for suggestion in suggestions} == {
+        "rust/error-handling.md",
+        "rust/workspace.md",
+    }
 
 
 def test_a_heading_that_could_be_anywhere_is_given_with_what_it_stands_under(tmp_path: Path) -> None:

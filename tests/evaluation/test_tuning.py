@@ -17,7 +17,9 @@ THINGS = "anchor basket candle dagger engine funnel garden hammer island jacket 
 
 @pytest.fixture(scope="module")
 def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """For each thing a page that is about it, which is what is wanted, and one that goes on about it under another title."""
+    """For each thing a page that is about it, which is what is wanted, and one that goes on about it under another
+    title.
+    """
     root = tmp_path_factory.mktemp("things")
     notes = root / "notes"
     notes.mkdir()
@@ -25,7 +27,9 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (notes / f"{thing}.md").write_text(
             f"# {thing}\n\nHow to look after it, what it costs and where to find number {number} in the shop today.\n"
         )
-        (notes / f"talk{number}.md").write_text(f"# Talk {number}\n\nThe {thing} again, and the {thing}, that {thing} of {number}.\n")
+        (notes / f"talk{number}.md").write_text(
+            f"# Talk {number}\n\nThe {thing} again, and the {thing}, that {thing} of {number}.\n"
+        )
     path = root / "things.sqlite"
     with kebab.open(path) as knowledge_base:
         knowledge_base.ingest(notes)
@@ -33,13 +37,20 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _golden(things: list[str]) -> GoldenSet:
-    return GoldenSet("golden.yaml", "yaml", "0" * 64, tuple(GoldenQuery(thing, thing, {f"{thing}.md": 1}) for thing in things))
+    return GoldenSet(
+        "golden.yaml", "yaml", "0" * 64, tuple(GoldenQuery(thing, thing, {f"{thing}.md": 1}) for thing in things)
+    )
 
 
 def test_what_helps_on_held_out_queries_is_recommended(database: Path) -> None:
     tried: list[tuple[int, int]] = []
     with kebab.open(database, search_title_weight=0.1, search_heading_weight=0.1) as knowledge_base:
-        tuning = tune(knowledge_base, _golden(THINGS), RunOptions(search={"mode": "lexical"}), tell=lambda *told: tried.append(told))
+        tuning = tune(
+            knowledge_base,
+            _golden(THINGS),
+            RunOptions(search={"mode": "lexical"}),
+            tell=lambda *told: tried.append(told),
+        )
         again = tune(knowledge_base, _golden(THINGS), RunOptions(search={"mode": "lexical"}))
         assert knowledge_base.settings.search.title_weight == 0.1
     assert tuning.current < 0.7
@@ -63,7 +74,9 @@ def test_where_all_is_well_nothing_helps_and_that_is_said(database: Path) -> Non
 def test_luck_is_not_recommended(database: Path) -> None:
     """The judgements follow no rule, so whatever is best on some of the queries is no better on the others."""
     wanted = {thing: (f"{thing}.md" if number % 2 else f"talk{number}.md") for number, thing in enumerate(THINGS)}
-    golden = GoldenSet("golden.yaml", "yaml", "0" * 64, tuple(GoldenQuery(thing, thing, {path: 1}) for thing, path in wanted.items()))
+    golden = GoldenSet(
+        "golden.yaml", "yaml", "0" * 64, tuple(GoldenQuery(thing, thing, {path: 1}) for thing, path in wanted.items())
+    )
     with kebab.open(database) as knowledge_base:
         tuning = tune(knowledge_base, golden, RunOptions(search={"mode": "lexical"}))
     assert not tuning.helps

@@ -1,4 +1,6 @@
-"""The embedding phase of an ingest: what is embedded, in what batches, what is never embedded twice, and where it goes on."""
+"""The embedding phase of an ingest: what is embedded, in what batches, what is never embedded twice, and where it goes
+on.
+"""
 
 from __future__ import annotations
 
@@ -109,7 +111,9 @@ def refusing(embedder: WordEmbedder, word: str) -> Callable[[Any, Any], Any]:
     return embed
 
 
-def test_texts_that_are_refused_are_named_and_all_others_get_their_vectors(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_texts_that_are_refused_are_named_and_all_others_get_their_vectors(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Regression: one such text, and no later one got a vector."""
     notes = {f"{number:02}.md": text(5, f"note{number}n") for number in range(40)}
     notes |= {f"bad/{number:02}.md": f"# Bad {number}\n\n{'long ' * 50} unspeakable {number}\n" for number in range(20)}
@@ -133,7 +137,9 @@ def test_a_model_that_refuses_everything_is_an_error(workshop: Workshop, monkeyp
         workshop.ingest({f"{number:02}.md": text(5, f"note{number}n") for number in range(40)})
 
 
-def test_windows_keep_the_memory_small_and_nothing_is_left_between_them(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_windows_keep_the_memory_small_and_nothing_is_left_between_them(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(embedding, "_WINDOW", 7)
     monkeypatch.setattr(embedding, "_AT_ONCE", 3)
     report = workshop.ingest({f"{number:02}.md": text(5, f"note{number}n") for number in range(25)})
@@ -170,7 +176,9 @@ def test_a_text_without_a_file_is_embedded_too(workshop: Workshop) -> None:
         assert kb.ingest_text("Another list: pears", title="More", embed=False).vectors_made == 0
 
 
-def test_a_source_that_is_missing_does_not_keep_the_others_from_their_vectors(workshop: Workshop, tmp_path: Path) -> None:
+def test_a_source_that_is_missing_does_not_keep_the_others_from_their_vectors(
+    workshop: Workshop, tmp_path: Path
+) -> None:
     workshop.ingest({"a.md": text(5)}, embed=False)
     gone = tmp_path / "gone"
     gone.mkdir()
@@ -197,7 +205,9 @@ def test_a_second_ingest_embeds_nothing(workshop: Workshop) -> None:
 
 
 def test_a_renamed_moved_or_copied_file_embeds_nothing(workshop: Workshop) -> None:
-    root = workshop.notes({"a.md": text(9, "apple"), "plain.txt": "a plain text, whose title is its name", "b.md": text(9, "berry")})
+    root = workshop.notes(
+        {"a.md": text(9, "apple"), "plain.txt": "a plain text, whose title is its name", "b.md": text(9, "berry")}
+    )
     workshop.ingest()
     before = len(workshop.embedder.texts())
     (root / "sub").mkdir()
@@ -248,7 +258,9 @@ def test_an_edit_embeds_the_edited_chunk_only(workshop: Workshop) -> None:
 def test_changed_tags_and_dates_embed_nothing(workshop: Workshop) -> None:
     root = workshop.notes({"a.md": "---\ntags: [one]\ntitle: T\n---\nThe text of the note.\n"})
     workshop.ingest()
-    (root / "a.md").write_text("---\ntags: [one, two]\ntitle: T\ndate: 2026-01-01\n---\nThe text of the note.\n", encoding="utf-8")
+    (root / "a.md").write_text(
+        "---\ntags: [one, two]\ntitle: T\ndate: 2026-01-01\n---\nThe text of the note.\n", encoding="utf-8"
+    )
     report = workshop.ingest()
     assert (report.updated, report.vectors_made, len(workshop.embedder.texts())) == (1, 0, 1)
     with workshop.open() as kb:
@@ -272,7 +284,9 @@ class StoppingError(Exception):
     pass
 
 
-@pytest.mark.parametrize("error", [ModelUnreachable("down"), KeyboardInterrupt(), StoppingError()], ids=lambda error: type(error).__name__)
+@pytest.mark.parametrize(
+    "error", [ModelUnreachable("down"), KeyboardInterrupt(), StoppingError()], ids=lambda error: type(error).__name__
+)
 @pytest.mark.parametrize("after", [0, 1, 3])
 def test_what_is_done_is_stored_and_the_next_run_goes_on(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch, error: BaseException, after: int
@@ -342,7 +356,9 @@ def test_one_can_search_while_vectors_are_being_made(workshop: Workshop, monkeyp
 # --- progress
 
 
-def test_progress_names_the_model_and_counts_chunks_up_to_all_of_them(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_progress_names_the_model_and_counts_chunks_up_to_all_of_them(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(embedding, "_AT_ONCE", 5)
     events: list[dict[str, Any]] = []
 
@@ -381,7 +397,9 @@ def test_after_a_change_of_the_model_everything_is_embedded_anew_and_the_old_vec
     report = workshop.ingest(files)
     assert (report.vectors_made, report.vectors_reused) == (5, 0)
     with workshop.open() as kb:
-        assert rows(kb, "SELECT model, (SELECT count(*) FROM vectors v WHERE v.space_id = e.id) FROM embedding_spaces e") == [("better", 5)]
+        assert rows(
+            kb, "SELECT model, (SELECT count(*) FROM vectors v WHERE v.space_id = e.id) FROM embedding_spaces e"
+        ) == [("better", 5)]
         response = kb.search("note3n1")
         assert (response.method, codes(response)) == ("hybrid", [])
         assert response.index_version.endswith("+vec:better@1:40")
@@ -438,7 +456,9 @@ def test_each_text_goes_to_the_model_of_its_script(toy: type[Toy], write_notes: 
     assert "깃을" in models.everything.texts()[0]
 
 
-def test_without_other_scripts_the_second_model_is_never_asked(toy: type[Toy], write_notes: Notes, tmp_path: Path) -> None:
+def test_without_other_scripts_the_second_model_is_never_asked(
+    toy: type[Toy], write_notes: Notes, tmp_path: Path
+) -> None:
     models = two(toy)
     with toy.open(tmp_path / "kb.sqlite", models) as kb:
         report = kb.ingest(write_notes(ENGLISH))
@@ -490,7 +510,14 @@ def test_a_text_of_two_scripts_is_a_guest_in_the_space_of_the_other_one(
     models = two(toy)
     monkeypatch.setattr(models, "also_of", lambda text: models.latin if "rollout" in text and "깃" in text else None)
     with toy.open(tmp_path / "kb.sqlite", models) as kb:
-        kb.ingest(write_notes({**ENGLISH, "mixed.md": "# Rollout\n\nReverting a faulty rollout. 깃을 설치하는 방법을 한국어로 적었다.\n"}))
+        kb.ingest(
+            write_notes(
+                {
+                    **ENGLISH,
+                    "mixed.md": "# Rollout\n\nReverting a faulty rollout. 깃을 설치하는 방법을 한국어로 적었다.\n",
+                }
+            )
+        )
         assert [hit.doc_path for hit in kb.search("reverting a faulty rollout", mode="vector", k=1)] == ["mixed.md"]
         spaces = rows(
             kb,
@@ -575,7 +602,9 @@ def test_another_process_writes_while_a_model_computes_and_no_vector_goes_to_ano
     assert "after" in stored[0][2]
 
 
-def test_two_processes_that_make_vectors_at_once_share_the_work(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_two_processes_that_make_vectors_at_once_share_the_work(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(embedding, "_AT_ONCE", 2)
     count = 100
     notes = workshop.notes({f"{number}.md": text(5, f"note{number}n") for number in range(count)})
@@ -601,7 +630,16 @@ def test_two_processes_that_make_vectors_at_once_share_the_work(workshop: Worksh
         assert rows(kb, "SELECT count(*) FROM vectors") == [(count,)]
 
 
-@pytest.mark.parametrize(("paths", "name", "error"), [(["nowhere"], None, SourceError), ([".", ".."], "two", UsageError)])
-def test_arguments_are_checked_before_the_lock(workshop: Workshop, paths: list[str], name: str | None, error: type[Exception]) -> None:
-    with workshop.open() as kb, kb._writing("another writer"), workshop.open(store_lock_wait_s=0) as other, pytest.raises(error):
+@pytest.mark.parametrize(
+    ("paths", "name", "error"), [(["nowhere"], None, SourceError), ([".", ".."], "two", UsageError)]
+)
+def test_arguments_are_checked_before_the_lock(
+    workshop: Workshop, paths: list[str], name: str | None, error: type[Exception]
+) -> None:
+    with (
+        workshop.open() as kb,
+        kb._writing("another writer"),
+        workshop.open(store_lock_wait_s=0) as other,
+        pytest.raises(error),
+    ):
         other.ingest(*paths, name=name)

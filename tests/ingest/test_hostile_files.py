@@ -43,7 +43,9 @@ SAMPLES = {
     "a.txt": "Plain text.\n\n\ud55c\uad6d\uc5b4 \ubb38\uc7a5\uc774\ub2e4.\n".encode("cp949"),
     "a.json": b'{"a": [1, 2, {"b": null}]}',
     "run": b"#!/bin/sh\necho hello\n",
-    "kebab.json": json.dumps({"projectTitle": "T", "folders": ["docs"], "excludeFiles": ["*.x"], "rules": ["r"]}).encode(),
+    "kebab.json": json.dumps(
+        {"projectTitle": "T", "folders": ["docs"], "excludeFiles": ["*.x"], "rules": ["r"]}
+    ).encode(),
 }
 PIECES = [
     *(f"x: {tag} {value}\n".encode() for tag in ("!!timestamp", "!!bool", "!!int", "!!float", "!!set", "!!omap", "!!binary", "!!null", "")
@@ -101,7 +103,9 @@ def test_every_parser_has_a_sample() -> None:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(files=st.lists(FRONT_MATTER | MUTATED | RANDOM, min_size=FILES, max_size=FILES))
-def test_any_bytes_in_any_file_are_one_outcome_each_and_the_run_ends(tmp_path: Path, files: list[tuple[str, list[Any] | bytes]]) -> None:
+def test_any_bytes_in_any_file_are_one_outcome_each_and_the_run_ends(
+    tmp_path: Path, files: list[tuple[str, list[Any] | bytes]]
+) -> None:
     folder = tmp_path / "files"
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir()
@@ -164,7 +168,12 @@ def fail_at_bad_files(patch: pytest.MonkeyPatch, error: BaseException) -> None:
     ids=lambda value: type(value).__name__,
 )
 def test_whatever_a_parser_raises_is_the_outcome_of_that_file(
-    notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception, failed: list[str], skipped: dict[str, int]
+    notes: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    error: Exception,
+    failed: list[str],
+    skipped: dict[str, int],
 ) -> None:
     fail_at_bad_files(monkeypatch, error)
     with kebab.open(tmp_path / "kb.sqlite") as kb:
@@ -180,7 +189,9 @@ def test_whatever_a_parser_raises_is_the_outcome_of_that_file(
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
-def test_an_interruption_is_no_outcome(notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]) -> None:
+def test_an_interruption_is_no_outcome(
+    notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
+) -> None:
     fail_at_bad_files(monkeypatch, error())
     with kebab.open(tmp_path / "kb.sqlite") as kb, pytest.raises(error):
         kb.ingest(notes)
@@ -212,7 +223,9 @@ def test_a_chunker_that_fails_costs_one_file_and_what_was_indexed_of_it_stays(
         kb.ingest(notes)
         (notes / "bad.md").write_text("fails now\n")
         monkeypatch.setattr(
-            StructureChunker, "chunk", lambda self, document: chunk(self, document) if "fails" not in document.text else 1 / 0
+            StructureChunker,
+            "chunk",
+            lambda self, document: chunk(self, document) if "fails" not in document.text else 1 / 0,
         )
         report = kb.ingest(notes)
         assert [(failure.path, failure.code) for failure in report.failed] == [("bad.md", "parser_failed")]

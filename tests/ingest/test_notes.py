@@ -17,7 +17,9 @@ Notes = Callable[[Mapping[str, str]], Path]
 
 @pytest.fixture
 def kb(tmp_path: Path, write_notes: Notes) -> Iterator[kebab.KnowledgeBase]:
-    root = write_notes({"team/plans.md": "the roadmap", "team/한글/a.md": "roadmap too", "other.md": "roadmap of others"})
+    root = write_notes(
+        {"team/plans.md": "the roadmap", "team/한글/a.md": "roadmap too", "other.md": "roadmap of others"}
+    )
     with kebab.open(tmp_path / "kb.sqlite") as kb:
         kb.ingest(root)
         yield kb
@@ -71,7 +73,9 @@ def test_a_folder_without_documents_is_refused_and_the_others_are_named(kb: keba
     assert kb.sources()[0].notes == ()
 
 
-def test_the_note_of_a_folder_that_became_empty_can_still_be_taken_away(kb: kebab.KnowledgeBase, tmp_path: Path) -> None:
+def test_the_note_of_a_folder_that_became_empty_can_still_be_taken_away(
+    kb: kebab.KnowledgeBase, tmp_path: Path
+) -> None:
     kb.describe_source("notes/team", "minutes")
     for file in (tmp_path / "notes" / "team").rglob("*.md"):
         file.unlink()
@@ -96,7 +100,11 @@ def test_a_note_is_one_line_of_bounded_length(kb: kebab.KnowledgeBase) -> None:
 
 
 def test_it_waits_for_the_writers_lock_as_every_writer(kb: kebab.KnowledgeBase) -> None:
-    with kebab.open(kb.path, store_lock_wait_s=0.1) as second, kb._store.writing("a test"), pytest.raises(Locked, match="a test"):
+    with (
+        kebab.open(kb.path, store_lock_wait_s=0.1) as second,
+        kb._store.writing("a test"),
+        pytest.raises(Locked, match="a test"),
+    ):
         second.describe_source("notes", "minutes")
 
 

@@ -33,7 +33,9 @@ def groups(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return sizes
 
 
-def test_small_files_share_a_transaction_and_a_large_one_ends_it(tmp_path: Path, write_notes: Notes, groups: list[int]) -> None:
+def test_small_files_share_a_transaction_and_a_large_one_ends_it(
+    tmp_path: Path, write_notes: Notes, groups: list[int]
+) -> None:
     small = {f"a{number}.md": f"note {number}" for number in range(20)}
     with kebab.open(tmp_path / "kb.sqlite") as kb:
         report = kb.ingest(write_notes({**small, "b.md": "word " * 200_000, "c.md": "last"}))
@@ -51,7 +53,9 @@ def test_nobody_waits_long_for_what_was_read(
 
 
 @pytest.mark.parametrize("after", [0, 1, 7])
-def test_what_was_read_before_an_interruption_is_written_and_counted(tmp_path: Path, write_notes: Notes, after: int) -> None:
+def test_what_was_read_before_an_interruption_is_written_and_counted(
+    tmp_path: Path, write_notes: Notes, after: int
+) -> None:
     seen = []
 
     def progress(event: str, **details: Any) -> None:
@@ -69,11 +73,15 @@ def test_what_was_read_before_an_interruption_is_written_and_counted(tmp_path: P
         assert kb.ingest(folder).added == 10 - after
 
 
-def test_a_group_that_cannot_be_written_is_not_counted(tmp_path: Path, write_notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_group_that_cannot_be_written_is_not_counted(
+    tmp_path: Path, write_notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = write_notes({"a.md": "one", "b.md": "two"})
     with kebab.open(tmp_path / "kb.sqlite") as kb:
         with monkeypatch.context() as patched:
-            patched.setattr(SqliteDocumentStore, "_insert_chunks", lambda *_: (_ for _ in ()).throw(apsw.FullError("no room")))
+            patched.setattr(
+                SqliteDocumentStore, "_insert_chunks", lambda *_: (_ for _ in ()).throw(apsw.FullError("no room"))
+            )
             with pytest.raises(kebab.KebabError) as caught:
                 kb.ingest(folder)
         assert caught.value.code == "disk_full"
@@ -86,7 +94,11 @@ def test_a_group_that_cannot_be_written_is_not_counted(tmp_path: Path, write_not
 
 
 def git_files(
-    root: Path, *, branch: str = "main", commit: str = "ab" * 20, url: str = "https://user:s3cret@example.org/team/product.git"
+    root: Path,
+    *,
+    branch: str = "main",
+    commit: str = "ab" * 20,
+    url: str = "https://user:s3cret@example.org/team/product.git",
 ) -> None:
     (root / ".git" / "refs" / "heads").mkdir(parents=True, exist_ok=True)
     (root / ".git" / "HEAD").write_text(f"ref: refs/heads/{branch}")
@@ -112,7 +124,10 @@ def test_a_lone_file_has_the_repository_of_its_folder_and_stdin_none(tmp_path: P
     with kebab.open(tmp_path / "kb.sqlite") as kb:
         kb.ingest(root / "a.md")
         kb.ingest_text("beta", title="b")
-        assert {source.name: source.repository and source.repository.name for source in kb.sources()} == {"a.md": "product", "stdin": None}
+        assert {source.name: source.repository and source.repository.name for source in kb.sources()} == {
+            "a.md": "product",
+            "stdin": None,
+        }
 
 
 def test_a_broken_repository_costs_nothing(tmp_path: Path, write_notes: Notes) -> None:
@@ -134,7 +149,9 @@ def test_every_scanned_file_is_accounted_for(tmp_path: Path, write_notes: Notes)
 
 
 @pytest.mark.parametrize("first", [1_600_000_000, None], ids=["old", "young"])
-def test_a_touched_file_has_the_date_a_fresh_ingest_gives_it(tmp_path: Path, write_notes: Notes, first: int | None) -> None:
+def test_a_touched_file_has_the_date_a_fresh_ingest_gives_it(
+    tmp_path: Path, write_notes: Notes, first: int | None
+) -> None:
     """Regression: it kept the date of the time before. A date of its own stays, whatever the file's time."""
     notes = write_notes(
         {
@@ -166,7 +183,13 @@ def test_a_touched_file_has_the_date_a_fresh_ingest_gives_it(tmp_path: Path, wri
 def test_a_file_that_is_named_and_left_out_is_reported(tmp_path: Path, write_notes: Notes, named: str) -> None:
     """Regression: nothing was said of a file inside a folder that is ignored or hidden."""
     root = write_notes(
-        {".kebabignore": "drafts/\n*.log\n", "a.md": "text", "drafts/secret.md": "text", ".obsidian/app.md": "text", "lone.log": "text"}
+        {
+            ".kebabignore": "drafts/\n*.log\n",
+            "a.md": "text",
+            "drafts/secret.md": "text",
+            ".obsidian/app.md": "text",
+            "lone.log": "text",
+        }
     )
     with kebab.open(tmp_path / "kb.sqlite") as kb:
         kb.ingest(root)

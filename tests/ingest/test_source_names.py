@@ -40,7 +40,10 @@ def test_a_taken_name_gets_a_number(tree: Path) -> None:
     known = [source("notes", tree / "work/notes"), source("notes-2", tree / "elsewhere")]
     (scope,) = resolve([tree / "home/notes"], known, None)
     assert scope.source.name == "notes-3"
-    assert [scope.source.name for scope in resolve([tree / "work/notes", tree / "home/notes"], [], None)] == ["notes", "notes-2"]
+    assert [scope.source.name for scope in resolve([tree / "work/notes", tree / "home/notes"], [], None)] == [
+        "notes",
+        "notes-2",
+    ]
 
 
 def test_a_path_inside_a_known_source_belongs_to_the_innermost_one(tree: Path) -> None:
@@ -100,7 +103,11 @@ def test_a_scope_holds_what_lies_below_it_and_nothing_beside_it() -> None:
 
 
 def test_sources_inside_a_folder_are_found_by_kind(tree: Path) -> None:
-    outer, inner, lone = source("o", tree / "home"), source("i", tree / "home/notes"), source("l", tree / "home/notes/lone.md", "file")
+    outer, inner, lone = (
+        source("o", tree / "home"),
+        source("i", tree / "home/notes"),
+        source("l", tree / "home/notes/lone.md", "file"),
+    )
     assert roots_below(outer, [outer, inner, lone], "folder") == [inner]
     assert roots_below(outer, [outer, inner, lone], "file") == [lone]
     assert roots_below(inner, [outer], "folder") == []

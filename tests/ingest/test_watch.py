@@ -61,7 +61,9 @@ def paths(kb: kebab.KnowledgeBase) -> list[str]:
     return sorted(record.path for record in kb.documents())
 
 
-def test_a_source_that_is_removed_while_its_ingest_waits_for_its_turn_stays_removed(address: str, write_notes: Notes) -> None:
+def test_a_source_that_is_removed_while_its_ingest_waits_for_its_turn_stays_removed(
+    address: str, write_notes: Notes
+) -> None:
     """Regression: whoever watched it and waited for the one who removed it brought it back."""
     folder = write_notes({"a.md": "alpha"})
     with opened(address) as kb:
@@ -104,7 +106,9 @@ def test_a_server_that_is_away_for_a_while_is_waited_for(tmp_path: Path, write_n
     assert sum(isinstance(one, StoreUnreachable) for one in said) <= 3  # not with every look
 
 
-def test_what_others_add_is_watched_too(address: str, write_notes: Notes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_others_add_is_watched_too(
+    address: str, write_notes: Notes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Regression: on a cluster nobody asked again what the sources are."""
     monkeypatch.setattr(keeping_up, "_ASK_AGAIN_S", 0.3)
     other = tmp_path / "other"

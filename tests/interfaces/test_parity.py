@@ -69,7 +69,9 @@ def vectors_db(model_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> P
     folder = tmp_path_factory.mktemp("parity")
     library = folder / "widget"
     library.mkdir()
-    (library / "guide.md").write_text("# Guide\n\n## Create a dial\n\nLike this:\n\n```python\ndial = make_dial(limit=20)\n```\n")
+    (library / "guide.md").write_text(
+        "# Guide\n\n## Create a dial\n\nLike this:\n\n```python\ndial = make_dial(limit=20)\n```\n"
+    )
     database = folder / "parity.sqlite"
     with pytest.MonkeyPatch.context() as patch:
         patch.delenv("KEBAB_EMBEDDING_MODEL", raising=False)
@@ -83,7 +85,9 @@ def vectors_db(model_cache: Path, tmp_path_factory: pytest.TempPathFactory) -> P
 class Surfaces:
     """The same database, asked in every way there is."""
 
-    def __init__(self, database: Path, environment: dict[str, str], address: str, stdio: Session, over_http: Session) -> None:
+    def __init__(
+        self, database: Path, environment: dict[str, str], address: str, stdio: Session, over_http: Session
+    ) -> None:
         self._database = database
         self._environment = environment
         self._address = address
@@ -103,7 +107,9 @@ class Surfaces:
     def _cli(self, questions: list[dict[str, Any]]) -> list[Any]:
         lines = "\n".join(map(json.dumps, questions))
         asked = command(self._database, "search", "--bulk")
-        done = subprocess.run(asked, input=lines, capture_output=True, text=True, env=self._environment, timeout=120, check=True)
+        done = subprocess.run(
+            asked, input=lines, capture_output=True, text=True, env=self._environment, timeout=120, check=True
+        )
         return [json.loads(line) for line in done.stdout.splitlines()]
 
     def _python(self, knowledge_base: kebab.KnowledgeBase, question: dict[str, Any]) -> Any:
@@ -125,7 +131,9 @@ class Surfaces:
 
     def _bulk(self, questions: list[dict[str, Any]]) -> list[Any]:
         body = json.dumps({"queries": questions}).encode()
-        responses: list[Any] = _body(Request(f"{self._address}api/v1/search/bulk", body, {"Content-Type": "application/json"}))["responses"]
+        responses: list[Any] = _body(
+            Request(f"{self._address}api/v1/search/bulk", body, {"Content-Type": "application/json"})
+        )["responses"]
         return responses
 
 

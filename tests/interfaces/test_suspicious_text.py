@@ -34,7 +34,9 @@ class Surfaces:
         self.agent: Session = stack.enter_context(over_stdio(self.database, folder))
 
     def cli(self, *arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(command(self.database, *arguments), capture_output=True, text=True, env=self._environment, timeout=120)
+        return subprocess.run(
+            command(self.database, *arguments), capture_output=True, text=True, env=self._environment, timeout=120
+        )
 
     def json(self, *arguments: str) -> Any:
         return json.loads(self.cli("--json", *arguments).stdout)
@@ -80,7 +82,9 @@ def test_fetched_text_and_resources_are_flagged_and_stay_verbatim(surfaces: Surf
         call = surfaces.agent.call("fetch", uri=path)
         assert (call.structured_content["suspicious"], SUSPICIOUS in texts(call)[0]) == (flag, flag)
         assert texts(call)[1] == fetched.text
-        *note, contents = surfaces.agent.portal.call(surfaces.agent.client.read_resource, f"kebab://notes/{path}").contents
+        *note, contents = surfaces.agent.portal.call(
+            surfaces.agent.client.read_resource, f"kebab://notes/{path}"
+        ).contents
         assert ([part.model_dump()["text"] for part in note], contents.model_dump()["text"]) == (
             [f"note: {SUSPICIOUS}"] * flag,
             fetched.text,

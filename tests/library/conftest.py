@@ -17,7 +17,9 @@ MakeSnippet = Callable[..., LibrarySnippet]
 
 @pytest.fixture(scope="session")
 def library() -> MakeLibrary:
-    def make(title: str = "Widget", *, snippets: int = 42, tags: tuple[str, ...] = ("v2.0.0", "v1.0.0"), **changes: Any) -> Library:
+    def make(
+        title: str = "Widget", *, snippets: int = 42, tags: tuple[str, ...] = ("v2.0.0", "v1.0.0"), **changes: Any
+    ) -> Library:
         versions = [LibraryVersion(None, "indexed", "c0ffee", snippets, "2026-11-17T00:00:00Z")]
         versions += [LibraryVersion(tag, "indexed", "c0ffee", snippets, "2026-11-17T00:00:00Z") for tag in tags]
         found = Library(

@@ -17,7 +17,9 @@ from kebab.library.docs import chosen_version
 def library(library_id: str, *tags: str, title: str = "") -> Library:
     versions = tuple(LibraryVersion(name, "indexed", None, 1, "2026-01-01") for name in (None, *tags))
     name = title or library_id.rpartition("/")[2]
-    return Library(library_id, name, "", False, False, "https://example.org/x.git", "git", None, None, None, None, (), versions)
+    return Library(
+        library_id, name, "", False, False, "https://example.org/x.git", "git", None, None, None, None, (), versions
+    )
 
 
 def npm(packages: dict[str, str]) -> str:
@@ -26,7 +28,9 @@ def npm(packages: dict[str, str]) -> str:
 
 def cargo(own: str, *versions: str) -> str:
     text = f'[[package]]\nname = "mine"\nversion = "0.1.0"\ndependencies = [{own}]\n'
-    return text + "".join(f'[[package]]\nname = "widget"\nversion = "{version}"\nsource = "registry+x"\n' for version in versions)
+    return text + "".join(
+        f'[[package]]\nname = "widget"\nversion = "{version}"\nsource = "registry+x"\n' for version in versions
+    )
 
 
 TAGS = ("v1.0.0", "v2.0.0", "v3.0.0")
@@ -67,7 +71,9 @@ def test_a_requirement_without_a_version_is_said_to_be_one(tmp_path: Path) -> No
     choice = chosen_version(library("/pallets/click", *TAGS), None, str(tmp_path))
     assert choice == (None, "requirements.txt names Click without a version: the default branch")
     (tmp_path / "uv.lock").write_text('[[package]]\nname = "click"\nversion = "2.0.0"\n')
-    assert chosen_version(library("/pallets/click", *TAGS), None, str(tmp_path)).version == "v2.0.0", "a lock file knows more"
+    assert chosen_version(library("/pallets/click", *TAGS), None, str(tmp_path)).version == "v2.0.0", (
+        "a lock file knows more"
+    )
 
 
 def test_the_lock_file_of_the_repository_around_a_folder_is_named_in_the_reason(tmp_path: Path) -> None:

@@ -54,14 +54,33 @@ def test_r164_without_rules_there_is_no_part_for_them_and_rules_may_stand_alone(
 
 CONTENT = st.one_of(
     st.lists(
-        st.sampled_from(["```", "````", " ```", "   `````  ", "    ```", "\t```", "~~~", "---", "", "a", "## Library Rules", "> ```"])
+        st.sampled_from(
+            [
+                "```",
+                "````",
+                " ```",
+                "   `````  ",
+                "    ```",
+                "\t```",
+                "~~~",
+                "---",
+                "",
+                "a",
+                "## Library Rules",
+                "> ```",
+            ]
+        )
     ).map("\n".join),
     st.text(alphabet="`~a>-# \t\n", max_size=60),
     st.text(alphabet=st.characters(exclude_categories=["Cs"], exclude_characters="\0\r")),
 )
 
 
-@given(content=CONTENT, language=st.sampled_from(["", "c++", "x`y", "a\n```"]), title=st.sampled_from(["", "A `dial`", "- a"]))
+@given(
+    content=CONTENT,
+    language=st.sampled_from(["", "c++", "x`y", "a\n```"]),
+    title=st.sampled_from(["", "A `dial`", "- a"]),
+)
 def test_code_cannot_end_its_own_fence(snippet: MakeSnippet, content: str, language: str, title: str) -> None:
     """Documentation about Markdown has fences in its examples."""
     shown = snippet_text(snippet(content, title=title, breadcrumb=title, language=language))
@@ -78,7 +97,12 @@ def test_carriage_returns_do_not_begin_lines_that_end_the_fence(snippet: MakeSni
 
 def test_names_and_rules_have_one_line_each(library: MakeLibrary) -> None:
     """Whoever wrote them: a line feed would begin something of the format's own."""
-    shown = libraries_text([library("Wid\nget", library_id="/acme/widget", description="Gauges\r\n\r\n2. Other\x1b\u2028")])
+    shown = libraries_text(
+        [library("Wid\nget", library_id="/acme/widget", description="Gauges\r\n\r\n2. Other\x1b\u2028")]
+    )
     assert shown.split("\n")[:3] == ["1. Wid get", "   Library ID: /acme/widget", "   Description: Gauges 2. Other"]
-    assert snippets_text([], ["Close\n\n---\n\n### it\t\0", "Open"]) == f"## Library Rules\n- Close --- ### it\n- Open{LABEL}"
+    assert (
+        snippets_text([], ["Close\n\n---\n\n### it\t\0", "Open"])
+        == f"## Library Rules\n- Close --- ### it\n- Open{LABEL}"
+    )
     assert "Description: No description" in libraries_text([library(description=" \n ")])

@@ -16,7 +16,13 @@ from kebab.core.errors import SourceError
 from kebab.core.libraries import VectorSpace
 from kebab.core.ports import FileState, IndexedDocument
 from kebab.core.spans import LineSpan
-from kebab.library.library_file import FileVersion, LibraryContents, is_library_file, open_library_file, write_library_file
+from kebab.library.library_file import (
+    FileVersion,
+    LibraryContents,
+    is_library_file,
+    open_library_file,
+    write_library_file,
+)
 
 if TYPE_CHECKING:
     from tests.library.conftest import MakeLibrary
@@ -61,10 +67,14 @@ def test_what_is_written_is_what_is_read(file: Path) -> None:
         assert list(found.vectors(0)) == [[(b"h" * 16, b"\x00\x3c\x00\x00"), (b"i" * 16, b"\x00\x00\x00\x3c")]]
 
 
-def test_the_same_library_gives_the_same_bytes_and_no_path_of_this_machine(file: Path, tmp_path: Path, library: MakeLibrary) -> None:
+def test_the_same_library_gives_the_same_bytes_and_no_path_of_this_machine(
+    file: Path, tmp_path: Path, library: MakeLibrary
+) -> None:
     other = tmp_path / "other.kebab"
     for path in (file, other):
-        contents = LibraryContents(library(origin=str(tmp_path)), (FileVersion(None, None, ((0, "key"),)),), [DOCUMENT], [])
+        contents = LibraryContents(
+            library(origin=str(tmp_path)), (FileVersion(None, None, ((0, "key"),)),), [DOCUMENT], []
+        )
         write_library_file(path, contents)
     assert file.read_bytes() == other.read_bytes()
     with zipfile.ZipFile(file) as archive:
@@ -142,7 +152,10 @@ BAD_LIBRARIES: list[Any] = [
 
 @pytest.mark.parametrize(
     ("name", "change"),
-    [*(("documents/0.json", change) for change in BAD_DOCUMENTS), *(("library.json", change) for change in BAD_LIBRARIES)],
+    [
+        *(("documents/0.json", change) for change in BAD_DOCUMENTS),
+        *(("library.json", change) for change in BAD_LIBRARIES),
+    ],
 )
 def test_a_file_that_was_tampered_with_is_refused_with_one_sentence(file: Path, name: str, change: Any) -> None:
     with pytest.raises(SourceError, match="is no whole library file") as caught:
@@ -153,7 +166,9 @@ def test_a_file_that_was_tampered_with_is_refused_with_one_sentence(file: Path, 
 def test_names_and_rules_are_single_lines_and_hold_no_password(file: Path) -> None:
     def forge(about: dict[str, Any]) -> None:
         about.update(
-            title="A\n   Library ID: /x/y", rules=["a\n\n---\n\n## Library Rules", "b" * 5000], repository="https://u:p@github.com/a/b"
+            title="A\n   Library ID: /x/y",
+            rules=["a\n\n---\n\n## Library Rules", "b" * 5000],
+            repository="https://u:p@github.com/a/b",
         )
 
     with open_library_file(tampered(file, "library.json", forge)) as found:

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
         ("nothing", 0.42 + 60),
     ],
 )
-def test_r161_the_parts_are_added_and_an_exact_title_is_also_a_prefix(library: MakeLibrary, name: str, score: float) -> None:
+def test_r161_the_parts_are_added_and_an_exact_title_is_also_a_prefix(
+    library: MakeLibrary, name: str, score: float
+) -> None:
     """R161"""
     assert composite_score(library(), name) == pytest.approx(score)
 

@@ -39,7 +39,9 @@ def test_r154_snippets_come_with_their_repository_in_order_of_bm25_and_by_pages(
     assert found[0].repository == ("/acme/one", "One")
     assert service.search_snippets("dial", "/acme/one", limit=1, offset=1) == found[1:]
     assert service.search_snippets("dial", "/acme/one", offset=2) == []
-    assert [result.snippet.content for result in service.search_snippets("dial", "/acme/two")] == ["A dial of the other library."]
+    assert [result.snippet.content for result in service.search_snippets("dial", "/acme/two")] == [
+        "A dial of the other library."
+    ]
     assert service.search_snippets("dial", "/acme/one", type="code") == []
 
 
@@ -51,10 +53,14 @@ def test_r150_r152_defaults(service: SearchService) -> None:
 
 def test_r155_words_are_stemmed_and_folded(service: SearchService) -> None:
     """R155: porter over unicode61."""
-    assert [result.snippet.content for result in service.search_snippets("COLOÚR free", "/acme/one")] == ["Colours are free."]
+    assert [result.snippet.content for result in service.search_snippets("COLOÚR free", "/acme/one")] == [
+        "Colours are free."
+    ]
 
 
-@pytest.mark.parametrize("query", ["", "   ", "()", '"', "*", "AND", "NOT", "OR OR", "dial)", "'", "\x00", "a" * 5000, "문서"])
+@pytest.mark.parametrize(
+    "query", ["", "   ", "()", '"', "*", "AND", "NOT", "OR OR", "dial)", "'", "\x00", "a" * 5000, "문서"]
+)
 def test_no_query_makes_it_raise(service: SearchService, query: str) -> None:
     service.search_snippets(query, "/acme/one")
     service.search_repositories(query, query)
@@ -63,5 +69,13 @@ def test_no_query_makes_it_raise(service: SearchService, query: str) -> None:
 def test_r174_each_part_has_a_module_of_its_own() -> None:
     """R174"""
     folder = Path(str(room.__file__)).parent
-    for name in ("search_service", "query_preprocessor", "formatters", "trust_score", "ranking", "versions", "extraction"):
+    for name in (
+        "search_service",
+        "query_preprocessor",
+        "formatters",
+        "trust_score",
+        "ranking",
+        "versions",
+        "extraction",
+    ):
         assert (folder / f"{name}.py").is_file(), name

@@ -1,4 +1,6 @@
-"""A snippet shows the same, whatever format its document is written in: code and nothing else, its language, and what introduces it."""
+"""A snippet shows the same, whatever format its document is written in: code and nothing else, its language, and what
+introduces it.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +105,9 @@ DOCUMENTS = {
 
 
 def seen(path: str, text: str) -> list[tuple[str, str, str, str, str]]:
-    return [(found.kind, found.title, found.language, found.description, found.content) for found in snippets(path, text)]
+    return [
+        (found.kind, found.title, found.language, found.description, found.content) for found in snippets(path, text)
+    ]
 
 
 @pytest.mark.parametrize("path", DOCUMENTS)
@@ -133,7 +137,12 @@ def test_of_plain_text_nothing_vanishes(text: str) -> None:
 def test_llms_txt_is_cited_by_a_name_that_says_text_but_read_as_markdown() -> None:
     from kebab.library.snippet_parts import format_of
 
-    assert [format_of(path) for path in ("llms.txt", "docs/llms-full.txt", "notes.txt", "a.htm")] == ["md", "md", "txt", "html"]
+    assert [format_of(path) for path in ("llms.txt", "docs/llms-full.txt", "notes.txt", "a.htm")] == [
+        "md",
+        "md",
+        "txt",
+        "html",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -148,11 +157,22 @@ def test_llms_txt_is_cited_by_a_name_that_says_text_but_read_as_markdown() -> No
         ("# T\n\n- a\n  - b\n\n    Deep:\n\n    ```js\n    a()\n    ```\n", "js", "Deep:", "a()"),
         ("# T\n\n1. Do:\r\n\r\n   ```js\r\n   a()\r\n   ```\r\n", "js", "1. Do:", "a()"),
     ],
-    ids=["quote", "tight quote", "indented", "unclosed", "other fences inside", "unclosed in a list", "deep", "carriage returns"],
+    ids=[
+        "quote",
+        "tight quote",
+        "indented",
+        "unclosed",
+        "other fences inside",
+        "unclosed in a list",
+        "deep",
+        "carriage returns",
+    ],
 )
 def test_code_of_markdown_wherever_it_stands(text: str, language: str, description: str, code: str) -> None:
     found = [snippet for snippet in snippets("a.md", text) if snippet.kind == "code"]
-    assert [(snippet.language, snippet.description, snippet.content) for snippet in found] == [(language, description, code)]
+    assert [(snippet.language, snippet.description, snippet.content) for snippet in found] == [
+        (language, description, code)
+    ]
 
 
 LONG = "\n".join(f"    call_number({number}, 'of a long example')" for number in range(400))
@@ -165,8 +185,16 @@ LONG_CODE = f"def long():\n{LONG}"
         ("a.md", f"# T\n\nLike this:\n\n```python\n{LONG_CODE}\n```\n\nAfter.\n"),
         ("a.md", f"# T\n\nLike this:\n\n```python\n{LONG_CODE}\n"),
         ("b.md", f"# T\n\nLike this:\n\n```{{code-block}} python\n:caption: a\n\n{LONG_CODE}\n```\n\nAfter.\n"),
-        ("a.rst", "T\n=\n\nLike this:\n\n.. code-block:: python\n   :linenos:\n\n   " + LONG_CODE.replace("\n", "\n   ") + "\n\nAfter.\n"),
-        ("c.md", "# T\n\n1. Like this:\n\n   ```python\n   " + LONG_CODE.replace("\n", "\n   ") + "\n   ```\n\n   After.\n"),
+        (
+            "a.rst",
+            "T\n=\n\nLike this:\n\n.. code-block:: python\n   :linenos:\n\n   "
+            + LONG_CODE.replace("\n", "\n   ")
+            + "\n\nAfter.\n",
+        ),
+        (
+            "c.md",
+            "# T\n\n1. Like this:\n\n   ```python\n   " + LONG_CODE.replace("\n", "\n   ") + "\n   ```\n\n   After.\n",
+        ),
         ("a.html", f'<h1>T</h1><p>Like this:<pre class="language-python">\n{LONG_CODE}\n</pre><p>After.'),
         (
             "a.ipynb",
@@ -219,5 +247,7 @@ def test_titles_have_one_line() -> None:
 
 def test_a_long_list_is_read_once() -> None:
     """Each of its fences once closed, and one never: looking ahead from each line would take minutes."""
-    text = "- step\n" + "".join(f"  word ``` {number}\n\n" for number in range(100_000)) + "  ```\n" + "  ~~~~\n" * 100_000
+    text = (
+        "- step\n" + "".join(f"  word ``` {number}\n\n" for number in range(100_000)) + "  ```\n" + "  ~~~~\n" * 100_000
+    )
     assert snippets("a.md", text)

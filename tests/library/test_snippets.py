@@ -78,9 +78,18 @@ Plain words.
 
 
 def test_code_of_restructured_text_comes_without_its_directive() -> None:
-    found = [(snippet.kind, snippet.title, snippet.language, snippet.description, snippet.content) for snippet in snippets("a.rst", RST)]
+    found = [
+        (snippet.kind, snippet.title, snippet.language, snippet.description, snippet.content)
+        for snippet in snippets("a.rst", RST)
+    ]
     assert found == [
-        ("code", "Return JSON", "python", "Return a dict from the view.", '@app.route("/me")\ndef me():\n    return {}'),
+        (
+            "code",
+            "Return JSON",
+            "python",
+            "Return a dict from the view.",
+            '@app.route("/me")\ndef me():\n    return {}',
+        ),
         ("code", "Cookies", "", "Use them like this:", 'cookies.get("a")'),
         ("code", "Eat", "", "", "@click.command()\ndef eat(): ..."),
         ("info", "Words", "", "", "Plain words."),
@@ -99,7 +108,12 @@ def test_code_of_restructured_text_comes_without_its_directive() -> None:
 )
 def test_fences(fence: str, language: str, code: str) -> None:
     (snippet,) = snippets("a.md", f"# Title\n\nLike this:\n\n{fence}\n")
-    assert (snippet.kind, snippet.language, snippet.description, snippet.content) == ("code", language, "Like this:", code)
+    assert (snippet.kind, snippet.language, snippet.description, snippet.content) == (
+        "code",
+        language,
+        "Like this:",
+        code,
+    )
 
 
 def test_sections_that_say_nothing_are_left_out_unless_there_is_nothing_else() -> None:

@@ -25,7 +25,9 @@ def test_r170_stars_count_by_their_order_of_magnitude_up_to_four(stars: int | No
     assert score(stars) == points
 
 
-@pytest.mark.parametrize(("snippets", "points"), [(0, 0.0), (50, 0.1), (500, 1.0), (750, 1.5), (1_500, 3.0), (1_000_000, 3.0)])
+@pytest.mark.parametrize(
+    ("snippets", "points"), [(0, 0.0), (50, 0.1), (500, 1.0), (750, 1.5), (1_500, 3.0), (1_000_000, 3.0)]
+)
 def test_r171_coverage_counts_up_to_three(snippets: int, points: float) -> None:
     """R171"""
     assert score(total_snippets=snippets) == points

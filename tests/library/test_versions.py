@@ -62,14 +62,21 @@ def test_later_versions_come_first_by_number_and_not_by_letter() -> None:
         ("2.x", ["v2.0.0", "2.x"], "2.x"),
     ],
 )  # fmt: skip
-def test_a_tag_is_ordered_by_its_version_and_not_by_a_number_in_its_name(wanted: str, indexed: list[str], version: str | None) -> None:
+def test_a_tag_is_ordered_by_its_version_and_not_by_a_number_in_its_name(
+    wanted: str, indexed: list[str], version: str | None
+) -> None:
     assert choose(wanted, indexed).version == version
 
 
 def test_an_unknown_suffix_makes_another_version() -> None:
     assert "exactly" not in choose("1.2.3", ["v1.2.3-arm64"]).reason
     assert same_version("1.2.3", ["v1.2.3-arm64"]) is None
-    assert latest_first(["v1.2.3-rc.1", "v1.2.3-arm64", "v1.2.3", "v1.2.4"]) == ["v1.2.4", "v1.2.3", "v1.2.3-arm64", "v1.2.3-rc.1"]
+    assert latest_first(["v1.2.3-rc.1", "v1.2.3-arm64", "v1.2.3", "v1.2.4"]) == [
+        "v1.2.4",
+        "v1.2.3",
+        "v1.2.3-arm64",
+        "v1.2.3-rc.1",
+    ]
 
 
 def test_tags_of_another_package_of_the_repository_do_not_count() -> None:

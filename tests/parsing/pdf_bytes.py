@@ -84,7 +84,9 @@ def _placed(page: Sequence[At | str]) -> list[At]:
 
 
 class _Characters:
-    """The characters beyond Latin: code n of the second font is the n-th of them. Nothing is embedded, reading needs no glyphs."""
+    """The characters beyond Latin: code n of the second font is the n-th of them. Nothing is embedded, reading needs no
+    glyphs.
+    """
 
     def __init__(self) -> None:
         self._codes: dict[str, int] = {}
@@ -93,7 +95,10 @@ class _Characters:
         return self._codes.setdefault(character, len(self._codes) + 1)
 
     def cmap(self) -> bytes:
-        pairs = [f"<{code:04x}> <{character.encode('utf-16-be', 'surrogatepass').hex()}>" for character, code in self._codes.items()]
+        pairs = [
+            f"<{code:04x}> <{character.encode('utf-16-be', 'surrogatepass').hex()}>"
+            for character, code in self._codes.items()
+        ]
         parts = [
             f"{len(pairs[at : at + 100])} beginbfchar\n" + "\n".join(pairs[at : at + 100]) + "\nendbfchar\n"
             for at in range(0, len(pairs), 100)
@@ -121,7 +126,11 @@ def _outline(entries: Sequence[Entry], pages: Sequence[int], first: int, key: by
 
     def links(parent: int) -> bytes:
         below = children.get(parent)
-        return b"/First %d 0 R /Last %d 0 R /Count %d" % (first + below[0], first + below[-1], len(below)) if below else b""
+        return (
+            b"/First %d 0 R /Last %d 0 R /Count %d" % (first + below[0], first + below[-1], len(below))
+            if below
+            else b""
+        )
 
     objects = {_OUTLINE: b"<< /Type /Outlines %s >>" % links(-1)}
     for number, entry in enumerate(entries):

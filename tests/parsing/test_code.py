@@ -650,14 +650,7 @@ TABLE: dict[str, tuple[str, Symbols]] = {
     ),
     "a.c": (
         C,
-        [
-            ("TWICE", 3, 4),
-            ("point", 6, 9),
-            ("other_t", 11, 13),
-            ("color", 15, 15),
-            ("add", 19, 24),
-            ("name", 26, 28),
-        ],
+        [("TWICE", 3, 4), ("point", 6, 9), ("other_t", 11, 13), ("color", 15, 15), ("add", 19, 24), ("name", 26, 28)],
     ),
     "a.cpp": (
         CPP,
@@ -689,13 +682,7 @@ TABLE: dict[str, tuple[str, Symbols]] = {
     ),
     "a.rb": (
         RUBY,
-        [
-            ("App", 3, 4),
-            ("App.User", 5, 7),
-            ("App.User.greet", 9, 12),
-            ("App.User.find", 14, 16),
-            ("top", 20, 20),
-        ],
+        [("App", 3, 4), ("App.User", 5, 7), ("App.User.greet", 9, 12), ("App.User.find", 14, 16), ("top", 20, 20)],
     ),
     "a.php": (
         PHP,
@@ -773,7 +760,9 @@ def test_the_symbols_of_each_language_have_exactly_their_lines(path: str) -> Non
 
 
 def test_every_language_is_in_the_table() -> None:
-    assert {LANGUAGE_OF_FORMAT[path.removeprefix("a.")] for path in TABLE} == {language.name for language in all_code_languages()}
+    assert {LANGUAGE_OF_FORMAT[path.removeprefix("a.")] for path in TABLE} == {
+        language.name for language in all_code_languages()
+    }
 
 
 @pytest.mark.parametrize("format_", LANGUAGE_OF_FORMAT)
@@ -797,8 +786,14 @@ def test_a_file_cut_anywhere_is_still_a_document(path: str) -> None:
         parsed(text[:length], path)
 
 
-@given(st.sampled_from(sorted(TABLE)), st.lists(st.integers(0, 10_000), max_size=6), st.lists(st.integers(0, 10_000), max_size=6))
-def test_lines_joined_and_dropped_at_random_are_each_in_one_block(path: str, joined: list[int], dropped: list[int]) -> None:
+@given(
+    st.sampled_from(sorted(TABLE)),
+    st.lists(st.integers(0, 10_000), max_size=6),
+    st.lists(st.integers(0, 10_000), max_size=6),
+)
+def test_lines_joined_and_dropped_at_random_are_each_in_one_block(
+    path: str, joined: list[int], dropped: list[int]
+) -> None:
     lines = TABLE[path][0].splitlines(keepends=True)
     for number in dropped:
         lines.pop(number % len(lines)) if len(lines) > 1 else None
@@ -853,7 +848,11 @@ def test_korean_comments_and_names_move_no_line() -> None:
         ("a.js", "function a() {\n} function b() {\n}\n", [("a", 1, 3)]),
         ("a.js", "class A { f() {} g() {\n} h() {\n} }\n", [("A", 1, 3)]),
         ("a.cpp", "namespace a { namespace b {\nint f() {\n}\n} }\n", [("a", 1, 1), ("a.b.f", 2, 3)]),
-        ("a.js", "class A {\n  f() {}\n} class B {\n  g() {}\n}\n", [("A", 1, 1), ("A.f", 2, 2), ("A", 3, 3), ("B.g", 4, 4)]),
+        (
+            "a.js",
+            "class A {\n  f() {}\n} class B {\n  g() {}\n}\n",
+            [("A", 1, 1), ("A.f", 2, 2), ("A", 3, 3), ("B.g", 4, 4)],
+        ),
         ("a.py", "class A: x = 1; y = 2\n", [("A", 1, 1)]),
     ],
 )
@@ -889,7 +888,9 @@ def test_ten_thousand_functions_take_little_time() -> None:
     assert time.process_time() - started < 5.0
 
 
-@pytest.mark.parametrize(("text", "path"), [("class A {\n" * 20_000, "a.js"), ("~~~\n" * 20_000, "a.py"), ("(" * 50_000, "a.kt")])
+@pytest.mark.parametrize(
+    ("text", "path"), [("class A {\n" * 20_000, "a.js"), ("~~~\n" * 20_000, "a.py"), ("(" * 50_000, "a.kt")]
+)
 def test_a_file_of_nothing_but_errors_is_given_up_in_time_and_said_so(text: str, path: str) -> None:
     started = time.process_time()
     document = parsed(text, path)
@@ -914,7 +915,12 @@ def test_the_line_on_which_a_class_ends_is_no_passage_of_its_own() -> None:
 
 def test_an_identifier_is_found_by_its_words_and_by_itself(write_notes: Callable[..., Path], tmp_path: Path) -> None:
     folder = write_notes(
-        {"web/headers.js": JAVASCRIPT, "a.md": "# Notes\n\nparse the header of http\n", "b.yaml": "a: 1\n", "x.min.js": "x"}
+        {
+            "web/headers.js": JAVASCRIPT,
+            "a.md": "# Notes\n\nparse the header of http\n",
+            "b.yaml": "a: 1\n",
+            "x.min.js": "x",
+        }
     )
     with kebab.open(tmp_path / "kb.sqlite") as kb:
         report = kb.ingest(folder)

@@ -1,4 +1,6 @@
-"""What the parser of code promises holds in every language, each of which has a grammar of its own: for any bytes, and any lines of code."""
+"""What the parser of code promises holds in every language, each of which has a grammar of its own: for any bytes, and
+any lines of code.
+"""
 
 from __future__ import annotations
 
@@ -31,5 +33,7 @@ def test_any_bytes_give_a_parse_error_or_a_document_whose_spans_slice_back(path:
 @pytest.mark.parametrize("path", TABLE)
 @given(data=st.data())
 def test_any_lines_of_the_language_give_a_document_whose_spans_slice_back(path: str, data: st.DataObject) -> None:
-    signs = st.sampled_from(["{", "}", "(", ")", "<", '"', "'", "`", "/*", "*/", "$$", "\n", "\r\n", "\t", "가", "\u2028", "e\u0301"])
+    signs = st.sampled_from(
+        ["{", "}", "(", ")", "<", '"', "'", "`", "/*", "*/", "$$", "\n", "\r\n", "\t", "가", "\u2028", "e\u0301"]
+    )
     holds(path, "".join(data.draw(st.lists(st.sampled_from(LINES[path]) | signs, max_size=25))).encode())

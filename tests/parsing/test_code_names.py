@@ -1,4 +1,6 @@
-"""How symbols are called where a name is more than one word after `def`: operators, receivers, functions that are values."""
+"""How symbols are called where a name is more than one word after `def`: operators, receivers, functions that are
+values.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Whole files of formats with a form of their own, and of each programming language, with a byte changed or cut off anywhere: a document or a parse error, nothing else.
+"""Whole files of formats with a form of their own, and of each programming language, with a byte changed or cut off
+anywhere: a document or a parse error, nothing else.
 
 PDF has more ways to be damaged, and a test of its own.
 """

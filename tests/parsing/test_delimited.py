@@ -43,7 +43,8 @@ def test_large_tables_are_bounded_with_a_warning() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "path", "columns"), [("a\tb,c", "x.tsv", ["a", "b,c"]), ("a\tb\n", "x.csv", ["a", "b"]), ('"a, b",c', "x.csv", ["a, b", "c"])]
+    ("text", "path", "columns"),
+    [("a\tb,c", "x.tsv", ["a", "b,c"]), ("a\tb\n", "x.csv", ["a", "b"]), ('"a, b",c', "x.csv", ["a, b", "c"])],
 )
 def test_the_delimiter_is_told_by_the_header(text: str, path: str, columns: list[str]) -> None:
     assert parse(text, path).metadata == {"columns": columns}
@@ -58,4 +59,6 @@ def test_a_quote_that_is_never_closed_costs_one_row() -> None:
 @given(st.lists(st.sampled_from(['"', ",", "a", "\n", "\r\n", ";", "\t", "한"]), max_size=60).map("".join))
 def test_all_rows_are_in_blocks(text: str) -> None:
     document = parse(text)
-    assert "".join("".join(document.text[block.start : block.end] for block in document.blocks).split()) == "".join(text.split())
+    assert "".join("".join(document.text[block.start : block.end] for block in document.blocks).split()) == "".join(
+        text.split()
+    )

@@ -99,18 +99,15 @@ def test_title_author_and_notes_come_from_their_own_parts() -> None:
 def test_the_main_part_may_have_another_name() -> None:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
-        archive.writestr("_rels/.rels", '<R><Relationship Id="1" Type="http://x/officeDocument" Target="/word/document2.xml"/></R>')
+        archive.writestr(
+            "_rels/.rels", '<R><Relationship Id="1" Type="http://x/officeDocument" Target="/word/document2.xml"/></R>'
+        )
         archive.writestr("word/document2.xml", f"<w:document {NAMESPACE}>{paragraph('text')}</w:document>")
     assert parse(packed.getvalue()).text == "text\n"
 
 
 @pytest.mark.parametrize(
-    ("body", "reason"),
-    [
-        ("<w:p>" * 100_000, "unsafe"),
-        ("<w:p>", "damaged"),
-        ("&unknown;", "damaged"),
-    ],
+    ("body", "reason"), [("<w:p>" * 100_000, "unsafe"), ("<w:p>", "damaged"), ("&unknown;", "damaged")]
 )
 def test_xml_that_harms_or_is_broken_is_refused(body: str, reason: str) -> None:
     with pytest.raises(ParseError) as refused:

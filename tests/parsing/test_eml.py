@@ -86,7 +86,9 @@ def test_bodies_as_they_are_found(data: bytes, text: str) -> None:
     assert parse(data).text == "Subject: x".ljust(10) + "\n" * data.count(b"\n") + text
 
 
-SENTENCES = "It was a long meeting that nobody wanted, and yet it took place as it does every week in the room upstairs. " * 3
+SENTENCES = (
+    "It was a long meeting that nobody wanted, and yet it took place as it does every week in the room upstairs. " * 3
+)
 PARAGRAPHS = f"First line here.\n\n{SENTENCES.rstrip()}\nthe short end of it.\n\n> 인용한 줄이다\n> and another\n\n{'한글 문장이 이어진다 ' * 9}\n끝이다.\n"
 
 
@@ -135,7 +137,11 @@ def test_a_passage_is_cited_by_the_lines_of_the_file_that_hold_it(ending: bytes,
 
 
 def test_html_is_cited_by_the_lines_of_the_file_that_hold_it() -> None:
-    page = "<html><body>\n" + "".join(f"<h2>제목 {n}</h2><p>{SENTENCES} number {n}.</p>\n" for n in range(3)) + "</body></html>\n"
+    page = (
+        "<html><body>\n"
+        + "".join(f"<h2>제목 {n}</h2><p>{SENTENCES} number {n}.</p>\n" for n in range(3))
+        + "</body></html>\n"
+    )
     for encoding in ("quoted-printable", "base64"):
         made = EmailMessage()
         made["Subject"] = "x"
@@ -161,7 +167,10 @@ def test_what_stands_far_behind_the_text_is_a_passage_of_its_own() -> None:
 def test_what_is_not_encoded_as_it_says_is_still_read_within_the_file() -> None:
     for encoding in (b"base64", b"quoted-printable"):
         for kind in (b"plain", b"html"):
-            data = b"Content-Type: text/%s\nContent-Transfer-Encoding: %s\n\n" % (kind, encoding) + "한글 <b>x</b>\n\n=EA\n!!\nend".encode()
+            data = (
+                b"Content-Type: text/%s\nContent-Transfer-Encoding: %s\n\n" % (kind, encoding)
+                + "한글 <b>x</b>\n\n=EA\n!!\nend".encode()
+            )
             document = parse(data)
             assert document.text.count("\n") == data.count(b"\n")
 

@@ -53,13 +53,20 @@ def test_chapters_come_in_reading_order() -> None:
         ("code", 0, ""),
         ("table", 0, ""),
     ]
-    assert (document.title, document.lang, document.metadata, document.warnings) == ("The Book", "ko", {"author": "이상"}, ())
+    assert (document.title, document.lang, document.metadata, document.warnings) == (
+        "The Book",
+        "ko",
+        {"author": "이상"},
+        (),
+    )
     assert (document.doc_type, document.format, document.paged) == ("note", "epub", False)
 
 
 def test_no_passage_reaches_from_one_chapter_into_the_next() -> None:
     chapters: dict[str, str | None] = {
-        "OEBPS/two.html": CHAPTER.format("<h1>Part One</h1><h1>Chapter 1</h1><p>It begins.</p><h2>Later</h2><p>It ends.</p>"),
+        "OEBPS/two.html": CHAPTER.format(
+            "<h1>Part One</h1><h1>Chapter 1</h1><p>It begins.</p><h2>Later</h2><p>It ends.</p>"
+        ),
         "OEBPS/text/one 1.xhtml": CHAPTER.format("<p>Without a heading.</p><h1>Chapter 3</h1><p>Third.</p>"),
     }
     chunks = StructureChunker(ChunkingSettings()).chunk(parse(epub(chapters)))
@@ -94,7 +101,11 @@ def test_a_protected_book_is_refused_and_scrambled_fonts_are_not() -> None:
         ("OEBPS/book.opf", "<a>" * 100_000, "unsafe"),
         ("OEBPS/two.html", "<p>" * 20 * 2**20, "unsafe"),
         ("../../evil.html", "<p>out</p>", "unsafe"),
-        ("META-INF/container.xml", '<container><rootfiles><rootfile full-path="../../etc/passwd"/></rootfiles></container>', "unsafe"),
+        (
+            "META-INF/container.xml",
+            '<container><rootfiles><rootfile full-path="../../etc/passwd"/></rootfiles></container>',
+            "unsafe",
+        ),
     ],
 )
 def test_what_is_missing_broken_or_harmful_is_refused(part: str, content: str | None, reason: str) -> None:

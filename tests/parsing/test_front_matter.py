@@ -104,7 +104,10 @@ def test_malformed_toml_is_a_warning() -> None:
 
 BOMBS = {
     "alias-bomb": "a: &a [x,x,x,x,x,x,x,x,x,x]\n"
-    + "\n".join(f"{name}: &{name} [{','.join(['*' + before] * 10)}]" for before, name in zip("abcdefghi", "bcdefghij", strict=True)),
+    + "\n".join(
+        f"{name}: &{name} [{','.join(['*' + before] * 10)}]"
+        for before, name in zip("abcdefghi", "bcdefghij", strict=True)
+    ),
     "quadratic": "a: &a [" + ",".join(["x"] * 5000) + "]\nb: [" + ",".join(["*a"] * 1000) + "]",
     "deep-list": "a: " + "[" * 12_000 + "]" * 12_000,
     "deep-map": "a: " + "{b: " * 5000 + "1" + "}" * 5000,
@@ -134,12 +137,16 @@ def test_a_bomb_costs_little_time_and_is_read_as_something_harmless(name: str) -
 
 
 @pytest.mark.parametrize(
-    "source", ["[" * 30_000 + "]" * 30_000, "- " * 30_000, "? " * 30_000, "[" * 60_000, "- ? " * 15_000], ids=lambda source: source[:6]
+    "source",
+    ["[" * 30_000 + "]" * 30_000, "- " * 30_000, "? " * 30_000, "[" * 60_000, "- ? " * 15_000],
+    ids=lambda source: source[:6],
 )
 def test_nesting_without_end_does_not_bring_the_process_down(source: str) -> None:
     """In a process of its own: a stack that overflows in C cannot be caught."""
     script = "import sys; from kebab.parsing.front_matter import read_front_matter; print(read_front_matter(sys.stdin.read()).warning)"
-    ran = subprocess.run([sys.executable, "-c", script], input=yaml(source), capture_output=True, text=True, check=False, timeout=30)
+    ran = subprocess.run(
+        [sys.executable, "-c", script], input=yaml(source), capture_output=True, text=True, check=False, timeout=30
+    )
     assert ran.returncode == 0
     assert "front matter" in ran.stdout
 
@@ -163,7 +170,10 @@ def test_values_are_plain_json_whatever_yaml_can_say() -> None:
 
 
 def test_unknown_keys_are_kept() -> None:
-    assert read_front_matter(yaml("mood: good\nnested: {a: [1, 2]}")).values == {"mood": "good", "nested": {"a": [1, 2]}}
+    assert read_front_matter(yaml("mood: good\nnested: {a: [1, 2]}")).values == {
+        "mood": "good",
+        "nested": {"a": [1, 2]},
+    }
 
 
 @given(

@@ -65,13 +65,18 @@ def test_a_page_gives_what_a_reader_sees_of_it_in_blocks() -> None:
         ("table", "a | b \n1 | 2"),
         ("quote", "said"),
     ]
-    assert [(block.level, block.title) for block in document.blocks if block.kind == "heading"] == [(1, "Getting started"), (2, "Code")]
+    assert [(block.level, block.title) for block in document.blocks if block.kind == "heading"] == [
+        (1, "Getting started"),
+        (2, "Code"),
+    ]
 
 
 def test_each_block_stands_on_the_lines_of_the_source() -> None:
     document = parse(PAGE)
     lines = LineTable(document.text)
-    cited = {document.text[block.start : block.end]: lines.lines_of(block.start, block.end) for block in document.blocks}
+    cited = {
+        document.text[block.start : block.end]: lines.lines_of(block.start, block.end) for block in document.blocks
+    }
     assert cited["Getting started"] == (11, 11)
     assert cited["One <two>\nthree."] == (12, 13)
     assert cited["Four"] == (13, 13)
@@ -106,14 +111,18 @@ def test_pages_as_they_are_found(source: str, expected: list[tuple[str, str]]) -
 
 
 def test_xhtml_elements_close_themselves() -> None:
-    document = parse('<?xml version="1.0"?><html><head><title/><script src="a.js"/></head><body><p>text</p></body></html>', "a.xhtml")
+    document = parse(
+        '<?xml version="1.0"?><html><head><title/><script src="a.js"/></head><body><p>text</p></body></html>', "a.xhtml"
+    )
     assert seen(document) == [("paragraph", "text")]
     assert document.title == "a"
 
 
 @pytest.mark.parametrize("charset", ["euc-kr", "utf-8", "shift_jis", "windows-1252", "gb2312"])
 def test_the_declared_encoding_is_taken(charset: str) -> None:
-    words = {"euc-kr": "한글 문서", "utf-8": "한글 é", "shift_jis": "日本語", "windows-1252": "café", "gb2312": "中文"}[charset]
+    words = {"euc-kr": "한글 문서", "utf-8": "한글 é", "shift_jis": "日本語", "windows-1252": "café", "gb2312": "中文"}[
+        charset
+    ]
     document = parse(f'<meta charset="{charset}"><p>{words}</p>'.encode(charset))
     assert seen(document) == [("paragraph", words)]
 

@@ -53,7 +53,11 @@ def test_a_refusal_comes_back_as_it_was_raised() -> None:
         elsewhere.of("a.pdf").parse(b"%PDF-1.7 nothing", "a.pdf")
     with pytest.raises(ParseError) as here:
         parser_for("a.pdf").parse(b"%PDF-1.7 nothing", "a.pdf")
-    assert (there.value.message, there.value.reason, there.value.hint) == (here.value.message, here.value.reason, here.value.hint)
+    assert (there.value.message, there.value.reason, there.value.hint) == (
+        here.value.message,
+        here.value.reason,
+        here.value.hint,
+    )
 
 
 def test_a_file_that_takes_too_long_is_given_up_and_the_next_one_is_read() -> None:
@@ -145,7 +149,9 @@ def test_several_files_are_parsed_at_once_and_each_answer_is_that_of_its_file() 
         assert isinstance(parser, BackgroundParser)
         begun = {path: parser.begin(data, path) for path, data in files.items()}
         begun["bad.pdf"] = elsewhere.begin(b"no pdf", "bad.pdf")
-        assert {path: begun[path]() for path in files} == {path: parser_for(path).parse(data, path) for path, data in files.items()}
+        assert {path: begun[path]() for path in files} == {
+            path: parser_for(path).parse(data, path) for path, data in files.items()
+        }
         with pytest.raises(ParseError):
             begun["bad.pdf"]()
         processes = [worker.process for worker in elsewhere._all]

@@ -162,4 +162,8 @@ def test_tags_in_the_text_are_tags(text: str, tags: tuple[str, ...]) -> None:
 
 
 def test_tags_of_the_front_matter_come_first() -> None:
-    assert parse_markdown("---\ntags: [x, y]\n---\n#y #z\n", "a.md", doc_type="markdown", format="md").tags == ("x", "y", "z")
+    assert parse_markdown("---\ntags: [x, y]\n---\n#y #z\n", "a.md", doc_type="markdown", format="md").tags == (
+        "x",
+        "y",
+        "z",
+    )

@@ -43,7 +43,9 @@ def parse(content: Any, **form: Any) -> ParsedDocument:
 
 
 def seen(document: ParsedDocument) -> list[tuple[str, str, str]]:
-    return [(block.kind, block.title, " ".join(document.text[block.start : block.end].split())) for block in document.blocks]
+    return [
+        (block.kind, block.title, " ".join(document.text[block.start : block.end].split())) for block in document.blocks
+    ]
 
 
 EXPECTED = [
@@ -60,7 +62,12 @@ EXPECTED = [
 def test_cells_give_blocks_however_the_json_is_written(form: dict[str, Any]) -> None:
     document = parse(SAMPLE, **form)
     assert seen(document) == EXPECTED
-    assert (document.title, document.doc_type, document.format, document.metadata) == ("Ice cream", "note", "ipynb", {"language": "python"})
+    assert (document.title, document.doc_type, document.format, document.metadata) == (
+        "Ice cream",
+        "note",
+        "ipynb",
+        {"language": "python"},
+    )
 
 
 def test_a_line_of_a_cell_is_cited_by_its_line_in_the_file() -> None:
@@ -70,7 +77,10 @@ def test_a_line_of_a_cell_is_cited_by_its_line_in_the_file() -> None:
     lines = LineTable(document.text)
     code = next(block for block in document.blocks if block.title == "python")
     first, last = lines.lines_of(code.start, code.end)
-    assert [json.loads(line.rstrip(",")) for line in source.split("\n")[first - 1 : last]] == ["def melt(t):\n", "    return t > 0"]
+    assert [json.loads(line.rstrip(",")) for line in source.split("\n")[first - 1 : last]] == [
+        "def melt(t):\n",
+        "    return t > 0",
+    ]
 
 
 def test_output_follows_its_code_whatever_the_order_of_the_keys() -> None:
@@ -83,7 +93,9 @@ def test_output_follows_its_code_whatever_the_order_of_the_keys() -> None:
         source, lines = json.dumps(data, indent=1).split("\n"), LineTable(document.text)
         code, output = ([lines.line_of(block.start), lines.line_of(block.end - 1)] for block in document.blocks[:2])
         assert [json.loads(source[line - 1].rstrip(",")) for line in code] == ["a = 1\n", "a"]
-        assert code[1] < output[0] <= output[1] <= len(source) - 9, "inside its cell, which ends ten lines before the file"
+        assert code[1] < output[0] <= output[1] <= len(source) - 9, (
+            "inside its cell, which ends ten lines before the file"
+        )
     assert (
         '"one'
         in json.dumps(notebook({"source": made["source"], **made}), indent=1).split("\n")[
@@ -104,7 +116,9 @@ def test_every_word_stands_on_the_line_of_its_string(sources: list[list[str]], k
     lines = LineTable(document.text)
     for block in document.blocks:
         first, last = lines.lines_of(block.start, block.end)
-        for text, line in zip(document.text[block.start : block.end].split("\n"), source.split("\n")[first - 1 : last], strict=True):
+        for text, line in zip(
+            document.text[block.start : block.end].split("\n"), source.split("\n")[first - 1 : last], strict=True
+        ):
             assert all(letter in line for letter in text if letter in "ab#한🙂")
     words = "".join("".join(lines) for lines in sources)
     inside = "".join(document.text[block.start : block.end] for block in document.blocks)

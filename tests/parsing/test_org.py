@@ -42,7 +42,9 @@ def test_a_file_gives_headings_and_blocks_on_their_lines() -> None:
     document = parse(PAGE)
     lines = LineTable(document.text)
     assert document.text == PAGE
-    assert [(block.kind, block.level, block.title, *lines.lines_of(block.start, block.end)) for block in document.blocks] == [
+    assert [
+        (block.kind, block.level, block.title, *lines.lines_of(block.start, block.end)) for block in document.blocks
+    ] == [
         ("paragraph", 0, "", 1, 3),
         ("heading", 1, "Plan the thing", 5, 5),
         ("paragraph", 0, "", 6, 6),

@@ -48,7 +48,11 @@ def path_for(parser: Parser) -> str:
 
 def line_feeds(data: bytes) -> int:
     """Every encoding but UTF-16 and UTF-32 has them as bytes of their own."""
-    return decode(data)[0].count("\n") if data.startswith((b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")) else data.count(b"\n")
+    return (
+        decode(data)[0].count("\n")
+        if data.startswith((b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff"))
+        else data.count(b"\n")
+    )
 
 
 def check(parser: Parser, document: ParsedDocument, data: bytes) -> None:
@@ -85,7 +89,9 @@ def _check_values(value: Any) -> None:
 @example(data=b"---\n---\n")
 @example(data=b"\xff\xfe")
 @example(data="---\ntitle: '　'\n---\nx".encode())
-def test_any_bytes_give_a_parse_error_or_a_document_with_ordered_blocks_inside_its_text(parser: Parser, data: bytes) -> None:
+def test_any_bytes_give_a_parse_error_or_a_document_with_ordered_blocks_inside_its_text(
+    parser: Parser, data: bytes
+) -> None:
     try:
         document = parser.parse(data, path_for(parser))
     except ParseError as error:
@@ -129,7 +135,28 @@ def test_a_line_of_many_megabytes_is_parsed(parser: Parser) -> None:
 
 @pytest.mark.parametrize("parser", PARSERS)
 @pytest.mark.parametrize(
-    "piece", ["> ", "- ", "    ", "`", "[", "<", "|", "#", "*", "~~~\n", "1. ", "\r", "- a\n ", '"', ",", "{", ":", "=\n", "a: b\n"]
+    "piece",
+    [
+        "> ",
+        "- ",
+        "    ",
+        "`",
+        "[",
+        "<",
+        "|",
+        "#",
+        "*",
+        "~~~\n",
+        "1. ",
+        "\r",
+        "- a\n ",
+        '"',
+        ",",
+        "{",
+        ":",
+        "=\n",
+        "a: b\n",
+    ],
 )
 def test_repetition_without_end_takes_little_time(parser: Parser, piece: str) -> None:
     import time

@@ -39,18 +39,24 @@ def refusal(data: bytes, password: str = "") -> ParseError:
 def headings(document: ParsedDocument) -> list[tuple[int, str, str]]:
     """Level, title, and the text that carries it."""
     return [
-        (block.level, block.title, document.text[block.start : block.end].strip()) for block in document.blocks if block.kind == "heading"
+        (block.level, block.title, document.text[block.start : block.end].strip())
+        for block in document.blocks
+        if block.kind == "heading"
     ]
 
 
 def check(document: ParsedDocument) -> None:
-    """What holds for every PDF, however broken: blocks in order, none across a page, nothing outside of them, nothing unprintable."""
+    """What holds for every PDF, however broken: blocks in order, none across a page, nothing outside of them, nothing
+    unprintable.
+    """
     text, position = document.text, 0
     for block in document.blocks:
         assert position <= block.start <= block.end <= len(text)
         assert not text[position : block.start].strip()
         # A title that only the outline has takes up no text, and stands before some of its page.
-        assert text[block.start : block.end].strip() or (block.kind == "heading" and text[block.start :].partition("\f")[0].strip())
+        assert text[block.start : block.end].strip() or (
+            block.kind == "heading" and text[block.start :].partition("\f")[0].strip()
+        )
         assert "\f" not in text[block.start : block.end]
         assert block.start == 0 or text[block.start - 1] in "\n\f"
         position = block.end
@@ -86,7 +92,13 @@ def test_a_printed_label_is_kept_where_it_differs_from_the_number_of_the_page() 
     pages = [[f"page {number}"] for number in range(5)]
     assert parsed(make_pdf(pages)).page_labels == (None,) * 5
     assert parsed(make_pdf(pages, labels="0 << /S /D >>")).page_labels == (None,) * 5
-    assert parsed(make_pdf(pages, labels="0 << /S /r >> 3 << /P (A-) /S /D >>")).page_labels == ("i", "ii", "iii", "A-1", "A-2")
+    assert parsed(make_pdf(pages, labels="0 << /S /r >> 3 << /P (A-) /S /D >>")).page_labels == (
+        "i",
+        "ii",
+        "iii",
+        "A-1",
+        "A-2",
+    )
 
 
 def test_korean_and_characters_beyond_the_basic_plane_are_read() -> None:
@@ -99,7 +111,10 @@ def test_korean_and_characters_beyond_the_basic_plane_are_read() -> None:
 
 
 def test_ligatures_become_letters() -> None:
-    assert mended_pages(["e\ufb03cient \ufb01le \ufb02ow o\ufb00 \ufb04 \ufb05 \ufb06"]) == "efficient file flow off ffl st st"
+    assert (
+        mended_pages(["e\ufb03cient \ufb01le \ufb02ow o\ufb00 \ufb04 \ufb05 \ufb06"])
+        == "efficient file flow off ffl st st"
+    )
     assert text_of("e\ufb03cient \ufb01le") == "efficient file"
 
 
@@ -193,8 +208,8 @@ def test_headings_come_from_the_outline_and_are_found_on_their_page() -> None:
 
 
 def test_a_title_that_only_the_outline_has_opens_its_page() -> None:
-    """Regression: the chapter before went on, and passages were cited under its name. Only the first entry of a page: where the others
-    begin nobody knows.
+    """Regression: the chapter before went on, and passages were cited under its name. Only the first entry of a page:
+    where the others begin nobody knows.
     """
     pages = [["The great picture", "Text."], ["Nothing of the kind stands here, and this is one long sentence."]]
     document = parsed(make_pdf(pages, outline=[Entry("A great picture", 1), Entry("Appendix", 2)]))
@@ -246,7 +261,9 @@ def test_without_an_outline_headings_are_what_is_larger_or_bolder_and_go_on_over
     document = parsed(
         make_pdf(
             [
-                set_page(("Tea and Coffee", 24, False), *BODY, ("Green Tea", 16, True), *BODY, ("Brewing", 12, True), *BODY),
+                set_page(
+                    ("Tea and Coffee", 24, False), *BODY, ("Green Tea", 16, True), *BODY, ("Brewing", 12, True), *BODY
+                ),
                 set_page(*BODY, ("Black", 16, True), ("Tea", 16, True), *BODY),
             ]
         )
@@ -259,29 +276,35 @@ def test_without_an_outline_headings_are_what_is_larger_or_bolder_and_go_on_over
     ]
     assert document.title == "Tea and Coffee"
     chunks = StructureChunker(ChunkingSettings(min_tokens=0)).chunk(document)
-    assert [chunk.heading_path for chunk in chunks if isinstance(chunk.spans[0], PageSpan) and chunk.spans[0].page == 2] == [
-        ("Tea and Coffee", "Green Tea", "Brewing"),
-        ("Tea and Coffee", "Black Tea"),
-    ]
+    assert [
+        chunk.heading_path for chunk in chunks if isinstance(chunk.spans[0], PageSpan) and chunk.spans[0].page == 2
+    ] == [("Tea and Coffee", "Green Tea", "Brewing"), ("Tea and Coffee", "Black Tea")]
     check(document)
 
 
 def test_an_outline_knows_better_than_the_type() -> None:
-    document = parsed(make_pdf([set_page(("Large words", 24, True), *BODY, "Chapter", *BODY)], outline=[Entry("Chapter", 1)]))
+    document = parsed(
+        make_pdf([set_page(("Large words", 24, True), *BODY, "Chapter", *BODY)], outline=[Entry("Chapter", 1)])
+    )
     assert headings(document) == [(1, "Chapter", "Chapter")]
 
 
 def test_what_only_begins_in_bold_ends_like_a_sentence_or_lists_something_is_no_heading() -> None:
     run_in = [At(72, 400, "Note:", 12, True), At(110, 400, "this line goes on in plain letters")]
-    large = set_page(*BODY, ("A whole sentence in large letters.", 18, True), ("• one of a list", 18, True), ("12", 18, True))
+    large = set_page(
+        *BODY, ("A whole sentence in large letters.", 18, True), ("• one of a list", 18, True), ("12", 18, True)
+    )
     assert headings(parsed(make_pdf([[*set_page(*BODY), *run_in], large]))) == []
 
 
 def test_a_running_head_and_a_way_of_writing_are_no_headings() -> None:
     pages = [
-        set_page((f"Annual Report {number}", 18, True), *BODY, (f"Part {'ABCDEFGHIJKL'[number]}", 15, True), *BODY) for number in range(12)
+        set_page((f"Annual Report {number}", 18, True), *BODY, (f"Part {'ABCDEFGHIJKL'[number]}", 15, True), *BODY)
+        for number in range(12)
     ]
-    assert [title for _, title, _ in headings(parsed(make_pdf(pages)))] == [f"Part {letter}" for letter in "ABCDEFGHIJKL"]
+    assert [title for _, title, _ in headings(parsed(make_pdf(pages)))] == [
+        f"Part {letter}" for letter in "ABCDEFGHIJKL"
+    ]
     half_bold = set_page(*[(line, 12, number % 2 == 0) for number, line in enumerate(BODY)])
     assert headings(parsed(make_pdf([half_bold]))) == []
 
@@ -323,7 +346,19 @@ def test_a_sensible_title_is_taken(title: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "title", ["", " ", "untitled", "Untitled-1", "Microsoft Word - draft 3.docx", "thesis.dvi", "Document1", "제목 없음", "1234", "-"]
+    "title",
+    [
+        "",
+        " ",
+        "untitled",
+        "Untitled-1",
+        "Microsoft Word - draft 3.docx",
+        "thesis.dvi",
+        "Document1",
+        "제목 없음",
+        "1234",
+        "-",
+    ],
 )
 def test_a_title_that_says_nothing_gives_way_to_the_first_heading_or_the_name_of_the_file(title: str) -> None:
     info = {"Title": title}
@@ -332,11 +367,20 @@ def test_a_title_that_says_nothing_gives_way_to_the_first_heading_or_the_name_of
 
 
 def test_a_numbered_heading_is_no_title_of_the_whole() -> None:
-    assert parsed(make_pdf([["1 Introduction"]], outline=[Entry("1 Introduction", 1)]), "green tea.pdf").title == "green tea"
+    assert (
+        parsed(make_pdf([["1 Introduction"]], outline=[Entry("1 Introduction", 1)]), "green tea.pdf").title
+        == "green tea"
+    )
 
 
 def test_metadata_is_kept_and_dates_are_written_as_everywhere() -> None:
-    info = {"Author": "Kim", "Subject": "Tea", "Keywords": "tea, cup", "CreationDate": "D:20230306135820-08'00'", "ModDate": "D:2024"}
+    info = {
+        "Author": "Kim",
+        "Subject": "Tea",
+        "Keywords": "tea, cup",
+        "CreationDate": "D:20230306135820-08'00'",
+        "ModDate": "D:2024",
+    }
     document = parsed(make_pdf([["x"], ["y"]], info=info))
     assert document.metadata == {
         "page_count": 2,
@@ -357,7 +401,10 @@ def test_a_date_that_is_none_is_left_out(date: str) -> None:
 def test_half_a_character_in_a_title_is_no_error() -> None:
     document = parsed(
         make_pdf(
-            [["Tea"]], info={"Title": "Tea \ud800", "Author": "\udc00"}, outline=[Entry("Tea \udfff", 1)], labels="0 << /P <feffd800> >>"
+            [["Tea"]],
+            info={"Title": "Tea \ud800", "Author": "\udc00"},
+            outline=[Entry("Tea \udfff", 1)],
+            labels="0 << /P <feffd800> >>",
         )
     )
     assert (document.title, document.metadata, document.page_labels) == ("Tea", {"page_count": 1}, (None,))
@@ -411,7 +458,11 @@ def test_more_pages_or_text_than_anyone_writes_is_refused(monkeypatch: pytest.Mo
 
 SAMPLES = [
     make_pdf(
-        [["Introduction", "Some text of an exam-", "ple.", "한글 문장이다."], [], ["Methods", *["More text, line by line."] * 5]],
+        [
+            ["Introduction", "Some text of an exam-", "ple.", "한글 문장이다."],
+            [],
+            ["Methods", *["More text, line by line."] * 5],
+        ],
         outline=[Entry("Introduction", 1), Entry("Example", 1, 1), Entry("Methods", 3)],
         labels="0 << /S /r >> 2 << /S /D >>",
         info={"Title": "A sample", "Author": "Kim", "CreationDate": "D:20230306135820-08'00'"},
@@ -428,7 +479,9 @@ SAMPLES = [
 )
 @example(sample=SAMPLES[0], flips=[], cut=None)
 @example(sample=SAMPLES[1], flips=[], cut=None)
-def test_a_damaged_pdf_gives_a_document_or_a_parse_error(sample: bytes, flips: list[tuple[int, int]], cut: int | None) -> None:
+def test_a_damaged_pdf_gives_a_document_or_a_parse_error(
+    sample: bytes, flips: list[tuple[int, int]], cut: int | None
+) -> None:
     data = bytearray(sample)
     for place, bit in flips:
         data[place % len(data)] ^= 1 << bit
@@ -472,7 +525,9 @@ def test_memory_does_not_grow_with_the_pages_that_were_read() -> None:
 
     class Counting:
         def __getattr__(self, name: str) -> Any:
-            change = {"FPDF_LoadPage": 1, "FPDFText_LoadPage": 1, "FPDF_ClosePage": -1, "FPDFText_ClosePage": -1}.get(name, 0)
+            change = {"FPDF_LoadPage": 1, "FPDFText_LoadPage": 1, "FPDF_ClosePage": -1, "FPDFText_ClosePage": -1}.get(
+                name, 0
+            )
             opened["pages"] += change
             opened["most"] = max(opened["most"], opened["pages"])
             return getattr(real, name)

@@ -62,7 +62,9 @@ def by_rows(left: list[At], right: list[At]) -> list[At]:
 
 
 @pytest.mark.parametrize(("left", "right"), [(LEFT, RIGHT), (KOREAN_LEFT, KOREAN_RIGHT), (RIGHT, LEFT)])
-def test_two_columns_are_read_one_after_the_other_in_whatever_order_they_are_drawn(left: list[str], right: list[str]) -> None:
+def test_two_columns_are_read_one_after_the_other_in_whatever_order_they_are_drawn(
+    left: list[str], right: list[str]
+) -> None:
     one, other = columns(left, right)
     assert lines_of(*one, *other) == left + right
     assert lines_of(*by_rows(one, other)) == left + right
@@ -102,7 +104,11 @@ def test_header_and_footer_stay_outside_of_the_columns() -> None:
 
 
 def test_a_word_broken_in_a_column_is_mended_and_headings_are_found_there() -> None:
-    left = ["Here is a word that is broken in an exam-", "ple at the end of its line, and there is", "more of it in the lines that follow."]
+    left = [
+        "Here is a word that is broken in an exam-",
+        "ple at the end of its line, and there is",
+        "more of it in the lines that follow.",
+    ]
     one, other = columns(left, RIGHT)
     heading = other[0]._replace(text="Methods of the work that was done", bold=True)
     document = parsed(*by_rows(one, [heading, *other[1:]]))
@@ -114,7 +120,11 @@ def test_a_word_broken_in_a_column_is_mended_and_headings_are_found_there() -> N
 
 
 def table(rows: list[list[str]], *places: float, leading: float = 14) -> list[At]:
-    return [At(x, 700 - leading * number, cell) for number, row in enumerate(rows) for x, cell in zip(places, row, strict=True)]
+    return [
+        At(x, 700 - leading * number, cell)
+        for number, row in enumerate(rows)
+        for x, cell in zip(places, row, strict=True)
+    ]
 
 
 SHORT_CELLS = [
@@ -125,7 +135,13 @@ SHORT_CELLS = [
     ["None", "0"],
 ]
 NUMBERS = [[f"{year} was a year", f"{year % 7}", "12.50", f"{year * 3}"] for year in range(2000, 2012)]
-TERMS = [["Deductible", RIGHT[0]], ["Copay", RIGHT[1]], ["Premium", RIGHT[2]], ["Network", RIGHT[4]], ["Claim", RIGHT[5]]]
+TERMS = [
+    ["Deductible", RIGHT[0]],
+    ["Copay", RIGHT[1]],
+    ["Premium", RIGHT[2]],
+    ["Network", RIGHT[4]],
+    ["Claim", RIGHT[5]],
+]
 
 
 @pytest.mark.parametrize(
@@ -138,13 +154,20 @@ def test_a_table_is_read_row_by_row(cells: list[At]) -> None:
 
 
 def test_cells_of_several_lines_stay_as_they_are_drawn() -> None:
-    cells = [cell for row in range(4) for cell in (*lines_at(60, 700 - 34 * row, LEFT[:2]), *lines_at(330, 700 - 34 * row, RIGHT[:2]))]
+    cells = [
+        cell
+        for row in range(4)
+        for cell in (*lines_at(60, 700 - 34 * row, LEFT[:2]), *lines_at(330, 700 - 34 * row, RIGHT[:2]))
+    ]
     assert lines_of(*cells) == [cell.text for cell in cells]
 
 
 def test_one_column_with_indented_text_stays_as_it_is_drawn() -> None:
     full = "A line of the only column of this page, which goes from its left edge to its right edge."
-    lines = [At(60 if number % 3 else 330, 700 - 14 * number, full if number % 3 else LEFT[number % 5]) for number in range(20)]
+    lines = [
+        At(60 if number % 3 else 330, 700 - 14 * number, full if number % 3 else LEFT[number % 5])
+        for number in range(20)
+    ]
     assert lines_of(*lines) == [line.text for line in lines]
     upwards = list(reversed(lines))
     assert lines_of(*upwards) == [line.text for line in upwards]
@@ -157,12 +180,19 @@ def test_a_short_list_in_the_corner_is_no_column() -> None:
 
 
 def test_text_from_right_to_left_stays_as_it_is_drawn() -> None:
-    hebrew = ["הטור הימני נקרא ראשון מלמעלה", "ועד סופו לפני שמישהו מביט אל", "הצד השני של הדף הזה שלפנינו", "וזוהי השורה האחרונה של הטור"]
+    hebrew = [
+        "הטור הימני נקרא ראשון מלמעלה",
+        "ועד סופו לפני שמישהו מביט אל",
+        "הצד השני של הדף הזה שלפנינו",
+        "וזוהי השורה האחרונה של הטור",
+    ]
     one, other = columns(hebrew, hebrew)
     assert parsed(*other, *one).text == parsed(*other).text + "\n" + parsed(*one).text
 
 
-BOXES = st.builds(lambda x, y, w, h: Box(x, y, x + w, y + h), *[st.floats(0, 600)] * 2, st.floats(0, 300), st.floats(0, 30))
+BOXES = st.builds(
+    lambda x, y, w, h: Box(x, y, x + w, y + h), *[st.floats(0, 600)] * 2, st.floats(0, 300), st.floats(0, 30)
+)
 
 
 @given(st.lists(BOXES, max_size=30))

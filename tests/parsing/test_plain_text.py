@@ -81,6 +81,12 @@ def test_the_name_of_a_file_tells_type_and_format(path: str, expected: tuple[str
 
 
 def test_formats_have_their_own_parsers_and_everything_else_is_text() -> None:
-    for path, parser in (("a.md", "markdown"), ("a.pdf", "pdf"), ("a.py", "code"), ("a.htm", "html"), ("a.xhtml", "html")):
+    for path, parser in (
+        ("a.md", "markdown"),
+        ("a.pdf", "pdf"),
+        ("a.py", "code"),
+        ("a.htm", "html"),
+        ("a.xhtml", "html"),
+    ):
         assert parser_for(path).version.startswith(parser)
     assert parser_for("a.yaml") is parser_for("a.txt")

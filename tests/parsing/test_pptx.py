@@ -14,7 +14,9 @@ from kebab.core.errors import ParseError
 from kebab.core.spans import PageSpan
 from kebab.parsing.registry import parser_for
 
-NAMESPACES = 'xmlns:a="urn:a" xmlns:p="urn:p" xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"'
+NAMESPACES = (
+    'xmlns:a="urn:a" xmlns:p="urn:p" xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"'
+)
 
 
 def shape(text: str, placeholder: str = "") -> str:
@@ -78,7 +80,10 @@ def test_each_slide_is_a_page_in_the_order_of_the_show() -> None:
 
 def test_a_hit_is_cited_by_its_slide() -> None:
     chunks = StructureChunker(ChunkingSettings()).chunk(parse(pptx()))
-    assert [(chunk.spans[0], chunk.heading_path) for chunk in chunks] == [(PageSpan(1), ("가장 먼저",)), (PageSpan(2), ("Second",))]
+    assert [(chunk.spans[0], chunk.heading_path) for chunk in chunks] == [
+        (PageSpan(1), ("가장 먼저",)),
+        (PageSpan(2), ("Second",)),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,9 @@ def test_a_page_gives_titles_by_order_of_their_adornments() -> None:
     document = parse(PAGE)
     lines = LineTable(document.text)
     assert document.text == PAGE
-    assert [(block.kind, block.level, block.title, *lines.lines_of(block.start, block.end)) for block in document.blocks] == [
+    assert [
+        (block.kind, block.level, block.title, *lines.lines_of(block.start, block.end)) for block in document.blocks
+    ] == [
         ("heading", 1, "Whole", 1, 3),
         ("heading", 2, "Part one", 5, 6),
         ("paragraph", 0, "", 7, 8),

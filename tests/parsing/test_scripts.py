@@ -42,7 +42,8 @@ def test_the_first_line_of_a_script_tells_its_format(first_line: str, format_: s
 
 
 @pytest.mark.parametrize(
-    "text", ["Read me.\n", "", "#! important\n", "#![feature(x)]\n", "#!/\n", "#!/usr/bin/env\n", "\n#!/bin/sh\n", "# Notes\n"]
+    "text",
+    ["Read me.\n", "", "#! important\n", "#![feature(x)]\n", "#!/\n", "#!/usr/bin/env\n", "\n#!/bin/sh\n", "# Notes\n"],
 )
 def test_what_is_no_script_is_text(text: str) -> None:
     document = parsed(text)
@@ -50,13 +51,20 @@ def test_what_is_no_script_is_text(text: str) -> None:
 
 
 def test_a_file_with_an_extension_is_what_its_extension_says() -> None:
-    for path, expected in (("a.txt", ("note", "txt")), ("a.md", ("markdown", "md")), ("a.js", ("code", "js")), ("a.odd", ("note", "odd"))):
+    for path, expected in (
+        ("a.txt", ("note", "txt")),
+        ("a.md", ("markdown", "md")),
+        ("a.js", ("code", "js")),
+        ("a.odd", ("note", "odd")),
+    ):
         assert classify(path, "#!/usr/bin/env python3\n") == expected
         document = parsed("#!/usr/bin/env python3\n", path)
         assert (document.doc_type, document.format) == expected
 
 
-def test_a_script_is_found_as_code_of_its_format_and_cited_by_its_symbol(write_notes: Callable[..., Path], tmp_path: Path) -> None:
+def test_a_script_is_found_as_code_of_its_format_and_cited_by_its_symbol(
+    write_notes: Callable[..., Path], tmp_path: Path
+) -> None:
     folder = write_notes(
         {
             "bin/deploy": "#!/usr/bin/env python3\nimport sys\n\n\ndef push_okapi():\n    return 1\n",
@@ -67,7 +75,10 @@ def test_a_script_is_found_as_code_of_its_format_and_cited_by_its_symbol(write_n
     )
     with kebab.open(tmp_path / "kb.sqlite") as kb:
         kb.ingest(folder)
-        by_format = {name: {hit.citation.path for hit in kb.search("okapi", formats=[name])} for name in ("py", "sh", "dockerfile", "txt")}
+        by_format = {
+            name: {hit.citation.path for hit in kb.search("okapi", formats=[name])}
+            for name in ("py", "sh", "dockerfile", "txt")
+        }
         code = {hit.citation.uri for hit in kb.search("okapi", types=["code"])}
     assert by_format == {"py": {"bin/deploy"}, "sh": {"bin/start"}, "dockerfile": {"Dockerfile.dev"}, "txt": {"README"}}
     assert code == {"bin/deploy#L5-L6", "bin/start#L4-L6", "Dockerfile.dev#L1-L1"}

@@ -149,12 +149,15 @@ def test_the_definitions_of_each_dialect_have_exactly_their_lines(dialect: str) 
     text, expected = SCRIPTS[dialect]
     document = CodeParser().parse(text.encode(), "a.sql")
     lines = LineTable(text)
-    found = [(block.title, *lines.lines_of(block.start, block.end)) for block in document.blocks if block.kind == "symbol"]
+    found = [
+        (block.title, *lines.lines_of(block.start, block.end)) for block in document.blocks if block.kind == "symbol"
+    ]
     assert found == expected
 
 
 @pytest.mark.parametrize(
-    "text", ["CREATE TABLE a (", "CREATE FUNCTION f() AS $$ x", "CREATE VIEW v AS SELECT 'x", "CREATE TRIGGER t BEGIN /* x"]
+    "text",
+    ["CREATE TABLE a (", "CREATE FUNCTION f() AS $$ x", "CREATE VIEW v AS SELECT 'x", "CREATE TRIGGER t BEGIN /* x"],
 )
 def test_what_is_not_closed_goes_on_to_the_end(text: str) -> None:
     (block,) = CodeParser().parse(text.encode(), "a.sql").blocks

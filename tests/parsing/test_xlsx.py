@@ -35,7 +35,10 @@ PARTS = {
 def xlsx(**changed: str) -> bytes:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, content in {**PARTS, **{f"xl/{name.replace('__', '/')}.xml": text for name, text in changed.items()}}.items():
+        for name, content in {
+            **PARTS,
+            **{f"xl/{name.replace('__', '/')}.xml": text for name, text in changed.items()},
+        }.items():
             if content:
                 archive.writestr(name, content)
     return packed.getvalue()
@@ -55,7 +58,12 @@ def test_each_sheet_is_a_page_and_each_row_a_line() -> None:
         ("heading", 1, "빈 시트"),
         ("heading", 1, "Chart"),
     ]
-    assert (document.title, document.doc_type, document.format, document.warnings) == ("prices 2024", "note", "xlsx", ())
+    assert (document.title, document.doc_type, document.format, document.warnings) == (
+        "prices 2024",
+        "note",
+        "xlsx",
+        (),
+    )
 
 
 def test_dates_are_shown_as_dates() -> None:
@@ -63,7 +71,16 @@ def test_dates_are_shown_as_dates() -> None:
 <cellStyleXfs><xf numFmtId="14"/></cellStyleXfs><cellXfs><xf numFmtId="0"/><xf numFmtId="14"/><xf numFmtId="164"/><xf numFmtId="165"/></cellXfs></styleSheet>"""
     cells = "".join(
         f'<c s="{style}"><v>{value}</v></c>'
-        for style, value in [(0, 45443), (1, 45443), (2, 45443.5), (3, 45443), (1, -1), (1, "x"), (1, "nan"), (1, 1e300)]
+        for style, value in [
+            (0, 45443),
+            (1, 45443),
+            (2, 45443.5),
+            (3, 45443),
+            (1, -1),
+            (1, "x"),
+            (1, "nan"),
+            (1, 1e300),
+        ]
     )
     document = parse(xlsx(styles=styles, worksheets__sheet2=sheet(f"<row>{cells}</row>")))
     assert document.text.split("\n")[1] == "45443 | 2024-05-31 | 2024-05-31 12:00 | 45443 | -1 | x | nan | 1e+300"

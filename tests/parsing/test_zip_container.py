@@ -24,7 +24,10 @@ def pack(parts: dict[str, bytes], compression: int = zipfile.ZIP_DEFLATED) -> by
 
 def bomb(name: str, size: int = 2**30) -> bytes:
     packed = io.BytesIO()
-    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive, archive.open(name, "w", force_zip64=True) as member:
+    with (
+        zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive,
+        archive.open(name, "w", force_zip64=True) as member,
+    ):
         for _ in range(size // 2**20):
             member.write(bytes(2**20))
     return packed.getvalue()
@@ -111,7 +114,9 @@ def test_a_member_with_a_password_or_a_false_checksum_says_so() -> None:
     assert error.value.reason == "damaged"
 
 
-@pytest.mark.parametrize("name", ["../evil", "../../etc/passwd", "/etc/passwd", "a/../../b", "..\\evil", "C:/evil", "\\evil"])
+@pytest.mark.parametrize(
+    "name", ["../evil", "../../etc/passwd", "/etc/passwd", "a/../../b", "..\\evil", "C:/evil", "\\evil"]
+)
 def test_names_that_lead_outside_are_refused_with_the_reason(name: str) -> None:
     packed = io.BytesIO()
     with zipfile.ZipFile(packed, "w") as archive:
@@ -132,7 +137,9 @@ def test_what_a_part_refers_to_is_inside() -> None:
 
 def test_names_come_without_namespaces_but_the_id_of_a_relationship() -> None:
     recorder = Recorder()
-    read_xml(b'<a:x xmlns:a="urn:a" xmlns:r="http://x/relationships" a:val="1" id="2" r:id="3">t&amp;<y/></a:x>', recorder)
+    read_xml(
+        b'<a:x xmlns:a="urn:a" xmlns:r="http://x/relationships" a:val="1" id="2" r:id="3">t&amp;<y/></a:x>', recorder
+    )
     assert recorder.events == [("x", {"val": "1", "id": "2", "r:id": "3"}), "t&", ("y", {}), "y", "x"]
 
 

@@ -106,7 +106,10 @@ def test_malformed_front_matter_names_its_line_in_the_file(kb: Any, write_notes:
 
 
 def test_a_note_is_found_by_its_file_name(kb: Any, write_notes: Write) -> None:
-    kb("ingest", write_notes({"recipes/kimchi.md": "# 김치 담그기\n\n배추\n", "2024-03-04-standup.md": "# Monday\n\ntext\n"}))
+    kb(
+        "ingest",
+        write_notes({"recipes/kimchi.md": "# 김치 담그기\n\n배추\n", "2024-03-04-standup.md": "# Monday\n\ntext\n"}),
+    )
     assert kb("search", "kimchi", "--json").json()["hits"][0]["doc_path"] == "recipes/kimchi.md"
     assert kb("search", "standup", "--json").json()["hits"][0]["doc_path"] == "2024-03-04-standup.md"
 
@@ -143,7 +146,11 @@ def test_two_processes_after_a_reset_cannot_both_be_the_writer(tmp_path: Path) -
     database = tmp_path / "kb.sqlite"
     with WriterLock(database, wait_s=0, purpose="first"):
         database.with_name("kb.sqlite.lock").unlink()
-        with WriterLock(database, wait_s=0, purpose="second"), pytest.raises(Locked), WriterLock(database, wait_s=0, purpose="third"):
+        with (
+            WriterLock(database, wait_s=0, purpose="second"),
+            pytest.raises(Locked),
+            WriterLock(database, wait_s=0, purpose="third"),
+        ):
             pass
 
 
@@ -167,7 +174,12 @@ def test_reset_deletes_a_damaged_knowledge_base(kb: Any, write_notes: Write, tmp
 def test_no_control_character_of_a_note_reaches_the_terminal(kb: Any, write_notes: Write) -> None:
     evil = "# e \x1b]0;pwn\x07\n\nescword \x1b[2J \x9b31m walrus\n"
     kb("ingest", write_notes({"e.md": evil, "new\nline\x1b[2J.md": "escword\n"}))
-    for command in (("search", "escword"), ("search", "escword", "--full-text", "--explain"), ("list", "docs"), ("inspect", "doc", "e.md")):
+    for command in (
+        ("search", "escword"),
+        ("search", "escword", "--full-text", "--explain"),
+        ("list", "docs"),
+        ("inspect", "doc", "e.md"),
+    ):
         ran = kb(*command)
         assert ran.code == 0
         assert not set(ran.out + ran.err) & set("\x1b\x07\x9b")
@@ -209,7 +221,10 @@ def test_title_and_headings_without_end_leave_room_for_the_passage(kb: Any, writ
     with kebab.open(tmp_path / "kb.sqlite") as base:
         base.ingest(notes)
         record, chunks = base.document("a.md")
-        assert all(estimate_tokens(context_of(record.title, chunk.heading_path)) + estimate_tokens(chunk.text) <= 480 for chunk in chunks)
+        assert all(
+            estimate_tokens(context_of(record.title, chunk.heading_path)) + estimate_tokens(chunk.text) <= 480
+            for chunk in chunks
+        )
 
 
 @pytest.mark.parametrize("arguments", [("search", "x", "--tags", ","), ("search", "x", "--lang", ""), ("ingest", "")])

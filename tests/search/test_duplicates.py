@@ -170,7 +170,12 @@ def test_one_passage_carries_no_endless_list() -> None:
 
 
 def test_what_is_left_out_of_the_comparison_stands_for_itself() -> None:
-    assert folded([1, 2, 1, 1], lambda number: None if number == 1 else Passage("x"), complete=True) == [(1, []), (2, []), (1, []), (1, [])]
+    assert folded([1, 2, 1, 1], lambda number: None if number == 1 else Passage("x"), complete=True) == [
+        (1, []),
+        (2, []),
+        (1, []),
+        (1, []),
+    ]
 
 
 def test_a_thousand_long_passages_are_folded_in_linear_time() -> None:

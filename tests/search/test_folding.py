@@ -1,4 +1,6 @@
-"""Passages with the same text in search: folded under the best of them, in every mode, and pages that lose and repeat nothing."""
+"""Passages with the same text in search: folded under the best of them, in every mode, and pages that lose and repeat
+nothing.
+"""
 
 from __future__ import annotations
 
@@ -116,7 +118,9 @@ def test_shown_each_is_a_hit_of_its_own(kb: kebab.KnowledgeBase) -> None:
     ids=str,
 )
 @pytest.mark.parametrize("mode", ["lexical", "vector", "hybrid"])
-def test_pages_lose_nothing_repeat_nothing_and_are_full(kb: kebab.KnowledgeBase, mode: str, options: dict[str, Any], k: int) -> None:
+def test_pages_lose_nothing_repeat_nothing_and_are_full(
+    kb: kebab.KnowledgeBase, mode: str, options: dict[str, Any], k: int
+) -> None:
     found = pages(kb, mode=mode, k=k, **options)
     hits = [hit for page in found for hit in page]
     seen = [*ids(hits), *(copy.chunk_id for hit in hits for copy in hit.duplicates)]
@@ -132,7 +136,9 @@ def test_pages_lose_nothing_repeat_nothing_and_are_full(kb: kebab.KnowledgeBase,
 
 
 @pytest.mark.parametrize("mode", ["lexical", "vector", "hybrid"])
-def test_a_first_page_is_filled_however_often_passages_repeat_themselves(tmp_path: Path, toy: type[Toy], mode: str) -> None:
+def test_a_first_page_is_filled_however_often_passages_repeat_themselves(
+    tmp_path: Path, toy: type[Toy], mode: str
+) -> None:
     for number in range(60):
         (tmp_path / f"copy{number}.md").write_text("# Same\n\nokapi okapi okapi\n", encoding="utf-8")
     for number in range(12):
@@ -149,7 +155,9 @@ def test_a_first_page_is_filled_however_often_passages_repeat_themselves(tmp_pat
 def test_the_newest_copy_stands_in_a_list_by_date(kb: kebab.KnowledgeBase) -> None:
     for mode in ("vector", "hybrid"):
         hits = kb.search("okapi", mode=mode, k=1000, sort="date", path="v*/03.md")
-        assert [(hit.doc_path, [copy.doc_path for copy in hit.duplicates]) for hit in hits] == [("v3/03.md", ["v2/03.md", "v1/03.md"])]
+        assert [(hit.doc_path, [copy.doc_path for copy in hit.duplicates]) for hit in hits] == [
+            ("v3/03.md", ["v2/03.md", "v1/03.md"])
+        ]
 
 
 def test_a_document_whose_best_passage_is_folded_may_show_its_next(tmp_path: Path) -> None:

@@ -17,7 +17,9 @@ Notes = Callable[[Mapping[str, str]], Path]
 
 @pytest.fixture
 def notes(write_notes: Notes) -> Path:
-    folder = write_notes({"a.md": "okapi one", "b.md": "okapi two", "sub/c.md": "okapi three", "skipped.bin": "\x00\x01" * 50})
+    folder = write_notes(
+        {"a.md": "okapi one", "b.md": "okapi two", "sub/c.md": "okapi three", "skipped.bin": "\x00\x01" * 50}
+    )
     for path in folder.rglob("*"):
         os.utime(path, (1_700_000_000, 1_700_000_000))  # old enough that its time says something
     os.utime(folder, (1_700_000_000, 1_700_000_000))
@@ -78,7 +80,9 @@ def test_a_time_that_is_up_is_said(kb: kebab.KnowledgeBase, notes: Path) -> None
 
 def test_what_an_ingest_would_leave_out_is_not_pending(tmp_path: Path, write_notes: Notes) -> None:
     """Regression: ignored files were counted."""
-    notes = write_notes({"a.md": "okapi", ".gitignore": "*.log\nbuild/\n", "sub/b.md": "okapi", "sub/.kebabignore": "draft*\n"})
+    notes = write_notes(
+        {"a.md": "okapi", ".gitignore": "*.log\nbuild/\n", "sub/b.md": "okapi", "sub/.kebabignore": "draft*\n"}
+    )
     other = notes / "nested"
     with kebab.open(notes / "kb.sqlite", search_freshness="check", ingest_max_file_mb=1) as kb:
         kb.ingest(notes)
@@ -100,7 +104,9 @@ def test_what_an_ingest_would_leave_out_is_not_pending(tmp_path: Path, write_not
         assert pending(kb) == []
 
 
-def test_files_in_new_folders_and_in_folders_of_which_nothing_was_known_are_pending(tmp_path: Path, write_notes: Notes) -> None:
+def test_files_in_new_folders_and_in_folders_of_which_nothing_was_known_are_pending(
+    tmp_path: Path, write_notes: Notes
+) -> None:
     """Regression: only folders that held a known file were looked at."""
     notes = write_notes({"deep/er/a.md": "okapi", "pictures/p.bin": "\x00\x01" * 50})
     with kebab.open(tmp_path / "kb.sqlite", search_freshness="check") as kb:

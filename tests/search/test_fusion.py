@@ -1,4 +1,6 @@
-"""Two ranked lists become one: the formula, its scale, its ties, and what must hold for any lists (R085–R091, R123–R125)."""
+"""Two ranked lists become one: the formula, its scale, its ties, and what must hold for any lists (R085–R091,
+R123–R125).
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,10 @@ CONVEX = FusionPolicy(kind="convex")
 def ranked(*chunks: str, scores: list[float] | None = None, weak: tuple[str, ...] = ()) -> list[Ranked]:
     """A list in this order; without scores, falling ones."""
     values = scores or [1 / (2 + place) for place in range(len(chunks))]
-    return [Ranked(chunk, place, score, chunk in weak) for place, (chunk, score) in enumerate(zip(chunks, values, strict=True), start=1)]
+    return [
+        Ranked(chunk, place, score, chunk in weak)
+        for place, (chunk, score) in enumerate(zip(chunks, values, strict=True), start=1)
+    ]
 
 
 def order(fused: list[Fused]) -> list[str]:
@@ -89,7 +94,9 @@ def test_where_vectors_are_weak_a_passage_with_all_the_words_stands_before_every
     assert fused[0].chunk_id == "it"
     assert all(0 <= hit.score <= 1 for hit in fused)
     strong = fuse(FusionPolicy(kind=kind), words, ranked("part", "a"))
-    assert order(strong) == order(fuse(FusionPolicy(kind=kind), ranked("it", "part", scores=[0.9, 0.89]), ranked("part", "a")))
+    assert order(strong) == order(
+        fuse(FusionPolicy(kind=kind), ranked("it", "part", scores=[0.9, 0.89]), ranked("part", "a"))
+    )
 
 
 def test_first_on_both_sides_is_one_also_where_words_say_little() -> None:
@@ -140,7 +147,9 @@ def test_with_weights_the_most_there_can_be_is_their_sum() -> None:
     assert fuse(policy, ranked("a"), ranked("b"))[0].score == pytest.approx(1 / 1.5)
     assert fuse(policy, ranked("a"), ranked("a", weak=("a",)))[0].score == 1.0
     assert fuse(policy, ranked("a"), ranked("b", weak=("b",)))[0].score == pytest.approx(1 / 1.1)
-    assert fuse(policy, ranked("w"), ranked("w", "s", weak=("w",)))[0].score == 1.0, "a hit in another language takes nothing away"
+    assert fuse(policy, ranked("w"), ranked("w", "s", weak=("w",)))[0].score == 1.0, (
+        "a hit in another language takes nothing away"
+    )
 
 
 # --- the order
@@ -160,7 +169,9 @@ def test_equal_scores_are_ordered_by_lexical_rank_then_by_chunk_id() -> None:
     assert order(fuse(RRF, ranked("x", "y"), ranked("y", "x"))) == ["x", "y"]
     assert order(fuse(RRF, ranked("z", "y"), ranked("a", "b"))) == ["z", "a", "y", "b"]
     nobody = FusionPolicy(vector_weight=0.0)
-    assert order(fuse(nobody, ranked("b"), ranked("z", "y", "a"))) == ["b", "a", "y", "z"], "a missing lexical rank comes last"
+    assert order(fuse(nobody, ranked("b"), ranked("z", "y", "a"))) == ["b", "a", "y", "z"], (
+        "a missing lexical rank comes last"
+    )
 
 
 def test_what_each_side_said_goes_along() -> None:
@@ -181,7 +192,9 @@ def test_nothing_and_nothing_is_nothing(policy: FusionPolicy) -> None:
 
 # --- for any lists
 
-CHUNKS = st.lists(st.sampled_from([f"{letter}{number}" for letter in "abc" for number in range(10)]), max_size=20, unique=True)
+CHUNKS = st.lists(
+    st.sampled_from([f"{letter}{number}" for letter in "abc" for number in range(10)]), max_size=20, unique=True
+)
 
 
 @st.composite
@@ -190,7 +203,9 @@ def lists(draw: Any, *, may_be_weak: bool = True) -> tuple[list[Ranked], list[Ra
     sides: list[list[Ranked]] = []
     for highest in (0.999, 1.0):
         chunks = draw(CHUNKS)
-        scores = sorted(draw(st.lists(st.floats(1e-6, highest), min_size=len(chunks), max_size=len(chunks))), reverse=True)
+        scores = sorted(
+            draw(st.lists(st.floats(1e-6, highest), min_size=len(chunks), max_size=len(chunks))), reverse=True
+        )
         weak = draw(st.sets(st.sampled_from(chunks))) if chunks and sides and may_be_weak else ()
         sides.append(ranked(*chunks, scores=scores, weak=tuple(weak)) if chunks else [])
     return sides[0], sides[1]
@@ -218,7 +233,9 @@ def test_with_all_weights_one_it_is_the_plain_formula_whatever_is_known_of_the_h
     both: tuple[list[Ranked], list[Ranked]], chance: random.Random
 ) -> None:
     """R085, product.md 3.18."""
-    sides = [[hit._replace(weak=chance.random() < 0.5, all_words=chance.random() < 0.5) for hit in side] for side in both]
+    sides = [
+        [hit._replace(weak=chance.random() < 0.5, all_words=chance.random() < 0.5) for hit in side] for side in both
+    ]
     for hit in fuse(PLAIN, *sides):
         raw = sum(1 / (60 + side.rank) for side in (hit.lexical, hit.vector) if side is not None)
         assert hit.rrf_score == pytest.approx(raw, abs=1e-15)
@@ -232,11 +249,15 @@ def test_bringing_scores_to_0_and_1_leaves_their_order_alone(both: tuple[list[Ra
     policy = FusionPolicy(k_rrf=k)
     fused = fuse(policy, lexical, [hit._replace(weak=False) for hit in vector])
     raw = {
-        hit.chunk_id: sum((Fraction(1, k + side.rank) for side in (hit.lexical, hit.vector) if side is not None), Fraction(0))
+        hit.chunk_id: sum(
+            (Fraction(1, k + side.rank) for side in (hit.lexical, hit.vector) if side is not None), Fraction(0)
+        )
         for hit in fused
     }
     for one, other in itertools.pairwise(fused):
-        assert raw[one.chunk_id] >= raw[other.chunk_id] or float(raw[one.chunk_id]) == pytest.approx(float(raw[other.chunk_id]), rel=1e-14)
+        assert raw[one.chunk_id] >= raw[other.chunk_id] or float(raw[one.chunk_id]) == pytest.approx(
+            float(raw[other.chunk_id]), rel=1e-14
+        )
         assert ((one.rrf_score or 0) >= (other.rrf_score or 0)) is (one.score >= other.score)
 
 
@@ -269,11 +290,15 @@ def test_at_weight_one_both_sides_count_alike(both: tuple[list[Ranked], list[Ran
     """R085: exchanging the lists changes no score."""
     lexical, vector = both
     one, other = by_chunk(fuse(RRF, lexical, vector)), by_chunk(fuse(RRF, vector, lexical))
-    assert {chunk: hit.rrf_score for chunk, hit in one.items()} == {chunk: hit.rrf_score for chunk, hit in other.items()}
+    assert {chunk: hit.rrf_score for chunk, hit in one.items()} == {
+        chunk: hit.rrf_score for chunk, hit in other.items()
+    }
 
 
 @given(lists())
-def test_a_chunk_of_one_list_never_gets_more_than_one_half_at_weight_one(both: tuple[list[Ranked], list[Ranked]]) -> None:
+def test_a_chunk_of_one_list_never_gets_more_than_one_half_at_weight_one(
+    both: tuple[list[Ranked], list[Ranked]],
+) -> None:
     """R086."""
     lexical, vector = both
     for hit in fuse(RRF, lexical, [item._replace(weak=False) for item in vector]):
@@ -335,7 +360,9 @@ def test_weak_hits_have_a_weight_of_their_own_in_convex_too() -> None:
     weak = by_chunk(fuse(policy, words, ranked("b", "c", "a", scores=scores, weak=("a", "b", "c"))))
     assert strong["b"].weights == pytest.approx((0.2, 0.8))
     assert weak["b"].weights == pytest.approx((0.9, 0.1))
-    mixed = by_chunk(fuse(policy, ranked("x", "y", scores=[0.7, 0.6]), ranked("w", "foreign", scores=[0.9, 0.8], weak=("w",))))
+    mixed = by_chunk(
+        fuse(policy, ranked("x", "y", scores=[0.7, 0.6]), ranked("w", "foreign", scores=[0.9, 0.8], weak=("w",)))
+    )
     assert mixed["x"].weights == pytest.approx((0.9, 0.1)), "not seen by a side that knows less: judged by its words"
     assert mixed["foreign"].weights[1] >= 0.8
 
@@ -343,7 +370,9 @@ def test_weak_hits_have_a_weight_of_their_own_in_convex_too() -> None:
 @given(lists(may_be_weak=False), st.floats(0, 1))
 @example(([], ranked("a")), 0.0)
 @example((ranked("a", "b", scores=[0.999, 0.999]), ranked("a", "b", scores=[0.3, 0.3])), 0.5)
-def test_the_shares_of_convex_add_up_to_one_and_none_is_negative(both: tuple[list[Ranked], list[Ranked]], weight: float) -> None:
+def test_the_shares_of_convex_add_up_to_one_and_none_is_negative(
+    both: tuple[list[Ranked], list[Ranked]], weight: float
+) -> None:
     for hit in fuse(FusionPolicy(kind="convex", convex_weight=weight), *both):
         assert sum(hit.weights) == pytest.approx(1)
         assert all(0 <= share <= 1 for share in hit.weights)

@@ -1,4 +1,5 @@
-"""The hybrid retriever: one door to both sides, and the only place that knows how their hits become one list (R075, R076).
+"""The hybrid retriever: one door to both sides, and the only place that knows how their hits become one list (R075,
+R076).
 
 What it does not do (R107): rerank, retrieve images, or make scores of different modes comparable.
 """
@@ -17,7 +18,16 @@ import pytest
 import kebab
 from kebab.config.settings import SearchSettings
 from kebab.core.ports import ChunkContext, EmbeddingModels, Retriever
-from kebab.core.search import HitList, Neighbours, Notice, QueryTerms, RetrievalDetail, SearchFilters, SearchHit, SearchQuery
+from kebab.core.search import (
+    HitList,
+    Neighbours,
+    Notice,
+    QueryTerms,
+    RetrievalDetail,
+    SearchFilters,
+    SearchHit,
+    SearchQuery,
+)
 from kebab.core.spans import LineSpan
 from kebab.search.depth import DEEPEST, LEAST_DEPTH
 from kebab.search.fusion import FusionPolicy
@@ -69,7 +79,11 @@ class Listed:
     """Gives the first k of the hits it was made with, and writes down what it was asked."""
 
     def __init__(
-        self, side: Literal["lexical", "vector"], chunks: list[ChunkContext], scores: list[float] | None = None, **about: Any
+        self,
+        side: Literal["lexical", "vector"],
+        chunks: list[ChunkContext],
+        scores: list[float] | None = None,
+        **about: Any,
     ) -> None:
         self.side = side
         self.chunks = chunks
@@ -85,7 +99,14 @@ class Listed:
         self.asked.append(query)
         hits = [self._hit(rank, query.explain) for rank in range(1, 1 + min(query.k, len(self.chunks)))]
         self.answers.append(
-            HitList(hits, **{"more": query.k < len(self.chunks), "match": "all" if self.side == "lexical" else None, **self.about})
+            HitList(
+                hits,
+                **{
+                    "more": query.k < len(self.chunks),
+                    "match": "all" if self.side == "lexical" else None,
+                    **self.about,
+                },
+            )
         )
         return self.answers[-1]
 
@@ -100,7 +121,12 @@ class Listed:
         )
         kind = "bm25" if self.side == "lexical" else "cosine"
         return make_hit(
-            self.chunks[rank - 1], rank=rank, detail=detail, score_kind=kind, index_version=self.index_version(), explanation=explanation
+            self.chunks[rank - 1],
+            rank=rank,
+            detail=detail,
+            score_kind=kind,
+            index_version=self.index_version(),
+            explanation=explanation,
         )
 
 
@@ -164,7 +190,11 @@ def test_hybrid_mode_asks_both_sides_once_each_in_its_own_mode() -> None:
 def test_the_version_is_that_of_the_side_that_answers() -> None:
     """R096."""
     retriever, _, _ = hybrid_of("a", "a")
-    assert [retriever.index_version(mode) for mode in ("lexical", "vector", "hybrid")] == ["lex:1", "vec:m@1:2", "hybrid:lex:1+vec:m@1:2"]
+    assert [retriever.index_version(mode) for mode in ("lexical", "vector", "hybrid")] == [
+        "lex:1",
+        "vec:m@1:2",
+        "hybrid:lex:1+vec:m@1:2",
+    ]
     for mode, version in (("lexical", "lex:1"), ("vector", "vec:m@1:2"), ("hybrid", "hybrid:lex:1+vec:m@1:2")):
         assert {hit.index_version for hit in retriever.search(SearchQuery("words", mode=mode))} == {version}  # type: ignore[arg-type]
 
@@ -172,13 +202,17 @@ def test_the_version_is_that_of_the_side_that_answers() -> None:
 # --- how deep each side is asked
 
 
-@pytest.mark.parametrize(("k", "offset", "asked"), [(10, 0, 30), (25, 0, 75), (1000, 0, 3000), (10, 10, 100), (10, 40, 150), (1, 1, 100)])
+@pytest.mark.parametrize(
+    ("k", "offset", "asked"), [(10, 0, 30), (25, 0, 75), (1000, 0, 3000), (10, 10, 100), (10, 40, 150), (1, 1, 100)]
+)
 def test_each_side_gives_three_times_what_is_wanted(k: int, offset: int, asked: int) -> None:
     """R120: and with paging at least a hundred (product.md 3.8)."""
     retriever, words, meaning = hybrid_of("a b", "b c")
     hits = retriever.search(HYBRID._replace(k=k, offset=offset))
     assert [query.k for query in (*words.asked, *meaning.asked)] == [asked, asked]
-    assert {(query.offset, query.sort, query.per_doc) for query in (*words.asked, *meaning.asked)} == {(0, "relevance", None)}
+    assert {(query.offset, query.sort, query.per_doc) for query in (*words.asked, *meaning.asked)} == {
+        (0, "relevance", None)
+    }
     assert hits.depth == asked
 
 
@@ -246,7 +280,9 @@ def test_a_hit_of_the_fusion_is_the_hit_of_its_side_with_another_score() -> None
     """R002: the same contract: only score, rank, method, version and detail are the fusion's."""
     retriever, words, meaning = hybrid_of("a", "b")
     for hit in retriever.search(HYBRID):
-        (before,) = (old for answer in (words.answers[0], meaning.answers[0]) for old in answer if old.chunk_id == hit.chunk_id)
+        (before,) = (
+            old for answer in (words.answers[0], meaning.answers[0]) for old in answer if old.chunk_id == hit.chunk_id
+        )
         same = {"rank": 0, "score": 0, "score_kind": "", "retrieval": None, "retrieval_method": "", "index_version": ""}
         assert hit._replace(**same) == before._replace(**same)  # type: ignore[arg-type]
         assert (hit.score, hit.score_kind, hit.retrieval_method) == (hit.retrieval.fusion_score, "rrf", "hybrid-rrf")
@@ -317,7 +353,9 @@ def test_what_is_only_the_closest_of_what_there_is_needs_words_to_count() -> Non
 
 
 def test_when_there_is_nothing_else_the_nearest_are_shown_and_said_to_be_far_away() -> None:
-    """Regression: the right note at the first place by meaning was not shown at all, because in a small corpus all cosines are low."""
+    """Regression: the right note at the first place by meaning was not shown at all, because in a small corpus all
+    cosines are low.
+    """
     far = side("vector", "a b c d e", doubtful=frozenset("abcde"))
     retriever = hybrid_of("", far)[0]
     found = retriever.search(HYBRID)
@@ -332,7 +370,9 @@ def test_when_there_is_nothing_else_the_nearest_are_shown_and_said_to_be_far_awa
 
 @pytest.mark.parametrize("fusion", ["rrf", "convex"])
 def test_pages_of_one_depth_are_disjoint_pieces_of_one_list(fusion: Any) -> None:
-    retriever, _, _ = hybrid_of(" ".join(f"l{n:02} b{n:02}" for n in range(30)), " ".join(f"v{n:02} b{29 - n:02}" for n in range(30)))
+    retriever, _, _ = hybrid_of(
+        " ".join(f"l{n:02} b{n:02}" for n in range(30)), " ".join(f"v{n:02} b{29 - n:02}" for n in range(30))
+    )
     query = HYBRID._replace(fusion=fusion, depth=40)
     whole = retriever.search(query._replace(k=100))
     assert not whole.more
@@ -380,10 +420,14 @@ def test_a_list_does_not_go_on_into_what_is_too_far_away() -> None:
 def test_by_date_what_has_the_words_is_not_buried_under_what_is_younger_and_vaguely_alike() -> None:
     dated = {name: chunk(name, date=f"2026-01-{day:02}") for name, day in (("a", 5), ("b", 9), ("c", 5), ("young", 20))}
     words, meaning = [dated[name] for name in "abc"], [dated[name] for name in ("young", "b", "c")]
-    hits = HybridRetriever(SearchSettings(), Listed("lexical", words), Listed("vector", meaning)).search(HYBRID._replace(sort="date"))
+    hits = HybridRetriever(SearchSettings(), Listed("lexical", words), Listed("vector", meaning)).search(
+        HYBRID._replace(sort="date")
+    )
     assert ids(hits) == ["b", "c", "a"], "those of one day by relevance"
     assert [hit.rank for hit in hits] == [1, 2, 3]
-    alike = HybridRetriever(SearchSettings(), Listed("lexical", []), Listed("vector", meaning)).search(HYBRID._replace(sort="date"))
+    alike = HybridRetriever(SearchSettings(), Listed("lexical", []), Listed("vector", meaning)).search(
+        HYBRID._replace(sort="date")
+    )
     assert ids(alike) == ["young", "b", "c"], "without any words, meaning is all there is"
 
 
@@ -399,7 +443,9 @@ def test_whoever_insists_on_words_gets_what_has_them_in_the_order_of_both_sides(
 def test_few_hits_per_document_are_looked_for_deeper_when_one_document_fills_the_list() -> None:
     book = [chunk(f"page{number:04}", "book") for number in range(700)]
     others = [chunk(f"note{number}") for number in range(5)]
-    retriever, words, meaning = hybrid_of(Listed("lexical", [*book, *others]), Listed("vector", [*reversed(book), *others]))
+    retriever, words, meaning = hybrid_of(
+        Listed("lexical", [*book, *others]), Listed("vector", [*reversed(book), *others])
+    )
     hits = retriever.search(HYBRID._replace(k=4, per_doc=1))
     assert [hit.doc_path for hit in hits] == ["book.md", "note0.md", "note1.md", "note2.md"]
     assert [query.k for query in words.asked] == [query.k for query in meaning.asked] == [120, 480, 1920]
@@ -433,8 +479,14 @@ def test_what_is_wrong_with_the_vectors_is_known_from_the_construction_on() -> N
 
 
 def test_notices_of_both_sides_go_along_and_hits_without_the_words_are_called_so() -> None:
-    words, meaning = side("lexical", "a", notices=(Notice("some_words", "x"),)), side("vector", "b", notices=(Notice("long_query", "y"),))
-    assert [notice.code for notice in hybrid_of(words, meaning)[0].search(HYBRID).notices] == ["some_words", "long_query"]
+    words, meaning = (
+        side("lexical", "a", notices=(Notice("some_words", "x"),)),
+        side("vector", "b", notices=(Notice("long_query", "y"),)),
+    )
+    assert [notice.code for notice in hybrid_of(words, meaning)[0].search(HYBRID).notices] == [
+        "some_words",
+        "long_query",
+    ]
     assert [notice.code for notice in hybrid_of("", "b")[0].search(HYBRID).notices] == ["similar_only"]
     assert hybrid_of("", "")[0].search(HYBRID).notices == ()
 
@@ -490,11 +542,15 @@ def hybrid_on(database: Path, models: EmbeddingModels, *, reads: Reads | None = 
     """`reads`: passages are read last, and by this."""
     with closing(Database(database).reader()) as connection:
         index = SqliteLexicalIndex(connection, korean_analysis="bigrams")
-        vector = VectorRetriever(SqliteVectorStore(connection), models, SqliteChunkReader(connection), "vec:v", index=index)
+        vector = VectorRetriever(
+            SqliteVectorStore(connection), models, SqliteChunkReader(connection), "vec:v", index=index
+        )
         snippets = SnippetMaker(index.tokenizer, SnippetLimits(220))
         if reads is not None:
             reads.reader = SqliteChunkReader(connection)
-        yield HybridRetriever(SearchSettings(), LexicalRetriever(index, "lex:v"), vector, snippets=snippets, chunks=reads)
+        yield HybridRetriever(
+            SearchSettings(), LexicalRetriever(index, "lex:v"), vector, snippets=snippets, chunks=reads
+        )
 
 
 class Reads:
@@ -538,7 +594,8 @@ def test_hits_of_all_modes_have_the_same_fields_and_obey_the_published_schema(co
                     value = plain(search_hit_v1(hit))
                     schema.validate(value)
                     fields[mode] = {
-                        name: set(inner) if isinstance(inner, dict) and name != "explanation" else None for name, inner in value.items()
+                        name: set(inner) if isinstance(inner, dict) and name != "explanation" else None
+                        for name, inner in value.items()
                     }
     assert fields["lexical"] == fields["vector"] == fields["hybrid"]
 
@@ -570,7 +627,10 @@ def test_the_same_query_gives_byte_identical_hits(corpus: Path, toy: type[Toy], 
 @pytest.fixture(scope="module")
 def many(tmp_path_factory: pytest.TempPathFactory, toy: type[Toy]) -> Path:
     folder = tmp_path_factory.mktemp("many")
-    files = {f"{number:02}.md": f"# Seed {number}\n\nA seed of kind{number} in the garden, and {'x' * number}.\n" for number in range(60)}
+    files = {
+        f"{number:02}.md": f"# Seed {number}\n\nA seed of kind{number} in the garden, and {'x' * number}.\n"
+        for number in range(60)
+    }
     with toy.open(folder / "kb.sqlite") as knowledge_base:
         knowledge_base.ingest(write(folder / "notes", files))
     return folder / "kb.sqlite"
@@ -585,12 +645,19 @@ def test_only_what_is_kept_is_read_and_in_one_go(many: Path, toy: type[Toy], dup
     with hybrid_on(many, toy.models(), reads=reads) as retriever:
         hits = retriever.search(query)
     assert list(hits) == list(expected)
-    assert (hits.more, hits.match, hits.terms, hits.notices) == (expected.more, expected.match, expected.terms, expected.notices)
+    assert (hits.more, hits.match, hits.terms, hits.notices) == (
+        expected.more,
+        expected.match,
+        expected.terms,
+        expected.notices,
+    )
     assert [len(asked) for asked in reads.asked] == [6 if duplicates == "show" else 18]
 
 
 @pytest.mark.parametrize("duplicates", ["show", "fold"])
-def test_what_is_gone_when_it_is_to_be_read_leaves_its_place_to_the_next(many: Path, toy: type[Toy], duplicates: Any) -> None:
+def test_what_is_gone_when_it_is_to_be_read_leaves_its_place_to_the_next(
+    many: Path, toy: type[Toy], duplicates: Any
+) -> None:
     query = SearchQuery("a seed in the garden", mode="hybrid", match="any", k=5, duplicates=duplicates)
     with hybrid_on(many, toy.models()) as retriever:
         before = [hit.chunk_id for hit in retriever.search(query._replace(k=8))]
@@ -608,8 +675,12 @@ def test_searching_only_reads(corpus: Path, toy: type[Toy]) -> None:
     assert corpus.read_bytes() == before
 
 
-def test_hybrid_finds_at_least_what_the_better_side_finds_where_each_finds_something_else(tmp_path: Path, toy: type[Toy]) -> None:
-    """R104: two notes have the number, which means nothing to the model; two say the same in other words; each side finds only its own."""
+def test_hybrid_finds_at_least_what_the_better_side_finds_where_each_finds_something_else(
+    tmp_path: Path, toy: type[Toy]
+) -> None:
+    """R104: two notes have the number, which means nothing to the model; two say the same in other words; each side
+    finds only its own.
+    """
     filler = [f"filler{number}" for number in range(400)]
     files = {
         "words/log.md": f"---\ntitle: One\n---\nE1234 {' '.join(filler[:60])}\n",
@@ -621,7 +692,9 @@ def test_hybrid_finds_at_least_what_the_better_side_finds_where_each_finds_somet
         f"other/{number}.md": f"---\ntitle: Other {number}\n---\nnumber {' '.join(filler[120 + 9 * number : 129 + 9 * number])}\n"
         for number in range(20)
     }
-    models = toy.models(toy.embedder(dimension=256, synonyms={"vehicle": "automobile", "fixing": "repair", "e1234": "number"}))
+    models = toy.models(
+        toy.embedder(dimension=256, synonyms={"vehicle": "automobile", "fixing": "repair", "e1234": "number"})
+    )
     with toy.open(tmp_path / "kb.sqlite", models) as knowledge_base:
         knowledge_base.ingest(write(tmp_path / "notes", files))
     relevant = {path for path in files if not path.startswith("other")}
@@ -643,7 +716,9 @@ def test_filters_hold_on_both_sides(corpus: Path, toy: type[Toy]) -> None:
             (SearchFilters(lang="ko"), {"한국어/설치.md"}),
             (SearchFilters(tags_any=("nobody",)), set()),
         ):
-            hits = retriever.search(SearchQuery("install git", mode="hybrid", match="any", filters=filters, explain=True))
+            hits = retriever.search(
+                SearchQuery("install git", mode="hybrid", match="any", filters=filters, explain=True)
+            )
             assert {hit.doc_path for hit in hits} == expected
             assert hits.explanation is not None
             assert hits.explanation["lexical"]["removed_by_filters"] >= 1
@@ -659,18 +734,28 @@ def test_hybrid_is_the_default_and_runs_both_sides(tmp_path: Path, toy: type[Toy
     assert any(hit.retrieval.lexical_rank and hit.retrieval.vector_rank for hit in response)
     scores = [hit.retrieval.rrf_score or 0 for hit in response]
     assert scores == sorted(scores, reverse=True)
-    assert response.index_version == f"hybrid:{knowledge_base.search('git', mode='lexical').index_version}+vec:words@1:32"
+    assert (
+        response.index_version == f"hybrid:{knowledge_base.search('git', mode='lexical').index_version}+vec:words@1:32"
+    )
 
 
 # --- as users get it
 
-QUERIES = {"how to set up version control": 1, "install git": 3, "flour AND water": 2, "깃을 설치": 2, "nothing like this": 1}
-"""And how many hits: what follows is so far away, or so close to one another, that another processor might put it in another order."""
+QUERIES = {
+    "how to set up version control": 1,
+    "install git": 3,
+    "flour AND water": 2,
+    "깃을 설치": 2,
+    "nothing like this": 1,
+}
+"""And how many hits: what follows is so far away, or so close to one another, that another processor might put it in
+another order.
+"""
 
 
 def test_hits_of_a_fixed_corpus_are_those_of_the_golden_file(tmp_path: Path, bundled_models: None) -> None:
-    """R106: with the bundled models. Cosines are compared to two thousandths, because another processor rounds otherwise; ranks,
-    fused scores and everything else exactly. To write it anew, delete it and run this test.
+    """R106: with the bundled models. Cosines are compared to two thousandths, because another processor rounds
+    otherwise; ranks, fused scores and everything else exactly. To write it anew, delete it and run this test.
     """
     run: dict[str, Any] = {}
     with kebab.open(tmp_path / "kb.sqlite") as knowledge_base:
@@ -702,7 +787,10 @@ def _cosines(run: dict[str, Any]) -> list[float]:
 
 def _without_cosines(run: dict[str, Any]) -> dict[str, Any]:
     return {
-        query: {**answer, "hits": [{**hit, "retrieval": {**hit["retrieval"], "vector_score": None}} for hit in answer["hits"]]}
+        query: {
+            **answer,
+            "hits": [{**hit, "retrieval": {**hit["retrieval"], "vector_score": None}} for hit in answer["hits"]],
+        }
         for query, answer in run.items()
     }
 

@@ -29,7 +29,10 @@ def test_rare_words_come_before_common_ones_and_stop_words_not_at_all(tmp_path: 
     files["a.txt"] = "the meeting was about okapi and quagga"
     files["b.txt"] = "an okapi in the meeting"
     with index_of(tmp_path, files) as index:
-        assert telling_words(files["a.txt"], index) == ["okapi", "meeting"]  # quagga is nowhere else, so it finds nothing
+        assert telling_words(files["a.txt"], index) == [
+            "okapi",
+            "meeting",
+        ]  # quagga is nowhere else, so it finds nothing
 
 
 def test_what_a_text_repeats_comes_first(tmp_path: Path) -> None:

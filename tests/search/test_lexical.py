@@ -1,7 +1,7 @@
 """The lexical retriever on real SQLite files: ranking, scores, filters, citations, and every string a person may type.
 
-It needs no embedder and no language model (R001, R005, R041, R042), reads through one port and returns an ordered list of
-hits (R006), each of them built by the contract that every retriever shares.
+It needs no embedder and no language model (R001, R005, R041, R042), reads through one port and returns an ordered list
+of hits (R006), each of them built by the contract that every retriever shares.
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ def ingest(root: Path, files: Mapping[str, str], database: Path) -> Path:
 def retriever_on(database: Path, version: str = "v1.0", snippet_chars: int = 220) -> Iterator[LexicalRetriever]:
     connection = Database(database).reader()
     try:
-        yield LexicalRetriever(SqliteLexicalIndex(connection, korean_analysis="bigrams"), version, snippet_chars=snippet_chars)
+        yield LexicalRetriever(
+            SqliteLexicalIndex(connection, korean_analysis="bigrams"), version, snippet_chars=snippet_chars
+        )
     finally:
         connection.close()
 
@@ -86,7 +88,9 @@ def retriever_of(tmp_path: Path) -> Iterator[Retrieve]:
     from contextlib import ExitStack
 
     with ExitStack() as stack:
-        yield lambda files: stack.enter_context(retriever_on(ingest(tmp_path / "files", files, tmp_path / "own.sqlite")))
+        yield lambda files: stack.enter_context(
+            retriever_on(ingest(tmp_path / "files", files, tmp_path / "own.sqlite"))
+        )
 
 
 def paths(hits: list[SearchHit]) -> list[str]:
@@ -167,8 +171,19 @@ def test_a_hit_names_chunk_document_method_and_version(retriever: LexicalRetriev
     hit = retriever.search(SearchQuery("workspace"))[0]
     assert hit.retrieval_method == "fts5-bm25"
     assert hit.text == hit.snippet
-    assert (hit.doc_path, hit.title, hit.heading_path, hit.section_label) == ("rust/workspace.md", "Workspace", ("Workspace",), "Workspace")
-    assert (hit.doc_type, hit.lang, hit.tags, hit.trust_level, hit.source) == ("markdown", "en", ("build", "rust"), "primary", "notes")
+    assert (hit.doc_path, hit.title, hit.heading_path, hit.section_label) == (
+        "rust/workspace.md",
+        "Workspace",
+        ("Workspace",),
+        "Workspace",
+    )
+    assert (hit.doc_type, hit.lang, hit.tags, hit.trust_level, hit.source) == (
+        "markdown",
+        "en",
+        ("build", "rust"),
+        "primary",
+        "notes",
+    )
     assert len(hit.chunk_id) == 20
     assert len(hit.doc_id) == 16
     assert hit.embedding_model is None
@@ -218,7 +233,9 @@ def test_one_statement_ranks_and_one_reads_the_page_in_the_same_state_of_the_fil
     connection = Database(corpus).reader()
     statements: list[str] = []
     connection.exec_trace = lambda _, sql, __: statements.append(sql) or True  # type: ignore[func-returns-value]
-    LexicalRetriever(SqliteLexicalIndex(connection, korean_analysis="bigrams"), "v").search(SearchQuery("cargo workspace"))
+    LexicalRetriever(SqliteLexicalIndex(connection, korean_analysis="bigrams"), "v").search(
+        SearchQuery("cargo workspace")
+    )
     connection.exec_trace = None
     connection.close()
     begin, end = statements.index("SAVEPOINT reading"), statements.index("RELEASE reading")
@@ -243,7 +260,9 @@ def test_no_network_is_touched(retriever: LexicalRetriever, monkeypatch: pytest.
 
 def test_a_keyword_finds_the_one_document_once_with_its_citation(retriever_of: Retrieve) -> None:
     """R033."""
-    retriever = retriever_of({"code-and-table.md": (FIXTURES / "markdown" / "code-and-table.md").read_text(encoding="utf-8")})
+    retriever = retriever_of(
+        {"code-and-table.md": (FIXTURES / "markdown" / "code-and-table.md").read_text(encoding="utf-8")}
+    )
     (hit,) = retriever.search(SearchQuery("zephyrine"))
     assert hit.citation.uri == "code-and-table.md#L6-L19"
     assert 0 < hit.score <= 1
@@ -258,7 +277,9 @@ def test_known_queries_find_their_chunk_in_the_top(retriever: LexicalRetriever) 
 
 def test_english_stems_and_diacritics_do_not_matter(retriever: LexicalRetriever) -> None:
     """R044, R114."""
-    assert set(found(retriever, "install")) == set(found(retriever, "installation")) == {"ops/deploy.md", "tools/run.py"}
+    assert (
+        set(found(retriever, "install")) == set(found(retriever, "installation")) == {"ops/deploy.md", "tools/run.py"}
+    )
     assert found(retriever, "cafe") == found(retriever, "CAFÉ") == ["ops/backup.md"]
 
 
@@ -274,7 +295,9 @@ def test_a_title_counts_more_than_a_heading_and_a_heading_more_than_text(retriev
 
 
 def test_tags_and_aliases_of_the_front_matter_are_searchable(retriever_of: Retrieve) -> None:
-    retriever = retriever_of({"a.md": "---\ntags: [xylophone]\naliases: [Glockenspiel notes]\n---\ntext\n", "b.md": "text\n"})
+    retriever = retriever_of(
+        {"a.md": "---\ntags: [xylophone]\naliases: [Glockenspiel notes]\n---\ntext\n", "b.md": "text\n"}
+    )
     assert found(retriever, "xylophone") == found(retriever, "glockenspiel") == ["a.md"]
 
 
@@ -283,7 +306,10 @@ def test_hits_of_a_fixed_corpus_are_those_of_the_golden_file(tmp_path: Path) -> 
     queries = ["cargo", "install OR nginx", "검색", '"cargo workspace"', "nothing like this"]
     with retriever_on(ingest(tmp_path / "notes", CORPUS, tmp_path / "kb.sqlite")) as retriever:
         run = {
-            query: [plain(search_hit_v1(hit._replace(indexed_at="…", date="…"))) for hit in retriever.search(SearchQuery(query))]
+            query: [
+                plain(search_hit_v1(hit._replace(indexed_at="…", date="…")))
+                for hit in retriever.search(SearchQuery(query))
+            ]
             for query in queries
         }
     for hits in run.values():
@@ -305,7 +331,9 @@ def test_the_same_query_gives_the_same_hits_and_scores(corpus: Path) -> None:
 
 
 def test_ties_are_ordered_by_chunk_id(retriever_of: Retrieve) -> None:
-    retriever = retriever_of({f"{name}/same.md": "---\ntitle: Same\n---\nquagga in each of them\n" for name in "abcdefghij"})
+    retriever = retriever_of(
+        {f"{name}/same.md": "---\ntitle: Same\n---\nquagga in each of them\n" for name in "abcdefghij"}
+    )
     hits = retriever.search(SearchQuery("quagga"))
     assert len({hit.score for hit in hits}) == 1
     assert [hit.chunk_id for hit in hits] == sorted(hit.chunk_id for hit in hits)
@@ -313,7 +341,9 @@ def test_ties_are_ordered_by_chunk_id(retriever_of: Retrieve) -> None:
 
 def test_a_group_of_equals_is_never_cut_at_random(retriever_of: Retrieve) -> None:
     """More equal scores than the ranking looks at first: the page still holds the least chunk ids of all of them."""
-    retriever = retriever_of({f"{number}/same.md": "---\ntitle: Same\n---\nquagga in each of them\n" for number in range(150)})
+    retriever = retriever_of(
+        {f"{number}/same.md": "---\ntitle: Same\n---\nquagga in each of them\n" for number in range(150)}
+    )
     everything = [hit.chunk_id for hit in retriever.search(SearchQuery("quagga", k=200))]
     assert everything == sorted(everything)
     assert [hit.chunk_id for hit in retriever.search(SearchQuery("quagga", k=3))] == everything[:3]
@@ -342,7 +372,9 @@ def test_auto_replaces_a_short_list_by_that_of_any(retriever: LexicalRetriever) 
     assert hits[0].doc_path == "rust/workspace.md"
 
 
-def test_some_of_the_words_say_little_about_code_and_all_of_them_as_much_as_about_anything(retriever: LexicalRetriever) -> None:
+def test_some_of_the_words_say_little_about_code_and_all_of_them_as_much_as_about_anything(
+    retriever: LexicalRetriever,
+) -> None:
     def weak(text: str) -> set[str]:
         hits = retriever.search(SearchQuery(text, match="auto"))
         assert "tools/run.py" in paths(hits)
@@ -364,7 +396,9 @@ def test_which_passages_have_all_the_words_is_known_where_that_was_asked(retriev
 
 
 @pytest.mark.parametrize("text", ["cargo workspace", "how do I install the cargo of a submarine", "cargo"])
-def test_what_is_known_of_the_words_does_not_depend_on_how_the_match_was_chosen(retriever: LexicalRetriever, text: str) -> None:
+def test_what_is_known_of_the_words_does_not_depend_on_how_the_match_was_chosen(
+    retriever: LexicalRetriever, text: str
+) -> None:
     """Regression: the next page pins the match of the first, and weighed the same hits otherwise."""
     first = retriever.search(SearchQuery(text, match="auto", k=30, tell_all_words=True))
     pinned = retriever.search(SearchQuery(text, match=first.match, k=30, keep_stop_words=False, tell_all_words=True))  # type: ignore[arg-type]
@@ -374,7 +408,9 @@ def test_what_is_known_of_the_words_does_not_depend_on_how_the_match_was_chosen(
 
 
 def test_no_passage_with_all_the_words_is_lost_behind_those_with_some(retriever_of: Retrieve) -> None:
-    files = {f"{number:02}.md": "alpha alpha alpha\n" for number in range(20)} | {"both.md": "beta " + "filler " * 80 + "alpha\n"}
+    files = {f"{number:02}.md": "alpha alpha alpha\n" for number in range(20)} | {
+        "both.md": "beta " + "filler " * 80 + "alpha\n"
+    }
     retriever = retriever_of(files)
     hits = retriever.search(SearchQuery("alpha beta", match="auto", k=5, tell_all_words=True))
     assert "both.md" in paths(hits)
@@ -390,9 +426,16 @@ def test_one_word_is_answered_by_all_however_few_hits_it_has(retriever: LexicalR
 
 
 @pytest.mark.parametrize(
-    "question", ["how do I restart nginx after a deployment of everything", "What is the zzz of restic?", "이 배포는 어떻게 하나요 zzz"]
+    "question",
+    [
+        "how do I restart nginx after a deployment of everything",
+        "What is the zzz of restic?",
+        "이 배포는 어떻게 하나요 zzz",
+    ],
 )
-def test_a_whole_sentence_finds_something_while_one_content_word_is_indexed(retriever: LexicalRetriever, question: str) -> None:
+def test_a_whole_sentence_finds_something_while_one_content_word_is_indexed(
+    retriever: LexicalRetriever, question: str
+) -> None:
     assert found(retriever, question, match="auto")
 
 
@@ -618,7 +661,9 @@ def test_korean_matches_are_highlighted_in_the_snippet(retriever: LexicalRetriev
 # --- filters
 
 
-def with_filter(retriever: LexicalRetriever, text: str = "cargo OR nginx OR restic OR 검색 OR 배포", **values: Any) -> set[str]:
+def with_filter(
+    retriever: LexicalRetriever, text: str = "cargo OR nginx OR restic OR 검색 OR 배포", **values: Any
+) -> set[str]:
     return set(found(retriever, text, k=50, filters=SearchFilters(**values)))
 
 
@@ -698,9 +743,9 @@ def test_exclusions_leave_out(retriever: LexicalRetriever) -> None:
 
 def test_filters_add_up_and_act_before_the_limit(retriever: LexicalRetriever) -> None:
     """R130: A tag that is rare among the best matches still fills its list: filters run in SQL beside the MATCH."""
-    assert found(retriever, "cargo OR nginx OR restic", k=1, filters=SearchFilters(tags_all=("ops",), path_glob="ops/d*")) == [
-        "ops/deploy.md"
-    ]
+    assert found(
+        retriever, "cargo OR nginx OR restic", k=1, filters=SearchFilters(tags_all=("ops",), path_glob="ops/d*")
+    ) == ["ops/deploy.md"]
 
 
 def test_a_filter_value_is_data_and_never_sql(retriever: LexicalRetriever) -> None:
@@ -757,14 +802,18 @@ def test_sorting_by_date_puts_the_newest_first_and_keeps_every_match(many: Path)
     with retriever_on(many) as retriever:
         by_date = retriever.search(SearchQuery("okapi", k=1000, sort="date"))
         assert paths(by_date) == sorted(paths(by_date), reverse=True)
-        assert {hit.chunk_id for hit in by_date} == {hit.chunk_id for hit in retriever.search(SearchQuery("okapi", k=1000))}
+        assert {hit.chunk_id for hit in by_date} == {
+            hit.chunk_id for hit in retriever.search(SearchQuery("okapi", k=1000))
+        }
 
 
 # --- explanations
 
 
 def test_an_explanation_says_what_was_asked_what_matched_and_what_filters_removed(retriever: LexicalRetriever) -> None:
-    hits = retriever.search(SearchQuery("how is the cargo packed", match="auto", explain=True, filters=SearchFilters(tags_any=("rust",))))
+    hits = retriever.search(
+        SearchQuery("how is the cargo packed", match="auto", explain=True, filters=SearchFilters(tags_any=("rust",)))
+    )
     assert hits.explanation is not None
     lexical = hits.explanation["lexical"]
     assert lexical["match"] == "any"

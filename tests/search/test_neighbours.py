@@ -30,7 +30,9 @@ def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("animals", "plants"):
         text = f"# {name}\n\n" + "".join(part(number, name) for number in range(PARTS))
         (folder / "notes" / f"{name}.md").write_text(text, encoding="utf-8")
-    (folder / "notes" / "short.md").write_text("# Short\n\nanimals and plants, and nothing beside them\n", encoding="utf-8")
+    (folder / "notes" / "short.md").write_text(
+        "# Short\n\nanimals and plants, and nothing beside them\n", encoding="utf-8"
+    )
     with kebab.open(folder / "kb.sqlite") as kb:
         kb.ingest(folder / "notes", embed=False)
     return folder / "kb.sqlite"
@@ -50,7 +52,9 @@ def beside(kb: kebab.KnowledgeBase, query: str, **options: Any) -> Neighbours:
 
 @pytest.mark.parametrize("count", range(1, MAX_NEIGHBOURS + 1))
 @pytest.mark.parametrize("number", range(PARTS))
-def test_neighbours_are_those_of_the_document_in_its_order_and_never_beyond_it(kb: kebab.KnowledgeBase, number: int, count: int) -> None:
+def test_neighbours_are_those_of_the_document_in_its_order_and_never_beyond_it(
+    kb: kebab.KnowledgeBase, number: int, count: int
+) -> None:
     hit = kb.search(f"animals{number}x7", mode="lexical", neighbours=count).hits[0]
     _, chunks = kb.document("animals.md")
     ids = [chunk.chunk_id for chunk in chunks]
@@ -71,7 +75,9 @@ def test_a_lone_passage_has_none_and_without_asking_there_is_nothing(kb: kebab.K
     assert kb.search("animals").hits[0].neighbours is None
 
 
-def test_one_statement_reads_the_neighbours_of_a_whole_page(kb: kebab.KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_statement_reads_the_neighbours_of_a_whole_page(
+    kb: kebab.KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
     asked: list[str] = []
 
     def counted(connection: Any, sql: str, bindings: Any = ()) -> list[tuple[Any, ...]]:
@@ -88,7 +94,9 @@ def test_one_statement_reads_the_neighbours_of_a_whole_page(kb: kebab.KnowledgeB
 def test_neighbours_count_in_the_budget(kb: kebab.KnowledgeBase) -> None:
     alone = kb.search("animals", mode="lexical", max_tokens=1500, full_text=True)
     response = kb.search("animals", mode="lexical", max_tokens=1500, full_text=True, neighbours=1)
-    texts = [text for hit in response for text in (hit.text, *(one.text for side in hit.neighbours or () for one in side))]
+    texts = [
+        text for hit in response for text in (hit.text, *(one.text for side in hit.neighbours or () for one in side))
+    ]
     assert len(response) < len(alone)
     assert response.truncated
     assert sum(map(estimate_tokens, texts)) <= 1500
@@ -96,7 +104,9 @@ def test_neighbours_count_in_the_budget(kb: kebab.KnowledgeBase) -> None:
 
 def test_a_cursor_holds_whatever_is_shown_around_its_hits(kb: kebab.KnowledgeBase) -> None:
     first = kb.search("animals", mode="lexical", k=2)
-    assert kb.search("animals", mode="lexical", k=2, cursor=first.next_cursor, neighbours=1, group=True).hits[0].rank == 3
+    assert (
+        kb.search("animals", mode="lexical", k=2, cursor=first.next_cursor, neighbours=1, group=True).hits[0].rank == 3
+    )
 
 
 @pytest.mark.parametrize("wrong", [-1, MAX_NEIGHBOURS + 1, 1.5, "2", True])

@@ -62,7 +62,10 @@ def test_pages_by_cursor_are_disjoint_and_complete(kb: kebab.KnowledgeBase, quer
     paged = [chunk for page in found for chunk in ids(page)]
     assert len(set(paged)) == len(paged)
     assert len({page.match for page in found}) == 1, "every page comes from the list of the first"
-    assert paged == ids(kb.search(query, k=1000, match=found[0].match if found[0].match in ("all", "any") else match)) or match == "auto"
+    assert (
+        paged == ids(kb.search(query, k=1000, match=found[0].match if found[0].match in ("all", "any") else match))
+        or match == "auto"
+    )
     if query == "okapi":
         assert len(paged) == 23
     assert [hit.rank for page in found for hit in page] == list(range(1, len(paged) + 1))
@@ -90,7 +93,11 @@ def test_a_page_cut_by_the_budget_after_a_minimum_score_goes_on_at_the_right_hit
     """By date, hits below the minimum stand between those above it."""
     scores = sorted(hit.score for hit in kb.search("okapi", k=1000))
     least = scores[len(scores) // 2]
-    paged = [chunk for page in pages(kb, "okapi", match="all", sort="date", min_score=least, max_tokens=30, k=8) for chunk in ids(page)]
+    paged = [
+        chunk
+        for page in pages(kb, "okapi", match="all", sort="date", min_score=least, max_tokens=30, k=8)
+        for chunk in ids(page)
+    ]
     assert paged == ids(kb.search("okapi", match="all", sort="date", min_score=least, k=1000))
 
 
@@ -141,7 +148,9 @@ def test_a_cursor_of_another_index_is_refused(kb: kebab.KnowledgeBase, database:
         search(request, kb.settings.search, Retrievers(retriever, None))
 
 
-@pytest.mark.parametrize("cursor", ["", " ", "x", "e30", "bnVsbA", "W10", "!!!!", "한글", "eyJvZiI6MX0", "=" * 50, "a" * 10_000])
+@pytest.mark.parametrize(
+    "cursor", ["", " ", "x", "e30", "bnVsbA", "W10", "!!!!", "한글", "eyJvZiI6MX0", "=" * 50, "a" * 10_000]
+)
 def test_what_is_no_cursor_is_refused_and_never_crashes(kb: kebab.KnowledgeBase, cursor: str) -> None:
     if not cursor.strip():
         kb.search("okapi", cursor=None)
@@ -223,7 +232,17 @@ def test_target_and_alias_of_a_link_find_its_page_and_an_alias_the_page_it_names
     )
     with kebab.open(tmp_path / "index.sqlite") as kb:
         kb.ingest(tmp_path, embed=False)
-        for query in ("Merlin", "workhorse", "Pump", "Bearings", "nozzle", "Ventil", "stopcock", "Raketenmotor", '"thrust maker"'):
+        for query in (
+            "Merlin",
+            "workhorse",
+            "Pump",
+            "Bearings",
+            "nozzle",
+            "Ventil",
+            "stopcock",
+            "Raketenmotor",
+            '"thrust maker"',
+        ):
             hits = kb.search(query, mode="lexical").hits
             assert [hit.doc_path for hit in hits] == ["engine.md"], query
             assert "[[Merlin 1D|workhorse]]" in hits[0].snippet  # a citation is verbatim
@@ -260,7 +279,9 @@ def test_without_highlights_the_snippet_is_the_same(kb: kebab.KnowledgeBase) -> 
 
 @pytest.fixture(scope="module")
 def vector_database(tmp_path_factory: pytest.TempPathFactory, toy: type[Toy]) -> Path:
-    """40 notes: some have the word okapi, some only a word of the same meaning, some neither; one long note fills the beginning of lists."""
+    """40 notes: some have the word okapi, some only a word of the same meaning, some neither; one long note fills the
+    beginning of lists.
+    """
     folder = tmp_path_factory.mktemp("search-with-vectors")
     notes = folder / "notes"
     notes.mkdir()
@@ -334,7 +355,9 @@ def test_at_a_threshold_of_002_the_first_of_one_list_alone_is_dropped(tmp_path: 
 
 
 @pytest.mark.parametrize("options", [{"mode": "vector"}, {"mode": "lexical"}, {"fusion": "convex"}], ids=str)
-def test_where_there_is_no_rrf_a_threshold_removes_nothing_and_says_so(vkb: kebab.KnowledgeBase, options: dict[str, Any]) -> None:
+def test_where_there_is_no_rrf_a_threshold_removes_nothing_and_says_so(
+    vkb: kebab.KnowledgeBase, options: dict[str, Any]
+) -> None:
     """product.md 3.7: --min-score works everywhere."""
     response = vkb.search("okapi", threshold=0.9, **options)
     assert len(response) == 10
@@ -419,8 +442,12 @@ def test_what_meaning_cannot_answer_is_answered_by_words(vkb: kebab.KnowledgeBas
     assert caught.value.hint
 
 
-def test_hits_that_have_none_of_the_words_are_called_similar(vkb: kebab.KnowledgeBase, toy: type[Toy], vector_database: Path) -> None:
-    with toy.open(vector_database, toy.models(toy.embedder(synonyms={"giraffe": "okapi", "camelopard": "okapi"}))) as kb:
+def test_hits_that_have_none_of_the_words_are_called_similar(
+    vkb: kebab.KnowledgeBase, toy: type[Toy], vector_database: Path
+) -> None:
+    with toy.open(
+        vector_database, toy.models(toy.embedder(synonyms={"giraffe": "okapi", "camelopard": "okapi"}))
+    ) as kb:
         response = kb.search("camelopard")
         assert (response.method, codes(response)) == ("hybrid", ["similar_only"])
         assert len(response) == 10
@@ -443,7 +470,9 @@ class Down:
         raise ModelUnreachable("The endpoint does not answer.", hint="Start it.")
 
 
-def test_when_the_endpoint_is_down_hybrid_gives_words_and_a_notice_and_vector_mode_the_error(vector_database: Path, toy: type[Toy]) -> None:
+def test_when_the_endpoint_is_down_hybrid_gives_words_and_a_notice_and_vector_mode_the_error(
+    vector_database: Path, toy: type[Toy]
+) -> None:
     from kebab.embedding.single_model import SingleModel
 
     with toy.open(vector_database, SingleModel(Down(toy.embedder()))) as kb:
@@ -486,7 +515,9 @@ def test_vectors_turned_off_are_named_as_such(vector_database: Path) -> None:
     ],
     ids=str,
 )
-def test_pages_by_cursor_are_disjoint_pieces_of_one_list(vkb: kebab.KnowledgeBase, options: dict[str, Any], k: int) -> None:
+def test_pages_by_cursor_are_disjoint_pieces_of_one_list(
+    vkb: kebab.KnowledgeBase, options: dict[str, Any], k: int
+) -> None:
     """product.md 3.8: all pages belong to the list that the depth of the first page gives, and to what follows it."""
     found = pages(vkb, "okapi number", k=k, **options)
     assert len(found) >= 2
@@ -500,7 +531,11 @@ def test_pages_by_cursor_are_disjoint_pieces_of_one_list(vkb: kebab.KnowledgeBas
         first_look = [hit.score for hit in hits][:30]
         assert first_look == sorted(first_look, reverse=True)
     if options.get("mode") == "vector" and "sort" not in options:
-        assert paged == ids(vkb.search("okapi number", k=1000, **{name: value for name, value in options.items() if name != "max_tokens"}))
+        assert paged == ids(
+            vkb.search(
+                "okapi number", k=1000, **{name: value for name, value in options.items() if name != "max_tokens"}
+            )
+        )
     if "per_doc" in options:
         documents = [hit.doc_id for hit in hits]
         assert max(documents.count(document) for document in documents) <= options["per_doc"]
@@ -534,7 +569,9 @@ def test_a_cursor_of_a_hybrid_list_is_bound_to_it(vkb: kebab.KnowledgeBase, chan
         vkb.search("okapi", k=2, cursor=cursor, **changed)
 
 
-def test_a_cursor_carries_the_depth_and_the_setting_of_fusion_is_bound_too(vector_database: Path, toy: type[Toy]) -> None:
+def test_a_cursor_carries_the_depth_and_the_setting_of_fusion_is_bound_too(
+    vector_database: Path, toy: type[Toy]
+) -> None:
     with toy.open(vector_database, models_of(toy)) as kb:
         small, large = kb.search("okapi", k=10).next_cursor, kb.search("okapi", k=12).next_cursor
         assert small
@@ -589,7 +626,9 @@ def test_phrases_and_operators_are_binding_in_hybrid_too(vkb: kebab.KnowledgeBas
 
 def test_match_all_is_binding_in_hybrid_too(vkb: kebab.KnowledgeBase) -> None:
     assert all(hit.retrieval.lexical_rank for hit in vkb.search("okapi number", match="all", k=1000))
-    assert not all(hit.retrieval.lexical_rank for hit in vkb.search("okapi", k=1000)), "otherwise meaning adds what it finds"
+    assert not all(hit.retrieval.lexical_rank for hit in vkb.search("okapi", k=1000)), (
+        "otherwise meaning adds what it finds"
+    )
 
 
 def test_a_minimum_ends_a_list_by_cursor_only_where_nothing_more_can_reach_it(vkb: kebab.KnowledgeBase) -> None:
@@ -601,4 +640,6 @@ def test_a_minimum_ends_a_list_by_cursor_only_where_nothing_more_can_reach_it(vk
         assert all((hit.retrieval.rrf_score or 0) >= threshold for hit in paged)
         assert len({hit.chunk_id for hit in paged}) == len(paged)
         # And more: what the first look found on one side only may be found on both sides by a deeper one.
-        assert {hit.chunk_id for hit in paged} >= {hit.chunk_id for hit in whole if (hit.retrieval.rrf_score or 0) >= threshold}
+        assert {hit.chunk_id for hit in paged} >= {
+            hit.chunk_id for hit in whole if (hit.retrieval.rrf_score or 0) >= threshold
+        }

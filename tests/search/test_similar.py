@@ -60,7 +60,9 @@ def test_the_closest_passages_come_first_without_the_passage_itself(opened: keba
     assert len(response) == 5
     assert (response.mode, response.method, response.match, response.notices) == ("vector", "vector", None, ())
     assert [hit.rank for hit in response] == [hit.retrieval.vector_rank for hit in response] == [1, 2, 3, 4, 5]
-    assert {(hit.score_kind, hit.retrieval_method, hit.retrieval.method) for hit in response} == {("cosine", "vec-cosine", "vector")}
+    assert {(hit.score_kind, hit.retrieval_method, hit.retrieval.method) for hit in response} == {
+        ("cosine", "vec-cosine", "vector")
+    }
     scores = [hit.score for hit in response]
     assert scores == sorted(scores, reverse=True)
     assert all(hit.score == hit.retrieval.vector_score and hit.retrieval.lexical_rank is None for hit in response)
@@ -128,7 +130,10 @@ def test_filters_pages_and_limits_hold(opened: kebab.KnowledgeBase, mode: str) -
     least = every.hits[0].score
     assert [hit.rank for hit in opened.similar(passage, mode=mode, min_score=least)] == [1]
     assert len(opened.similar(passage, mode=mode, max_tokens=1)) == 1
-    assert opened.similar(passage, mode=mode, full_text=True).hits[0].text == opened.fetch_chunk(every.hits[0].chunk_id).text
+    assert (
+        opened.similar(passage, mode=mode, full_text=True).hits[0].text
+        == opened.fetch_chunk(every.hits[0].chunk_id).text
+    )
 
 
 def test_a_list_is_the_same_every_time(opened: kebab.KnowledgeBase) -> None:
@@ -136,7 +141,9 @@ def test_a_list_is_the_same_every_time(opened: kebab.KnowledgeBase) -> None:
     assert [(hit.chunk_id, hit.score) for hit in once] == [(hit.chunk_id, hit.score) for hit in again]
 
 
-def test_without_vectors_telling_words_find_it_and_the_fix_is_named(tmp_path: Path, toy: type[Toy], write_notes: WriteNotes) -> None:
+def test_without_vectors_telling_words_find_it_and_the_fix_is_named(
+    tmp_path: Path, toy: type[Toy], write_notes: WriteNotes
+) -> None:
     with toy.open(tmp_path / "kb.sqlite") as knowledge_base:
         knowledge_base.ingest(write_notes(NOTES), embed=False)
         response = knowledge_base.similar(chunk_id(knowledge_base, "git.md", 0))
@@ -153,7 +160,9 @@ def test_without_vectors_telling_words_find_it_and_the_fix_is_named(tmp_path: Pa
             knowledge_base.similar("git.md", mode="vector")
 
 
-def test_a_passage_without_a_vector_goes_by_words_while_others_have_theirs(tmp_path: Path, toy: type[Toy], write_notes: WriteNotes) -> None:
+def test_a_passage_without_a_vector_goes_by_words_while_others_have_theirs(
+    tmp_path: Path, toy: type[Toy], write_notes: WriteNotes
+) -> None:
     with toy.open(tmp_path / "kb.sqlite") as knowledge_base:
         knowledge_base.ingest(write_notes(NOTES))
         knowledge_base.ingest(write_notes({"new.md": section("New", "commit trunk")}), embed=False)
@@ -178,7 +187,9 @@ def test_vectors_that_were_turned_off_are_said_to_be(sample_kb: kebab.KnowledgeB
 
 def test_lines_beside_every_passage_go_by_their_words(tmp_path: Path, toy: type[Toy], write_notes: WriteNotes) -> None:
     with toy.open(tmp_path / "kb.sqlite") as knowledge_base:
-        knowledge_base.ingest(write_notes({"a.md": "---\nsubject: okapi\n---\n# A\n\nquagga\n", "b.md": "okapi zebra", "c.md": "okapi"}))
+        knowledge_base.ingest(
+            write_notes({"a.md": "---\nsubject: okapi\n---\n# A\n\nquagga\n", "b.md": "okapi zebra", "c.md": "okapi"})
+        )
         response = knowledge_base.similar("a.md#L2")
         assert {hit.doc_path for hit in response} == {"b.md", "c.md"}
         assert codes(response) == ["no_vectors"]
@@ -189,7 +200,9 @@ def test_each_script_is_compared_in_its_own_space(tmp_path: Path, toy: type[Toy]
     notes = {"a.md": "저장소 설정 방법", "b.md": "저장소 만들기", "c.md": "commit branch", "d.md": "branch names"}
     with toy.open(tmp_path / "kb.sqlite", toy.two_scripts()) as knowledge_base:
         knowledge_base.ingest(write_notes(notes))
-        assert [hit.doc_path for hit in knowledge_base.similar("c.md")] == ["d.md"]  # the Latin model has read no Korean
+        assert [hit.doc_path for hit in knowledge_base.similar("c.md")] == [
+            "d.md"
+        ]  # the Latin model has read no Korean
         korean = knowledge_base.similar("a.md")
         assert korean.hits[0].doc_path == "b.md"
         assert {hit.doc_path for hit in korean} == {"b.md", "c.md", "d.md"}

@@ -26,7 +26,8 @@ def terms(*words: str, cjk: tuple[str, ...] = ()) -> QueryTerms:
 
 
 TEXT = st.lists(
-    st.sampled_from(["install", "git", "문서를", "검색", "word", "Installing", "🙂", "e\u0301", "漢字", "…", "a-b"]) | st.text(max_size=9),
+    st.sampled_from(["install", "git", "문서를", "검색", "word", "Installing", "🙂", "e\u0301", "漢字", "…", "a-b"])
+    | st.text(max_size=9),
     max_size=120,
 ).map(" ".join)
 TERMS = st.builds(
@@ -37,7 +38,9 @@ TERMS = st.builds(
 
 
 @given(text=TEXT, sought=TERMS, chars=st.integers(16, 400))
-def test_a_snippet_is_verbatim_and_within_its_limits(tokenizer: SqliteTokenizer, text: str, sought: QueryTerms, chars: int) -> None:
+def test_a_snippet_is_verbatim_and_within_its_limits(
+    tokenizer: SqliteTokenizer, text: str, sought: QueryTerms, chars: int
+) -> None:
     """R014, R015, R034."""
     snippet = make_snippet(text, sought, tokenizer, SnippetLimits(chars))
     assert len(snippet.text) <= chars
@@ -67,7 +70,11 @@ def test_highlights_are_ordered_inside_the_snippet_and_stand_on_matches(
     ("text", "sought", "marked"),
     [
         ("How to install git", terms("instal"), "How to <b>install</b> git"),
-        ("Installation, installing, installs", terms("instal"), "<b>Installation</b>, <b>installing</b>, <b>installs</b>"),
+        (
+            "Installation, installing, installs",
+            terms("instal"),
+            "<b>Installation</b>, <b>installing</b>, <b>installs</b>",
+        ),
         ("a Café menu", terms("cafe"), "a <b>Café</b> menu"),
         ("the user-agent header", QueryTerms(frozenset({("user", "agent")}), ()), "the <b>user-agent</b> header"),
         ("user and agent", QueryTerms(frozenset({("user", "agent")}), ()), "user and agent"),
@@ -78,7 +85,9 @@ def test_highlights_are_ordered_inside_the_snippet_and_stand_on_matches(
         ("", terms("git"), ""),
     ],
 )
-def test_marked_gives_the_form_of_the_web_page(tokenizer: SqliteTokenizer, text: str, sought: QueryTerms, marked: str) -> None:
+def test_marked_gives_the_form_of_the_web_page(
+    tokenizer: SqliteTokenizer, text: str, sought: QueryTerms, marked: str
+) -> None:
     """R049."""
     assert make_snippet(text, sought, tokenizer, SnippetLimits(220)).marked() == marked
 
@@ -97,7 +106,9 @@ def test_other_marks_may_be_chosen() -> None:
     assert Snippet("a git b", ((2, 5),)).marked("[", "]") == "a [git] b"
 
 
-def test_a_short_text_is_shown_whole_and_a_long_one_from_its_beginning_when_nothing_matches(tokenizer: SqliteTokenizer) -> None:
+def test_a_short_text_is_shown_whole_and_a_long_one_from_its_beginning_when_nothing_matches(
+    tokenizer: SqliteTokenizer,
+) -> None:
     assert make_snippet("short text", terms("x"), tokenizer, SnippetLimits(220)).text == "short text"
     long = make_snippet("word " * 200, terms("x"), tokenizer, SnippetLimits(220))
     assert long.text.startswith("word word")

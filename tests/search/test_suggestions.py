@@ -116,7 +116,8 @@ def test_words_of_removed_documents_are_not_suggested(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("typed", "suggested"), [("쿠버네티즈", "쿠버네티스"), ("쿠버네티즈를", "쿠버네티스를"), ("저장쇼에서", "저장소에서")]
+    ("typed", "suggested"),
+    [("쿠버네티즈", "쿠버네티스"), ("쿠버네티즈를", "쿠버네티스를"), ("저장쇼에서", "저장소에서")],
 )
 def test_a_slip_inside_a_korean_syllable_is_mended(kb: kebab.KnowledgeBase, typed: str, suggested: str) -> None:
     assert meant(kb.search(typed, match="all")) == [suggested]

@@ -46,7 +46,9 @@ def said(kb: kebab.KnowledgeBase, **filters: Any) -> list[str]:
         ({"tags_any": "ops", "path": "foo/*"}, "No document matches --path 'foo/*'."),
     ],
 )
-def test_the_filter_that_no_document_passes_is_named(kb: kebab.KnowledgeBase, filters: dict[str, Any], message: str) -> None:
+def test_the_filter_that_no_document_passes_is_named(
+    kb: kebab.KnowledgeBase, filters: dict[str, Any], message: str
+) -> None:
     assert said(kb, **filters) == [message]
 
 

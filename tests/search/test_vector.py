@@ -1,4 +1,6 @@
-"""The vector retriever on a real file, with a model that is small but one in earnest: what it asks, what it finds, what it says."""
+"""The vector retriever on a real file, with a model that is small but one in earnest: what it asks, what it finds, what
+it says.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,9 @@ class Opened:
         self.connection = connection
         self.store = SpyStore(SqliteVectorStore(connection))
         index = SqliteLexicalIndex(connection, korean_analysis="bigrams")
-        self.retriever = VectorRetriever(self.store, models, SqliteChunkReader(connection), "vec:v1", index=index, **options)
+        self.retriever = VectorRetriever(
+            self.store, models, SqliteChunkReader(connection), "vec:v1", index=index, **options
+        )
 
     def search(self, text: str, **options: Any) -> HitList:
         return self.retriever.search(SearchQuery(text, mode="vector", **options))
@@ -148,7 +152,9 @@ def test_a_query_is_compared_with_every_chunk_by_cosine(corpus: Path, vector: Op
         expected = cosines(corpus, words, text)
         assert len(hits) == len(expected) == len(CORPUS)
         assert [hit.chunk_id for hit in hits] == sorted(expected, key=lambda chunk: (-expected[chunk], chunk))
-        assert [hit.score for hit in hits] == pytest.approx([max(0.0, expected[hit.chunk_id]) for hit in hits], abs=1e-5)
+        assert [hit.score for hit in hits] == pytest.approx(
+            [max(0.0, expected[hit.chunk_id]) for hit in hits], abs=1e-5
+        )
 
 
 def test_the_detail_of_a_vector_hit_has_only_its_own_side(vector: Opened) -> None:
@@ -165,7 +171,9 @@ def test_the_detail_of_a_vector_hit_has_only_its_own_side(vector: Opened) -> Non
 
 def test_a_cosine_below_zero_is_a_score_of_zero(corpus: Path, vector: Opened, words: WordEmbedder) -> None:
     """product.md 3.7."""
-    below = next(text for text in (f"word{number}" for number in range(50)) if min(cosines(corpus, words, text).values()) < -0.1)
+    below = next(
+        text for text in (f"word{number}" for number in range(50)) if min(cosines(corpus, words, text).values()) < -0.1
+    )
     hits = vector.search(below, k=100, explain=True)
     assert hits[-1].score == 0.0
     assert hits[-1].explanation is not None
@@ -200,11 +208,19 @@ def test_hits_are_filled_from_the_database_by_chunk_id(corpus: Path, vector: Ope
     """R094: path, headings, label, chunker and the model that embedded the chunk."""
     (hit,) = vector.search("install git and tell it your name", k=1)
     with closing(Database(corpus).reader()) as connection:
-        ((doc_id, chunker),) = connection.execute("SELECT doc_id, chunker_version FROM documents WHERE path = 'git/setup.md'").fetchall()
+        ((doc_id, chunker),) = connection.execute(
+            "SELECT doc_id, chunker_version FROM documents WHERE path = 'git/setup.md'"
+        ).fetchall()
     assert (hit.doc_path, hit.doc_id, hit.title) == ("git/setup.md", doc_id, "Setup")
     assert (hit.heading_path, hit.section_label) == (("Setup", "Install git"), "Install git")
     assert (hit.chunker_version, hit.embedding_model) == (chunker, "words")
-    assert (hit.doc_type, hit.lang, hit.tags, hit.trust_level, hit.source) == ("markdown", "en", ("git", "setup"), "primary", "notes")
+    assert (hit.doc_type, hit.lang, hit.tags, hit.trust_level, hit.source) == (
+        "markdown",
+        "en",
+        ("git", "setup"),
+        "primary",
+        "notes",
+    )
     assert hit.date == "2024-01-10"
 
 
@@ -240,7 +256,9 @@ def test_a_search_by_meaning_asks_the_text_index_nothing(vector: Opened) -> None
     assert not [sql for sql in statements if "MATCH" in sql or "bm25" in sql]
 
 
-def test_searching_changes_nothing_in_the_file_and_opens_no_socket(corpus: Path, vector: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_searching_changes_nothing_in_the_file_and_opens_no_socket(
+    corpus: Path, vector: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """R097."""
 
     def refuse(*_: object, **__: object) -> None:
@@ -347,7 +365,9 @@ def test_any_text_may_be_asked(vector: Opened, text: str) -> None:
     ],
     ids=["tags_any", "tags_all", "types", "lang", "path_glob", "exclude_paths", "dates", "nothing"],
 )
-def test_filters_leave_only_what_passes_them_however_far_away_it_is(vector: Opened, filters: dict[str, Any], expected: set[str]) -> None:
+def test_filters_leave_only_what_passes_them_however_far_away_it_is(
+    vector: Opened, filters: dict[str, Any], expected: set[str]
+) -> None:
     """R093, R109: fewer than were asked for is no error."""
     hits = vector.search("install git", filters=SearchFilters(**filters))
     assert {hit.doc_path for hit in hits} == expected
@@ -417,10 +437,14 @@ def test_a_question_enters_only_the_spaces_that_its_script_belongs_to(corpus_of:
     models = toy.two_scripts(KOREAN)
     vector = corpus_of(MIXED, models)
     assert set(vector.paths("install git")) == {"en/git.md", "en/bread.md"}
-    assert vector.paths("깃을 설치", k=2) == ["ko/git.md", "en/git.md"], "across languages through the space that reads both"
+    assert vector.paths("깃을 설치", k=2) == ["ko/git.md", "en/git.md"], (
+        "across languages through the space that reads both"
+    )
     latin, *korean = [asked["space"] for asked in vector.store.asked]
     assert (latin, set(korean)) == (models.latin.fingerprint, {models.everything.fingerprint})
-    assert (models.latin.texts("query"), models.everything.texts("query")) == (["install git"], ["깃을 설치"]), "each model is asked once"
+    assert (models.latin.texts("query"), models.everything.texts("query")) == (["install git"], ["깃을 설치"]), (
+        "each model is asked once"
+    )
 
 
 def test_what_words_know_better_is_weak_and_what_they_cannot_reach_is_not(corpus_of: Corpus, toy: type[Toy]) -> None:
@@ -454,7 +478,11 @@ def test_a_chunk_found_in_two_spaces_is_listed_once_at_its_better_place(corpus_o
         def __init__(self) -> None:
             self._models = toy.two_scripts(KOREAN)
             self.embedders: Sequence[WordEmbedder] = self._models.embedders
-            self.home_of, self.also_of, self.second_home = self._models.home_of, self._models.also_of, self._models.second_home
+            self.home_of, self.also_of, self.second_home = (
+                self._models.home_of,
+                self._models.also_of,
+                self._models.second_home,
+            )
 
         def for_query(self, _text: str) -> list[SpaceQuery]:
             return [SpaceQuery(embedder) for embedder in self.embedders]
@@ -465,7 +493,9 @@ def test_a_chunk_found_in_two_spaces_is_listed_once_at_its_better_place(corpus_o
     assert places == sorted(places)
 
 
-def test_two_scopes_of_one_space_are_merged_by_cosine_with_what_the_models_add(corpus_of: Corpus, toy: type[Toy]) -> None:
+def test_two_scopes_of_one_space_are_merged_by_cosine_with_what_the_models_add(
+    corpus_of: Corpus, toy: type[Toy]
+) -> None:
     class Added:
         """Adds so much to the other languages that they come first."""
 
@@ -473,18 +503,27 @@ def test_two_scopes_of_one_space_are_merged_by_cosine_with_what_the_models_add(c
             self._models = toy.two_scripts(KOREAN)
             self._scopes = [{"others_only": True, "bonus": bonus, "floor": floor}, {"homes_only": True}]
             self.embedders = self._models.embedders
-            self.home_of, self.also_of, self.second_home = self._models.home_of, self._models.also_of, self._models.second_home
+            self.home_of, self.also_of, self.second_home = (
+                self._models.home_of,
+                self._models.also_of,
+                self._models.second_home,
+            )
 
         def for_query(self, _text: str) -> list[SpaceQuery]:
             return [SpaceQuery(self._models.everything, **scope) for scope in self._scopes]  # type: ignore[arg-type]  # as written above
 
-    languages = {bonus: [hit.doc_path[:2] for hit in corpus_of(MIXED, Added(bonus)).search("깃을 설치")] for bonus in (0.0, 3.0, -3.0)}
+    languages = {
+        bonus: [hit.doc_path[:2] for hit in corpus_of(MIXED, Added(bonus)).search("깃을 설치")]
+        for bonus in (0.0, 3.0, -3.0)
+    }
     assert (languages[3.0], languages[-3.0]) == (["en", "en", "ko", "ko"], ["ko", "ko", "en", "en"])
     plain = corpus_of(MIXED, Added(0.0)).search("깃을 설치", explain=True)
     cosines = [hit.explanation["vector"]["cosine"] for hit in plain if hit.explanation]
     assert cosines == sorted(cosines, reverse=True)
     far = corpus_of(MIXED, Added(3.0, floor=1.1)).search("깃을 설치")
-    assert [hit.doc_path[:2] for hit in far] == ["ko", "ko", "en", "en"], "what is too far away to mean anything comes last"
+    assert [hit.doc_path[:2] for hit in far] == ["ko", "ko", "en", "en"], (
+        "what is too far away to mean anything comes last"
+    )
 
 
 def test_a_space_without_vectors_is_not_entered(corpus_of: Corpus, toy: type[Toy]) -> None:
@@ -496,36 +535,55 @@ def test_a_space_without_vectors_is_not_entered(corpus_of: Corpus, toy: type[Toy
     assert models.everything.texts("query") == []
 
 
-def test_for_want_of_text_in_its_own_script_an_english_question_is_compared_with_the_others(corpus_of: Corpus, toy: type[Toy]) -> None:
+def test_for_want_of_text_in_its_own_script_an_english_question_is_compared_with_the_others(
+    corpus_of: Corpus, toy: type[Toy]
+) -> None:
     """Regression: an English question to Korean notes was told that there are no vectors."""
     models = toy.two_scripts(KOREAN)
-    hits = corpus_of({path: text for path, text in MIXED.items() if path.startswith("ko/")}, models).search("install git", k=1)
+    hits = corpus_of({path: text for path, text in MIXED.items() if path.startswith("ko/")}, models).search(
+        "install git", k=1
+    )
     assert [hit.doc_path for hit in hits] == ["ko/git.md"]
     assert hits.notices == ()
 
 
-def test_where_there_is_text_in_its_own_script_an_english_question_leaves_the_other_model_alone(corpus_of: Corpus, toy: type[Toy]) -> None:
+def test_where_there_is_text_in_its_own_script_an_english_question_leaves_the_other_model_alone(
+    corpus_of: Corpus, toy: type[Toy]
+) -> None:
     models = toy.two_scripts(KOREAN)
     vector = corpus_of(MIXED, models)
     assert vector.search("install git").notices == ()
     assert models.everything.texts("query") == []
     models.latin_floor = 1.1
-    assert [notice.code for notice in vector.search("install git").notices] == ["other_scripts"], "an empty answer tells what was not asked"
+    assert [notice.code for notice in vector.search("install git").notices] == ["other_scripts"], (
+        "an empty answer tells what was not asked"
+    )
     assert models.everything.texts("query") == []
 
 
-def test_what_is_closer_in_another_script_than_all_of_the_questions_own_is_not_doubtful(corpus_of: Corpus, toy: type[Toy]) -> None:
-    """Regression: the English page that answers was left out for being below its floor, and Korean ones farther away were shown."""
+def test_what_is_closer_in_another_script_than_all_of_the_questions_own_is_not_doubtful(
+    corpus_of: Corpus, toy: type[Toy]
+) -> None:
+    """Regression: the English page that answers was left out for being below its floor, and Korean ones farther away
+    were shown.
+    """
 
     class Floored:
         def __init__(self) -> None:
             self._models = toy.two_scripts(KOREAN)
             self.embedders = self._models.embedders
-            self.home_of, self.also_of, self.second_home = self._models.home_of, self._models.also_of, self._models.second_home
+            self.home_of, self.also_of, self.second_home = (
+                self._models.home_of,
+                self._models.also_of,
+                self._models.second_home,
+            )
 
         def for_query(self, _text: str) -> list[SpaceQuery]:
             everything = self._models.everything
-            return [SpaceQuery(everything, others_only=True, floor=1.1), SpaceQuery(everything, homes_only=True, floor=-1.0, weak=True)]
+            return [
+                SpaceQuery(everything, others_only=True, floor=1.1),
+                SpaceQuery(everything, homes_only=True, floor=-1.0, weak=True),
+            ]
 
     corpus = {path: text for path, text in MIXED.items() if path in ("en/git.md", "ko/bread.md")}
     hits = corpus_of(corpus, Floored()).search("깃을 설치", k=4)
@@ -538,7 +596,11 @@ def test_what_lies_below_the_floor_of_its_space_is_called_doubtful(corpus_of: Co
         def __init__(self, embedder: WordEmbedder) -> None:
             self._models = toy.models(embedder)
             self.embedders = self._models.embedders
-            self.home_of, self.also_of, self.second_home = self._models.home_of, self._models.also_of, self._models.second_home
+            self.home_of, self.also_of, self.second_home = (
+                self._models.home_of,
+                self._models.also_of,
+                self._models.second_home,
+            )
 
         def for_query(self, _text: str) -> list[SpaceQuery]:
             return [SpaceQuery(self.embedders[0], floor=0.5)]
@@ -556,7 +618,9 @@ def test_what_lies_below_the_floor_of_its_space_is_called_doubtful(corpus_of: Co
 def test_an_explanation_names_model_cosine_rank_and_what_was_asked_for(vector: Opened) -> None:
     """R109."""
     hits = vector.search("install git", k=3, explain=True)
-    assert hits.explanation == {"vector": {"spaces": [{"model": "words@1:32", "scope": "all", "found": 3}], "asked_for": 3, "found": 3}}
+    assert hits.explanation == {
+        "vector": {"spaces": [{"model": "words@1:32", "scope": "all", "found": 3}], "asked_for": 3, "found": 3}
+    }
     for hit in hits:
         assert hit.explanation is not None
         assert hit.explanation["lexical"] is None
@@ -577,7 +641,9 @@ def test_the_same_query_gives_the_same_hits_to_the_last_bit(corpus: Path, toy: t
     assert runs[0] == runs[1]
 
 
-def test_a_chunk_deleted_between_search_and_reading_is_left_out(corpus: Path, vector: Opened, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_chunk_deleted_between_search_and_reading_is_left_out(
+    corpus: Path, vector: Opened, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """R093: that is what twice as many are asked for."""
     everything = vector.search("install git", k=2)
     really = SqliteChunkReader.contexts

@@ -18,7 +18,12 @@ import pytest
 from kebab.core.errors import SourceError
 from kebab.sources.archive import ArchiveTree
 
-PACKERS: dict[str, Callable[[bytes], bytes]] = {"tar": bytes, "gz": gzip.compress, "bz2": bz2.compress, "xz": lzma.compress}
+PACKERS: dict[str, Callable[[bytes], bytes]] = {
+    "tar": bytes,
+    "gz": gzip.compress,
+    "bz2": bz2.compress,
+    "xz": lzma.compress,
+}
 HUGE = 3 << 30
 
 
@@ -50,7 +55,9 @@ def contents(packed: bytes) -> dict[str, bytes]:
 @pytest.mark.parametrize("packer", PACKERS)
 @pytest.mark.parametrize("form", [tarfile.PAX_FORMAT, tarfile.GNU_FORMAT])
 def test_archives_are_read_however_they_are_packed(packer: str, form: int) -> None:
-    """With names that need a header of their own, sizes at and around the end of a block, and members that are no files."""
+    """With names that need a header of their own, sizes at and around the end of a block, and members that are no
+    files.
+    """
     folder, link = tarfile.TarInfo("r/d"), tarfile.TarInfo("r/link.md")
     folder.type, link.type, link.linkname = tarfile.DIRTYPE, tarfile.SYMTYPE, "/etc/passwd"
     files = {f"{'long' * 60}/안내-{size}.md": b"x" * size for size in (0, 1, 511, 512, 513, 1 << 20, (3 << 20) + 7)}
@@ -88,7 +95,8 @@ except SourceError as error:
 
 
 @pytest.mark.parametrize(
-    "kind", [tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK]
+    "kind",
+    [tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE, tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK],
 )
 def test_a_header_that_claims_gigabytes_is_refused_before_it_is_read(kind: bytes, tmp_path: Path) -> None:
     bomb = tmp_path / "bomb.tar.gz"
@@ -128,7 +136,12 @@ def test_a_size_that_leads_back_is_damage_and_not_an_endless_loop() -> None:
 @pytest.mark.parametrize(
     "damaged",
     [b"", b"no archive", gzip.compress(tar(plain("a.md", bytes(9999))))[:-20], b"PK\5\6" + b"\xff" * 18],
-    ids=["empty", "text", "cut off", "no members"],  # not what gzip makes of the time of day: tests run side by side have the same names
+    ids=[
+        "empty",
+        "text",
+        "cut off",
+        "no members",
+    ],  # not what gzip makes of the time of day: tests run side by side have the same names
 )
 def test_what_is_no_archive_is_told(damaged: bytes) -> None:
     with pytest.raises(SourceError, match="no archive that can be read"):

@@ -46,17 +46,26 @@ def contents(mirror: GitMirror, tag: str | None = None, branch: str = "trunk") -
 
 
 def test_branches_and_tags_are_read_as_they_are_committed(upstream: Upstream, mirror_of: Mirrors) -> None:
-    upstream.commit({"README.md": "# One\n", "docs/안내.md": "# 안내\n", "empty.txt": "", "bin.dat": b"\0\1\n"}, tag="v1.0")
+    upstream.commit(
+        {"README.md": "# One\n", "docs/안내.md": "# 안내\n", "empty.txt": "", "bin.dat": b"\0\1\n"}, tag="v1.0"
+    )
     second = upstream.commit({"README.md": "# Two\n"})
     mirror = mirror_of(upstream.url)
     assert mirror.fetch_default().commit == second
     assert mirror.tags() == ["v1.0"]
-    assert contents(mirror) == {"README.md": b"# Two\n", "docs/안내.md": "# 안내\n".encode(), "empty.txt": b"", "bin.dat": b"\0\1\n"}
+    assert contents(mirror) == {
+        "README.md": b"# Two\n",
+        "docs/안내.md": "# 안내\n".encode(),
+        "empty.txt": b"",
+        "bin.dat": b"\0\1\n",
+    }
     assert contents(mirror, "v1.0")["README.md"] == b"# One\n"
     assert mirror.fetch_branch("trunk").commit == second
 
 
-def test_all_versions_share_one_mirror_and_the_keys_of_equal_files(upstream: Upstream, mirror_of: Mirrors, tmp_path: Path) -> None:
+def test_all_versions_share_one_mirror_and_the_keys_of_equal_files(
+    upstream: Upstream, mirror_of: Mirrors, tmp_path: Path
+) -> None:
     upstream.commit({"same.md": "same\n", "other.md": "one\n"}, tag="v1")
     upstream.commit({"other.md": "two\n"}, tag="v2")
     mirror = mirror_of(upstream.url)
@@ -76,7 +85,9 @@ def test_a_moved_branch_is_followed_and_history_is_left_behind(upstream: Upstrea
     assert contents(mirror) == {"a.md": b"5\n"}
 
 
-def test_links_and_submodules_lead_elsewhere_and_are_left_out(upstream: Upstream, mirror_of: Mirrors, tmp_path: Path) -> None:
+def test_links_and_submodules_lead_elsewhere_and_are_left_out(
+    upstream: Upstream, mirror_of: Mirrors, tmp_path: Path
+) -> None:
     inner = type(upstream)(tmp_path / "inner")
     inner.commit({"secret.md": "inner\n"})
     (upstream.folder / "link.md").symlink_to("/etc/passwd")
@@ -124,7 +135,9 @@ def test_addresses_that_people_use_are_taken(url: str) -> None:
     assert checked_url(url) == url
 
 
-@pytest.mark.parametrize("name", ["-x", "--upload-pack=x", "a..b", "a b", "a:b", "a^", "", "/a", "a/", "a.lock", "@{1}", "a\nb", "x" * 300])
+@pytest.mark.parametrize(
+    "name", ["-x", "--upload-pack=x", "a..b", "a b", "a:b", "a^", "", "/a", "a/", "a.lock", "@{1}", "a\nb", "x" * 300]
+)
 def test_names_that_are_no_tags_are_refused(name: str) -> None:
     with pytest.raises(SourceError):
         checked_ref(name)
@@ -204,7 +217,9 @@ with tree.reading() as blobs:
 
 
 def fetching_process(folder: Path, url: str) -> subprocess.Popen[str]:
-    return subprocess.Popen([sys.executable, "-c", FETCHING, str(folder), url], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [sys.executable, "-c", FETCHING, str(folder), url], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
 
 
 def wait_until(holds: Callable[[], bool]) -> None:
@@ -216,13 +231,17 @@ def wait_until(holds: Callable[[], bool]) -> None:
 
 def is_running(pid: int) -> bool:
     """One that has ended but whose parent has not looked yet does not count."""
-    state = subprocess.run(["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False).stdout.strip()
+    state = subprocess.run(
+        ["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False
+    ).stdout.strip()
     return bool(state) and not state.startswith("Z")
 
 
 @pytest.fixture
 def stuck_server(isolated_home: Path, tmp_path: Path) -> Path:
-    """Repositories answer, but what is fetched never comes. The file is there once somebody waits for it, with the process that should send."""
+    """Repositories answer, but what is fetched never comes. The file is there once somebody waits for it, with the
+    process that should send.
+    """
     waiting, hook = tmp_path / "waiting", tmp_path / "pack-objects-hook"
     hook.write_text(f"#!/bin/sh\necho $$ > {waiting}.new && mv {waiting}.new {waiting}\nexec sleep 600\n")
     hook.chmod(0o755)
@@ -237,7 +256,13 @@ def server_recovers(isolated_home: Path) -> None:
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
 @pytest.mark.parametrize("had_fetched", [False, True])
 def test_after_a_fetch_was_killed_in_the_middle_the_next_one_works(
-    upstream: Upstream, mirror_of: Mirrors, tmp_path: Path, stuck_server: Path, isolated_home: Path, how: signal.Signals, had_fetched: bool
+    upstream: Upstream,
+    mirror_of: Mirrors,
+    tmp_path: Path,
+    stuck_server: Path,
+    isolated_home: Path,
+    how: signal.Signals,
+    had_fetched: bool,
 ) -> None:
     upstream.commit({"a.md": "one\n"})
     if had_fetched:
@@ -296,7 +321,9 @@ DAMAGES: dict[str, Callable[[Path], object]] = {
 
 @pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("moved", [False, True])
-def test_a_damaged_mirror_is_made_anew(upstream: Upstream, mirror_of: Mirrors, tmp_path: Path, damage: str, moved: bool) -> None:
+def test_a_damaged_mirror_is_made_anew(
+    upstream: Upstream, mirror_of: Mirrors, tmp_path: Path, damage: str, moved: bool
+) -> None:
     upstream.commit({"a.md": "one\n"}, tag="tmp_1")
     contents(mirror_of(upstream.url), "tmp_1")
     assert contents(mirror_of(upstream.url)) == {"a.md": b"one\n"}
@@ -306,7 +333,9 @@ def test_a_damaged_mirror_is_made_anew(upstream: Upstream, mirror_of: Mirrors, t
     assert contents(mirror_of(upstream.url)) == {"a.md": b"two\n" if moved else b"one\n"}
 
 
-def test_a_mirror_out_of_which_a_file_could_not_be_read_is_not_used_again(upstream: Upstream, mirror_of: Mirrors, tmp_path: Path) -> None:
+def test_a_mirror_out_of_which_a_file_could_not_be_read_is_not_used_again(
+    upstream: Upstream, mirror_of: Mirrors, tmp_path: Path
+) -> None:
     upstream.commit({"a.md": "one\n"})
     tree = mirror_of(upstream.url).fetch_branch("trunk")
     files = tree.files()
@@ -317,7 +346,9 @@ def test_a_mirror_out_of_which_a_file_could_not_be_read_is_not_used_again(upstre
     assert contents(mirror_of(upstream.url)) == {"a.md": b"one\n"}
 
 
-def test_a_repository_that_is_gone_does_not_cost_the_mirror(upstream: Upstream, mirror_of: Mirrors, tmp_path: Path) -> None:
+def test_a_repository_that_is_gone_does_not_cost_the_mirror(
+    upstream: Upstream, mirror_of: Mirrors, tmp_path: Path
+) -> None:
     upstream.commit({"a.md": "one\n"})
     contents(mirror_of(upstream.url))
     made = (tmp_path / "mirror.git").stat().st_ino
@@ -352,7 +383,9 @@ def megabytes(folder: Path) -> float:
 
 
 def test_a_repository_that_fits_keeps_fitting(upstream: Upstream, mirror_of: Mirrors, tmp_path: Path) -> None:
-    """Two states are more than the limit, so that neither the sum over time nor the old one beside the new one may count."""
+    """Two states are more than the limit, so that neither the sum over time nor the old one beside the new one may
+    count.
+    """
     limits = FetchLimits(60, 5)
     for _ in range(4):
         data = os.urandom(3 << 20)
@@ -368,7 +401,9 @@ def test_states_that_no_branch_has_any_more_are_dropped(upstream: Upstream, mirr
     assert megabytes(tmp_path / "mirror.git") < 2.5
 
 
-def test_what_is_being_read_is_neither_dropped_nor_deleted(upstream: Upstream, mirror_of: Mirrors, tmp_path: Path) -> None:
+def test_what_is_being_read_is_neither_dropped_nor_deleted(
+    upstream: Upstream, mirror_of: Mirrors, tmp_path: Path
+) -> None:
     url = upstream.url
     place = library_cache(tmp_path)
     data = os.urandom(1 << 20)

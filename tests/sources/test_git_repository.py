@@ -22,8 +22,18 @@ def git(folder: Path, *arguments: str) -> str:
     """Without the settings of whoever runs the tests."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     environment |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
-    named = ["-c", "user.name=Tester", "-c", "user.email=tester@example.org", "-c", "protocol.file.allow=always", *arguments]
-    return subprocess.run(["git", *named], cwd=folder, env=environment, capture_output=True, text=True, check=True).stdout.strip()
+    named = [
+        "-c",
+        "user.name=Tester",
+        "-c",
+        "user.email=tester@example.org",
+        "-c",
+        "protocol.file.allow=always",
+        *arguments,
+    ]
+    return subprocess.run(
+        ["git", *named], cwd=folder, env=environment, capture_output=True, text=True, check=True
+    ).stdout.strip()
 
 
 @pytest.fixture
@@ -55,9 +65,15 @@ def test_every_folder_of_a_work_tree_knows_its_branch_and_commit(repository: Pat
 
 
 @needs_git
-def test_a_commit_another_branch_and_a_detached_head_are_something_else_and_a_mere_look_is_not(repository: Path) -> None:
+def test_a_commit_another_branch_and_a_detached_head_are_something_else_and_a_mere_look_is_not(
+    repository: Path,
+) -> None:
     seen = [checked_out(repository / "docs")]
-    for arguments in (["commit", "-qm", "second", "--allow-empty"], ["checkout", "-qb", "other"], ["checkout", "-q", "--detach"]):
+    for arguments in (
+        ["commit", "-qm", "second", "--allow-empty"],
+        ["checkout", "-qb", "other"],
+        ["checkout", "-q", "--detach"],
+    ):
         git(repository, *arguments)
         assert checked_out(repository / "docs") not in seen
         git(repository, "log")
@@ -94,7 +110,9 @@ def test_a_detached_head_has_a_commit_and_no_branch(repository: Path) -> None:
 
 
 @needs_git
-def test_a_linked_work_tree_has_a_branch_of_its_own_and_the_name_of_the_origin(repository: Path, tmp_path: Path) -> None:
+def test_a_linked_work_tree_has_a_branch_of_its_own_and_the_name_of_the_origin(
+    repository: Path, tmp_path: Path
+) -> None:
     git(repository, "worktree", "add", "-q", "-b", "side", str(tmp_path / "linked"))
     (tmp_path / "linked" / "b.md").write_text("beta")
     git(tmp_path / "linked", "add", ".")
@@ -167,7 +185,9 @@ def test_what_git_itself_writes_for_an_origin_is_read(repository: Path) -> None:
     ],
 )
 def test_only_the_name_of_an_origin_is_kept(tmp_path: Path, url: str, name: str) -> None:
-    found = repository_of(hand_made(tmp_path / "here", config=f'[core]\n\tbare = false\n[remote "origin"]\n\turl = {url}\n'))
+    found = repository_of(
+        hand_made(tmp_path / "here", config=f'[core]\n\tbare = false\n[remote "origin"]\n\turl = {url}\n')
+    )
     assert found == Repository(name, "main", None)
 
 
@@ -186,7 +206,8 @@ def test_the_config_is_read_as_git_reads_it(tmp_path: Path, config: str) -> None
 
 
 @pytest.mark.parametrize(
-    "config", ['[remote "Origin"]\nurl = x/no', '[remote "other"]\nurl = x/no', "url = x/no", '[branch "origin"]\nurl = x/no']
+    "config",
+    ['[remote "Origin"]\nurl = x/no', '[remote "other"]\nurl = x/no', "url = x/no", '[branch "origin"]\nurl = x/no'],
 )
 def test_other_sections_are_not_the_origin(tmp_path: Path, config: str) -> None:
     found = repository_of(hand_made(tmp_path / "here", config=config))
@@ -206,7 +227,9 @@ def test_the_innermost_repository_counts_and_what_is_none_is_passed_over(tmp_pat
     assert repository_of(inner) == Repository("outer", "main", None)
 
 
-@pytest.mark.parametrize("pointer", ["", "gitdir:", "gitdir: nowhere", "nonsense", "gitdir: \0", "gitdir: " + "x" * 5000, "\xff\xfe"])
+@pytest.mark.parametrize(
+    "pointer", ["", "gitdir:", "gitdir: nowhere", "nonsense", "gitdir: \0", "gitdir: " + "x" * 5000, "\xff\xfe"]
+)
 def test_a_git_file_that_points_nowhere_is_no_repository(tmp_path: Path, pointer: str) -> None:
     (tmp_path / ".git").write_text(pointer)
     assert repository_of(tmp_path) is None
@@ -214,7 +237,17 @@ def test_a_git_file_that_points_nowhere_is_no_repository(tmp_path: Path, pointer
 
 @pytest.mark.parametrize(
     "head",
-    ["", "nonsense", "ref:", "ref: ", "ref: HEAD", "ref: ../../secret", "ref: refs/../../secret", "ref: refs/heads/.invalid", COMMIT[:-1]],
+    [
+        "",
+        "nonsense",
+        "ref:",
+        "ref: ",
+        "ref: HEAD",
+        "ref: ../../secret",
+        "ref: refs/../../secret",
+        "ref: refs/heads/.invalid",
+        COMMIT[:-1],
+    ],
 )
 def test_a_head_that_says_nothing_gives_neither_branch_nor_commit(tmp_path: Path, head: str) -> None:
     (tmp_path / "secret").write_text(COMMIT)
@@ -247,7 +280,11 @@ def test_a_pipe_in_place_of_a_file_keeps_nobody_waiting(tmp_path: Path) -> None:
 
 
 @settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(files=st.dictionaries(st.sampled_from(["HEAD", "config", "packed-refs", "commondir", "refs/heads/main"]), st.binary(max_size=200)))
+@given(
+    files=st.dictionaries(
+        st.sampled_from(["HEAD", "config", "packed-refs", "commondir", "refs/heads/main"]), st.binary(max_size=200)
+    )
+)
 def test_no_bytes_in_its_files_make_it_fail(tmp_path: Path, files: dict[str, bytes]) -> None:
     hand_made(tmp_path / "here")
     for name, data in files.items():

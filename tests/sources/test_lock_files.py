@@ -128,7 +128,9 @@ source = "registry+https://example.org/index"
         ]),
     ],
 )  # fmt: skip
-def test_each_kind_of_lock_file_is_read(tmp_path: Path, name: str, text: str, packages: list[tuple[str, str | None]]) -> None:
+def test_each_kind_of_lock_file_is_read(
+    tmp_path: Path, name: str, text: str, packages: list[tuple[str, str | None]]
+) -> None:
     (tmp_path / name).write_text(text)
     assert [(package.name, package.version) for package in locked_packages(tmp_path)] == packages
     assert {package.file for package in locked_packages(tmp_path)} == {name}
@@ -143,7 +145,15 @@ def test_what_the_project_asks_for_itself_is_told_from_what_its_packages_use(tmp
 
 
 def test_requirements_without_a_version_are_named_and_other_lines_are_not(tmp_path: Path) -> None:
-    lines = ["Click>=8.1", "flask", "a[b] ; python_version > '3'", "c @ https://example.org/c-1.tar.gz", "d~=1.4", "e (==2.0)", "f==1.0\\"]
+    lines = [
+        "Click>=8.1",
+        "flask",
+        "a[b] ; python_version > '3'",
+        "c @ https://example.org/c-1.tar.gz",
+        "d~=1.4",
+        "e (==2.0)",
+        "f==1.0\\",
+    ]
     others = [
         "-e .",
         "./folder",
@@ -209,7 +219,10 @@ PIECES = st.sampled_from(
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.sampled_from(LOCK_FILES), st.binary(max_size=300) | st.lists(PIECES, max_size=12).map(lambda pieces: "".join(pieces).encode()))
+@given(
+    st.sampled_from(LOCK_FILES),
+    st.binary(max_size=300) | st.lists(PIECES, max_size=12).map(lambda pieces: "".join(pieces).encode()),
+)
 def test_whatever_is_in_them_nothing_is_raised(tmp_path: Path, name: str, data: bytes) -> None:
     (tmp_path / name).write_bytes(data)
     for package in locked_packages(tmp_path):
@@ -220,7 +233,16 @@ def test_whatever_is_in_them_nothing_is_raised(tmp_path: Path, name: str, data: 
 
 
 @pytest.mark.parametrize(
-    "text", ["[]", "3", "null", '{"packages": [1]}', '{"packages": {"node_modules/a": 1}}', "[" * 100_000, '{"dependencies": 3}']
+    "text",
+    [
+        "[]",
+        "3",
+        "null",
+        '{"packages": [1]}',
+        '{"packages": {"node_modules/a": 1}}',
+        "[" * 100_000,
+        '{"dependencies": 3}',
+    ],
 )
 def test_json_of_another_shape_is_left_out(tmp_path: Path, text: str) -> None:
     (tmp_path / "package-lock.json").write_text(text)

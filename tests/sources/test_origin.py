@@ -16,7 +16,12 @@ from kebab.sources.repository_address import on_github, source_url
     [
         ("https://github.com/acme/widget", "git", "/acme/widget", "https://github.com/acme/widget"),
         ("https://github.com/acme/widget.git/", "git", "/acme/widget", "https://github.com/acme/widget.git/"),
-        ("https://me:secret@git.example.org/team/acme/widget.git", "git", "/acme/widget", "https://git.example.org/team/acme/widget.git"),
+        (
+            "https://me:secret@git.example.org/team/acme/widget.git",
+            "git",
+            "/acme/widget",
+            "https://git.example.org/team/acme/widget.git",
+        ),
         ("git@github.com:acme/widget.git", "git", "/acme/widget", "git@github.com:acme/widget.git"),
         ("ssh://git@example.org:22/acme/widget", "git", "/acme/widget", "ssh://example.org:22/acme/widget"),
         ("file:///srv/widget", "git", "/local/widget", None),
@@ -55,7 +60,10 @@ def test_lines_on_the_web() -> None:
     assert source_url("https://github.com/acme/widget.git", "c0ffee", "docs/a b.md", (3, 9)) == (
         "https://github.com/acme/widget/blob/c0ffee/docs/a%20b.md#L3-L9"
     )
-    assert source_url("git@gitlab.com:acme/widget.git", "c0ffee", "a.md", None) == "https://gitlab.com/acme/widget/-/blob/c0ffee/a.md"
+    assert (
+        source_url("git@gitlab.com:acme/widget.git", "c0ffee", "a.md", None)
+        == "https://gitlab.com/acme/widget/-/blob/c0ffee/a.md"
+    )
     assert source_url("https://example.org/acme/widget", "c0ffee", "a.md", None) is None
     assert source_url("https://github.com/acme/widget", None, "a.md", None) is None
     assert source_url(None, "c0ffee", "a.md", None) is None

@@ -137,7 +137,9 @@ def test_errors_do_not_show_passwords_or_keys(site: str) -> None:
     assert "secret" not in caught.value.message
 
 
-@pytest.mark.parametrize("address", ["file:///etc/passwd", "ftp://x/y", "http://", "http://a b/", "x", "", "http://[::1", "http://x/\n"])
+@pytest.mark.parametrize(
+    "address", ["file:///etc/passwd", "ftp://x/y", "http://", "http://a b/", "x", "", "http://[::1", "http://x/\n"]
+)
 def test_only_addresses_on_the_web_are_taken(address: str) -> None:
     with pytest.raises(SourceError):
         checked_web_address(address)
@@ -179,7 +181,14 @@ def test_a_password_in_a_redirect_is_not_shown(site: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "address", ["ftp://me:secret@x/y", "http://me:p/secret@x/y", "http://me:secret@x:y/", "http://me:secret@[::1", "http://me:secret@x/ y"]
+    "address",
+    [
+        "ftp://me:secret@x/y",
+        "http://me:p/secret@x/y",
+        "http://me:secret@x:y/",
+        "http://me:secret@[::1",
+        "http://me:secret@x/ y",
+    ],
 )
 def test_what_is_not_on_the_web_is_named_without_its_password(address: str) -> None:
     with pytest.raises(SourceError) as caught:

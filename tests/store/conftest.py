@@ -52,7 +52,9 @@ class Shelf:
         return self.rows(sql, bindings)[0][0]
 
     def texts(self) -> list[tuple[str, str]]:
-        return self.rows("SELECT d.path, c.text FROM chunks c JOIN documents d ON d.id = c.document_id ORDER BY d.path, c.ordinal")
+        return self.rows(
+            "SELECT d.path, c.text FROM chunks c JOIN documents d ON d.id = c.document_id ORDER BY d.path, c.ordinal"
+        )
 
     def chunk_rows(self) -> dict[str, int]:
         """Text → row id."""
@@ -60,7 +62,12 @@ class Shelf:
 
     def matching(self, expression: str) -> list[int]:
         """Row ids that raw FTS5 finds."""
-        return [row for (row,) in self.rows("SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ? ORDER BY rowid", (expression,))]
+        return [
+            row
+            for (row,) in self.rows(
+                "SELECT rowid FROM chunks_fts WHERE chunks_fts MATCH ? ORDER BY rowid", (expression,)
+            )
+        ]
 
     def search(self, query: str, *, match: str = "all", drop_stop_words: bool = False, **filters: Any) -> list[str]:
         """The paths that answer, best first, each once."""
@@ -81,11 +88,18 @@ class Shelf:
         return SqliteVectorStore(self.connection)
 
     def give(self, embedder: Embedder, vectors: Mapping[int, Any], *, home: bool = True) -> None:
-        """Chunks, by their rows, get these vectors; equal vectors of several chunks are stored as those of different texts."""
-        new = [NewVector(sha256(f"{embedder.name} {row}".encode()).digest()[:16], vector, [row]) for row, vector in vectors.items()]
+        """Chunks, by their rows, get these vectors; equal vectors of several chunks are stored as those of different
+        texts.
+        """
+        new = [
+            NewVector(sha256(f"{embedder.name} {row}".encode()).digest()[:16], vector, [row])
+            for row, vector in vectors.items()
+        ]
         self.vectors.add(embedder, new, home=home)
 
-    def closest(self, space: str, query: Any, *, filters: SearchFilters | None = None, home: bool | None = None) -> list[tuple[str, float]]:
+    def closest(
+        self, space: str, query: Any, *, filters: SearchFilters | None = None, home: bool | None = None
+    ) -> list[tuple[str, float]]:
         """Chunk id and cosine of all chunks of a space, best first: brute force over the rows as they are stored."""
         documents = {row for (row,) in self.rows(*self._filter(filters))} if filters else None
         chunks, owners, homes, matrix = self._stored_vectors(space)
@@ -97,7 +111,9 @@ class Shelf:
         return list(zip(chunks[kept][order].tolist(), cosines[kept][order].tolist(), strict=True))
 
     def _stored_vectors(self, space: str) -> tuple[Any, ...]:
-        """Chunk ids, rows of their documents, whether they are at home, and vectors; read once, until something is written."""
+        """Chunk ids, rows of their documents, whether they are at home, and vectors; read once, until something is
+        written.
+        """
         state = (space, self.connection.total_changes())
         if self._read[:1] != (state,):
             rows = self.rows(
@@ -106,7 +122,11 @@ class Shelf:
                    WHERE e.model || '@' || e.version || ':' || e.dimension = ?""",
                 (space,),
             )
-            matrix = np.frombuffer(b"".join(row[3] for row in rows), np.float16).astype(np.float64).reshape(max(1, len(rows)), -1)
+            matrix = (
+                np.frombuffer(b"".join(row[3] for row in rows), np.float16)
+                .astype(np.float64)
+                .reshape(max(1, len(rows)), -1)
+            )
             chunks, owners, homes = (np.array([row[column] for row in rows]) for column in range(3))
             self._read = (state, chunks.astype(str), owners.astype(int), homes.astype(int), matrix)
         return self._read[1:]
@@ -120,7 +140,9 @@ class Shelf:
         for space, dimension, centre in self.rows("SELECT id, dimension, centre FROM embedding_spaces"):
             stored = dict(self.rows("SELECT id, vector FROM vectors WHERE space_id = ?", (space,)))
             coded: dict[int, bytes] = {}
-            for count, ids, planes in self.rows("SELECT count, ids, planes FROM vector_codes WHERE space_id = ?", (space,)):
+            for count, ids, planes in self.rows(
+                "SELECT count, ids, planes FROM vector_codes WHERE space_id = ?", (space,)
+            ):
                 words = np.frombuffer(planes, np.uint64).reshape(-(-dimension // 64), count)
                 numbers = np.frombuffer(ids, np.int64).tolist()
                 assert len(numbers) == count

@@ -32,7 +32,9 @@ def test_vectors_that_are_turned_off_are_no_fault(tmp_path: Path, write_notes: N
         assert "turned off" in vectors(kb).message
 
 
-def test_missing_vectors_are_counted_and_made_by_the_command_that_is_named(tmp_path: Path, write_notes: Notes, toy: type[Toy]) -> None:
+def test_missing_vectors_are_counted_and_made_by_the_command_that_is_named(
+    tmp_path: Path, write_notes: Notes, toy: type[Toy]
+) -> None:
     """R108."""
     with toy.open(tmp_path / "kb.sqlite") as kb:
         kb.ingest(write_notes({"a.md": "text"}))
@@ -71,7 +73,9 @@ def test_weights_that_were_tampered_with_or_are_gone_are_a_fault(tmp_path: Path)
     assert str(tmp_path) in str(model_check(None, [tmp_path]).hint)
 
 
-def test_doctor_looks_at_the_installed_weights(tmp_path: Path, write_notes: Notes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_doctor_looks_at_the_installed_weights(
+    tmp_path: Path, write_notes: Notes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(granite, "PACK_SHA256", "0" * 64)  # what is installed is then not what is expected
     with kebab.open(tmp_path / "kb.sqlite", embedding_model="bundled") as kb:
         kb.ingest(write_notes({"a.md": "text"}), embed=False)

@@ -1,4 +1,6 @@
-"""All of a knowledge base carried to a Qdrant server and back: everything arrives as it was, however often the way there is interrupted."""
+"""All of a knowledge base carried to a Qdrant server and back: everything arrives as it was, however often the way
+there is interrupted.
+"""
 
 from __future__ import annotations
 
@@ -86,7 +88,11 @@ def fill(knowledge_base: kebab.KnowledgeBase, folder: Path) -> None:
     knowledge_base.describe_source("notes/space", "우주 Weltraum")
     repository = Upstream(folder / "upstream")
     repository.commit(
-        {"README.md": "# Widget\n\nStart it so:\n\n```py\nwidget.run()\n```\n", "docs/a.md": "# Valves\n\nOld words of valves.\n"}, "v1"
+        {
+            "README.md": "# Widget\n\nStart it so:\n\n```py\nwidget.run()\n```\n",
+            "docs/a.md": "# Valves\n\nOld words of valves.\n",
+        },
+        "v1",
     )
     repository.commit({"docs/a.md": "# Valves\n\nNew words of valves.\n"})
     knowledge_base.libraries.add(repository.url, library_id="/acme/widget", versions=["v1"], stars=12)
@@ -95,7 +101,9 @@ def fill(knowledge_base: kebab.KnowledgeBase, folder: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def moved(one_node: QdrantNode, tmp_path_factory: pytest.TempPathFactory, no_models_unless_asked_for: None) -> Iterator[Moved]:
+def moved(
+    one_node: QdrantNode, tmp_path_factory: pytest.TempPathFactory, no_models_unless_asked_for: None
+) -> Iterator[Moved]:
     folder = tmp_path_factory.mktemp("moved")
     places = (folder / "origin.sqlite", one_node.address(f"moved-{uuid4().hex[:8]}"), folder / "back.sqlite")
     origin, cluster, back = (Toy.open(place, Toy.two_scripts()) for place in places)
@@ -123,7 +131,9 @@ def cluster(one_node: QdrantNode) -> Iterator[kebab.KnowledgeBase]:
 def small(tmp_path: Path, write_notes: Callable[..., Path]) -> Iterator[kebab.KnowledgeBase]:
     """In a file, with vectors of two models."""
     with Toy.open(tmp_path / "small.sqlite", Toy.two_scripts()) as knowledge_base:
-        knowledge_base.ingest(write_notes({"a.md": "# A\n\nApples.\n", "b.md": "# 나\n\n문서를 쓴다.\n", "c.md": "# C\n\nCherries.\n"}))
+        knowledge_base.ingest(
+            write_notes({"a.md": "# A\n\nApples.\n", "b.md": "# 나\n\n문서를 쓴다.\n", "c.md": "# C\n\nCherries.\n"})
+        )
         knowledge_base.describe_source("notes", "What grows")
         yield knowledge_base
 
@@ -140,7 +150,10 @@ def test_what_was_carried_is_counted_on_both_sides(moved: Moved) -> None:
     assert counts is not None
     assert (counts.sources, counts.notes, counts.documents, counts.libraries, counts.versions) == (2, 2, 6, 2, 3)
     assert (counts.library_documents, counts.snippets) == (3, 3), "a document that versions share is there once"
-    assert [(space.fingerprint, space.vectors > 0) for space in counts.spaces] == [("latin@1:32", True), ("everything@1:48", True)]
+    assert [(space.fingerprint, space.vectors > 0) for space in counts.spaces] == [
+        ("latin@1:32", True),
+        ("everything@1:48", True),
+    ]
     assert counts.spaces[0].homes + counts.spaces[1].homes == counts.chunks + counts.snippets
     assert moved.there.documents == 9
     assert moved.there.vectors == sum(space.vectors for space in counts.spaces)
@@ -159,13 +172,19 @@ def test_no_model_is_asked_and_none_is_missed_afterwards(moved: Moved) -> None:
 def hits(response: SearchResponse) -> list[tuple[Any, ...]]:
     """What of a hit does not depend on where it is stored."""
     return [
-        (hit.chunk_id, hit.citation, hit.title, hit.tags, hit.snippet, hit.context, hit.indexed_at, hit.source) for hit in response.hits
+        (hit.chunk_id, hit.citation, hit.title, hit.tags, hit.snippet, hit.context, hit.indexed_at, hit.source)
+        for hit in response.hits
     ]
 
 
 @pytest.mark.parametrize(
     ("query", "mode"),
-    [(query, mode) for query in QUERIES for mode in ("lexical", "vector", "hybrid") if "NOT" not in query or mode == "lexical"],
+    [
+        (query, mode)
+        for query in QUERIES
+        for mode in ("lexical", "vector", "hybrid")
+        if "NOT" not in query or mode == "lexical"
+    ],
 )
 def test_every_side_finds_the_same(moved: Moved, query: str, mode: str) -> None:
     found = [hits(each.search(query, mode=mode, k=20)) for each in moved.all]
@@ -202,7 +221,9 @@ def test_every_side_is_whole(moved: Moved) -> None:
         assert report.whole, report
 
 
-def test_once_finished_it_is_a_knowledge_base_like_any_other(small: kebab.KnowledgeBase, cluster: kebab.KnowledgeBase) -> None:
+def test_once_finished_it_is_a_knowledge_base_like_any_other(
+    small: kebab.KnowledgeBase, cluster: kebab.KnowledgeBase
+) -> None:
     """An ingest finds everything as it was, and nothing is carried into it again."""
     small.migration_to(cluster).run()
     report = cluster.ingest()
@@ -271,7 +292,9 @@ def stopping_at(number: int) -> tuple[list[str], Callable[..., None]]:
 
 
 def _is_known_to_be_a_part(origin: kebab.KnowledgeBase, target: kebab.KnowledgeBase, copy: Path) -> None:
-    """Regression: searches, verify and another migration took it for all there is, and recommended an ingest, which is refused."""
+    """Regression: searches, verify and another migration took it for all there is, and recommended an ingest, which is
+    refused.
+    """
     for query in ("oxygen", "nothing has this"):
         said = {notice.code: notice.message for notice in target.search(query).notices}
         assert said["half_copied"].endswith(f"Go on with: kb migrate --from {origin.address} --to {target.address}")
@@ -310,7 +333,9 @@ def test_interrupted_anywhere_the_next_run_goes_on(
             assert all(rows_of(target.path, table) == rows_of(moved.origin.path, table) for table in TABLES)
 
 
-def test_what_changed_in_between_is_carried_too(small: kebab.KnowledgeBase, cluster: kebab.KnowledgeBase, tmp_path: Path) -> None:
+def test_what_changed_in_between_is_carried_too(
+    small: kebab.KnowledgeBase, cluster: kebab.KnowledgeBase, tmp_path: Path
+) -> None:
     _, progress = stopping_at(3)
     with pytest.raises(Stop):
         small.migration_to(cluster, progress).run()
@@ -359,7 +384,9 @@ def test_what_was_begun_from_elsewhere_or_has_something_of_its_own_is_refused(
     ],
     ids=["ingest", "ingest text", "remove", "describe", "rebuild words", "rebuild vectors", "optimize"],
 )
-def test_nobody_changes_what_is_not_all_there_yet(small: kebab.KnowledgeBase, tmp_path: Path, change: Callable[..., object]) -> None:
+def test_nobody_changes_what_is_not_all_there_yet(
+    small: kebab.KnowledgeBase, tmp_path: Path, change: Callable[..., object]
+) -> None:
     _, progress = stopping_at(3)
     with Toy.open(tmp_path / "copy.sqlite") as copy:
         with pytest.raises(Stop):
@@ -370,7 +397,9 @@ def test_nobody_changes_what_is_not_all_there_yet(small: kebab.KnowledgeBase, tm
         assert copy.verify().whole
 
 
-def test_halves_of_characters_are_the_same_question_marks_everywhere(cluster: kebab.KnowledgeBase, tmp_path: Path) -> None:
+def test_halves_of_characters_are_the_same_question_marks_everywhere(
+    cluster: kebab.KnowledgeBase, tmp_path: Path
+) -> None:
     """Regression: a file refused such a text, and a cluster stored one that it called damaged."""
     with Toy.open(tmp_path / "file.sqlite") as file:
         for kb in (file, cluster):

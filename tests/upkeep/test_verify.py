@@ -78,7 +78,9 @@ def test_a_text_without_a_file_is_compared_with_itself(kb: kebab.KnowledgeBase) 
 
 def test_a_stored_passage_that_is_not_in_the_stored_text_is_corrupt(kb: kebab.KnowledgeBase) -> None:
     connection = apsw.Connection(str(kb.path))
-    connection.execute("UPDATE chunks SET text = 'tampered' WHERE doc_id = (SELECT doc_id FROM documents WHERE path = 'b.txt')")
+    connection.execute(
+        "UPDATE chunks SET text = 'tampered' WHERE doc_id = (SELECT doc_id FROM documents WHERE path = 'b.txt')"
+    )
     connection.close()
     assert counts(kb) == (4, 0, 0, 0, 1)
     (fault,) = (check for check in kb.verify().checks if not check.ok)
@@ -101,7 +103,9 @@ def test_an_empty_corpus_is_whole() -> None:
         assert empty.verify().whole
 
 
-def test_the_passages_of_a_renamed_file_are_moved_and_its_new_path_is_named(kb: kebab.KnowledgeBase, notes: Path) -> None:
+def test_the_passages_of_a_renamed_file_are_moved_and_its_new_path_is_named(
+    kb: kebab.KnowledgeBase, notes: Path
+) -> None:
     """Regression: they were gone."""
     (notes / "archive").mkdir()
     (notes / "a.md").rename(notes / "archive" / "old.md")
@@ -115,7 +119,9 @@ def test_the_passages_of_a_renamed_file_are_moved_and_its_new_path_is_named(kb: 
         assert difference.now_at == difference.citation.replace("a.md#", "archive/old.md#")
 
 
-def test_a_copy_that_was_there_before_is_not_where_a_deleted_file_has_gone(kb: kebab.KnowledgeBase, notes: Path) -> None:
+def test_a_copy_that_was_there_before_is_not_where_a_deleted_file_has_gone(
+    kb: kebab.KnowledgeBase, notes: Path
+) -> None:
     (notes / "copy.txt").write_bytes((notes / "b.txt").read_bytes())
     kb.ingest(notes)
     (notes / "b.txt").unlink()

@@ -27,7 +27,10 @@ def check(value: Any, name: str) -> None:
 
 def test_the_published_files_are_the_generated_schemas() -> None:
     """Bring them up to date with scripts/docs."""
-    published = {path.name.removesuffix(".schema.json"): json.loads(path.read_text(encoding="utf-8")) for path in FOLDER.glob("*.json")}
+    published = {
+        path.name.removesuffix(".schema.json"): json.loads(path.read_text(encoding="utf-8"))
+        for path in FOLDER.glob("*.json")
+    }
     assert published == {name: schemas.schema(name) for name in schemas.names()}
 
 
@@ -44,7 +47,9 @@ def test_each_schema_is_a_valid_json_schema_that_requires_every_field_it_declare
 def test_raw_bm25_is_on_no_wire_object(name: str) -> None:
     """R031."""
     declared = {
-        field for shape in [schemas.schema(name), *schemas.schema(name).get("$defs", {}).values()] for field in shape.get("properties", {})
+        field
+        for shape in [schemas.schema(name), *schemas.schema(name).get("$defs", {}).values()]
+        for field in shape.get("properties", {})
     }
     assert not [field for field in declared if "bm25" in field.lower()]
 
@@ -141,7 +146,11 @@ def test_what_writing_commands_write_is_valid_and_complete(
 def test_schema_names_each_schema_and_prints_it(kb: Callable[..., Any]) -> None:
     named = kb("schema", "--json").json()["schemas"]
     assert named == [f"{name}.v1" for name in schemas.names()]
-    assert kb("schema", "search_hit", "--json").json() == kb("schema", "search_hit.v1").json() == schemas.schema("search_hit")
+    assert (
+        kb("schema", "search_hit", "--json").json()
+        == kb("schema", "search_hit.v1").json()
+        == schemas.schema("search_hit")
+    )
     wrong = kb("schema", "nonsense", "--json")
     assert wrong.code == 2
     assert "search_hit" in wrong.json()["hint"]
@@ -157,7 +166,10 @@ def test_json_is_strict_and_keeps_unicode() -> None:
 def test_a_schema_says_what_a_name_does_not(sample: Callable[..., Any]) -> None:
     """`text` is the snippet unless the whole passage was asked for."""
     declared = schemas.schema("search_hit")["properties"]
-    assert declared["text"] == {"type": "string", "description": "The whole passage with --full-text, otherwise the same as snippet."}
+    assert declared["text"] == {
+        "type": "string",
+        "description": "The whole passage with --full-text, otherwise the same as snippet.",
+    }
     assert "description" not in declared["rank"]
     (short,) = sample("search", "git", "-k", "1", "--json").json()["hits"]
     (whole,) = sample("search", "git", "-k", "1", "--full-text", "--json").json()["hits"]

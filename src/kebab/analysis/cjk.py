@@ -1,9 +1,9 @@
 """Terms of Chinese, Japanese and Korean text, which the word tokenizer cannot cut.
 
 unicode61 takes "문서를" as one token, so a search for 문서 would miss it. Every run of one script is therefore indexed as
-its overlapping pairs of characters plus its last character, in a column of its own: 문서를 → 문서 서를 를. A word is then
-found inside any longer one as the phrase of its pairs. Latin runs glued to CJK ones (kubernetes는) are split off into the
-same column, or nobody would find them.
+its overlapping pairs of characters plus its last character, in a column of its own: 문서를 → 문서 서를 를. A word is then found
+inside any longer one as the phrase of its pairs. Latin runs glued to CJK ones (kubernetes는) are split off into the same
+column, or nobody would find them.
 """
 
 from __future__ import annotations
@@ -72,8 +72,8 @@ def pairs(run: str) -> list[str]:
 def column_terms(text: str) -> Iterator[str]:
     """What goes into the `cjk` column for this text: nothing at all for text without CJK letters.
 
-    A Latin word glued to CJK letters brings the plain words right before it along, so that the phrase "kubectl apply" is also found
-    in "kubectl apply를".
+    A Latin word glued to CJK letters brings the plain words right before it along, so that the phrase "kubectl apply"
+    is also found in "kubectl apply를".
     """
     if not has_cjk(text):
         return

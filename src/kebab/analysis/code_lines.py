@@ -1,4 +1,6 @@
-"""Which lines of a block of code are the code: without the fence or the directive around it. Each line is looked at once."""
+"""Which lines of a block of code are the code: without the fence or the directive around it. Each line is looked at
+once.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,9 @@ def fence_lines(lines: Sequence[str], *, closed: bool | None = None) -> CodeLine
     myst, pandoc = _MYST.match(info), _PANDOC.match(info)
     language = pandoc or _LANGUAGE.match(info[myst.end() :].strip() if myst else info)
     end = len(lines) - closed
-    return CodeLines(_after_options(lines, 1) if myst else 1, end, language[language.lastindex or 0] if language else "")
+    return CodeLines(
+        _after_options(lines, 1) if myst else 1, end, language[language.lastindex or 0] if language else ""
+    )
 
 
 def directive_lines(lines: Sequence[str], language: str) -> CodeLines:

@@ -1,4 +1,6 @@
-"""The column `cjk` of a chunk: terms that are made in Python, because the word tokenizer cannot find them in the other columns."""
+"""The column `cjk` of a chunk: terms that are made in Python, because the word tokenizer cannot find them in the other
+columns.
+"""
 
 from __future__ import annotations
 
@@ -7,8 +9,8 @@ from kebab.analysis.identifiers import inner_words
 
 
 def cjk_column(korean_analysis: str, *texts: str, is_code: bool = False, note_terms: str = "") -> str:
-    """What the word tokenizer leaves uncut in the other columns: CJK text, in title and headings too, and the identifiers of code;
-    and what stands in no other column: the words of notes about the chunk's source and folders.
+    """What the word tokenizer leaves uncut in the other columns: CJK text, in title and headings too, and the
+    identifiers of code; and what stands in no other column: the words of notes about the chunk's source and folders.
     """
     terms = _cjk_terms(korean_analysis, *texts)
     if is_code:

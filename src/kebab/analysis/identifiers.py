@@ -1,6 +1,7 @@
 """The words inside identifiers: `parseHTTPHeader` is also found by "parse http header".
 
-The tokenizer cuts at underscores, dots and dashes by itself; what it leaves whole are humps, and letters that touch digits.
+The tokenizer cuts at underscores, dots and dashes by itself; what it leaves whole are humps, and letters that touch
+digits.
 """
 
 from __future__ import annotations
@@ -25,7 +26,9 @@ class _Patterns(NamedTuple):
 
 
 def inner_words(text: str) -> Iterator[str]:
-    """The pieces of every identifier that has several, in order; an identifier that comes again is taken again, as its text is."""
+    """The pieces of every identifier that has several, in order; an identifier that comes again is taken again, as its
+    text is.
+    """
     for word in _WORD.findall(text):
         yield from _pieces(word)
 
@@ -49,5 +52,7 @@ def _patterns(ascii_only: bool) -> _Patterns:
     return _Patterns(
         re.compile(rf"[{lower}\d][{upper}]|[{upper}]{{2}}[{lower}]|[{letter}]{{2}}\d+[{letter}]"),
         # "URLs" and "IDs" are one piece: a plural is no hump.
-        re.compile(rf"[{upper}]{{2,}}s(?![{lower}])|[{upper}]+(?![{lower}])|[{upper}]?[{lower}]+|\d+|[^\W\d_{letter}]+"),
+        re.compile(
+            rf"[{upper}]{{2,}}s(?![{lower}])|[{upper}]+(?![{lower}])|[{upper}]?[{lower}]+|\d+|[^\W\d_{letter}]+"
+        ),
     )

@@ -43,8 +43,8 @@ def strip_particle(word: str) -> str:
 
 # 설정하나요, 설정하려면 and 설정되는 are about 설정.
 VERB_OF_NOUN = re.compile(r"([가-힣]{2,}?)(?:하|되|할|한|함|합|했|해|될|된|됨|됩|됐|돼|시키|시킬|시켜)[가-힣]{0,5}")
-# Endings of verbs, in the letters that syllables are made of: 익힌다 and 익힙니다 are 익히. Several follow each other. Those of the
-# second kind end nouns too, such as 대기, and must leave two syllables.
+# Endings of verbs, in the letters that syllables are made of: 익힌다 and 익힙니다 are 익히. Several follow each other. Those of
+# the second kind end nouns too, such as 대기, and must leave two syllables.
 _SURE_ENDINGS = "습니다 습니까 는다 으면 면서 면 지만 도록 려고 려면 거나 는데 으며 며 고 아야 어야 여야 야 아서 어서 서 었 았 였 던 "
 _OTHER_ENDINGS = "을 는 은 게 기 음 요 니 지 "
 _P, _N, _SS = "\u11b8", "\u11ab", "\u11bb"  # what stands below a syllable: ㅂ니다, ㄴ다, ㅆ다
@@ -64,7 +64,9 @@ _FINAL_CONSONANT = re.compile("[\u11a8-\u11ff]$")
 
 @lru_cache(maxsize=4096)
 def root(word: str) -> str:
-    """What forms of a word have in common: nouns without their particle, verbs without their endings. To be compared, not to be shown."""
+    """What forms of a word have in common: nouns without their particle, verbs without their endings. To be compared,
+    not to be shown.
+    """
     verb = VERB_OF_NOUN.fullmatch(word)
     noun = strip_particle(word)
     if verb or len(word) - len(noun) >= 2:  # 도서관에서 does not end as 걸려서 does

@@ -40,7 +40,9 @@ _NO_STEM = frozenset("이 하 되 있 없 계시 시 알 주 싶".split())
 
 @lru_cache(maxsize=1 << 10)
 def verb_stem(word: str) -> str | None:
-    """What remains of a verb when its ending is gone; "" of one that says nothing by itself, None of what does not end like a verb."""
+    """What remains of a verb when its ending is gone; "" of one that says nothing by itself, None of what does not end
+    like a verb.
+    """
     match = _ENDING.search(word)
     if match is None or match.start() == 0:
         return None

@@ -2,8 +2,8 @@
 
 The text is first made plain: invisible letters go, look-alikes become what they look like, spaced letters become words.
 Then each word becomes the letter of its class (`_ENGLISH`, `_KOREAN`), and an order is a pattern of such letters within
-one sentence: who is spoken to, and what is wanted. A new wording is a word in a class; a pattern is an idea, not a phrase.
-Every pattern is bounded: the text may be hostile, and its cost must grow with its length only.
+one sentence: who is spoken to, and what is wanted. A new wording is a word in a class; a pattern is an idea, not a
+phrase. Every pattern is bounded: the text may be hostile, and its cost must grow with its length only.
 """
 
 from __future__ import annotations
@@ -121,15 +121,16 @@ _KOREAN_ENDINGS = {
 }
 
 _Pattern = tuple[tuple[str, ...], str]
-"""What a text must have for it to match, and the expression: most texts lack it, and then it is not even compiled, which
-would be a good part of the time that a process takes to answer and end.
+"""What a text must have for it to match, and the expression: most texts lack it, and then it is not even compiled,
+which would be a good part of the time that a process takes to answer and end.
 """
 _PART = re.compile(r"\([^)]*\)|\[\^[^]]*\]|\[([^]]*)\](?![?*{])|\[[^]]*\]|\{[^}]*\}|([A-Za-z0-9%&!])(?![?*{])|.")
 _SHORT = str.maketrans({"~": "[^.]{0,8}", "_": "[^.]{0,2}", "/": "(?:^|(?<=[.,:a]))"})
 
 
 def _patterns(*rows: str) -> tuple[_Pattern, ...]:
-    """`~` is a few words of the same sentence, `_` at most two; `/` is where a clause begins. In Korean verbs come last.
+    """`~` is a few words of the same sentence, `_` at most two; `/` is where a clause begins. In Korean verbs come
+    last.
 
     What each needs is one letter of every set or letter that is not optional.
     """
@@ -179,8 +180,14 @@ _MARKUP: tuple[_Pattern, ...] = (
     ),
     (('"role"',), r"\"role\" ?: ?\"(?:system|developer)\" ?,\s{0,40}\"content\""),
     (('"tool_result"', "<invoke ", "<function_calls>"), r"\"type\" ?: ?\"tool_result\"|<invoke name=|<function_calls>"),
-    (("system:", "instruction:", "instructions:", "human:", "assistant:"), r"## *(?:system|instruction|human|assistant)s?:"),
-    (("assistant:", "어시스턴트:"), r"\n[ >]{0,4}(?:human|user|사용자): [^\n]{1,500}\n\s{0,4}(?:assistant|어시스턴트):"),
+    (
+        ("system:", "instruction:", "instructions:", "human:", "assistant:"),
+        r"## *(?:system|instruction|human|assistant)s?:",
+    ),
+    (
+        ("assistant:", "어시스턴트:"),
+        r"\n[ >]{0,4}(?:human|user|사용자): [^\n]{1,500}\n\s{0,4}(?:assistant|어시스턴트):",
+    ),
     (("end of ",), r"end of (?:the )?(?:context|document|input|prompt)\b[ -]{0,40}\n"),
     (("\nsystem:", "\n시스템:"), r"\n(?:system|시스템): (?=[^\n.]{0,200}(?:\buser\b|\byou\b|사용자))"),
 )
@@ -192,7 +199,9 @@ _CARRIERS: tuple[_Pattern, ...] = (
     (_PLACES, r"<img[^<>]{0,200}?src=[\"'][^\"'\s?]{0,200}\?" + _DATA),
     (
         _PLACES,
-        r"\]\([^)\s?]{0,200}\?" + _DATA + r"\{?[^)\s={]{0,40}?(?:token|secret|key|chat|conversation|history|password|대화)",
+        r"\]\([^)\s?]{0,200}\?"
+        + _DATA
+        + r"\{?[^)\s={]{0,40}?(?:token|secret|key|chat|conversation|history|password|대화)",
     ),
     (
         ("://",),
@@ -264,7 +273,9 @@ def speaks_to_a_machine(text: str) -> bool:
 
 
 def _finds(text: str, orders: Iterable[_Pattern], marks: Iterable[_Pattern]) -> bool:
-    if any(_found(_UNPLAIN, text)) or (not text.isascii() and max(text) > "\U000e0000" and _compiled(_UNSEEN).search(text)):
+    if any(_found(_UNPLAIN, text)) or (
+        not text.isascii() and max(text) > "\U000e0000" and _compiled(_UNSEEN).search(text)
+    ):
         return True
     plain = _plain(text)
     return (
@@ -319,7 +330,9 @@ def _class_of(token: str) -> str:
     return stem + next((_ENDING[token[-size:]] for size in sizes if token[-size:] in _ENDING), "") or "-"
 
 
-_CLASS = {word: letter for classes in (_ENGLISH, _KOREAN) for letter, words in classes.items() for word in words.split()}
+_CLASS = {
+    word: letter for classes in (_ENGLISH, _KOREAN) for letter, words in classes.items() for word in words.split()
+}
 _CLASS |= {",": ",", ":": ":"}
 _ENDING = {word: letter for letter, words in _KOREAN_ENDINGS.items() for word in words.split()}
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-# Articles, pronouns, auxiliaries, question words, the commonest prepositions. Words such as all, only, before, between say little
-# in prose and much in questions about code, so they stay.
+# Articles, pronouns, auxiliaries, question words, the commonest prepositions. Words such as all, only, before, between
+# say little in prose and much in questions about code, so they stay.
 ENGLISH = frozenset(
     """a am an and are as at be been being but by can could d did didn do does doesn doing don for from had has have having he her hers
     him his how i if in into is isn it its ll m me might must my of on or our ours please re s shall she should so such t than that

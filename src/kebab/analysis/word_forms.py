@@ -1,4 +1,5 @@
-"""Forms of English words that a stemmer does not bring together: took and take, e-mail and email, photos and photography.
+"""Forms of English words that a stemmer does not bring together: took and take, e-mail and email, photos and
+photography.
 
 And one that it brings together though it should not: capitalization has nothing to do with capitals.
 """
@@ -9,7 +10,8 @@ import re
 from collections.abc import Iterator
 from functools import cache, lru_cache
 
-# Of each line the first word is the one that the others are forms of. Not here: what is also another common word (found, felt, lay).
+# Of each line the first word is the one that the others are forms of. Not here: what is also another common word
+# (found, felt, lay).
 _FORMS = """
 arise arose arisen
 become became
@@ -159,7 +161,9 @@ def short_compounds(text: str) -> Iterator[str]:
 @lru_cache(maxsize=1 << 10)
 def related_stems(stem: str, *, who: bool = False) -> frozenset[str]:
     """Stems of words made of the same root; with `who`, of the one who does it as well."""
-    roots = {stem, stem[:-1] + "y"} if stem.endswith("i") else {stem}  # the stemmer has deploi of deploy, and deploy of deployment
+    roots = (
+        {stem, stem[:-1] + "y"} if stem.endswith("i") else {stem}
+    )  # the stemmer has deploi of deploy, and deploy of deployment
     longer = {root + suffix for root in roots if len(root) >= _LEAST_ROOT for suffix in _SUFFIXES}
     shorter = {stem.removesuffix(suffix) for suffix in _SUFFIXES if stem.endswith(suffix)}
     shorter = {root for root in shorter if len(root) >= _LEAST_ROOT}

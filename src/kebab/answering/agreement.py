@@ -1,4 +1,6 @@
-"""Whether two clauses that speak of the same thing agree: yes or no, opposites, who does it to whom, and what stands in whose place."""
+"""Whether two clauses that speak of the same thing agree: yes or no, opposites, who does it to whom, and what stands in
+whose place.
+"""
 
 from __future__ import annotations
 
@@ -27,11 +29,16 @@ _KOREAN_ROLE = re.compile(r"([가-힣A-Za-z0-9]+?)(은|는|이|가|께서|을|�
 _KOREAN_SLOT = re.compile(r"([가-힣A-Za-z0-9]{2,}?)(이|가|을|를|로|으로|에게|한테|에서|께)(?=[\s,.]|$)")
 _SAME_PARTICLE = {"가": "이", "를": "을", "으로": "로", "한테": "에게", "께": "에게"}
 _TURNABLE = frozenset({"need", "requir", "must", "not", "no", "never", "cannot"})
-"""The port must be open for the service, the service needs an open port; and what denies, whichever way round it is said."""
+"""The port must be open for the service, the service needs an open port; and what denies, whichever way round it is
+said.
+"""
 _MEASURED = frozenset(word for words in IMPLIED.values() for word in words.split())
-_COMPARES = re.compile(r"\b(?:more|less|fewer|over|under|above|below|least|most|up to|than)\b|이상|이하|미만|초과|넘|보다", re.IGNORECASE)
+_COMPARES = re.compile(
+    r"\b(?:more|less|fewer|over|under|above|below|least|most|up to|than)\b|이상|이하|미만|초과|넘|보다", re.IGNORECASE
+)
 _CIRCUMSTANCE = re.compile(
-    r"\b(?:in|for|on|at|during|per|within|due to|because of|via|through)\s+(?:(?:the|an?|each|every)\s+)?([\w-]+)", re.IGNORECASE
+    r"\b(?:in|for|on|at|during|per|within|due to|because of|via|through)\s+(?:(?:the|an?|each|every)\s+)?([\w-]+)",
+    re.IGNORECASE,
 )
 _ANYBODY = re.compile(r"\s*(?:whoever|anyone|anybody|everyone|everybody|those who|nobody|no one|누구)", re.IGNORECASE)
 _DOER = frozenset("은 는 이 가 께서".split())
@@ -61,7 +68,9 @@ def contradicts(claim: Clause, passage: Clause, senses: Senses) -> bool:
 def is_denied(claim: Clause, passage: Clause, senses: Senses) -> bool:
     """Whether one says yes and the other no, or one the opposite of the other."""
     opposites = list(_opposites(claim, passage, senses))
-    number = len(opposites) + (korean_opposites(claim.said.text, passage.said.text) if claim.said.text and passage.said.text else 0)
+    number = len(opposites) + (
+        korean_opposites(claim.said.text, passage.said.text) if claim.said.text and passage.said.text else 0
+    )
     denial = (claim.polarity.denies != passage.polarity.denies) != _is_without(claim, passage, senses)
     if number == 0:
         return denial
@@ -78,7 +87,9 @@ def _is_without(claim: Clause, passage: Clause, senses: Senses) -> bool:
     lacks, has, words = (claim, passage, mine) if mine else (passage, claim, theirs)
     if words & _plain_words(has.text):
         return True
-    return any(has.said.says(word, senses.without_learned) for word in lacks.words if word.text in words)  # approval, approves
+    return any(
+        has.said.says(word, senses.without_learned) for word in lacks.words if word.text in words
+    )  # approval, approves
 
 
 def _plain_words(text: str) -> frozenset[str]:
@@ -86,7 +97,9 @@ def _plain_words(text: str) -> frozenset[str]:
 
 
 def tells(asked: Clause, said: Clause, senses: Senses) -> bool | None:
-    """Whether what is said means yes to what is asked; None where it speaks of something else, of all, of some only, or of a limit."""
+    """Whether what is said means yes to what is asked; None where it speaks of something else, of all, of some only, or
+    of a limit.
+    """
     if asked.polarity[1:] != said.polarity[1:] or _COMPARES.search(asked.text):
         return None
     has_all = all(said.said.says(word, senses, or_opposite=True) for word in asked.words)
@@ -111,7 +124,9 @@ def _opposites(claim: Clause, passage: Clause, senses: Senses) -> Iterator[str]:
 
 
 def _roles_are_swapped(claim: Clause, passage: Clause) -> bool:
-    """Around a word that both have, one thing has come from before it to behind it, and another one from behind to before."""
+    """Around a word that both have, one thing has come from before it to behind it, and another one from behind to
+    before.
+    """
     if claim.is_passive != passage.is_passive or (claim.said.text and passage.said.text):
         return False  # in Korean the order is free
     mine, theirs = claim.order, (*passage.order_before, *passage.order)
@@ -156,7 +171,13 @@ def _korean_slot_is_another(claim: Clause, passage: Clause) -> bool:
     for slot, words in mine.items():
         taken = theirs.get(slot, set())
         elsewhere = {word for other, found in theirs.items() if other != slot for word in found}
-        if words and taken and not words & taken and words <= elsewhere and not any(word in claim.text for word in taken):
+        if (
+            words
+            and taken
+            and not words & taken
+            and words <= elsewhere
+            and not any(word in claim.text for word in taken)
+        ):
             return True
     return False
 
@@ -183,7 +204,9 @@ def _something_else_stands_there(claim: Clause, passage: Clause, senses: Senses)
     words = {word.key: word for word in claim.words}
     turned = claim.polarity.denies != passage.polarity.denies  # not open, closed
     for number, token in enumerate(claim.tokens[1:], start=1):
-        if token not in words or any(said.says(words[token], senses, or_opposite=turned) for said in (passage.said, passage.before)):
+        if token not in words or any(
+            said.says(words[token], senses, or_opposite=turned) for said in (passage.said, passage.before)
+        ):
             continue
         left, right = claim.tokens[number - 1], "".join(claim.tokens[number + 1 : number + 2])
         if left[:1].isdigit() or right[:1].isdigit():
@@ -198,7 +221,9 @@ def _something_else_stands_there(claim: Clause, passage: Clause, senses: Senses)
 
 
 def _object_is_another(claim: Clause, passage: Clause, senses: Senses) -> bool:
-    """What the claim has right behind a word stands before it in the passage, which has another one there: the ferry to A leaves B."""
+    """What the claim has right behind a word stands before it in the passage, which has another one there: the ferry to
+    A leaves B.
+    """
     if claim.is_passive or passage.is_passive or claim.said.text or passage.said.text:
         return False
     mine, theirs = claim.order, passage.order
@@ -214,7 +239,9 @@ def _object_is_another(claim: Clause, passage: Clause, senses: Senses) -> bool:
 
 
 def is_about_another(claim: Clause, passage: Clause, reading: Reading, senses: Senses) -> bool:
-    """Whether the claim begins with one, and the passage says it of another one who is not named beside the first anywhere."""
+    """Whether the claim begins with one, and the passage says it of another one who is not named beside the first
+    anywhere.
+    """
     subject = _subject(claim)
     if subject is None or any(said.says(subject, senses) for said in (passage.said, passage.before, reading.context)):
         return False
@@ -223,7 +250,9 @@ def is_about_another(claim: Clause, passage: Clause, reading: Reading, senses: S
     other = _other_subject(claim, passage, subject) or _other_named(claim, passage, subject)
     if other is None:
         return False
-    return not any(sentence.said.says(subject, senses) and other in _keys(sentence.clauses) for sentence in reading.sentences)
+    return not any(
+        sentence.said.says(subject, senses) and other in _keys(sentence.clauses) for sentence in reading.sentences
+    )
 
 
 def _other_named(claim: Clause, passage: Clause, subject: ClaimWord) -> str | None:
@@ -255,7 +284,11 @@ def _other_subject(claim: Clause, passage: Clause, subject: ClaimWord) -> str | 
     """Who stands in the passage where the claim has its subject."""
     mine = {word.key for word in claim.words}
     if subject.script == "hangul":
-        marked = (word for word in passage.words if re.search(rf"{re.escape(word.text)}(?:은|는|이|가|께서)(?![가-힣])", passage.text))
+        marked = (
+            word
+            for word in passage.words
+            if re.search(rf"{re.escape(word.text)}(?:은|는|이|가|께서)(?![가-힣])", passage.text)
+        )
         return next((word.key for word in marked if word.key not in mine), None)
     first = passage.tokens[:1]
     return first[0] if first and first[0] not in mine and not first[0][:1].isdigit() else None

@@ -11,7 +11,10 @@ _HAVE_NUMBERS = "(?:포트|번호|버스|노선|출구|게이트|탑승구|승�
 _WHEN = r"(?:^|\band\s|\b(?:since|until|by)\s)when\b(?!\s\w+ing\b)(?!.*,\s(?:what|how|which|who|where|why)\b)"
 # The first that is found decides.
 _WORDINGS: tuple[tuple[Kind, str], ...] = (
-    (Kind.PHONE, r"\b(?:phone|telephone|mobile|fax)\s(?:number|nr)\b|\bnumber\s(?:of|for|to call)\b.*\b(?:call|phone)|전화번호|연락처"),
+    (
+        Kind.PHONE,
+        r"\b(?:phone|telephone|mobile|fax)\s(?:number|nr)\b|\bnumber\s(?:of|for|to call)\b.*\b(?:call|phone)|전화번호|연락처",
+    ),
     (
         Kind.STEPS,
         r"\bhow\s(?:do|can|could|should|would|must|might)\s(?:i|we|you|one)\b|\bhow\sto\b|\b(?:steps|instructions)\s(?:to|for)\b|어떻게(?!\s?(?:되|생|다른))"
@@ -23,11 +26,23 @@ _WORDINGS: tuple[tuple[Kind, str], ...] = (
         r"\b(?:what|which)(?:'s|\sis|\sare)?\b.*\b(?:password|passphrase|passcode|pin)\b|(?:비밀번호|암호|패스워드).*(?:뭐|무엇|뭔|알려)",
     ),
     (Kind.PERSON, r"\bwho(?:se|m|'s)?\b|누가|누구|누굴"),
-    (Kind.REASON, r"\bwhy\b|\bhow come\b|\b(?:reason|cause)\s(?:for|of|why)\b|\bwhat\s(?:caused|causes)\b|(?:^|\s)왜|이유|원인|까닭"),
-    (Kind.AMOUNT, rf"{_HAVE_NUMBERS}[은는이가]?\s?몇\s?번(?:인|이|입|에|으로|\W*$)|몇\s?번\s?{_HAVE_NUMBERS}"),  # which number
+    (
+        Kind.REASON,
+        r"\bwhy\b|\bhow come\b|\b(?:reason|cause)\s(?:for|of|why)\b|\bwhat\s(?:caused|causes)\b|(?:^|\s)왜|이유|원인|까닭",
+    ),
+    (
+        Kind.AMOUNT,
+        rf"{_HAVE_NUMBERS}[은는이가]?\s?몇\s?번(?:인|이|입|에|으로|\W*$)|몇\s?번\s?{_HAVE_NUMBERS}",
+    ),  # which number
     (Kind.FREQUENCY, r"\bhow\s(?:often|frequently)\b|얼마나\s자주|몇\s?번"),
-    (Kind.DURATION, r"\bhow\s(?:long|soon|quickly)\b|며칠|얼마나\s(?:오래|걸)|얼마\s?동안|몇\s?(?:분|시간|초|개월|년|달|주)"),
-    (Kind.TIME, rf"{_WHEN}|\b(?:what|which)\s(?:time|date|day|year|month|weekday)s?\b|언제|몇\s?시|몇\s?월|무슨\s요일|며칟날"),
+    (
+        Kind.DURATION,
+        r"\bhow\s(?:long|soon|quickly)\b|며칠|얼마나\s(?:오래|걸)|얼마\s?동안|몇\s?(?:분|시간|초|개월|년|달|주)",
+    ),
+    (
+        Kind.TIME,
+        rf"{_WHEN}|\b(?:what|which)\s(?:time|date|day|year|month|weekday)s?\b|언제|몇\s?시|몇\s?월|무슨\s요일|며칟날",
+    ),
     (
         Kind.MONEY,
         r"\bhow\s(?:much|expensive)\b.*\b(?:cost|costs|pay|paid|charge|money|price|spend|euros?|dollars?|pounds?)\b"
@@ -35,8 +50,14 @@ _WORDINGS: tuple[tuple[Kind, str], ...] = (
         r"|\bwhat(?:'s|\sis|\sare|\swas)\s(?:the|(?:\w+\s)?\w+'s)\s(?:\w+\s){0,2}(?:price|cost|fee|rent|salary)\b(?!-)|(?:비용|가격|요금|값|돈|회비|월세).*얼마|얼마에"
         r"|(?:^|\s)(?!소금|지금|조금|황금|재료|자료|음료|원료|연료)[가-힣]*(?:비|료|금|세)[은는이가]?\s(?:얼마(?!나)|몇\s?원)|몇\s?(?:만\s?)?원",
     ),
-    (Kind.TEMPERATURE, r"\b(?:what|which)\s(?:\w+\s)?temperature\b|\bhow\s(?:hot|cold|warm)\b|몇\s?도|온도.*(?:얼마|몇)"),
-    (Kind.WEIGHT, r"\bhow\sheavy\b|\b(?:how\smuch|what)\s(?:do|does|did)\b.*\bweigh\b|무게.*(?:얼마|몇)|몇\s?(?:킬로|그램)"),
+    (
+        Kind.TEMPERATURE,
+        r"\b(?:what|which)\s(?:\w+\s)?temperature\b|\bhow\s(?:hot|cold|warm)\b|몇\s?도|온도.*(?:얼마|몇)",
+    ),
+    (
+        Kind.WEIGHT,
+        r"\bhow\sheavy\b|\b(?:how\smuch|what)\s(?:do|does|did)\b.*\bweigh\b|무게.*(?:얼마|몇)|몇\s?(?:킬로|그램)",
+    ),
     (Kind.LENGTH, r"\bhow\s(?:far|tall|wide|deep|thick)\b|몇\s?(?:미터|킬로미터)"),
     (
         Kind.AMOUNT,
@@ -89,7 +110,9 @@ _SAYING_SO = {
 }
 _WORDS = {kind: frozenset(words.split()) for kind, words in _SAYING_SO.items()}
 
-_NAMED_FIRST = r"^\W*(?:(?:the|its|our|total|full|전체|총)\s)*(?:{})(?:\s(?:is|are|was|were)\b|\s?[:(]|[은는이가](?![가-힣]))"
+_NAMED_FIRST = (
+    r"^\W*(?:(?:the|its|our|total|full|전체|총)\s)*(?:{})(?:\s(?:is|are|was|were)\b|\s?[:(]|[은는이가](?![가-힣]))"
+)
 _TELLS_NO_MORE = frozenset("값 수치 결과 내용 정보 상태 이름 value amount".split())
 """Of any question: names for what is asked, which stand nowhere beside it."""
 
@@ -111,5 +134,7 @@ def _naming(kind: Kind) -> re.Pattern[str]:
 
 
 def names_it(text: str, kind: Kind | None) -> bool:
-    """Whether a sentence begins with a name for what is asked for: "The price is …", "요금: …" are about what the document is about."""
+    """Whether a sentence begins with a name for what is asked for: "The price is …", "요금: …" are about what the
+    document is about.
+    """
     return kind is not None and bool(_WORDS[kind]) and _naming(kind).match(text) is not None

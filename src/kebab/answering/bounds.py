@@ -27,7 +27,9 @@ _TIME_BEFORE = re.compile(
     rf"|(?P<more>\b(?:after|from|since|{_NOT} earlier than)(?: at)?))\s*$",
     re.IGNORECASE,
 )
-_TIME_BEHIND = re.compile(r"\s?(?:(?P<less>이?전|까지)|(?P<more>이?후|부터|넘어))|\s(?:at the latest|or earlier)\b", re.IGNORECASE)
+_TIME_BEHIND = re.compile(
+    r"\s?(?:(?P<less>이?전|까지)|(?P<more>이?후|부터|넘어))|\s(?:at the latest|or earlier)\b", re.IGNORECASE
+)
 _AHEAD = re.compile(r"\s?(?:(?:before|prior|ahead|in advance|beforehand)\b|전)", re.IGNORECASE)
 _SIGNS = {"at_least": "≥", "at_most": "≤", "in_time": "≤", "more": ">", "less": "<"}
 _AT_LATEST = re.compile(rf"\b{_NOT} later than\s*$", re.IGNORECASE)
@@ -50,12 +52,17 @@ def bound_of(number: re.Match[str]) -> str:
 def _is_denied_there(number: re.Match[str]) -> bool:
     text = number.string
     before, behind = text[max(0, number.start() - _NEAR) : number.start()], text[number.end() : number.end() + _NEAR]
-    return re.search(r"\b(?:not|never)\b|n['’]t\b", before, re.IGNORECASE) is not None or re.search(r"지\s?(?:않|못)", behind) is not None
+    return (
+        re.search(r"\b(?:not|never)\b|n['’]t\b", before, re.IGNORECASE) is not None
+        or re.search(r"지\s?(?:않|못)", behind) is not None
+    )
 
 
 def side_of(time: re.Match[str]) -> str:
     """< or > where a time of day or a date only ends or begins something, or nothing."""
-    found = _TIME_BEHIND.match(time.string, time.end()) or _TIME_BEFORE.search(time.string[max(0, time.start() - _LONGEST) : time.start()])
+    found = _TIME_BEHIND.match(time.string, time.end()) or _TIME_BEFORE.search(
+        time.string[max(0, time.start() - _LONGEST) : time.start()]
+    )
     return _SIGNS[found.lastgroup] if found and found.lastgroup else "<" if found else ""
 
 

@@ -1,6 +1,7 @@
 """Answers from a model behind an endpoint the user named: OpenAI's chat API, which many servers speak, and Ollama's.
 
-The network is used only when `ask.model` says so. What the model writes comes piece by piece; it can be given up at any moment.
+The network is used only when `ask.model` says so. What the model writes comes piece by piece; it can be given up at any
+moment.
 """
 
 from __future__ import annotations
@@ -81,7 +82,9 @@ def _openai_piece(said: Any) -> Piece:
 
 
 def _ollama_piece(said: Any) -> Piece:
-    return Piece(_text(said["message"].get("content")), last=bool(said.get("done")), cut_off=said.get("done_reason") == "length")
+    return Piece(
+        _text(said["message"].get("content")), last=bool(said.get("done")), cut_off=said.get("done_reason") == "length"
+    )
 
 
 def _ollama_body(model: str, messages: list[dict[str, str]], max_tokens: int) -> dict[str, Any]:
@@ -106,7 +109,9 @@ OPENAI = ChatProtocol(
     },
     piece=_openai_piece,
 )
-OLLAMA = ChatProtocol(name="ollama", address="http://127.0.0.1:11434", path="/api/chat", body=_ollama_body, piece=_ollama_piece)
+OLLAMA = ChatProtocol(
+    name="ollama", address="http://127.0.0.1:11434", path="/api/chat", body=_ollama_body, piece=_ollama_piece
+)
 _PROTOCOLS = {protocol.name: protocol for protocol in (OPENAI, OLLAMA)}
 
 
@@ -129,14 +134,20 @@ class ChatClient:
         )
 
     def write(
-        self, messages: Sequence[Message], *, on_text: Callable[[str], None] | None = None, stop: Callable[[], bool] | None = None
+        self,
+        messages: Sequence[Message],
+        *,
+        on_text: Callable[[str], None] | None = None,
+        stop: Callable[[], bool] | None = None,
     ) -> Written:
-        """All of the answer, each piece given to `on_text` as it comes. ModelUnreachable when there is none or it breaks off;
-        TextRefused when the question with its sources is too long for the model.
+        """All of the answer, each piece given to `on_text` as it comes. ModelUnreachable when there is none or it
+        breaks off; TextRefused when the question with its sources is too long for the model.
         """
         sent = [{"role": message.role, "content": whole_characters(message.content)} for message in messages]
         stream = _Stream(
-            lambda: self._endpoint.opened(self._body(sent), accept="text/event-stream, application/x-ndjson, application/json")
+            lambda: self._endpoint.opened(
+                self._body(sent), accept="text/event-stream, application/x-ndjson, application/json"
+            )
         )
         parts: list[str] = []
         thoughts = WithoutThoughts()
@@ -180,7 +191,8 @@ class ChatClient:
 
     def _broke_off(self, reason: str) -> ModelUnreachable:
         return ModelUnreachable(
-            f"{self._endpoint.address} broke off in the middle of its answer{reason}.", hint="Ask again, or look at what the server says."
+            f"{self._endpoint.address} broke off in the middle of its answer{reason}.",
+            hint="Ask again, or look at what the server says.",
         )
 
     def _read(self, line: str) -> Piece:

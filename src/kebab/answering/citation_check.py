@@ -1,8 +1,9 @@
 """Whether a claim is said by the passage that it cites. No model is asked: the same claim always gets the same verdict.
 
-A passage supports a claim when, within a few sentences that follow each other, it has the claim's words, all of its numbers (with their
-units, and beside the same words), all of its names and days and every quotation, and when, clause by clause, the place that comes nearest
-says neither the contrary nor the same of somebody else. What reads like orders to a machine supports nothing.
+A passage supports a claim when, within a few sentences that follow each other, it has the claim's words, all of its
+numbers (with their units, and beside the same words), all of its names and days and every quotation, and when, clause
+by clause, the place that comes nearest says neither the contrary nor the same of somebody else. What reads like orders
+to a machine supports nothing.
 """
 
 from __future__ import annotations
@@ -108,16 +109,28 @@ class CitationChecker:
     def says_nothing(self, text: str) -> bool:
         """Whether it only leads up to something: Steps:"""
         claim = self._claim(text)
-        return not claim.words and not claim.names and not any(clause.quantities or clause.polarity.denies for clause in claim.clauses)
+        return (
+            not claim.words
+            and not claim.names
+            and not any(clause.quantities or clause.polarity.denies for clause in claim.clauses)
+        )
 
     def answers_wrongly(self, text: str, question: str, markers: Sequence[int]) -> bool:
-        """Whether it begins with a yes or a no that what it goes on with, or else the passage, denies. Apart from that it is supported."""
+        """Whether it begins with a yes or a no that what it goes on with, or else the passage, denies. Apart from that
+        it is supported.
+        """
         begins = _ANSWERED.match(text)
         asked = self._claim(question.strip().rstrip("?？ "))
-        if begins is None or not asked.words or asked.clauses[0].polarity.denies:  # yes and no to "is there no fee?" may mean the same
+        if (
+            begins is None or not asked.words or asked.clauses[0].polarity.denies
+        ):  # yes and no to "is there no fee?" may mean the same
             return False
         says_yes = begins["yes"] is not None
-        first = max(self._claim(text).clauses, key=lambda clause: closeness(asked.clauses[0], clause, self._senses), default=None)
+        first = max(
+            self._claim(text).clauses,
+            key=lambda clause: closeness(asked.clauses[0], clause, self._senses),
+            default=None,
+        )
         agrees = tells(asked.clauses[0], first, self._senses) if first else None
         if agrees is not None:
             return agrees != says_yes
@@ -142,7 +155,13 @@ class CitationChecker:
         for quotation in quotations(claim.text):
             if placed(quotation, texts) is not Placement.VERBATIM:
                 anywhere = placed(quotation, every)
-                return "stitched" if anywhere is Placement.IN_PIECES else "misattributed" if holding and not cited else "unsupported"
+                return (
+                    "stitched"
+                    if anywhere is Placement.IN_PIECES
+                    else "misattributed"
+                    if holding and not cited
+                    else "unsupported"
+                )
             if all(is_another_speaker(claim.text, quotation, self._sources[marker].texts) for marker in cited):
                 return "unsupported"
         if set(holding) & set(cited):
@@ -194,7 +213,9 @@ class CitationChecker:
         if not best.holds:
             return best
         lacks = [word for word in claim.words if word.text in best.missing]
-        borrowed = any(self._sources[other].said.says(word, self._senses) for word in lacks for other in cited if other != marker)
+        borrowed = any(
+            self._sources[other].said.says(word, self._senses) for word in lacks for other in cited if other != marker
+        )
         return best._replace(holds=not borrowed and self._agrees(claim, reading, known))
 
     def _compared(self, claim: _Claim, window: Window, reading: Reading, known: Senses) -> _Support:
@@ -210,7 +231,8 @@ class CitationChecker:
         share = len(matched) / len(claim.words) if claim.words else 1.0
         allowed = int(len(claim.words) + sum(len(clause.quantities) for clause in claim.clauses) >= _MANY_WORDS)
         if any(
-            word.text in missing and (word.key in _measured(claim) or is_thing(word, claim.text) or is_action(word, claim.text))
+            word.text in missing
+            and (word.key in _measured(claim) or is_thing(word, claim.text) or is_action(word, claim.text))
             for word in claim.words
         ):
             allowed = 0
@@ -222,11 +244,15 @@ class CitationChecker:
         if claim.of_everything and not of_everything and not speaks_of_each(claim.text, window.text):
             absent.append("all")
         says_something = bool(claim.words or claim.names or any(clause.quantities for clause in claim.clauses))
-        holds = says_something and len(missing) <= allowed and not absent and not misplaced(claim.clauses, window.clauses)
+        holds = (
+            says_something and len(missing) <= allowed and not absent and not misplaced(claim.clauses, window.clauses)
+        )
         return _Support(matched, tuple(dict.fromkeys((*missing, *absent))), share, holds)
 
     def _agrees(self, claim: _Claim, reading: Reading, known: Senses) -> bool:
-        """Whether of the clauses that come nearest to one of the claim's, one says neither its contrary nor the same of somebody else."""
+        """Whether of the clauses that come nearest to one of the claim's, one says neither its contrary nor the same of
+        somebody else.
+        """
         sentences = [sentence.clauses for sentence in reading.sentences]
         for clause in claim.clauses:
             if is_said_of_another_label(clause, sentences, known.without_learned):
@@ -244,11 +270,15 @@ class CitationChecker:
         return [one for one, score in zip(every, scores, strict=True) if score == most > 0]
 
     def _is_stitched(self, claim: _Claim, markers: Sequence[int]) -> bool:
-        """Whether all that these sources say, wherever they say it, has the claim's words, numbers and names, and no one place has."""
+        """Whether all that these sources say, wherever they say it, has the claim's words, numbers and names, and no
+        one place has.
+        """
         windows = [window for marker in markers for window in self._sources[marker].sentences]
         if not windows or not claim.words:
             return False
-        shares = [sum(window.said.says(word, self._senses) for word in claim.words) / len(claim.words) for window in windows]
+        shares = [
+            sum(window.said.says(word, self._senses) for word in claim.words) / len(claim.words) for window in windows
+        ]
         if max(shares) == 1.0:
             return False  # what is wrong with it is something else
         found = [word for word in claim.words if any(window.said.says(word, self._senses) for window in windows)]
@@ -259,14 +289,18 @@ class CitationChecker:
         if len(found) / len(claim.words) < _ENOUGH_TOGETHER or absent:
             return False
         if len(markers) == 1:
-            return self._agrees(claim, self._sources[markers[0]], self._senses) and not misplaced(claim.clauses, clauses)
+            return self._agrees(claim, self._sources[markers[0]], self._senses) and not misplaced(
+                claim.clauses, clauses
+            )
         nearest = (
             (clause, one)
             for marker in markers
             for clause in claim.clauses
             for one, _ in self._nearest(clause, self._sources[marker], self._senses)
         )
-        return not any(is_denied(clause, one, self._senses) for clause, one in nearest)  # one of them may say it of somebody else
+        return not any(
+            is_denied(clause, one, self._senses) for clause, one in nearest
+        )  # one of them may say it of somebody else
 
 
 def _says_otherwise(clause: Clause, one: Clause, sentence: Window, reading: Reading, known: Senses) -> bool:
@@ -282,4 +316,9 @@ def _says_otherwise(clause: Clause, one: Clause, sentence: Window, reading: Read
 
 def _measured(claim: _Claim) -> frozenset[str]:
     """What its numbers are numbers of: words that stand right behind them."""
-    return frozenset(token for clause in claim.clauses for place, _ in clause.quantities for token in clause.tokens[place + 1 : place + 2])
+    return frozenset(
+        token
+        for clause in claim.clauses
+        for place, _ in clause.quantities
+        for token in clause.tokens[place + 1 : place + 2]
+    )

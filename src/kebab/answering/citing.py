@@ -21,10 +21,14 @@ _NEAR = 0.34
 
 
 def source_of(passage: Passage, marker: int, quoted: Iterable[Unit] = ()) -> Source:
-    return Source(marker, passage.text, passage.context, passage.sentences, frozenset(unit.of(passage.text) for unit in quoted))
+    return Source(
+        marker, passage.text, passage.context, passage.sentences, frozenset(unit.of(passage.text) for unit in quoted)
+    )
 
 
-def citation_of(passage: Passage, marker: int, claim: Claim, number: int, quoted: Sentence | Unit | None) -> AnswerCitation:
+def citation_of(
+    passage: Passage, marker: int, claim: Claim, number: int, quoted: Sentence | Unit | None
+) -> AnswerCitation:
     return AnswerCitation(
         marker=marker,
         citation=passage.citation,
@@ -49,7 +53,9 @@ def verdict_on(claim: Claim, marker: int) -> Verdict:
     return "supported" if marker in claim.supported_by else "misattributed"
 
 
-def citations_of(claims: Sequence[Claim], passages: Mapping[int, Passage], tokenizer: Tokenizer) -> Iterator[AnswerCitation]:
+def citations_of(
+    claims: Sequence[Claim], passages: Mapping[int, Passage], tokenizer: Tokenizer
+) -> Iterator[AnswerCitation]:
     """One for each claim and each of its markers that a passage has."""
     for number, claim in enumerate(claims):
         for marker in claim.markers:

@@ -1,4 +1,6 @@
-"""What must agree to the letter between a claim and the passage behind it: numbers where they stand, names, days and months."""
+"""What must agree to the letter between a claim and the passage behind it: numbers where they stand, names, days and
+months.
+"""
 
 from __future__ import annotations
 
@@ -58,11 +60,16 @@ def _is_unit(name: re.Match[str]) -> bool:
 
 
 def lacking(claim: Sequence[Clause], names: Iterable[str], passage: Sequence[Clause], said: str) -> list[str]:
-    """Numbers, names, days and periods of the claim that the passage has not. `said`: its text, with title and headings."""
+    """Numbers, names, days and periods of the claim that the passage has not. `said`: its text, with title and
+    headings.
+    """
     known = [quantity for clause in passage for _, quantity in clause.quantities]
     folded = said.casefold()
     absent = [
-        quantity.text for clause in claim for _, quantity in clause.quantities if not any(quantity.is_said_by(one, folded) for one in known)
+        quantity.text
+        for clause in claim
+        for _, quantity in clause.quantities
+        if not any(quantity.is_said_by(one, folded) for one in known)
     ]
     unnamed = [name for name in names if not _is_named(name, folded)]
     days = [day for clause in claim for day in days_in(clause.text) if not _is_period_of(day, folded)]
@@ -103,11 +110,17 @@ def _is_named(name: str, said: str) -> bool:
     if any(map(str.isdigit, wanted)) and _CODE.fullmatch(wanted):
         letters = r"[\s.-]?".join(map(re.escape, re.findall(r"[a-z]+|\d+|[^a-z\d\s.-]+", wanted)))
         return re.search(rf"(?<![a-z\d]){letters}(?![a-z\d]|[.-]\d)", said) is not None
-    return wanted in said or wanted.removesuffix("s") in said or all(part in said for part in re.findall(r"\w{2,}", wanted))
+    return (
+        wanted in said
+        or wanted.removesuffix("s") in said
+        or all(part in said for part in re.findall(r"\w{2,}", wanted))
+    )
 
 
 def misplaced(claim: Sequence[Clause], passage: Sequence[Clause]) -> bool:
-    """Whether a number stands with other words than in the passage, which has several: 100 for the CPU, where that is the memory's."""
+    """Whether a number stands with other words than in the passage, which has several: 100 for the CPU, where that is
+    the memory's.
+    """
     values = [quantity.value for clause in passage for _, quantity in clause.quantities]
     if len(set(values)) < 2:
         return False
@@ -115,11 +128,16 @@ def misplaced(claim: Sequence[Clause], passage: Sequence[Clause]) -> bool:
     alone = len(numbers) == 1
     if any(_is_of_another_clause(quantity, claim if alone else [clause], passage) for clause, quantity in numbers):
         return True
-    if any(_is_said_of_another(clause, quantity, passage) or _is_of_a_kind(clause, quantity, passage) for clause, quantity in numbers):
+    if any(
+        _is_said_of_another(clause, quantity, passage) or _is_of_a_kind(clause, quantity, passage)
+        for clause, quantity in numbers
+    ):
         return True
     following = iter(values)
     in_order = all(quantity.value in following for _, quantity in numbers)
-    return not in_order and not all(_stand_together([quantity for _, quantity in clause.quantities], passage) for clause in claim)
+    return not in_order and not all(
+        _stand_together([quantity for _, quantity in clause.quantities], passage) for clause in claim
+    )
 
 
 def _stand_together(numbers: Sequence[Quantity], passage: Sequence[Clause]) -> bool:
@@ -140,7 +158,9 @@ def _is_of_another_clause(quantity: Quantity, claim: Sequence[Clause], passage: 
     ]
     most = max((len(own & words) for has, own in clauses if not has), default=0)
     return not any(
-        (own <= words and (own or not most)) or (len(own & words) >= most and (own & words or not most)) for has, own in clauses if has
+        (own <= words and (own or not most)) or (len(own & words) >= most and (own & words or not most))
+        for has, own in clauses
+        if has
     )
 
 
@@ -150,7 +170,9 @@ def _is_comparable(one: Quantity, other: Quantity) -> bool:
 
 
 def _is_said_of_another(clause: Clause, quantity: Quantity, passage: Sequence[Clause]) -> bool:
-    """Whether a word of the clause comes only later, with another number of the same kind: 900 euros, of which 300 were tax."""
+    """Whether a word of the clause comes only later, with another number of the same kind: 900 euros, of which 300 were
+    tax.
+    """
     first = next((place for place, one in enumerate(passage) if _has(one, quantity)), len(passage))
     own = {quantity.value for _, quantity in clause.quantities}
     for token in _telling(clause.tokens):
@@ -163,7 +185,11 @@ def _is_said_of_another(clause: Clause, quantity: Quantity, passage: Sequence[Cl
 def _is_of_a_kind(claim: Clause, quantity: Quantity, passage: Sequence[Clause]) -> bool:
     """Whether it is said of audit logs only, where logs have another number: logs 30 days, audit logs two years."""
     holding = [clause for clause in passage if _has(clause, quantity)]
-    others = [clause for clause in passage if clause not in holding and any(_is_comparable(one, quantity) for _, one in clause.quantities)]
+    others = [
+        clause
+        for clause in passage
+        if clause not in holding and any(_is_comparable(one, quantity) for _, one in clause.quantities)
+    ]
     words = _telling(claim.tokens)
 
     def is_narrowed(token: str, clause: Clause) -> bool:
@@ -175,7 +201,9 @@ def _is_of_a_kind(claim: Clause, quantity: Quantity, passage: Sequence[Clause]) 
             and not any(_before(token, other) == before for other in others)
         )
 
-    return bool(holding) and bool(others) and any(all(is_narrowed(token, clause) for clause in holding) for token in words)
+    return (
+        bool(holding) and bool(others) and any(all(is_narrowed(token, clause) for clause in holding) for token in words)
+    )
 
 
 def _before(token: str, clause: Clause) -> str | None:

@@ -14,7 +14,8 @@ from kebab.answering.word_senses import Senses, korean_like
 from kebab.core.ports import Tokenizer
 
 _WORD = re.compile(r"[^\W_]+")
-# What statements are made with, and a paraphrase may add: being, having, needing, measures, and words about the text itself.
+# What statements are made with, and a paraphrase may add: being, having, needing, measures, and words about the text
+# itself.
 _LIGHT = frozenset(
     """able about above according achieve actually additionally after all allow also although always amount any approximately
     around available barely because become before being below besides between both call cannot capacity case certain command
@@ -36,13 +37,17 @@ _LIGHT = frozenset(
 _BEFORE_THINGS = frozenset(
     "a an the this that these those its their his her our your every each no and or of for in on at from by with per".split()
 )
-_AFTER_THINGS = frozenset("can could may might must should will would shall is are was were has have do does did".split())
+_AFTER_THINGS = frozenset(
+    "can could may might must should will would shall is are was were has have do does did".split()
+)
 _BEFORE_ACTIONS = frozenset(
     """to can cannot could may might must should will would shall not never be been being is are was were has have had get gets got you we
     they it he she who please""".split()
 )
 _PREPOSITIONS = frozenset("of for in on at from by with per to up out off and or within until via as".split())
-_AFTER_ACTIONS = _PREPOSITIONS | frozenset("a an the this that these those its their his her our your every each no all any".split())
+_AFTER_ACTIONS = _PREPOSITIONS | frozenset(
+    "a an the this that these those its their his her our your every each no all any".split()
+)
 _ADDS = r"\b(?:by|with|without|from|because of|due to|in|at|near|via|through)\s+(?:(?:the|an?|its|their|your|our)\s+)?(?:\w+\s+)?"
 _DERIVED = re.compile(r"(?:ur|ure|er|or|ment|i|y|al|anc|enc|ion|ation|abl|ibl|ness|ful|iv|iti|li|ing|eri|ery)")
 _NEGATED = re.compile(r"(?<=[가-힣])지(?=[은도를]?\s(?:않|못|말|마[라세십시]))")
@@ -84,7 +89,11 @@ class Said(NamedTuple):
         if word.script == LABEL:
             return word.key in self.stems
         if word.script == "other":
-            return word.key in self.stems or senses.like(word.key, self.stems, or_opposite=or_opposite) or _is_derived(word.key, self.stems)
+            return (
+                word.key in self.stems
+                or senses.like(word.key, self.stems, or_opposite=or_opposite)
+                or _is_derived(word.key, self.stems)
+            )
         if word.script == "hangul":
             if (len(word.text) > 1 and word.text in self.text) or word.key in self.roots:
                 return True
@@ -110,7 +119,14 @@ def words_of(text: str, tokenizer: Tokenizer) -> list[ClaimWord]:
             if run.script == "hangul" and run.text != word and korean.is_particle(run.text):
                 continue  # of DB를
             if run.script == "hangul":
-                parts.append(ClaimWord(korean.strip_particle(run.text), korean.root(run.text), "hangul", korean.dictionary_form(run.text)))
+                parts.append(
+                    ClaimWord(
+                        korean.strip_particle(run.text),
+                        korean.root(run.text),
+                        "hangul",
+                        korean.dictionary_form(run.text),
+                    )
+                )
             elif run.script == "other":
                 parts.append(ClaimWord(run.text.lower(), "", "other"))
             else:
@@ -132,7 +148,12 @@ def _with_stems(words: list[ClaimWord], tokenizer: Tokenizer) -> list[ClaimWord]
 def is_light(word: ClaimWord) -> bool:
     """Whether it says nothing by itself."""
     if word.script == "other":
-        return len(word.text) < 2 or word.text.isdigit() or is_stop_word(word.text) or not _LIGHT.isdisjoint(_simple_forms(word.text))
+        return (
+            len(word.text) < 2
+            or word.text.isdigit()
+            or is_stop_word(word.text)
+            or not _LIGHT.isdisjoint(_simple_forms(word.text))
+        )
     if word.script == "hangul":
         return (
             word.text in _LIGHT
@@ -160,7 +181,9 @@ def is_action(word: ClaimWord, text: str) -> bool:
     """Whether a word is used as a verb, as far as its form and its neighbours tell: must submit, Ada owns the, 제출해야."""
     if word.script != "other":
         return word.form.endswith("다")
-    found = re.search(rf"(?:([\w'’]+)\s+)?(?:(\w+ly)\s+)?\b({re.escape(word.text)})\b(?:\s+(\w+))?", text, re.IGNORECASE)
+    found = re.search(
+        rf"(?:([\w'’]+)\s+)?(?:(\w+ly)\s+)?\b({re.escape(word.text)})\b(?:\s+(\w+))?", text, re.IGNORECASE
+    )
     if found is None:
         return False
     before, after = (found[1] or "").lower(), (found[4] or "").lower()
@@ -172,7 +195,9 @@ def is_action(word: ClaimWord, text: str) -> bool:
     if not before:
         return after in _AFTER_ACTIONS
     return ends_so and (
-        after in _BEFORE_THINGS - _PREPOSITIONS or (found.start(1) > 0 and after in _AFTER_ACTIONS) or (found[4] or "") != after
+        after in _BEFORE_THINGS - _PREPOSITIONS
+        or (found.start(1) > 0 and after in _AFTER_ACTIONS)
+        or (found[4] or "") != after
     )
 
 
@@ -188,7 +213,8 @@ def _simple_forms(word: str) -> tuple[str, ...]:
 
 
 _LIGHT_ROOTS = frozenset(
-    korean.root(word) for word in "하다 한다 해야 되다 된다 돼야 있다 없다 않다 이다 아니다 위하다 대하다 따르다 말하다 적히다 라고".split()
+    korean.root(word)
+    for word in "하다 한다 해야 되다 된다 돼야 있다 없다 않다 이다 아니다 위하다 대하다 따르다 말하다 적히다 라고".split()
 ) | {""}
 
 
@@ -228,4 +254,6 @@ def _is_derived(stem: str, stems: Iterable[str]) -> bool:
 
 def _begins(root: str, roots: Sequence[str] | frozenset[str]) -> bool:
     """Of a compound, or a verb with one ending more; two syllables of letters at least."""
-    return len(root) >= 4 and any(other.startswith(root) or (len(other) >= 4 and root.startswith(other)) for other in roots)
+    return len(root) >= 4 and any(
+        other.startswith(root) or (len(other) >= 4 and root.startswith(other)) for other in roots
+    )

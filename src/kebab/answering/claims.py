@@ -49,7 +49,9 @@ class WrittenClaim(NamedTuple):
     end: int
     """Where it ends in what was written, its markers included."""
     leads_up: bool = False
-    """Whether it only announces what follows, by its form: a heading, the head of a table, a line that ends with a colon."""
+    """Whether it only announces what follows, by its form: a heading, the head of a table, a line that ends with a
+    colon.
+    """
 
 
 def declines(text: str) -> bool:
@@ -91,7 +93,9 @@ class _Part(NamedTuple):
 
 
 def _every_part(text: str) -> list[_Part]:
-    """What can be quoted of a source, and whatever else has a word in it: in an answer, headings and heads of tables are claims too."""
+    """What can be quoted of a source, and whatever else has a word in it: in an answer, headings and heads of tables
+    are claims too.
+    """
     found: list[_Part] = []
     last = 0
     for sentence in [*sentences(text), None]:
@@ -137,7 +141,9 @@ def marked(text: str, marks: Sequence[tuple[int, str]]) -> str:
 
 
 def _without_markers(text: str) -> tuple[str, list[int], list[tuple[int, int, list[int]]]]:
-    """The text without markers, where each of its characters came from, and the markers: their place in it, end in the text, numbers."""
+    """The text without markers, where each of its characters came from, and the markers: their place in it, end in the
+    text, numbers.
+    """
     parts: list[str] = []
     origin: list[int] = []
     found: list[tuple[int, int, list[int]]] = []

@@ -37,14 +37,16 @@ _LEAVES_OUT = re.compile(r"\s*(?:except|not)\s+(?!only\b)", re.IGNORECASE)
 _HAS_VERB = re.compile(r"\b(?:is|are|was|were|be|do|does|did|can|may|must|will|would|should|has|have)\b", re.IGNORECASE)
 _SWITCHED = re.compile(r"\b(?:turn|switch|power)(?:s|ed|ing)?\s+(?:\w+\s+){0,3}?(on|off)\b", re.IGNORECASE)
 _OPEN_UNTIL = re.compile(
-    r"\bopen\b.*\b(?:until|till|to)\s+\d|\d시?(?:\s\d+분)?까지\s*(?:문을\s)?(?:연다|엽니다|열고|열며|열려|운영|영업)", re.IGNORECASE
+    r"\bopen\b.*\b(?:until|till|to)\s+\d|\d시?(?:\s\d+분)?까지\s*(?:문을\s)?(?:연다|엽니다|열고|열며|열려|운영|영업)",
+    re.IGNORECASE,
 )
 _KEPT_FOR = re.compile(
     r"\b(?:kept|retained|stored|keep|retain)\b.*\bfor\s+\d+\s(?:day|week|month|year)s?\b|\d(?:일|주|개월|년)(?:간|\s동안)\s.*보관(?!료)",
     re.IGNORECASE,
 )
 _BEGINS_WITH_NUMBER = re.compile(
-    r"\s*(?:(?:until|till|from|within|after|before|at|for|to|up to|at least|at most|only|about)\s+)*[$€₩]?\d", re.IGNORECASE
+    r"\s*(?:(?:until|till|from|within|after|before|at|for|to|up to|at least|at most|only|about)\s+)*[$€₩]?\d",
+    re.IGNORECASE,
 )
 _LEADS = re.compile(
     r"\s*(?:in|on|at|for|from|during|after|before|to|with|by|of|within|under|until|since|without|among)\s"
@@ -106,7 +108,9 @@ class Clause(NamedTuple):
 
     @property
     def is_fragment(self) -> bool:
-        """Whether it says of something else the contrary of what was said, without saying it again: but not Linux, except Linux."""
+        """Whether it says of something else the contrary of what was said, without saying it again: but not Linux,
+        except Linux.
+        """
         return _LEAVES_OUT.match(self.text) is not None and _HAS_VERB.search(self.text) is None
 
     @property
@@ -202,7 +206,9 @@ def _closing(text: str) -> str:
 
 
 def joined(clauses: Sequence[Clause], tokenizer: Tokenizer) -> list[Clause]:
-    """For a claim: a clause that says too little by itself belongs to the one before it, or the first to the one after it."""
+    """For a claim: a clause that says too little by itself belongs to the one before it, or the first to the one after
+    it.
+    """
     parts: list[str] = []
     waiting = ""
     for clause in clauses:

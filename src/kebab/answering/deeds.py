@@ -1,7 +1,8 @@
-"""What a question asks about being done: restore, back up, switch on. What does the contrary, or forbids it, is no answer.
+"""What a question asks about being done: restore, back up, switch on. What does the contrary, or forbids it, is no
+answer.
 
-A verb with its particle is one word: "roll back" does not say how to back something up, and "switched off at 23:00" not when it is
-switched on.
+A verb with its particle is one word: "roll back" does not say how to back something up, and "switched off at 23:00" not
+when it is switched on.
 """
 
 from __future__ import annotations
@@ -56,7 +57,9 @@ class DeedAsked:
         return " ".join(filter(None, self._deed)) if self._deed else ""
 
     def allows(self, unit: Unit, passage: Passage) -> bool:
-        """Whether it may be quoted: it says the deed where that must be said, and neither forbids it nor says the contrary."""
+        """Whether it may be quoted: it says the deed where that must be said, and neither forbids it nor says the
+        contrary.
+        """
         if self._deed is None:
             return True
         text = unit.of(passage.text)
@@ -67,8 +70,12 @@ class DeedAsked:
         return not self._must_be_said or self._is_said(unit, passage)
 
     def _is_only_forbidden(self, whole: Unit, passage: Passage) -> bool:
-        """Whether something that the question is about stands only in what forbids the deed: the steps are those for something else."""
-        parts = [one for one in passage.units if one.kind not in WHOLES and whole.start <= one.start and one.end <= whole.end]
+        """Whether something that the question is about stands only in what forbids the deed: the steps are those for
+        something else.
+        """
+        parts = [
+            one for one in passage.units if one.kind not in WHOLES and whole.start <= one.start and one.end <= whole.end
+        ]
         forbidding = [one for one in parts if self._is_forbidden(one.of(passage.text))]
         if not forbidding:
             return False
@@ -85,8 +92,8 @@ class DeedAsked:
         return self._phrasal is not None or (self._word is not None and not self._word.weak)
 
     def _is_said(self, unit: Unit, passage: Passage) -> bool:
-        """Also in another word for it. Of several steps, above them or in what leads up to them: what one of them mentions is not what
-        they are the steps of.
+        """Also in another word for it. Of several steps, above them or in what leads up to them: what one of them
+        mentions is not what they are the steps of.
         """
         text = unit.of(passage.text)
         above = (passage.hit.title, *(unit.headings or passage.headings)[-1:], unit.answers or "")
@@ -105,7 +112,9 @@ class DeedAsked:
         if not self._is_sure or _TURNS_ROUND.search(text):
             return False
         if self._contrary_phrasal is not None:
-            return self._contrary_phrasal.search(text) is not None and (self._phrasal is None or not self._phrasal.search(text))
+            return self._contrary_phrasal.search(text) is not None and (
+                self._phrasal is None or not self._phrasal.search(text)
+            )
         if self._word is None or share_of(self._word, unit.near) > 0:
             return False
         return self._has_sense(unit.own, contrary=True) and not self._has_sense(unit.near, contrary=False)
@@ -126,7 +135,9 @@ class DeedAsked:
 @lru_cache(maxsize=64)
 def _with_particle(deed: Deed, particle: str) -> re.Pattern[str]:
     """Back up, backing it up, a backup, the back-up."""
-    return re.compile(rf"\b{_forms(deed.verb)}(?:\s(?:[\w'’`./-]+\s){{0,4}}?{particle}\b|-?{particle}s?\b)", re.IGNORECASE)
+    return re.compile(
+        rf"\b{_forms(deed.verb)}(?:\s(?:[\w'’`./-]+\s){{0,4}}?{particle}\b|-?{particle}s?\b)", re.IGNORECASE
+    )
 
 
 def _forms(verb: str) -> str:

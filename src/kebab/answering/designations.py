@@ -1,4 +1,6 @@
-"""What tells one of several apart by its place in a row: the third car, A동, 2반. A sentence about another one is about something else."""
+"""What tells one of several apart by its place in a row: the third car, A동, 2반. A sentence about another one is about
+something else.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ _ASKED = [
     for number, (word, short, counted, native) in enumerate(_ORDINALS, start=1)
 ]
 _LETTERED = re.compile(r"(?<![A-Za-z\d.])([A-Z])([가-힣]+)")
-_NUMBERED = re.compile(rf"(?<![A-Za-z\d.,:])(\d{{1,4}})\s?({NUMBERED_NOUNS}|호|번\s?출구)(?=[\s?!.,]|[은는이가을를의에도와과로])")
+_NUMBERED = re.compile(
+    rf"(?<![A-Za-z\d.,:])(\d{{1,4}})\s?({NUMBERED_NOUNS}|호|번\s?출구)(?=[\s?!.,]|[은는이가을를의에도와과로])"
+)
 
 
 def designations(question: str) -> Iterator[Named]:
@@ -51,7 +55,9 @@ def _ordinals(question: str) -> Iterator[Named]:
     for form, asked in zip(_FORMS, _ASKED, strict=True):
         if match := asked.search(question):
             # A text that puts nothing in order may be about any of them.
-            yield Named(match[0].strip(), re.compile(form, re.IGNORECASE), _ANY_ORDINAL, only_among_rivals=True, is_name=True)
+            yield Named(
+                match[0].strip(), re.compile(form, re.IGNORECASE), _ANY_ORDINAL, only_among_rivals=True, is_name=True
+            )
 
 
 def _one_of(sign: str, any_sign: str, noun: str) -> Named:

@@ -13,7 +13,17 @@ from kebab.answering.ranking import Ranked
 from kebab.answering.units import WHOLES
 
 _NUMBERS_DIFFER = frozenset(
-    {Kind.TIME, Kind.MONEY, Kind.AMOUNT, Kind.DURATION, Kind.FREQUENCY, Kind.INSTANCE, Kind.MEANING, Kind.YES_OR_NO, None}
+    {
+        Kind.TIME,
+        Kind.MONEY,
+        Kind.AMOUNT,
+        Kind.DURATION,
+        Kind.FREQUENCY,
+        Kind.INSTANCE,
+        Kind.MEANING,
+        Kind.YES_OR_NO,
+        None,
+    }
 )
 _NAMES_DIFFER = frozenset({Kind.NAME, Kind.INSTANCE, Kind.PLACE, Kind.SECRET, Kind.MEANING})
 _REVISES = re.compile(
@@ -25,7 +35,8 @@ _REVISES = re.compile(
 _LEAST_IN_COMMON = 2
 _FEW = 2
 _LEAST_ALIKE = 3
-"""Words by which two sentences may differ, and that they must have in common, to say of one thing that it is another."""
+"""Words by which two sentences may differ, and that they must have in common, to say of one thing that it is another.
+"""
 _HALF, _MOST = 0.5, 0.7
 """Of the words that the first has, in a passage that is evidence, and in another."""
 _DAY = len("2026-03-04")
@@ -66,7 +77,9 @@ def _differ_in_a_word(one: str, other: str) -> bool:
     return all(1 <= len(words) <= _FEW for words in only) and len(first & second) >= _LEAST_ALIKE
 
 
-def revisions(question: Question, passages: Sequence[Passage], chosen: Sequence[Ranked], order: Iterable[Ranked]) -> list[Ranked]:
+def revisions(
+    question: Question, passages: Sequence[Passage], chosen: Sequence[Ranked], order: Iterable[Ranked]
+) -> list[Ranked]:
     """What another document says of the same, where it says that something changed: at most one."""
     first = chosen[0]
     touched = question.touched(first.unit.near)

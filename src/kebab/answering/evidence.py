@@ -22,7 +22,9 @@ from kebab.core.search import Neighbour, Neighbours, SearchHit
 from kebab.core.text import estimate_tokens
 
 _NO_SCORE = 1e-3
-"""Where a word is in half of all passages, FTS5 clamps its weight to almost nothing: in a corpus of a few notes bm25 has no scores."""
+"""Where a word is in half of all passages, FTS5 clamps its weight to almost nothing: in a corpus of a few notes bm25
+has no scores.
+"""
 
 
 _BY_MEANING = 0.43
@@ -66,7 +68,9 @@ class Passage(NamedTuple):
 
     @property
     def strength(self) -> float:
-        """How much it speaks for an answer: by its words, which count less in a passage that is far away in meaning, and by its meaning."""
+        """How much it speaks for an answer: by its words, which count less in a passage that is far away in meaning,
+        and by its meaning.
+        """
         words = (self.coverage + self.focus) / 2
         if self.closeness is None:
             return words
@@ -131,7 +135,9 @@ class Evidence(NamedTuple):
         }
 
 
-def gather(question: Question, hits: Sequence[SearchHit], tokenizer: Tokenizer, *, score_gate: float, max_tokens: int) -> Evidence:
+def gather(
+    question: Question, hits: Sequence[SearchHit], tokenizer: Tokenizer, *, score_gate: float, max_tokens: int
+) -> Evidence:
     """Of hits with their whole text, and of their neighbours where they have some of what the hit lacks."""
     strong = [hit for hit in hits if hit.score >= score_gate or _has_no_score(hit)]
     farthest = _farthest(strong)
@@ -147,7 +153,10 @@ def gather(question: Question, hits: Sequence[SearchHit], tokenizer: Tokenizer, 
         max((passage.focus for passage in passages), default=0.0),
         max(similarities, default=None),
         max(similarities) - median(similarities) if similarities else None,
-        (*absent, *(word for word in question.missing(passage.terms for passage in passages) if word.lower() not in known)),
+        (
+            *absent,
+            *(word for word in question.missing(passage.terms for passage in passages) if word.lower() not in known),
+        ),
         absent,
     )
 
@@ -157,8 +166,8 @@ def _has_no_score(hit: SearchHit) -> bool:
 
 
 def _farthest(hits: Sequence[SearchHit]) -> float | None:
-    """What was not found by meaning is no closer than the farthest of what was. None where some were compared by a model that knows the
-    question's language badly: what it did not find may be close all the same.
+    """What was not found by meaning is no closer than the farthest of what was. None where some were compared by a
+    model that knows the question's language badly: what it did not find may be close all the same.
     """
     compared = [hit.retrieval for hit in hits if hit.retrieval.vector_score is not None]
     if any(detail.vector_floor is None for detail in compared):
@@ -174,14 +183,20 @@ def _closeness(hit: SearchHit, unfound: float | None = None) -> float | None:
     return None if floor is None else max(0.0, (score - floor) / (1 - floor))
 
 
-def _passage(question: Question, hit: SearchHit, tokenizer: Tokenizer, closeness: float | None, beside: Neighbour | None = None) -> Passage:
+def _passage(
+    question: Question, hit: SearchHit, tokenizer: Tokenizer, closeness: float | None, beside: Neighbour | None = None
+) -> Passage:
     text, headings, citation = (
-        (hit.text, hit.heading_path, hit.citation) if beside is None else (beside.text, beside.heading_path, beside.citation)
+        (hit.text, hit.heading_path, hit.citation)
+        if beside is None
+        else (beside.text, beside.heading_path, beside.citation)
     )
     cut = sentences(text, headings, code=hit.doc_type == "code", delimited=_delimited(citation))
     if speaks_to_a_machine(text):
         cut = [one._replace(headings=_without_orders(one.headings)) for one in cut]
-    (title,), above, (name,) = (_without_orders(part, instead="") for part in ((hit.title,), headings, (file_stem(citation.path),)))
+    (title,), above, (name,) = (
+        _without_orders(part, instead="") for part in ((hit.title,), headings, (file_stem(citation.path),))
+    )
     reading = read(text, cut, title, tuple(filter(None, above)), name, tokenizer)
     orders = list(orders_in(text, cut))  # they are no answer to anybody, and speak for none
     quotable = tuple(unit for unit in units(reading, tokenizer) if not _overlaps(unit, orders))
@@ -201,7 +216,9 @@ def _passage(question: Question, hit: SearchHit, tokenizer: Tokenizer, closeness
         title=reading.context,
         closeness=closeness,
         beside=beside is not None,
-        left_out=tuple((one, own) for one, own in zip(cut, reading.terms, strict=True) if _overlaps(one, orders)) if orders else (),
+        left_out=tuple((one, own) for one, own in zip(cut, reading.terms, strict=True) if _overlaps(one, orders))
+        if orders
+        else (),
     )
 
 

@@ -1,4 +1,6 @@
-"""An answer without a model: what answers the question, word for word, with its marker. One quotation, unless more of them say more."""
+"""An answer without a model: what answers the question, word for word, with its marker. One quotation, unless more of
+them say more.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +36,11 @@ _ADDS = 0.2
 _ALL_OF_IT = 1.2
 """By words, of a sentence that has all words of the question."""
 _COMES_NEAR = 0.5
-"""What has nothing of the kind asked for, but speaks so much more about the subject, shows that the kind is not there."""
-_WHAT_TO_DO = re.compile(r"\bwhat\s(?:do|does|should|can|must|shall)\s(?:i|we|you|one)\sdo\b|어떻게\s?(?:하|해)", re.IGNORECASE)
+"""What has nothing of the kind asked for, but speaks so much more about the subject, shows that the kind is not there.
+"""
+_WHAT_TO_DO = re.compile(
+    r"\bwhat\s(?:do|does|should|can|must|shall)\s(?:i|we|you|one)\sdo\b|어떻게\s?(?:하|해)", re.IGNORECASE
+)
 _TWO_PARTS = re.compile(r"\band\s(?:when|who|where|how|why|what|which)\b", re.IGNORECASE)
 _NUMBERED = re.compile(r"^\s*\d{1,3}[.)]\s", re.MULTILINE)
 _TITLE_SAYS_IT = 0.9
@@ -61,7 +66,9 @@ def quotations_for(question: Question, passages: Sequence[Passage], tokenizer: T
     identity = Identity(question)
     order = ranked(question, passages, tokenizer)[:_MOST_LOOKED_AT]
     named = [
-        one for one in order if not identity.lacks(one.unit, passages[one.passage]) and identity.has_enough(one.unit, passages[one.passage])
+        one
+        for one in order
+        if not identity.lacks(one.unit, passages[one.passage]) and identity.has_enough(one.unit, passages[one.passage])
     ]
     deed = DeedAsked(question, tokenizer)
     to_the_point = [one for one in named if not identity.is_beside_the_point(one.unit, passages[one.passage])]
@@ -73,7 +80,11 @@ def quotations_for(question: Question, passages: Sequence[Passage], tokenizer: T
             return Chosen((), undone=deed.text)  # of what is asked about, the contrary is said
     if best is not None and not identity.has_their_parts(best.unit, passages[best.passage]):
         most = _SURE * best.by_words  # what has less of the question does not say what this one says of others
-        fair = [one for one in about_it if one.by_words >= most and identity.has_their_parts(one.unit, passages[one.passage])]
+        fair = [
+            one
+            for one in about_it
+            if one.by_words >= most and identity.has_their_parts(one.unit, passages[one.passage])
+        ]
         best = _best(question, passages, fair, fair)
         if best is None:
             return Chosen(())
@@ -86,7 +97,9 @@ def quotations_for(question: Question, passages: Sequence[Passage], tokenizer: T
         return Chosen((), identity.lacks(other.unit, passages[other.passage]) if other else ())
     chosen = list(_whole(question, passages[best.passage], best, about_it))
     chosen += _more(question, passages, chosen, about_it)
-    chosen += revisions(question, passages, chosen, (one for one in order if identity.is_of_kin(one.unit, passages[one.passage])))
+    chosen += revisions(
+        question, passages, chosen, (one for one in order if identity.is_of_kin(one.unit, passages[one.passage]))
+    )
     return Chosen(tuple(Quotation(one.passage, one.unit) for one in newest_first(question, passages, chosen)))
 
 
@@ -95,7 +108,9 @@ def _shows_how(one: Ranked, passage: Passage) -> bool:
     return one.fits or one.by_words >= _ALL_OF_IT or passage.hit.doc_type == "code"
 
 
-def _best(question: Question, passages: Sequence[Passage], order: Sequence[Ranked], among: Sequence[Ranked]) -> Ranked | None:
+def _best(
+    question: Question, passages: Sequence[Passage], order: Sequence[Ranked], among: Sequence[Ranked]
+) -> Ranked | None:
     """`among`: all that is compared with it."""
     enough = {passage.hit.chunk_id for passage in passages if passage.is_enough}
     order, among = (
@@ -117,11 +132,19 @@ def _whole(question: Question, passage: Passage, best: Ranked, order: Sequence[R
     """The best with what belongs to it: the other rows that say as much, the rest of its list, the code that follows."""
     unit = best.unit
     if unit.kind == "row":
-        alike = [one for one in order if one.unit.kind == "row" and one.passage == best.passage and one.unit.header == unit.header]
+        alike = [
+            one
+            for one in order
+            if one.unit.kind == "row" and one.passage == best.passage and one.unit.header == unit.header
+        ]
         rows = [one for one in alike if one.score >= _AS_GOOD * best.score][:_MOST_ROWS]
         yield from sorted(rows, key=lambda one: one.unit.start)
         return
-    if question.wants_steps and question.coverage(unit.own) < _TITLE_SAYS_IT and (steps := _steps_around(passage, unit)):
+    if (
+        question.wants_steps
+        and question.coverage(unit.own) < _TITLE_SAYS_IT
+        and (steps := _steps_around(passage, unit))
+    ):
         yield best._replace(unit=steps)
         return
     if unit.kind == "item" and not question.touches(unit.own) and question.touches(unit.near):
@@ -129,11 +152,15 @@ def _whole(question: Question, passage: Passage, best: Ranked, order: Sequence[R
         yield best._replace(unit=next(lists, unit))
         return
     if unit.of(passage.text).endswith((":", "：")):
-        yield best._replace(unit=next((one for one in passage.units if one.kind == "list" and one.start == unit.start), unit))
+        yield best._replace(
+            unit=next((one for one in passage.units if one.kind == "list" and one.start == unit.start), unit)
+        )
         return
     following = _following(passage, unit)
     if following is not None and _WHAT_TO_DO.search(question.text) and _is_same_block(passage, unit, following):
-        yield best._replace(unit=unit._replace(end=following.end, last=following.last, around=unit.around | following.around))
+        yield best._replace(
+            unit=unit._replace(end=following.end, last=following.last, around=unit.around | following.around)
+        )
         return
     yield best
     shows_how = question.kind in (Kind.STEPS, None) and unit.kind in ("prose", "item")
@@ -144,7 +171,14 @@ def _whole(question: Question, passage: Passage, best: Ranked, order: Sequence[R
 def _steps_around(passage: Passage, unit: Unit) -> Unit | None:
     """The list of steps, all of it, that this is one of; where it is too long, only if it is cut behind this one."""
     lists = (one for one in passage.units if one.kind == "list" and one.start <= unit.start and unit.end <= one.end)
-    return next((one for one in lists if one.of(passage.text) != unit.of(passage.text) and _NUMBERED.search(one.of(passage.text))), None)
+    return next(
+        (
+            one
+            for one in lists
+            if one.of(passage.text) != unit.of(passage.text) and _NUMBERED.search(one.of(passage.text))
+        ),
+        None,
+    )
 
 
 def _following(passage: Passage, unit: Unit) -> Unit | None:
@@ -157,7 +191,9 @@ def _is_same_block(passage: Passage, unit: Unit, other: Unit) -> bool:
     return passage.sentences[unit.last].block == passage.sentences[other.first].block
 
 
-def _more(question: Question, passages: Sequence[Passage], chosen: Sequence[Ranked], order: Sequence[Ranked]) -> Iterator[Ranked]:
+def _more(
+    question: Question, passages: Sequence[Passage], chosen: Sequence[Ranked], order: Sequence[Ranked]
+) -> Iterator[Ranked]:
     """What covers some of the question that the others do not, or says another number about the same."""
     first = chosen[0]
     two_parts = _TWO_PARTS.search(question.text) is not None
@@ -165,7 +201,13 @@ def _more(question: Question, passages: Sequence[Passage], chosen: Sequence[Rank
     said = [one.unit.of(passages[one.passage].text) for one in chosen]
     left = _MOST_MORE
     used = {one.passage for one in chosen}
-    likely = _AS_LIKELY if question.coverage(first.unit.around) < _SURE else _AS_GOOD_STEPS if question.wants_steps else _NEVER
+    likely = (
+        _AS_LIKELY
+        if question.coverage(first.unit.around) < _SURE
+        else _AS_GOOD_STEPS
+        if question.wants_steps
+        else _NEVER
+    )
     for one in order:
         text = one.unit.of(passages[one.passage].text)
         if not left or one.unit.kind in WHOLES or any(text in other or other in text for other in said):

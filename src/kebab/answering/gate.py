@@ -21,7 +21,9 @@ class Refusal(NamedTuple):
     message: str
 
 
-NO_SUBJECT = Refusal("no_subject", "The question does not say what it is about. Each question stands alone: name the thing.")
+NO_SUBJECT = Refusal(
+    "no_subject", "The question does not say what it is about. Each question stands alone: name the thing."
+)
 
 
 def refusal(question: Question, evidence: Evidence) -> Refusal | None:
@@ -30,7 +32,11 @@ def refusal(question: Question, evidence: Evidence) -> Refusal | None:
     if not question.stands_alone:
         return NO_SUBJECT
     needed = (question.thing.text if question.thing else None, question.parts.trait)
-    if evidence.absent or any(word in evidence.missing for word in needed) or not any(passage.is_enough for passage in evidence.passages):
+    if (
+        evidence.absent
+        or any(word in evidence.missing for word in needed)
+        or not any(passage.is_enough for passage in evidence.passages)
+    ):
         return Refusal("weak_evidence", _weak(question, evidence))
     return None
 
@@ -43,14 +49,18 @@ def no_sentence(question: Question) -> Refusal:
 
 
 def about_another(question: Question, lacking: Sequence[str]) -> Refusal:
-    """Of evidence that has all the words, but says what was asked for of others of their kind, or of nothing that was named."""
+    """Of evidence that has all the words, but says what was asked for of others of their kind, or of nothing that was
+    named.
+    """
     names = [named.text for named in question.named if named.is_name and named.text in lacking]
     deed = question.parts.deed
     if deed is not None and question.wants_steps and deed.verb in lacking and not names:
         return not_done(question, " ".join(filter(None, deed)))
     if names:
         return Refusal("no_sentence", f"What was found says this of others, not of {', '.join(names[:_NAMED])}.")
-    return Refusal("no_sentence", f"What was found has {', '.join(lacking[:_NAMED])}, but not in what would answer this.")
+    return Refusal(
+        "no_sentence", f"What was found has {', '.join(lacking[:_NAMED])}, but not in what would answer this."
+    )
 
 
 def not_done(question: Question, deed: str) -> Refusal:

@@ -1,7 +1,7 @@
 """Whether what may be quoted is about the very thing that a question names, not about another one of its kind.
 
-Its own words decide: February's bill is not March's, though the note was written in March. What it does not say itself, its paragraph, the
-head of its table, headings and title may say.
+Its own words decide: February's bill is not March's, though the note was written in March. What it does not say itself,
+its paragraph, the head of its table, headings and title may say.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 _LEAST_OF_NAME = 0.2
 _LEAST_OF_THINGS = 0.24
 _MOST_OF_ONE = 4.0
-"""What share of a question, by weight, must be missing: of many words, some are said otherwise (benchmarks/README.md)."""
+"""What share of a question, by weight, must be missing: of many words, some are said otherwise (benchmarks/README.md).
+"""
 _LEAST_OF_ALL = 0.41
 _MOST_WEIGHT = 3.0
 _FEW_WORDS = 5
@@ -54,7 +55,11 @@ class Identity:
                 (self._names if is_name else self._things).append((named, words))
         self._weight = sum(min(word.weight, _MOST_OF_ONE) for word in question.words if not word.weak)
         found = {named.text.lower() for named in self._patterns}  # which may stand anywhere in the passage
-        self._capped = [(word, min(word.weight, _MOST_WEIGHT)) for word in question.words if not word.weak and word.text not in found]
+        self._capped = [
+            (word, min(word.weight, _MOST_WEIGHT))
+            for word in question.words
+            if not word.weak and word.text not in found
+        ]
         self._paragraphs: dict[tuple[str, int], Terms] = {}
         self._known: dict[tuple[str, int, int], tuple[str, ...]] = {}
 
@@ -66,7 +71,9 @@ class Identity:
         return self._known[key]
 
     def is_beside_the_point(self, unit: Unit, passage: Passage) -> tuple[str, ...]:
-        """The things that neither it nor anything before it speaks of, though its passage does: what comes later is not read with it."""
+        """The things that neither it nor anything before it speaks of, though its passage does: what comes later is not
+        read with it.
+        """
         things = [(named, words) for named, words in self._things if not _has_one(words, unit.around)]
         if things:
             before = joined([one.own for one in _before(unit, passage)])
@@ -98,7 +105,9 @@ class Identity:
             for named, words in self._names
             if not any(_has_one(words, one.terms) or _is_spelt_out(named.text, one.text) for one in passages)
         ]
-        things = [(named, words) for named, words in self._things if not any(_has_one(words, one.terms) for one in passages)]
+        things = [
+            (named, words) for named, words in self._things if not any(_has_one(words, one.terms) for one in passages)
+        ]
         return (*patterns, *self._weighty(names, _LEAST_OF_NAME), *self._weighty(things, _LEAST_OF_THINGS))
 
     def _weighty(self, lacking: Sequence[tuple[Named, list[QuestionWord]]], least: float) -> Iterator[str]:
@@ -116,7 +125,9 @@ class Identity:
             names = []
             for named, words in self._names:
                 is_other = named.kin is not None and named.kin.search(own) is not None
-                if not _has_one(words, unit.own if is_other else unit.around | paragraph) and not _is_spelt_out(named.text, own):
+                if not _has_one(words, unit.own if is_other else unit.around | paragraph) and not _is_spelt_out(
+                    named.text, own
+                ):
                     names.append((named, words))
             yield from self._weighty(names, _LEAST_OF_NAME)
         for named in self._patterns:
@@ -135,7 +146,9 @@ class Identity:
         if not self._asks_who:
             return True
         text = unit.of(passage.text)
-        return says_who_is(self._question, text) and all(has_its_part(named.text, self._question, text) for named, _ in self._names)
+        return says_who_is(self._question, text) and all(
+            has_its_part(named.text, self._question, text) for named, _ in self._names
+        )
 
 
 def _has_one(words: list[QuestionWord], terms: Terms) -> bool:
@@ -149,7 +162,9 @@ def _is_written_otherwise(word: QuestionWord, terms: Terms) -> bool:
     key = word.key
     if not (key.isalpha() and key.isascii()):
         return False
-    if len(key) >= _LEAST_OF_ROOT and any(stem.startswith(key[: max(_LEAST_OF_ROOT, len(key) - 2)]) for stem in terms.stems):
+    if len(key) >= _LEAST_OF_ROOT and any(
+        stem.startswith(key[: max(_LEAST_OF_ROOT, len(key) - 2)]) for stem in terms.stems
+    ):
         return True
     if not word.unknown or len(key) < _LEAST_MISSPELT:
         return False
@@ -171,7 +186,9 @@ def _is_about(named: Named, unit: Unit, passage: Passage) -> bool:
         return True
     if any(other is not None and other.search(own) for other in (named.rivals, named.kin)):
         return False
-    if named.only_among_rivals and not any(named.rivals.search(text) for text in (passage.text, *passage.titles) if named.rivals):
+    if named.only_among_rivals and not any(
+        named.rivals.search(text) for text in (passage.text, *passage.titles) if named.rivals
+    ):
         return True
     header = passage.text[slice(*unit.header)] if unit.header else ""
     outer = (*_titles(passage), *unit.headings, header, unit.answers or "")
@@ -199,14 +216,18 @@ def _stands_in(named: Named, passage: Passage) -> bool:
 def _finds(named: Named, text: str) -> bool:
     """Spelt out too, where it is no number of something: light 3 is not three lights."""
     pattern = named.pattern
-    return pattern is not None and (pattern.search(text) is not None or (named.kin is None and pattern.search(in_digits(text)) is not None))
+    return pattern is not None and (
+        pattern.search(text) is not None or (named.kin is None and pattern.search(in_digits(text)) is not None)
+    )
 
 
 def _before(unit: Unit, passage: Passage) -> list[Unit]:
     """What stands before it, in its section or in one that holds it."""
     outer = (unit.headings[:depth] for depth in range(len(unit.headings) + 1))
     sections = frozenset(outer)
-    return [one for one in passage.units if one.kind not in WHOLES and one.end <= unit.start and one.headings in sections]
+    return [
+        one for one in passage.units if one.kind not in WHOLES and one.end <= unit.start and one.headings in sections
+    ]
 
 
 def _paragraph(unit: Unit, passage: Passage) -> list[Unit]:

@@ -1,6 +1,7 @@
 """Kinds of things that are asked for (a person, a time, an amount, a reason, …), and whether a text has one of a kind.
 
-By how such things are written. A text that has none of the kind cannot answer; one that has may still be about something else.
+By how such things are written. A text that has none of the kind cannot answer; one that has may still be about
+something else.
 """
 
 from __future__ import annotations
@@ -61,7 +62,9 @@ _PATTERNS = {
         rf"{_COUNTED_KOREAN}\s?{_SPAN_KOREAN}|까지",
     ),
     Kind.TEMPERATURE: (r"°|\d\s?(?:degrees?|celsius|c|f)\b|\d\s?도",),
-    Kind.WEIGHT: (rf"\b{_COUNTED}\s?(?:kg|g|mg|kilos?|kilograms?|grams?|tons?|tonnes?|lbs?|ounces?)\b|\d\s?(?:킬로|그램|톤)",),
+    Kind.WEIGHT: (
+        rf"\b{_COUNTED}\s?(?:kg|g|mg|kilos?|kilograms?|grams?|tons?|tonnes?|lbs?|ounces?)\b|\d\s?(?:킬로|그램|톤)",
+    ),
     Kind.LENGTH: (
         rf"\b{_COUNTED}[\s-]?(?:[mck]?m|metres?|meters?|miles?|kilomet\w+|inch\w*|feet|ft|characters?|lines?|pages?|bytes?)\b",
         r"\d\s?(?:미터|킬로|센티|자)",
@@ -89,7 +92,9 @@ _PATTERNS = {
     Kind.SECRET: (
         rf"{_SECRETS}\s+[`\"“]\S|{_SECRETS}\W{{0,3}}(?:(?:is|was)\s+[\"“'`]?[\w!#$%-]*\d|(?:is|was)\s+[\"“'`]|[:=]\s*\S)|{_SECRETS}[은는]\s?(?:[\"“'`]\S|[A-Za-z\d])",
     ),
-    Kind.NAME: (r"`[^`]+`|\"[^\"]+\"|“[^”]+”|‘[^’]+’|\*[^*]+\*|\b(?:called|named|names?)\b|이름|이?라고|부[르른]|불[러리린]|\|",),
+    Kind.NAME: (
+        r"`[^`]+`|\"[^\"]+\"|“[^”]+”|‘[^’]+’|\*[^*]+\*|\b(?:called|named|names?)\b|이름|이?라고|부[르른]|불[러리린]|\|",
+    ),
     Kind.PLACE: (
         r"\b(?:in|at|on|under|above|behind|beside|near|next to|inside|outside|between|opposite|from|to|into|via|through|below|beneath|by)\s"
         rf"(?!the (?:morning|evening|end|start|beginning)|(?:an?\s)?(?:hand|default|time|case|general|fact|order|{MONTH}|{WEEKDAY})\b|\d)",
@@ -119,7 +124,9 @@ _LOOSE = {
         r"\b(?:helps?|lets?|means|allows?|prevents?|ensures?|instead of|rather than|without)\b|\([가-힣]+\)|지만\b",
         r"\b(?:until|unless|only|when|if|as long as|for as)\b|\.\s+\S",
     ),
-    Kind.PLACE: (r"[:|`]|\b(?:stands?|lies?|lives?|based|kept|stored|located|found)\b|[은는이가]\s[가-힣]+(?:이다|입니다|이고)",),
+    Kind.PLACE: (
+        r"[:|`]|\b(?:stands?|lies?|lives?|based|kept|stored|located|found)\b|[은는이가]\s[가-힣]+(?:이다|입니다|이고)",
+    ),
     Kind.DURATION: _PATTERNS[Kind.LENGTH],
     Kind.FREQUENCY: (r"\b(?:interval|period|periodically|regularly|continuously)\b", *_PATTERNS[Kind.DURATION]),
     Kind.AMOUNT: (r"\b(?:no|any|all|every|times|at (?:most|least)|up to|number of)\b|없",),
@@ -136,7 +143,9 @@ _COUNTS_NOTHING = re.compile(
 )
 """Digits of addresses, of dates and of names: of S3 and of v1.2 nobody asks how much."""
 
-CALENDAR = re.compile(rf"\b(?:\d{{1,2}}(?:st|nd|rd|th)?\s)?{MONTH}\b(?:\s\d{{1,2}}\b)?(?:,?\s\d{{4}})?|\b{WEEKDAY}\b", re.IGNORECASE)
+CALENDAR = re.compile(
+    rf"\b(?:\d{{1,2}}(?:st|nd|rd|th)?\s)?{MONTH}\b(?:\s\d{{1,2}}\b)?(?:,?\s\d{{4}})?|\b{WEEKDAY}\b", re.IGNORECASE
+)
 """Dates as they are written in English."""
 _ROLE = re.compile(
     r"\b(?:agents?|leads?|leaders?|managers?|team|staff|engineers?|owners?|admins?|administrators?|operators?|authors?|teachers?|doctors?"
@@ -179,12 +188,14 @@ _AFTER_A_NAME = re.compile(
 @cache
 def _pattern(kind: Kind, *, loose: bool) -> re.Pattern[str]:
     return re.compile(
-        "|".join((_LOOSE if loose else _PATTERNS)[kind]), re.MULTILINE if kind is Kind.INSTANCE else re.IGNORECASE | re.MULTILINE
+        "|".join((_LOOSE if loose else _PATTERNS)[kind]),
+        re.MULTILINE if kind is Kind.INSTANCE else re.IGNORECASE | re.MULTILINE,
     )
 
 
 def share_of_kind(kind: Kind, text: str, known: frozenset[str] = frozenset()) -> float:
-    """1 of a text that has something of this kind, a half where it may be meant, else 0; 1 for kinds that no pattern can tell.
+    """1 of a text that has something of this kind, a half where it may be meant, else 0; 1 for kinds that no pattern
+    can tell.
 
     `known`: words in small letters that name nothing new, because the question has them.
     """
@@ -194,14 +205,22 @@ def share_of_kind(kind: Kind, text: str, known: frozenset[str] = frozenset()) ->
         text = _COUNTS_NOTHING.sub(" ", text)
     if kind is Kind.PERSON:
         roles = (match[0].lower().split()[-1] for match in _ROLE.finditer(text))
-        return 1.0 if any(role not in known for role in roles) or next(_korean_names(text), None) or _PERSON_KOREAN.search(text) else 0.0
+        return (
+            1.0
+            if any(role not in known for role in roles)
+            or next(_korean_names(text), None)
+            or _PERSON_KOREAN.search(text)
+            else 0.0
+        )
     if kind not in _PATTERNS or _pattern(kind, loose=False).search(text):
         return 1.0
     return 0.5 if kind in _LOOSE and _pattern(kind, loose=True).search(text) else 0.0
 
 
 def names_who(text: str, verb: str) -> bool:
-    """Whether somebody is named before this verb: "Jonas caught it". Right before it even a name is one that looks like no name."""
+    """Whether somebody is named before this verb: "Jonas caught it". Right before it even a name is one that looks like
+    no name.
+    """
     found = re.finditer(rf"\b([A-Z][\w'’-]*)(?:\s[A-Z][\w'’-]*)*\s(?:\w+ly\s)?{re.escape(verb)}\b", text)
     return any(match[1].lower() not in _NO_NAME for match in found)
 
@@ -221,7 +240,9 @@ def _names_in(text: str, known: frozenset[str]) -> Iterator[str]:
 
 
 def _is_name(text: str, word: re.Match[str]) -> bool:
-    """Whether a word with a capital is a name: inside a sentence always, at its beginning where something is said of one."""
+    """Whether a word with a capital is a name: inside a sentence always, at its beginning where something is said of
+    one.
+    """
     if word[0].lower().removesuffix("s") in _NO_NAME or word[0].lower() in _NO_NAME:
         return False
     if not _SENTENCE_BEGINS.search(text[: word.start()]):

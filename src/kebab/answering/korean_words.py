@@ -25,12 +25,18 @@ _ASKING = frozenset(
 )
 # 설정하나요, 설정하려면 and 설정되는 are about 설정.
 _DOES = re.compile(r"([가-힣]{2,}?)(?:하|되|할|한|함|합|했|해|될|된|됨|됩|됐|돼|시키|시킬)[가-힣]{0,5}")
-_ENDING = re.compile(r"([가-힣]{2,}?)(?:나요|는가요?|는지요?|습니까|니까|까요|려면|으면|어야|아야|어요|아요|지요|죠|입니다|이었다|였다)")
-_IS = re.compile(r"([가-힣]+?)(?:인가요?|이에요|예요|입니까|일까요?|이야|야|이죠|죠|인지|이었나요|였나요|여야|이어야|이란|란)")
+_ENDING = re.compile(
+    r"([가-힣]{2,}?)(?:나요|는가요?|는지요?|습니까|니까|까요|려면|으면|어야|아야|어요|아요|지요|죠|입니다|이었다|였다)"
+)
+_IS = re.compile(
+    r"([가-힣]+?)(?:인가요?|이에요|예요|입니까|일까요?|이야|야|이죠|죠|인지|이었나요|였나요|여야|이어야|이란|란)"
+)
 _MAY = re.compile(r"([가-힣]+)도(?=\s(?:되|돼|됩|괜찮))")
 _WOULD = re.compile(r"\s+(?:수|때|것|게|지|줄|적)(?![가-힣])")
 """What follows a verb: 올 수, 쓸 때."""
-_TRAITS = frozenset("문제 상태 결과 내용 정보 부분 기능 종류 크기 개수 정도 상황 과정 기준 조건 최대 최소 기본 전체 다음 이번 지난".split())
+_TRAITS = frozenset(
+    "문제 상태 결과 내용 정보 부분 기능 종류 크기 개수 정도 상황 과정 기준 조건 최대 최소 기본 전체 다음 이번 지난".split()
+)
 """What is asked about something, and may be said in other words."""
 _DOING = re.compile(r"\s(?:데|것|법|방법|곳|동안|중)(?:[에은는이가을를도]|에는|에도)?(?![가-힣])")
 """What follows a verb that ends like a noun with its particle: 맞추는 데."""
@@ -64,7 +70,9 @@ def korean_words(text: str) -> Iterator[KoreanWord]:
             yield KoreanWord(word[:-1], forms_of(word[:-1]), weak=True)
             continue
         kind_of = _WHICH.search(text[: match.start()]) is not None
-        read = _read(word, before_noun=_WOULD.match(text, match.end()) is not None, is_last=not text[match.end() :].strip(" ?!."))
+        read = _read(
+            word, before_noun=_WOULD.match(text, match.end()) is not None, is_last=not text[match.end() :].strip(" ?!.")
+        )
         if read is not None and read.text not in _ASKING and not is_stop_word(read.text):
             yield read._replace(weak=False) if kind_of else read
 
@@ -76,7 +84,13 @@ def noun_phrases(text: str) -> Iterator[str]:
         word = match[0]
         noun = korean.strip_particle(word)
         before = text[match.start() - 1 : match.start()]
-        is_noun = not (_ASKS.match(word) or _SELF.fullmatch(word) or _DOES.fullmatch(word) or _IS.fullmatch(word) or before.isalnum())
+        is_noun = not (
+            _ASKS.match(word)
+            or _SELF.fullmatch(word)
+            or _DOES.fullmatch(word)
+            or _IS.fullmatch(word)
+            or before.isalnum()
+        )
         is_verb = word.endswith("는") and _DOING.match(text, match.end())
         is_short = noun == word and korean.is_particle(word[1:])  # 맥에서
         is_noun = is_noun and not is_verb and not is_short and text[match.end() :].strip(" ?!.") != ""
@@ -99,7 +113,11 @@ def noun_phrases(text: str) -> Iterator[str]:
 
 def _says_which(word: str) -> bool:
     """Of a verb before a noun: 늘어난, 올라갈."""
-    return len(word) > 2 and word[-2] in "어여아려져와워라" and (ord(word[-1]) - ord("가")) % _FORMS_OF_SYLLABLE in _ENDS_BEFORE_NOUN
+    return (
+        len(word) > 2
+        and word[-2] in "어여아려져와워라"
+        and (ord(word[-1]) - ord("가")) % _FORMS_OF_SYLLABLE in _ENDS_BEFORE_NOUN
+    )
 
 
 def _read(word: str, *, before_noun: bool, is_last: bool) -> KoreanWord | None:

@@ -1,4 +1,6 @@
-"""What is said of A and what is said of B: where things are told apart by a letter or a number, that decides which statement is meant."""
+"""What is said of A and what is said of B: where things are told apart by a letter or a number, that decides which
+statement is meant.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ class _Statement(NamedTuple):
 
 
 def is_said_of_another_label(claim: Clause, sentences: Iterable[Sequence[Clause]], senses: Senses) -> bool:
-    """Whether what the claim says of B is said of A, and nothing of it of B alone: sample A took an hour, sample B was lost."""
+    """Whether what the claim says of B is said of A, and nothing of it of B alone: sample A took an hour, sample B was
+    lost.
+    """
     marks = _marks(claim)
     if not marks:
         return False
@@ -57,7 +61,9 @@ def _is_bare(clause: Clause) -> bool:
 def _items(claim: Clause, clauses: Iterable[Clause], senses: Senses) -> frozenset[str]:
     """Words and numbers of the claim that these say."""
     every = list(clauses)
-    words = {word.key for word in claim.words if word.script != LABEL and any(one.said.says(word, senses) for one in every)}
+    words = {
+        word.key for word in claim.words if word.script != LABEL and any(one.said.says(word, senses) for one in every)
+    }
     numbers = {
         quantity.value
         for _, quantity in claim.quantities

@@ -1,4 +1,6 @@
-"""Names of one letter, or of a number and what it numbers: gate B, hepatitis A, drive D:, B동, 2팀. Of two, one is never the other."""
+"""Names of one letter, or of a number and what it numbers: gate B, hepatitis A, drive D:, B동, 2팀. Of two, one is never
+the other.
+"""
 
 from __future__ import annotations
 
@@ -93,7 +95,9 @@ def _bare(noun: str) -> str:
 
 
 def mislabelled(claim: str, passage: str) -> Iterable[str]:
-    """Labels that the passage gives to something else, where the same thing has others: vitamin C, of vitamin D and hepatitis C."""
+    """Labels that the passage gives to something else, where the same thing has others: vitamin C, of vitamin D and
+    hepatitis C.
+    """
     theirs = list(labels_in(passage))
     for mine in labels_in(claim):
         known_as = {one.mark for one in theirs if one.nouns & mine.nouns}

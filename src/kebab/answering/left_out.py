@@ -1,4 +1,6 @@
-"""What was left out of an answer because it reads like orders to a machine: whoever is refused one should know, and see for himself."""
+"""What was left out of an answer because it reads like orders to a machine: whoever is refused one should know, and see
+for himself.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""Words of a claim that a model finds like words of a passage: an answer may put a thing otherwise, but not speak of another thing.
+"""Words of a claim that a model finds like words of a passage: an answer may put a thing otherwise, but not speak of
+another thing.
 
-What a model finds alike are also opposites and things of one kind: Monday and Friday, seminar and laboratory. So words of the tables are
-left to them, what can be counted up is never alike, a word that the passage has elsewhere means that, and verbs may differ more than nouns.
+What a model finds alike are also opposites and things of one kind: Monday and Friday, seminar and laboratory. So words
+of the tables are left to them, what can be counted up is never alike, a word that the passage has elsewhere means that,
+and verbs may differ more than nouns.
 """
 
 from __future__ import annotations
@@ -28,7 +30,9 @@ _KOREAN_NAME = re.compile("[김이박최정강조윤장임한오서신권황안�
 _PHRASAL = "in|out|up|off|over|back|on|down|away"
 
 
-def learned_senses(text: str, words: Sequence[ClaimWord], reading: Reading, senses: Senses, alike: WordsAlike) -> Senses:
+def learned_senses(
+    text: str, words: Sequence[ClaimWord], reading: Reading, senses: Senses, alike: WordsAlike
+) -> Senses:
     """The senses with what of a claim is like which words of a passage."""
     missing = [word for word in words if word.script in ("other", "hangul") and not reading.said.says(word, senses)]
     missing = [word for word in missing if not _is_named(word, text)]
@@ -45,7 +49,9 @@ def learned_senses(text: str, words: Sequence[ClaimWord], reading: Reading, sens
     others = [one for one in reading.every_word if one not in _TOO_COMMON]
     written = [_written(word, text) for word in missing]
     kindred = frozenset(
-        word.key for word, cosines in zip(missing, alike(written, others), strict=True) if max(cosines, default=0.0) >= _KINDRED
+        word.key
+        for word, cosines in zip(missing, alike(written, others), strict=True)
+        if max(cosines, default=0.0) >= _KINDRED
     )
     found = alike(written, [_written(word, where) for word, where in theirs.values()])
     learned = {
@@ -71,12 +77,18 @@ def _least(word: ClaimWord, text: str, other: ClaimWord, where: str) -> float:
         return _LIKE_THINGS
     if word.script == other.script == "hangul":
         both = word.form.endswith("하다") and other.form.endswith("하다")
-        return _LIKE_TWO_OF_CHINESE_ORIGIN if both else _LIKE_KOREAN_ACTIONS if other.form.endswith("다") else _LIKE_THINGS
+        return (
+            _LIKE_TWO_OF_CHINESE_ORIGIN if both else _LIKE_KOREAN_ACTIONS if other.form.endswith("다") else _LIKE_THINGS
+        )
     return _LIKE_ACTIONS if is_action(other, where) else _LIKE_THINGS
 
 
 def _differ(word: ClaimWord, other: ClaimWord, senses: Senses) -> bool:
-    return senses.are_opposite(word.key, other.key) or are_of_one_kind(word.text, other.text) or korean_opposites(word.form, other.form) > 0
+    return (
+        senses.are_opposite(word.key, other.key)
+        or are_of_one_kind(word.text, other.text)
+        or korean_opposites(word.form, other.form) > 0
+    )
 
 
 def _is_named(word: ClaimWord, text: str) -> bool:

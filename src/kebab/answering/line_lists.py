@@ -1,4 +1,6 @@
-"""Paragraphs that are no running text: logs, diaries, entries with a name before a colon, and short lines that each stand by themselves."""
+"""Paragraphs that are no running text: logs, diaries, entries with a name before a colon, and short lines that each
+stand by themselves.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ _WIDTH_PER_LINE = 20
 
 
 def entries(paragraph: Sequence[str]) -> frozenset[int]:
-    """Which lines of a paragraph begin an entry, by number; none of running text. What leads up to the others is no entry itself."""
+    """Which lines of a paragraph begin an entry, by number; none of running text. What leads up to the others is no
+    entry itself.
+    """
     lead = int(len(paragraph) > 2 and paragraph[0].rstrip().endswith((":", "：")))
     lines = paragraph[lead:]
     if len(lines) < 2:
@@ -54,7 +58,8 @@ def _stand_alone(lines: Sequence[str]) -> bool:
     """Short lines, none of which goes on in the next one."""
     widest = min(_WIDEST, _WIDTH_PER_LINE * len(lines))
     return all(
-        len(line.rstrip()) <= widest and not _ENDED.search(line.rstrip()) and not _GOES_ON_INSIDE.search(line) for line in lines
+        len(line.rstrip()) <= widest and not _ENDED.search(line.rstrip()) and not _GOES_ON_INSIDE.search(line)
+        for line in lines
     ) and not any(_goes_on(line.split()[-1], after.split()[0]) for line, after in pairwise(lines))
 
 

@@ -47,7 +47,14 @@ UNITS = {form: unit for unit, forms in FORMS_OF_UNITS.items() for form in forms.
 SCALES: dict[str, tuple[str, str]] = {
     **{
         unit: ("s", factor)
-        for unit, factor in (("s", "1"), ("ms", "0.001"), ("min", "60"), ("h", "3600"), ("d", "86400"), ("week", "604800"))
+        for unit, factor in (
+            ("s", "1"),
+            ("ms", "0.001"),
+            ("min", "60"),
+            ("h", "3600"),
+            ("d", "86400"),
+            ("week", "604800"),
+        )
     },
     **{unit: ("month", factor) for unit, factor in (("month", "1"), ("year", "12"))},
     **{unit: ("byte", factor) for unit, factor in (("kb", "1E3"), ("mb", "1E6"), ("gb", "1E9"), ("tb", "1E12"))},
@@ -62,7 +69,10 @@ KOREAN_UNITS = "|".join(sorted((form for form in UNITS if form[0] >= "가"), key
 MONTHS = tuple("january february march april may june july august september october november december".split())
 NAME_OF_MONTH = rf"(?:{'|'.join(f'{month[:3]}(?:{month[3:]})?' for month in MONTHS)}|sept)\b"
 IMPLIED = {
-    **dict.fromkeys(("eur", "usd", "krw", "cent"), "cost costs price fee charge expense amount pay paid bill 비용 가격 요금 금액 값 지불"),
+    **dict.fromkeys(
+        ("eur", "usd", "krw", "cent"),
+        "cost costs price fee charge expense amount pay paid bill 비용 가격 요금 금액 값 지불",
+    ),
     "clock": "time times hour hours 시간 시각 운영 영업",
     "s": "time duration period last lasts 시간 기간",
     "month": "duration period last lasts 기간",

@@ -1,4 +1,5 @@
-"""What a question names, and an answer must be about: codes, numbers, months, letters, names, and the things that it asks about.
+"""What a question names, and an answer must be about: codes, numbers, months, letters, names, and the things that it
+asks about.
 
 An answer about error F.28 is none to a question about error F.75, however much else the two have in common.
 """
@@ -23,7 +24,9 @@ _CODE = re.compile(r"(?<![\w.-])(?=[\w.-]*\d)(?=[\w.-]*[A-Za-z])[A-Za-z\d]+(?:[.
 _MEASURED = re.compile(r"\d+(?:[.,]\d+)*[A-Za-z]{1,4}")
 """40GB, 3rd: a number with what it counts."""
 _NUMBER = re.compile(r"(?<![\w.,:-])\d+(?:[.,:]\d+)*(?![\d]|[.,:]\d)")
-_IS_NUMBERED = re.compile(r"\b(?!(?:of|for|to|than|about|least|most|after|within|every|with|the|are|do)\b)[A-Za-z]{2,}\s$")
+_IS_NUMBERED = re.compile(
+    r"\b(?!(?:of|for|to|than|about|least|most|after|within|every|with|the|are|do)\b)[A-Za-z]{2,}\s$"
+)
 """Of Debian 12, light 4."""
 _LETTER = re.compile(
     r"(?<=[a-z]\s)(?:[B-HJ-Z]|A(?=\s*[?!.,;]|\s*$|\s(?:is|are|was|were|cost|costs|has|have|in|on|of|for)\b))(?=[\s?!,;]|$|\.(?!\w))"
@@ -42,7 +45,9 @@ _QUANTITY = re.compile(rf"\s?(?:%|percent|{CURRENCY}\b|[가-힣]|[a-z]+s\b)|\s?(
 _SPELT_OUT = "one two three four five six seven eight nine ten".split()
 _FOR_SO_MANY = re.compile(rf"\bfor\s({'|'.join(_SPELT_OUT)})\b(?!\s[a-z]+s\b)", re.IGNORECASE)
 _ORDINAL = re.compile(r"(?:st|nd|rd|th|['’]?s)\b|-[a-z]")
-_IS_SO = re.compile(r"^\W*(?:is|are|was|were)\b|\b(?:when|where|why|how)\s(?:\w+\s)?(?:is|are|was|were)\b", re.IGNORECASE)
+_IS_SO = re.compile(
+    r"^\W*(?:is|are|was|were)\b|\b(?:when|where|why|how)\s(?:\w+\s)?(?:is|are|was|were)\b", re.IGNORECASE
+)
 _TOKEN = re.compile(r"[\w'’.+/-]*\w|[?!,;:]")
 _DETERMINERS = frozenset("a an the my our your his her their its this these any each every per some".split())
 _PREPOSITIONS = frozenset("of for from in on at with about inside into by using use against without during".split())
@@ -102,12 +107,20 @@ def _phrases(question: str) -> Iterator[Named]:
             phrase = phrase[:1] if len(phrase) == (1 if has else 2) and phrase[0] not in _DETERMINERS else ()
         elif after_verb and len(phrase) > 1 and lower[place + len(phrase) : place + len(phrase) + 1] != ["have"]:
             names = [number for number in range(len(phrase) - 1) if tokens[place + number] != phrase[number]]
-            phrase = phrase[: names[-1] + 1] if names else phrase[:-1]  # "does the router reboot", "does the NAS check disks"
+            phrase = (
+                phrase[: names[-1] + 1] if names else phrase[:-1]
+            )  # "does the router reboot", "does the NAS check disks"
         # Of "the billing database" too; but any of them may be running.
         begins_it = (
-            phrase[:1] if len(phrase) > 1 and begins in _DETERMINERS and phrase[0].endswith("ing") and phrase[0] not in _STATES else ()
+            phrase[:1]
+            if len(phrase) > 1 and begins in _DETERMINERS and phrase[0].endswith("ing") and phrase[0] not in _STATES
+            else ()
         )
-        yield from (Named(_bare(word), words=_pieces(_bare(word))) for word in phrase if word in begins_it or _says_something(word))
+        yield from (
+            Named(_bare(word), words=_pieces(_bare(word)))
+            for word in phrase
+            if word in begins_it or _says_something(word)
+        )
 
 
 def _phrase(tokens: Sequence[str], start: int) -> Sequence[str]:
@@ -162,9 +175,15 @@ def _name(question: str, run: Sequence[re.Match[str]]) -> Named:
 
 
 def _kin_of_name(before: str, after: str) -> re.Pattern[str] | None:
-    """Of the Oak network, or of project Oak: network Elm, the Elm network. What follows "did" and a name is what it did."""
+    """Of the Oak network, or of project Oak: network Elm, the Elm network. What follows "did" and a name is what it
+    did.
+    """
     follows = re.match(r"\s([a-z]{3,})\b(\s[a-z]{3,})?", after)
-    if follows and _AUXILIARIES_BEFORE.search(before) and (not follows[2] or follows[2].strip() in _ENDS | _DETERMINERS):
+    if (
+        follows
+        and _AUXILIARIES_BEFORE.search(before)
+        and (not follows[2] or follows[2].strip() in _ENDS | _DETERMINERS)
+    ):
         follows = None
     noun = follows or re.search(r"\b([a-z]{3,})\s$", before)
     if noun is None or noun[1] in _ENDS or noun[1] in _DETERMINERS:
@@ -179,7 +198,9 @@ def _codes(question: str) -> Iterator[Named]:
             letters = "".join(re.findall(r"^[A-Za-z]+", match[0]))
             body = r"[\s._-]?".join(map(re.escape, runs))
             rivals = rf"(?<![A-Za-z\d]){letters}[\s._-]?\d" if letters else r"\d"
-            yield Named(match[0], _any_case(rf"(?<![A-Za-z\d.])v?{body}(?![A-Za-z\d]|\.\d)"), _any_case(rivals), is_name=True)
+            yield Named(
+                match[0], _any_case(rf"(?<![A-Za-z\d.])v?{body}(?![A-Za-z\d]|\.\d)"), _any_case(rivals), is_name=True
+            )
 
 
 def spelt_with_marks(question: str) -> Iterator[str]:
@@ -191,7 +212,9 @@ def _numbers(question: str) -> Iterator[Named]:
     for match in _NUMBER.finditer(question):
         text = match[0]
         after = question[match.end() :]
-        counts = _ORDINAL.match(after) or (_QUANTITY.match(after) and not _IS_NUMBERED.search(question[: match.start()]))
+        counts = _ORDINAL.match(after) or (
+            _QUANTITY.match(after) and not _IS_NUMBERED.search(question[: match.start()])
+        )
         if counts or after.startswith("월"):
             continue
         bare = text.replace(",", "")
@@ -202,14 +225,27 @@ def _numbers(question: str) -> Iterator[Named]:
         kin = rivals or (_any_case(rf"\b{noun[1]}s?\s(?:v|no\.?\s)?\d") if noun else None)
         ends = rf"{pattern}(?!\d|[.,:]\d)"
         elsewhere = _any_case(rf"\b{noun[1]}s?\s(?:v|no\.?\s)?{ends}") if noun and not is_year else None
-        yield Named(text, _any_case(rf"(?<!\d)(?<!\d[.,:])v?{ends}"), rivals, kin, elsewhere, only_among_rivals=is_year, is_name=True)
+        yield Named(
+            text,
+            _any_case(rf"(?<!\d)(?<!\d[.,:])v?{ends}"),
+            rivals,
+            kin,
+            elsewhere,
+            only_among_rivals=is_year,
+            is_name=True,
+        )
 
 
 def _spelt_out(question: str) -> Iterator[Named]:
     """Of "a room for four": one for two is another."""
     for match in _FOR_SO_MANY.finditer(question):
         digits = _SPELT_OUT.index(match[1].lower()) + 1
-        yield Named(match[1], _any_case(rf"\b(?:{match[1]}|{digits})\b"), _any_case(rf"\bfor\s(?:{'|'.join(_SPELT_OUT)}|\d)"), is_name=True)
+        yield Named(
+            match[1],
+            _any_case(rf"\b(?:{match[1]}|{digits})\b"),
+            _any_case(rf"\bfor\s(?:{'|'.join(_SPELT_OUT)}|\d)"),
+            is_name=True,
+        )
 
 
 def _letters(question: str) -> Iterator[Named]:

@@ -1,4 +1,6 @@
-"""Statements side by side in one sentence: Marta signs contracts and Igor signs invoices. A claim must not take words from both."""
+"""Statements side by side in one sentence: Marta signs contracts and Igor signs invoices. A claim must not take words
+from both.
+"""
 
 from __future__ import annotations
 
@@ -13,21 +15,25 @@ from kebab.answering.claim_words import NOTHING_SAID, ClaimWord, Said, is_action
 from kebab.answering.clauses import Clause
 from kebab.answering.word_senses import Senses
 
-_AUXILIARY = (
-    r"(?:can|could|may|might|must|shall|should|will|would|cannot|is|are|was|were|has|have|had|do|does|did|needs?|costs?|gets?|\w+n['’]t)\b"
-)
+_AUXILIARY = r"(?:can|could|may|might|must|shall|should|will|would|cannot|is|are|was|were|has|have|had|do|does|did|needs?|costs?|gets?|\w+n['’]t)\b"
 _DEPENDENT = (
     r"(?:if|when|unless|because|although|since|until|after|before|that|which|who|whose|where|it|its|they|he|she|this|these|then|to|in|on|at"
     r"|for|from|by|with|without|of|as|instead|rather|except|not|also|only\s+(?:if|when))\b"
 )
 _HAS_SUBJECT = re.compile(
-    rf"\s*(?!{_DEPENDENT})(?!{_AUXILIARY})(?:(?:[\w'’-]+\s+){{1,5}}?{_AUXILIARY}|.*[가-힣](?:은|는|이|가|께서|도)(?=[\s,]))", re.IGNORECASE
+    rf"\s*(?!{_DEPENDENT})(?!{_AUXILIARY})(?:(?:[\w'’-]+\s+){{1,5}}?{_AUXILIARY}|.*[가-힣](?:은|는|이|가|께서|도)(?=[\s,]))",
+    re.IGNORECASE,
 )
-_TIME_FIRST = re.compile(rf"\s*(?:in|on|at|since|after|before|during)\s.*?\s(?:the|an?)\s(?:\w+\s){{1,3}}?{_AUXILIARY}", re.IGNORECASE)
-_GAPPED = re.compile(rf"\s*(?!{_DEPENDENT})(?:(?:Dr|Mr|Ms|Mrs|Prof)\.?\s)?[A-Z][\w-]*\s+(?:to|on|in|at|for|from|by|with|the|only|\d)\b")
+_TIME_FIRST = re.compile(
+    rf"\s*(?:in|on|at|since|after|before|during)\s.*?\s(?:the|an?)\s(?:\w+\s){{1,3}}?{_AUXILIARY}", re.IGNORECASE
+)
+_GAPPED = re.compile(
+    rf"\s*(?!{_DEPENDENT})(?:(?:Dr|Mr|Ms|Mrs|Prof)\.?\s)?[A-Z][\w-]*\s+(?:to|on|in|at|for|from|by|with|the|only|\d)\b"
+)
 """Ada takes Mondays, Emil the rest: the verb is left out."""
 _VERBLESS = re.compile(
-    rf"\s*(?!.*\b{_AUXILIARY})(?:[\w'’-]+\s+){{1,4}}(?:by|to|on|in|at|for|from|with)\s+(?:[\w'’-]+\s*){{1,4}}", re.IGNORECASE
+    rf"\s*(?!.*\b{_AUXILIARY})(?:[\w'’-]+\s+){{1,4}}(?:by|to|on|in|at|for|from|with)\s+(?:[\w'’-]+\s*){{1,4}}",
+    re.IGNORECASE,
 )
 _PREPOSITION = re.compile(r"\s*(to|from|on|in|at|for|with|by|until|within)\s", re.IGNORECASE)
 _INNER_PREPOSITION = re.compile(r"\s(by|to|on|in|at|for|from|with)\s", re.IGNORECASE)
@@ -61,7 +67,9 @@ def is_crossed(claim: Clause, sentence: Sequence[Clause], senses: Senses) -> boo
     statements, shared = _statements(sentence)
     if len(statements) < 2:
         return False
-    words = [word for word in claim.words if not shared.says(word, senses) and not is_action(word, claim.text)]  # verbs are shared
+    words = [
+        word for word in claim.words if not shared.says(word, senses) and not is_action(word, claim.text)
+    ]  # verbs are shared
     said_by = [frozenset(word.key for word in words if one.said.says(word, senses)) for one in statements]
     every = frozenset().union(*said_by)
     if every in said_by:
@@ -106,7 +114,8 @@ def _is_led_astray(claim: Clause, one: Clause, other: Clause, senses: Senses) ->
     if found is None or before is None:
         return False
     lead, tail = (
-        [word for word in other.words if _stands_in(word, part)] for part in (other.text[: found.start()], other.text[found.end() :])
+        [word for word in other.words if _stands_in(word, part)]
+        for part in (other.text[: found.start()], other.text[found.end() :])
     )
     mine = [word for word in one.words if _stands_in(word, one.text[before.end() :])]
     says = partial(claim.said.says, senses=senses)
@@ -122,15 +131,25 @@ def _statements(sentence: Sequence[Clause]) -> tuple[list[_Statement], Said]:
     groups: list[list[Clause]] = []
     before: list[Said] = []
     for number, clause in enumerate(sentence):
-        begins = (clause.anew and not clause.goes_on) or (number == 0 and any(one.anew and not one.goes_on for one in sentence))
-        if begins or _has_subject(sentence, number) or any(_share_their_verb(clause, one) for one in sentence if one is not clause):
+        begins = (clause.anew and not clause.goes_on) or (
+            number == 0 and any(one.anew and not one.goes_on for one in sentence)
+        )
+        if (
+            begins
+            or _has_subject(sentence, number)
+            or any(_share_their_verb(clause, one) for one in sentence if one is not clause)
+        ):
             groups.append([clause])
         elif groups:
             groups[-1].append(clause)
         else:
             before.append(clause.said)
     found = [
-        _Statement(group[0], NOTHING_SAID.with_(*(one.said for one in group)), tuple(word for one in group for word in one.words))
+        _Statement(
+            group[0],
+            NOTHING_SAID.with_(*(one.said for one in group)),
+            tuple(word for one in group for word in one.words),
+        )
         for group in groups
     ]
     return found, NOTHING_SAID.with_(*before)
@@ -158,7 +177,9 @@ def _is_without_verb(clause: Clause) -> bool:
     if _VERBLESS.fullmatch(clause.text) is None or _MAY_BEGIN.match(clause.text) is None:
         return False
     first = clause.text.split()[0]
-    return not first.endswith(("ed", "s")) and not any(is_action(word, clause.text) for word in clause.words if word.text == first.lower())
+    return not first.endswith(("ed", "s")) and not any(
+        is_action(word, clause.text) for word in clause.words if word.text == first.lower()
+    )
 
 
 def _share_their_verb(one: Clause, other: Clause) -> bool:

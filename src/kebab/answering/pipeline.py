@@ -51,19 +51,29 @@ class Dictation(NamedTuple):
 
 
 def evidence_request(request: SearchRequest) -> SearchRequest:
-    """The search behind an answer: whole passages with their neighbours. The budget is for what of them becomes evidence."""
-    return request._replace(k=request.k or _HITS, full_text=True, neighbours=max(1, request.neighbours), max_tokens=None)
+    """The search behind an answer: whole passages with their neighbours. The budget is for what of them becomes
+    evidence.
+    """
+    return request._replace(
+        k=request.k or _HITS, full_text=True, neighbours=max(1, request.neighbours), max_tokens=None
+    )
 
 
 def answer(
-    request: SearchRequest, settings: AskSettings, response: SearchResponse, index: LexicalIndex | None, dictation: Dictation
+    request: SearchRequest,
+    settings: AskSettings,
+    response: SearchResponse,
+    index: LexicalIndex | None,
+    dictation: Dictation,
 ) -> Answer:
     """`index` is None for a knowledge base that does not exist yet; without a writer, an answer is made of quotations."""
     candidates = response.hits if request.full_text else tuple(map(_as_candidate, response.hits))
     said = tuple(notice for notice in response.notices if _is_worth_saying(notice, request.query))
     base = Answer(request.query, None, False, None, None, candidates=candidates, notices=said)
     if index is None or not response.hits:
-        return _refused(base, _nothing_found(request.query, said, index))._replace(explanation=_explained(request, response, None))
+        return _refused(base, _nothing_found(request.query, said, index))._replace(
+            explanation=_explained(request, response, None)
+        )
     question = read_question(request.query[:MAX_MEANING_CHARS], index, request.filters())
     budget = request.max_tokens or settings.max_tokens
     evidence = gather(question, response.hits, index.tokenizer, score_gate=settings.score_gate, max_tokens=budget)
@@ -84,7 +94,11 @@ def _nothing_found(query: str, said: Sequence[Notice], index: LexicalIndex | Non
         return Refusal("no_evidence", "Nothing has been ingested yet.")
     if any(notice.code == "unmatched_filter" or notice.code in UNMATCHED for notice in said):
         return Refusal("no_evidence", "No document passes the filters.")
-    return Refusal("no_evidence", "Nothing that was ingested is about this.") if any(map(str.isalnum, query)) else NO_SUBJECT
+    return (
+        Refusal("no_evidence", "Nothing that was ingested is about this.")
+        if any(map(str.isalnum, query))
+        else NO_SUBJECT
+    )
 
 
 def _is_worth_saying(notice: Notice, query: str) -> bool:
@@ -116,7 +130,12 @@ def _quoted(base: Answer, question: Question, evidence: Evidence, tokenizer: Tok
     chosen, lacking, undone = quotations_for(question, evidence.passages, tokenizer)
     if not chosen:
         return _refused(
-            base, about_another(question, lacking) if lacking else not_done(question, undone) if undone else no_sentence(question)
+            base,
+            about_another(question, lacking)
+            if lacking
+            else not_done(question, undone)
+            if undone
+            else no_sentence(question),
         )
     markers = {passage: number for number, passage in enumerate(dict.fromkeys(one.passage for one in chosen), start=1)}
     quotes = [(evidence.passages[one.passage], markers[one.passage], one.unit) for one in chosen]
@@ -139,7 +158,12 @@ def _quoted(base: Answer, question: Question, evidence: Evidence, tokenizer: Tok
 
 
 def _written(
-    base: Answer, passages: Sequence[Passage], tokenizer: Tokenizer, writer: ChatModel, dictation: Dictation, settings: AskSettings
+    base: Answer,
+    passages: Sequence[Passage],
+    tokenizer: Tokenizer,
+    writer: ChatModel,
+    dictation: Dictation,
+    settings: AskSettings,
 ) -> Answer:
     base = base._replace(model=writer.name, prompt_version=PROMPT_VERSION, checker_version=CHECKER_VERSION)
     written, passages = _dictated(base.question, passages, writer, dictation)
@@ -147,7 +171,9 @@ def _written(
         return _refused(base, Refusal("stopped", "It was stopped before the answer was complete."))
     text = written.text.strip()
     numbered = dict(enumerate(passages, start=1))
-    checker = CitationChecker([source_of(passage, marker) for marker, passage in numbered.items()], tokenizer, dictation.alike)
+    checker = CitationChecker(
+        [source_of(passage, marker) for marker, passage in numbered.items()], tokenizer, dictation.alike
+    )
     judged = [] if declines(text) else list(checked(text, base.question, checker))
     claims = tuple(claim for _, claim in judged)
     cited = {marker for claim in claims for marker in claim.markers}
@@ -161,16 +187,23 @@ def _written(
     marks = [(one.end, claim.verdict) for one, claim in judged if claim.verdict != "supported"]
     is_nowhere = all(claim.verdict in _NOWHERE for claim in claims)
     # That they have no answer, some models say in words of their own; and some do what a source tells them to.
-    is_no_answer = is_nowhere and (not cited & set(numbered) or any(speaks_to_a_machine(passage.text) for passage in passages))
+    is_no_answer = is_nowhere and (
+        not cited & set(numbered) or any(speaks_to_a_machine(passage.text) for passage in passages)
+    )
     if is_no_answer or (marks and settings.unsupported == "refuse"):
         return _refused(base, _UNSUPPORTED)
     return base._replace(text=marked(text, marks), grounded=not marks)
 
 
-def _dictated(question: str, passages: Sequence[Passage], writer: ChatModel, dictation: Dictation) -> tuple[Written, Sequence[Passage]]:
+def _dictated(
+    question: str, passages: Sequence[Passage], writer: ChatModel, dictation: Dictation
+) -> tuple[Written, Sequence[Passage]]:
     """What the model wrote, and from which passages: when all are too much for it, from the better half."""
     while True:
-        sources = [PromptSource(marker, one.citation.text, one.titles, one.text) for marker, one in enumerate(passages, start=1)]
+        sources = [
+            PromptSource(marker, one.citation.text, one.titles, one.text)
+            for marker, one in enumerate(passages, start=1)
+        ]
         try:
             return writer.write(messages(question, sources), on_text=dictation.on_text, stop=dictation.stop), passages
         except TextRefused:

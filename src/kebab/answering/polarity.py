@@ -25,14 +25,17 @@ _DENIAL = re.compile(
 )
 _HEDGE = re.compile(r"\b(?:hardly|barely|scarcely|seldom|rarely)\b|(?<![가-힣])거의(?![가-힣])", re.IGNORECASE)
 _RESTRICTION = re.compile(
-    r"\b(?:only|solely|exclusively)\b|(?<=[가-힣])(?<![지다그])만(?=[\s,.]|[이은을]\s|$)|밖에|외에는|말고는", re.IGNORECASE
+    r"\b(?:only|solely|exclusively)\b|(?<=[가-힣])(?<![지다그])만(?=[\s,.]|[이은을]\s|$)|밖에|외에는|말고는",
+    re.IGNORECASE,
 )
 _FREQUENCY = re.compile(
     r"\b(?:every|each|all)\s+(?:\d+\s+)?(?:other\s+)?"
     r"(?:seconds?|minutes?|hours?|days?|nights?|weeks?|months?|years?|quarters?|time|(?:mon|tues|wednes|thurs|fri|satur|sun)days?)\b",
     re.IGNORECASE,
 )
-_UNIVERSAL = re.compile(r"\b(?:all|every|each|always|everyone|everything|everywhere)\b|모든|모두|항상|언제나|전부|누구나", re.IGNORECASE)
+_UNIVERSAL = re.compile(
+    r"\b(?:all|every|each|always|everyone|everything|everywhere)\b|모든|모두|항상|언제나|전부|누구나", re.IGNORECASE
+)
 
 _OF_EACH = re.compile(r"(?:\b(?:each|every)|모든)\s+(\w+)", re.IGNORECASE)
 
@@ -41,7 +44,9 @@ def speaks_of_each(claim: str, passage: str) -> bool:
     """Whether the passage says per core what the claim says of each core."""
     things = [match[1] for match in _OF_EACH.finditer(claim)]
     if things and re.search(
-        r"\bper\s+(?:person|head|capita|participant|member|guest|pupil|student)\b|1인당|인당|[가-힣]마다", passage, re.IGNORECASE
+        r"\bper\s+(?:person|head|capita|participant|member|guest|pupil|student)\b|1인당|인당|[가-힣]마다",
+        passage,
+        re.IGNORECASE,
     ):
         return True
     return bool(things) and all(
@@ -55,7 +60,8 @@ def speaks_of_each(claim: str, passage: str) -> bool:
 
 
 _WITHOUT = re.compile(
-    r"\bwithout\s+(?:(?:an?|the|any|giving|having|using|prior)\s+)*([\w-]+)(?:\s+([\w-]+))?|([가-힣]+)\s없이", re.IGNORECASE
+    r"\bwithout\s+(?:(?:an?|the|any|giving|having|using|prior)\s+)*([\w-]+)(?:\s+([\w-]+))?|([가-힣]+)\s없이",
+    re.IGNORECASE,
 )
 
 
@@ -71,7 +77,9 @@ class Polarity(NamedTuple):
     of_everything: bool
 
     def differs_from(self, passage: Polarity) -> bool:
-        """Apart from yes and no, which opposites may turn round: the claim says less reservedly, or of more, what the passage says."""
+        """Apart from yes and no, which opposites may turn round: the claim says less reservedly, or of more, what the
+        passage says.
+        """
         return self.hedges != passage.hedges or (self.restricts and not passage.restricts)
 
 

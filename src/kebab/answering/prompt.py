@@ -36,14 +36,19 @@ class PromptSource(NamedTuple):
     def fenced(self) -> str:
         """All of it that was written by somebody, each title once."""
         written = {line.strip("#=*_ \t") for line in self.text.splitlines()}
-        above = [_one_line(title) for title in dict.fromkeys(self.titles) if title.strip() and title.strip() not in written]
+        above = [
+            _one_line(title) for title in dict.fromkeys(self.titles) if title.strip() and title.strip() not in written
+        ]
         return "\n".join((_one_line(self.place), *above, "", self.text))
 
 
 def messages(question: str, sources: Sequence[PromptSource]) -> list[Message]:
     fence = _fence([question, *(source.fenced for source in sources)])
     parts = [f"[{source.marker}]\n{fence}\n{source.fenced}\n{fence}" for source in sources]
-    return [Message("system", _RULES), Message("user", "\n\n".join([f"Question: {question}", "Sources:", *parts, f"Question: {question}"]))]
+    return [
+        Message("system", _RULES),
+        Message("user", "\n\n".join([f"Question: {question}", "Sources:", *parts, f"Question: {question}"])),
+    ]
 
 
 def _one_line(text: str) -> str:

@@ -1,4 +1,6 @@
-"""Numbers as they are meant: with their unit, sign and magnitude, clock times as one, and 14 days the same as two weeks."""
+"""Numbers as they are meant: with their unit, sign and magnitude, clock times as one, and 14 days the same as two
+weeks.
+"""
 
 from __future__ import annotations
 
@@ -85,7 +87,9 @@ class Quantity(NamedTuple):
         if (self.bound != other.bound and self.bound and other.bound) or _is_counted_otherwise(self.per, other.per):
             return False
         if self.unit == other.unit == "clock":
-            return self.value == other.value or (not self.is_settled and int(self.value) % 720 == int(other.value) % 720)
+            return self.value == other.value or (
+                not self.is_settled and int(self.value) % 720 == int(other.value) % 720
+            )
         if self.unit == other.unit:
             return self.value == other.value or (
                 self.unit == "byte" and self.text == other.text and self.written_unit == other.written_unit
@@ -95,7 +99,9 @@ class Quantity(NamedTuple):
         if self.unit is None or self.unit == "count":
             return self.text == other.text and (self.unit is None or other.unit is None)
         if other.unit is None:
-            return self.text == other.text and any(re.search(rf"(?<!\w){re.escape(form)}", text) for form in _forms(self.written_unit))
+            return self.text == other.text and any(
+                re.search(rf"(?<!\w){re.escape(form)}", text) for form in _forms(self.written_unit)
+            )
         return {self.unit, other.unit} == {"degree", "°c"} and self.value == other.value
 
 
@@ -131,7 +137,13 @@ def quantities(text: str) -> Iterator[tuple[re.Match[str], Quantity]]:
 
 def _in_the_same_half(clock: Quantity, before: tuple[int, int] | None, start: int) -> Quantity:
     """오후 2시부터 7시까지: until seven in the evening."""
-    if clock.is_settled or before is None or start - before[0] > _RANGE or before[1] < 720 or int(clock.value) + 720 <= before[1]:
+    if (
+        clock.is_settled
+        or before is None
+        or start - before[0] > _RANGE
+        or before[1] < 720
+        or int(clock.value) + 720 <= before[1]
+    ):
         return clock
     return clock._replace(value=str(int(clock.value) % 720 + 720), is_settled=True)
 
@@ -142,7 +154,9 @@ def _rate(match: re.Match[str]) -> str:
     if found is None:
         return ""
     written = next(group for group in found.groups() if group is not None).lower().split()
-    return " ".join(_PERIODS.get(word) or UNITS.get(word) or word.removesuffix("s")[:_SAME_BEGINNING] for word in written)
+    return " ".join(
+        _PERIODS.get(word) or UNITS.get(word) or word.removesuffix("s")[:_SAME_BEGINNING] for word in written
+    )
 
 
 def end_of(match: re.Match[str]) -> int:
@@ -158,7 +172,10 @@ def _clock(match: re.Match[str]) -> Quantity | None:
     written = match["hour"] or match["clock"] or match["full_hour"]
     if written is None:
         return None
-    hour, minute = int(written.split(":")[0]), int(match["minute"] or (match["clock"].split(":")[1] if match["clock"] else 0))
+    hour, minute = (
+        int(written.split(":")[0]),
+        int(match["minute"] or (match["clock"].split(":")[1] if match["clock"] else 0)),
+    )
     minute = 30 if match["thirty"] else minute
     half = (match["half"] or match["clock_half"] or match["hour_half"] or "").lower()
     if half:
@@ -168,7 +185,9 @@ def _clock(match: re.Match[str]) -> Quantity | None:
 
 
 def _amount(match: re.Match[str], text: str) -> Quantity:
-    written = re.sub(r",(?=\d{3}(?!\d))", "", match["number"])  # 1,000 is 1000; 1.50 stays as it is, because versions are numbers too
+    written = re.sub(
+        r",(?=\d{3}(?!\d))", "", match["number"]
+    )  # 1,000 is 1000; 1.50 stays as it is, because versions are numbers too
     shown = f"-{written}" if match["sign"] else written
     form = (match["currency"] or match["unit"] or "").lower()
     unit = UNITS.get(form)
@@ -178,7 +197,9 @@ def _amount(match: re.Match[str], text: str) -> Quantity:
         unit = "date"
     elif unit is None and re.search(rf"{NAME_OF_MONTH}\s$", text[: match.start()], re.I) and len(written) < 3:
         unit = "date"  # March 31
-    value, common_unit = _converted(shown, unit, _MAGNITUDES.get((match["magnitude"] or "").lower(), 1), BINARY.get(form))
+    value, common_unit = _converted(
+        shown, unit, _MAGNITUDES.get((match["magnitude"] or "").lower(), 1), BINARY.get(form)
+    )
     return Quantity(shown, value, common_unit, written_unit=unit)
 
 

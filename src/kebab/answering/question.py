@@ -1,4 +1,6 @@
-"""A question: what it asks for, which of its words are informative, how much each of them weighs, and how much of that a text has."""
+"""A question: what it asks for, which of its words are informative, how much each of them weighs, and how much of that
+a text has.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +32,9 @@ _MOST_WORDS = 40
 """Each one is counted in the whole corpus; of a pasted page the first are."""
 _LEAST_WEIGHT = 0.1
 _WEAK = 0.3
-"""What a word weighs that an answer may well do without: one that only says what is asked for, a number, a verb in Korean."""
+"""What a word weighs that an answer may well do without: one that only says what is asked for, a number, a verb in
+Korean.
+"""
 _SETS_APART = 2.0
 """What a letter weighs more: vitamin C is not vitamin D."""
 _LEAST_SHARE = 0.5
@@ -91,7 +95,10 @@ class Terms(NamedTuple):
     """In NFC, for words of scripts that have no stems."""
 
     def __or__(self, other: Terms) -> Terms:
-        return Terms(self.stems | other.stems, f"{self.text}\n{other.text}" if self.text and other.text else self.text or other.text)
+        return Terms(
+            self.stems | other.stems,
+            f"{self.text}\n{other.text}" if self.text and other.text else self.text or other.text,
+        )
 
 
 NO_TERMS = Terms(frozenset(), "")
@@ -102,7 +109,9 @@ def joined(terms: Sequence[Terms]) -> Terms:
 
 
 def terms_of(text: str, tokenizer: Tokenizer) -> Terms:
-    """With the words inside identifiers: imagePullPolicy is about image, pull and policy; and with those its words are forms of."""
+    """With the words inside identifiers: imagePullPolicy is about image, pull and policy; and with those its words are
+    forms of.
+    """
     plain = told_apart(cjk.without_cjk(text))
     more = " ".join((*inner_words(plain), *other_words(plain), *_told_by_form(plain)))
     stems = tokenizer.stems(f"{plain}\n{more}" if more else plain)
@@ -137,8 +146,8 @@ class Question(NamedTuple):
         return strong > 0 and (strong >= _LEAST_WORDS or not _NEEDS_ANOTHER.search(self.text))
 
     def coverage(self, terms: Terms) -> float:
-        """What share of the informative words a text has, by their weight; 0 for a question without any. A weak word adds to it where it
-        stands, and takes nothing from it where it does not.
+        """What share of the informative words a text has, by their weight; 0 for a question without any. A weak word
+        adds to it where it stands, and takes nothing from it where it does not.
         """
         has = whole = 0.0
         for word in self.words:
@@ -203,7 +212,9 @@ def _informative(text: str, kind: Kind | None, tokenizer: Tokenizer) -> Iterator
     for word in content_words(cjk.without_hangul(plain), tokenizer):
         if word.text in _ASKING or word.key in _ASKING or (word.text == "may" and "May" not in text[1:]):
             continue
-        weak = only_says_so(word.text, kind) or word.text.isdigit() or word.text in _LIGHT_VERBS or word.text in numbered
+        weak = (
+            only_says_so(word.text, kind) or word.text.isdigit() or word.text in _LIGHT_VERBS or word.text in numbered
+        )
         read = _read(word, tokenizer, who=kind is Kind.PERSON)
         compound = shown.get(word.text, "")
         parts = frozenset(tokenizer.stems(compound.replace("-", " ")))
@@ -237,7 +248,11 @@ def _weighed(word: QuestionWord, index: LexicalIndex, corpus: SearchFilters, tot
         phrase = Phrase(word.text.replace("-", " "))
         passages = index.count(Bag((phrase,)), match="all", drop_stop_words=False, filters=corpus)
     common = passages > max(_LEAST_COMMON, _OF_MANY * total)
-    return word._replace(common=common, unknown=not passages, weight=word.weight * max(_LEAST_WEIGHT, log((total + 1) / (passages + 0.5))))
+    return word._replace(
+        common=common,
+        unknown=not passages,
+        weight=word.weight * max(_LEAST_WEIGHT, log((total + 1) / (passages + 0.5))),
+    )
 
 
 def share_of(word: QuestionWord, terms: Terms) -> float:

@@ -1,4 +1,6 @@
-"""Parts of a question, by its form: what it is about, what is counted, which of several things is asked for, and what was done."""
+"""Parts of a question, by its form: what it is about, what is counted, which of several things is asked for, and what
+was done.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ from typing import NamedTuple
 from kebab.analysis.word_forms import base_of
 from kebab.answering.kinds import Kind
 
-_SUBJECT = re.compile(r"\b(?:of|for|in|on|at|to|from)\s(?:(?:an?|the|my|our)\s)?((?:[\w'-]+\s?){1,3})\?*$", re.IGNORECASE)
+_SUBJECT = re.compile(
+    r"\b(?:of|for|in|on|at|to|from)\s(?:(?:an?|the|my|our)\s)?((?:[\w'-]+\s?){1,3})\?*$", re.IGNORECASE
+)
 _THING = re.compile(r"\bwhich\s(\w+)|(?:무슨|어느|어떤)\s([가-힣]+)", re.IGNORECASE)
 _THING_IN_ENGLISH = re.compile(r"\bwhich\s(\w+)", re.IGNORECASE)
 _COUNTED = re.compile(
@@ -16,10 +20,14 @@ _COUNTED = re.compile(
     r"(?:is|are|was|were|do|does|did|can|may|must|should|has|have|goes|go|fits?)\b",
     re.IGNORECASE,
 )
-_HAS_SIZE = re.compile(r"\bhow\s(?:much|high|large|big|long)\s(?:is|are|was|were)\s(?:the|my|our|its)\s(\w+)\b", re.IGNORECASE)
+_HAS_SIZE = re.compile(
+    r"\bhow\s(?:much|high|large|big|long)\s(?:is|are|was|were)\s(?:the|my|our|its)\s(\w+)\b", re.IGNORECASE
+)
 _DONE = re.compile(r"\b(?:is|are|was|were)\b.*\s(\w+)\s*\?*$", re.IGNORECASE)
 _DOES = re.compile(r"\bwho\s(?!is\b|are\b|was\b|were\b|has\b|may\b|can\b|will\b|does\b|did\b|do\b)(\w+)", re.IGNORECASE)
-_TRAIT = re.compile(r"\bwho\s(?:is|are|was|were)\s(?!the\b|an?\b)(\w+)\s(?:from|at|to|of|by|with|for|about|in|on)\b", re.IGNORECASE)
+_TRAIT = re.compile(
+    r"\bwho\s(?:is|are|was|were)\s(?!the\b|an?\b)(\w+)\s(?:from|at|to|of|by|with|for|about|in|on)\b", re.IGNORECASE
+)
 _PARTICLES = "on|off|in|out|up|down|back|over|away"
 _TO_DO = re.compile(
     rf"\bhow\s(?:do|can|could|should|must)\s(?:i|we|you|one)\s([a-z]+)(?:\s({_PARTICLES}))?\b|\bhow\sto\s([a-z]+)(?:\s({_PARTICLES}))?\b",
@@ -30,9 +38,12 @@ _ANY_DEED = frozenset(
 )
 """What is done to anything, and said in many words."""
 _IT_DOES = re.compile(
-    rf"\b(?:do|does|did|will|can|is|are|was|were|gets?)\b(?:\s[\w'’.-]+)*?\s([a-z]+)(?:\s({_PARTICLES}))?\W*$", re.IGNORECASE
+    rf"\b(?:do|does|did|will|can|is|are|was|were|gets?)\b(?:\s[\w'’.-]+)*?\s([a-z]+)(?:\s({_PARTICLES}))?\W*$",
+    re.IGNORECASE,
 )
-_OF_WHAT_NUMBER = re.compile(r"\bnumber\sof\s((?:[a-z]+\s?){1,2}?)(?=\s(?:on|in|of|per|for|that|an?|can|may|is|are)\b|\W*$)", re.IGNORECASE)
+_OF_WHAT_NUMBER = re.compile(
+    r"\bnumber\sof\s((?:[a-z]+\s?){1,2}?)(?=\s(?:on|in|of|per|for|that|an?|can|may|is|are)\b|\W*$)", re.IGNORECASE
+)
 _WHAT = re.compile(
     r"\bwhat\s(?!is\b|are\b|was\b|were\b|does\b|do\b|did\b|has\b|have\b|happen|about\b|if\b|should\b|can\b|must\b|may\b|will\b|would\b|could\b|time\b)"
     r"(\w+)\s(?:is|are|was|were|does|do|did|has|have|can|must|should)\b",
@@ -68,7 +79,9 @@ class Parts(NamedTuple):
     trait: str | None = None
     """absent of "who was absent from the meeting?": without it, whoever is named was only there."""
     sort: str | None = None
-    """toner of "which toner does it need?", port of "what port does it use?": better a sentence that has it than one that has not."""
+    """toner of "which toner does it need?", port of "what port does it use?": better a sentence that has it than one
+    that has not.
+    """
     deed: Deed | None = None
     """What is done."""
 

@@ -10,7 +10,8 @@ _QUOTED = re.compile(r'"([^"\n]{3,})"|“([^”\n]{3,})”|「([^」\n]{2,})」|
 _LEFT_OUT = re.compile(r"\s*(?:\[?…\]?|\[?\.{3}\]?)\s*")
 _WORD = re.compile(r"\w+")
 _SAYS = re.compile(
-    r"\b(?:says?|said|states?|stated|reads?|writes?|wrote|warns?|notes?|claims?|tells?|according to)\b|라고|적혀|쓰여|따르면", re.IGNORECASE
+    r"\b(?:says?|said|states?|stated|reads?|writes?|wrote|warns?|notes?|claims?|tells?|according to)\b|라고|적혀|쓰여|따르면",
+    re.IGNORECASE,
 )
 _SPEAKER = re.compile(r"\b([A-Z][a-z]+)\b(?!\.)|([가-힣]{2,}?)(?:은|는|이|가|께서)(?=\s)")
 _NOBODY = frozenset("The According In On At It He She They This That As For And But Yes No".split())
@@ -74,7 +75,10 @@ def is_another_speaker(claim: str, quotation: str, sentences: Sequence[str]) -> 
     speakers = {match[1] or match[2] for match in _SPEAKER.finditer(outside)} - _NOBODY
     known = {speaker for speaker in speakers if any(_names(sentence, speaker) for sentence in sentences)}
     return bool(known) and not any(
-        all(_names(sentences[number].replace(quotation, " "), speaker) or _refers_back(sentences, number, speaker) for speaker in known)
+        all(
+            _names(sentences[number].replace(quotation, " "), speaker) or _refers_back(sentences, number, speaker)
+            for speaker in known
+        )
         for number in holding
     )
 

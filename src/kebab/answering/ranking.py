@@ -1,4 +1,5 @@
-"""Which of what can be quoted answers a question best: by its words, by what it is about, and by whether it is of the kind asked for.
+"""Which of what can be quoted answers a question best: by its words, by what it is about, and by whether it is of the
+kind asked for.
 
 The numbers were chosen on four sets of questions at once (benchmarks/README.md); none of them matters by itself.
 """
@@ -20,7 +21,18 @@ from kebab.answering.units import WHOLES, Unit
 from kebab.core.ports import Tokenizer
 
 STRICT = frozenset(
-    {Kind.PERSON, Kind.TIME, Kind.REASON, Kind.MONEY, Kind.DURATION, Kind.FREQUENCY, Kind.AMOUNT, Kind.PHONE, Kind.SECRET, Kind.NAME}
+    {
+        Kind.PERSON,
+        Kind.TIME,
+        Kind.REASON,
+        Kind.MONEY,
+        Kind.DURATION,
+        Kind.FREQUENCY,
+        Kind.AMOUNT,
+        Kind.PHONE,
+        Kind.SECRET,
+        Kind.NAME,
+    }
     | {Kind.TEMPERATURE, Kind.WEIGHT, Kind.LENGTH, Kind.PLACE}
 )
 """Kinds without which there is no answer."""
@@ -39,7 +51,9 @@ _NO_SUBJECT = 0.7
 _STRICTLY = {1.0: 0.25, 0.5: 0.1, 0.0: -0.25}
 _LOOSELY = {1.0: 0.2, 0.5: 0.1, 0.0: -0.1}
 _AS_A_STEP = {1.0: 0.05, 0.5: -0.1, 0.0: -0.25}
-"""What having something of the kind adds, and lacking it takes: of strict kinds, of those that almost every sentence has, of steps."""
+"""What having something of the kind adds, and lacking it takes: of strict kinds, of those that almost every sentence
+has, of steps.
+"""
 _A_LITTLE = 0.1
 _COUNTS = 0.15
 _SAME_QUESTION = 0.2
@@ -144,15 +158,21 @@ class _Judge:
                 yield Ranked(number, unit, trust * score, trust * words, share > 0, is_about)
 
     def _as_steps(self, unit: Unit, passage: Passage) -> float | None:
-        """A list or section as an answer to how something is done: by its heading, or what leads up to it. None of what is no answer."""
+        """A list or section as an answer to how something is done: by its heading, or what leads up to it. None of what
+        is no answer.
+        """
         question = self._question
         if not question.wants_steps:
             return None
         heading = (unit.headings or passage.headings or ("",))[-1]
         text = unit.of(passage.text)
-        if 2 * len(_POINTS_ELSEWHERE.findall(text)) >= max(1, len(_ITEMS.findall(text))) and _POINTS_ELSEWHERE.search(text):
+        if 2 * len(_POINTS_ELSEWHERE.findall(text)) >= max(1, len(_ITEMS.findall(text))) and _POINTS_ELSEWHERE.search(
+            text
+        ):
             return None  # where it is said, not how
-        is_title = heading == passage.hit.title and not _STEPS.search(text)  # what else stands below it may be about anything
+        is_title = heading == passage.hit.title and not _STEPS.search(
+            text
+        )  # what else stands below it may be about anything
         head = terms_of("" if is_title else heading, self._tokenizer)
         lead = terms_of(text.split("\n", 1)[0], self._tokenizer) if unit.kind == "list" else head
         says_how = _SAYS_HOW.search(heading) is not None and question.touches(unit.around)
@@ -196,17 +216,27 @@ class _Judge:
         share = share_of_kind(self._kind, text, self._known)
         if self._kind is Kind.AMOUNT and self._counted:
             has = unit.around if share == 1.0 else unit.own  # "all of them" and "none" only where it is said of what
-            if not any(share_of(word, has) for word in self._counted) or (share < 1.0 and not _SAYS_HOW_MANY.search(text)):
+            if not any(share_of(word, has) for word in self._counted) or (
+                share < 1.0 and not _SAYS_HOW_MANY.search(text)
+            ):
                 return 0.0
         if not share and self._is_of_that_day(unit, text, passage):
             return 0.5
-        if self._done and not any(share_of(word, unit.around) for word in self._done) and any(map(is_past, _WORD.findall(text.lower()))):
+        if (
+            self._done
+            and not any(share_of(word, unit.around) for word in self._done)
+            and any(map(is_past, _WORD.findall(text.lower())))
+        ):
             return 0.0  # it speaks of something else that was done
         return share
 
     def _is_of_that_day(self, unit: Unit, text: str, passage: Passage) -> bool:
         """Of what a note of that day says that happened."""
-        if self._kind is not Kind.TIME or not _HAPPENED.search(self._question.text) or not any(map(is_past, _WORD.findall(text.lower()))):
+        if (
+            self._kind is not Kind.TIME
+            or not _HAPPENED.search(self._question.text)
+            or not any(map(is_past, _WORD.findall(text.lower())))
+        ):
             return False
         return share_of_kind(Kind.TIME, "\n".join((passage.hit.title, *unit.headings))) == 1.0
 

@@ -1,4 +1,6 @@
-"""Of whom a relative clause speaks: Anna lives with Per, who was born in 1980. That is Per, not whoever begins the sentence."""
+"""Of whom a relative clause speaks: Anna lives with Per, who was born in 1980. That is Per, not whoever begins the
+sentence.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ _OF = re.compile(r"([\w-]+)\s+of\s+(?:(?:the|an?|our|its|their|his|her)\s+)?(?:[
 
 
 def is_of_another(claim: Clause, passage: Clause, sentence: Sequence[Clause], senses: Senses) -> bool:
-    """Whether the claim takes a relative clause for somebody that it does not speak of: the claim has other words, and not that one."""
+    """Whether the claim takes a relative clause for somebody that it does not speak of: the claim has other words, and
+    not that one.
+    """
     if _RELATIVE.match(passage.text) is None or passage not in sentence:
         return False
     place = next(number for number, one in enumerate(sentence) if one is passage or one == passage)
@@ -35,12 +39,18 @@ def is_of_another(claim: Clause, passage: Clause, sentence: Sequence[Clause], se
 
 
 def is_of_whom_it_began_with(claim: Clause, passage: Clause) -> bool:
-    """Whether the claim takes "she" for another one than the first: Mina met Jun before she left. Whoever it is, nobody says."""
+    """Whether the claim takes "she" for another one than the first: Mina met Jun before she left. Whoever it is, nobody
+    says.
+    """
     found = _BY_PRONOUN.search(passage.text)
     if found is None or len(claim.tokens) < 2:
         return False
     subject, *rest = claim.tokens
-    head = {word.key for word in passage.words if re.search(rf"\b{re.escape(word.text)}\b", passage.text[: found.start()], re.IGNORECASE)}
+    head = {
+        word.key
+        for word in passage.words
+        if re.search(rf"\b{re.escape(word.text)}\b", passage.text[: found.start()], re.IGNORECASE)
+    }
     return subject in head and subject != passage.tokens[0] and bool(rest) and head.isdisjoint(rest)
 
 

@@ -1,4 +1,5 @@
-"""Who does what to whom: that a name stands in a sentence does not mean that it has the part there that a question gives it.
+"""Who does what to whom: that a name stands in a sentence does not mean that it has the part there that a question
+gives it.
 
 "Bea takes over from Ingrid" does not say who takes over from Bea, and "never call the CEO" does not say who the CEO is.
 """
@@ -17,7 +18,8 @@ _WHO_IS = re.compile(
     re.IGNORECASE,
 )
 _ASIDE = re.compile(
-    rf"\b(?:to|from|by|with|for|of|than|via|through|without|call|ask|tell|inform|see)\s{_ARTICLE}(?:[\w-]+\s)?$", re.IGNORECASE
+    rf"\b(?:to|from|by|with|for|of|than|via|through|without|call|ask|tell|inform|see)\s{_ARTICLE}(?:[\w-]+\s)?$",
+    re.IGNORECASE,
 )
 """Before somebody who is only spoken to, or about."""
 _NAME_FOLLOWS = re.compile(r"\W{1,3}[A-Z]")
@@ -25,7 +27,9 @@ _PREFIX = 4
 
 
 def has_its_part(name: str, question: str, text: str) -> bool:
-    """Whether a name may have the part in a text that it has in the question; True where no part shows. The text has the name."""
+    """Whether a name may have the part in a text that it has in the question; True where no part shows. The text has
+    the name.
+    """
     parts = _parts_in(name, question)
     if parts is None:
         return True

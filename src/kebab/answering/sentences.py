@@ -1,4 +1,5 @@
-"""A passage cut into sentences, items of lists and other lines that stand by themselves, rows of tables, and code as a whole.
+"""A passage cut into sentences, items of lists and other lines that stand by themselves, rows of tables, and code as a
+whole.
 
 Each is a range of the passage, so that a quotation is always verbatim and its lines are known.
 """
@@ -28,10 +29,12 @@ _QUOTE = re.compile(r"(?:\s*>)+\s*")
 _ASKED_OR_ANSWERED = re.compile(r"\W{0,4}[QA]\s?[:.)]\s|\W{0,4}(?:질문|답변?|문|답)\s?[:.)]\s", re.IGNORECASE)
 _END = re.compile(r"""[.!?…]+["'”’)\]*_`]*(?=\s|$)|[。！？]+["'”’」』)]*""")
 _NO_END = re.compile(
-    r"(?:\b(?:e\.g|i\.e|etc|vs|cf|al|fig|no|nos|dr|mr|mrs|ms|st|approx|resp|incl|ca|sec|vol|p|pp)|\b[A-Z]|^\d{1,3})\.$", re.I
+    r"(?:\b(?:e\.g|i\.e|etc|vs|cf|al|fig|no|nos|dr|mr|mrs|ms|st|approx|resp|incl|ca|sec|vol|p|pp)|\b[A-Z]|^\d{1,3})\.$",
+    re.I,
 )
 _NAMED_BY_A_LETTER = re.compile(
-    r"\b(?:building|block|class|section|room|gate|hall|plan|type|grade|group|level|zone|vitamin|option|appendix|part) [A-Z]\.$", re.I
+    r"\b(?:building|block|class|section|room|gate|hall|plan|type|grade|group|level|zone|vitamin|option|appendix|part) [A-Z]\.$",
+    re.I,
 )
 """What ends in a letter without being an initial."""
 _CLOSING = re.compile(r"""["'”’)\]*_`]+$""")
@@ -90,8 +93,12 @@ class Delimited(NamedTuple):
     """Whether the first of them is the head."""
 
 
-def sentences(text: str, headings: Sequence[str] = (), *, code: bool = False, delimited: Delimited | None = None) -> list[Sentence]:
-    """In order. `headings`: what the passage stands under, which is no sentence of it; `code`: whether all of it is code."""
+def sentences(
+    text: str, headings: Sequence[str] = (), *, code: bool = False, delimited: Delimited | None = None
+) -> list[Sentence]:
+    """In order. `headings`: what the passage stands under, which is no sentence of it; `code`: whether all of it is
+    code.
+    """
     cut = _Cut(text, headings)
     if code:
         found: Iterator[Sentence] = iter([cut.sentence(0, len(text), "code")])
@@ -110,10 +117,14 @@ def _parts(cut: _Cut) -> Iterator[Sentence]:
     line = 0
     for fence in fences(cut.lines):
         yield from _prose(cut, line, fence.first)
-        if any(line.strip() for line in cut.lines[fence.first + 1 : fence.end]):  # else it is the end of a fence that began elsewhere
+        if any(
+            line.strip() for line in cut.lines[fence.first + 1 : fence.end]
+        ):  # else it is the end of a fence that began elsewhere
             cut.block += 1
             start = cut.starts[fence.first]
-            found = cut.sentence(start, cut.end_of(fence.after) if fence.after < len(cut.lines) else len(cut.text), "code")
+            found = cut.sentence(
+                start, cut.end_of(fence.after) if fence.after < len(cut.lines) else len(cut.text), "code"
+            )
             yield found._replace(start=start)
         line = fence.after
     yield from _prose(cut, line, len(cut.lines))
@@ -171,7 +182,9 @@ def _apart(cut: _Cut, first: int, end: int) -> set[int]:
         if line.strip() and not _is_heading(cut, number) and not _MARKUP_ALONE.match(line):
             continue
         paragraph = cut.lines[begun:number]
-        if len(paragraph) > 1 and not any(_ITEM.match(one) or _QUOTE.match(one) or _ROW.match(one) for one in paragraph):
+        if len(paragraph) > 1 and not any(
+            _ITEM.match(one) or _QUOTE.match(one) or _ROW.match(one) for one in paragraph
+        ):
             found.update(begun + one for one in entries(paragraph))
         begun = number + 1
     return found

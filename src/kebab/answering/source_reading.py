@@ -1,4 +1,6 @@
-"""A passage as it is read to check claims: sentences and clauses, rows of tables under their heads, without what reads like orders."""
+"""A passage as it is read to check claims: sentences and clauses, rows of tables under their heads, without what reads
+like orders.
+"""
 
 from __future__ import annotations
 
@@ -64,7 +66,9 @@ class Reading:
 
     @cached_property
     def _cut(self) -> tuple[Sentence, ...]:
-        return tuple(one for one in self._every if not any(start < one.end and one.start < end for start, end in self._orders))
+        return tuple(
+            one for one in self._every if not any(start < one.end and one.start < end for start, end in self._orders)
+        )
 
     @cached_property
     def _orders(self) -> list[tuple[int, int]]:
@@ -98,7 +102,9 @@ class Reading:
     @cached_property
     def every_word(self) -> list[str]:
         """Light ones too, in dictionary form, each once."""
-        return list(dict.fromkeys(word.form or word.text for text in self.texts for word in words_of(text, self._tokenizer)))
+        return list(
+            dict.fromkeys(word.form or word.text for text in self.texts for word in words_of(text, self._tokenizer))
+        )
 
     @cached_property
     def context(self) -> Said:
@@ -165,8 +171,12 @@ def _together(sentences: Sequence[Window]) -> Window:
 
 
 def orders_in(text: str, cut: Sequence[Sentence]) -> Iterator[tuple[int, int]]:
-    """Ranges that support nothing: from what reads like an order to the end of its paragraph, where it says what it wants said."""
-    if not speaks_to_a_machine(text) or (len(cut) == 1 and cut[0].kind == "code"):  # in a program it is text of the program
+    """Ranges that support nothing: from what reads like an order to the end of its paragraph, where it says what it
+    wants said.
+    """
+    if not speaks_to_a_machine(text) or (
+        len(cut) == 1 and cut[0].kind == "code"
+    ):  # in a program it is text of the program
         return
     for paragraph in _PARAGRAPH.finditer(text):
         if speaks_to_a_machine(paragraph[0]):

@@ -9,7 +9,22 @@ from kebab.answering.measures import KOREAN_UNITS, MONTHS, NAME_OF_MONTH, UNITS
 _SPELT_OUT = {
     word: str(number)
     for number, words in enumerate(
-        ("zero", "", "two twice", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve", "thirteen")
+        (
+            "zero",
+            "",
+            "two twice",
+            "three",
+            "four",
+            "five",
+            "six",
+            "seven",
+            "eight",
+            "nine",
+            "ten",
+            "eleven",
+            "twelve",
+            "thirteen",
+        )
     )
     for word in words.split()
 } | {
@@ -32,8 +47,13 @@ _KOREAN_SPELT_OUT = {
     for word in words.split()
 }
 _BEFORE_KOREAN_UNIT = re.compile(rf"(?<![가-힣])({'|'.join(_KOREAN_SPELT_OUT)})(?=\s?(?:{KOREAN_UNITS}))")
-_ONE = re.compile(rf"\bone(?=[\s-](?:{'|'.join(form for form in UNITS if form.isalpha() and form.isascii() and len(form) > 2)})\b)", re.I)
-_KOREAN_DAYS = dict(zip("하루 이틀 사흘 나흘 닷새 엿새 이레 여드레 아흐레 열흘 보름".split(), (*range(1, 11), 15), strict=True))
+_ONE = re.compile(
+    rf"\bone(?=[\s-](?:{'|'.join(form for form in UNITS if form.isalpha() and form.isascii() and len(form) > 2)})\b)",
+    re.I,
+)
+_KOREAN_DAYS = dict(
+    zip("하루 이틀 사흘 나흘 닷새 엿새 이레 여드레 아흐레 열흘 보름".split(), (*range(1, 11), 15), strict=True)
+)
 _DAYS = re.compile(rf"(?<![가-힣])(?:({'|'.join(_KOREAN_DAYS)})|일(?=주일))")
 _A_PERIOD = re.compile(
     r"\b(within|in|for|after|than|last|lasts|least|most|takes?|every)\s(?:an?|one)\s(?=(?:second|minute|hour|day|week|month|year)\b)",
@@ -66,7 +86,9 @@ _DIGIT = re.compile(r"\d")
 _NUMERIC_DATE = re.compile(
     r"(?<![\w.-])(?:(?P<year>\d{4})-(?P<month>\d{2})-(?P<day>\d{2})|(?P<d>\d{1,2})\.(?P<m>\d{1,2})\.(?P<y>\d{4}))(?![\d-])"
 )
-_MONTH_FIRST = re.compile(rf"\b({NAME_OF_MONTH})\.?\s+(\d{{1,2}})(?:st|nd|rd|th)?(?:,?\s+(\d{{4}}))?(?![\d:])", re.IGNORECASE)
+_MONTH_FIRST = re.compile(
+    rf"\b({NAME_OF_MONTH})\.?\s+(\d{{1,2}})(?:st|nd|rd|th)?(?:,?\s+(\d{{4}}))?(?![\d:])", re.IGNORECASE
+)
 _ORDINAL = re.compile(rf"\b(\d{{1,2}})(?:st|nd|rd|th)\s+(?:of\s+)?(?={NAME_OF_MONTH})", re.IGNORECASE)
 
 

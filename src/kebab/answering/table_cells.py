@@ -10,7 +10,9 @@ _DELIMITERS = "\t;,"
 
 
 def cells_under(head: str, row: str) -> Iterator[tuple[str, str]]:
-    """Head and cell, of cells that are not empty; a value in quotes that has the delimiter is cut there, and what follows has no head."""
+    """Head and cell, of cells that are not empty; a value in quotes that has the delimiter is cut there, and what
+    follows has no head.
+    """
     for name, cell in zip(_cells(head, head), _cells(row, head), strict=False):
         if cell:
             yield name, cell

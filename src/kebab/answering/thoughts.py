@@ -1,4 +1,6 @@
-"""What a model thinks aloud before it answers, between tags such as <think>: no part of its answer, and left out as it comes."""
+"""What a model thinks aloud before it answers, between tags such as <think>: no part of its answer, and left out as it
+comes.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,9 @@ class WithoutThoughts:
         return self._begin()
 
     def rest(self) -> str:
-        """What was held back at the end: white space, or the beginning of a tag that was none. A thought without an end is no answer."""
+        """What was held back at the end: white space, or the beginning of a tag that was none. A thought without an end
+        is no answer.
+        """
         return "" if self._thinks else self._begin()
 
     def _begin(self) -> str:
@@ -48,6 +52,8 @@ class WithoutThoughts:
 
 
 def without_thoughts(text: str) -> str:
-    """Of a whole answer: also where only the end of the thoughts is marked, because the template of the model began them."""
+    """Of a whole answer: also where only the end of the thoughts is marked, because the template of the model began
+    them.
+    """
     end = _CLOSES.search(text)
     return text[end.end() :] if end and "<" not in text[: end.start()] and "```" not in text[: end.start()] else text

@@ -1,4 +1,6 @@
-"""What a claim must not turn round: where from and where to, what is excluded, and what may be done into what must be done."""
+"""What a claim must not turn round: where from and where to, what is excluded, and what may be done into what must be
+done.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,10 @@ _KOREAN_FROM_TO = re.compile(
 )
 _TO = re.compile(rf"\b(?:to|until|till|into)\s+{_NOUNS}", re.IGNORECASE)
 _IS_AT = re.compile(rf"\b(?:on|at|in|is|are|now|costs?)\s+{_NOUNS}", re.IGNORECASE)
-_FROM = re.compile(rf"\b(?:from|instead of|rather than|not|before|originally|previously|formerly|first|used to)\s+{_NOUNS}", re.IGNORECASE)
+_FROM = re.compile(
+    rf"\b(?:from|instead of|rather than|not|before|originally|previously|formerly|first|used to)\s+{_NOUNS}",
+    re.IGNORECASE,
+)
 _CHANGES = re.compile(
     r"\b(?:mov|shift|chang|rais|increas|reduc|decreas|lower|postpon|reschedul|upgrad|downgrad|migrat|relocat|renam|switch|convert|extend"
     r"|push|delay|transfer|adjust|drop|climb)(?:e|s|es|d|ed|ing|ped|ping)?\b"
@@ -32,15 +37,18 @@ _THAN = re.compile(r"(?<![가-힣A-Za-z0-9])((?:[가-힣]\s)?[가-힣A-Za-z0-9]+
 _SUBJECT = re.compile(r"(?<![가-힣A-Za-z0-9])((?:[가-힣]\s)?[가-힣A-Za-z0-9]+?)(?:은|는|이|가)(?=[\s,])")
 """With a short word before it, which may tell two apart: 새 서버, 옛 서버."""
 _PERHAPS = re.compile(
-    r"\b(?:might|perhaps|maybe|possibly|probably|presumably|supposedly|allegedly|reportedly)\b|아마|지도 모[르른릅]", re.IGNORECASE
+    r"\b(?:might|perhaps|maybe|possibly|probably|presumably|supposedly|allegedly|reportedly)\b|아마|지도 모[르른릅]",
+    re.IGNORECASE,
 )
 _KEPT = re.compile(r"\b(?:kept|retained|stored|keep|retain)\b|보관", re.IGNORECASE)
 _GONE = re.compile(r"\b(?:delet|remov|eras|purg|discard)|삭제|폐기", re.IGNORECASE)
 _GONE_WITHIN = re.compile(
-    rf"(?:{_GONE.pattern}).*\b(?:within|before|in|for|up to)\b|(?:이내|안에|내에|까지|전에).*(?:삭제|폐기)", re.IGNORECASE
+    rf"(?:{_GONE.pattern}).*\b(?:within|before|in|for|up to)\b|(?:이내|안에|내에|까지|전에).*(?:삭제|폐기)",
+    re.IGNORECASE,
 )
 _LEFT_OUT = re.compile(
-    r"\s*(?:and\s+|or\s+)?(?:never|not|nor|no)\s+(?!(?:only|just|more|less|later|earlier|matter|be|been|to\s+be|one)\b|\d)", re.IGNORECASE
+    r"\s*(?:and\s+|or\s+)?(?:never|not|nor|no)\s+(?!(?:only|just|more|less|later|earlier|matter|be|been|to\s+be|one)\b|\d)",
+    re.IGNORECASE,
 )
 _TAKEN_OUT = re.compile(
     r"([가-힣A-Za-z0-9]+?)(?:[을를]|만)?(?<!에서)\s(?:제외(?:한|된|하고|하면|하곤)(?=\s)|빼고|뺀(?=\s)|(?:이?외에?|말고)(?:의|는|도)?\s(?:다른|모든|나머지|언제든|누구나|어디든|무엇이든))"
@@ -58,14 +66,17 @@ _OBLIGES = re.compile(
     re.IGNORECASE,
 )
 _PERMITS = re.compile(
-    r"\b(?:may|can|could|allowed|permitted|optional(?:ly)?|possible)\b|수\s?[도는]?\s?있|도\s?(?:되|된|됩|돼)|가능|허용", re.IGNORECASE
+    r"\b(?:may|can|could|allowed|permitted|optional(?:ly)?|possible)\b|수\s?[도는]?\s?있|도\s?(?:되|된|됩|돼)|가능|허용",
+    re.IGNORECASE,
 )
 _ANYWAY = re.compile(
     r"\b(?:even (?:if|when|though|without)|regardless|whether or not|no matter)\b"
     r"|[아어여와해워려져라]도(?!\s?(?:된|되|됩|돼|괜찮|좋|무방))(?=\s)",
     re.IGNORECASE,
 )
-_CONDITION = re.compile(r"\b(?:if|when|unless|only|provided|as long as)\b|면(?=[\s,])|경우|때만|어야만|만(?=[\s,.])", re.IGNORECASE)
+_CONDITION = re.compile(
+    r"\b(?:if|when|unless|only|provided|as long as)\b|면(?=[\s,])|경우|때만|어야만|만(?=[\s,.])", re.IGNORECASE
+)
 _OFTEN = {
     name: re.compile(rf"\b(?:{english})\b|{korean}", re.IGNORECASE)
     for name, english, korean in (
@@ -89,7 +100,11 @@ class _Way(NamedTuple):
 def goes_the_other_way(claim: Clause, passage: Clause) -> bool:
     """From A to B, where the passage has it from B to A."""
     ways = list(_ways(passage.text))
-    return any(_is_same(mine.start, theirs.end) and _is_same(mine.end, theirs.start) for mine in _ways(claim.text) for theirs in ways)
+    return any(
+        _is_same(mine.start, theirs.end) and _is_same(mine.end, theirs.start)
+        for mine in _ways(claim.text)
+        for theirs in ways
+    )
 
 
 def ends_where_it_began(claim: Clause, passage: Clause) -> bool:
@@ -102,7 +117,9 @@ def ends_where_it_began(claim: Clause, passage: Clause) -> bool:
         if _CHANGES.search(passage.text):
             ends += [_noun(match[1]) for match in _IS_AT.finditer(claim.text)]
         length = len(way.start.split())  # what follows, such as last spring, is about all of it
-        if any(_in_common(end, way.start, length) > _in_common(end, way.end, length) and end not in left for end in ends):
+        if any(
+            _in_common(end, way.start, length) > _in_common(end, way.end, length) and end not in left for end in ends
+        ):
             return True
     return False
 
@@ -132,7 +149,9 @@ def _is_same(one: str, other: str) -> bool:
 def compares_the_other_way(claim: Clause, passage: Clause) -> bool:
     """동생은 언니보다 크다, where the passage has 언니는 동생보다 크다."""
     mine, theirs = _compared(claim.text), _compared(passage.text)
-    return any(one.end in {other.start for other in theirs} and any(one.start == other.end for other in theirs) for one in mine)
+    return any(
+        one.end in {other.start for other in theirs} and any(one.start == other.end for other in theirs) for one in mine
+    )
 
 
 def _compared(text: str) -> list[_Way]:
@@ -144,12 +163,20 @@ def _compared(text: str) -> list[_Way]:
 
 def ends_too_early(claim: Clause, passage: Clause) -> bool:
     """Deleted within a month, where the passage has it kept for a month."""
-    return _GONE_WITHIN.search(claim.text) is not None and _KEPT.search(passage.text) is not None and not _GONE.search(passage.text)
+    return (
+        _GONE_WITHIN.search(claim.text) is not None
+        and _KEPT.search(passage.text) is not None
+        and not _GONE.search(passage.text)
+    )
 
 
 def is_surer(claim: Clause, passage: Clause) -> bool:
     """Whether the claim says without reserve what the passage says might be."""
-    return _PERHAPS.search(passage.text) is not None and _PERHAPS.search(claim.text) is None and _PERMITS.search(claim.text) is None
+    return (
+        _PERHAPS.search(passage.text) is not None
+        and _PERHAPS.search(claim.text) is None
+        and _PERMITS.search(claim.text) is None
+    )
 
 
 def is_excluded(claim: Clause, sentence: Sequence[Clause], senses: Senses) -> bool:
@@ -179,16 +206,26 @@ def _comes_first(claim: Clause, passage: Clause) -> bool:
     first, second = claim.text[: order.start()], claim.text[order.end() :]
     if order[1].lower() == "after":
         first, second = second, first
-    needed = [word for word in passage.words if re.search(rf"\b{re.escape(word.text)}\b", passage.text[without.start() :], re.IGNORECASE)]
+    needed = [
+        word
+        for word in passage.words
+        if re.search(rf"\b{re.escape(word.text)}\b", passage.text[without.start() :], re.IGNORECASE)
+    ]
     done = [word for word in passage.words if word not in needed]
     return (
-        bool(needed) and bool(done) and all(_begins_in(word, first) for word in needed) and all(_begins_in(word, second) for word in done)
+        bool(needed)
+        and bool(done)
+        and all(_begins_in(word, first) for word in needed)
+        and all(_begins_in(word, second) for word in done)
     )
 
 
 def _begins_in(word: ClaimWord, text: str) -> bool:
     """In another form perhaps: asking, ask."""
-    return re.search(rf"\b{re.escape(word.key[:-1] if len(word.key) > _SHORT else word.key)}", text, re.IGNORECASE) is not None
+    return (
+        re.search(rf"\b{re.escape(word.key[:-1] if len(word.key) > _SHORT else word.key)}", text, re.IGNORECASE)
+        is not None
+    )
 
 
 def _is_taken_out(claim: str, passage: Clause) -> bool:
@@ -204,14 +241,23 @@ def _is_manner(word: ClaimWord) -> bool:
 
 def obliges_instead(claim: Clause, passage: Clause) -> bool:
     """Whether the claim demands what the passage allows."""
-    if claim.polarity.denies or passage.polarity.denies or _OBLIGES.search(claim.text) is None or _PERMITS.search(claim.text):
+    if (
+        claim.polarity.denies
+        or passage.polarity.denies
+        or _OBLIGES.search(claim.text) is None
+        or _PERMITS.search(claim.text)
+    ):
         return False
     return _PERMITS.search(passage.text) is not None and _OBLIGES.search(passage.text) is None
 
 
 def holds_anyway(claim: Clause, passage: Clause) -> bool:
     """Even if, where the passage makes it a condition."""
-    return _ANYWAY.search(claim.text) is not None and _ANYWAY.search(passage.text) is None and _CONDITION.search(passage.text) is not None
+    return (
+        _ANYWAY.search(claim.text) is not None
+        and _ANYWAY.search(passage.text) is None
+        and _CONDITION.search(passage.text) is not None
+    )
 
 
 def comes_otherwise(claim: Clause, passage: Clause) -> bool:

@@ -1,7 +1,8 @@
 """What of a passage can be quoted by itself, and what each of that is about.
 
-A question is never an answer: what follows it is. What a sentence leads up to belongs to it, and an item of a list is about one thing,
-however many sentences it has. Headings, the head of a table and the question above an answer say what it is about.
+A question is never an answer: what follows it is. What a sentence leads up to belongs to it, and an item of a list is
+about one thing, however many sentences it has. Headings, the head of a table and the question above an answer say what
+it is about.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ WHOLES = ("list", "section")
 
 _ASKS = re.compile(r"""\?["'”’)\]*_`]*$""")
 _SHORT_ANSWER = re.compile(
-    r"\W*(?:a\s?[:.)]\s*)?(?:yes|no|correct|right|sure|exactly|네|예|아니요|아니오|아뇨|맞습니다)[.!,]*\W*$", re.IGNORECASE
+    r"\W*(?:a\s?[:.)]\s*)?(?:yes|no|correct|right|sure|exactly|네|예|아니요|아니오|아뇨|맞습니다)[.!,]*\W*$",
+    re.IGNORECASE,
 )
 _SAME_SUBJECT = re.compile(
     r"(?:it|its|they|their|them|this|these|those|such|he|she|his|her|there"
@@ -52,7 +54,9 @@ class Unit(NamedTuple):
     kind: UnitKind
     own: Terms
     near: Terms
-    """With what says what it is about: its heading, the question that it answers, what leads up to it, the head of its table."""
+    """With what says what it is about: its heading, the question that it answers, what leads up to it, the head of its
+    table.
+    """
     around: Terms
     """With title and all headings."""
     headings: tuple[str, ...] = ()
@@ -87,10 +91,14 @@ class ReadPassage(NamedTuple):
         return above[-1] if above and above[-1] != self.title else ""
 
 
-def read(text: str, cut: Sequence[Sentence], title: str, headings: Sequence[str], name: str, tokenizer: Tokenizer) -> ReadPassage:
+def read(
+    text: str, cut: Sequence[Sentence], title: str, headings: Sequence[str], name: str, tokenizer: Tokenizer
+) -> ReadPassage:
     """`name`: of the file, which says what it is about where the title does not."""
     terms = tuple(terms_of(one.of(text), tokenizer) for one in cut)
-    return ReadPassage(text, tuple(cut), terms, title, terms_of("\n".join((title, *headings, name)), tokenizer), tuple(headings))
+    return ReadPassage(
+        text, tuple(cut), terms, title, terms_of("\n".join((title, *headings, name)), tokenizer), tuple(headings)
+    )
 
 
 def units(reading: ReadPassage, tokenizer: Tokenizer) -> Iterator[Unit]:
@@ -123,12 +131,16 @@ class _Assembly:
             if asked is not None and not _answers(cut[asked], cut[place]):
                 asked = None
             under_question = self._reading.heading_of(cut[place]).endswith("?")
-            last = self._last(place, longest=LONGEST_ANSWER if asked is not None else SHORT_ANSWER if under_question else 0)
+            last = self._last(
+                place, longest=LONGEST_ANSWER if asked is not None else SHORT_ANSWER if under_question else 0
+            )
             yield self._unit(place, last, asked)
             place = last + 1
 
     def _last(self, first: int, *, longest: int) -> int:
-        """Of the sentences that are quoted together with the first; all of a block that is an answer no longer than `longest`."""
+        """Of the sentences that are quoted together with the first; all of a block that is an answer no longer than
+        `longest`.
+        """
         cut, text = self._reading.sentences, self._reading.text
         here = cut[first]
         if here.kind in ("row", "code"):
@@ -143,7 +155,12 @@ class _Assembly:
             while last < block and (_SHORT_ANSWER.match(cut[last].of(text)) or _ADDS.match(cut[last + 1].of(text))):
                 last += 1
         follows = last + 1
-        if follows < len(cut) and cut[follows].kind == "code" and leads_up(cut[last], text) and cut[last].headings == cut[follows].headings:
+        if (
+            follows < len(cut)
+            and cut[follows].kind == "code"
+            and leads_up(cut[last], text)
+            and cut[last].headings == cut[follows].headings
+        ):
             return follows
         return last
 
@@ -162,11 +179,25 @@ class _Assembly:
             near |= terms[first - 1]
         around = near | self._terms("\n".join(here.headings)) | self._reading.context
         kind: UnitKind = "code" if cut[last].kind == "code" else here.kind
-        return Unit(here.start, cut[last].end, kind, own, near, around, here.headings, here.header, answered, first=first, last=last)
+        return Unit(
+            here.start,
+            cut[last].end,
+            kind,
+            own,
+            near,
+            around,
+            here.headings,
+            here.header,
+            answered,
+            first=first,
+            last=last,
+        )
 
     def _refers_back(self, place: int) -> bool:
         said = self._reading.sentences[place].of(self._reading.text)
-        if _SAME_SUBJECT.match(said) or _HAS_PRONOUN.search(said.split(";", 1)[0]):  # "the museum; it is closed" names what it is about
+        if _SAME_SUBJECT.match(said) or _HAS_PRONOUN.search(
+            said.split(";", 1)[0]
+        ):  # "the museum; it is closed" names what it is about
             return True
         return _IN_KOREAN.search(said) is not None and _NAMES_SUBJECT.search(said) is None
 
@@ -193,12 +224,20 @@ def _lead(reading: ReadPassage, place: int) -> int | None:
     """The sentence that leads up to the list, the table or the code that a sentence belongs to."""
     cut = reading.sentences
     kind = cut[place].kind
-    while place and kind in ("item", "row") and cut[place - 1].kind == kind and cut[place - 1].headings == cut[place].headings:
+    while (
+        place
+        and kind in ("item", "row")
+        and cut[place - 1].kind == kind
+        and cut[place - 1].headings == cut[place].headings
+    ):
         place -= 1
     before = place - 1
     return (
         before
-        if before >= 0 and kind != "prose" and cut[before].headings == cut[place].headings and leads_up(cut[before], reading.text)
+        if before >= 0
+        and kind != "prose"
+        and cut[before].headings == cut[place].headings
+        and leads_up(cut[before], reading.text)
         else None
     )
 
@@ -211,7 +250,9 @@ def _wholes(reading: ReadPassage, single: Sequence[Unit]) -> Iterator[Unit]:
             if len(listed) > 1:
                 lead = _lead(reading, listed[0].first)
                 yield _whole(
-                    "list", reading.sentences[lead].start if lead is not None else _line_start(reading.text, listed[0].start), listed
+                    "list",
+                    reading.sentences[lead].start if lead is not None else _line_start(reading.text, listed[0].start),
+                    listed,
                 )
         if len(whole) > 1:
             header = whole[0].header

@@ -1,4 +1,6 @@
-"""Words of one kind, of which one is never the other, however alike a model finds them: Monday and Friday, paid and unpaid."""
+"""Words of one kind, of which one is never the other, however alike a model finds them: Monday and Friday, paid and
+unpaid.
+"""
 
 from __future__ import annotations
 

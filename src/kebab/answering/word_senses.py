@@ -1,4 +1,6 @@
-"""Words that say the same, and words that say the opposite: a compact table, for what good and bad paraphrases exchange most."""
+"""Words that say the same, and words that say the opposite: a compact table, for what good and bad paraphrases exchange
+most.
+"""
 
 from __future__ import annotations
 
@@ -269,7 +271,9 @@ class Senses(NamedTuple):
         return not self.same.get(one, _NONE).isdisjoint(self.same.get(other, _NONE))
 
     def are_opposite(self, one: str, other: str) -> bool:
-        return not self.opposite.get(one, _NONE).isdisjoint(self.same.get(other, _NONE)) and not self.are_same(one, other)
+        return not self.opposite.get(one, _NONE).isdisjoint(self.same.get(other, _NONE)) and not self.are_same(
+            one, other
+        )
 
     def like(self, stem: str, stems: frozenset[str], *, or_opposite: bool) -> bool:
         """Whether one of these says the same, or the opposite."""

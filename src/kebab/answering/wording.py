@@ -1,4 +1,6 @@
-"""Whether a claim only puts otherwise what a passage says: which clause comes nearest, and what stands there in place of its words."""
+"""Whether a claim only puts otherwise what a passage says: which clause comes nearest, and what stands there in place
+of its words.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ _STATES = re.compile(
 )
 """Listens on port 22, inflate it to 5 bar: verbs that a number can do without."""
 _DONE_TO = 1.2
-"""What a word with the particle of an object counts more: of two places that are equally near, the one that speaks of it."""
+"""What a word with the particle of an object counts more: of two places that are equally near, the one that speaks of
+it.
+"""
 
 
 def closeness(clause: Clause, other: Clause, known: Senses) -> float:
@@ -29,16 +33,26 @@ def closeness(clause: Clause, other: Clause, known: Senses) -> float:
     score, inherited = 0.0, 0.0
     for word in clause.words:
         if other.said.says(word, known, or_opposite=True):
-            score += _DONE_TO if word.script == "hangul" and re.search(rf"{re.escape(word.text)}[을를](?![가-힣])", clause.text) else 1.0
+            score += (
+                _DONE_TO
+                if word.script == "hangul" and re.search(rf"{re.escape(word.text)}[을를](?![가-힣])", clause.text)
+                else 1.0
+            )
         elif other.before.says(word, known, or_opposite=True):
             inherited += other.inherited
     if score or not other.is_fragment:  # "but not drinks" is about drinks only
         score += inherited
-    return score + sum(any(quantity.is_said_by(one, "") for _, one in other.quantities) for _, quantity in clause.quantities)
+    return score + sum(
+        any(quantity.is_said_by(one, "") for _, one in other.quantities) for _, quantity in clause.quantities
+    )
 
 
-def is_only_worded(clauses: Sequence[Clause], missing: Sequence[str], window: Window, reading: Reading, known: Senses) -> bool:
-    """Whether what is missing is put otherwise: no name, nothing that is said elsewhere, and nothing else stands in its place."""
+def is_only_worded(
+    clauses: Sequence[Clause], missing: Sequence[str], window: Window, reading: Reading, known: Senses
+) -> bool:
+    """Whether what is missing is put otherwise: no name, nothing that is said elsewhere, and nothing else stands in its
+    place.
+    """
     if len(missing) > max(1, _size(clauses) * _MOST_PUT_OTHERWISE):
         return False
     for clause in clauses:
@@ -67,13 +81,17 @@ def is_only_worded(clauses: Sequence[Clause], missing: Sequence[str], window: Wi
 
 
 def _only_states(verb: ClaimWord, clause: Clause, nearest: Clause, left: Sequence[ClaimWord]) -> bool:
-    """Whether a verb says no more than that a number is so, and the passage has that number, of the same thing, and no verb against it."""
+    """Whether a verb says no more than that a number is so, and the passage has that number, of the same thing, and no
+    verb against it.
+    """
     if not clause.quantities or _STATES.fullmatch(verb.text) is None:
         return False
     if not all(any(quantity.is_said_by(one, "") for _, one in nearest.quantities) for _, quantity in clause.quantities):
         return False
     things = [word for word in clause.words if word != verb]
-    return bool(things) and not any(_is_done(word, nearest.text) for word in left if _STATES.fullmatch(word.text) is None)
+    return bool(things) and not any(
+        _is_done(word, nearest.text) for word in left if _STATES.fullmatch(word.text) is None
+    )
 
 
 def _is_done(word: ClaimWord, text: str) -> bool:
@@ -81,17 +99,25 @@ def _is_done(word: ClaimWord, text: str) -> bool:
     if word.text.endswith(("s", "ed", "ing")) and is_action(word, text):
         return True
     return (
-        re.search(rf"(?:^\s*|\b(?:to|can|cannot|may|must|should|will|not|never)\s+){re.escape(word.text)}\b(?!\s*:)", text, re.I)
+        re.search(
+            rf"(?:^\s*|\b(?:to|can|cannot|may|must|should|will|not|never)\s+){re.escape(word.text)}\b(?!\s*:)",
+            text,
+            re.I,
+        )
         is not None
     )
 
 
 def _size(clauses: Sequence[Clause]) -> int:
-    return len({word.key for clause in clauses for word in clause.words}) + sum(len(clause.quantities) for clause in clauses)
+    return len({word.key for clause in clauses for word in clause.words}) + sum(
+        len(clause.quantities) for clause in clauses
+    )
 
 
 def _actions_of(one: Clause, sentence: Window) -> list[ClaimWord]:
-    """Of a clause; where it has none, of the next one that has: Ada in the morning and Emil in the evening sweeps the yard."""
+    """Of a clause; where it has none, of the next one that has: Ada in the morning and Emil in the evening sweeps the
+    yard.
+    """
     place = sentence.clauses.index(one) if one in sentence.clauses else 0
     found = ([word for word in clause.words if is_action(word, clause.text)] for clause in sentence.clauses[place:])
     return next((actions for actions in found if actions), [])

@@ -10,10 +10,11 @@ from kebab.core.answers import Claim
 
 
 def checked(text: str, question: str, checker: CitationChecker) -> Iterator[tuple[WrittenClaim, Claim]]:
-    """Every part of an answer. Left out is only what leads up to something and has no word of its own, such as "Steps:".
+    """Every part of an answer. Left out is only what leads up to something and has no word of its own, such as
+    "Steps:".
 
-    What leads up to something, by its form, and has no numbers may go without a marker: it is checked against what the claims cite
-    that it leads up to.
+    What leads up to something, by its form, and has no numbers may go without a marker: it is checked against what the
+    claims cite that it leads up to.
     """
     said = claims_of(text)
     for number, one in enumerate(said):

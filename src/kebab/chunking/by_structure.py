@@ -1,8 +1,10 @@
-"""Chunks by structure: sections under headings, blocks kept whole while they fit, small sections joined, long blocks split.
+"""Chunks by structure: sections under headings, blocks kept whole while they fit, small sections joined, long blocks
+split.
 
-What stands by itself, a page, a chapter or a symbol of code, stays by itself: nothing is joined across its edge. A chunk is one range of
-the document's text, so its text is a slice of it and its lines are exact. Sizes are estimated tokens (`core.text.estimate_tokens`): the
-title and the headings are embedded with the chunk and count against the maximum.
+What stands by itself, a page, a chapter or a symbol of code, stays by itself: nothing is joined across its edge. A
+chunk is one range of the document's text, so its text is a slice of it and its lines are exact. Sizes are estimated
+tokens (`core.text.estimate_tokens`): the title and the headings are embedded with the chunk and count against the
+maximum.
 """
 
 from __future__ import annotations
@@ -19,7 +21,8 @@ from kebab.core.text import LineTable, estimate_tokens
 
 _CODE_LIKE = frozenset({"code", "table", "html", "symbol"})
 _PAGE_BREAK = re.compile(PAGE_BREAK)
-# The line on which a class ends, after its last method. A passage of its own would be found by the class's name, with nothing in it.
+# The line on which a class ends, after its last method. A passage of its own would be found by the class's name, with
+# nothing in it.
 _ONLY_CLOSES = re.compile(r"(?:[\s)\]};,]|\bend\b)*")
 _LEAST_BODY = 32
 """However long title and headings are, a chunk may have this many tokens of its own."""
@@ -65,7 +68,9 @@ class StructureChunker:
             if start < end and not (document.code_lang and _ONLY_CLOSES.fullmatch(document.text, start, end)):
                 span = _span(document, lines, start, end, group[0])
                 kind = "code" if document.code_lang else "text"
-                chunks.append(Chunk(len(chunks), start, end, document.text[start:end], _common_headings(group), (span,), kind))
+                chunks.append(
+                    Chunk(len(chunks), start, end, document.text[start:end], _common_headings(group), (span,), kind)
+                )
         return chunks
 
     def _pieces(self, document: ParsedDocument) -> list[_Piece]:
@@ -222,7 +227,9 @@ def _best_cut(text: str, start: int, most: int, code: bool) -> int:
 
 
 def _inside_character(text: str, cut: int) -> bool:
-    """Whether a cut here would part what a reader sees as one character: accents, emoji sequences, decomposed Hangul, flags."""
+    """Whether a cut here would part what a reader sees as one character: accents, emoji sequences, decomposed Hangul,
+    flags.
+    """
     if cut >= len(text):
         return False
     after, before = text[cut], text[cut - 1]

@@ -1,4 +1,6 @@
-"""Where a knowledge base is that lies in a cluster: qdrant://HOST:PORT/NAME, or with several of its servers, HOST:PORT,HOST:PORT."""
+"""Where a knowledge base is that lies in a cluster: qdrant://HOST:PORT/NAME, or with several of its servers,
+HOST:PORT,HOST:PORT.
+"""
 
 from __future__ import annotations
 
@@ -42,11 +44,14 @@ def cluster_address(url: str) -> ClusterAddress:
 
     def wrong(message: str) -> UsageError:
         return UsageError(
-            message, hint="An address looks like this: qdrant://127.0.0.1:6333/notes, or …/notes?tls=true; several servers: host,host:port."
+            message,
+            hint="An address looks like this: qdrant://127.0.0.1:6333/notes, or …/notes?tls=true; several servers: host,host:port.",
         )
 
     if "@" in url:
-        raise UsageError("The address of a cluster has no user name or key in it.", hint="Give the key as KEBAB_STORE_API_KEY.")
+        raise UsageError(
+            "The address of a cluster has no user name or key in it.", hint="Give the key as KEBAB_STORE_API_KEY."
+        )
     try:
         parts = urlsplit(url)
         nodes = tuple(map(_node, parts.netloc.split(",")))

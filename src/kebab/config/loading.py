@@ -82,13 +82,18 @@ def _settle_place(values: dict[str, Any], origins: dict[str, str]) -> None:
 
     path, url = "store.path", "store.url"
     if nearness(path) == nearness(url):
-        raise ConfigError(f"{path} and {url} are both set ({origins[path]}), and a database is in one place.", hint="Keep one of them.")
+        raise ConfigError(
+            f"{path} and {url} are both set ({origins[path]}), and a database is in one place.",
+            hint="Keep one of them.",
+        )
     other = min(path, url, key=nearness)
     del values[other], origins[other]
 
 
 def _settle_chunk_sizes(values: dict[str, Any], origins: Mapping[str, str]) -> None:
-    """Each is in its bounds; together they must make sense too. A target that nobody chose gives way to a lower maximum."""
+    """Each is in its bounds; together they must make sense too. A target that nobody chose gives way to a lower
+    maximum.
+    """
     target, most = "chunking.target_tokens", "chunking.max_tokens"
     longest = values.get(most, ChunkingSettings().max_tokens)
     if target not in values:
@@ -115,9 +120,13 @@ def _read_file(path: Path, values: dict[str, Any], origins: dict[str, str]) -> N
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise ConfigError(f"{path} cannot be read: {error.strerror}.", hint="Check its permissions.", path=str(path)) from error
+        raise ConfigError(
+            f"{path} cannot be read: {error.strerror}.", hint="Check its permissions.", path=str(path)
+        ) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} cannot be read: {error}", hint="Correct the line, or see: kb init --force", path=str(path)) from error
+        raise ConfigError(
+            f"{path} cannot be read: {error}", hint="Correct the line, or see: kb init --force", path=str(path)
+        ) from error
     known = {item.key: item for item in all_settings()}
     known |= {f"{item.section}.{item.alias}": item for item in known.values() if item.alias}
     sections = {item.section for item in known.values()}
@@ -126,7 +135,9 @@ def _read_file(path: Path, values: dict[str, Any], origins: dict[str, str]) -> N
             raise _unknown(section, sections, str(path), "section", str(path))
         if not isinstance(content, dict):
             raise ConfigError(
-                f"{path}: {section} is a section, not a value.", hint=f"Write [{section}] and its settings below.", path=str(path)
+                f"{path}: {section} is a section, not a value.",
+                hint=f"Write [{section}] and its settings below.",
+                path=str(path),
             )
         for name, value in content.items():
             key = f"{section}.{name}"
@@ -134,7 +145,9 @@ def _read_file(path: Path, values: dict[str, Any], origins: dict[str, str]) -> N
                 raise _unknown(key, known, str(path), "setting", str(path))
             item = known[key]
             if item.key in values:
-                raise ConfigError(f"{path}: {item.key} is set twice, as {name} too.", hint="Keep one of them.", path=str(path))
+                raise ConfigError(
+                    f"{path}: {item.key} is set twice, as {name} too.", hint="Keep one of them.", path=str(path)
+                )
             values[item.key] = _checked(item, value, str(path), path=str(path))
             origins[item.key] = str(path)
 

@@ -15,8 +15,8 @@ _SECTION = re.compile(r"\s*\[\s*(?P<name>[\w.-]+)\s*\]\s*(#.*)?")
 
 
 def set_values(path: Path, values: Mapping[str, Any]) -> None:
-    """`values` by their dotted keys, such as search.rrf_k. The file is made when there is none, and never left half written; what
-    would not be accepted is not written.
+    """`values` by their dotted keys, such as search.rrf_k. The file is made when there is none, and never left half
+    written; what would not be accepted is not written.
     """
     try:
         text = path.read_text(encoding="utf-8") if path.is_file() else ""
@@ -34,7 +34,9 @@ def set_values(path: Path, values: Mapping[str, Any]) -> None:
         finally:
             draft.unlink(missing_ok=True)
     except OSError as error:
-        raise ConfigError(f"{path} cannot be written: {error.strerror}.", hint="Name another with --config.", path=str(path)) from error
+        raise ConfigError(
+            f"{path} cannot be written: {error.strerror}.", hint="Name another with --config.", path=str(path)
+        ) from error
 
 
 def _with_value(text: str, section: str, name: str, value: str) -> str:

@@ -47,7 +47,9 @@ def without_credentials(text: str, url: str) -> str:
     """What a program said about an address: neither this one's name and password nor those of another that it names."""
     text = _ADDRESS.sub(lambda found: shown_address(found[0]), text.replace(url, shown_address(url)))
     given = urlsplit(url).netloc.rpartition("@")[0] if "://" in url else ""
-    secrets = {part for whole in (given, unquote(given)) for part in re.split(r"[:@]", whole) if len(part) >= _SHORTEST_SECRET}
+    secrets = {
+        part for whole in (given, unquote(given)) for part in re.split(r"[:@]", whole) if len(part) >= _SHORTEST_SECRET
+    }
     for secret in sorted(secrets, key=len, reverse=True):
         text = text.replace(secret, "…")
     return text

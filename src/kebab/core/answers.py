@@ -24,7 +24,9 @@ class Claim(NamedTuple):
     missing: tuple[str, ...] = ()
     """Those that it has not."""
     supported_by: tuple[int, ...] = ()
-    """The markers of the passages that would support it, or a clause of it where each has its own, whether they are cited or not."""
+    """The markers of the passages that would support it, or a clause of it where each has its own, whether they are
+    cited or not.
+    """
 
 
 class AnswerCitation(NamedTuple):

@@ -17,7 +17,9 @@ class Block(NamedTuple):
     """A structural piece of a document: the half-open range of its text that it takes up, whole lines."""
 
     kind: str
-    """heading, paragraph, code, table, list, quote, html, rule; symbol: a function, class or method that is cited by itself"""
+    """heading, paragraph, code, table, list, quote, html, rule; symbol: a function, class or method that is cited by
+    itself
+    """
     start: int
     end: int
     level: int = 0
@@ -29,8 +31,9 @@ class Block(NamedTuple):
 class ParsedDocument:
     """What a parser makes of one file. Blocks are ranges of `text`, in order.
 
-    Of a text format `text` is the file's text unchanged, or has the same number of lines, so that a line of one is a line of the other.
-    Of any other format it is what can be read in it; with `paged`, its pages are parted by form feeds, and no block crosses one.
+    Of a text format `text` is the file's text unchanged, or has the same number of lines, so that a line of one is a
+    line of the other. Of any other format it is what can be read in it; with `paged`, its pages are parted by form
+    feeds, and no block crosses one.
     """
 
     text: str
@@ -60,12 +63,14 @@ _MOST_NAMES = 200
 
 
 def bounded(document: ParsedDocument) -> ParsedDocument:
-    """With names of a length that names have. Title and headings stand on every passage below them: a pasted log that a line of dashes
-    makes a heading would be stored once per passage. The text itself stays as it is, and can be found.
+    """With names of a length that names have. Title and headings stand on every passage below them: a pasted log that a
+    line of dashes makes a heading would be stored once per passage. The text itself stays as it is, and can be found.
     """
     names = (document.title, *document.tags, *document.aliases)
     too_many = len(document.tags) > _MOST_NAMES or len(document.aliases) > _MOST_NAMES
-    if not too_many and all(len(name) <= _LONGEST_NAME for name in (*names, *(block.title for block in document.blocks))):
+    if not too_many and all(
+        len(name) <= _LONGEST_NAME for name in (*names, *(block.title for block in document.blocks))
+    ):
         return document
     tags = tuple(tag for tag in document.tags if len(tag) <= _LONGEST_NAME)[:_MOST_NAMES]
     lost = len(document.tags) - len(tags) + max(0, len(document.aliases) - _MOST_NAMES)
@@ -75,7 +80,10 @@ def bounded(document: ParsedDocument) -> ParsedDocument:
         blocks=tuple(block._replace(title=_cut(block.title)) for block in document.blocks),
         tags=tags,
         aliases=tuple(map(_cut, document.aliases[:_MOST_NAMES])),
-        warnings=(*document.warnings, *([f"{lost:,} of its tags and aliases are left out: too many, or too long"] if lost else [])),
+        warnings=(
+            *document.warnings,
+            *([f"{lost:,} of its tags and aliases are left out: too many, or too long"] if lost else []),
+        ),
     )
 
 
@@ -133,14 +141,18 @@ _MOST_HEADING_TOKENS = 96
 
 
 def context_of(title: str, headings: tuple[str, ...]) -> str:
-    """What a chunk is embedded with: title and headings, a title that is also the first heading only once, neither without end."""
+    """What a chunk is embedded with: title and headings, a title that is also the first heading only once, neither
+    without end.
+    """
     below = headings[1:] if headings[:1] == (title,) else headings
     path = cut_to_tokens(" > ".join(below), _MOST_HEADING_TOKENS)
     return " > ".join(part for part in (cut_to_tokens(title, _MOST_TITLE_TOKENS), path) if part)
 
 
 def embedded_text(path: str, title: str, headings: tuple[str, ...], text: str) -> str:
-    """What a chunk's vector is made of. A title that is only the file's name stays out: a renamed file keeps its vectors."""
+    """What a chunk's vector is made of. A title that is only the file's name stays out: a renamed file keeps its
+    vectors.
+    """
     context = context_of("" if title in (file_name(path), file_stem(path)) else title, headings)
     return f"{context}\n\n{text}" if context else text
 
@@ -159,7 +171,8 @@ def document_id(source: str, path: str) -> str:
 
 
 def chunk_id(doc_id: str, ordinal: int, text: str) -> str:
-    """Begins like its document's id: one sees where it belongs, and the chunks of a document lie together in every index.
+    """Begins like its document's id: one sees where it belongs, and the chunks of a document lie together in every
+    index.
 
     The ordinal keeps two equal passages of one document apart.
     """

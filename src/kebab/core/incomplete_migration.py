@@ -19,7 +19,11 @@ def half_copied_notice(origin: str, place: str) -> Notice:
 def half_copied_checks(reading: Reading | None, place: str, *, ok: bool) -> list[Check]:
     """None where all is there. `ok`: unfinished is not unhealthy; but it is not whole."""
     origin = reading.migrating_from() if reading else None
-    return [] if origin is None else [Check("migration", ok, f"not everything has come from {origin} yet", _go_on(origin, place))]
+    return (
+        []
+        if origin is None
+        else [Check("migration", ok, f"not everything has come from {origin} yet", _go_on(origin, place))]
+    )
 
 
 def _go_on(origin: str, place: str) -> str:
@@ -37,7 +41,9 @@ def refuse_half_copied_origin(reading: Reading, place: str) -> None:
 
 
 def refuse_half_copied(writing: Writing) -> None:
-    """What is added would stop the copying, what is removed or changed would come back with it, and the origin has the rest."""
+    """What is added would stop the copying, what is removed or changed would come back with it, and the origin has the
+    rest.
+    """
     origin = writing.migrating_from()
     if origin is not None:
         raise NotEmpty(

@@ -9,8 +9,8 @@ from kebab.core.text import whole_characters
 
 
 def values_of(text: str | bytes) -> Any:
-    """What it says; raises ValueError or RecursionError. An escape can be half a character, which can neither be stored nor sent back:
-    a question mark stands for it.
+    """What it says; raises ValueError or RecursionError. An escape can be half a character, which can neither be stored
+    nor sent back: a question mark stands for it.
     """
     values = json.loads(text)
     written = json.dumps(values, ensure_ascii=False)

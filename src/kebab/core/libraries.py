@@ -42,7 +42,9 @@ class Library(NamedTuple):
     branch: str | None
     """Asked for instead of the default one."""
     repository: str | None
-    """The address of the git repository that its text comes from, without a password; it may have arrived in another way."""
+    """The address of the git repository that its text comes from, without a password; it may have arrived in another
+    way.
+    """
     stars: int | None
     trust_score: float | None
     """0 to 10; None until it is first indexed."""
@@ -52,7 +54,9 @@ class Library(NamedTuple):
     """The default one first, then from the latest tag down."""
 
     def is_named(self, name: str) -> bool:
-        """Whether this is in its title, id or description, in any case of any alphabet; % and _ are letters like any other."""
+        """Whether this is in its title, id or description, in any case of any alphabet; % and _ are letters like any
+        other.
+        """
         wanted = name.casefold()
         return any(wanted in text.casefold() for text in (self.title, self.library_id, self.description))
 
@@ -72,7 +76,9 @@ class Library(NamedTuple):
     @property
     def tags(self) -> tuple[str, ...]:
         """The versions with a name that can be searched."""
-        return tuple(version.name for version in self.versions if version.name is not None and version.indexed_at is not None)
+        return tuple(
+            version.name for version in self.versions if version.name is not None and version.indexed_at is not None
+        )
 
 
 class DoneFile(NamedTuple):
@@ -89,7 +95,8 @@ class Making(NamedTuple):
     source: str
     """The name of the source that its new documents go to."""
     done: dict[str, DoneFile]
-    """What an earlier, interrupted run has taken care of, by path. What of it is not wanted any more is to be dropped."""
+    """What an earlier, interrupted run has taken care of, by path. What of it is not wanted any more is to be dropped.
+    """
 
 
 class VersionDocument(NamedTuple):

@@ -43,8 +43,8 @@ class LibraryReader(Protocol):
 
 
 class LibraryWriter(Protocol):
-    """A version is made beside the one that is searched, and takes its place when it is complete. Documents that two versions have in
-    common, the same bytes under the same path, are stored once.
+    """A version is made beside the one that is searched, and takes its place when it is complete. Documents that two
+    versions have in common, the same bytes under the same path, are stored once.
     """
 
     def describe(self, library: Library) -> None:
@@ -56,8 +56,8 @@ class LibraryWriter(Protocol):
         ...
 
     def drop(self, making: Making, files: Iterable[DoneFile]) -> None:
-        """What an earlier attempt left that is no part of the version any more, or is to be read again; and whatever was written and then
-        not said to belong to it, because the run was killed in between.
+        """What an earlier attempt left that is no part of the version any more, or is to be read again; and whatever
+        was written and then not said to belong to it, because the run was killed in between.
         """
         ...
 

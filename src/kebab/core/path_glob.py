@@ -1,7 +1,7 @@
 """Path globs as people know them: `*`, `?` and `[…]` stop at a slash, `**` does not, `**/` may also stand for nothing.
 
-A glob becomes a regular expression when that is safe. With more than two `**` it could take time without end on a path that
-almost fits, so such a glob is followed state by state instead, which takes at most pattern × path steps.
+A glob becomes a regular expression when that is safe. With more than two `**` it could take time without end on a path
+that almost fits, so such a glob is followed state by state instead, which takes at most pattern × path steps.
 """
 
 from __future__ import annotations

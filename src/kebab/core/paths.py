@@ -4,7 +4,9 @@ from __future__ import annotations
 
 
 def file_name(path: str) -> str:
-    """The last part of a document's path. As PurePosixPath has it, at a tenth of its time: this is asked several times per file."""
+    """The last part of a document's path. As PurePosixPath has it, at a tenth of its time: this is asked several times
+    per file.
+    """
     return path.rpartition("/")[2]
 
 

@@ -1,4 +1,6 @@
-"""What the parts expect of each other. Everything above a port works with any implementation of it; those of a store: `store_ports`."""
+"""What the parts expect of each other. Everything above a port works with any implementation of it; those of a store:
+`store_ports`.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,9 @@ if TYPE_CHECKING:
 
 
 Key = int | str
-"""What a store calls something of its own. Only the store that made it can read it; everybody else hands it back as it is."""
+"""What a store calls something of its own. Only the store that made it can read it; everybody else hands it back as it
+is.
+"""
 
 
 class Tokenizer(Protocol):
@@ -70,7 +74,9 @@ class ChunkContext(NamedTuple):
 
     @classmethod
     def outline(cls, chunk_id: str, doc_type: str) -> ChunkContext:
-        """Of a chunk that has a place in a list, and that nobody has read: all else about it is empty, so that it makes no hit."""
+        """Of a chunk that has a place in a list, and that nobody has read: all else about it is empty, so that it makes
+        no hit.
+        """
         return cls(chunk_id, "", "", "", (), None, "", (), "", "", doc_type, "", (), "", "", "", "")
 
 
@@ -147,7 +153,9 @@ class VectorMatch(NamedTuple):
     similarity: float
     """Cosine, −1 to 1."""
     home: bool
-    """Whether the chunk belongs to this space first; otherwise it is written in another script than the space is made for."""
+    """Whether the chunk belongs to this space first; otherwise it is written in another script than the space is made
+    for.
+    """
 
 
 class Middle(NamedTuple):
@@ -239,7 +247,9 @@ class EmbeddingModels(Protocol):
         ...
 
     def second_home(self, *, other_scripts: bool) -> Embedder | None:
-        """The space that all chunks enter too; `other_scripts`: whether the corpus has text that is not in Latin script."""
+        """The space that all chunks enter too; `other_scripts`: whether the corpus has text that is not in Latin
+        script.
+        """
         ...
 
     def for_query(self, text: str, /) -> Sequence[SpaceQuery]: ...
@@ -269,7 +279,11 @@ class ChatModel(Protocol):
     name: str
 
     def write(
-        self, messages: Sequence[Message], *, on_text: Callable[[str], None] | None = None, stop: Callable[[], bool] | None = None
+        self,
+        messages: Sequence[Message],
+        *,
+        on_text: Callable[[str], None] | None = None,
+        stop: Callable[[], bool] | None = None,
     ) -> Written:
         """All of it, each piece given to `on_text` as it comes, until `stop` says so."""
         ...
@@ -282,8 +296,8 @@ class Parser(Protocol):
     keeps_lines: bool
     """Whether a line of the document's text is the line of the file with the same number."""
     isolated: bool
-    """Whether it must run in a process of its own: what it is made of may crash, or a file may be made to take all it can. Markdown and
-    plain text are read by code of ours that takes time and memory in proportion to the file.
+    """Whether it must run in a process of its own: what it is made of may crash, or a file may be made to take all it
+    can. Markdown and plain text are read by code of ours that takes time and memory in proportion to the file.
     """
 
     def parse(self, data: bytes, path: str) -> ParsedDocument: ...

@@ -1,6 +1,7 @@
 """Files and folders that only their owner can read: every file Kebab writes is made here.
 
-The mode is given when a file is made, never afterwards, so there is no moment at which others can open it. What exists keeps its mode.
+The mode is given when a file is made, never afterwards, so there is no moment at which others can open it. What exists
+keeps its mode.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ def make_folder(folder: Path) -> None:
 
 
 def make_file(path: Path) -> None:
-    """Empty, unless it exists. An existing file is not even opened: closing it would drop the locks SQLite holds in this process."""
+    """Empty, unless it exists. An existing file is not even opened: closing it would drop the locks SQLite holds in
+    this process.
+    """
     with suppress(FileExistsError):
         os.close(_owner_only(str(path.resolve()), os.O_CREAT | os.O_EXCL | os.O_WRONLY))
 

@@ -1,7 +1,7 @@
 """Where a passage stands in its document: lines, a page, a symbol, a region, a stretch of time, a caption.
 
-Like most value types here these are named tuples: making one class costs a tenth of what a dataclass costs, and a command that
-answers in a tenth of a second has no time for forty dataclasses.
+Like most value types here these are named tuples: making one class costs a tenth of what a dataclass costs, and a
+command that answers in a tenth of a second has no time for forty dataclasses.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What everything above the store expects of one, whichever it is; of libraries: `library_ports`.
 
-A `Store` gives a `Reading` or, to one writer at a time, a `Writing`; those give the parts that do the work. Whatever goes wrong in any of
-them is a KebabError: no exception of a driver or a client passes.
+A `Store` gives a `Reading` or, to one writer at a time, a `Writing`; those give the parts that do the work. Whatever
+goes wrong in any of them is a KebabError: no exception of a driver or a client passes.
 """
 
 from __future__ import annotations
@@ -37,7 +37,16 @@ if TYPE_CHECKING:
         VectorMatch,
     )
     from kebab.core.query_tree import QueryTree
-    from kebab.core.records import Check, ChunkRecord, ContentCounts, ContextNote, DocumentRecord, SourceRecord, StoreStats, TagRecord
+    from kebab.core.records import (
+        Check,
+        ChunkRecord,
+        ContentCounts,
+        ContextNote,
+        DocumentRecord,
+        SourceRecord,
+        StoreStats,
+        TagRecord,
+    )
     from kebab.core.search import Neighbours, QueryTerms, SearchFilters
 
 
@@ -68,17 +77,19 @@ class Store(Protocol):
 
     def exists(self) -> bool: ...
     def reading(self, *, about: str = "", whole: bool = False) -> AbstractContextManager[Reading | None]:
-        """One state of what is stored, for the calling thread; None where nothing has been stored and nobody has named the place: an empty
-        corpus, not an error. `about`: what will be searched for among one's own documents, so that a store that is far away may look up
-        its words meanwhile. `whole`: all of it will be read, and nothing that was written may be missing, however long it takes to ask
-        those who know.
+        """One state of what is stored, for the calling thread; None where nothing has been stored and nobody has named
+        the place: an empty corpus, not an error. `about`: what will be searched for among one's own documents, so that
+        a store that is far away may look up its words meanwhile. `whole`: all of it will be read, and nothing that was
+        written may be missing, however long it takes to ask those who know.
         """
         ...
 
-    def writing(self, purpose: str, *, existing: bool = False, mending: bool = False) -> AbstractContextManager[Writing]:
-        """One writer at a time, in whatever process or on whatever machine; a second one waits, and then it is Locked with the purpose of
-        the first. `existing`: NotFound where there is nothing yet. `mending`: parts that are lost are made anew, where a store has such;
-        for anybody else that is Corrupt.
+    def writing(
+        self, purpose: str, *, existing: bool = False, mending: bool = False
+    ) -> AbstractContextManager[Writing]:
+        """One writer at a time, in whatever process or on whatever machine; a second one waits, and then it is Locked
+        with the purpose of the first. `existing`: NotFound where there is nothing yet. `mending`: parts that are lost
+        are made anew, where a store has such; for anybody else that is Corrupt.
         """
         ...
 
@@ -87,7 +98,9 @@ class Store(Protocol):
         ...
 
     def backup(self, target: Path, *, force: bool) -> int:
-        """A copy as one file; its size in bytes. A store that is no file may refuse, with a StoreError that says how else to copy it."""
+        """A copy as one file; its size in bytes. A store that is no file may refuse, with a StoreError that says how
+        else to copy it.
+        """
         ...
 
     def reset(self) -> bool:
@@ -99,12 +112,14 @@ class Store(Protocol):
         ...
 
     def health(self, korean_analysis: str) -> list[Check]:
-        """What is so and what is wrong. Never raises for a store that is damaged or out of reach: that is what it tells."""
+        """What is so and what is wrong. Never raises for a store that is damaged or out of reach: that is what it
+        tells.
+        """
         ...
 
     def wholeness(self, korean_analysis: str) -> list[Check]:
-        """Whether all that is stored fits together, to the last chunk: each line names what does not, and what puts it in order. As
-        `health`, it never raises.
+        """Whether all that is stored fits together, to the last chunk: each line names what does not, and what puts it
+        in order. As `health`, it never raises.
         """
         ...
 
@@ -124,8 +139,8 @@ class Reading(Protocol):
         ...
 
     def index_version(self, korean_analysis: str) -> str:
-        """Of the text index as it was built, whatever the settings say now; before anything is indexed, as it would be built with this
-        analysis.
+        """Of the text index as it was built, whatever the settings say now; before anything is indexed, as it would be
+        built with this analysis.
         """
         ...
 
@@ -221,14 +236,14 @@ class DocumentStore(Protocol):
         ...
 
     def write(self, *documents: IndexedDocument) -> int:
-        """In place of what was there under their ids; how many chunks were written or changed. A chunk that stays the same keeps its
-        vectors.
+        """In place of what was there under their ids; how many chunks were written or changed. A chunk that stays the
+        same keeps its vectors.
         """
         ...
 
     def begin(self, *documents: IndexedDocument) -> Callable[[], int]:
-        """To write them, perhaps while the caller goes on; one that was begun before is done first. What it returns waits until they are
-        stored, and raises what went wrong; so does whatever is asked of the store next.
+        """To write them, perhaps while the caller goes on; one that was begun before is done first. What it returns
+        waits until they are stored, and raises what went wrong; so does whatever is asked of the store next.
         """
         ...
 
@@ -283,7 +298,9 @@ class Catalog(Protocol):
     def languages(self) -> list[str]: ...
     def formats(self) -> list[str]: ...
     def find_document(self, key: str) -> DocumentRecord:
-        """By id, the beginning of an id, path, SOURCE:path, or as notes link to it. Several matches are an error that names them."""
+        """By id, the beginning of an id, path, SOURCE:path, or as notes link to it. Several matches are an error that
+        names them.
+        """
         ...
 
     def in_libraries(self, path: str) -> Mapping[tuple[str, str], DocumentRecord]:
@@ -360,7 +377,9 @@ class LexicalIndex(Protocol):
 
     def count(self, tree: QueryTree, *, match: str, drop_stop_words: bool, filters: SearchFilters) -> int: ...
     def near_words(self, word: str, edits: int) -> Sequence[NearWord]:
-        """Known words that so many slips lead to, the nearest first and one for each stem; some may be in no chunk any more."""
+        """Known words that so many slips lead to, the nearest first and one for each stem; some may be in no chunk any
+        more.
+        """
         ...
 
     def size(self) -> int:
@@ -407,7 +426,9 @@ class VectorOptions(TypedDict):
     homes_only: NotRequired[bool]
     others_only: NotRequired[bool]
     outline: NotRequired[bool]
-    """Nobody asks of what is found whether it is at home, where neither of those was asked for; and not all of it will be read."""
+    """Nobody asks of what is found whether it is at home, where neither of those was asked for; and not all of it will
+    be read.
+    """
 
 
 class VectorStore(Protocol):
@@ -434,7 +455,9 @@ class VectorStore(Protocol):
 
 class VectorWriter(Protocol):
     def pending(self, embedders: Sequence[Embedder], *, after: Key | None, limit: int) -> Sequence[PendingChunk]:
-        """Chunks without a vector in their first space, in an order that lasts; `after` is the last one seen, None for the beginning."""
+        """Chunks without a vector in their first space, in an order that lasts; `after` is the last one seen, None for
+        the beginning.
+        """
         ...
 
     def pending_in(self, embedder: Embedder, *, after: Key | None, limit: int) -> Sequence[PendingChunk]:
@@ -468,8 +491,8 @@ class VectorWriter(Protocol):
         ...
 
     def keep(self, embedder: Embedder, vectors: Sequence[tuple[bytes, bytes]]) -> int:
-        """Vectors (hash of the text, float16) made elsewhere, for texts that may come; how many were not there yet. What is no vector of
-        length 1 is left out.
+        """Vectors (hash of the text, float16) made elsewhere, for texts that may come; how many were not there yet.
+        What is no vector of length 1 is left out.
         """
         ...
 
@@ -478,7 +501,7 @@ class VectorWriter(Protocol):
         ...
 
     def settle(self, embedders: Sequence[Embedder], second: Embedder | None = None, *, refused: int = 0) -> None:
-        """After all is embedded but for what was refused, and all of it once more by `second`: forgets other models' vectors, and unused
-        ones when they have become many.
+        """After all is embedded but for what was refused, and all of it once more by `second`: forgets other models'
+        vectors, and unused ones when they have become many.
         """
         ...

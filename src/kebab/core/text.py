@@ -45,7 +45,9 @@ def decode(data: bytes) -> tuple[str, str]:
                 return data.decode(encoding), encoding.removesuffix("-sig")
             except UnicodeDecodeError as error:
                 hint = "Save it as UTF-8 and ingest it again."
-                raise ParseError(f"The byte order mark says {encoding}, the bytes do not.", reason="encoding", hint=hint) from error
+                raise ParseError(
+                    f"The byte order mark says {encoding}, the bytes do not.", reason="encoding", hint=hint
+                ) from error
     if b"\0" in data:
         raise _binary()
     try:
@@ -99,8 +101,12 @@ def whole_characters(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """With single spaces, and without whatever starts a line or steers a terminal: names and sentences stand in lists and headings."""
-    printable = text if text.isprintable() else "".join(character if character.isprintable() else " " for character in text)
+    """With single spaces, and without whatever starts a line or steers a terminal: names and sentences stand in lists
+    and headings.
+    """
+    printable = (
+        text if text.isprintable() else "".join(character if character.isprintable() else " " for character in text)
+    )
     return " ".join(printable.split())
 
 
@@ -141,14 +147,17 @@ class LineTable:
 def estimate_tokens(text: str, *, code: bool = False) -> int:
     """About how many tokens an embedding model would make of this; rather too many than too few.
 
-    A CJK character counts one, any other character beyond ASCII half of its bytes; ASCII is taken at 3.3 characters a token, code at 2.5.
+    A CJK character counts one, any other character beyond ASCII half of its bytes; ASCII is taken at 3.3 characters a
+    token, code at 2.5.
     """
     per_token = 2.5 if code else 3.3
     if text.isascii():
         return int(len(text) / per_token) + 1
     ascii_letters = len(text.encode("ascii", "ignore"))
     data = text.encode("utf-8", "surrogatepass")
-    has_cjk = len(data.translate(None, _CJK_BEGINNINGS)) < len(data)  # dashes, quotes and arrows are not worth compiling the letters
+    has_cjk = len(data.translate(None, _CJK_BEGINNINGS)) < len(
+        data
+    )  # dashes, quotes and arrows are not worth compiling the letters
     cjk = len(_letters(_CJK_LETTERS).findall(text)) if has_cjk else 0
     other_bytes = len(data) - ascii_letters - 3 * cjk
     return cjk + other_bytes // 2 + int(ascii_letters / per_token) + 1

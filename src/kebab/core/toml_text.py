@@ -22,8 +22,8 @@ def read_toml(source: str) -> dict[str, Any]:
 def _steps(source: str) -> int:
     """About how much work its long dotted keys are.
 
-    For every part of a key, tomllib walks the whole way to it: down the table header, then down the parts before. A key is on one line,
-    so the dots of a line bound its parts.
+    For every part of a key, tomllib walks the whole way to it: down the table header, then down the parts before. A key
+    is on one line, so the dots of a line bound its parts.
     """
     keys = header = 0
     for line in source.split("\n"):

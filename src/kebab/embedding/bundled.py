@@ -1,9 +1,10 @@
 """The models that come with the installation, and which text goes to which of them.
 
-granite reads English and other text in Latin script; the multilingual encoder reads everything, less well. A chunk belongs to the
-model of its script. A question in Latin script is asked of granite; any other one of the multilingual encoder, which therefore also gets
-the chunks in Latin script once the corpus has text in another one. granite knows nothing of other scripts: its vectors are never
-compared with such a question (measured: nDCG .937 → .528). A model of the user's that reads Latin script only takes granite's place.
+granite reads English and other text in Latin script; the multilingual encoder reads everything, less well. A chunk
+belongs to the model of its script. A question in Latin script is asked of granite; any other one of the multilingual
+encoder, which therefore also gets the chunks in Latin script once the corpus has text in another one. granite knows
+nothing of other scripts: its vectors are never compared with such a question (measured: nDCG .937 → .528). A model of
+the user's that reads Latin script only takes granite's place.
 """
 
 from __future__ import annotations
@@ -16,8 +17,8 @@ from kebab.core.errors import ModelError
 from kebab.core.ports import Embedder, SpaceQuery
 from kebab.embedding.onnx_embedder import granite, multilingual
 
-# Of the questions of five judged sets, the right passage is farther away than this in 1 of 100; asked of a corpus about something
-# else, the closest passage is in half of all cases (benchmarks/README.md).
+# Of the questions of five judged sets, the right passage is farther away than this in 1 of 100; asked of a corpus about
+# something else, the closest passage is in half of all cases (benchmarks/README.md).
 _LATIN_FLOOR = 0.57
 _ALL_SCRIPTS_FLOOR = 0.1
 _OTHER_LANGUAGE_FLOOR = 0.33
@@ -26,7 +27,9 @@ _OTHER_LANGUAGE_BONUS = 0.1
 
 
 class BundledModels:
-    def __init__(self, cache: Path, *, latin: Embedder | None = None, cross_language: str = "auto", threads: int = 0) -> None:
+    def __init__(
+        self, cache: Path, *, latin: Embedder | None = None, cross_language: str = "auto", threads: int = 0
+    ) -> None:
         """`latin`: instead of granite."""
         self._latin: Embedder = latin or granite(cache, threads)
         self._latin_floor = _LATIN_FLOOR if latin is None else -1.0
@@ -48,10 +51,14 @@ class BundledModels:
     def for_query(self, text: str) -> list[SpaceQuery]:
         if not is_latin(text) or has_cjk(text):  # one Korean word among English names makes a Korean question
             own = SpaceQuery(self._all_scripts, homes_only=True, floor=_ALL_SCRIPTS_FLOOR, weak=True)
-            foreign = SpaceQuery(self._all_scripts, others_only=True, bonus=_OTHER_LANGUAGE_BONUS, floor=_OTHER_LANGUAGE_FLOOR)
+            foreign = SpaceQuery(
+                self._all_scripts, others_only=True, bonus=_OTHER_LANGUAGE_BONUS, floor=_OTHER_LANGUAGE_FLOOR
+            )
             return [own] if self._cross_language == "off" else [foreign, own]
         latin = SpaceQuery(self._latin, floor=self._latin_floor)
-        foreign = SpaceQuery(self._all_scripts, homes_only=True, floor=_OTHER_LANGUAGE_FLOOR, instead=self._cross_language == "auto")
+        foreign = SpaceQuery(
+            self._all_scripts, homes_only=True, floor=_OTHER_LANGUAGE_FLOOR, instead=self._cross_language == "auto"
+        )
         return [latin] if self._cross_language == "off" else [latin, foreign]
 
 

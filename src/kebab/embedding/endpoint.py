@@ -64,7 +64,14 @@ OLLAMA = Protocol(
 class EndpointEmbedder:
     """`dimension` is learnt from the first answer."""
 
-    def __init__(self, protocol: Protocol, model: str, settings: EmbeddingSettings, *, sleep: Callable[[float], None] = time.sleep) -> None:
+    def __init__(
+        self,
+        protocol: Protocol,
+        model: str,
+        settings: EmbeddingSettings,
+        *,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
         self.name = model
         self.version = f"{protocol.name}-1" + _mark(settings.passage_prefix)
         self._protocol = protocol
@@ -106,8 +113,8 @@ class EndpointEmbedder:
         return np.concatenate(batches) if batches else np.empty((0, self.dimension), np.float32)
 
     def _taken(self, texts: list[str], *, patient: bool = True) -> Vectors:
-        """What is refused is asked for in smaller parts: a batch by halves, and a text that is too long as the mean of its halves.
-        `patient`: whether a failure may be a passing one.
+        """What is refused is asked for in smaller parts: a batch by halves, and a text that is too long as the mean of
+        its halves. `patient`: whether a failure may be a passing one.
         """
         import numpy as np
 
@@ -146,7 +153,8 @@ class EndpointEmbedder:
         lengths = np.linalg.norm(vectors.astype(np.float64), axis=1, keepdims=True)
         if not np.isfinite(lengths).all() or not (lengths > 0).all():
             raise TextRefused(
-                f"{self._address} gave a vector that is no direction (NaN, infinite or zero).", hint="Check the model behind the endpoint."
+                f"{self._address} gave a vector that is no direction (NaN, infinite or zero).",
+                hint="Check the model behind the endpoint.",
             )
         if self._dimension is None:
             self._dimension = vectors.shape[1]
@@ -165,7 +173,9 @@ class EndpointEmbedder:
             try:
                 return self._endpoint.asked(body)
             except Passing as failure:
-                if failure.by_server and (not patient or (attempt == self._settings.retries and self._takes_harmless_text())):
+                if failure.by_server and (
+                    not patient or (attempt == self._settings.retries and self._takes_harmless_text())
+                ):
                     raise TextRefused(failure.error.message, hint=failure.error.hint) from failure
                 if attempt == self._settings.retries:
                     self._down = time.monotonic(), failure.error

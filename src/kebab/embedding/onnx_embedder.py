@@ -1,4 +1,6 @@
-"""Embedders that run here: the two bundled models, and any sentence encoder in a folder. Each is loaded when it is first used."""
+"""Embedders that run here: the two bundled models, and any sentence encoder in a folder. Each is loaded when it is
+first used.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +24,9 @@ _MULTILINGUAL_TOKENS = 2048
 """The model knows no limit; this one bounds the memory that a single text takes."""
 
 _MULTILINGUAL_LEAD = 0.75
-"""The model was made for sentences, and adds up what it sees: in a passage of twenty of them the title is lost. Measured on 26 Korean
-questions to English pages: among the first three 14 without, 19 with it; Korean sets gain too. granite loses by it."""
+"""The model was made for sentences, and adds up what it sees: in a passage of twenty of them the title is lost.
+Measured on 26 Korean questions to English pages: among the first three 14 without, 19 with it; Korean sets gain too.
+granite loses by it."""
 
 
 class OnnxEmbedder:
@@ -38,7 +41,9 @@ class OnnxEmbedder:
         passage_prefix: str = "",
         lead_weight: float = 0.0,
     ) -> None:
-        """`lead_weight`: how much a passage's lead (title and headings, before its first blank line) counts beside the whole of it."""
+        """`lead_weight`: how much a passage's lead (title and headings, before its first blank line) counts beside the
+        whole of it.
+        """
         self.name = name
         self.version = version
         self.dimension = dimension
@@ -55,7 +60,9 @@ class OnnxEmbedder:
     def embed(self, texts: Sequence[str], kind: EmbeddingKind) -> Vectors:
         prefix = self._prefixes[kind]
         prepared = [prefix + whole_characters(text) for text in texts]
-        vectors = self._with_leads(prepared) if self._lead_weight and kind == "passage" else self._loaded().embed(prepared)
+        vectors = (
+            self._with_leads(prepared) if self._lead_weight and kind == "passage" else self._loaded().embed(prepared)
+        )
         if len(texts) and vectors.shape[1] != self.dimension:
             raise ModelMismatch(
                 f"{self.name} gives vectors of {vectors.shape[1]} dimensions, and its config.json says {self.dimension}.",
@@ -132,7 +139,9 @@ def _multilingual_folder(cache: Path) -> Path:
         from kebab.embedding.model_files import package_file
         from kebab.embedding.unigram import vocabulary_files
 
-        graph = model.build_graph(model.read_weights(package_file(model.PACKAGE, model.WEIGHTS, model.WEIGHTS_SHA256)), "constants.bin")
+        graph = model.build_graph(
+            model.read_weights(package_file(model.PACKAGE, model.WEIGHTS, model.WEIGHTS_SHA256)), "constants.bin"
+        )
         vocabulary = model.read_vocabulary(package_file(model.PACKAGE, model.VOCABULARY, model.VOCABULARY_SHA256))
         return {
             "model.onnx": graph.model,
@@ -144,7 +153,9 @@ def _multilingual_folder(cache: Path) -> Path:
     return ModelCache(cache).get("multilingual-0db566fd-3", make)
 
 
-def from_folder(folder: Path, *, pooling: str, max_tokens: int, query_prefix: str, passage_prefix: str, threads: int) -> OnnxEmbedder:
+def from_folder(
+    folder: Path, *, pooling: str, max_tokens: int, query_prefix: str, passage_prefix: str, threads: int
+) -> OnnxEmbedder:
     """Any sentence encoder on disk: model.onnx and tokenizer.json in one folder."""
     for name in ("model.onnx", "tokenizer.json"):
         if not (folder / name).is_file():
@@ -159,13 +170,17 @@ def from_folder(folder: Path, *, pooling: str, max_tokens: int, query_prefix: st
 
         return OnnxEncoder(folder, max_tokens=max_tokens, pad_id=_pad_id(folder), pooling=pooling, threads=threads)
 
-    version = _folder_version(folder, pooling, max_tokens, passage_prefix)  # a prefix of queries changes no vector that is stored
-    return OnnxEmbedder(folder.name, version, _dimension(folder), load, query_prefix=query_prefix, passage_prefix=passage_prefix)
+    version = _folder_version(
+        folder, pooling, max_tokens, passage_prefix
+    )  # a prefix of queries changes no vector that is stored
+    return OnnxEmbedder(
+        folder.name, version, _dimension(folder), load, query_prefix=query_prefix, passage_prefix=passage_prefix
+    )
 
 
 def _folder_version(folder: Path, *settings: object) -> str:
-    """From the tokenizer and the size, the first and the last part of the graph and of the weights beside it (model.onnx_data): a large
-    model is not read whole at every search."""
+    """From the tokenizer and the size, the first and the last part of the graph and of the weights beside it
+    (model.onnx_data): a large model is not read whole at every search."""
     digest = sha256(f"{settings}".encode("utf-8", "replace"))
     for path in sorted(folder.glob("model.onnx*")):
         size = path.stat().st_size

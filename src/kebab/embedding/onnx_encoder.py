@@ -59,7 +59,9 @@ class OnnxEncoder:
         return len(self._tokenizer.ids([text])[0])
 
     def _parts(self, ids: list[int]) -> list[list[int]]:
-        """The ids with their first and last one (begin and end of a text) around every part. No tokens at all are one padding."""
+        """The ids with their first and last one (begin and end of a text) around every part. No tokens at all are one
+        padding.
+        """
         if len(ids) <= self._max_tokens:
             return [ids or [self._pad_id]]
         inner, room = ids[1:-1], self._max_tokens - 2
@@ -85,7 +87,9 @@ class OnnxEncoder:
             mask[row, : len(part)] = 1
         values = {"input_ids": ids, "attention_mask": mask, "token_type_ids": np.zeros_like(ids)}
         try:
-            output = self._session.run(None, {name: values[name].astype(kind, copy=False) for name, kind in self._inputs.items()})[0]
+            output = self._session.run(
+                None, {name: values[name].astype(kind, copy=False) for name, kind in self._inputs.items()}
+            )[0]
         except Exception as error:  # onnxruntime raises a class of its own per status code, with no base but this one
             raise ModelMismatch(
                 f"The model in {self._folder} cannot take a text of {length} tokens: {' '.join(str(error).split())[:200]}.",
@@ -145,7 +149,11 @@ def output_dimension(path: Path) -> int:
     """The size of the vectors that a model gives."""
     size = _load_session(path, 1).get_outputs()[0].shape[-1]
     if not isinstance(size, int):
-        raise ModelCorrupt(f"{path} does not say how long its vectors are.", hint='Add a config.json with "hidden_size".', path=str(path))
+        raise ModelCorrupt(
+            f"{path} does not say how long its vectors are.",
+            hint='Add a config.json with "hidden_size".',
+            path=str(path),
+        )
     return size
 
 
@@ -163,5 +171,7 @@ def _load_session(path: Path, threads: int) -> Any:
         return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # as above
         raise ModelCorrupt(
-            f"{path} cannot be loaded: {error}.", hint=f"Delete {path.parent} if it is in Kebab's cache: it is made anew.", path=str(path)
+            f"{path} cannot be loaded: {error}.",
+            hint=f"Delete {path.parent} if it is in Kebab's cache: it is made anew.",
+            path=str(path),
         ) from error

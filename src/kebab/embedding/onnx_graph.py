@@ -1,7 +1,9 @@
-"""Writes an ONNX model as bytes. The format is a small part of protobuf, and the `onnx` package that writes it weighs 27 MB.
+"""Writes an ONNX model as bytes. The format is a small part of protobuf, and the `onnx` package that writes it weighs
+27 MB.
 
-Only what our graphs need: nodes with integer, float and integer-list attributes, and constants. Large constants may go to a file
-beside the model: onnxruntime maps that into memory instead of reading it, so that a model of 90 MB is open at once.
+Only what our graphs need: nodes with integer, float and integer-list attributes, and constants. Large constants may go
+to a file beside the model: onnxruntime maps that into memory instead of reading it, so that a model of 90 MB is open at
+once.
 """
 
 from __future__ import annotations
@@ -106,7 +108,9 @@ class OnnxGraph:
         else:
             self.data += bytes(-len(self.data) % _ALIGNMENT)
             place = {"location": self._beside, "offset": str(len(self.data)), "length": str(array.nbytes)}
-            self._constants[name] = head + _fields(13, (_field(1, key) + _field(2, text) for key, text in place.items())) + _field(14, 1)
+            self._constants[name] = (
+                head + _fields(13, (_field(1, key) + _field(2, text) for key, text in place.items())) + _field(14, 1)
+            )
             self.data += array.tobytes()
         return name
 
@@ -119,7 +123,9 @@ class OnnxGraph:
     def add(self, operator: str, *inputs: str, domain: str = "", **attributes: int | float | list[int]) -> str:
         output = f"{operator} {len(self._nodes)}"
         encoded = (_attribute(name, value) for name, value in attributes.items())
-        self._nodes.append(_fields(1, inputs) + _field(2, output) + _field(4, operator) + _fields(5, encoded) + _field(7, domain))
+        self._nodes.append(
+            _fields(1, inputs) + _field(2, output) + _field(4, operator) + _fields(5, encoded) + _field(7, domain)
+        )
         return output
 
     def model(self) -> bytes:

@@ -42,7 +42,9 @@ def _onnx(name: str, settings: EmbeddingSettings, cache: Path) -> EmbeddingModel
         passage_prefix=settings.passage_prefix,
         threads=settings.threads,
     )
-    latin_only = settings.scripts == "latin" or (settings.scripts == "auto" and not reads_east_asian(folder / "tokenizer.json"))
+    latin_only = settings.scripts == "latin" or (
+        settings.scripts == "auto" and not reads_east_asian(folder / "tokenizer.json")
+    )
     return _alone_or_with_bundled(embedder, settings, cache, latin_only=latin_only)
 
 
@@ -50,17 +52,25 @@ def _openai(name: str, settings: EmbeddingSettings, cache: Path) -> EmbeddingMod
     from kebab.embedding.endpoint import OPENAI, EndpointEmbedder
 
     # What is behind an endpoint cannot be looked at.
-    return _alone_or_with_bundled(EndpointEmbedder(OPENAI, name, settings), settings, cache, latin_only=settings.scripts == "latin")
+    return _alone_or_with_bundled(
+        EndpointEmbedder(OPENAI, name, settings), settings, cache, latin_only=settings.scripts == "latin"
+    )
 
 
 def _ollama(name: str, settings: EmbeddingSettings, cache: Path) -> EmbeddingModels:
     from kebab.embedding.endpoint import OLLAMA, EndpointEmbedder
 
-    return _alone_or_with_bundled(EndpointEmbedder(OLLAMA, name, settings), settings, cache, latin_only=settings.scripts == "latin")
+    return _alone_or_with_bundled(
+        EndpointEmbedder(OLLAMA, name, settings), settings, cache, latin_only=settings.scripts == "latin"
+    )
 
 
-def _alone_or_with_bundled(embedder: Embedder, settings: EmbeddingSettings, cache: Path, *, latin_only: bool) -> EmbeddingModels:
-    """A model that knows nothing of other scripts must not be asked about them; the bundled one for all scripts stands in."""
+def _alone_or_with_bundled(
+    embedder: Embedder, settings: EmbeddingSettings, cache: Path, *, latin_only: bool
+) -> EmbeddingModels:
+    """A model that knows nothing of other scripts must not be asked about them; the bundled one for all scripts stands
+    in.
+    """
     from kebab.embedding.bundled import BundledModels
     from kebab.embedding.single_model import SingleModel
 

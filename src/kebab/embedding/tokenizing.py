@@ -51,7 +51,9 @@ _importing = Lock()
 
 
 def tokenizers_library() -> Any:
-    """The library `tokenizers`. Two threads that import different parts of it at the same time fail, so one does, and all of it."""
+    """The library `tokenizers`. Two threads that import different parts of it at the same time fail, so one does, and
+    all of it.
+    """
     # Without this the library asks whether it may use threads after a fork, on stderr.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     with _importing:
@@ -65,7 +67,9 @@ def _load(path: Path) -> Any:
         tokenizer = tokenizers_library().Tokenizer.from_file(str(path))
     except Exception as error:  # the library raises nothing narrower
         raise ModelCorrupt(
-            f"{path} is not a tokenizer: {error}.", hint=f"Delete {path.parent} if it is in Kebab's cache: it is made anew.", path=str(path)
+            f"{path} is not a tokenizer: {error}.",
+            hint=f"Delete {path.parent} if it is in Kebab's cache: it is made anew.",
+            path=str(path),
         ) from error
     tokenizer.no_truncation()
     tokenizer.no_padding()

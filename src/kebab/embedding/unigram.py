@@ -1,8 +1,9 @@
 """Cuts a short text into the pieces of a unigram vocabulary, without loading the vocabulary.
 
-The library `tokenizers` takes a quarter of a second to read 128,000 pieces, which a search from the command line pays every time. Here
-they are three arrays that are mapped into memory: the hashes of the pieces in order, their ids, their scores. For a question of a few
-words that is enough, and its result is the same. Many texts, or long ones, are still the library's business.
+The library `tokenizers` takes a quarter of a second to read 128,000 pieces, which a search from the command line pays
+every time. Here they are three arrays that are mapped into memory: the hashes of the pieces in order, their ids, their
+scores. For a question of a few words that is enough, and its result is the same. Many texts, or long ones, are still
+the library's business.
 """
 
 from __future__ import annotations
@@ -56,13 +57,19 @@ def vocabulary_files(pieces: list[tuple[str, float]], charsmap: bytes) -> dict[s
         by_length.setdefault(len(piece), []).append(number)
     hashes = np.zeros(len(pieces), np.uint64)
     for length, numbers in by_length.items():
-        points = np.stack([_code_points(pieces[number][0]) for number in numbers]) if length else np.zeros((len(numbers), 0), np.uint64)
+        points = (
+            np.stack([_code_points(pieces[number][0]) for number in numbers])
+            if length
+            else np.zeros((len(numbers), 0), np.uint64)
+        )
         hashes[numbers] = ((points + np.uint64(1)) * _powers(length)[None, :]).sum(axis=1, dtype=np.uint64)
     order = np.argsort(hashes, kind="stable")
     scores = np.array([score for _, score in pieces], np.float64)
     header = np.array([len(pieces), max(by_length), scores.min()], np.float64)
     return {
-        "pieces.bin": b"".join((header.tobytes(), hashes[order].tobytes(), order.astype(np.int64).tobytes(), scores[order].tobytes())),
+        "pieces.bin": b"".join(
+            (header.tobytes(), hashes[order].tobytes(), order.astype(np.int64).tobytes(), scores[order].tobytes())
+        ),
         "charsmap.bin": charsmap,
     }
 
@@ -73,7 +80,9 @@ class UnigramTokenizer:
             self._open(folder)
         except Exception as error:  # a damaged file fails in numpy or in the normalizer, each in its own way
             raise ModelCorrupt(
-                f"The vocabulary in {folder} cannot be read: {error}.", hint=f"Delete {folder}: it is made again.", path=str(folder)
+                f"The vocabulary in {folder} cannot be read: {error}.",
+                hint=f"Delete {folder}: it is made again.",
+                path=str(folder),
             ) from error
 
     def _open(self, folder: Path) -> None:
@@ -126,5 +135,7 @@ class UnigramTokenizer:
         for length, start in zip(lengths.tolist(), starts.tolist(), strict=True):
             place = places[length, start]
             if start + length < len(word):
-                found.setdefault(start, []).append((start + length + 1, int(self._ids[place]), float(self._scores[place])))
+                found.setdefault(start, []).append(
+                    (start + length + 1, int(self._ids[place]), float(self._scores[place]))
+                )
         return found

@@ -1,4 +1,6 @@
-"""How alike two words are, by the bundled encoder for all scripts: the one model whose distances between single words were measured."""
+"""How alike two words are, by the bundled encoder for all scripts: the one model whose distances between single words
+were measured.
+"""
 
 from __future__ import annotations
 
@@ -39,4 +41,6 @@ class WordLikeness:
 
 def likeness_by(models: EmbeddingModels | None) -> WordLikeness | None:
     """None where nothing makes vectors, or that encoder is not among what does."""
-    return next((WordLikeness(one) for one in models.embedders if one.name == MULTILINGUAL_NAME), None) if models else None
+    return (
+        next((WordLikeness(one) for one in models.embedders if one.name == MULTILINGUAL_NAME), None) if models else None
+    )

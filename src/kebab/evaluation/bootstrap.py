@@ -1,4 +1,6 @@
-"""How sure one can be of a difference: paired bootstrap over queries, with a fixed seed, so that it says the same every time."""
+"""How sure one can be of a difference: paired bootstrap over queries, with a fixed seed, so that it says the same every
+time.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,8 @@ class Interval(NamedTuple):
 
 
 def paired_difference(a: Sequence[float], b: Sequence[float]) -> Interval:
-    """Of b over a, query by query: its mean, and the interval that holds it in 95 of 100 samples of as many queries; of too few queries
-    one that holds 0.
+    """Of b over a, query by query: its mean, and the interval that holds it in 95 of 100 samples of as many queries; of
+    too few queries one that holds 0.
     """
     import numpy as np
 
@@ -41,7 +43,9 @@ def paired_difference(a: Sequence[float], b: Sequence[float]) -> Interval:
     if not differences.any():
         return Interval(0.0, 0.0, 0.0)
     if len(differences) < LEAST_QUERIES:
-        return Interval(float(differences.mean()), min(0.0, float(differences.min())), max(0.0, float(differences.max())))
+        return Interval(
+            float(differences.mean()), min(0.0, float(differences.min())), max(0.0, float(differences.max()))
+        )
     generator = np.random.Generator(np.random.PCG64(_SEED))
     means = np.empty(RESAMPLES)
     step = max(1, _AT_ONCE // len(differences))

@@ -8,7 +8,14 @@ from typing import Any
 from kebab.core.errors import GoldenSetError, UsageError
 from kebab.evaluation.bootstrap import paired_difference
 from kebab.evaluation.metrics import LATENCY, is_better_lower, rounded, worst_of_groups
-from kebab.wire.evaluation import EvalChangeV1, EvalComparisonV1, EvalDifferenceV1, EvalQueryV1, EvalReportV1, EvalTimingsV1
+from kebab.wire.evaluation import (
+    EvalChangeV1,
+    EvalComparisonV1,
+    EvalDifferenceV1,
+    EvalQueryV1,
+    EvalReportV1,
+    EvalTimingsV1,
+)
 
 _Pair = tuple[EvalQueryV1, EvalQueryV1]
 _NOTICEABLE = 1e-9
@@ -17,13 +24,17 @@ _NOTICEABLE = 1e-9
 def compare(a: EvalReportV1, b: EvalReportV1, *, metric: str | None = None) -> EvalComparisonV1:
     """b against a, over the queries that both have; by `metric`, or nDCG, each of them is won, lost or the same."""
     others = {query.id: query for query in b.queries}
-    pairs = [(query, others[query.id]) for query in a.queries if query.id in others and others[query.id].query == query.query]
+    pairs = [
+        (query, others[query.id]) for query in a.queries if query.id in others and others[query.id].query == query.query
+    ]
     if not pairs:
         raise GoldenSetError("The two runs have no query in common.", hint="Compare runs of the same golden set.")
     names = [name for name in a.metrics if any(name in one.metrics and name in other.metrics for one, other in pairs)]
     chosen = metric or f"ndcg@{a.configuration.k}"
     if chosen not in names:
-        raise UsageError(f"The two runs have no metric {chosen} in common.", hint=f"Metrics: {', '.join(names) or 'none'}.")
+        raise UsageError(
+            f"The two runs have no metric {chosen} in common.", hint=f"Metrics: {', '.join(names) or 'none'}."
+        )
     changes = sorted(_changes(pairs, chosen), key=lambda change: (_gain(change.a, change.b, chosen), change.id))
     regressions = [change for change in changes if _gain(change.a, change.b, chosen) < 0]
     improvements = [change for change in reversed(changes) if _gain(change.a, change.b, chosen) > 0]
@@ -33,7 +44,11 @@ def compare(a: EvalReportV1, b: EvalReportV1, *, metric: str | None = None) -> E
         wins=len(improvements),
         losses=len(regressions),
         ties=len(_of(pairs, chosen)) - len(changes),
-        differences=[*(_difference(pairs, name, name) for name in names), *_of_groups(pairs, a.configuration.k), *_latency(a, b)],
+        differences=[
+            *(_difference(pairs, name, name) for name in names),
+            *_of_groups(pairs, a.configuration.k),
+            *_latency(a, b),
+        ],
         by_lang=[one for name in names for one in _sliced(pairs, name, lambda query: [query.lang])],
         by_type=[one for name in names for one in _sliced(pairs, name, lambda query: query.types)],
         regressions=regressions,
@@ -55,7 +70,10 @@ def _difference(pairs: Iterable[_Pair], metric: str, name: str) -> EvalDifferenc
 
 def _of_groups(pairs: Sequence[_Pair], k: int) -> list[EvalDifferenceV1]:
     """The worst of each group of paraphrases, group by group."""
-    a, b = (worst_of_groups(f"ndcg@{k}", ((query.group, query.metrics) for query in side)) for side in zip(*pairs, strict=True))
+    a, b = (
+        worst_of_groups(f"ndcg@{k}", ((query.group, query.metrics) for query in side))
+        for side in zip(*pairs, strict=True)
+    )
     groups = [group for group in a if group in b]
     name = f"worst_paraphrase_ndcg@{k}"
     return [_between([a[group] for group in groups], [b[group] for group in groups], name, name)] if groups else []
@@ -88,9 +106,14 @@ def _between(a: Sequence[float], b: Sequence[float], metric: str, name: str) -> 
     )
 
 
-def _sliced(pairs: Sequence[_Pair], metric: str, names_of: Callable[[EvalQueryV1], Sequence[str]]) -> list[EvalDifferenceV1]:
+def _sliced(
+    pairs: Sequence[_Pair], metric: str, names_of: Callable[[EvalQueryV1], Sequence[str]]
+) -> list[EvalDifferenceV1]:
     names = sorted({name for one, _ in _of(pairs, metric) for name in names_of(one)})
-    return [_difference([pair for pair in pairs if name in names_of(pair[0])], metric, f"{metric}[{name}]") for name in names]
+    return [
+        _difference([pair for pair in pairs if name in names_of(pair[0])], metric, f"{metric}[{name}]")
+        for name in names
+    ]
 
 
 def _gain(a: float, b: float, metric: str) -> float:
@@ -115,7 +138,9 @@ def _changes(pairs: Sequence[_Pair], metric: str) -> list[EvalChangeV1]:
 
 def _changed(a: EvalReportV1, b: EvalReportV1) -> dict[str, list[Any]]:
     """What may have made the difference."""
-    both = a.configuration.settings.keys() & b.configuration.settings.keys()  # only one of them may have asked for answers
+    both = (
+        a.configuration.settings.keys() & b.configuration.settings.keys()
+    )  # only one of them may have asked for answers
     one, other = _described(a, both), _described(b, both)
     return {name: [one.get(name), other.get(name)] for name in {**one, **other} if one.get(name) != other.get(name)}
 
@@ -138,7 +163,9 @@ def _notices(a: EvalReportV1, b: EvalReportV1, common: int) -> list[str]:
     said = []
     if a.golden.sha256 != b.golden.sha256:
         same_name = a.golden.name == b.golden.name
-        said.append(f"The golden sets differ: {a.golden.name} and {'another content of it' if same_name else b.golden.name}.")
+        said.append(
+            f"The golden sets differ: {a.golden.name} and {'another content of it' if same_name else b.golden.name}."
+        )
     if common < max(len(a.queries), len(b.queries)):
         said.append(f"{common:,} queries are in both runs, of {len(a.queries):,} and {len(b.queries):,}.")
     for one, other, which in ((a, b, "first"), (b, a, "second")):
@@ -147,5 +174,7 @@ def _notices(a: EvalReportV1, b: EvalReportV1, common: int) -> list[str]:
         if one.timings is not None and other.timings is None:
             said.append(f"Only the {which} run was made with --timings, so latencies are not compared.")
     if a.configuration.k != b.configuration.k:
-        said.append(f"One run is about the first {a.configuration.k} hits, the other about the first {b.configuration.k}.")
+        said.append(
+            f"One run is about the first {a.configuration.k} hits, the other about the first {b.configuration.k}."
+        )
     return said

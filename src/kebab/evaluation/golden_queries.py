@@ -47,7 +47,9 @@ def read_bytes(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise unsound(path, f"cannot be read: {error.strerror}", "Name a YAML or JSONL file, or a folder in BEIR layout.") from error
+        raise unsound(
+            path, f"cannot be read: {error.strerror}", "Name a YAML or JSONL file, or a folder in BEIR layout."
+        ) from error
 
 
 def unsound(path: Path, what: str, hint: str) -> GoldenSetError:
@@ -82,7 +84,9 @@ def json_lines(text: str, path: Path) -> Iterable[dict[str, Any]]:
         try:
             entry = json.loads(line, object_pairs_hook=_without_repetition)
         except RecursionError as error:
-            raise unsound(path, f"is nested too deeply in line {number}", "Each line is one JSON object of texts and lists.") from error
+            raise unsound(
+                path, f"is nested too deeply in line {number}", "Each line is one JSON object of texts and lists."
+            ) from error
         except ValueError as error:
             raise unsound(path, f"has no JSON in line {number}: {error}", "Each line is one JSON object.") from error
         if not isinstance(entry, dict):

@@ -16,7 +16,9 @@ _KEYS = ("id", "query", *_LISTS, "group", "unanswerable")
 
 
 def load_golden_set(path: Path) -> GoldenSet:
-    """A file of queries, or a folder with a judged collection. Anything that is not sound is an error that names the entry."""
+    """A file of queries, or a folder with a judged collection. Anything that is not sound is an error that names the
+    entry.
+    """
     if path.is_dir():
         return load_collection(path)
     data = read_bytes(path)
@@ -67,14 +69,24 @@ def _golden_query(entry: Any, where: str, path: Path) -> GoldenQuery:
         raise unsound(path, f"says neither true nor false for unanswerable of {id}", "Write true or false.")
     for span in lists["expected_spans"]:
         if not _is_span(span):
-            raise unsound(path, f"has a span without lines for {id}: {span}", "Write the lines that hold the answer: notes/a.md#L3-L9")
+            raise unsound(
+                path,
+                f"has a span without lines for {id}: {span}",
+                "Write the lines that hold the answer: notes/a.md#L3-L9",
+            )
     expected = any(lists[name] for name in ("expected_docs", "expected_chunks", "expected_spans"))
     if unanswerable and (expected or lists["must_contain"]):
         raise unsound(path, f"calls {id} unanswerable and expects something", "Keep one of them.")
     if not unanswerable and not expected and not lists["must_contain"] and not lists["forbidden"]:
-        raise unsound(path, f"expects nothing of {id}", "Name expected_docs, expected_chunks or expected_spans, or: unanswerable: true")
+        raise unsound(
+            path,
+            f"expects nothing of {id}",
+            "Name expected_docs, expected_chunks or expected_spans, or: unanswerable: true",
+        )
     docs = dict.fromkeys(lists.pop("expected_docs"), 1)
-    return GoldenQuery(str(id), query, docs, **lists, group=None if group is None else str(group), unanswerable=unanswerable)
+    return GoldenQuery(
+        str(id), query, docs, **lists, group=None if group is None else str(group), unanswerable=unanswerable
+    )
 
 
 def _is_span(written: str) -> bool:

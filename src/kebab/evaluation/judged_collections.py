@@ -1,8 +1,8 @@
-"""Judged collections in the layout of BEIR: a folder with `corpus.jsonl`, `queries.jsonl` and `qrels.tsv` or `qrels/test.tsv`, each of
-which may be compressed (`.gz`).
+"""Judged collections in the layout of BEIR: a folder with `corpus.jsonl`, `queries.jsonl` and `qrels.tsv` or
+`qrels/test.tsv`, each of which may be compressed (`.gz`).
 
-The queries are put to documents that are in the database. A document of the corpus is known there by its id, its path, SOURCE:path, or
-its path without the extension. `write_documents` makes files that are known so.
+The queries are put to documents that are in the database. A document of the corpus is known there by its id, its path,
+SOURCE:path, or its path without the extension. `write_documents` makes files that are known so.
 """
 
 from __future__ import annotations
@@ -39,7 +39,9 @@ def load_collection(folder: Path) -> GoldenSet:
         raise unsound(asked.file, f"has no text for {listed(wordless)}", "Write what a user would type.")
     if unknown := [id for id in grades if id not in texts]:
         raise unsound(
-            folder, f"judges {len(unknown):,} queries that queries.jsonl has not: {listed(unknown)}", "Add them, or take them out."
+            folder,
+            f"judges {len(unknown):,} queries that queries.jsonl has not: {listed(unknown)}",
+            "Add them, or take them out.",
         )
     queries = tuple(GoldenQuery(id, text, grades[id]) for id, text in texts.items() if id in grades)
     if not queries:
@@ -49,8 +51,8 @@ def load_collection(folder: Path) -> GoldenSet:
 
 
 def write_documents(folder: Path, target: Path) -> Path:
-    """The documents of a collection as files that can be ingested: below `target`, or the PDFs that come with it. What is there already
-    as it should be is left alone, so that a second ingest has nothing to do.
+    """The documents of a collection as files that can be ingested: below `target`, or the PDFs that come with it. What
+    is there already as it should be is left alone, so that a second ingest has nothing to do.
     """
     pdfs = folder / "pdfs"
     if pdfs.is_dir():
@@ -139,7 +141,9 @@ def _judgements(qrels: _Part) -> Iterator[tuple[str, str, int]]:
         if grade is not None:
             yield cells[0], cells[-2], grade
         elif line.strip() and (number > 1 or _is_number(cells[-1])):
-            raise unsound(qrels.file, f"has no judgement in line {number}", "Each has a query, a document and a whole number.")
+            raise unsound(
+                qrels.file, f"has no judgement in line {number}", "Each has a query, a document and a whole number."
+            )
 
 
 def _grade(text: str) -> int | None:

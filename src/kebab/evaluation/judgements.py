@@ -55,8 +55,8 @@ class Judgement(NamedTuple):
         return [self._unit(hit), *map(self._unit, hit.duplicates)]
 
     def gains(self, hits: Iterable[SearchHit]) -> list[int]:
-        """Grades by rank, each unit once, where it is first met. A copy that is folded under a hit stands right behind it, if it is wanted;
-        otherwise it takes no place.
+        """Grades by rank, each unit once, where it is first met. A copy that is folded under a hit stands right behind
+        it, if it is wanted; otherwise it takes no place.
         """
         grades, met, gains = self.grades, set[str](), list[int]()
         for hit in hits:
@@ -87,10 +87,16 @@ def lines_of(doc_id: str, citation: Citation) -> Lines | None:
 def judge(
     golden: GoldenSet, kb: KnowledgeBase, documents: Sequence[DocumentRecord], *, skip_unknown: bool
 ) -> tuple[list[Judgement], list[str]]:
-    """The judgements in the order of the set, and what they name that is not in the index: unless that is to be skipped, it is an error."""
+    """The judgements in the order of the set, and what they name that is not in the index: unless that is to be
+    skipped, it is an error.
+    """
     names = _Names(kb, documents)
     judgements = [_judgement(query, names) for query in golden.queries]
-    unknown = list(dict.fromkeys(f"{thing.name}" for judgement in judgements for thing in judgement.expected if thing.doc_id is None))
+    unknown = list(
+        dict.fromkeys(
+            f"{thing.name}" for judgement in judgements for thing in judgement.expected if thing.doc_id is None
+        )
+    )
     if unknown and not skip_unknown:
         raise NotFound(
             f"{golden.name} expects what is not in the index, {len(unknown):,} in all: {listed(unknown)}.",
@@ -135,7 +141,9 @@ class _Names:
         found = self._by_name.get(name) or self._by_stem.get(name) or self._by_stem.get(file_stem(name)) or []
         if len(found) > 1:
             both = ", ".join(f"{record.source}:{record.path}" for record in found)
-            raise Ambiguous(f"{name} is expected and fits {len(found)} documents: {both}.", hint="Write it as SOURCE:path.")
+            raise Ambiguous(
+                f"{name} is expected and fits {len(found)} documents: {both}.", hint="Write it as SOURCE:path."
+            )
         return found[0] if found else None
 
     def chunk(self, name: str) -> tuple[str, DocumentRecord | None] | None:
@@ -162,7 +170,9 @@ def _judgement(query: GoldenQuery, names: _Names) -> Judgement:
             record = record if record and isinstance(span, PageSpan) and names.has_page(record, span.page) else None
         by_page = by_page or (record is not None and span is not None)
         types |= {record.doc_type: None} if record else {}
-        expected.append(Expected(name, "doc", grade, record and _page_unit(record.doc_id, span), record and record.doc_id))
+        expected.append(
+            Expected(name, "doc", grade, record and _page_unit(record.doc_id, span), record and record.doc_id)
+        )
     for name in query.expected_chunks:
         chunk_id, record = names.chunk(name) or (None, None)
         types |= {record.doc_type: None} if record else {}

@@ -1,6 +1,8 @@
-"""What a ranked list is worth, as numbers. Pure arithmetic: grades by rank go in, and nothing here knows where they come from.
+"""What a ranked list is worth, as numbers. Pure arithmetic: grades by rank go in, and nothing here knows where they
+come from.
 
-`gains` are the grades of what stands at ranks 1, 2, 3, …, with 0 for what is not wanted; `wanted` the grades of all that is.
+`gains` are the grades of what stands at ranks 1, 2, 3, …, with 0 for what is not wanted; `wanted` the grades of all
+that is.
 """
 
 from __future__ import annotations
@@ -71,7 +73,9 @@ class Lines(NamedTuple):
 
 
 def line_recall(expected: Sequence[Lines], cited: Sequence[Lines]) -> float:
-    """The share of the expected lines that the cited ones cover; each expected passage counts alike, however long it is."""
+    """The share of the expected lines that the cited ones cover; each expected passage counts alike, however long it
+    is.
+    """
     return sum(_covered(wanted, cited) for wanted in expected) / len(expected) if expected else 0.0
 
 
@@ -90,12 +94,16 @@ def share_contained(strings: Sequence[str], texts: Sequence[str]) -> float:
 
 
 def means(rows: Iterable[Mapping[str, float]]) -> tuple[dict[str, float], dict[str, int]]:
-    """The mean of every metric over the rows that have it, and how many those are; in the order in which they first come."""
+    """The mean of every metric over the rows that have it, and how many those are; in the order in which they first
+    come.
+    """
     values: dict[str, list[float]] = defaultdict(list)
     for row in rows:
         for name, value in row.items():
             values[name].append(value)
-    return {name: rounded(math.fsum(own) / len(own)) for name, own in values.items()}, {name: len(own) for name, own in values.items()}
+    return {name: rounded(math.fsum(own) / len(own)) for name, own in values.items()}, {
+        name: len(own) for name, own in values.items()
+    }
 
 
 def rounded(value: float) -> float:

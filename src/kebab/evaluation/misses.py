@@ -1,5 +1,5 @@
-"""Why something expected was not found: it is not indexed, filters leave it out, it is ranked low, nothing of the question leads to it, or
-a chunk boundary cuts it.
+"""Why something expected was not found: it is not indexed, filters leave it out, it is ranked low, nothing of the
+question leads to it, or a chunk boundary cuts it.
 """
 
 from __future__ import annotations
@@ -40,17 +40,29 @@ def explain_misses(report: EvalReportV1, kb: KnowledgeBase) -> dict[str, list[Mi
         return None
     request = SearchRequest.from_options({**report.configuration.options, "k": max(DEPTH, report.configuration.hits)})
     passing = {record.doc_id for record in kb.documents(kb.filters_of(request))} if request.filters() else None
-    explaining = _Explaining(kb.variant(freshness="off"), request, {record.doc_id: record.chunk_count for record in documents}, passing)
-    misses = {query.id: explaining.of(query, missing) for query in report.queries if (missing := missing_of(query, report.configuration.k))}
+    explaining = _Explaining(
+        kb.variant(freshness="off"), request, {record.doc_id: record.chunk_count for record in documents}, passing
+    )
+    misses = {
+        query.id: explaining.of(query, missing)
+        for query in report.queries
+        if (missing := missing_of(query, report.configuration.k))
+    }
     return {id: found for id, found in misses.items() if found}
 
 
 def missing_of(query: EvalQueryV1, k: int) -> list[EvalExpectedV1]:
     """What a query should have found among the first k and did not."""
-    complete = query.metrics.get(f"recall@{k}", 1.0) >= 1.0 and query.metrics.get(f"citation_line_recall@{k}", 1.0) >= 1.0
+    complete = (
+        query.metrics.get(f"recall@{k}", 1.0) >= 1.0 and query.metrics.get(f"citation_line_recall@{k}", 1.0) >= 1.0
+    )
     if complete:
         return []
-    return [thing for thing in query.expected if thing.rank is None or thing.rank > k or (thing.kind == "span" and thing.covered < 1.0)]
+    return [
+        thing
+        for thing in query.expected
+        if thing.rank is None or thing.rank > k or (thing.kind == "span" and thing.covered < 1.0)
+    ]
 
 
 def counted_reasons(misses: Iterable[Sequence[Miss]]) -> dict[Reason, int]:
@@ -90,7 +102,9 @@ class _Explaining(NamedTuple):
         if not parts:
             return Miss(thing.name, "not indexed", "no passage has these lines")
         if len(parts) > 1 and thing.covered > 0:
-            return Miss(thing.name, "chunk boundary", f"its lines are in {len(parts)} passages, and not all of them were found")
+            return Miss(
+                thing.name, "chunk boundary", f"its lines are in {len(parts)} passages, and not all of them were found"
+            )
         return None
 
     def _parts(self, thing: EvalExpectedV1) -> list[ChunkRecord]:
@@ -110,7 +124,9 @@ class _Explaining(NamedTuple):
             elif thing.kind == "chunk":
                 met = any(place.chunk_id.startswith(thing.name) for place in places)
             else:
-                met = any(place.doc_id == thing.doc_id and _is_page(place.citation.span, thing.name) for place in places)
+                met = any(
+                    place.doc_id == thing.doc_id and _is_page(place.citation.span, thing.name) for place in places
+                )
             if met:
                 return Miss(thing.name, "ranked low", _rank(hit))
         if len(found) < (self.request.k or DEPTH):

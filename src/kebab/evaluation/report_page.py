@@ -30,7 +30,9 @@ ol,ul{margin:.25rem 0;padding-left:1.75rem}summary{cursor:pointer}.wide{overflow
 """
 
 
-def report_page(report: EvalReportV1, misses: Mapping[str, Sequence[Miss]] | None, *, most_bytes: int = MOST_BYTES) -> str:
+def report_page(
+    report: EvalReportV1, misses: Mapping[str, Sequence[Miss]] | None, *, most_bytes: int = MOST_BYTES
+) -> str:
     """`misses` is None when nothing could be said about them. Only lists of hits give way to keep the page small."""
     page = ""
     for shown in _HITS_SHOWN:
@@ -93,7 +95,11 @@ def _number(value: float | None) -> str:
 def _charts(report: EvalReportV1) -> str:
     k = report.configuration.k
     judged = [query for query in report.queries if f"ndcg@{k}" in query.metrics]
-    by_slice = {part.name: part.metrics[f"ndcg@{k}"] for part in (*report.by_lang, *report.by_type) if f"ndcg@{k}" in part.metrics}
+    by_slice = {
+        part.name: part.metrics[f"ndcg@{k}"]
+        for part in (*report.by_lang, *report.by_type)
+        if f"ndcg@{k}" in part.metrics
+    }
     first = [_first_rank(query, k) for query in judged]
     ranks = [*((str(rank), first.count(rank)) for rank in range(1, min(k, 20) + 1)), ("none", first.count(None))]
     tenths = [min(9, int(query.metrics[f"ndcg@{k}"] * 10)) for query in judged]
@@ -144,18 +150,30 @@ def _wrong_answers(report: EvalReportV1) -> str:
 
 def _queries(report: EvalReportV1, misses: Mapping[str, Sequence[Miss]], hits_shown: int) -> str:
     k = report.configuration.k
-    names = [name for name in (f"ndcg@{k}", f"recall@{k}", f"mrr@{k}", f"citation_line_recall@{k}") if name in report.metrics]
+    names = [
+        name for name in (f"ndcg@{k}", f"recall@{k}", f"mrr@{k}", f"citation_line_recall@{k}") if name in report.metrics
+    ]
     with_answers = report.configuration.asked
     worst_first = sorted(report.queries, key=lambda query: (query.metrics.get(f"ndcg@{k}", 2.0), query.id))
     head = "".join(f'<th class="n">{escape(name)}' for name in names) + ("<th>answer" if with_answers else "")
-    left_out = "" if hits_shown == _HITS_SHOWN[0] else f" To keep the page small, {hits_shown or 'no'} hits of each are listed."
-    rows = [_row(query, names, misses.get(query.id, ()), hits_shown, with_answers=with_answers) for query in worst_first]
+    left_out = (
+        ""
+        if hits_shown == _HITS_SHOWN[0]
+        else f" To keep the page small, {hits_shown or 'no'} hits of each are listed."
+    )
+    rows = [
+        _row(query, names, misses.get(query.id, ()), hits_shown, with_answers=with_answers) for query in worst_first
+    ]
     table = f"<table><tr><th>id<th>query<th>lang{head}{''.join(rows)}</table>"
     return f'<p class="soft">The worst first.{left_out}</p><div class="wide">{table}</div>'
 
 
-def _row(query: EvalQueryV1, names: Sequence[str], misses: Sequence[Miss], hits_shown: int, *, with_answers: bool) -> str:
-    figures = "".join('<td class="n">' + ("–" if name not in query.metrics else f"{query.metrics[name]:.3f}") for name in names)
+def _row(
+    query: EvalQueryV1, names: Sequence[str], misses: Sequence[Miss], hits_shown: int, *, with_answers: bool
+) -> str:
+    figures = "".join(
+        '<td class="n">' + ("–" if name not in query.metrics else f"{query.metrics[name]:.3f}") for name in names
+    )
     text = escape(_cut(query.query, _LONGEST_QUERY))
     inside = _expectation(query, misses) + _hits(query, hits_shown) + (_answer_text(query) if hits_shown else "")
     asked = f"<details><summary>{text}</summary>{inside}</details>" if inside else text
@@ -175,7 +193,10 @@ def _expectation(query: EvalQueryV1, misses: Sequence[Miss]) -> str:
 def _hits(query: EvalQueryV1, shown: int) -> str:
     if not shown or not query.hits:
         return ""
-    lines = [f"<li{' class=good' if hit.grade else ''}>{escape(_cut(hit.citation, _LONGEST_NAME))}" for hit in query.hits[:shown]]
+    lines = [
+        f"<li{' class=good' if hit.grade else ''}>{escape(_cut(hit.citation, _LONGEST_NAME))}"
+        for hit in query.hits[:shown]
+    ]
     return f"<ol>{''.join(lines)}</ol>"
 
 
@@ -191,7 +212,11 @@ def _answer(query: EvalQueryV1) -> str:
     if answer is None:
         return "<td>–"
     right = answer.refused == query.unanswerable
-    said = f"refused ({answer.refusal_reason})" if answer.refused else f"{answer.supported} of {answer.claims} claims supported"
+    said = (
+        f"refused ({answer.refusal_reason})"
+        if answer.refused
+        else f"{answer.supported} of {answer.claims} claims supported"
+    )
     return f'<td class="{"good" if right else "bad"}">{escape(said)}'
 
 
@@ -199,7 +224,10 @@ def _configuration(report: EvalReportV1) -> str:
     configuration = report.configuration
     values = {"golden set": report.golden.sha256, "index": report.index.sha256, "hits": configuration.hits}
     values |= {f"option {name}": value for name, value in configuration.options.items()}
-    rows = [f"<tr><td>{escape(name)}<td><code>{escape(str(value))}</code>" for name, value in {**values, **configuration.settings}.items()]
+    rows = [
+        f"<tr><td>{escape(name)}<td><code>{escape(str(value))}</code>"
+        for name, value in {**values, **configuration.settings}.items()
+    ]
     return f"<details><summary>Everything that has a say in what is found</summary><table>{''.join(rows)}</table></details>"
 
 

@@ -40,13 +40,17 @@ def _beginning_of(path: Path) -> bytes:
         with path.open("rb") as file:
             return file.read(200)
     except OSError as error:
-        raise SourceError(f"{path} cannot be read: {error.strerror}.", hint="Name another file with --out.", path=str(path)) from error
+        raise SourceError(
+            f"{path} cannot be read: {error.strerror}.", hint="Name another file with --out.", path=str(path)
+        ) from error
 
 
 def _refuse_unless(may_go: bool, path: Path, what: str) -> None:
     """What has nothing in it, or is not there, is in nobody's way."""
     if not may_go and path.exists() and path.stat().st_size:
-        raise UsageError(f"{path} exists already, and is no {what}.", hint="Name another file with --out, or delete it first.")
+        raise UsageError(
+            f"{path} exists already, and is no {what}.", hint="Name another file with --out, or delete it first."
+        )
 
 
 def write_text(text: str, path: Path) -> None:
@@ -54,7 +58,9 @@ def write_text(text: str, path: Path) -> None:
         with open_file(path, "w") as file:
             file.write(text)
     except OSError as error:
-        raise SourceError(f"{path} cannot be written: {error.strerror}.", hint="Name another file with --out.", path=str(path)) from error
+        raise SourceError(
+            f"{path} cannot be written: {error.strerror}.", hint="Name another file with --out.", path=str(path)
+        ) from error
 
 
 def read_run(path: Path) -> EvalReportV1:
@@ -80,7 +86,9 @@ def _may_be_left_out(item: Field[Any]) -> bool:
 
 
 def _read(hint: Any, value: Any) -> Any:
-    """JSON values → what the type says, dataclasses inside out; keys that are not known here are of a later version and left alone."""
+    """JSON values → what the type says, dataclasses inside out; keys that are not known here are of a later version and
+    left alone.
+    """
     origin = get_origin(hint)
     if is_dataclass(hint) and isinstance(hint, type):
         hints = get_type_hints(hint)

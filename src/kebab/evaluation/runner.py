@@ -1,7 +1,7 @@
 """A golden set put to a knowledge base, query by query → eval_report.v1.
 
-Everything in a report follows from the set, the configuration and the index, so that two runs of the same are the same, byte for byte.
-Only timings are not: they are taken on request.
+Everything in a report follows from the set, the configuration and the index, so that two runs of the same are the same,
+byte for byte. Only timings are not: they are taken on request.
 """
 
 from __future__ import annotations
@@ -121,7 +121,9 @@ def _done(kb: KnowledgeBase, request: SearchRequest, options: RunOptions, judgem
 
 
 def _workers(settings: Settings, options: RunOptions) -> int:
-    """One where each is to be timed by itself, or a model behind an endpoint would be asked: that one has its own idea of how many."""
+    """One where each is to be timed by itself, or a model behind an endpoint would be asked: that one has its own idea
+    of how many.
+    """
     alone = options.timings or (options.ask and settings.ask.model)
     return 1 if alone else min(_MOST_AT_ONCE, os.cpu_count() or 1)
 
@@ -140,7 +142,9 @@ def search_for(kb: KnowledgeBase, golden: GoldenQuery, request: SearchRequest) -
     try:
         return kb.search(request._replace(query=golden.query), bare=True)
     except QueryError as error:
-        raise GoldenSetError(f"The query {golden.id} cannot be searched for: {error.message}", hint=error.hint) from error
+        raise GoldenSetError(
+            f"The query {golden.id} cannot be searched for: {error.message}", hint=error.hint
+        ) from error
 
 
 def values_of(judgement: Judgement, hits: Sequence[SearchHit], k: int) -> dict[str, float]:
@@ -235,14 +239,20 @@ def _values_of_answer(judgement: Judgement, answer: Answer) -> dict[str, float]:
     values = {"refusal_correctness": float((text is None) == golden.unanswerable)}
     values["refused_unanswerable" if golden.unanswerable else "answered_answerable"] = values["refusal_correctness"]
     if text is not None:
-        values["groundedness"] = sum(claim.verdict == "supported" for claim in answer.claims) / max(1, len(answer.claims))
+        values["groundedness"] = sum(claim.verdict == "supported" for claim in answer.claims) / max(
+            1, len(answer.claims)
+        )
     if golden.forbidden:
         values["answer_forbidden"] = float(text is not None and metrics.share_contained(golden.forbidden, [text]) > 0)
     if judgement.spans:
         # What was quoted is part of a passage: an answer that quotes one sentence of five lines has not cited five.
         passages = [lines_of(citation.doc_id, citation.citation) for citation in answer.citations]
-        values["answer_line_recall"] = metrics.line_recall(judgement.spans, [lines for lines in passages if lines is not None])
-        values["quoted_expected"] = float(any(metrics.line_recall([wanted], _quoted(answer)) > 0 for wanted in judgement.spans))
+        values["answer_line_recall"] = metrics.line_recall(
+            judgement.spans, [lines for lines in passages if lines is not None]
+        )
+        values["quoted_expected"] = float(
+            any(metrics.line_recall([wanted], _quoted(answer)) > 0 for wanted in judgement.spans)
+        )
     return values
 
 
@@ -260,7 +270,9 @@ def _answer(answer: Answer) -> EvalAnswerV1:
         claims=len(answer.claims),
         supported=sum(claim.verdict == "supported" for claim in answer.claims),
         text=answer.text,
-        quoted=list(dict.fromkeys(citation.quoted_at.uri for citation in answer.citations if citation.quoted_at is not None)),
+        quoted=list(
+            dict.fromkeys(citation.quoted_at.uri for citation in answer.citations if citation.quoted_at is not None)
+        ),
     )
 
 
@@ -306,10 +318,17 @@ def _configuration(settings: Settings, request: SearchRequest, options: RunOptio
     }
     shaping = {f"search.{name}": value for name, value in settings.search._asdict().items() if name not in _NOT_SHAPING}
     shaping |= {f"chunking.{name}": value for name, value in settings.chunking._asdict().items()}
-    shaping |= {"analysis.korean": settings.analysis.korean, "embedding.cross_language": settings.embedding.cross_language}
+    shaping |= {
+        "analysis.korean": settings.analysis.korean,
+        "embedding.cross_language": settings.embedding.cross_language,
+    }
     shaping["embedding.model"] = _model_name(settings.embedding.model)
     if options.ask:
-        shaping |= {f"ask.{name}": value for name, value in settings.ask._asdict().items() if name not in ("api_key", "endpoint")}
+        shaping |= {
+            f"ask.{name}": value
+            for name, value in settings.ask._asdict().items()
+            if name not in ("api_key", "endpoint")
+        }
     return EvalConfigurationV1(
         program=f"kebab {__version__}",
         k=options.k,

@@ -104,7 +104,11 @@ def _query(section: _Section, *, repeated: bool) -> str:
     """The heading, and where it alone could mean anything ("Overview"), what it stands under."""
     above = section.parent or section.document.title
     alone = not repeated and len(section.heading.split()) > 2
-    return section.heading if alone or above.casefold() == section.heading.casefold() or not above else f"{above}: {section.heading}"
+    return (
+        section.heading
+        if alone or above.casefold() == section.heading.casefold() or not above
+        else f"{above}: {section.heading}"
+    )
 
 
 def _slug(query: str) -> str:
@@ -116,4 +120,6 @@ def as_yaml(suggestions: Sequence[EvalSuggestionV1]) -> str:
     import yaml
 
     entries = [vars(suggestion) for suggestion in suggestions]
-    return _HEADER + ("\n" + yaml.safe_dump(entries, allow_unicode=True, sort_keys=False, width=1000) if entries else "")
+    return _HEADER + (
+        "\n" + yaml.safe_dump(entries, allow_unicode=True, sort_keys=False, width=1000) if entries else ""
+    )

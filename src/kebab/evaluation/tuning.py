@@ -1,8 +1,8 @@
 """Which settings of search suit a user's own queries: fusion, its weights, and the weights of the columns.
 
-Whoever picks the best of thirty ways on the same queries has picked some luck too. So the queries are dealt into folds; the way is
-chosen on all folds but one and judged on that one, each in turn. Only if what was chosen so is significantly better than what is set
-now, it is recommended.
+Whoever picks the best of thirty ways on the same queries has picked some luck too. So the queries are dealt into folds;
+the way is chosen on all folds but one and judged on that one, each in turn. Only if what was chosen so is significantly
+better than what is set now, it is recommended.
 """
 
 from __future__ import annotations
@@ -39,7 +39,11 @@ Tell = Callable[[int, int], None]
 
 def tune(kb: KnowledgeBase, golden: GoldenSet, options: RunOptions, *, tell: Tell | None = None) -> EvalTuningV1:
     """What to set, if anything; nothing is written."""
-    judgements = [judgement for judgement in judge(golden, kb, kb.documents(), skip_unknown=options.skip_unknown)[0] if judgement.grades]
+    judgements = [
+        judgement
+        for judgement in judge(golden, kb, kb.documents(), skip_unknown=options.skip_unknown)[0]
+        if judgement.grades
+    ]
     if len(judgements) < _LEAST_QUERIES:
         raise UsageError(
             f"{golden.name} has {len(judgements)} queries that expect a document, too few to tune on.",
@@ -66,10 +70,18 @@ def tune(kb: KnowledgeBase, golden: GoldenSet, options: RunOptions, *, tell: Tel
 
 
 def _tuning(
-    golden: GoldenSet, metric: str, trying: _Trying, current: Sequence[float], interval: Interval, settings: dict[str, Any]
+    golden: GoldenSet,
+    metric: str,
+    trying: _Trying,
+    current: Sequence[float],
+    interval: Interval,
+    settings: dict[str, Any],
 ) -> EvalTuningV1:
     mean = _mean(current)
-    trials = [EvalTrialV1(settings=_keys(dict(change)), value=rounded(_mean(values))) for change, values in trying.known.items()]
+    trials = [
+        EvalTrialV1(settings=_keys(dict(change)), value=rounded(_mean(values)))
+        for change, values in trying.known.items()
+    ]
     return EvalTuningV1(
         golden=golden.as_wire(),
         metric=metric,
@@ -93,7 +105,9 @@ def _keys(settings: Mapping[str, Any]) -> dict[str, Any]:
 class _Trying:
     """What each way of searching gives; every way is tried once."""
 
-    def __init__(self, kb: KnowledgeBase, judgements: Sequence[Judgement], options: RunOptions, tell: Tell | None) -> None:
+    def __init__(
+        self, kb: KnowledgeBase, judgements: Sequence[Judgement], options: RunOptions, tell: Tell | None
+    ) -> None:
         self._kb = kb.variant(expecting=[judgement.golden.query for judgement in judgements])
         self._judgements = judgements
         self._options = options
@@ -119,16 +133,24 @@ def _families(kb: KnowledgeBase, request: SearchRequest, judgements: Sequence[Ju
     """Ways to try that belong together; the best of each may be put together."""
     now = kb.settings.search
     other_scripts = any(not judgement.golden.query.isascii() for judgement in judgements)
-    families = [[dict(zip(_COLUMNS, values, strict=True)) for values in product(*_COLUMNS.values())]] if request.mode != "vector" else []
+    families = (
+        [[dict(zip(_COLUMNS, values, strict=True)) for values in product(*_COLUMNS.values())]]
+        if request.mode != "vector"
+        else []
+    )
     if request.mode in (None, "hybrid"):
         fusions: list[dict[str, Any]] = []
         if request.fusion in (None, "rrf"):
-            fusions += [{"hybrid_fusion": "rrf", **dict(zip(_RRF, values, strict=True))} for values in product(*_RRF.values())]
+            fusions += [
+                {"hybrid_fusion": "rrf", **dict(zip(_RRF, values, strict=True))} for values in product(*_RRF.values())
+            ]
         if request.fusion in (None, "convex"):
             fusions += [{"hybrid_fusion": "convex", "convex_weight": weight} for weight in _CONVEX]
         families.append(fusions)
         if other_scripts:  # these weights are asked for questions in scripts other than Latin only
-            families.append([{"vector_weight_weak": weight, "convex_weight_weak": max(0.1, weight)} for weight in _WEAK])
+            families.append(
+                [{"vector_weight_weak": weight, "convex_weight_weak": max(0.1, weight)} for weight in _WEAK]
+            )
     if other_scripts and request.mode != "vector":
         families.append([{"cjk_weight": weight} for weight in (0.5, 1.0, 2.0, 4.0)])
     changed = ([_change(way, now._asdict()) for way in family] for family in families)
@@ -140,8 +162,8 @@ def _change(way: Mapping[str, Any], now: Mapping[str, Any]) -> Change:
 
 
 def _chosen(trying: _Trying, families: Sequence[Sequence[Change]], places: Sequence[int]) -> Change:
-    """The best way on these queries: what is set, the best of a family, or the best of all families together. Of equals, what changes
-    least.
+    """The best way on these queries: what is set, the best of a family, or the best of all families together. Of
+    equals, what changes least.
     """
     ways: list[Change] = [()]
     together: Change = ()
@@ -161,8 +183,8 @@ def _best(trying: _Trying, ways: Sequence[Change], places: Sequence[int]) -> Cha
 
 
 def _dealt(judgements: Sequence[Judgement]) -> list[int]:
-    """Into folds of about one size, by a hash of the id, the same every time. Paraphrases stay together: to have seen one is to
-    know the others.
+    """Into folds of about one size, by a hash of the id, the same every time. Paraphrases stay together: to have seen
+    one is to know the others.
     """
     names = [judgement.golden.group or judgement.golden.id for judgement in judgements]
     shuffled = sorted(set(names), key=lambda name: sha256(name.encode()).digest())

@@ -1,7 +1,7 @@
 """The second half of an ingest: a vector for every chunk that has none.
 
-It begins when the text index is written, so that one can search meanwhile, and may be stopped anywhere: what is done is stored, and the
-next run goes on. A text that was embedded before, in whatever file, is not embedded again.
+It begins when the text index is written, so that one can search meanwhile, and may be stopped anywhere: what is done is
+stored, and the next run goes on. A text that was embedded before, in whatever file, is not embedded again.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _WINDOW = 2048
 _AT_ONCE = 64
 """Texts embedded between two commits, at most."""
 _CHARS_AT_ONCE = 24_000
-"""Characters embedded between two commits, about a second's work: so much is lost when the process is killed, and so long waits whoever
-interrupts it."""
+"""Characters embedded between two commits, about a second's work: so much is lost when the process is killed, and so
+long waits whoever interrupts it."""
 _CHARS_WHEN_STOPPABLE = 4096
 """The same where somebody may want the work to stop any moment: a third of a second of it."""
 _REFUSED_IN_A_ROW = 8
@@ -111,9 +111,13 @@ class EmbeddingPhase:
             waiting = _waiting(chunks)
             for embedder in embedders:
                 # Embed secondary-space texts first, so that a primary-space vector implies that both exist.
-                self._embed(embedder, [chunk for chunk in waiting if self._models.also_of(chunk.text) is embedder], home=False)
+                self._embed(
+                    embedder, [chunk for chunk in waiting if self._models.also_of(chunk.text) is embedder], home=False
+                )
             for embedder in embedders:
-                self._embed(embedder, [chunk for chunk in waiting if self._models.home_of(chunk.text) is embedder], home=True)
+                self._embed(
+                    embedder, [chunk for chunk in waiting if self._models.home_of(chunk.text) is embedder], home=True
+                )
             with self._store() as store:
                 chunks = store.pending(embedders, after=chunks[-1].key, limit=_WINDOW)
         with self._store() as store:
@@ -150,7 +154,9 @@ class EmbeddingPhase:
                 # Another process was faster with the same batch. From the other end, the two meet in the middle.
                 batches.reverse()
 
-    def _without_known(self, store: VectorWriter, embedder: Embedder, texts: Iterable[_Text], *, home: bool) -> list[_Text]:
+    def _without_known(
+        self, store: VectorWriter, embedder: Embedder, texts: Iterable[_Text], *, home: bool
+    ) -> list[_Text]:
         """Links the texts that have a vector already; the others are left, with the chunks that still have them.
 
         Others may have written meanwhile, and a deleted chunk's key may have a new owner with another text.
@@ -208,7 +214,10 @@ class EmbeddingPhase:
 
 
 def _waiting(chunks: Iterable[PendingChunk]) -> list[_Waiting]:
-    return [_Waiting(chunk.key, chunk.path, embedded_text(chunk.path, chunk.title, chunk.headings, chunk.text)) for chunk in chunks]
+    return [
+        _Waiting(chunk.key, chunk.path, embedded_text(chunk.path, chunk.title, chunk.headings, chunk.text))
+        for chunk in chunks
+    ]
 
 
 def hash_of_text(text: str) -> bytes:
@@ -216,7 +225,9 @@ def hash_of_text(text: str) -> bytes:
 
 
 def _by_length(texts: Iterable[_Text], most_characters: int) -> Iterator[list[_Text]]:
-    """Texts of about one length together, longest first: what runs out of memory does so at once, and the rate only gets better."""
+    """Texts of about one length together, longest first: what runs out of memory does so at once, and the rate only
+    gets better.
+    """
     batch: list[_Text] = []
     for text in sorted(texts, key=lambda text: -len(text.text)):
         if batch and (len(batch) == _AT_ONCE or (len(batch) + 1) * len(batch[0].text) > most_characters):

@@ -18,7 +18,11 @@ class Fingerprints:
 
     def of(self, parser_version: str) -> str:
         if parser_version not in self._known:
-            shaping = {item.key: getattr(getattr(self._settings, item.section), item.name) for item in all_settings() if item.changes_index}
+            shaping = {
+                item.key: getattr(getattr(self._settings, item.section), item.name)
+                for item in all_settings()
+                if item.changes_index
+            }
             parts = json.dumps([parser_version, self._chunker_version, shaping], sort_keys=True)
             self._known[parser_version] = sha256(parts.encode()).hexdigest()[:12]
         return self._known[parser_version]

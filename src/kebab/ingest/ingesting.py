@@ -27,7 +27,9 @@ class BeginsToWrite(Protocol):
 
 
 class Ingesting:
-    def __init__(self, settings: Settings, store: Store, writing: BeginsToWrite, models: Callable[[], EmbeddingModels | None]) -> None:
+    def __init__(
+        self, settings: Settings, store: Store, writing: BeginsToWrite, models: Callable[[], EmbeddingModels | None]
+    ) -> None:
         """`models`: what makes vectors, None when nothing does; asked for when it is needed."""
         self._settings = settings
         self._store = store
@@ -73,7 +75,9 @@ class Ingesting:
 
     def ingest_text(self, text: str, *, title: str, embed: bool, progress: Progress | None) -> IngestReport:
         if not title.strip():
-            raise UsageError("A text without a file needs a title.", hint="For example: kb ingest - --title 'Shopping list'")
+            raise UsageError(
+                "A text without a file needs a title.", hint="For example: kb ingest - --title 'Shopping list'"
+            )
         if embed:
             self._models()
         from kebab.parsing.registry import parser_for
@@ -88,7 +92,11 @@ class Ingesting:
         from kebab.parsing.isolation import Limits, Parsers
 
         settings = self._settings.ingest
-        return Parsers(Limits(settings.max_seconds, settings.max_memory_mb, settings.pdf_password if password is None else password))
+        return Parsers(
+            Limits(
+                settings.max_seconds, settings.max_memory_mb, settings.pdf_password if password is None else password
+            )
+        )
 
     def _new(self, writing: Writing, parser_for: Callable[[str], Parser], progress: Progress | None) -> Ingest:
         from kebab.chunking.by_structure import StructureChunker
@@ -116,7 +124,13 @@ class Ingesting:
 
     # --- vectors
 
-    def embed(self, purpose: str, report: IngestReport, progress: Progress | None = None, stop: Callable[[], bool] | None = None) -> bool:
+    def embed(
+        self,
+        purpose: str,
+        report: IngestReport,
+        progress: Progress | None = None,
+        stop: Callable[[], bool] | None = None,
+    ) -> bool:
         """Makes those that are missing, until `stop` says so; whether all are made."""
         models = self._models()
         if models is None:

@@ -58,7 +58,9 @@ class IngestReport:
     updated: int = 0
     unchanged: int = 0
     unread: int = 0
-    """Scanned files that gave nothing to index: skipped for what is in them, or failed. Those excluded by name are not scanned."""
+    """Scanned files that gave nothing to index: skipped for what is in them, or failed. Those excluded by name are not
+    scanned.
+    """
     removed: int = 0
     chunks: int = 0
     bytes: int = 0
@@ -109,7 +111,9 @@ class IngestReport:
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for reason, skipped in other.skipped.items():
             before = self.skipped.get(reason, Skipped())
-            self.skipped[reason] = Skipped(before.count + skipped.count, (*before.examples, *skipped.examples)[:_EXAMPLES])
+            self.skipped[reason] = Skipped(
+                before.count + skipped.count, (*before.examples, *skipped.examples)[:_EXAMPLES]
+            )
         self.failed += other.failed
         self.warnings += other.warnings
 

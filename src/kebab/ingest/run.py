@@ -1,7 +1,8 @@
 """Ingest, step by step: find the files, leave alone what is known, read, parse, chunk, write, drop what is gone.
 
-Documents are written in small groups, each group one transaction: it can be stopped anywhere and run again. A file that cannot
-be taken in is an entry in the report; only what stops the whole run (no space, no permission, a missing folder) is an exception.
+Documents are written in small groups, each group one transaction: it can be stopped anywhere and run again. A file that
+cannot be taken in is an entry in the report; only what stops the whole run (no space, no permission, a missing folder)
+is an exception.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
 
 STDIN_SOURCE = "stdin"
 
-# What is written together: enough that the text index is not rewritten for every file, little enough that nobody waits for it.
+# What is written together: enough that the text index is not rewritten for every file, little enough that nobody waits
+# for it.
 _GROUP_CHARACTERS = 1 << 19
 _GROUP_SECONDS = 0.5
 # What may have been read and not been written yet.
@@ -145,8 +147,8 @@ class Ingest:
         """What is being written, and how to wait for that."""
 
     def run(self, paths: Sequence[Path], name: str | None = None, *, known_only: bool = False) -> IngestReport:
-        """Without paths, every source that is known. A remembered folder that is missing fails the run, at its end. `known_only`: a path
-        that belongs to no source is left alone.
+        """Without paths, every source that is known. A remembered folder that is missing fails the run, at its end.
+        `known_only`: a path that belongs to no source is left alone.
         """
         known = self._store.sources()
         scopes = resolve(paths, known, name) if paths else [Scope(source) for source in known if source.root]
@@ -201,7 +203,9 @@ class Ingest:
         return self.report
 
     def read_stored_texts(self, stored: Callable[[str], str]) -> None:
-        """Texts that are nowhere on disk, and that a store could not write to their end: what is `stored` of them is read again."""
+        """Texts that are nowhere on disk, and that a store could not write to their end: what is `stored` of them is
+        read again.
+        """
         if STDIN_SOURCE not in {source.name for source in self._store.sources()}:
             return
         for title, state in self._store.known_files(STDIN_SOURCE).items():
@@ -245,11 +249,15 @@ class Ingest:
                 scan.files.append(file)
         else:
             others = [Path(other.root or "") for other in roots_below(source, known, "folder")]
-            scan = scan_folder(root, self._settings.ingest, exclude={str(path) for path in self._own_files}, other_sources=others)
+            scan = scan_folder(
+                root, self._settings.ingest, exclude={str(path) for path in self._own_files}, other_sources=others
+            )
             self._absorb_lone_files(source, known, {file.absolute: file.path for file in scan.files})
         files = [file for file in scan.files if scope.holds(file.path)]
         for skip in scan.skips:
-            if scope.holds(skip.path) or scope.lies_in(skip.path):  # also what was named, and is in a folder that is left out
+            if scope.holds(skip.path) or scope.lies_in(
+                skip.path
+            ):  # also what was named, and is in a folder that is left out
                 self.report.skip(scope.below if scope.lies_in(skip.path) else skip.path, skip.reason)
         states = self._store.known_files(source.name)
         keep = self._take_files(source, files, states)
@@ -270,7 +278,9 @@ class Ingest:
             self.report.absorbed.append(lone.name)
 
     def _take_files(self, source: Source, files: Sequence[FoundFile], states: Mapping[str, FileState]) -> set[str]:
-        """The paths that must stay in the index. Parsers in processes of their own are given files ahead; all is written in order."""
+        """The paths that must stay in the index. Parsers in processes of their own are given files ahead; all is
+        written in order.
+        """
         keep: set[str] = set()
         ahead: deque[_Begun] = deque()
         self.report.scanned += len(files)
@@ -293,7 +303,9 @@ class Ingest:
             self._finish_group()
         return keep
 
-    def _begin_file(self, source: Source, file: FoundFile, known: FileState | None, fingerprint: str, keep: set[str]) -> _Begun | None:
+    def _begin_file(
+        self, source: Source, file: FoundFile, known: FileState | None, fingerprint: str, keep: set[str]
+    ) -> _Begun | None:
         """Reads the file and begins to parse it, if it has changed. What cannot be read just now stays as it was."""
         from kebab.sources.folder import read_file
 
@@ -318,7 +330,9 @@ class Ingest:
         state = FileState(read.size, read.mtime_ns, sha256(read.data).hexdigest(), fingerprint)
         if known and (known.content_hash, known.fingerprint) == (state.content_hash, fingerprint):
             if (known.size, known.mtime_ns) != (state.size, state.mtime_ns):
-                self._store.touch(source.name, file.path, state, self._date_of_touched(source.name, file.path, known, read))
+                self._store.touch(
+                    source.name, file.path, state, self._date_of_touched(source.name, file.path, known, read)
+                )
             self.report.unchanged += 1
             keep.add(file.path)
             return None
@@ -344,7 +358,9 @@ class Ingest:
     def _finish_file(self, source: Source, begun: _Begun, keep: set[str]) -> None:
         started = time.perf_counter()
         try:
-            document = self._document(source.name, begun.path, begun.parsed, begun.state, begun.modified, source.trust_level)
+            document = self._document(
+                source.name, begun.path, begun.parsed, begun.state, begun.modified, source.trust_level
+            )
         except ParseError as error:
             self.report.reject(begun.path, error)
             if error.is_defect:

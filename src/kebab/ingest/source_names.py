@@ -30,7 +30,9 @@ class Scope:
 def resolve(paths: Sequence[Path], known: Sequence[Source], name: str | None) -> list[Scope]:
     """One scope per path. A path inside a known source belongs to it; any other becomes a source."""
     if name is not None and len(paths) != 1:
-        raise UsageError("--name names one source, so it takes exactly one path.", hint="Ingest the paths one after another.")
+        raise UsageError(
+            "--name names one source, so it takes exactly one path.", hint="Ingest the paths one after another."
+        )
     sources = list(known)
     scopes: dict[tuple[str, str], Scope] = {}
     for path in paths:
@@ -54,7 +56,9 @@ def roots_below(source: Source, known: Iterable[Source], kind: str) -> list[Sour
     """Other sources of this kind that lie inside the folder of `source`."""
     root = Path(source.root or "")
     return [
-        other for other in known if other.kind == kind and other.root and other.name != source.name and root in Path(other.root).parents
+        other
+        for other in known
+        if other.kind == kind and other.root and other.name != source.name and root in Path(other.root).parents
     ]
 
 
@@ -71,11 +75,17 @@ def _existing(path: Path) -> Path:
         raise SourceError(f"There is no file or folder {path}.", hint="Check the path.", path=str(path)) from error
     except UnicodeEncodeError as error:
         shown = str(path).encode("utf-8", "replace").decode()
-        raise SourceError(f"The name of {shown} is not valid UTF-8.", hint="Rename it and ingest it again.", path=shown) from error
+        raise SourceError(
+            f"The name of {shown} is not valid UTF-8.", hint="Rename it and ingest it again.", path=shown
+        ) from error
     except (OSError, ValueError, RuntimeError) as error:  # no permission, too long, a NUL, ~nobody
-        raise SourceError(f"{path} cannot be read: {error}.", hint="Check the path and its permissions.", path=str(path)) from error
+        raise SourceError(
+            f"{path} cannot be read: {error}.", hint="Check the path and its permissions.", path=str(path)
+        ) from error
     if not (S_ISDIR(mode) or S_ISREG(mode)):
-        raise SourceError(f"{path} is neither a file nor a folder.", hint="Name a folder or a text file.", path=str(path))
+        raise SourceError(
+            f"{path} is neither a file nor a folder.", hint="Name a folder or a text file.", path=str(path)
+        )
     return absolute
 
 
@@ -88,7 +98,11 @@ def _known_scope(absolute: Path, sources: Sequence[Source]) -> Scope | None:
         root = Path(source.root)
         if absolute == root:
             return Scope(source)
-        if source.kind == "folder" and root in absolute.parents and (best is None or len(source.root) > len(best.source.root or "")):
+        if (
+            source.kind == "folder"
+            and root in absolute.parents
+            and (best is None or len(source.root) > len(best.source.root or ""))
+        ):
             best = Scope(source, nfc(absolute.relative_to(root).as_posix()))
     return best
 

@@ -1,4 +1,5 @@
-"""Ingest again whenever something changes, and again after what stood in the way: another writer, a folder that is gone for now.
+"""Ingest again whenever something changes, and again after what stood in the way: another writer, a folder that is gone
+for now.
 
 Words come first: vectors are made while nothing else is to be done, and whoever saves a file does not wait for them.
 """
@@ -29,7 +30,9 @@ _BEFORE_EMBEDDING_AGAIN_S = 30.0
 
 
 class TextIngest(Protocol):
-    def __call__(self, *paths: AnyPath, name: str | None = None, known_only: bool = False, progress: Callable[..., None]) -> IngestReport:
+    def __call__(
+        self, *paths: AnyPath, name: str | None = None, known_only: bool = False, progress: Callable[..., None]
+    ) -> IngestReport:
         """Without vectors."""
 
 
@@ -105,7 +108,9 @@ class KeepingUp:
             yield self._ingest(*paths, *there, name=name, progress=self._go_on)
 
     def _look_for_sources(self) -> Iterator[KebabError]:
-        """They come and go: another process may ingest or remove one. While the database cannot be asked, those are watched that were."""
+        """They come and go: another process may ingest or remove one. While the database cannot be asked, those are
+        watched that were.
+        """
         try:
             self._watch_sources()
         except KebabError as error:
@@ -116,7 +121,9 @@ class KeepingUp:
             self._unasked = ""
 
     def _watch_sources(self) -> None:
-        written: list[object] = [_time_of(file) for file in self._own_files if not file.name.endswith((".lock", "-shm"))]
+        written: list[object] = [
+            _time_of(file) for file in self._own_files if not file.name.endswith((".lock", "-shm"))
+        ]
         written = written or [time.monotonic() // _ASK_AGAIN_S]
         if self._watch is None or written != self._written:
             roots = self._roots()
@@ -130,8 +137,12 @@ class KeepingUp:
     def _bring_up(self, root: Path) -> Iterator[IngestReport | KebabError]:
         try:
             if not root.exists():
-                raise SourceError(f"There is no file or folder {root}.", hint="It is taken up when it appears.", path=str(root))
-            report = self._ingest(root, known_only=True, progress=self._go_on)  # it may be removed while this waits for its turn
+                raise SourceError(
+                    f"There is no file or folder {root}.", hint="It is taken up when it appears.", path=str(root)
+                )
+            report = self._ingest(
+                root, known_only=True, progress=self._go_on
+            )  # it may be removed while this waits for its turn
         except KebabError as error:
             if self._in_the_way.get(root) != error.message:
                 yield error
@@ -147,7 +158,9 @@ class KeepingUp:
         assert self._embed is not None  # otherwise its time never comes
         until = time.monotonic() + _EMBEDDING_S
         try:
-            complete = self._embed(self._vectors, stop=lambda: watch.has_news or self._stop.is_set() or time.monotonic() > until)
+            complete = self._embed(
+                self._vectors, stop=lambda: watch.has_news or self._stop.is_set() or time.monotonic() > until
+            )
         except KebabError as error:
             if self._embedding_failed != error.message:
                 yield error

@@ -1,4 +1,6 @@
-"""What HTTP and MCP both offer: options in, wire objects out. The one place that knows which call answers what, so that they agree."""
+"""What HTTP and MCP both offer: options in, wire objects out. The one place that knows which call answers what, so that
+they agree.
+"""
 
 from __future__ import annotations
 
@@ -63,8 +65,12 @@ class Service:
 
     # --- passages
 
-    def search(self, options: Mapping[str, Any], *, fitting: Callable[[SearchResponseV1], int] | None = None) -> SearchResponseV1:
-        """`fitting`: how many of the hits the caller has room for, when nobody named a budget; the cursor then leads to the others."""
+    def search(
+        self, options: Mapping[str, Any], *, fitting: Callable[[SearchResponseV1], int] | None = None
+    ) -> SearchResponseV1:
+        """`fitting`: how many of the hits the caller has room for, when nobody named a budget; the cursor then leads to
+        the others.
+        """
         request = SearchRequest.from_options(options)
         response = self.kb.search(request)
         answer = search_response_v1(response)
@@ -84,9 +90,13 @@ class Service:
     ) -> FetchResultV1:
         """The text behind exactly one of a citation, a document (by id or path) and a chunk."""
         if sum(key is not None for key in (uri, doc_id, chunk_id)) != 1:
-            raise UsageError("Name exactly one of uri, doc_id and chunk_id.", hint='For example uri="notes/git.md#L10-L20".')
+            raise UsageError(
+                "Name exactly one of uri, doc_id and chunk_id.", hint='For example uri="notes/git.md#L10-L20".'
+            )
         if max_tokens is not None and not 1 <= max_tokens <= MOST_OFFSET:
-            raise UsageError(f"max_tokens = {max_tokens} is out of range.", hint="It is at least 1; leave it out to get everything.")
+            raise UsageError(
+                f"max_tokens = {max_tokens} is out of range.", hint="It is at least 1; leave it out to get everything."
+            )
         _check_range("offset", offset, 0, MOST_OFFSET)
         if chunk_id is not None:
             fetched = self.kb.fetch_chunk(chunk_id)
@@ -146,7 +156,12 @@ class Service:
             if ALIASES.get(name, name) not in FILTERS:  # left unsaid, the list would look like an answer to it
                 raise UsageError(f"Documents are not listed by {name}.", hint=f"Filters: {', '.join(FILTERS)}.")
         filters = self.kb.filters_of(request)
-        return list_v1("docs", self.kb.count_documents(filters), self.kb.documents(filters, limit=limit, offset=offset), offset=offset)
+        return list_v1(
+            "docs",
+            self.kb.count_documents(filters),
+            self.kb.documents(filters, limit=limit, offset=offset),
+            offset=offset,
+        )
 
     def sources(self) -> ListV1:
         found = self.kb.sources()
@@ -169,7 +184,9 @@ class Service:
         return library_list_v1(self.kb.libraries.all())
 
     def find_libraries(self, name: str, query: str | None = None, limit: int = 10) -> list[LibraryMatch]:
-        """The likeliest first; as libraries are shown both as objects and in a text format of their own, the caller chooses."""
+        """The likeliest first; as libraries are shown both as objects and in a text format of their own, the caller
+        chooses.
+        """
         _check_range("limit", limit, 1, MOST_LIBRARIES)
         return self.kb.libraries.search(name, query, limit)
 
@@ -182,7 +199,9 @@ class Service:
     # --- the whole
 
     def warm_up(self) -> None:
-        """Loads the models, so that the first question does not wait for them; what stands in the way is told to whoever asks."""
+        """Loads the models, so that the first question does not wait for them; what stands in the way is told to
+        whoever asks.
+        """
         with suppress(KebabError):
             self.kb.search("Is anybody there?", k=1)
         self.kb.close()
@@ -204,7 +223,9 @@ class Service:
             ingest_running=ingest_running,
         )
 
-    def ingest(self, *paths: str, name: str | None = None, embed: bool = True, progress: Progress | None = None) -> IngestReport:
+    def ingest(
+        self, *paths: str, name: str | None = None, embed: bool = True, progress: Progress | None = None
+    ) -> IngestReport:
         self.require_write()
         with self._counting:
             self._ingests += 1

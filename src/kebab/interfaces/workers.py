@@ -21,7 +21,9 @@ which takes many times as long to search for, never makes ordinary questions wai
 
 
 class Workers:
-    """Few of them: each keeps a connection with a cache of its own, and more than there are processors only wait for each other."""
+    """Few of them: each keeps a connection with a cache of its own, and more than there are processors only wait for
+    each other.
+    """
 
     def __init__(self, timeout_s: float | None) -> None:
         """None: however long it takes."""
@@ -33,7 +35,9 @@ class Workers:
         with time_limit(self._timeout_s) as deadline:  # the thread gets a copy of this context
             try:
                 with anyio.fail_after(self._timeout_s):
-                    return await run_sync(partial(call, *args, **options), limiter=self._places(), abandon_on_cancel=True)
+                    return await run_sync(
+                        partial(call, *args, **options), limiter=self._places(), abandon_on_cancel=True
+                    )
             except TimeoutError as error:
                 hint = "Ask for less, or raise serve.timeout_s."
                 raise TimedOut(f"No answer was ready after {self._timeout_s:g} s.", hint=hint) from error
@@ -41,11 +45,15 @@ class Workers:
                 deadline.give_up()
 
     async def run_to_end(self, call: Callable[..., _Result], *args: Any) -> _Result:
-        """However long it takes; when nobody waits for it any more, it has to notice by itself (anyio.from_thread.check_cancelled)."""
+        """However long it takes; when nobody waits for it any more, it has to notice by itself
+        (anyio.from_thread.check_cancelled).
+        """
         return await run_sync(partial(call, *args), limiter=self._places())
 
     def patient(self, seconds: float) -> Workers:
-        """Others, who may take so much longer: for what waits for a model elsewhere, and must not keep searches waiting meanwhile."""
+        """Others, who may take so much longer: for what waits for a model elsewhere, and must not keep searches waiting
+        meanwhile.
+        """
         return Workers(None if self._timeout_s is None else self._timeout_s + seconds)
 
     def _places(self) -> anyio.CapacityLimiter:

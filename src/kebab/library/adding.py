@@ -50,7 +50,12 @@ class LibraryAdding:
     """One run."""
 
     def __init__(
-        self, store: LibraryWriter, documents: DocumentStore, settings: Settings, report: IngestReport, progress: Progress | None
+        self,
+        store: LibraryWriter,
+        documents: DocumentStore,
+        settings: Settings,
+        report: IngestReport,
+        progress: Progress | None,
     ) -> None:
         self._store = store
         self._documents = documents
@@ -60,8 +65,8 @@ class LibraryAdding:
         self._noted: KebabError | None = None
 
     def index(self, library: Library, origin: Origin, tags: Sequence[str], job: IndexingJob) -> None:
-        """The default branch, these tags, and with `job.with_previous` those that the repository names itself. When one of the tags is not
-        there, nothing is done.
+        """The default branch, these tags, and with `job.with_previous` those that the repository names itself. When one
+        of the tags is not there, nothing is done.
         """
         if job.with_previous and tags:
             check_tags(origin, tags, self._settings, job.cache)
@@ -95,7 +100,9 @@ class LibraryAdding:
     def _version(self, library: Library, origin: Origin, tag: str | None, job: IndexingJob) -> tuple[Steering, int]:
         """What the repository says of itself there, and how many snippets there are."""
         chunker = SnippetChunker(self._settings.chunking)
-        indexing = LibraryIndexing(self._store, self._documents, self._settings, chunker, job.parser_for, self._progress)
+        indexing = LibraryIndexing(
+            self._store, self._documents, self._settings, chunker, job.parser_for, self._progress
+        )
         try:
             with self._noting(library, tag):
                 tree = library_tree(origin, tag, library.branch, self._settings, job.cache)
@@ -116,8 +123,12 @@ class LibraryAdding:
                 self._noted = error
             raise
 
-    def import_file(self, library: Library, path: Path, said: Said, embedders: Sequence[Embedder], keeper: VectorWriter | None) -> None:
-        """What `kb lib export` wrote, with the vectors of models that are in use here. How far it is trusted is not for the file to say."""
+    def import_file(
+        self, library: Library, path: Path, said: Said, embedders: Sequence[Embedder], keeper: VectorWriter | None
+    ) -> None:
+        """What `kb lib export` wrote, with the vectors of models that are in use here. How far it is trusted is not for
+        the file to say.
+        """
         with self._noting(library, None), open_library_file(path) as file:
             known, library = (
                 library,

@@ -46,7 +46,9 @@ class VersionChoice(NamedTuple):
 
 
 def chosen_version(library: Library, named: str | None, project: str | None) -> VersionChoice:
-    """The one that is named, else the one that the lock file of a project asks for, else the default branch; it can be searched."""
+    """The one that is named, else the one that the lock file of a project asks for, else the default branch; it can be
+    searched.
+    """
     if named is not None:
         choice = _named(library, named)
     elif project is not None:
@@ -81,12 +83,14 @@ def _locked(library: Library, project: Path) -> VersionChoice:
     if package.version is None:
         return VersionChoice(None, f"{package.file} names {package.name} without a version: the default branch")
     choice = choose(package.version, library.tags, package.name)
-    return VersionChoice(choice.version, f"{package.file} has {package.name} {shortened(package.version)}: {choice.reason}")
+    return VersionChoice(
+        choice.version, f"{package.file} has {package.name} {shortened(package.version)}: {choice.reason}"
+    )
 
 
 def _package_of(library: Library, packages: Sequence[LockedPackage]) -> LockedPackage | None:
-    """The one whose name is most surely the library's, rather with a version than without; of several, what the project itself asks for;
-    of several of those, the latest.
+    """The one whose name is most surely the library's, rather with a version than without; of several, what the project
+    itself asks for; of several of those, the latest.
     """
     from kebab.library.versions import latest_first, likeness
 
@@ -110,7 +114,9 @@ def not_searchable(library: Library, version: LibraryVersion | None) -> KebabErr
     go_on = f"Go on with: kb lib refresh {library.library_id}"
     if version is not None and version.state == "failed":
         return SourceError(f"{what} could not be indexed: {version.error or 'no reason is known'}", hint=go_on)
-    return StillIndexing(f"{what} is not indexed yet.", hint=f"If nobody is indexing it just now: {go_on[0].lower()}{go_on[1:]}")
+    return StillIndexing(
+        f"{what} is not indexed yet.", hint=f"If nobody is indexing it just now: {go_on[0].lower()}{go_on[1:]}"
+    )
 
 
 def no_version(library: Library, version: str) -> NotFound:
@@ -132,15 +138,15 @@ def rules_within(rules: Sequence[str], tokens: int) -> tuple[tuple[str, ...], in
 
 
 def _shown_tokens(snippet: LibrarySnippet) -> int:
-    """With the lines that say where it stands: of short snippets they are the greater part. Never less than what it was made of, which
-    programs are given too.
+    """With the lines that say where it stands: of short snippets they are the greater part. Never less than what it was
+    made of, which programs are given too.
     """
     return max(snippet.tokens, estimate_tokens(f"{snippet_text(snippet)}{BETWEEN_PARTS}", code=snippet.kind == "code"))
 
 
 def page_of(found: Iterable[LibrarySnippet], tokens: int, page: int) -> tuple[list[LibrarySnippet], bool]:
-    """Whole snippets up to the budget, and at least one: an answer too long is better than none. Whether there is another page. No more
-    is taken than is needed to tell.
+    """Whole snippets up to the budget, and at least one: an answer too long is better than none. Whether there is
+    another page. No more is taken than is needed to tell.
     """
     current: list[LibrarySnippet] = []
     number, used = 1, 0

@@ -15,7 +15,9 @@ _NO_DOCUMENTATION = frozenset({"robots.txt", "requirements.txt", "cmakelists.txt
 
 def documentation_files(files: Iterable[TreeFile], steering: Steering, *, is_code: frozenset[str]) -> list[TreeFile]:
     """Source code (by extension) only when there is nothing else."""
-    taken = [file for file in files if steering.takes(file.path) and not _is_hidden(file.path) and file.path not in FILES]
+    taken = [
+        file for file in files if steering.takes(file.path) and not _is_hidden(file.path) and file.path not in FILES
+    ]
     found = [file for file in taken if _suffix(file.path) in _DOCUMENTATION and not _is_data(file.path)]
     return found or [file for file in taken if _suffix(file.path) in is_code]
 

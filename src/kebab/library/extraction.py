@@ -1,5 +1,6 @@
-"""Documents → snippets. A block of code with the heading and the short paragraph before it is a `code` snippet; what else stands in a
-section is an `info` snippet. Like all chunks they are ranges of the document's text, so that their lines are exact.
+"""Documents → snippets. A block of code with the heading and the short paragraph before it is a `code` snippet; what
+else stands in a section is an `info` snippet. Like all chunks they are ranges of the document's text, so that their
+lines are exact.
 """
 
 from __future__ import annotations
@@ -59,9 +60,13 @@ class SnippetChunker:
 
     def chunk(self, document: ParsedDocument) -> list[Chunk]:
         if document.code_lang or document.paged:
-            return [chunk._replace(kind="code" if document.code_lang else "info") for chunk in self._chunker.chunk(document)]
+            return [
+                chunk._replace(kind="code" if document.code_lang else "info") for chunk in self._chunker.chunk(document)
+            ]
         blocks, examples = _Examples(document, self._most).found()
-        edges = sorted({*_section_starts(blocks), *(edge for example in examples for edge in (example.start, example.end))})
+        edges = sorted(
+            {*_section_starts(blocks), *(edge for example in examples for edge in (example.start, example.end))}
+        )
         chunks = self._chunker.chunk(replace(document, blocks=tuple(blocks), chapters=tuple(edges)))
         told = list(_told(document, chunks, examples))
         headings = [block for block in blocks if block.kind == "heading"]
@@ -119,18 +124,25 @@ class _Examples:
 
     def found(self) -> tuple[list[Block], list[_Example]]:
         blocks = self._document.blocks
-        for block, following in zip(blocks, [*(block.start for block in blocks[1:]), len(self._text)][: len(blocks)], strict=True):
+        for block, following in zip(
+            blocks, [*(block.start for block in blocks[1:]), len(self._text)][: len(blocks)], strict=True
+        ):
             under_headings = self._lead if self._lead and self._lead[-1].kind == "heading" else []
             if block.kind == "code" and not (self._format == "ipynb" and block.title == OUTPUT):
                 self._add_code(block, following, has_introduction=bool(self._lead) and not under_headings)
                 self._lead = []
             elif block.kind == "heading" or (
-                block.kind == "paragraph" and estimate_tokens(self._text[block.start : block.end]) <= _LONGEST_INTRODUCTION
+                block.kind == "paragraph"
+                and estimate_tokens(self._text[block.start : block.end]) <= _LONGEST_INTRODUCTION
             ):
                 self._blocks.append(block)
                 self._lead = [*under_headings, block]
             else:
-                nested = list(self._nested(block)) if block.kind in ("list", "quote") and self._format in MARKDOWN_FORMATS else []
+                nested = (
+                    list(self._nested(block))
+                    if block.kind in ("list", "quote") and self._format in MARKDOWN_FORMATS
+                    else []
+                )
                 self._blocks += _parted(block, nested)
                 self._examples += nested
                 self._lead = []
@@ -146,11 +158,18 @@ class _Examples:
             self._blocks.pop()
         self._blocks.append(block._replace(start=start))
         self._examples.append(
-            _Example(self._lead[0].start if self._lead else start, block.end, block.start, block.title if self._is_marked(block) else None)
+            _Example(
+                self._lead[0].start if self._lead else start,
+                block.end,
+                block.start,
+                block.title if self._is_marked(block) else None,
+            )
         )
 
     def _is_marked(self, block: Block) -> bool:
-        return self._format == "html" or (self._format == "ipynb" and self._text[block.start - 1 : block.start] == BLOCK_BREAK)
+        return self._format == "html" or (
+            self._format == "ipynb" and self._text[block.start - 1 : block.start] == BLOCK_BREAK
+        )
 
     def _long(self, start: int, end: int, language: str, fence: Fence | None = None) -> _Example:
         """One that falls into parts: the fence, or the directive, is in none of them."""
@@ -158,7 +177,9 @@ class _Examples:
         if self._format == "rst":
             code = directive_lines(lines, language)
         elif self._format in MARKDOWN_FORMATS and not self._text.startswith(BLOCK_BREAK, start - 1):
-            code = fence_lines([unquoted(line).rstrip() for line in lines], closed=fence.after > fence.end if fence else None)
+            code = fence_lines(
+                [unquoted(line).rstrip() for line in lines], closed=fence.after > fence.end if fence else None
+            )
         else:
             code = CodeLines(0, len(lines), language)
         body = start + sum(map(len, lines[: code.first]))

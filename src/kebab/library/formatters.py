@@ -37,7 +37,14 @@ def snippets_text(snippets: Iterable[LibrarySnippet], rules: Sequence[str] = ())
 
 def rules_text(rules: Sequence[str]) -> str:
     """As bullets, with a label: a program must not take them for ours."""
-    return "\n".join(["## Library Rules", *(f"- {one_line(rule)}" for rule in rules), "", "*These rules are the library's own words.*"])
+    return "\n".join(
+        [
+            "## Library Rules",
+            *(f"- {one_line(rule)}" for rule in rules),
+            "",
+            "*These rules are the library's own words.*",
+        ]
+    )
 
 
 def snippet_text(snippet: LibrarySnippet) -> str:

@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from kebab.core.store_ports import DocumentStore
 
 _MOST_STEERING = 1 << 20
-_CODE = frozenset(".py .js .mjs .ts .tsx .go .rs .java .kt .c .h .cc .cpp .hpp .cs .rb .php .swift .sh .sql .scala .lua".split())
+_CODE = frozenset(
+    ".py .js .mjs .ts .tsx .go .rs .java .kt .c .h .cc .cpp .hpp .cs .rb .php .swift .sh .sql .scala .lua".split()
+)
 
 
 def steering_of(tree: FileTree, files: Sequence[TreeFile], report: IngestReport) -> Steering:
@@ -60,7 +62,9 @@ class LibraryIndexing:
         self._parser_for = parser_for
         self._fingerprints = Fingerprints(settings, chunker.version)
 
-    def run(self, library_id: str, tag: str | None, tree: FileTree, listed: Sequence[TreeFile], steering: Steering) -> int:
+    def run(
+        self, library_id: str, tag: str | None, tree: FileTree, listed: Sequence[TreeFile], steering: Steering
+    ) -> int:
         """How many snippets it has. NothingIndexable if there is nothing to index."""
         started = time.perf_counter()
         files = {file.path: file for file in documentation_files(listed, steering, is_code=_CODE)}
@@ -82,7 +86,9 @@ class LibraryIndexing:
         self.report.seconds = time.perf_counter() - started
         return snippets
 
-    def _document(self, library_id: str, source: str, file: TreeFile, reader: FileReader, fingerprint: str) -> IndexedDocument | None:
+    def _document(
+        self, library_id: str, source: str, file: TreeFile, reader: FileReader, fingerprint: str
+    ) -> IndexedDocument | None:
         if file.size > self._most_bytes:
             self.report.skip_scanned(file.path, "too_large")
             return None

@@ -79,30 +79,43 @@ class Libraries:
         from kebab.sources.origin import checked_id, origin_of
 
         if not source.strip():
-            raise UsageError("There is nothing to add.", hint="For example: kb lib add https://github.com/owner/project")
+            raise UsageError(
+                "There is nothing to add.", hint="For example: kb lib add https://github.com/owner/project"
+            )
         if trust is not None and not 0 <= trust <= 10:
             raise UsageError("A trust score lies between 0 and 10.", hint="For example: --trust 7.5")
         if stars is not None and not 0 <= stars < _MOST_STARS:
             raise UsageError("That is no number of stars.", hint="For example: --stars 1200")
         if any(not version.strip() for version in versions):
             raise UsageError(
-                "A version without a name is the default branch, which is always indexed.", hint="Leave out the empty --version."
+                "A version without a name is the default branch, which is always indexed.",
+                hint="Leave out the empty --version.",
             )
         origin = _exported(origin_of(source))
         versions = _checked_versions(origin, versions, branch)
         wanted = self._allowed(checked_id(library_id or origin.library_id))
         known = self._known(wanted)
         is_other = known is not None and not _is_same_origin(known, origin)
-        if known is not None and library_id is None and is_other and any(version.indexed_at for version in known.versions):
+        if (
+            known is not None
+            and library_id is None
+            and is_other
+            and any(version.indexed_at for version in known.versions)
+        ):
             raise UsageError(
                 f"{wanted} is there already, from {shown_address(known.origin)}.",
                 hint=f"Name this one with --id /owner/project, or say --id {wanted} to put it in its place.",
             )
-        same = None if is_other else known  # trust, stars and branch of one place are not those of another that takes its name
+        same = (
+            None if is_other else known
+        )  # trust, stars and branch of one place are not those of another that takes its name
         library = Library(
             library_id=wanted,
-            title=one_line(title or "") or (known.title if known and (known.titled or known.origin == origin.place) else origin.name),
-            description=one_line(description) if description is not None else _kept_description(known, is_other=is_other),
+            title=one_line(title or "")
+            or (known.title if known and (known.titled or known.origin == origin.place) else origin.name),
+            description=one_line(description)
+            if description is not None
+            else _kept_description(known, is_other=is_other),
             origin=origin.place,
             origin_kind=origin.kind,
             branch=branch or (same.branch if same else None),
@@ -117,7 +130,9 @@ class Libraries:
         said = Said(stars=stars is not None)
         if fetch_metadata:
             library = self._with_facts(library, said)
-        return self._index("kb lib add", library, origin, versions, said, embed, progress, replaces=is_other and origin.kind == "git")
+        return self._index(
+            "kb lib add", library, origin, versions, said, embed, progress, replaces=is_other and origin.kind == "git"
+        )
 
     def refresh(
         self, library_id: str, *, fetch_metadata: bool = False, embed: bool = True, progress: Progress | None = None
@@ -131,7 +146,11 @@ class Libraries:
         if fetch_metadata:
             library = self._with_facts(library, said)
         # Of a folder or an archive a named version is what it was when it was added.
-        tags = [version.name for version in library.versions if version.name is not None] if library.origin_kind == "git" else []
+        tags = (
+            [version.name for version in library.versions if version.name is not None]
+            if library.origin_kind == "git"
+            else []
+        )
         origin = Origin(library.origin_kind, library.origin, library.library_id, library.title, library.repository)
         return self._index("kb lib refresh", library, origin, tags, said, embed, progress)
 
@@ -145,7 +164,11 @@ class Libraries:
             raise no_version(library, version)
         with self._engine.writing("kb lib remove") as writing:
             writing.libraries().remove(library_id, version, whole=version is None)
-        if version is None and library.origin_kind == "git" and all(other.origin != library.origin for other in self.all()):
+        if (
+            version is None
+            and library.origin_kind == "git"
+            and all(other.origin != library.origin for other in self.all())
+        ):
             forget_mirror(without_password(library.origin), cache_folder())
 
     def export(self, library_id: str, path: Path) -> int:
@@ -154,7 +177,9 @@ class Libraries:
 
         if library_id.count("/") > 2:
             whole, _ = split_library(library_id)
-            raise UsageError("A library is exported with all its versions.", hint=f"For example: kb lib export {whole} {path}")
+            raise UsageError(
+                "A library is exported with all its versions.", hint=f"For example: kb lib export {whole} {path}"
+            )
         library = self.find(library_id)
         with self._engine.reading() as reading:
             assert reading is not None  # or it would not have been found
@@ -176,7 +201,9 @@ class Libraries:
         from kebab.library.adding import IndexingJob, LibraryAdding
 
         settings = self._engine.settings
-        models = self._engine.models() if embed else None  # one that is not there is better noticed before the work than after it
+        models = (
+            self._engine.models() if embed else None
+        )  # one that is not there is better noticed before the work than after it
         report = IngestReport(sources=[library.library_id])
         with self._engine.writing(who) as writing:
             writing.settle_analysis(settings.analysis.korean)
@@ -186,7 +213,12 @@ class Libraries:
             documents = writing.documents(settings.analysis.korean, for_libraries=True)
             adding = LibraryAdding(writing.libraries(), documents, settings, report, progress)
             if origin.kind == "export":
-                adding.import_file(library, Path(origin.place), said, *((models.embedders, writing.vectors()) if models else ((), None)))
+                adding.import_file(
+                    library,
+                    Path(origin.place),
+                    said,
+                    *((models.embedders, writing.vectors()) if models else ((), None)),
+                )
             else:
                 with self._engine.parsers() as parsers:
                     job = IndexingJob(parsers.of, cache_folder(), with_previous=who == "kb lib add", replaces=replaces)
@@ -234,7 +266,11 @@ class Libraries:
         meant = close_id(library_id, known)
         if meant is not None:
             return f"Did you mean {meant}?"
-        return "See what is there with: kb lib list" if known else "Add one with: kb lib add https://github.com/owner/project"
+        return (
+            "See what is there with: kb lib list"
+            if known
+            else "Add one with: kb lib add https://github.com/owner/project"
+        )
 
     def _place(self, library: str) -> tuple[str, str | None]:
         """Id and version of /owner/project/version."""
@@ -242,7 +278,9 @@ class Libraries:
             return split_library(library)
         except UsageError as error:
             meant = self._meant(library)
-            raise UsageError(error.message, hint=f"{error.hint} {meant}" if meant.startswith("Did") else error.hint) from error
+            raise UsageError(
+                error.message, hint=f"{error.hint} {meant}" if meant.startswith("Did") else error.hint
+            ) from error
 
     def _known(self, library_id: str) -> Library | None:
         try:
@@ -283,7 +321,9 @@ class Libraries:
             raise UsageError(f"There are no snippets of type {kind!r}.", hint=f"Valid: {', '.join(SNIPPET_KINDS)}.")
         budget = DEFAULT_TOKENS if tokens is None else tokens
         if budget < 1 or page < 1:
-            raise UsageError("The budget of tokens and the page are at least 1.", hint=f"The defaults are {DEFAULT_TOKENS} and 1.")
+            raise UsageError(
+                "The budget of tokens and the page are at least 1.", hint=f"The defaults are {DEFAULT_TOKENS} and 1."
+            )
         library_id, named = self._place(library)
         found = self.find(library_id)
         choice = chosen_version(found, version or named, project)
@@ -297,9 +337,11 @@ class Libraries:
         notices = tuple(notice for notice in first.notices if notice.code != FAR_AWAY)  # what is far away is not shown
         return LibraryDocs(found, choice.version, choice.reason, page, rules, tuple(snippets), notices, more)
 
-    def _found(self, request: SearchRequest, response: SearchResponse, library: Library, commit: str | None) -> Iterator[LibrarySnippet]:
-        """One list, read as far as it is wanted. Nothing where there is only what is nearest of all that is far away: who asks for
-        documentation does not want a guess.
+    def _found(
+        self, request: SearchRequest, response: SearchResponse, library: Library, commit: str | None
+    ) -> Iterator[LibrarySnippet]:
+        """One list, read as far as it is wanted. Nothing where there is only what is nearest of all that is far away:
+        who asks for documentation does not want a guess.
         """
         seen = 0
         while response.has_matches:
@@ -322,7 +364,9 @@ class Libraries:
     # --- organisations
 
     def _is_allowed(self, library_id: str) -> bool:
-        allowed = {name.strip().casefold() for name in self._engine.settings.library.organisations.split(",") if name.strip()}
+        allowed = {
+            name.strip().casefold() for name in self._engine.settings.library.organisations.split(",") if name.strip()
+        }
         return not allowed or library_id.split("/")[1].casefold() in allowed
 
     def _allowed(self, library_id: str) -> str:
@@ -347,7 +391,9 @@ def _checked_versions(origin: Origin, versions: Sequence[str], branch: str | Non
     if origin.kind == "git":
         return versions
     if versions and origin.kind == "export":
-        raise UsageError("What was exported brings all its versions along.", hint="Leave out --version; kb lib docs names one.")
+        raise UsageError(
+            "What was exported brings all its versions along.", hint="Leave out --version; kb lib docs names one."
+        )
     if branch or len(versions) > 1:
         raise UsageError(
             f"{shown_address(origin.place)} is no git repository, so it has no tags or branches.",

@@ -4,7 +4,8 @@
     documents/0.json …      text, passages and all that is said of them; one that versions share is there once
     vectors/0.bin …         one file per model: the hash of a text, then its vector, again and again
 
-Whoever reads one does not believe it: every range, line and name is checked, and what does not fit is an error, never half a library.
+Whoever reads one does not believe it: every range, line and name is checked, and what does not fit is an error, never
+half a library.
 """
 
 from __future__ import annotations
@@ -39,7 +40,16 @@ _MOST_RULES = 100
 _MOST_CHARACTERS = 1000
 _HASH_BYTES = 16
 _VECTORS_AT_ONCE = 4096
-_NOT_READABLE = (zipfile.BadZipFile, zlib.error, EOFError, OSError, ValueError, NotImplementedError, RuntimeError, RecursionError)
+_NOT_READABLE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    OSError,
+    ValueError,
+    NotImplementedError,
+    RuntimeError,
+    RecursionError,
+)
 
 
 class FileVersion(NamedTuple):
@@ -80,7 +90,9 @@ def write_library_file(path: Path, contents: LibraryContents) -> None:
         unfinished.replace(path)
     except OSError as error:
         raise SourceError(
-            f"{path} cannot be written: {error.strerror or error}.", hint="Name another place for the file.", path=str(path)
+            f"{path} cannot be written: {error.strerror or error}.",
+            hint="Name another place for the file.",
+            path=str(path),
         ) from error
     finally:
         unfinished.unlink(missing_ok=True)
@@ -97,7 +109,10 @@ def _about(contents: LibraryContents) -> dict[str, Any]:
         "stars": library.stars,
         "trust_score": library.trust_score,
         "rules": library.rules,
-        "versions": [{"tag": version.tag, "commit": version.commit, "documents": version.documents} for version in contents.versions],
+        "versions": [
+            {"tag": version.tag, "commit": version.commit, "documents": version.documents}
+            for version in contents.versions
+        ],
     }
 
 
@@ -134,7 +149,9 @@ def _document_json(document: IndexedDocument) -> dict[str, Any]:
 
 
 def _put(archive: zipfile.ZipFile, name: str, value: Any) -> None:
-    archive.writestr(_member(name), json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass"))
+    archive.writestr(
+        _member(name), json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    )
 
 
 def _member(name: str) -> zipfile.ZipInfo:
@@ -167,7 +184,9 @@ class LibraryFile:
             self.library_id = _text(about["library_id"])
             self.title = _line(about["title"])
             self.description = _line(about["description"])
-            self.repository = None if about["repository"] is None else shown_address(checked_url(_line(about["repository"])))
+            self.repository = (
+                None if about["repository"] is None else shown_address(checked_url(_line(about["repository"])))
+            )
             self.stars = None if about["stars"] is None else _number(about["stars"], _MOST_STARS)
             self.trust_score = _trust(about["trust_score"])
             self.rules = tuple(_line(rule) for rule in about["rules"][:_MOST_RULES])
@@ -191,7 +210,10 @@ class LibraryFile:
             while part := file.read(size * _VECTORS_AT_ONCE):
                 if len(part) % size:
                     raise ValueError("its vectors are cut off")
-                yield [(part[start : start + _HASH_BYTES], part[start + _HASH_BYTES : start + size]) for start in range(0, len(part), size)]
+                yield [
+                    (part[start : start + _HASH_BYTES], part[start + _HASH_BYTES : start + size])
+                    for start in range(0, len(part), size)
+                ]
 
     def _json(self, name: str) -> Any:
         with self._checked(), self._archive.open(name) as file:
@@ -232,7 +254,9 @@ def open_library_file(path: Path) -> Iterator[LibraryFile]:
 
 def _damaged(path: Path, error: Exception) -> SourceError:
     reason = " ".join(str(error).split())[:200] or type(error).__name__
-    return SourceError(f"{path} is no whole library file: {reason}.", hint="Make it again with: kb lib export", path=str(path))
+    return SourceError(
+        f"{path} is no whole library file: {reason}.", hint="Make it again with: kb lib export", path=str(path)
+    )
 
 
 def _bounded(file: IO[bytes]) -> bytes:
@@ -258,7 +282,9 @@ def _document(found: dict[str, Any]) -> IndexedDocument:
     text = _text(found["text"])
     lines = count_lines(text)
     path = _text(found["path"])
-    if path_inside(path) is None:  # else it stays as it is written: a repository may have names that no archive has, and links need them
+    if (
+        path_inside(path) is None
+    ):  # else it stays as it is written: a repository may have names that no archive has, and links need them
         raise ValueError("the path of a document leads elsewhere")
     chunks = [_chunk(number, chunk, text, lines) for number, chunk in enumerate(found["chunks"])]
     if not chunks:

@@ -33,11 +33,16 @@ def composite_score(library: Library, name: str) -> float:
     )
 
 
-def ranked(libraries: Iterable[Library], name: str, *, named: frozenset[str], matching: dict[str, int]) -> list[LibraryMatch]:
-    """The best first. `named`: ids of those whose title, id or description has the name; the others, which only their snippets lead to,
-    come after all of them. `matching`: snippets found, by library.
+def ranked(
+    libraries: Iterable[Library], name: str, *, named: frozenset[str], matching: dict[str, int]
+) -> list[LibraryMatch]:
+    """The best first. `named`: ids of those whose title, id or description has the name; the others, which only their
+    snippets lead to, come after all of them. `matching`: snippets found, by library.
     """
-    matches = [LibraryMatch(library, composite_score(library, name), matching.get(library.library_id, 0)) for library in libraries]
+    matches = [
+        LibraryMatch(library, composite_score(library, name), matching.get(library.library_id, 0))
+        for library in libraries
+    ]
     return sorted(
         matches,
         key=lambda match: (

@@ -55,7 +55,10 @@ class SearchService:
         if type is not None and type not in SNIPPET_KINDS:
             raise UsageError(f"There are no snippets of type {type!r}.", hint=f"Valid: {', '.join(SNIPPET_KINDS)}.")
         if limit < 1 or not 0 <= offset < _FARTHEST or limit > _FARTHEST:
-            raise UsageError("A page begins at 0 or later, and has at least one snippet.", hint="The defaults are limit 20 and offset 0.")
+            raise UsageError(
+                "A page begins at 0 or later, and has at least one snippet.",
+                hint="The defaults are limit 20 and offset 0.",
+            )
         library = self._catalog.find(repository_id)
         filters = SearchFilters(library=repository_id, library_version=version_id, kinds=(type,) if type else ())
         matches = self._matches(query, filters, limit, offset)
@@ -63,8 +66,12 @@ class SearchService:
         name = RepositoryName(library.library_id, library.title)
         return [SnippetResult(_snippet(match, kinds, library), match.bm25, name) for match in matches]
 
-    def search_repositories(self, library_name: str, query: str | None = None, limit: int | None = 10) -> list[LibraryMatch]:
-        """By title, id and description, and after those by what the snippets say; `query` is a hint at what is wanted of it."""
+    def search_repositories(
+        self, library_name: str, query: str | None = None, limit: int | None = 10
+    ) -> list[LibraryMatch]:
+        """By title, id and description, and after those by what the snippets say; `query` is a hint at what is wanted
+        of it.
+        """
         name = " ".join(library_name.split())
         if not name:
             return []
@@ -82,15 +89,19 @@ class SearchService:
         found = [library for library in searched if library.library_id in named or matching[library.library_id]]
         return ranked(found, name, named=frozenset(named), matching=matching)[:limit]
 
-    def _matches(self, query: str, filters: SearchFilters, limit: int, offset: int, match: str = "auto") -> tuple[LexicalMatch, ...]:
-        """All words together, or each by itself when together they give too little. Not by how much is asked for: pages of any size are
-        parts of one list.
+    def _matches(
+        self, query: str, filters: SearchFilters, limit: int, offset: int, match: str = "auto"
+    ) -> tuple[LexicalMatch, ...]:
+        """All words together, or each by itself when together they give too little. Not by how much is asked for: pages
+        of any size are parts of one list.
         """
         tree = parse(preprocess(query))
         if match == "auto":
             together = self._index.count(tree, match="all", drop_stop_words=True, filters=filters)
             match = "all" if together >= _ENOUGH else "any"
-        found = self._index.search(tree, match=match, drop_stop_words=True, filters=filters, limit=limit, offset=offset, type_ahead=True)
+        found = self._index.search(
+            tree, match=match, drop_stop_words=True, filters=filters, limit=limit, offset=offset, type_ahead=True
+        )
         return tuple(found.matches)
 
 

@@ -1,7 +1,8 @@
 """What of a stored passage is code, what introduces it, and in which language, by the format of its document.
 
-Markdown and reStructuredText are read again from the passage itself. Of HTML and notebooks the parser has left marks (`BLOCK_BREAK`), and
-the language stands in the span; a span of code without a mark means that all of the passage is code.
+Markdown and reStructuredText are read again from the passage itself. Of HTML and notebooks the parser has left marks
+(`BLOCK_BREAK`), and the language stands in the span; a span of code without a mark means that all of the passage is
+code.
 """
 
 from __future__ import annotations
@@ -44,7 +45,9 @@ def format_of(path: str) -> str:
 
 
 def parts_of(kind: str, text: str, citation: Citation, headings: tuple[str, ...]) -> SnippetParts:
-    """`headings` are those that the passage stands under: only these may be left out, as title and breadcrumb have them."""
+    """`headings` are those that the passage stands under: only these may be left out, as title and breadcrumb have
+    them.
+    """
     text = _LINE_END.sub("\n", text)
     format_ = format_of(citation.path)
     if format_ == "ipynb":
@@ -94,7 +97,9 @@ def _end_of_headings(blocks: Iterable[MarkdownBlock], headings: tuple[str, ...])
 def _rst_prose(text: str, headings: tuple[str, ...]) -> str:
     from kebab.parsing.restructured_text import rst_blocks
 
-    start = next((block.start for block in rst_blocks(text) if block.kind != "heading" or block.title not in headings), len(text))
+    start = next(
+        (block.start for block in rst_blocks(text) if block.kind != "heading" or block.title not in headings), len(text)
+    )
     return text[start:].strip()
 
 
@@ -114,9 +119,13 @@ def _markdown_code(text: str, headings: tuple[str, ...]) -> SnippetParts:
     blocks = scan_blocks(lines)
     start = _end_of_headings(blocks, headings)
     lines = lines[start:]
-    block = next((slice(block.first_line - start, block.end_line - start) for block in blocks if block.kind == "code"), None)
+    block = next(
+        (slice(block.first_line - start, block.end_line - start) for block in blocks if block.kind == "code"), None
+    )
     nested = list(fences(lines))
-    if block is not None and not (len(nested) == 1 and nested[0].after >= len(lines) and not is_fence(lines[block.start])):
+    if block is not None and not (
+        len(nested) == 1 and nested[0].after >= len(lines) and not is_fence(lines[block.start])
+    ):
         before, shown = lines[: block.start], lines[block]
         code = fence_lines(shown)
     elif nested:  # in a list or a quote, of which this may be the middle
@@ -140,4 +149,6 @@ def _rst_code(text: str, headings: tuple[str, ...]) -> SnippetParts:
     code = directive_lines(lines, found.title)
     description = _rst_prose(text[: found.start], headings)
     content = dedented("\n".join(lines[code.first : code.end])).strip("\n")
-    return SnippetParts(code.language, description.removesuffix(":") if description.endswith("::") else description, content)
+    return SnippetParts(
+        code.language, description.removesuffix(":") if description.endswith("::") else description, content
+    )

@@ -21,21 +21,28 @@ if TYPE_CHECKING:
     from kebab.core.store_ports import VectorWriter
 
 _FROM_FILE = "from a file"
-"""The fingerprint of documents that were read by somebody else: they are read again when the library comes from its repository."""
+"""The fingerprint of documents that were read by somebody else: they are read again when the library comes from its
+repository.
+"""
 
 
 def export_library(library: Library, reader: LibraryReader, path: Path) -> int:
     """How many documents it has."""
     entries = reader.version_documents()
     if not entries:
-        raise NotFound(f"Nothing of {library.library_id} is indexed yet.", hint=f"Index it with: kb lib refresh {library.library_id}")
+        raise NotFound(
+            f"Nothing of {library.library_id} is indexed yet.",
+            hint=f"Index it with: kb lib refresh {library.library_id}",
+        )
     keys = list(dict.fromkeys(entry.document for entry in entries))
     numbers = {key: number for number, key in enumerate(keys)}
     versions = dict.fromkeys((entry.tag, entry.commit) for entry in entries)
     contents = LibraryContents(
         library,
         tuple(
-            FileVersion(tag, commit, tuple((numbers[entry.document], entry.file_key) for entry in entries if entry.tag == tag))
+            FileVersion(
+                tag, commit, tuple((numbers[entry.document], entry.file_key) for entry in entries if entry.tag == tag)
+            )
             for tag, commit in versions
         ),
         map(reader.document, keys),
@@ -52,7 +59,10 @@ def import_version(file: LibraryFile, version: FileVersion, library_id: str, mak
     for number, _ in version.documents:
         document = file.document(number)
         if document.path in numbers:
-            raise SourceError(f"Two documents of one version in this file are called {document.path}.", hint="Make it again: kb lib export")
+            raise SourceError(
+                f"Two documents of one version in this file are called {document.path}.",
+                hint="Make it again: kb lib export",
+            )
         numbers[document.path] = number
         wanted.append(WantedFile(document.path, _key(document), _FROM_FILE))
 
@@ -65,14 +75,18 @@ def import_version(file: LibraryFile, version: FileVersion, library_id: str, mak
 
 
 def _key(document: IndexedDocument) -> str:
-    """Of what the file says, not what it claims: only the very same is known, and never for a file of the repository itself."""
+    """Of what the file says, not what it claims: only the very same is known, and never for a file of the repository
+    itself.
+    """
     chunks = [(chunk.start, chunk.end, chunk.kind, chunk.heading_path, chunk.spans) for chunk in document.chunks]
-    return sha256(repr((_FROM_FILE, document.path, document.parsed, chunks)).encode("utf-8", "surrogatepass")).hexdigest()
+    return sha256(
+        repr((_FROM_FILE, document.path, document.parsed, chunks)).encode("utf-8", "surrogatepass")
+    ).hexdigest()
 
 
 def import_vectors(file: LibraryFile, embedders: Sequence[Embedder], keeper: VectorWriter) -> None:
-    """Those of models that are in use here, and of the file's own texts: others would be forgotten, or could be meant for notes of whoever
-    imports it.
+    """Those of models that are in use here, and of the file's own texts: others would be forgotten, or could be meant
+    for notes of whoever imports it.
     """
     if not embedders or not file.spaces:
         return

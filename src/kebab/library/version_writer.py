@@ -1,5 +1,5 @@
-"""Making one version of a library: beside the one that is searched, which it replaces when it is whole. Stopped anywhere, the next run
-goes on. What another version has too is neither read nor stored again.
+"""Making one version of a library: beside the one that is searched, which it replaces when it is whole. Stopped
+anywhere, the next run goes on. What another version has too is neither read nor stored again.
 """
 
 from __future__ import annotations
@@ -29,7 +29,9 @@ class WantedFile(NamedTuple):
 
 
 class VersionMaker:
-    def __init__(self, libraries: LibraryWriter, documents: DocumentStore, report: IngestReport, progress: Progress) -> None:
+    def __init__(
+        self, libraries: LibraryWriter, documents: DocumentStore, report: IngestReport, progress: Progress
+    ) -> None:
         self._libraries = libraries
         self._documents = documents
         self._report = report
@@ -45,8 +47,8 @@ class VersionMaker:
         document_of: Callable[[WantedFile, str], IndexedDocument | None],
         indexed_at: str | None = None,
     ) -> int:
-        """How many snippets it has. `document_of` is given a file and the name of the source its document belongs to; `indexed_at`: if
-        not now.
+        """How many snippets it has. `document_of` is given a file and the name of the source its document belongs to;
+        `indexed_at`: if not now.
         """
         making = self._libraries.begin(library_id, tag, commit)
         new = self._not_known(library_id, making, files)
@@ -64,7 +66,9 @@ class VersionMaker:
                     characters = 0
         self._write(making)
         if not self._report.added and not self._report.unchanged:
-            raise NothingIndexable(f"{library_id} has no text to index.", hint="Its files are empty, or cannot be read.")
+            raise NothingIndexable(
+                f"{library_id} has no text to index.", hint="Its files are empty, or cannot be read."
+            )
         return self._libraries.finish(making, indexed_at)
 
     def _not_known(self, library_id: str, making: Making, files: Sequence[WantedFile]) -> list[WantedFile]:
@@ -74,7 +78,9 @@ class VersionMaker:
         self._libraries.drop(making, [file for path, file in making.done.items() if path not in done])
         known = self._libraries.known(library_id, sorted({file.fingerprint for file in files}))
         left = [file for file in files if file.path not in done]
-        self._libraries.share(making, [(known[file.path, file.key], file.key) for file in left if (file.path, file.key) in known])
+        self._libraries.share(
+            making, [(known[file.path, file.key], file.key) for file in left if (file.path, file.key) in known]
+        )
         return [file for file in left if (file.path, file.key) not in known]
 
     def _write(self, making: Making) -> None:
@@ -84,5 +90,7 @@ class VersionMaker:
         self._report.chunks += self._documents.write(*documents)
         self._libraries.link(making, [(document.doc_id or "", key) for document, key in self._waiting])
         self._report.added += len(documents)
-        self._report.warnings += [Failure(each.path, "parse", warning) for each in documents for warning in each.parsed.warnings]
+        self._report.warnings += [
+            Failure(each.path, "parse", warning) for each in documents for warning in each.parsed.warnings
+        ]
         self._waiting = []

@@ -8,15 +8,20 @@ from typing import NamedTuple
 
 from kebab.core.libraries import Library
 
-_NUMBERS = re.compile(r"(?<!\d)(?:(?P<many>\d+(?:\.\d+)+|\d+(?:_\d+)+(?!\d|[._]\d)|\d+(?:-\d+){2,}(?!\d|[-._]\d))|(?P<one>\d+))", re.ASCII)
+_NUMBERS = re.compile(
+    r"(?<!\d)(?:(?P<many>\d+(?:\.\d+)+|\d+(?:_\d+)+(?!\d|[._]\d)|\d+(?:-\d+){2,}(?!\d|[-._]\d))|(?P<one>\d+))", re.ASCII
+)
 """1.2.3, 1_2_3 and 2024-01-31, each with one kind of separator: py3_1.2 is not 3.1.2."""
 _STAGES = {
     "dev": -9, "snapshot": -8, "nightly": -7, "canary": -6, "next": -5, "a": -4, "alpha": -4, "b": -3, "beta": -3, "m": -2, "milestone": -2,
     "c": -1, "rc": -1, "pre": -1, "preview": -1, "final": 0, "ga": 0, "release": 0, "stable": 0, "p": 1, "patch": 1, "post": 1, "sp": 1,
 }  # fmt: skip
-"""What may follow the numbers: before the release, the release itself, after it. Tools write a for alpha, and people alpha."""
+"""What may follow the numbers: before the release, the release itself, after it. Tools write a for alpha, and people
+alpha.
+"""
 _STAGE = re.compile(
-    rf"[-._]?({'|'.join(sorted(_STAGES, key=len, reverse=True))})(?![a-z])(?:\.?(\d+(?:\.\d+)*)|[-_](\d+)(?!\.?\d))?", re.ASCII
+    rf"[-._]?({'|'.join(sorted(_STAGES, key=len, reverse=True))})(?![a-z])(?:\.?(\d+(?:\.\d+)*)|[-_](\d+)(?!\.?\d))?",
+    re.ASCII,
 )
 _STARTS_WITH_NUMBERS = re.compile(r"(?:.*[@/])?v?", re.DOTALL)
 _ANY = re.compile(r"\d\.[x*](?![a-z0-9])", re.ASCII)
@@ -51,7 +56,9 @@ def ordered(library: Library) -> Library:
 
 
 def choose(wanted: str, indexed: Iterable[str], package: str = "") -> Choice:
-    """The same version; else the nearest lower one; else the default branch. Where tags name packages, only those of this one count."""
+    """The same version; else the nearest lower one; else the default branch. Where tags name packages, only those of
+    this one count.
+    """
     names = _of_package(package, list(indexed))
     shown = shortened(wanted)
     if (same := same_version(wanted, names)) is not None:
@@ -75,7 +82,11 @@ def same_version(wanted: str, indexed: Iterable[str]) -> str | None:
     asked = _read(wanted)
     if asked is None:
         return None
-    same = [name for name in names if (found := _read(name)) is not None and found.order == asked.order and _agree(found, asked)]
+    same = [
+        name
+        for name in names
+        if (found := _read(name)) is not None and found.order == asked.order and _agree(found, asked)
+    ]
     return min(same, key=lambda name: (len(name), name), default=None)
 
 
@@ -98,7 +109,8 @@ def close_id(wanted: str, known: Sequence[str]) -> str | None:
 
 
 def likeness(package: str, library_id: str, title: str) -> int | None:
-    """How surely a package of a lock file is this library, 0 the most: by owner and project, by its whole name, by its last part alone.
+    """How surely a package of a lock file is this library, 0 the most: by owner and project, by its whole name, by its
+    last part alone.
 
     None: it is another one. What is below @types describes a library of the same name and is versioned by itself.
     """
@@ -114,7 +126,9 @@ def likeness(package: str, library_id: str, title: str) -> int | None:
 
 
 def _names_of(package: str) -> set[str]:
-    """Go modules begin with a host, and from the second major version on they end in it: github.com/acme/widget/v2, gopkg.in/yaml.v3."""
+    """Go modules begin with a host, and from the second major version on they end in it: github.com/acme/widget/v2,
+    gopkg.in/yaml.v3.
+    """
     host, slash, path = package.partition("/")
     if not slash or "." not in host or host.startswith("@"):
         return {package}
@@ -190,7 +204,9 @@ def _without_build(text: str) -> str:
 
 
 def _version_numbers(text: str) -> re.Match[str] | None:
-    """Those that the name begins with; else the last that are several, for names have numbers in them too (log4j-2.17.1); else the last."""
+    """Those that the name begins with; else the last that are several, for names have numbers in them too
+    (log4j-2.17.1); else the last.
+    """
     many: list[re.Match[str]] = []
     single: list[re.Match[str]] = []
     first = _STARTS_WITH_NUMBERS.match(text)

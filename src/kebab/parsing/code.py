@@ -1,8 +1,9 @@
-"""Source code by symbols: each function, class and method is a block of its own, with the comments and decorators above it.
+"""Source code by symbols: each function, class and method is a block of its own, with the comments and decorators above
+it.
 
-Tree-sitter finds the symbols, and `sql_definitions` those of SQL; from there on everything is lines. Each line belongs to the innermost
-symbol it is part of, or to none, and a run of lines with one owner is a block. So a class is its head, and what stands between its
-methods; nothing is lost or taken twice.
+Tree-sitter finds the symbols, and `sql_definitions` those of SQL; from there on everything is lines. Each line belongs
+to the innermost symbol it is part of, or to none, and a run of lines with one owner is a block. So a class is its head,
+and what stands between its methods; nothing is lost or taken twice.
 """
 
 from __future__ import annotations
@@ -34,7 +35,9 @@ _DEEPEST = 24
 _LONGEST_NAME = 120
 _NO_SYMBOL = -1
 _MOST_SECONDS = 1.0
-"""What parsing may take, and as much again per megabyte: ten times what code takes. Beyond, the file is cut at blank lines."""
+"""What parsing may take, and as much again per megabyte: ten times what code takes. Beyond, the file is cut at blank
+lines.
+"""
 _READ = 4_096
 _PROBES = 64
 _PROBE_DEPTH = 64
@@ -186,7 +189,9 @@ def _symbols(data: bytes, language: CodeLanguage) -> tuple[list[_Symbol], dict[i
 
 def _in_sql(data: bytes) -> tuple[list[_Found], list[tuple[int, int]]]:
     definitions, comments = sql_definitions(data)
-    return [_Found(each.start, -each.end, each.start, each.name[:_LONGEST_NAME], False) for each in definitions], comments
+    return [
+        _Found(each.start, -each.end, each.start, each.name[:_LONGEST_NAME], False) for each in definitions
+    ], comments
 
 
 def _in_syntax_tree(data: bytes, language: CodeLanguage) -> tuple[list[_Found], list[tuple[int, int]]]:
@@ -202,7 +207,9 @@ def _in_syntax_tree(data: bytes, language: CodeLanguage) -> tuple[list[_Found], 
         if lead := captured.get("lead"):
             leads.append((lead[0].start_byte, lead[0].end_byte))
             continue
-        if any(not _NAMING_WRAPPER.fullmatch(data, node.start_byte, node.end_byte) for node in captured.get("wrapper", ())):
+        if any(
+            not _NAMING_WRAPPER.fullmatch(data, node.start_byte, node.end_byte) for node in captured.get("wrapper", ())
+        ):
             continue
         node = (captured.get("class") or captured["function"])[0]
         name_start = min(part.start_byte for part in captured["name"])
@@ -215,7 +222,8 @@ def _in_syntax_tree(data: bytes, language: CodeLanguage) -> tuple[list[_Found], 
 
 
 def _syntax_tree(data: bytes, grammar: Language) -> Tree:
-    """Where nearly every line is an error, each one costs tree-sitter more than the one before, so there is an end to it.
+    """Where nearly every line is an error, each one costs tree-sitter more than the one before, so there is an end to
+    it.
 
     The parser is told that the text ends here, as it has no working way to be stopped.
     """
@@ -238,7 +246,8 @@ def _syntax_tree(data: bytes, grammar: Language) -> Tree:
 def _has_long_errors(tree: Tree, length: int) -> bool:
     """Whether the query would take long: of punctuation that fits nowhere it looks, at each sign, at all that follow.
 
-    Such signs stand side by side in one node. Nodes are looked at below some places only: what is long enough to matter is met there.
+    Such signs stand side by side in one node. Nodes are looked at below some places only: what is long enough to matter
+    is met there.
     """
     for position in range(0, length, max(1, length // _PROBES)):
         cursor = tree.walk()
@@ -277,7 +286,9 @@ def _without_repetitions(found: list[_Found]) -> Iterator[_Found]:
 
 
 def _lead_rows(data: bytes, rows: _Rows, leads: list[tuple[int, int]]) -> dict[int, int]:
-    """Last row → first row of the comments and decorators that have their lines to themselves, alone or several together."""
+    """Last row → first row of the comments and decorators that have their lines to themselves, alone or several
+    together.
+    """
     first_of: dict[int, int] = {}
     first = last = -1
     alone = True
@@ -302,7 +313,9 @@ def _line_end(data: bytes, position: int) -> int:
 
 
 def _clean_name(text: bytes, noise: str) -> str:
-    """`a::B<T>::c` is a.B.c; a full name is parted by dots in every language. What follows `operator` is a sign or a type as it stands."""
+    """`a::B<T>::c` is a.B.c; a full name is parted by dots in every language. What follows `operator` is a sign or a
+    type as it stands.
+    """
     name = text[: 4 * _LONGEST_NAME].decode("utf-8", "ignore")
     operator = _OPERATOR.search(name)
     owner = re.sub(noise, "", name[: operator.start()] if operator else name)

@@ -1,4 +1,5 @@
-"""The programming languages whose symbols are cited: their files, their grammars, and which nodes of a syntax tree are symbols.
+"""The programming languages whose symbols are cited: their files, their grammars, and which nodes of a syntax tree are
+symbols.
 
 Symbols are found by queries in tree-sitter's own language. What a query captures:
 
@@ -20,7 +21,9 @@ class CodeLanguage(NamedTuple):
     name: str
     """As it stands in citations."""
     grammar: str
-    """The Python module that brings the grammar, and its function where that is not `language`. SQL has none: see `sql_definitions`."""
+    """The Python module that brings the grammar, and its function where that is not `language`. SQL has none: see
+    `sql_definitions`.
+    """
     classes: str
     """Types of nodes that are classes and have a field `name`."""
     functions: str
@@ -33,7 +36,9 @@ class CodeLanguage(NamedTuple):
 
     @property
     def query(self) -> str:
-        named = [(kind, "class") for kind in self.classes.split()] + [(kind, "function") for kind in self.functions.split()]
+        named = [(kind, "class") for kind in self.classes.split()] + [
+            (kind, "function") for kind in self.functions.split()
+        ]
         return "\n".join(
             [f"({kind} name: (_) @name) @{capture}" for kind, capture in named]
             + [f"({kind}) @lead" for kind in self.leads.split()]
@@ -46,7 +51,9 @@ _FUNCTION_VALUE = "[(arrow_function) (function_expression) (generator_function)]
 _FUNCTION_WITH_BODY = "[(arrow_function body: (statement_block)) (function_expression) (generator_function)]"
 _OBJECT_OF_FUNCTIONS = f"(object [(method_definition) (pair value: {_FUNCTION_WITH_BODY})])"
 _WRAPPED_FUNCTION = f"(call_expression function: (_) @wrapper arguments: (arguments . {_FUNCTION_VALUE}))"
-_WRAPPED_TWICE = f"(call_expression function: (_) @wrapper arguments: (arguments . {_WRAPPED_FUNCTION.replace('@wrapper', '')}))"
+_WRAPPED_TWICE = (
+    f"(call_expression function: (_) @wrapper arguments: (arguments . {_WRAPPED_FUNCTION.replace('@wrapper', '')}))"
+)
 _NAMED_BY_A_VARIABLE = (
     (_FUNCTION_VALUE, "function"),
     (_WRAPPED_FUNCTION, "function"),
@@ -73,7 +80,9 @@ _JAVASCRIPT_VALUES = "\n".join(
         '(export_statement "default" @name value: (class !name)) @class',
     ]
 )
-_JAVASCRIPT_NOISE = r"^(?:module\.exports|exports|window|globalThis|global|self|this)\.|^module\.(?=exports$)|\.prototype\b"
+_JAVASCRIPT_NOISE = (
+    r"^(?:module\.exports|exports|window|globalThis|global|self|this)\.|^module\.(?=exports$)|\.prototype\b"
+)
 
 
 def _below_pointers(function: str, deepest: int) -> list[str]:
@@ -85,7 +94,8 @@ def _below_pointers(function: str, deepest: int) -> list[str]:
 
 
 _C_FUNCTIONS = "\n".join(
-    f"{form} @function" for form in _below_pointers("(function_declarator declarator: [(identifier) (parenthesized_declarator)] @name)", 3)
+    f"{form} @function"
+    for form in _below_pointers("(function_declarator declarator: [(identifier) (parenthesized_declarator)] @name)", 3)
 )
 _C_NOISE = r"^[(*&\s]+|\)+$"  # a function that returns a function has its name in parentheses
 _C_TYPES = """
@@ -115,7 +125,9 @@ _CPP = "\n".join(
 _GO_RECEIVER = """[(type_identifier) @owner (generic_type type: (type_identifier) @owner)
   (pointer_type [(type_identifier) @owner (generic_type type: (type_identifier) @owner)])]"""
 
-_TYPESCRIPT_CLASSES = "class_declaration abstract_class_declaration interface_declaration enum_declaration internal_module module"
+_TYPESCRIPT_CLASSES = (
+    "class_declaration abstract_class_declaration interface_declaration enum_declaration internal_module module"
+)
 _TYPESCRIPT_FUNCTIONS = """function_declaration generator_function_declaration function_signature method_definition
     abstract_method_signature type_alias_declaration"""
 _TYPESCRIPT_MORE = (
@@ -310,7 +322,9 @@ _FORMATS = {
 LANGUAGE_OF_FORMAT = {format_: name for name, formats in _FORMATS.items() for format_ in formats.split()}
 """Format (of `file_types`) → name of the language."""
 
-_ONLY_CPP = re.compile(r"^\s*(?:class\s+\w[^;=()]*[{:\n]|namespace\b|template\s*<|public:|private:|using\s)", re.MULTILINE)
+_ONLY_CPP = re.compile(
+    r"^\s*(?:class\s+\w[^;=()]*[{:\n]|namespace\b|template\s*<|public:|private:|using\s)", re.MULTILINE
+)
 
 
 def code_language(format_: str, text: str) -> CodeLanguage | None:

@@ -1,4 +1,6 @@
-"""Tables as text (csv, tsv): the file unchanged, some rows a block. A header and a few thousand rows tell what is in it."""
+"""Tables as text (csv, tsv): the file unchanged, some rows a block. A header and a few thousand rows tell what is in
+it.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
-"""E-mail: who wrote when to whom, and the text, on the lines of the file where they stand. Attachments are named, not opened.
+"""E-mail: who wrote when to whom, and the text, on the lines of the file where they stand. Attachments are named, not
+opened.
 
-Headers are read with the older policy of the standard library: the newer one parses them by a grammar, in Python and by recursion,
-which letters made to harm can keep busy for minutes.
+Headers are read with the older policy of the standard library: the newer one parses them by a grammar, in Python and by
+recursion, which letters made to harm can keep busy for minutes.
 """
 
 from __future__ import annotations
@@ -141,7 +142,9 @@ def _header(letter: Letter, name: str) -> str:
     from email.errors import MessageError
     from email.header import decode_header, make_header
 
-    raw = next((_as_written(value) for key, value in letter.raw_items() if key.lower() == name.lower()), "")[:_LONGEST_HEADER]
+    raw = next((_as_written(value) for key, value in letter.raw_items() if key.lower() == name.lower()), "")[
+        :_LONGEST_HEADER
+    ]
     try:
         value = str(make_header(decode_header(raw)))
     except (MessageError, ValueError, LookupError):

@@ -1,7 +1,7 @@
 """The parts of an e-mail that can be read, and where they stand in its file.
 
-The standard library reads letters and does not say where anything stands. But it keeps headers and bodies byte for byte and in order, so
-each is looked for in the file after the one before.
+The standard library reads letters and does not say where anything stands. But it keeps headers and bodies byte for byte
+and in order, so each is looked for in the file after the one before.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ def read_letter(data: bytes) -> Letter:
 
 def _unsafe() -> ParseError:
     return ParseError(
-        "The e-mail has too many parts inside each other.", reason="unsafe", hint="Nothing that a mail program wrote looks like this."
+        "The e-mail has too many parts inside each other.",
+        reason="unsafe",
+        hint="Nothing that a mail program wrote looks like this.",
     )
 
 
@@ -84,7 +86,9 @@ def parts_of(letter: Letter, data: bytes) -> Iterator[Part]:
 
 
 def _as_in_file(message: Letter) -> bytes:
-    """The content before it is decoded. Where it is not encoded, what the library calls decoded are the bytes of the file."""
+    """The content before it is decoded. Where it is not encoded, what the library calls decoded are the bytes of the
+    file.
+    """
     if transfer_encoding(message) in ("quoted-printable", "base64"):
         payload = message.get_payload()
         return payload.encode("ascii", "replace") if isinstance(payload, str) else b""

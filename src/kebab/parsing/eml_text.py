@@ -1,7 +1,7 @@
 """The content of a part of an e-mail as text, on the lines of the file that hold it.
 
-A line that is not encoded is a line of the file. Quoted-printable breaks long lines: the text is broken there too, at the next space.
-Base64 shows nobody a line; what it holds keeps its own lines, within those of the part.
+A line that is not encoded is a line of the file. Quoted-printable breaks long lines: the text is broken there too, at
+the next space. Base64 shows nobody a line; what it holds keeps its own lines, within those of the part.
 """
 
 from __future__ import annotations

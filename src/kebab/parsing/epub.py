@@ -34,7 +34,9 @@ class EpubParser:
         package_name = _package_name(container)
         package = _Package()
         read_xml(container.read(package_name), package)
-        chapters = [member_name(dirname(package_name), unquote(href)) for href in package.reading_order()[:_MOST_CHAPTERS]]
+        chapters = [
+            member_name(dirname(package_name), unquote(href)) for href in package.reading_order()[:_MOST_CHAPTERS]
+        ]
         _refuse_encrypted(container, chapters)
         extracted, missing = ExtractedText(), 0
         for chapter in chapters:
@@ -81,7 +83,11 @@ def _refuse_encrypted(container: ZipContainer, chapters: list[str]) -> None:
     encrypted = _Attributes("CipherReference", "URI")
     read_xml(container.read(_ENCRYPTION), encrypted)
     if {member_name("", unquote(uri)) for uri in encrypted.values} & set(chapters):
-        raise ParseError("The book is protected by its seller.", reason="encrypted", hint="Only books without copy protection can be read.")
+        raise ParseError(
+            "The book is protected by its seller.",
+            reason="encrypted",
+            hint="Only books without copy protection can be read.",
+        )
 
 
 class _Attributes:

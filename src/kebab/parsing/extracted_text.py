@@ -42,7 +42,9 @@ class ExtractedText:
             self.add(block.kind, text, block.level)
 
     def begin_chapter(self) -> None:
-        """A heading of the first level does it too. What has only headings so far, such as a title page, belongs to what follows."""
+        """A heading of the first level does it too. What has only headings so far, such as a title page, belongs to
+        what follows.
+        """
         if self._chapter_has_text:
             self._chapters.append(self._length)
             self._chapter_has_text = False

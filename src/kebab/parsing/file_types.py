@@ -1,4 +1,6 @@
-"""What a file is: `doc_type` (pdf, markdown, code, note) and the finer `format`. Its name tells, or the first line of a script."""
+"""What a file is: `doc_type` (pdf, markdown, code, note) and the finer `format`. Its name tells, or the first line of a
+script.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,10 @@ _CODE_NAMES = frozenset(
     .env""".split()
 )
 _CODE_FILES = {
-    **{name: name for name in "dockerfile makefile jenkinsfile vagrantfile rakefile gemfile procfile justfile brewfile".split()},
+    **{
+        name: name
+        for name in "dockerfile makefile jenkinsfile vagrantfile rakefile gemfile procfile justfile brewfile".split()
+    },
     "containerfile": "dockerfile",
     "gnumakefile": "makefile",
 }

@@ -70,7 +70,9 @@ def _load_yaml(source: str) -> Any:
         refuse_excess(source, 2 * _MOST_VALUES)  # each value may have a key
         return _plain(yaml.load(source, Loader=BoundedLoader), [0])
     except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 2 if error.problem_mark else 1  # lines count from 0 there, and the fence is one more
+        line = (
+            error.problem_mark.line + 2 if error.problem_mark else 1
+        )  # lines count from 0 there, and the fence is one more
         raise ValueError(f"line {line}: {error.problem or error.context}") from error
     except yaml.YAMLError as error:
         raise ValueError(str(error)) from error
@@ -130,7 +132,11 @@ def alias_list(values: dict[str, Any]) -> tuple[str, ...]:
 
 def lang_of(values: dict[str, Any]) -> str | None:
     lang = values.get("lang", values.get("language"))
-    return lang.strip().lower() if isinstance(lang, str) and re.fullmatch(r"\s*[A-Za-z]{2,3}([-_][A-Za-z0-9]+)*\s*", lang) else None
+    return (
+        lang.strip().lower()
+        if isinstance(lang, str) and re.fullmatch(r"\s*[A-Za-z]{2,3}([-_][A-Za-z0-9]+)*\s*", lang)
+        else None
+    )
 
 
 def trust_of(values: dict[str, Any]) -> tuple[str | None, str | None]:
@@ -160,7 +166,11 @@ def date_of(values: dict[str, Any]) -> tuple[str | None, str | None]:
 def _iso_date(value: Any) -> str | None:
     if not isinstance(value, str):
         return None
-    value = re.sub(r"^(\d{4})[/.](\d{1,2})[/.](\d{1,2})$", lambda part: f"{part[1]}-{int(part[2]):02}-{int(part[3]):02}", value.strip())
+    value = re.sub(
+        r"^(\d{4})[/.](\d{1,2})[/.](\d{1,2})$",
+        lambda part: f"{part[1]}-{int(part[2]):02}-{int(part[3]):02}",
+        value.strip(),
+    )
     if re.fullmatch(r"\d{4}-\d{2}", value):
         value += "-01"
     try:

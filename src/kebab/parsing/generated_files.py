@@ -48,8 +48,11 @@ _SENTENCES = (
     rf"{_DO_NOT_EDIT}\W+(?:(?:it|this|{_THIS_FILE}) {_IS} )?(?:{_MACHINE})?generated\b",
     r"(?:all |any )?(?:manual )?changes (?:made )?(?:in|to) this file (?:will|may) be (?:lost|overwritten)\b",
 )
-"""What tools write about their own output, from the first word on. A sentence about generated files is none of these."""
-_MARKER = re.compile(rf"(?:(?:warning|note|caution|attention|notice|important)\b\W*)?(?:{'|'.join(_SENTENCES)})", re.IGNORECASE)
+"""What tools write about their own output, from the first word on. A sentence about generated files is none of these.
+"""
+_MARKER = re.compile(
+    rf"(?:(?:warning|note|caution|attention|notice|important)\b\W*)?(?:{'|'.join(_SENTENCES)})", re.IGNORECASE
+)
 
 
 def refuse_generated(text: str, path: str, format_: str) -> None:

@@ -11,11 +11,12 @@ from kebab.parsing.file_types import classify
 from kebab.parsing.titles import title_of
 
 _DECLARED = re.compile(
-    rb"""<meta[^>]{0,256}?charset\s*=\s*["']?\s*([\w.:-]+)|<\?xml[^>]{0,128}?encoding\s*=\s*["']([\w.:-]+)""", re.IGNORECASE
+    rb"""<meta[^>]{0,256}?charset\s*=\s*["']?\s*([\w.:-]+)|<\?xml[^>]{0,128}?encoding\s*=\s*["']([\w.:-]+)""",
+    re.IGNORECASE,
 )
 _WHERE_DECLARED = 4096
-# As browsers read them: the name often stands for its larger successor. Nothing else is believed, least of all the codecs of Python
-# that are none of text.
+# As browsers read them: the name often stands for its larger successor. Nothing else is believed, least of all the
+# codecs of Python that are none of text.
 _ENCODINGS = {
     "euc-kr": "cp949", "ks_c_5601-1987": "cp949", "ksc5601": "cp949", "cp949": "cp949", "ms949": "cp949", "windows-949": "cp949",
     "iso-2022-kr": "iso2022_kr", "shift_jis": "cp932", "sjis": "cp932", "windows-31j": "cp932", "euc-jp": "euc_jp",
@@ -49,7 +50,9 @@ class HtmlParser:
 
 
 def decode_page(data: bytes) -> tuple[str, str]:
-    """The text and its encoding: by the byte order mark, by what the page says of itself, or as any text; ParseError if none of it fits."""
+    """The text and its encoding: by the byte order mark, by what the page says of itself, or as any text; ParseError if
+    none of it fits.
+    """
     match = _DECLARED.search(data, 0, _WHERE_DECLARED)
     declared = (match[1] or match[2]).decode("ascii", "replace") if match else ""
     return decode_declared(data, declared)

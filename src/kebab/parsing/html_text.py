@@ -1,7 +1,7 @@
 """What a reader sees of an HTML page, line for line where it stands in the source.
 
-Markup goes, every line feed stays: line N of the text is line N of the page, so a citation is lines of the source. Any text is
-accepted, as in a browser, and read in linear time without recursion; nothing is fetched and nothing is run.
+Markup goes, every line feed stays: line N of the text is line N of the page, so a citation is lines of the source. Any
+text is accepted, as in a browser, and read in linear time without recursion; nothing is fetched and nothing is run.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from kebab.core.documents import Block
 from kebab.core.text import nfc
 from kebab.parsing.lined_text import BLOCK_BREAK
 
-# Quoted values may hold ">". A quote that is never closed is a character like any other, so the scan can fail only for want of a ">".
+# Quoted values may hold ">". A quote that is never closed is a character like any other, so the scan can fail only for
+# want of a ">".
 _TAG = re.compile(r"""<(/?)([A-Za-z][^\s/>]*+)((?:[^"'>]++|"[^"]*+"|'[^']*+'|["'])*+)>""")
 _PLAIN_TAG = re.compile(r"<(/?)([A-Za-z][^\s/>]*+)([^>]*+)>")
 _NO_TAG = re.compile(r"(?!)()()()")
@@ -35,7 +36,15 @@ _SPACES = frozenset("br img input button option textarea".split())
 _RAW = frozenset("script style iframe noembed noframes object".split())
 """Their content is no markup, or nothing a reader of the source would look for."""
 _UNSEEN = frozenset("nav footer template svg noscript select".split())
-_CONTAINERS = {"table": "table", "ul": "list", "ol": "list", "dl": "list", "menu": "list", "blockquote": "quote", "pre": "code"}
+_CONTAINERS = {
+    "table": "table",
+    "ul": "list",
+    "ol": "list",
+    "dl": "list",
+    "menu": "list",
+    "blockquote": "quote",
+    "pre": "code",
+}
 _CELLS = frozenset(("td", "th"))
 _ROWS = _CELLS | {"tr", "table"}
 
@@ -98,7 +107,8 @@ class _Reader:
             return self._drop(at, source.index(">", at) + 1)  # a comment, for browsers
         match = self._tag.match(source, at)
         if match is None and _is_letter(source[at + 1 : at + 3].lstrip("/")[:1]) and self._tag is not _NO_TAG:
-            # From here to the end no ">" stands outside quotes, or none at all. Asking again at every "<" would take quadratic time.
+            # From here to the end no ">" stands outside quotes, or none at all. Asking again at every "<" would take
+            # quadratic time.
             self._tag = _PLAIN_TAG if self._has(">", at) else _NO_TAG
             match = self._tag.match(source, at)
         if match is None:

@@ -1,4 +1,6 @@
-"""Parsers that run in processes of their own, within limits of time and memory (see `worker`), several at once where there are cores."""
+"""Parsers that run in processes of their own, within limits of time and memory (see `worker`), several at once where
+there are cores.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +37,9 @@ class Limits(NamedTuple):
 
 
 class Parsers:
-    """Parsers for files by their path. The processes are started when they are first needed, and end with the `with` block."""
+    """Parsers for files by their path. The processes are started when they are first needed, and end with the `with`
+    block.
+    """
 
     def __init__(self, limits: Limits, *, workers: int | None = None) -> None:
         self._limits = limits
@@ -47,7 +51,9 @@ class Parsers:
     def __enter__(self) -> Parsers:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         """Whatever is still being parsed is not waited for."""
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
@@ -118,10 +124,14 @@ class Worker:
     def _broken(self, watch: ProcessWatch, status: int) -> ParseError:
         if watch.was_too_late:
             seconds = f"{self.limits.max_seconds:g}"
-            return ParseError(f"Reading it took longer than {seconds} seconds.", reason="too_costly", hint="Raise ingest.max_seconds.")
+            return ParseError(
+                f"Reading it took longer than {seconds} seconds.", reason="too_costly", hint="Raise ingest.max_seconds."
+            )
         if status == OUT_OF_MEMORY or watch.saw_memory_run_out:
             return too_much_memory(self.limits.max_memory_mb)
-        return ParseError("Its parser broke down over it.", reason="damaged", hint="Open it in its own program and save it again.")
+        return ParseError(
+            "Its parser broke down over it.", reason="damaged", hint="Open it in its own program and save it again."
+        )
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self.process is not None and self.process.poll() is not None:

@@ -90,8 +90,8 @@ _SPECIAL: Final = frozenset("`~>#<") | _BULLETS | _RULES | _DIGITS | _UNDERLINES
 _BLANK_RUN: Final = re.compile(r"[ \t]*+")
 _HEADING: Final = re.compile(r"#{1,6}(?=[ \t]|$)")
 _ORDERED_MARKER: Final = re.compile(r"[0-9]{1,9}[.)](?=[ \t]|$)")
-# All repetition is possessive ("*+", "++"), so that a line that fails to match fails in one pass. What few documents have (tables, HTML)
-# is compiled by `re` when it is first met.
+# All repetition is possessive ("*+", "++"), so that a line that fails to match fails in one pass. What few documents
+# have (tables, HTML) is compiled by `re` when it is first met.
 _DELIMITER_ROW: Final = r"\|?[ \t]*+:?-++:?[ \t]*+(?:\|[ \t]*+:?-++:?[ \t]*+)*+\|?[ \t]*+"
 
 _LABEL_TEXT: Final = re.compile(r"(?:[^\[\]\\]++|\\.?)*+")

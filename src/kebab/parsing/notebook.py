@@ -1,8 +1,9 @@
 """Jupyter notebooks: the cells, cited by the lines of the .ipynb file.
 
-The JSON is read twice: by Python's reader, which says whether it is JSON at all, and by a scanner that knows where each string stands.
-Text is what the cells say, each string on its own line of the file; all other lines are empty. Jupyter sorts the keys of a cell, so
-that its outputs stand in the file before the code they come from: they are moved behind it, onto the last lines of the cell.
+The JSON is read twice: by Python's reader, which says whether it is JSON at all, and by a scanner that knows where each
+string stands. Text is what the cells say, each string on its own line of the file; all other lines are empty. Jupyter
+sorts the keys of a cell, so that its outputs stand in the file before the code they come from: they are moved behind
+it, onto the last lines of the cell.
 """
 
 from __future__ import annotations
@@ -107,12 +108,16 @@ def _refuse_what_is_no_notebook(source: str) -> None:
         ) from error
     if not isinstance(notebook, dict) or not ("cells" in notebook or "worksheets" in notebook):
         raise ParseError(
-            "This is JSON, but not a notebook: it has no cells.", reason="damaged", hint="Give it another extension, such as .json."
+            "This is JSON, but not a notebook: it has no cells.",
+            reason="damaged",
+            hint="Give it another extension, such as .json.",
         )
 
 
 def _too_deep() -> ParseError:
-    return ParseError("The notebook is nested too deeply.", reason="unsafe", hint="Nothing that Jupyter wrote looks like this.")
+    return ParseError(
+        "The notebook is nested too deeply.", reason="unsafe", hint="Nothing that Jupyter wrote looks like this."
+    )
 
 
 def _strings(source: str) -> Iterator[_String]:
@@ -205,7 +210,9 @@ def _blocks(part: _Part, cell_type: str, lang: str) -> Iterator[Block]:
     filled = [line for line in lines if line.text.strip()]
     if filled:
         kind = "paragraph" if cell_type == "raw" else "code"
-        yield Block(kind, filled[0].start, filled[-1].end, 0, "" if kind != "code" else OUTPUT if part.is_output else lang)
+        yield Block(
+            kind, filled[0].start, filled[-1].end, 0, "" if kind != "code" else OUTPUT if part.is_output else lang
+        )
 
 
 def _first(source: str, strings: list[_String], *wanted: _Keys) -> str:

@@ -52,7 +52,9 @@ class _Relationships:
     def start(self, name: str, attributes: dict[str, str]) -> None:
         if name == "Relationship" and attributes.get("TargetMode") != "External":
             kind = attributes.get("Type", "").rpartition("/")[2]
-            self.found[attributes.get("Id", "")] = Relationship(kind, member_name(self._folder, attributes.get("Target", "")))
+            self.found[attributes.get("Id", "")] = Relationship(
+                kind, member_name(self._folder, attributes.get("Target", ""))
+            )
 
     def end(self, name: str) -> None: ...
 
@@ -99,7 +101,9 @@ def office_document(
     paged: bool = False,
     warnings: Sequence[str] = (),
 ) -> ParsedDocument:
-    """What was extracted, with what the file says of itself. `headings_title`: whether the first heading may stand for a missing title."""
+    """What was extracted, with what the file says of itself. `headings_title`: whether the first heading may stand for
+    a missing title.
+    """
     title, metadata = core_properties(container)
     doc_type, format_ = classify(path)
     return ParsedDocument(

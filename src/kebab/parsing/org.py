@@ -43,7 +43,9 @@ class OrgParser:
             doc_type=doc_type,
             format=format_,
             lang=language_of(text),
-            tags=tuple(dict.fromkeys(storable(tag) for tag in re.split(r"[:\s]+", keywords.get("filetags", "")) if tag)),
+            tags=tuple(
+                dict.fromkeys(storable(tag) for tag in re.split(r"[:\s]+", keywords.get("filetags", "")) if tag)
+            ),
             metadata={key: storable(keywords[key]) for key in ("author", "date") if keywords.get(key)},
             encoding=encoding,
         )
@@ -90,7 +92,9 @@ def _block_at(lines: list[str], at: int, headings: list[int], endings: dict[str,
             kind = _KINDS.get(begin[1].lower(), "paragraph")
             return LineBlock(kind, at, end + 1, 0, begin[2] or "" if kind == "code" else "")
     stop = at + 1
-    while stop < len(lines) and lines[stop].strip() and not _HEADING.match(lines[stop]) and not _BEGIN.match(lines[stop]):
+    while (
+        stop < len(lines) and lines[stop].strip() and not _HEADING.match(lines[stop]) and not _BEGIN.match(lines[stop])
+    ):
         stop += 1
     if line.lstrip().startswith("|"):
         return LineBlock("table", at, stop)

@@ -1,4 +1,6 @@
-"""PDF: text of pages as `pdf_reading` gets and `pdf_repair` mends it, headings from the outline or by their type, cited by page."""
+"""PDF: text of pages as `pdf_reading` gets and `pdf_repair` mends it, headings from the outline or by their type, cited
+by page.
+"""
 
 from __future__ import annotations
 
@@ -63,26 +65,33 @@ class PdfParser:
 
 
 def _name_in_words(path: str) -> str:
-    """Northwind_Standard_Benefits.pdf → Northwind Standard Benefits: often the only place that says which of two like documents it is."""
+    """Northwind_Standard_Benefits.pdf → Northwind Standard Benefits: often the only place that says which of two like
+    documents it is.
+    """
     stem = file_stem(path)
     return " ".join(nfc(stem).replace("_", " ").split()) or stem
 
 
 def _given_title(info: dict[str, str]) -> str:
     title = nfc(mended_line(info.get("Title", "")))[:_LONGEST_TITLE].rstrip()
-    sensible = any(character.isalpha() for character in title) and not _NO_TITLE.fullmatch(title) and "\ufffd" not in title
+    sensible = (
+        any(character.isalpha() for character in title) and not _NO_TITLE.fullmatch(title) and "\ufffd" not in title
+    )
     return title if sensible else ""
 
 
 def _first_heading(blocks: tuple[Block, ...]) -> str:
-    """Unless it has a number: then it names a part of the document, "1 Introduction", and would be the title of every part.
-    A single word, such as the name of the company on a title page, is completed by the heading that stands right below it.
+    """Unless it has a number: then it names a part of the document, "1 Introduction", and would be the title of every
+    part. A single word, such as the name of the company on a title page, is completed by the heading that stands right
+    below it.
     """
     headings = [(number, block.title) for number, block in enumerate(blocks) if block.kind == "heading"][:2]
     if not headings or NUMBERING.match(headings[0][1]):
         return ""
     (number, title), *below = headings
-    beneath = below[0][1] if below and below[0][0] == number + 1 and blocks[number + 1].level > blocks[number].level else ""
+    beneath = (
+        below[0][1] if below and below[0][0] == number + 1 and blocks[number + 1].level > blocks[number].level else ""
+    )
     return title if " " in title else f"{title} {beneath}".rstrip()
 
 

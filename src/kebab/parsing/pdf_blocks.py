@@ -1,4 +1,6 @@
-"""Headings and paragraphs of pages. A PDF knows places of letters only, so both are told from lines and from the outline."""
+"""Headings and paragraphs of pages. A PDF knows places of letters only, so both are told from lines and from the
+outline.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,12 @@ def _page_blocks(page: str, start: int, entries: list[OutlineEntry]) -> list[Blo
     headings = {heading.first_line: heading for heading in placed}
     short = _SHORT * _usual_length(lines)
     blocks: list[Block] = []
-    if entries and page.strip() and (opening := _title_of(entries[0])) and opening not in [heading.title for heading in placed]:
+    if (
+        entries
+        and page.strip()
+        and (opening := _title_of(entries[0]))
+        and opening not in [heading.title for heading in placed]
+    ):
         # Its words are a picture, or others than in the outline: what was open ends here all the same.
         blocks.append(Block("heading", start, start, entries[0].level, opening))
     opened = line = 0
@@ -103,7 +110,9 @@ def _title_of(entry: OutlineEntry) -> str:
 
 
 class _SquashedPage:
-    """A page without white space, hyphens and capitals: what is left is alike in an outline and on the page, wherever lines end."""
+    """A page without white space, hyphens and capitals: what is left is alike in an outline and on the page, wherever
+    lines end.
+    """
 
     def __init__(self, lines: list[str]) -> None:
         self._lines = lines

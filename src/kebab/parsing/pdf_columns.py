@@ -1,8 +1,8 @@
 """Two columns of a page, told by where its text stands.
 
-A page is read in the order in which it was drawn, which nearly always is the order in which to read. Some programs draw two columns row by
-row, or the right one first. Only where that is plain the columns are told apart; a table is also drawn row by row, and must stay so.
-All measures are in points, y counts upwards.
+A page is read in the order in which it was drawn, which nearly always is the order in which to read. Some programs draw
+two columns row by row, or the right one first. Only where that is plain the columns are told apart; a table is also
+drawn row by row, and must stay so. All measures are in points, y counts upwards.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from typing import NamedTuple
 _LEAST_LINES = 3
 """A column has so many."""
 _NARROWEST = 8.0
-"""The width of a column, and all the measures below but for the shares, in heights of a line: narrower ones are cells of a table."""
+"""The width of a column, and all the measures below but for the shares, in heights of a line: narrower ones are cells
+of a table.
+"""
 _NARROWEST_GUTTER = 0.6
 _WIDEST_LEADING = 2.2
 _WIDEST_HOLE = 2.5
@@ -74,7 +76,9 @@ class Columns:
 
 
 def misdrawn_columns(boxes: Sequence[Box], gutter: float) -> Columns | None:
-    """The columns of a page whose text, in the order of `boxes`, is not drawn column by column; None to leave the order as it is."""
+    """The columns of a page whose text, in the order of `boxes`, is not drawn column by column; None to leave the order
+    as it is.
+    """
     height = median([box.top - box.bottom for box in boxes]) if boxes else 0.0
     if height <= 0:
         return None
@@ -93,7 +97,9 @@ def misdrawn_columns(boxes: Sequence[Box], gutter: float) -> Columns | None:
 
 
 def _parted_by_full_lines(boxes: Sequence[Box], gutter: float) -> list[tuple[list[Box], float]]:
-    """What stands between lines that cross the gutter, from the top; each with the height at which it begins, in the order drawn."""
+    """What stands between lines that cross the gutter, from the top; each with the height at which it begins, in the
+    order drawn.
+    """
     full: list[tuple[float, float]] = []
     for box in sorted((box for box in boxes if box.left < gutter < box.right), key=lambda box: -box.top):
         if full and box.top >= full[-1][1]:
@@ -103,7 +109,9 @@ def _parted_by_full_lines(boxes: Sequence[Box], gutter: float) -> list[tuple[lis
     groups: dict[int, list[Box]] = {}
     depths = [-top for top, _ in full]
     for box in boxes:
-        above = bisect_left(depths, -box.middle)  # so many full lines begin above it; what stands inside of one is part of it
+        above = bisect_left(
+            depths, -box.middle
+        )  # so many full lines begin above it; what stands inside of one is part of it
         if not box.left < gutter < box.right and (not above or box.middle < full[above - 1][1]):
             groups.setdefault(above, []).append(box)
     return [(group, max(box.top for box in group)) for _, group in sorted(groups.items())]
@@ -158,7 +166,9 @@ def _is_column(boxes: list[Box], height: float) -> bool:
     left, right = min(box.left for box in boxes), max(box.right for box in boxes)
     widths = [max(box.right for box in line) - line[0].left for line in lines]
     flush = sum(line[0].left - left < height for line in lines)
-    holes = sum(any(after.left - before.right > _WIDEST_HOLE * height for before, after in pairwise(line)) for line in lines)
+    holes = sum(
+        any(after.left - before.right > _WIDEST_HOLE * height for before, after in pairwise(line)) for line in lines
+    )
     leading = median([above[0].middle - below[0].middle for above, below in pairwise(lines)])
     return (
         right - left >= _NARROWEST * height

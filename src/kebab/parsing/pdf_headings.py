@@ -1,4 +1,6 @@
-"""Headings of a PDF that has no outline, told by their type: larger than most of the text, or bold where most of it is not."""
+"""Headings of a PDF that has no outline, told by their type: larger than most of the text, or bold where most of it is
+not.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +59,10 @@ def outline_by_type(pages: Sequence[Sequence[TypeLine]]) -> list[OutlineEntry]:
     entries = [entry for number, page in enumerate(pages) for entry in _page_entries(page, number, styles)]
     repeated = _running_heads(entries, len(pages))
     entries = [(entry, style) for entry, style in entries if _without_numbers(entry.title) not in repeated]
-    levels = {style: min(level, _DEEPEST) for level, style in enumerate(sorted({style for _, style in entries}, reverse=True), start=1)}
+    levels = {
+        style: min(level, _DEEPEST)
+        for level, style in enumerate(sorted({style for _, style in entries}, reverse=True), start=1)
+    }
     return [entry._replace(level=levels[style]) for entry, style in entries]
 
 
@@ -66,7 +71,9 @@ def _style(line: TypeLine) -> _Style:
 
 
 def _stands_out(style: _Style, body: _Style) -> bool:
-    return style.height >= _LARGER * body.height or (style.bold and not body.bold and style.height >= _AS_LARGE * body.height)
+    return style.height >= _LARGER * body.height or (
+        style.bold and not body.bold and style.height >= _AS_LARGE * body.height
+    )
 
 
 def _page_entries(page: Sequence[TypeLine], number: int, styles: set[_Style]) -> list[tuple[OutlineEntry, _Style]]:

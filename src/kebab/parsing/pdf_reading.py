@@ -1,7 +1,9 @@
-"""What PDFium finds in the bytes of a PDF: the text of its pages, their labels, the outline (or what stands out), and who made it.
+"""What PDFium finds in the bytes of a PDF: the text of its pages, their labels, the outline (or what stands out), and
+who made it.
 
-The C functions are called directly. pypdfium2's classes recurse once per character that has no text, take the error of an earlier file
-for that of a file without pages, and write to the log. Here nothing raises but what is raised below: each handle is checked, each closed.
+The C functions are called directly. pypdfium2's classes recurse once per character that has no text, take the error of
+an earlier file for that of a file without pages, and write to the log. Here nothing raises but what is raised below:
+each handle is checked, each closed.
 """
 
 from __future__ import annotations
@@ -27,7 +29,9 @@ _BOLD_WEIGHT = 600
 _BOLD_NAME = re.compile(rb"bold|black|heavy|demi|cmbx", re.IGNORECASE)
 _LONGEST_FONT_NAME = 128
 _GUTTERS = (0.0, -8.0, 8.0)
-"""Where a gutter is looked for, in points from the middle of the page: one that is wide enough holds one of these places."""
+"""Where a gutter is looked for, in points from the middle of the page: one that is wide enough holds one of these
+places.
+"""
 _LEAST_IN_COLUMNS = 80
 _MOST_IN_COLUMNS = 100_000
 """Characters: a page with more is none for two columns, and looking where each of them stands takes time."""
@@ -85,7 +89,9 @@ def _opened(pdfium: Any, data: bytes, password: str) -> Iterator[Any]:
             )
         if error == pdfium.FPDF_ERR_SECURITY:
             raise ParseError(
-                "This PDF is encrypted in a way that is not known.", reason="encrypted", hint="Save a copy without encryption."
+                "This PDF is encrypted in a way that is not known.",
+                reason="encrypted",
+                hint="Save a copy without encryption.",
             )
         raise _damaged()
     try:
@@ -95,15 +101,21 @@ def _opened(pdfium: Any, data: bytes, password: str) -> Iterator[Any]:
 
 
 def _damaged() -> ParseError:
-    return ParseError("This is not a PDF, or a damaged one.", reason="damaged", hint="If it opens in a PDF reader, save a copy there.")
+    return ParseError(
+        "This is not a PDF, or a damaged one.", reason="damaged", hint="If it opens in a PDF reader, save a copy there."
+    )
 
 
 def _unsafe(what: str) -> ParseError:
-    return ParseError(f"{what}, more than a PDF may have here.", reason="unsafe", hint="Split it into several files if it is genuine.")
+    return ParseError(
+        f"{what}, more than a PDF may have here.", reason="unsafe", hint="Split it into several files if it is genuine."
+    )
 
 
 class _Pages:
-    """Reads page after page. Each is closed before the next one is opened: PDFium holds all that is drawn on an open page."""
+    """Reads page after page. Each is closed before the next one is opened: PDFium holds all that is drawn on an open
+    page.
+    """
 
     def __init__(self, pdfium: Any, document: Any, *, with_lines: bool) -> None:
         """`with_lines`: also how each line is set."""
@@ -122,7 +134,11 @@ class _Pages:
                 text = self._read_text(text_page) if text_page else ""
                 columns = _find_columns(self._pdfium, page, text_page, text)
                 pieces = _read_pieces(self._pdfium, text_page, text, columns) if columns else [_Piece(0, text)]
-                lines = [line for piece in pieces for line in _read_lines(self._pdfium, text_page, piece)] if self._with_lines else []
+                lines = (
+                    [line for piece in pieces for line in _read_lines(self._pdfium, text_page, piece)]
+                    if self._with_lines
+                    else []
+                )
             self.damaged += not text_page
             self._room -= len(text)
             self.texts.append("\n".join([piece.text for piece in pieces]))
@@ -166,7 +182,9 @@ class _Piece(NamedTuple):
 
 
 def _find_columns(pdfium: Any, page: Any, text_page: Any, text: str) -> Columns | None:
-    """The columns of a page that is not to be read as it is drawn. Most pages have letters at all places where a gutter could be."""
+    """The columns of a page that is not to be read as it is drawn. Most pages have letters at all places where a gutter
+    could be.
+    """
     lines = text.count("\n") + 1
     if not _LEAST_IN_COLUMNS <= len(text) <= _MOST_IN_COLUMNS or pdfium.FPDFPage_GetRotation(page):
         return None
@@ -175,7 +193,9 @@ def _find_columns(pdfium: Any, page: Any, text_page: Any, text: str) -> Columns 
         return None
     middle = (paper.left + paper.right) / 2
     letters = [
-        pdfium.FPDFText_GetBoundedText(text_page, middle + place - 1, paper.top, middle + place + 1, paper.bottom, None, 0)
+        pdfium.FPDFText_GetBoundedText(
+            text_page, middle + place - 1, paper.top, middle + place + 1, paper.bottom, None, 0
+        )
         for place in _GUTTERS
     ]
     if min(letters) > lines or _RIGHT_TO_LEFT.search(text):
@@ -195,7 +215,9 @@ def _read_boxes(pdfium: Any, text_page: Any) -> list[Box]:
 
 
 def _read_loose_boxes(pdfium: Any, text_page: Any) -> list[Box]:
-    """The same for letters without a shape, of a font that neither the file nor this machine has: by the room each of them is given."""
+    """The same for letters without a shape, of a font that neither the file nor this machine has: by the room each of
+    them is given.
+    """
     boxes: list[Box] = []
     letter = pdfium.FS_RECTF()
     for index in range(pdfium.FPDFText_CountChars(text_page)):
@@ -215,7 +237,9 @@ def _read_pieces(pdfium: Any, text_page: Any, text: str, columns: Columns) -> li
     pieces: list[tuple[Region, _Piece]] = []
     region, start = None, 0
     for place in range(len(text) + 1):
-        found = _read_region(pdfium, text_page, place, columns) if place < len(text) and not text[place].isspace() else None
+        found = (
+            _read_region(pdfium, text_page, place, columns) if place < len(text) and not text[place].isspace() else None
+        )
         if place == len(text) or (found is not None and found != region):
             written = text[start:place].rstrip()
             if region is not None and written:
@@ -232,16 +256,23 @@ def _read_region(pdfium: Any, text_page: Any, place: int, columns: Columns) -> R
 
 
 def _read_lines(pdfium: Any, text_page: Any, piece: _Piece) -> list[TypeLine]:
-    """How the lines of a page are set, told by their first and last letters: asking for every letter takes as long as reading."""
+    """How the lines of a page are set, told by their first and last letters: asking for every letter takes as long as
+    reading.
+    """
     lines, start = [], piece.start
     for line in piece.text.split("\n"):
         written = line.strip()
         if written:
             first = start + line.find(written[0])
-            ends = [pdfium.FPDFText_GetCharIndexFromTextIndex(text_page, place) for place in (first, first + len(written) - 1)]
+            ends = [
+                pdfium.FPDFText_GetCharIndexFromTextIndex(text_page, place)
+                for place in (first, first + len(written) - 1)
+            ]
             # A line is as large as the smaller of them: a borrowed font may have a huge box around its letters.
             height = min([_read_height(pdfium, text_page, index) for index in ends])
-            bold = all(_is_bold(pdfium, text_page, index) for index in ends)  # the second is not asked if the first is not
+            bold = all(
+                _is_bold(pdfium, text_page, index) for index in ends
+            )  # the second is not asked if the first is not
             lines.append(type_line(written, height, bold=bold))
         start += len(line) + 1
     return lines
@@ -256,7 +287,9 @@ def _read_height(pdfium: Any, text_page: Any, index: int) -> float:
 
 
 def _is_bold(pdfium: Any, text_page: Any, index: int) -> bool:
-    """By the weight of its font, or by the font's name: many fonts, the standard ones among them, do not tell their weight."""
+    """By the weight of its font, or by the font's name: many fonts, the standard ones among them, do not tell their
+    weight.
+    """
     if index < 0:
         return False
     if pdfium.FPDFText_GetFontWeight(text_page, index) >= _BOLD_WEIGHT:
@@ -276,7 +309,9 @@ def _read_info(pdfium: Any, document: Any, key: str) -> str:
 
 
 def _read_value(fill: Callable[[Any, int], int]) -> str:
-    """PDFium's way of giving a text: asked without a buffer it says how many bytes it needs, a NUL included. Halves of characters go."""
+    """PDFium's way of giving a text: asked without a buffer it says how many bytes it needs, a NUL included. Halves of
+    characters go.
+    """
     size = fill(None, 0)
     if size <= 2:
         return ""

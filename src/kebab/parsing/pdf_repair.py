@@ -1,4 +1,6 @@
-"""The text of pages as someone would have typed it: whole words, letters instead of ligatures, nothing that cannot be seen."""
+"""The text of pages as someone would have typed it: whole words, letters instead of ligatures, nothing that cannot be
+seen.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,9 @@ _LIGATURE = re.compile(f"[{''.join(_LIGATURES)}]")
 _INVISIBLE = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ufeff\uffff\ufdd0-\ufdef\ud800-\udfff]")
 _LINE_ENDS = ("\r\n", "\r", "\u2028", "\u2029")
 
-_BROKEN_WORD = re.compile(f"[-\u2010\xad{JOINED_WORD}](?<=[^\\W\\d_].)(?:(?<={JOINED_WORD})[ \n]?|(?<!{JOINED_WORD})\n *)(?=[^\\W\\d_])")
+_BROKEN_WORD = re.compile(
+    f"[-\u2010\xad{JOINED_WORD}](?<=[^\\W\\d_].)(?:(?<={JOINED_WORD})[ \n]?|(?<!{JOINED_WORD})\n *)(?=[^\\W\\d_])"
+)
 _WORD_BEFORE = re.compile(r"[^\W_]+\Z")
 _WORD_AFTER = re.compile(r"[^\W_]+")
 _LONGEST_PART = 40
@@ -53,7 +57,9 @@ def _with_whole_words(text: str) -> str:
 
 
 class _KnownWords:
-    """The words of a document, by which a hyphen of spelling (self-|employed) is told from one that only breaks a word (exam-|ple)."""
+    """The words of a document, by which a hyphen of spelling (self-|employed) is told from one that only breaks a word
+    (exam-|ple).
+    """
 
     def __init__(self, text: str) -> None:
         # Parts of broken words keep their mark, and so are no words: they would vouch for themselves.

@@ -1,7 +1,8 @@
-"""An eye on a process at work: it is killed when its time is over, and how much memory it has been seen with is remembered.
+"""An eye on a process at work: it is killed when its time is over, and how much memory it has been seen with is
+remembered.
 
-A library in C that gets no more memory crashes like one that meets a damaged file, and the system does not keep what a process had when
-it died. So it is looked at while it lives. Where there is no /proc, nothing is seen.
+A library in C that gets no more memory crashes like one that meets a damaged file, and the system does not keep what a
+process had when it died. So it is looked at while it lives. Where there is no /proc, nothing is seen.
 """
 
 from __future__ import annotations
@@ -17,7 +18,9 @@ _FIRST_LOOK = 0.03
 """Most files are read sooner, and cost no look at all."""
 _NEXT_LOOK = 0.01
 _NEAR_THE_LIMIT = 0.4
-"""Of what was left when the work began. What grows by doubling fails when half is in use, and the last look was a moment before."""
+"""Of what was left when the work began. What grows by doubling fails when half is in use, and the last look was a
+moment before.
+"""
 
 
 class ProcessWatch:
@@ -34,7 +37,9 @@ class ProcessWatch:
         self._thread.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._over.set()
 
     @property

@@ -64,7 +64,11 @@ def _scan(lines: list[str]) -> Iterator[LineBlock]:
             block = _block_at(lines, at)
         yield block
         at = block.end
-        if block.kind in ("paragraph", "list") and lines[at - 1].rstrip().endswith("::") and not lines[at - 1].lstrip().startswith(".."):
+        if (
+            block.kind in ("paragraph", "list")
+            and lines[at - 1].rstrip().endswith("::")
+            and not lines[at - 1].lstrip().startswith("..")
+        ):
             end = _end_of_deeper(lines, at, _margin(lines[block.first]))
             if end > at:
                 first = next(line for line in range(at, end) if lines[line].strip())
@@ -87,7 +91,9 @@ def _title_at(lines: list[str], at: int) -> tuple[int, tuple[str, bool], str] | 
 
 def _plain(words: str) -> str:
     """A title as a reader sees it, without the marks of code and links."""
-    return storable(" ".join(_ROLE.sub(lambda match: match[1] or match[2] or "", words).split())) or storable(" ".join(words.split()))
+    return storable(" ".join(_ROLE.sub(lambda match: match[1] or match[2] or "", words).split())) or storable(
+        " ".join(words.split())
+    )
 
 
 def _block_at(lines: list[str], at: int) -> LineBlock:
@@ -111,7 +117,9 @@ def _margin(line: str) -> int:
 
 
 def _end_of_deeper(lines: list[str], first: int, margin: int) -> int:
-    """Where what is indented by more than this ends: in a note, or in a step of a list, code stands deeper than what introduces it."""
+    """Where what is indented by more than this ends: in a note, or in a step of a list, code stands deeper than what
+    introduces it.
+    """
     end = line = first
     while line < len(lines) and (not lines[line].strip() or _margin(lines[line]) > margin):
         line += 1
@@ -121,7 +129,9 @@ def _end_of_deeper(lines: list[str], first: int, margin: int) -> int:
 
 
 def _opens_title(lines: list[str], at: int) -> bool:
-    """Only a title with a line above can follow text without a blank line between; others would make a title of any last line."""
+    """Only a title with a line above can follow text without a blank line between; others would make a title of any
+    last line.
+    """
     if not _ADORNMENT.fullmatch(lines[at]):
         return False
     title = _title_at(lines, at)

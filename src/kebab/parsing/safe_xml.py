@@ -1,7 +1,7 @@
 """XML from strangers, as events: no document type, no entities, no endless depth, nothing fetched.
 
-Names come without their namespaces: the formats read here use each name for one thing only. The one exception, `r:id` beside `id`,
-keeps its prefix.
+Names come without their namespaces: the formats read here use each name for one thing only. The one exception, `r:id`
+beside `id`, keeps its prefix.
 """
 
 from __future__ import annotations

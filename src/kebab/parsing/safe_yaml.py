@@ -1,4 +1,6 @@
-"""YAML from strangers: values only, and neither its depth nor its merge keys may take more than a little time and stack."""
+"""YAML from strangers: values only, and neither its depth nor its merge keys may take more than a little time and
+stack.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ class BoundedLoader(_Loader):  # type: ignore[misc]  # its base is known only at
         self._merged = 0
 
     def construct_object(self, node: Any, deep: bool = False) -> Any:
-        """A value that is not of the type its tag names is a YAMLError; PyYAML raises whatever it happens to stumble over."""
+        """A value that is not of the type its tag names is a YAMLError; PyYAML raises whatever it happens to stumble
+        over.
+        """
         try:
             if node.tag in _NUMBERS and len(node.value) > _LONGEST_NUMBER:
                 raise ValueError
@@ -33,7 +37,9 @@ class BoundedLoader(_Loader):  # type: ignore[misc]  # its base is known only at
             raise
         except Exception as error:
             kind = node.tag.rpartition(":")[2]
-            raise yaml.constructor.ConstructorError(problem=f"this is not of the type {kind}", problem_mark=node.start_mark) from error
+            raise yaml.constructor.ConstructorError(
+                problem=f"this is not of the type {kind}", problem_mark=node.start_mark
+            ) from error
 
     def construct_yaml_timestamp(self, node: Any) -> Any:
         """As text, when there is no such day: the rest of the front matter is right all the same."""
@@ -53,7 +59,9 @@ class BoundedLoader(_Loader):  # type: ignore[misc]  # its base is known only at
         if self._mappings_entered:
             self._merged += len(node.value)
             if self._merged > _MOST_MERGED:
-                raise yaml.constructor.ConstructorError(problem="it merges too many values", problem_mark=node.start_mark)
+                raise yaml.constructor.ConstructorError(
+                    problem="it merges too many values", problem_mark=node.start_mark
+                )
 
 
 class StrictLoader(BoundedLoader):
@@ -64,7 +72,9 @@ class StrictLoader(BoundedLoader):
         for key, _ in node.value:
             name = str(key.value)
             if name in seen:
-                raise yaml.constructor.ConstructorError(problem=f"the key {name} is there twice", problem_mark=key.start_mark)
+                raise yaml.constructor.ConstructorError(
+                    problem=f"the key {name} is there twice", problem_mark=key.start_mark
+                )
             seen.add(name)
         return super().construct_mapping(node, deep)
 
@@ -75,7 +85,8 @@ BoundedLoader.add_constructor("tag:yaml.org,2002:timestamp", BoundedLoader.const
 def refuse_excess(source: str, most_values: float = inf) -> None:
     """ValueError when it is nested too deeply or holds too many keys and values.
 
-    Called before anything is built: libyaml builds by recursion in C, and a deep enough text overflows the stack of the process.
+    Called before anything is built: libyaml builds by recursion in C, and a deep enough text overflows the stack of the
+    process.
     """
     if sum(source.count(opening) for opening in "[{-?,\n") <= _DEEPEST:
         return  # each of them opens at most one level, and separates at most two values

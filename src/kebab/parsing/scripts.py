@@ -1,4 +1,6 @@
-"""Files without an extension: a script says in its first line which program runs it, and is code of that language; the others are text."""
+"""Files without an extension: a script says in its first line which program runs it, and is code of that language; the
+others are text.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Which program runs a script, as its first line has it (`#!/usr/bin/env python3`), and which format its files would have."""
+"""Which program runs a script, as its first line has it (`#!/usr/bin/env python3`), and which format its files would
+have.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """What an SQL script defines: tables, views, indexes, functions, procedures, triggers, whatever the dialect.
 
-Each database has its own language for the bodies of procedures, and no grammar knows them all. What they share is enough here: how a
-`CREATE` begins, how strings and comments are quoted, that `BEGIN` and `CASE` have their `END`, and that a statement is over at `;`, or,
-where a script says so, at `GO`, at a line with a slash, or at a `DELIMITER`.
+Each database has its own language for the bodies of procedures, and no grammar knows them all. What they share is
+enough here: how a `CREATE` begins, how strings and comments are quoted, that `BEGIN` and `CASE` have their `END`, and
+that a statement is over at `;`, or, where a script says so, at `GO`, at a line with a slash, or at a `DELIMITER`.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _DELIMITER = re.compile(rb"^[ \t]*DELIMITER[ \t]+(\S+)", re.IGNORECASE | re.MULT
 _BATCH_END = rb"^[ \t]*(?:GO|/)[ \t]*\r?$"
 _HAS_BATCHES = re.compile(_BATCH_END, re.IGNORECASE | re.MULTILINE)
 
-# What is not closed goes on to the end, so nothing is looked at twice. A backslash before a quote escapes it, except where the string
-# so obviously ends there: 'C:\',
+# What is not closed goes on to the end, so nothing is looked at twice. A backslash before a quote escapes it, except
+# where the string so obviously ends there: 'C:\',
 _QUOTED = rb"""'(?:[^'\\]|''|\\'(?!\s*[,;)\n])|\\(?!'))*+(?:\\?'|\Z)|"[^"]*(?:"|\Z)|`[^`]*(?:`|\Z)|\[\w[\w .]*\]"""
 _COPIED_ROWS = rb"^COPY\b[^;\n]{1,2000}\bFROM\s+STDIN\b[^;\n]{0,100};.*?(?:^\\\.|\Z)"
 _TRANSACTION = re.compile(rb"\s*(?:;|TRAN|WORK\b|DEFERRED\b|IMMEDIATE\b|EXCLUSIVE\b)", re.IGNORECASE)
@@ -76,7 +76,12 @@ def _tokens(data: bytes) -> Iterator[_Token]:
         if kind == "dollar":
             closed = data.find(found[0], position)
             position = closed + len(found[0]) if closed >= 0 else len(data)
-        yield _Token(kind, found.start(), position, found[0].strip().upper() if kind in ("word", "separator", "delimiter") else b"")
+        yield _Token(
+            kind,
+            found.start(),
+            position,
+            found[0].strip().upper() if kind in ("word", "separator", "delimiter") else b"",
+        )
 
 
 class _DefinitionReader:

@@ -11,7 +11,12 @@ from kebab.core.text import storable
 
 def title_of(declared: str, blocks: Iterable[Block], path: str) -> str:
     """On one line, and never empty."""
-    return storable(" ".join(declared.split())) or first_heading(blocks) or storable(" ".join(file_stem(path).split())) or path
+    return (
+        storable(" ".join(declared.split()))
+        or first_heading(blocks)
+        or storable(" ".join(file_stem(path).split()))
+        or path
+    )
 
 
 def first_heading(blocks: Iterable[Block]) -> str:

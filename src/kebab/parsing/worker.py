@@ -1,7 +1,9 @@
-"""A process of its own that parses one file after another: what goes wrong in it, or takes too much, costs that file and no more.
+"""A process of its own that parses one file after another: what goes wrong in it, or takes too much, costs that file
+and no more.
 
-Run as `python -m kebab.parsing.worker MEMORY_MB`. It reads requests and writes answers, each as a length in 8 bytes, a JSON header and
-raw bytes. Nothing in an answer is code: a file that takes over the parser still cannot reach its parent.
+Run as `python -m kebab.parsing.worker MEMORY_MB`. It reads requests and writes answers, each as a length in 8 bytes, a
+JSON header and raw bytes. Nothing in an answer is code: a file that takes over the parser still cannot reach its
+parent.
 """
 
 from __future__ import annotations

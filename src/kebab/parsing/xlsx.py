@@ -1,4 +1,6 @@
-"""Workbooks: one page per sheet, the values of a row on one line. Formulas are not computed, what they last gave is read."""
+"""Workbooks: one page per sheet, the values of a row on one line. Formulas are not computed, what they last gave is
+read.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ class XlsxParser:
         parts = relationships(container, main)
         workbook = _Workbook()
         read_xml(container.read(main), workbook)
-        strings = _shared_strings(container, first_of_kind(parts, "sharedStrings", member_name("xl", "sharedStrings.xml")))
+        strings = _shared_strings(
+            container, first_of_kind(parts, "sharedStrings", member_name("xl", "sharedStrings.xml"))
+        )
         styles = first_of_kind(parts, "styles", member_name("xl", "styles.xml"))
         dates = date_styles(container.read(styles)) if styles in container else frozenset()
         extracted, warnings = ExtractedText(), []

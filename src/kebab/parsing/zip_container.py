@@ -1,7 +1,7 @@
 """Zip files from strangers, read in memory by the names of their members.
 
-Nothing is ever written, so a member's name is a key and no path; archives inside are not opened. What a header says about sizes is
-not believed: limits hold for the bytes that come out.
+Nothing is ever written, so a member's name is a key and no path; archives inside are not opened. What a header says
+about sizes is not believed: limits hold for the bytes that come out.
 """
 
 from __future__ import annotations
@@ -39,7 +39,17 @@ class ZipContainer:
         try:
             self._zip: Any = ZipFile(BytesIO(data))
             self._names = frozenset(self._zip.namelist())
-        except (BadZipFile, ValueError, OSError, NotImplementedError, KeyError, IndexError, OverflowError, EOFError, struct.error) as error:
+        except (
+            BadZipFile,
+            ValueError,
+            OSError,
+            NotImplementedError,
+            KeyError,
+            IndexError,
+            OverflowError,
+            EOFError,
+            struct.error,
+        ) as error:
             raise damaged("The file is no zip archive, or its end is missing.") from error
         if len(self._names) > _MOST_MEMBERS:
             raise unsafe(f"The file holds more than {_MOST_MEMBERS:,} parts.")
@@ -107,4 +117,6 @@ def damaged(message: str) -> ParseError:
 
 
 def unsafe(message: str) -> ParseError:
-    return ParseError(message, reason="unsafe", hint="If you trust the file, save it again from the program it comes from, or as PDF.")
+    return ParseError(
+        message, reason="unsafe", hint="If you trust the file, save it again from the program it comes from, or as PDF."
+    )

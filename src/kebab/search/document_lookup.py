@@ -1,4 +1,6 @@
-"""Documents as people name them: by id, path, SOURCE:path, or a path on disk; and filters checked against what is there."""
+"""Documents as people name them: by id, path, SOURCE:path, or a path on disk; and filters checked against what is
+there.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ _SHOWN = 5
 
 
 def checked_filters(request: SearchRequest, catalog: Catalog) -> tuple[SearchRequest, list[Notice]]:
-    """Documents by their ids, and a word on every filter that no document can pass: that is a mistake, not an empty answer."""
+    """Documents by their ids, and a word on every filter that no document can pass: that is a mistake, not an empty
+    answer.
+    """
     wanted_tags = {*request.tags_any, *request.tags_all}
     names = [source.name for source in catalog.sources()]
     for name in request.source:
@@ -48,7 +52,9 @@ def _checked_formats(request: SearchRequest, here: Sequence[str]) -> tuple[Searc
     missing = [format_ for format_ in wanted if format_ not in here]
     for format_ in missing:
         if not is_known_format(format_):
-            raise NotFound(f"There is no format {storable(format_)}.", hint=f"Formats here: {', '.join(here) or 'none yet'}.")
+            raise NotFound(
+                f"There is no format {storable(format_)}.", hint=f"Formats here: {', '.join(here) or 'none yet'}."
+            )
     return request._replace(format=wanted), [unknown_format([format_], here) for format_ in missing]
 
 
@@ -100,5 +106,7 @@ def _in_a_library(catalog: Catalog, path: str) -> DocumentRecord | None:
     if len({record.doc_id for record in found.values()}) > 1:
         places = [f"{join_library(library_id, tag or None)}:{storable(path)}" for library_id, tag in found]
         some = ", ".join(places[:_SHOWN]) + (" …" if len(places) > _SHOWN else "")
-        raise Ambiguous(f"{storable(path)} is in {len(places)} versions of libraries: {some}.", hint="Name one of them so.")
+        raise Ambiguous(
+            f"{storable(path)} is in {len(places)} versions of libraries: {some}.", hint="Name one of them so."
+        )
     return next(iter(found.values()), None)

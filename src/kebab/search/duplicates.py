@@ -1,8 +1,9 @@
 """Passages with (nearly) the same text: one of them stands in a list, and carries the others.
 
-A backup of a note, a README that was vendored twice, the folders of several versions: their passages have nearly the same score and so
-stand close together in a ranked list. A passage is therefore compared only with the few before it. Whether it is folded depends
-on nothing that comes after it, so that a list looked at more deeply begins as it did before, and pages fit together.
+A backup of a note, a README that was vendored twice, the folders of several versions: their passages have nearly the
+same score and so stand close together in a ranked list. A passage is therefore compared only with the few before it.
+Whether it is folded depends on nothing that comes after it, so that a list looked at more deeply begins as it did
+before, and pages fit together.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ _PROBES = 8
 _MOST_MISSED = 2
 """Pieces that edits may have hit."""
 _LONGEST_WORD = 16
-"""What is longer and not ASCII is a sentence of a script without spaces: its characters are compared in place of words."""
+"""What is longer and not ASCII is a sentence of a script without spaces: its characters are compared in place of words.
+"""
 
 T = TypeVar("T")
 
@@ -109,13 +111,17 @@ def _overlap(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]])
 
 
 def places_folded(passages: Iterable[Passage | None], enough: int | None = None) -> list[Folded]:
-    """In the order of the list. None stands for what is never folded. `enough`: of so many the copies are found, and no more stand."""
+    """In the order of the list. None stands for what is never folded. `enough`: of so many the copies are found, and no
+    more stand.
+    """
     groups: list[Folded] = []
     open_groups: list[Folded] = []
     seen: list[Passage | None] = []
     for place, passage in enumerate(passages):
         seen.append(passage)
-        open_groups = [group for group in open_groups if group.last >= place - REACH and len(group.copies) < MOST_COPIES]
+        open_groups = [
+            group for group in open_groups if group.last >= place - REACH and len(group.copies) < MOST_COPIES
+        ]
         are_enough = enough is not None and len(groups) >= enough
         if are_enough and not open_groups:
             break
@@ -142,10 +148,11 @@ def _group_of(passage: Passage, groups: Sequence[Folded], passages: Sequence[Pas
 def folded(
     items: Iterable[T], passage_of: Callable[[T], Passage | None], *, complete: bool, enough: int | None = None
 ) -> list[tuple[T, list[T]]]:
-    """Each item that stands, or the first so many if that is `enough`, with its copies; no more items are taken than that needs.
+    """Each item that stands, or the first so many if that is `enough`, with its copies; no more items are taken than
+    that needs.
 
-    Unless the list is `complete`, those at its end are left out whose copies may stand beyond it: what is shown once must not get
-    another copy when somebody looks deeper, which no page would then show.
+    Unless the list is `complete`, those at its end are left out whose copies may stand beyond it: what is shown once
+    must not get another copy when somebody looks deeper, which no page would then show.
     """
     taken: list[T] = []
 

@@ -58,7 +58,9 @@ class Opened(NamedTuple):
 
     document: DocumentRecord
     place: str
-    """What stands before its path where it is named beside others: its source, or /owner/project and version of a library."""
+    """What stands before its path where it is named beside others: its source, or /owner/project and version of a
+    library.
+    """
     text: str
     paged: bool
     """Whether its passages are cited by page."""
@@ -105,9 +107,14 @@ def _narrowed(catalog: Catalog, record: DocumentRecord, chunk_id: str, start: in
 
 
 def page_of_text(text: str, offset: int = 0, max_tokens: int | None = None) -> tuple[str, int | None]:
-    """What of a text fits into a budget of tokens, from `offset` on, and where the rest begins; whole lines where one fits."""
+    """What of a text fits into a budget of tokens, from `offset` on, and where the rest begins; whole lines where one
+    fits.
+    """
     if not 0 <= offset <= len(text):
-        raise NotFound(f"offset = {offset} is beyond the text, which has {len(text)} characters.", hint="Take next_offset as it was given.")
+        raise NotFound(
+            f"offset = {offset} is beyond the text, which has {len(text)} characters.",
+            hint="Take next_offset as it was given.",
+        )
     rest = text[offset:]
     if max_tokens is None or estimate_tokens(rest) <= max_tokens:
         return rest, None

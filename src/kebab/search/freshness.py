@@ -1,7 +1,7 @@
 """Is what was found still what the file says? A look at times and sizes, never at contents, and never for long.
 
-A hit is stale when its file has changed or is gone since it was indexed. Files are pending when an ingest would have something to do
-with them: changed, gone, or new.
+A hit is stale when its file has changed or is gone since it was indexed. Files are pending when an ingest would have
+something to do with them: changed, gone, or new.
 """
 
 from __future__ import annotations
@@ -55,11 +55,19 @@ def pending_notice(
     if not pending:
         return ()
     count = f"{pending} file{'s' if pending != 1 else ''}" + ("" if complete else " at least")
-    return (Notice("pending", f"{count} pending: changed since the last ingest. Bring the index up to date with: kb ingest"),)
+    return (
+        Notice(
+            "pending", f"{count} pending: changed since the last ingest. Bring the index up to date with: kb ingest"
+        ),
+    )
 
 
 def _new_files(
-    files: Sequence[IndexedFile], sources: Sequence[SourceRecord], settings: IngestSettings, own_files: set[str], until: float
+    files: Sequence[IndexedFile],
+    sources: Sequence[SourceRecord],
+    settings: IngestSettings,
+    own_files: set[str],
+    until: float,
 ) -> tuple[int, bool]:
     from kebab.sources.new_files import KnownFolder, count_new_files
 

@@ -11,10 +11,11 @@ from kebab.core.search import Ranked
 class FusionPolicy(NamedTuple):
     """How hits of both sides are put in order.
 
-    `rrf`: by ranks, each list giving weight / (k_rrf + rank). `convex`: by scores, brought to [0, 1] on each side and mixed.
-    Weak hits of one side are those of which the other side knows more; they have weights of their own. So have, beside weak hits of
-    the vector side, its hits in another language, and lexical hits with all the words: whoever types a word that is there wants to see
-    it, whatever else is close in another language. With all weights 1 this is the plain formula.
+    `rrf`: by ranks, each list giving weight / (k_rrf + rank). `convex`: by scores, brought to [0, 1] on each side and
+    mixed. Weak hits of one side are those of which the other side knows more; they have weights of their own. So have,
+    beside weak hits of the vector side, its hits in another language, and lexical hits with all the words: whoever
+    types a word that is there wants to see it, whatever else is close in another language. With all weights 1 this is
+    the plain formula.
     """
 
     kind: Literal["rrf", "convex"] = "rrf"
@@ -52,10 +53,14 @@ def _order(hit: Fused) -> tuple[float, float, str]:
     return -hit.score, hit.lexical.rank if hit.lexical else float("inf"), hit.chunk_id
 
 
-def best_beyond(policy: FusionPolicy, depth: int, lexical: Sequence[Ranked] = (), vector: Sequence[Ranked] = ()) -> Fused:
+def best_beyond(
+    policy: FusionPolicy, depth: int, lexical: Sequence[Ranked] = (), vector: Sequence[Ranked] = ()
+) -> Fused:
     """As good as a hit can be that neither list has among its first `depth`."""
     if policy.kind == "convex":
-        return Fused("", 0.0, None, None, None, (0.0, 0.0))  # all scores there are below those that were brought to [0, 1]
+        return Fused(
+            "", 0.0, None, None, None, (0.0, 0.0)
+        )  # all scores there are below those that were brought to [0, 1]
     some_are_weak = any(hit.weak for hit in vector)
     heaviest = max(_heaviest(policy, lexical, some_are_weak), _heaviest(policy, (), some_are_weak))
     raw = heaviest / (policy.k_rrf + depth + 1)
@@ -66,7 +71,8 @@ def best_beyond(policy: FusionPolicy, depth: int, lexical: Sequence[Ranked] = ()
 class _Rrf(NamedTuple):
     policy: FusionPolicy
     most: float
-    """What a hit gets that is first in both lists: dividing by it brings scores to [0, 1] and leaves their order alone."""
+    """What a hit gets that is first in both lists: dividing by it brings scores to [0, 1] and leaves their order alone.
+    """
     some_are_weak: bool
 
     def of(self, chunk_id: str, lexical: Ranked | None, vector: Ranked | None) -> Fused:
@@ -81,9 +87,9 @@ class _Rrf(NamedTuple):
         return self.policy.lexical_weight_all if hit is not None and hit.all_words and self.some_are_weak else 1.0
 
     def weight_of(self, hit: Ranked | None, *, seen: bool) -> float:
-        """Where some hits are weak, the others are in another language. What the query's words have found there all the same is as weak
-        as the rest. What they cannot find weighs a little more than a lexical hit: otherwise the best of it would come after every hit
-        that both sides have seen.
+        """Where some hits are weak, the others are in another language. What the query's words have found there all the
+        same is as weak as the rest. What they cannot find weighs a little more than a lexical hit: otherwise the best
+        of it would come after every hit that both sides have seen.
         """
         if hit is None or not self.some_are_weak:
             return self.policy.vector_weight
@@ -96,11 +102,15 @@ def _rrf(policy: FusionPolicy, lexical: Sequence[Ranked], vector: Sequence[Ranke
 
 
 def _heaviest(policy: FusionPolicy, lexical: Sequence[Ranked], some_are_weak: bool) -> float:
-    """The weights of both sides together, of the hit that has most. Where vectors are weak, what words have found weighs little on the
-    vector side, and what they have not found has nothing from theirs.
+    """The weights of both sides together, of the hit that has most. Where vectors are weak, what words have found
+    weighs little on the vector side, and what they have not found has nothing from theirs.
     """
     words = max(map(_Rrf(policy, 1.0, some_are_weak).words_of, lexical), default=1.0)
-    return max(words + policy.vector_weight_weak, policy.vector_weight_other) if some_are_weak else words + policy.vector_weight
+    return (
+        max(words + policy.vector_weight_weak, policy.vector_weight_other)
+        if some_are_weak
+        else words + policy.vector_weight
+    )
 
 
 class _Scale(NamedTuple):
@@ -109,7 +119,9 @@ class _Scale(NamedTuple):
     least: float
     span: float
     prominence: float
-    """How far the best stands out from the rest, in standard deviations: a list without a clear favourite has less of a say."""
+    """How far the best stands out from the rest, in standard deviations: a list without a clear favourite has less of a
+    say.
+    """
 
     def of(self, score: float) -> float:
         return (score - self.least) / self.span if self.span else 1.0

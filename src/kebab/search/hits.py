@@ -1,4 +1,6 @@
-"""A stored chunk and its ranks → SearchHit. The one place where hits are made, whatever found them, and lists of them made shorter."""
+"""A stored chunk and its ranks → SearchHit. The one place where hits are made, whatever found them, and lists of them
+made shorter.
+"""
 
 from __future__ import annotations
 
@@ -13,12 +15,7 @@ from kebab.core.search import Duplicate, QueryTerms, RetrievalDetail, SearchHit,
 from kebab.search.duplicates import Passage, folded
 from kebab.search.snippets import SnippetMaker
 
-RETRIEVAL_METHODS = {
-    "bm25": "fts5-bm25",
-    "cosine": "vec-cosine",
-    "rrf": "hybrid-rrf",
-    "convex": "hybrid-convex",
-}
+RETRIEVAL_METHODS = {"bm25": "fts5-bm25", "cosine": "vec-cosine", "rrf": "hybrid-rrf", "convex": "hybrid-convex"}
 
 
 def make_hit(
@@ -31,7 +28,9 @@ def make_hit(
     explanation: dict[str, Any] | None = None,
     copies: Iterable[ChunkContext] = (),
 ) -> SearchHit:
-    """Bare: with the whole text and no snippet yet. The citation comes from the first span, which covers the whole chunk."""
+    """Bare: with the whole text and no snippet yet. The citation comes from the first span, which covers the whole
+    chunk.
+    """
     return SearchHit(
         rank=rank,
         score=detail.fusion_score,
@@ -60,7 +59,9 @@ def make_hit(
         date=chunk.date,
         context=chunk.notes,
         explanation=explanation,
-        duplicates=tuple(Duplicate(copy.chunk_id, copy.doc_id, copy.doc_path, copy.source, _citation(copy)) for copy in copies),
+        duplicates=tuple(
+            Duplicate(copy.chunk_id, copy.doc_id, copy.doc_path, copy.source, _citation(copy)) for copy in copies
+        ),
     )
 
 
@@ -69,7 +70,9 @@ def _citation(chunk: ChunkContext) -> Citation:
 
 
 def with_snippet(hit: SearchHit, snippets: SnippetMaker, terms: QueryTerms, *, full_text: bool) -> SearchHit:
-    """A bare hit as it is shown. The one place where hits are flagged: by the whole passage, however little of it is shown."""
+    """A bare hit as it is shown. The one place where hits are flagged: by the whole passage, however little of it is
+    shown.
+    """
     deadline.check()
     snippet = snippets.of(hit.text, terms)
     return hit._replace(
@@ -80,11 +83,13 @@ def with_snippet(hit: SearchHit, snippets: SnippetMaker, terms: QueryTerms, *, f
     )
 
 
-def shortened(hits: list[SearchHit], query: SearchQuery, *, complete: bool, whole_texts: bool = True) -> list[SearchHit]:
+def shortened(
+    hits: list[SearchHit], query: SearchQuery, *, complete: bool, whole_texts: bool = True
+) -> list[SearchHit]:
     """What of the hits stands in the list that was asked for, and in which order.
 
-    By date the newest copy stands, and the best passages of each document; otherwise the best copy, and a document whose best passage
-    is folded under another one may show its next.
+    By date the newest copy stands, and the best passages of each document; otherwise the best copy, and a document
+    whose best passage is folded under another one may show its next.
     """
     by_date = query.sort == "date"
     if by_date:
@@ -99,7 +104,8 @@ def shortened(hits: list[SearchHit], query: SearchQuery, *, complete: bool, whol
 def fold_duplicates(
     hits: Iterable[SearchHit], query: SearchQuery, *, complete: bool, whole_texts: bool = True, enough: int | None
 ) -> list[SearchHit]:
-    """The first of those with nearly the same text, carrying the others; see `duplicates.folded` for `complete` and `enough`.
+    """The first of those with nearly the same text, carrying the others; see `duplicates.folded` for `complete` and
+    `enough`.
 
     Without `whole_texts` only the hashes of the passages are compared, because snippets say little about the rest.
     """
@@ -126,7 +132,9 @@ def without_repetition(looks: Iterable[list[SearchHit]]) -> list[SearchHit]:
         for hit in look:
             text = hit.citation.content_hash or hit.chunk_id
             first = listed.get(text)
-            listed[text] = first._replace(duplicates=(*first.duplicates, _as_duplicate(hit), *hit.duplicates)) if first else hit
+            listed[text] = (
+                first._replace(duplicates=(*first.duplicates, _as_duplicate(hit), *hit.duplicates)) if first else hit
+            )
     return list(listed.values())
 
 

@@ -1,4 +1,6 @@
-"""The hybrid retriever: lexical and vector search behind one door. Only this module knows how their hits become one list."""
+"""The hybrid retriever: lexical and vector search behind one door. Only this module knows how their hits become one
+list.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,8 @@ _FAR_AWAY = Notice(FAR_AWAY, "No passage has these words, and none is close in m
 _NO_WORDS = Notice(SIMILAR_ONLY, "No passage has these words; these are the closest in meaning.")
 
 _INSISTED = Notice(
-    "insisted", "No passage has what was insisted on. Without quotes, operators and --match all, what is close in meaning is found too."
+    "insisted",
+    "No passage has what was insisted on. Without quotes, operators and --match all, what is close in meaning is found too.",
 )
 
 
@@ -93,11 +96,14 @@ class _Found(NamedTuple):
 
 
 class _Look:
-    """What one look has found and none before it, as hits with their scores in this list. Of most of it nobody wants more than its place:
-    what no side has read is read when it is wanted, some at a time; what is gone by then is left out.
+    """What one look has found and none before it, as hits with their scores in this list. Of most of it nobody wants
+    more than its place: what no side has read is read when it is wanted, some at a time; what is gone by then is left
+    out.
     """
 
-    def __init__(self, found: Sequence[_Found], read: Callable[[Sequence[Fused]], Mapping[str, SearchHit]], *, at_once: int) -> None:
+    def __init__(
+        self, found: Sequence[_Found], read: Callable[[Sequence[Fused]], Mapping[str, SearchHit]], *, at_once: int
+    ) -> None:
         self._found = found
         self._read = read
         self._at_once = at_once
@@ -136,8 +142,9 @@ class HybridRetriever:
         snippets: SnippetMaker | None = None,
         chunks: ChunkReader | None = None,
     ) -> None:
-        """`snippets`: makes those of the final hits; without it both sides make their own for all of theirs. `chunks`: reads the passages
-        of the hits that are kept; with it both sides must be able to rank without reading, as a `RankingRetriever` is.
+        """`snippets`: makes those of the final hits; without it both sides make their own for all of theirs. `chunks`:
+        reads the passages of the hits that are kept; with it both sides must be able to rank without reading, as a
+        `RankingRetriever` is.
         """
         self._config = config
         self._lexical = lexical
@@ -192,7 +199,8 @@ class HybridRetriever:
                 and (lexical.more or (_goes_on(vector) and not query.insists))
                 and _is_good_enough(best_beyond(policy, looked, *ranked), query)
             )
-            # A first page is never short; a later one may be, and so may be any where documents or passages repeat themselves.
+            # A first page is never short; a later one may be, and so may be any where documents or passages repeat
+            # themselves.
             is_long_enough = query.depth is None and query.per_doc is None and len(listed) == sum(map(len, looks))
             if len(listed) > wanted or not goes_on or is_long_enough:
                 break
@@ -214,12 +222,20 @@ class HybridRetriever:
 
     def _both_sides(self, query: SearchQuery, depth: int) -> tuple[_Side, _Side]:
         part = query._replace(
-            k=depth, offset=0, sort="relevance", per_doc=None, duplicates="show", bare=query.bare or self._snippets is not None
+            k=depth,
+            offset=0,
+            sort="relevance",
+            per_doc=None,
+            duplicates="show",
+            bare=query.bare or self._snippets is not None,
         )
         by_meaning, by_words = part._replace(mode="vector"), part._replace(mode="lexical", tell_all_words=True)
         # By date, by document, and where it is explained, everything that was found has to be read.
-        may_read_later = self._chunks is not None and query.sort == "relevance" and query.per_doc is None and not query.explain
-        # Meaning first, which takes longer: what it has found is read while words are still looked for, where that is done elsewhere.
+        may_read_later = (
+            self._chunks is not None and query.sort == "relevance" and query.per_doc is None and not query.explain
+        )
+        # Meaning first, which takes longer: what it has found is read while words are still looked for, where that is
+        # done elsewhere.
         if may_read_later:
             meant, said = cast("RankingRetriever", self._vector), cast("RankingRetriever", self._lexical)
             closest, matching = meant.begin_ranking(by_meaning), said.begin_ranking(by_words)
@@ -231,7 +247,9 @@ class HybridRetriever:
         return _side(words(), "lexical"), vector
 
     def _expect(self, closest: Ranking, query: SearchQuery) -> None:
-        """What is foremost by meaning is nearly always shown, unless words know better: it can be fetched while these are looked for."""
+        """What is foremost by meaning is nearly always shown, unless words know better: it can be fetched while these
+        are looked for.
+        """
         assert self._chunks is not None
         self._chunks.expect([chunk.chunk_id for chunk in closest.chunks[: query.offset + query.k] if not chunk.weak])
 
@@ -244,7 +262,9 @@ class HybridRetriever:
                 # Which model has made its vector is told of what was found by it.
                 contexts[item.chunk_id] if item.vector else contexts[item.chunk_id]._replace(embedding_model=None),
                 rank=0,
-                detail=RetrievalDetail("hybrid", item.score, vector_floor=item.vector.vector_floor if item.vector else None),
+                detail=RetrievalDetail(
+                    "hybrid", item.score, vector_floor=item.vector.vector_floor if item.vector else None
+                ),
                 score_kind=policy.kind,
                 index_version="",
             )
@@ -255,12 +275,14 @@ class HybridRetriever:
     def _listed(self, looks: list[_Look], query: SearchQuery) -> list[SearchHit]:
         """As far as the page that was asked for, and one more.
 
-        Copies are looked for within one look, so that a page that was shown stays what it was; what is equal to something of an
-        earlier look is not shown again.
+        Copies are looked for within one look, so that a page that was shown stays what it was; what is equal to
+        something of an earlier look is not shown again.
         """
         whole_texts = self._snippets is not None or query.full_text or query.bare
         hits_of_all = chain.from_iterable(looks)
-        if query.sort == "date" or (query.duplicates == "show" and query.per_doc is not None):  # by date there is one look only
+        if query.sort == "date" or (
+            query.duplicates == "show" and query.per_doc is not None
+        ):  # by date there is one look only
             return shortened(list(hits_of_all), query, complete=True, whole_texts=whole_texts)
         if query.duplicates == "show":
             return list(islice(hits_of_all, query.offset + query.k + 1))
@@ -300,12 +322,18 @@ class HybridRetriever:
 
     def _shown(self, hit: SearchHit, rank: int, lexical: Ranking, vector: Ranking, query: SearchQuery) -> SearchHit:
         if self._snippets is not None and not query.bare:
-            hit = with_snippet(hit, self._snippets, lexical.terms or vector.terms or QueryTerms(), full_text=query.full_text)
+            hit = with_snippet(
+                hit, self._snippets, lexical.terms or vector.terms or QueryTerms(), full_text=query.full_text
+            )
         return hit._replace(rank=rank)
 
 
-def _notices(query: SearchQuery, fused: list[Fused], lexical: Ranking, vector: Ranking, *, far_away: bool) -> tuple[Notice, ...]:
-    """A side's excuse for having found nothing matters when the other one has found nothing either; what both say is said once."""
+def _notices(
+    query: SearchQuery, fused: list[Fused], lexical: Ranking, vector: Ranking, *, far_away: bool
+) -> tuple[Notice, ...]:
+    """A side's excuse for having found nothing matters when the other one has found nothing either; what both say is
+    said once.
+    """
     said: dict[str, Notice] = {}
     for notice in (*lexical.notices, *vector.notices):
         if far_away or not (fused and notice.code == "other_scripts"):
@@ -323,8 +351,9 @@ def _about_words(query: SearchQuery, fused: list[Fused], lexical: Ranking, vecto
 
 
 def _worth_showing(fused: list[Fused], vector: Ranking, query: SearchQuery) -> list[Fused]:
-    """Without what is only close, and not close enough to mean anything, or not asked for: whoever insists on words gets passages that
-    have them, and by date a passage with the words must not come after everything that is vaguely alike and younger.
+    """Without what is only close, and not close enough to mean anything, or not asked for: whoever insists on words
+    gets passages that have them, and by date a passage with the words must not come after everything that is vaguely
+    alike and younger.
     """
     with_words = [item for item in fused if item.lexical is not None]
     if query.insists or (query.sort == "date" and with_words):
@@ -364,7 +393,11 @@ def _side(hits: HitList, side: str) -> _Side:
 
 def _hit_explanation(parts: dict[str, Any], item: Fused, policy: FusionPolicy) -> dict[str, Any]:
     words, meaning = item.weights
-    fusion: dict[str, Any] = {"method": policy.kind, "score": item.score, "weights": {"lexical": words, "vector": meaning}}
+    fusion: dict[str, Any] = {
+        "method": policy.kind,
+        "score": item.score,
+        "weights": {"lexical": words, "vector": meaning},
+    }
     if item.rrf_score is not None:
         fusion["rrf"] = item.rrf_score
         fusion["from_lexical"] = words / (policy.k_rrf + item.lexical.rank) if item.lexical else 0.0
@@ -372,7 +405,12 @@ def _hit_explanation(parts: dict[str, Any], item: Fused, policy: FusionPolicy) -
     return {
         **parts,
         "lexical": {"rank": item.lexical.rank, "score": item.lexical.score} if item.lexical else None,
-        "vector": {**(parts.get("vector") or {}), "rank": item.vector.rank, "score": item.vector.score, "weak": item.vector.weak}
+        "vector": {
+            **(parts.get("vector") or {}),
+            "rank": item.vector.rank,
+            "score": item.vector.score,
+            "weak": item.vector.weak,
+        }
         if item.vector
         else None,
         "fusion": fusion,

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from kebab.analysis.query_syntax import parse
 from kebab.core.ports import ChunkContext, LexicalMatch, LexicalMatches
 from kebab.core.query_tree import QueryTree, Raw
-from kebab.core.search import LONG_QUERY, HitList, Notice, QueryTerms, Ranked, Ranking, RetrievalDetail, SearchHit, SearchQuery
+from kebab.core.search import (
+    LONG_QUERY,
+    HitList,
+    Notice,
+    QueryTerms,
+    Ranked,
+    Ranking,
+    RetrievalDetail,
+    SearchHit,
+    SearchQuery,
+)
 from kebab.search.depth import first_look, shortens
 from kebab.search.duplicates import Passage, folded
 from kebab.search.hits import make_hit, with_snippet
@@ -52,7 +62,10 @@ class _Answer(NamedTuple):
 
     @property
     def notices(self) -> tuple[Notice, ...]:
-        return (*((_SOME_WORDS,) if self.some_words and self.matches else ()), *((LONG_QUERY,) if self.shortened else ()))
+        return (
+            *((_SOME_WORDS,) if self.some_words and self.matches else ()),
+            *((LONG_QUERY,) if self.shortened else ()),
+        )
 
     @property
     def weak(self) -> frozenset[str]:
@@ -66,7 +79,9 @@ def _ids(answer: _Answer) -> frozenset[str]:
 
 
 def _knowing(some: _Answer, every: _Answer, *, complete: bool) -> _Answer:
-    """The list of any, told which of its passages have all the words; `complete`: with those of them that stand further down."""
+    """The list of any, told which of its passages have all the words; `complete`: with those of them that stand further
+    down.
+    """
     known = _ids(some)
     further = [listed for listed in every.matches if listed.match.chunk.chunk_id not in known] if complete else []
     return some._replace(matches=[*some.matches, *further], all_words=_ids(every), none_has_all=not every.matches)
@@ -94,7 +109,10 @@ class LexicalRetriever:
         def finished() -> HitList:
             found = answer()
             return HitList(
-                [self._hit(match, query.offset + number, found, query) for number, match in enumerate(found.matches, start=1)],
+                [
+                    self._hit(match, query.offset + number, found, query)
+                    for number, match in enumerate(found.matches, start=1)
+                ],
                 match=found.match,
                 more=found.more,
                 explanation=self._explanation(tree, query, found) if query.explain else None,
@@ -153,7 +171,9 @@ class LexicalRetriever:
         some_words = query.match == "auto" and not every.matches and not query.offset
         return _knowing(some, every, complete=query.tell_all_words)._replace(some_words=some_words)
 
-    def _matches(self, tree: QueryTree, query: SearchQuery, match: str, reported: str, begun: _Begun | None = None) -> _Answer:
+    def _matches(
+        self, tree: QueryTree, query: SearchQuery, match: str, reported: str, begun: _Begun | None = None
+    ) -> _Answer:
         """`begun`: where it was asked for already."""
         ask = self._begin(tree, query, match)
         if shortens(query):
@@ -216,7 +236,11 @@ class LexicalRetriever:
         match = "any" if answer.match == "any" else "all"
         kept = self._store.count(tree, match=match, drop_stop_words=drop, filters=query.filters)
         place = query.filters.place
-        unfiltered = self._store.count(tree, match=match, drop_stop_words=drop, filters=place) if query.filters != place else kept
+        unfiltered = (
+            self._store.count(tree, match=match, drop_stop_words=drop, filters=place)
+            if query.filters != place
+            else kept
+        )
         return {
             "lexical": {
                 "expression": answer.expression,
@@ -233,14 +257,16 @@ def _drops_stop_words(query: SearchQuery) -> bool:
 
 
 def _page(ask: Callable[[int, int], LexicalMatches], query: SearchQuery) -> tuple[LexicalMatches, list[_Listed], bool]:
-    """Of a list that is shorter than what matched; and whether more follows. How deep one must look for it depends on how often
-    documents, or passages, repeat themselves.
+    """Of a list that is shorter than what matched; and whether more follows. How deep one must look for it depends on
+    how often documents, or passages, repeat themselves.
     """
     wanted = query.offset + query.k
     depth = first_look(query)
     while True:
         found = ask(depth, 0)
-        listed = _folded(found, query) if query.duplicates == "fold" else [_Listed(match, []) for match in found.matches]
+        listed = (
+            _folded(found, query) if query.duplicates == "fold" else [_Listed(match, []) for match in found.matches]
+        )
         if query.per_doc is not None:
             listed = _at_most_per_document(listed, query.per_doc)
         if len(listed) > wanted or not found.more:

@@ -1,4 +1,6 @@
-"""The search options as other programs see them: JSON Schemas for OpenAPI and MCP, and values read out of an address or a form."""
+"""The search options as other programs see them: JSON Schemas for OpenAPI and MCP, and values read out of an address or
+a form.
+"""
 
 from __future__ import annotations
 
@@ -99,7 +101,10 @@ def _or_null(name: str, schema: dict[str, Any]) -> dict[str, Any]:
     if name in LISTS:
         one = f"({'|'.join(CHOICES[name])})" if name in CHOICES else ""
         text = {"type": "string", "pattern": f"^{one}(,{one})*$" if one else rf"[^,{_BLANK}]"}
-        return {"anyOf": [{key: schema[key] for key in ("type", "items")}, text, {"type": "null"}], "description": schema["description"]}
+        return {
+            "anyOf": [{key: schema[key] for key in ("type", "items")}, text, {"type": "null"}],
+            "description": schema["description"],
+        }
     choices = {"enum": [*schema["enum"], None]} if "enum" in schema else {}
     return {**schema, "type": [schema["type"], "null"], **choices}
 
@@ -119,7 +124,9 @@ def _schema(name: str) -> dict[str, Any]:
 
 
 def typed(given: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """Options whose values are texts, as in an address: each as often as it was given. A name that is none of ours stays a text."""
+    """Options whose values are texts, as in an address: each as often as it was given. A name that is none of ours
+    stays a text.
+    """
     read: dict[str, Any] = {}
     for written, texts in given.items():
         name = ALIASES.get(written, written)

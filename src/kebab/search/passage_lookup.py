@@ -41,7 +41,9 @@ class Passage(NamedTuple):
 
 
 def find_passage(catalog: Catalog, reference: str) -> Passage:
-    """By anything that fetch reads. Chunk ids begin like their document's, so a beginning that fits both means the document."""
+    """By anything that fetch reads. Chunk ids begin like their document's, so a beginning that fits both means the
+    document.
+    """
     if citations.parse(reference)[1] is not None:
         cited = find_span(catalog, reference)
         chunks = catalog.chunks_of(cited.document.doc_id)
@@ -62,7 +64,11 @@ def find_span(catalog: Catalog, citation: str) -> CitedText:
     path, span = citations.parse(citation)
     if span is None:
         bare = _BARE_LINES.fullmatch(citation)
-        meant = f"Write them with an L: {bare[1]}#L{bare[2]}-L{bare[3] or bare[2]}" if bare else "For example: notes/git.md#L10-L20"
+        meant = (
+            f"Write them with an L: {bare[1]}#L{bare[2]}-L{bare[3] or bare[2]}"
+            if bare
+            else "For example: notes/git.md#L10-L20"
+        )
         raise UsageError(f"{citation} names no lines.", hint=meant)
     record = find_cited_document(catalog, path)
     if isinstance(span, PageSpan) and catalog.is_paged(record.doc_id):
@@ -79,7 +85,9 @@ def find_span(catalog: Catalog, citation: str) -> CitedText:
 def _cited_page(record: DocumentRecord, span: PageSpan, body: str) -> CitedText:
     pages = body.split(PAGE_BREAK)
     if not 1 <= span.page <= len(pages):
-        raise NotFound(f"{record.path} has pages 1 to {len(pages)}; {span.page} was asked for.", hint="Correct the page.")
+        raise NotFound(
+            f"{record.path} has pages 1 to {len(pages)}; {span.page} was asked for.", hint="Correct the page."
+        )
     before = sum(len(page) + len(PAGE_BREAK) for page in pages[: span.page - 1])
     return CitedText(record, span, pages[span.page - 1], before)
 

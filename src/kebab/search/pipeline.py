@@ -40,7 +40,9 @@ if TYPE_CHECKING:
     from kebab.core.store_ports import ChunkReader
 
 _WORDS_ONLY = Notice("words_only", "The query excludes words or is raw FTS5, so only words were compared.")
-_THRESHOLD_UNUSED = Notice("threshold_unused", "--threshold compares RRF scores, and there are none here; --min-score works in every mode.")
+_THRESHOLD_UNUSED = Notice(
+    "threshold_unused", "--threshold compares RRF scores, and there are none here; --min-score works in every mode."
+)
 
 
 class WordRetriever(Retriever, Protocol):
@@ -92,8 +94,8 @@ def search(
     unbuilt_version: str = "",
     bare: bool = False,
 ) -> SearchResponse:
-    """`retrievers` is None for a knowledge base that does not exist yet: an empty corpus, said so in the notices, which would be of
-    `unbuilt_version`. `bare`: hits with their whole text and no snippet.
+    """`retrievers` is None for a knowledge base that does not exist yet: an empty corpus, said so in the notices, which
+    would be of `unbuilt_version`. `bare`: hits with their whole text and no snippet.
     """
     started = time.perf_counter()
     said = list(notices)
@@ -143,7 +145,9 @@ def search(
         match=hits.match,
         took_ms=(time.perf_counter() - started) * 1000,
         notices=tuple(said),
-        next_cursor=_cursor(query, request.match or settings.match, hits, version, query.offset + taken) if more and taken else None,
+        next_cursor=_cursor(query, request.match or settings.match, hits, version, query.offset + taken)
+        if more and taken
+        else None,
         truncated=truncated,
         explanation=_explanation(query, hits, kept, packed, request),
         grouped=request.group,
@@ -151,7 +155,13 @@ def search(
 
 
 def _answer(
-    request: SearchRequest, settings: SearchSettings, retrievers: Retrievers, mode: Mode, said: list[Notice], *, bare: bool
+    request: SearchRequest,
+    settings: SearchSettings,
+    retrievers: Retrievers,
+    mode: Mode,
+    said: list[Notice],
+    *,
+    bare: bool,
 ) -> tuple[SearchQuery, HitList, str]:
     """What the mode asks for; when hybrid cannot have its vectors, what the words give, and why."""
     used = _possible_mode(request.query, mode, retrievers, said)
@@ -182,7 +192,11 @@ def about_filters(filters: SearchFilters, retrievers: Retrievers, said: Sequence
 def _did_you_mean(suggestions: Sequence[str]) -> list[Notice]:
     *others, last = suggestions or ("",)
     listed = f"{', '.join(others)} or {last}" if others else last
-    return [Notice("did_you_mean", f"Did you mean: {listed.removesuffix('?')}?", tuple(suggestions))] if suggestions else []
+    return (
+        [Notice("did_you_mean", f"Did you mean: {listed.removesuffix('?')}?", tuple(suggestions))]
+        if suggestions
+        else []
+    )
 
 
 def _ask(
@@ -235,7 +249,9 @@ def _query(request: SearchRequest, settings: SearchSettings, mode: Mode, index_v
         return query
     resumed = _resumed(query, request.cursor, index_version)
     if request.offset:
-        raise UsageError("A cursor and an offset contradict each other.", hint="Keep one of them: a cursor knows its place.")
+        raise UsageError(
+            "A cursor and an offset contradict each other.", hint="Keep one of them: a cursor knows its place."
+        )
     return resumed
 
 
@@ -259,11 +275,19 @@ def _resumed(query: SearchQuery, cursor: str, index_version: str) -> SearchQuery
         start, deep = int(offset), int(depth)
     except ValueError as error:
         raise StaleCursor("This is not a cursor of ours.", hint="Take next_cursor from the response before.") from error
-    if of != _fingerprint(query, index_version) or asked != query.match or not 0 <= start < 10**9 or not 0 <= deep < 10**6:
+    if (
+        of != _fingerprint(query, index_version)
+        or asked != query.match
+        or not 0 <= start < 10**9
+        or not 0 <= deep < 10**6
+    ):
         raise StaleCursor(
-            "This cursor belongs to another query, other filters or an older index.", hint="Run the search again without the cursor."
+            "This cursor belongs to another query, other filters or an older index.",
+            hint="Run the search again without the cursor.",
         )
-    return query._replace(offset=start, match=_pinned(match, query.match), keep_stop_words=asked == "all", depth=deep or None)
+    return query._replace(
+        offset=start, match=_pinned(match, query.match), keep_stop_words=asked == "all", depth=deep or None
+    )
 
 
 def _pinned(match: str, asked: Match) -> Match:
@@ -281,7 +305,8 @@ def _above_scores(hits: HitList, request: SearchRequest, notices: list[Notice]) 
     return [
         hit
         for hit in hits
-        if (least is None or hit.score >= least) and (threshold is None or (hit.retrieval.rrf_score or 0.0) >= threshold)
+        if (least is None or hit.score >= least)
+        and (threshold is None or (hit.retrieval.rrf_score or 0.0) >= threshold)
     ]
 
 
@@ -303,7 +328,10 @@ def with_neighbours(hits: list[SearchHit], request: SearchRequest, retrievers: R
     if not request.neighbours or retrievers.chunks is None:
         return hits
     beside = retrievers.chunks().neighbours([hit.chunk_id for hit in hits], request.neighbours)
-    return [hit._replace(neighbours=Neighbours(*(tuple(map(_flagged, side)) for side in beside[hit.chunk_id]))) for hit in hits]
+    return [
+        hit._replace(neighbours=Neighbours(*(tuple(map(_flagged, side)) for side in beside[hit.chunk_id])))
+        for hit in hits
+    ]
 
 
 def _flagged(neighbour: Neighbour) -> Neighbour:

@@ -136,7 +136,11 @@ class SearchRequest(NamedTuple):
         if self.library is None:
             return {}
         library_id, version = split_library(self.library)
-        return {"library": library_id, "library_version": version or "", "kinds": (self.snippet_type,) if self.snippet_type else ()}
+        return {
+            "library": library_id,
+            "library_version": version or "",
+            "kinds": (self.snippet_type,) if self.snippet_type else (),
+        }
 
 
 def split_library(library: str) -> tuple[str, str | None]:
@@ -208,7 +212,9 @@ def absolute_date(text: str, option: str, now: datetime | None = None) -> str:
             pass
     relative = _RELATIVE.fullmatch(text)
     if relative is None:
-        raise UsageError(f"--{option} {text!r} is not a date.", hint='Write 2026-01-31, or "2 weeks", "3 months", "1 year".')
+        raise UsageError(
+            f"--{option} {text!r} is not a date.", hint='Write 2026-01-31, or "2 weeks", "3 months", "1 year".'
+        )
     try:
         then = (now or datetime.now(UTC)) - timedelta(days=int(relative[1]) * _UNITS[relative[2].lower()])
     except OverflowError:

@@ -1,4 +1,6 @@
-"""What answers a search of one reading of the store, put together as the settings say: retrievers, filters that were checked, notices."""
+"""What answers a search of one reading of the store, put together as the settings say: retrievers, filters that were
+checked, notices.
+"""
 
 from __future__ import annotations
 
@@ -23,13 +25,18 @@ if TYPE_CHECKING:
     from kebab.search.request import SearchRequest
 
 _STALE_INDEX = Notice(
-    "stale_index", "The text index was built with other analysis settings. Bring it up to date with: kb index --rebuild-fts"
+    "stale_index",
+    "The text index was built with other analysis settings. Bring it up to date with: kb index --rebuild-fts",
 )
 _READ_ONLY = Notice("read_only", "The folder of the database cannot be written to: it is read as it stands.")
 
 
 def prepared(
-    request: SearchRequest, reading: Reading, store: Store, settings: Settings, models_of: Callable[[], EmbeddingModels | None]
+    request: SearchRequest,
+    reading: Reading,
+    store: Store,
+    settings: Settings,
+    models_of: Callable[[], EmbeddingModels | None],
 ) -> tuple[SearchRequest, Retrievers, list[Notice]]:
     """The request with its filters checked, what can answer it, and what must be said of the database."""
     korean = settings.analysis.korean
@@ -40,7 +47,9 @@ def prepared(
     request, about_filters = checked_filters(request, reading)
     retrievers = retrievers_of(reading, settings, models_of, with_vectors=request.mode != "lexical")
     # The catalog is loaded when somebody counts: most searches do without it.
-    retrievers = retrievers._replace(chunks=reading.chunks, passing=lambda filters: reading.catalog.count_documents(filters))
+    retrievers = retrievers._replace(
+        chunks=reading.chunks, passing=lambda filters: reading.catalog.count_documents(filters)
+    )
     return request, retrievers, [*notices, *about_filters]
 
 
@@ -52,7 +61,9 @@ def checked_filters(request: SearchRequest, reading: Reading) -> tuple[SearchReq
     return document_lookup.checked_filters(request, reading.catalog)
 
 
-def add_freshness(response: SearchResponse, reading: Reading, settings: Settings, own_files: Callable[[], set[Path]]) -> None:
+def add_freshness(
+    response: SearchResponse, reading: Reading, settings: Settings, own_files: Callable[[], set[Path]]
+) -> None:
     """Marks hits whose files have changed since, and says how many files wait, as the settings want it."""
     if settings.search.freshness == "off":
         return
@@ -89,7 +100,9 @@ def retrievers_of(
     coverage = reading.vector_coverage(models)
     is_copied = reading.migrating_from() is not None  # then vectors come with the rest, and it is said how
     if not coverage.any:
-        return Retrievers(lexical, None, vector_state.no_vectors_copied() if is_copied else vector_state.no_vectors(coverage, models))
+        return Retrievers(
+            lexical, None, vector_state.no_vectors_copied() if is_copied else vector_state.no_vectors(coverage, models)
+        )
     from kebab.search.hybrid import HybridRetriever
     from kebab.search.snippets import SnippetLimits, SnippetMaker
     from kebab.search.vector import VectorRetriever

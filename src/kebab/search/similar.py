@@ -23,7 +23,9 @@ _SHOWN_WORDS = 5
 def similar_request(reference: str, options: Mapping[str, Any]) -> SearchRequest:
     """The options of search as far as a passage has a use for them; its query is the reference."""
     if not reference.strip():
-        raise UsageError("No passage is named.", hint="Name a chunk id, a path, or a citation such as notes/git.md#L10-L20.")
+        raise UsageError(
+            "No passage is named.", hint="Name a chunk id, a path, or a citation such as notes/git.md#L10-L20."
+        )
     request = SearchRequest.from_options({**options, "query": reference})
     unused = [name for name in _ABOUT_QUERIES if getattr(request, name) != SearchRequest._field_defaults[name]]
     if unused:
@@ -32,7 +34,9 @@ def similar_request(reference: str, options: Mapping[str, Any]) -> SearchRequest
             hint="Use k, offset, mode, per_doc, min_score, max_tokens, full_text, group, neighbours and the filters of search.",
         )
     if request.mode == "hybrid":
-        raise UsageError("Passages are compared by vectors or by words, not by both.", hint="Valid modes: vector, lexical.")
+        raise UsageError(
+            "Passages are compared by vectors or by words, not by both.", hint="Valid modes: vector, lexical."
+        )
     return request
 
 
@@ -73,10 +77,17 @@ def similar(
 
 def _query(passage: Passage, request: SearchRequest, settings: SearchSettings, other_docs: bool) -> SearchQuery:
     filters = request.filters()
-    if other_docs or len(passage.chunks) == passage.document.chunk_count:  # a filter costs less than many chunks left out one by one
+    if (
+        other_docs or len(passage.chunks) == passage.document.chunk_count
+    ):  # a filter costs less than many chunks left out one by one
         filters = filters._replace(exclude_docs=(passage.document.doc_id,))
     return SearchQuery(
-        "", k=request.k or settings.default_k, offset=request.offset, filters=filters, per_doc=request.per_doc, full_text=request.full_text
+        "",
+        k=request.k or settings.default_k,
+        offset=request.offset,
+        filters=filters,
+        per_doc=request.per_doc,
+        full_text=request.full_text,
     )
 
 
@@ -104,7 +115,8 @@ def _near(passage: Passage, query: SearchQuery, retrievers: Retrievers) -> HitLi
         raise retrievers.why_not or ModelMissing("There are no vectors.", hint="Make them with: kb ingest")
     if not passage.chunks:
         raise ModelMissing(
-            "No passage is indexed there, only text around passages.", hint=f"See where they are: kb inspect doc {passage.document.path}"
+            "No passage is indexed there, only text around passages.",
+            hint=f"See where they are: kb inspect doc {passage.document.path}",
         )
     hits = retrievers.vector.near([chunk.chunk_id for chunk in passage.chunks], query)
     if hits is None:
@@ -138,7 +150,10 @@ def _ranked(hit: SearchHit, rank: int) -> SearchHit:
 def _by_words_instead(words: Sequence[str], why_not: ModelError) -> Notice:
     more = ", …" if len(words) > _SHOWN_WORDS else ""
     listed = f" ({', '.join(words[:_SHOWN_WORDS])}{more})" if words else ""
-    return Notice(why_not.code, f"Compared by the passage's most telling words{listed}: {why_not.message} {why_not.hint or ''}".strip())
+    return Notice(
+        why_not.code,
+        f"Compared by the passage's most telling words{listed}: {why_not.message} {why_not.hint or ''}".strip(),
+    )
 
 
 def _nothing(method: Mode, hits: HitList, request: SearchRequest, other_docs: bool) -> Notice:

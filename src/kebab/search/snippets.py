@@ -1,7 +1,7 @@
 """The part of a chunk to show: verbatim, within limits of characters and words, matches marked by offsets.
 
-FTS5's own snippet() is not used: it runs the whole query again for every hit (5 ms for ten on 28,000 chunks, against 0.7 here),
-marks nothing when the match lies in another column than the text, and knows no limit in characters.
+FTS5's own snippet() is not used: it runs the whole query again for every hit (5 ms for ten on 28,000 chunks, against
+0.7 here), marks nothing when the match lies in another column than the text, and knows no limit in characters.
 """
 
 from __future__ import annotations

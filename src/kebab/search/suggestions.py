@@ -30,7 +30,8 @@ _MOST_TRIED = 6
 _SHORTEST = 4
 """Shorter words are one letter away from too many others."""
 _LONG = 8
-"""From this length on, two letters may be wrong. Of Korean words the letters are counted, three or fewer to a syllable."""
+"""From this length on, two letters may be wrong. Of Korean words the letters are counted, three or fewer to a syllable.
+"""
 _PASSAGES_READ = 20
 _WORD = re.compile(r"[^\W_]+")
 
@@ -44,7 +45,9 @@ class _Slip(NamedTuple):
 
 
 def suggestions(text: str, index: LexicalIndex, finds: Callable[[str], bool]) -> list[str]:
-    """The query with its unknown words replaced by words of the corpus, the likeliest first; only what `finds` something."""
+    """The query with its unknown words replaced by words of the corpus, the likeliest first; only what `finds`
+    something.
+    """
     if isinstance(parse(text), Raw):
         return []
     text = nfc(text)
@@ -92,10 +95,14 @@ def _choices(word: str, index: LexicalIndex) -> list[str]:
 
 
 def _korean_choices(word: str, index: LexicalIndex) -> list[str]:
-    """The index has pairs of syllables and no words, so those of the passages that share a pair with it are compared, letter by letter."""
+    """The index has pairs of syllables and no words, so those of the passages that share a pair with it are compared,
+    letter by letter.
+    """
     letters = normalize("NFD", word)
     most = 2 if len(letters) >= _LONG else 1
-    found = index.search(Bag((Word(word),)), match="any", drop_stop_words=False, filters=SearchFilters(), limit=_PASSAGES_READ)
+    found = index.search(
+        Bag((Word(word),)), match="any", drop_stop_words=False, filters=SearchFilters(), limit=_PASSAGES_READ
+    )
     words = {other for match in found.matches for other in _korean_words(nfc(match.chunk.text))}
     near = ((other, edit_distance(letters, normalize("NFD", other), most)) for other in words)
     return _by_frequency([NearWord(other, edits) for other, edits in near if edits], index)

@@ -23,16 +23,23 @@ def unknown_tag(tag: str) -> Notice:
 
 
 def unknown_lang(lang: str, known: Sequence[str] = ()) -> Notice:
-    return Notice("unknown_lang", f"No document is in {lang}." + (f" Languages here: {', '.join(known)}." if known else ""))
+    return Notice(
+        "unknown_lang", f"No document is in {lang}." + (f" Languages here: {', '.join(known)}." if known else "")
+    )
 
 
 def unknown_format(formats: Sequence[str], known: Sequence[str] = ()) -> Notice:
     named = " or ".join(formats)
-    return Notice("unknown_format", f"No document is of the format {named}." + (f" Formats here: {', '.join(known)}." if known else ""))
+    return Notice(
+        "unknown_format",
+        f"No document is of the format {named}." + (f" Formats here: {', '.join(known)}." if known else ""),
+    )
 
 
 def unmatched_filters(filters: SearchFilters, count: Callable[[SearchFilters], int]) -> list[Notice]:
-    """`count` says how many documents pass filters. Nothing when some document passes all of them: then it is not for the filters."""
+    """`count` says how many documents pass filters. Nothing when some document passes all of them: then it is not for
+    the filters.
+    """
     everything = SearchFilters(library=filters.library, library_version=filters.library_version)
     if filters == everything or count(filters) or not count(everything):
         return []
@@ -46,7 +53,9 @@ def unmatched_filters(filters: SearchFilters, count: Callable[[SearchFilters], i
 
 
 def _suspects(filters: SearchFilters) -> Iterator[_Suspect]:
-    """Each filter by itself. Of several values one of which is enough, each tag is named, because a slip in one is easily missed."""
+    """Each filter by itself. Of several values one of which is enough, each tag is named, because a slip in one is
+    easily missed.
+    """
     for tag in filters.tags_any:
         yield _Suspect(SearchFilters(tags_any=(tag,)), unknown_tag(tag), is_reason=False)
         yield _Suspect(SearchFilters(tags_any=filters.tags_any), unknown_tag(tag))
@@ -59,11 +68,15 @@ def _suspects(filters: SearchFilters) -> Iterator[_Suspect]:
     if filters.types:
         yield _Suspect(SearchFilters(types=filters.types), _unmatched(f"is of --type {' or '.join(filters.types)}"))
     if filters.sources:
-        yield _Suspect(SearchFilters(sources=filters.sources), _unmatched(f"is of --source {' or '.join(filters.sources)}"))
+        yield _Suspect(
+            SearchFilters(sources=filters.sources), _unmatched(f"is of --source {' or '.join(filters.sources)}")
+        )
     if filters.path_glob:
         yield _Suspect(SearchFilters(path_glob=filters.path_glob), _unmatched(f"matches --path '{filters.path_glob}'"))
     if filters.trust_min:
-        yield _Suspect(SearchFilters(trust_min=filters.trust_min), _unmatched(f"passes --trust-min {filters.trust_min}"))
+        yield _Suspect(
+            SearchFilters(trust_min=filters.trust_min), _unmatched(f"passes --trust-min {filters.trust_min}")
+        )
     if filters.after:
         yield _Suspect(SearchFilters(after=filters.after), _unmatched(f"is as new as --after {filters.after}"))
     if filters.before:
@@ -79,7 +92,9 @@ def _exclusions(filters: SearchFilters) -> Iterator[_Suspect]:
         yield _Suspect(SearchFilters(path_glob=path), nothing, is_reason=False)
     for tag in filters.exclude_tags:
         yield _Suspect(SearchFilters(exclude_tags=(tag,)), _unmatched(f"is left by --exclude-tag {tag}"))
-        yield _Suspect(SearchFilters(tags_any=(tag,)), _unmatched(f"has the tag of --exclude-tag {tag}"), is_reason=False)
+        yield _Suspect(
+            SearchFilters(tags_any=(tag,)), _unmatched(f"has the tag of --exclude-tag {tag}"), is_reason=False
+        )
 
 
 def _unmatched(what: str) -> Notice:

@@ -102,7 +102,9 @@ class VectorRetriever:
         snippet_chars: int = 220,
         notices: Sequence[Notice] = (),
     ) -> None:
-        """`index` cuts the query into the words that snippets mark; it is not searched. `notices`: what is wrong with the vectors."""
+        """`index` cuts the query into the words that snippets mark; it is not searched. `notices`: what is wrong with
+        the vectors.
+        """
         self._store = store
         self._models = models
         self._chunks = chunks
@@ -199,7 +201,11 @@ class VectorRetriever:
             return None
         space = SpaceQuery(middle.embedder)
         matches = self._store.search(middle.space, middle.vector, filters=query.filters, limit=query.k + 1)
-        hits = self._hits([_Found(match, space, place) for place, match in enumerate(matches[: query.k], start=1)], query, complete=True)
+        hits = self._hits(
+            [_Found(match, space, place) for place, match in enumerate(matches[: query.k], start=1)],
+            query,
+            complete=True,
+        )
         shown = [with_snippet(hit, self._snippets, QueryTerms(), full_text=query.full_text) for hit in hits]
         ranked = [_ranked(hit, rank) for rank, hit in enumerate(shown, start=1)]
         return HitList(ranked, more=len(matches) > query.k, notices=self.notices)
@@ -218,7 +224,9 @@ class VectorRetriever:
                 space.embedder.fingerprint,
                 vector,
                 filters=query.filters,
-                limit=depth + 1 if self._store.is_lasting else 2 * depth,  # some of it may be gone by the time it is read
+                limit=depth + 1
+                if self._store.is_lasting
+                else 2 * depth,  # some of it may be gone by the time it is read
                 homes_only=space.homes_only,
                 others_only=space.others_only,
                 outline=query.outline and (not space.weak or space.homes_only or space.others_only),
@@ -230,7 +238,9 @@ class VectorRetriever:
     def _hit(self, item: _Found, chunk: ChunkContext, query: SearchQuery, rank: int) -> SearchHit:
         """`rank`: as long as nothing is folded or left out."""
         score = item.score
-        detail = RetrievalDetail(method="vector", fusion_score=score, vector_score=score, vector_rank=rank, vector_floor=item.known_floor)
+        detail = RetrievalDetail(
+            method="vector", fusion_score=score, vector_score=score, vector_rank=rank, vector_floor=item.known_floor
+        )
         explanation = {
             "lexical": None,
             "vector": {
@@ -265,15 +275,20 @@ class VectorRetriever:
 
 
 def _found(look: _Look) -> tuple[list[_Found], bool]:
-    """One list, whatever was searched, a little longer than the look is deep, and whether it goes on beyond that; what is too far away to
-    mean anything comes last.
+    """One list, whatever was searched, a little longer than the look is deep, and whether it goes on beyond that; what
+    is too far away to mean anything comes last.
     """
-    found = [_Found(match, space, place) for space, matches in look.begun for place, match in enumerate(matches(), start=1)]
+    found = [
+        _Found(match, space, place) for space, matches in look.begun for place, match in enumerate(matches(), start=1)
+    ]
     found = _with_what_stands_out(found)
     if len(look.begun) > 1:
-        # Cosines of two spaces cannot be compared, so these are merged by place; those of one space can, with some correction.
+        # Cosines of two spaces cannot be compared, so these are merged by place; those of one space can, with some
+        # correction.
         by_place = len({space.embedder.name for space, _ in look.begun}) > 1
-        found.sort(key=lambda item: (item.doubtful, item.place if by_place else -(item.match.similarity + item.space.bonus)))
+        found.sort(
+            key=lambda item: (item.doubtful, item.place if by_place else -(item.match.similarity + item.space.bonus))
+        )
     merged: dict[str, _Found] = {}
     for item in found:
         merged.setdefault(item.match.chunk_id, item)

@@ -7,12 +7,15 @@ from kebab.core.ports import EmbeddingModels, VectorCoverage
 from kebab.core.search import Notice
 
 _UNFINISHED_VECTORS = Notice(
-    "partial_vectors", "Not everything has been embedded that the settings ask for: some questions may find less. Go on with: kb ingest"
+    "partial_vectors",
+    "Not everything has been embedded that the settings ask for: some questions may find less. Go on with: kb ingest",
 )
 
 
 def vectors_off() -> ModelError:
-    return VectorsOff("Vectors are turned off (embedding.model is none).", hint="Set embedding.model to bundled, then: kb ingest")
+    return VectorsOff(
+        "Vectors are turned off (embedding.model is none).", hint="Set embedding.model to bundled, then: kb ingest"
+    )
 
 
 def no_vectors_yet() -> ModelError:
@@ -20,7 +23,9 @@ def no_vectors_yet() -> ModelError:
 
 
 def no_vectors_copied() -> ModelError:
-    return ModelMissing("The vectors have not come here yet.", hint="They come with the rest, when the migration goes on.")
+    return ModelMissing(
+        "The vectors have not come here yet.", hint="They come with the rest, when the migration goes on."
+    )
 
 
 def no_vectors(coverage: VectorCoverage, models: EmbeddingModels) -> ModelError:
@@ -41,7 +46,5 @@ def partial_vectors(coverage: VectorCoverage) -> list[Notice]:
         return []
     if not coverage.missing:
         return [_UNFINISHED_VECTORS]
-    message = (
-        f"{coverage.embedded:,} of {coverage.chunks:,} passages have vectors; the rest is found by words only. Make them with: kb ingest"
-    )
-    return [Notice("partial_vectors", message)]
+    have = f"{coverage.embedded:,} of {coverage.chunks:,} passages have vectors"
+    return [Notice("partial_vectors", f"{have}; the rest is found by words only. Make them with: kb ingest")]

@@ -1,7 +1,7 @@
 """A zip or tar archive as a tree of files, read where it lies. Nothing is unpacked onto the disk.
 
-What an archive says of itself is not believed: limits hold for the bytes that come out. Links, devices, and names that lead out of the
-archive are left out.
+What an archive says of itself is not believed: limits hold for the bytes that come out. Links, devices, and names that
+lead out of the archive are left out.
 """
 
 from __future__ import annotations
@@ -72,7 +72,9 @@ class ArchiveTree:
             self._read_all()
         except _TooLarge as error:
             raise SourceError(
-                f"{called} holds more than {error}.", hint="Unpack the part that is documentation and add that folder.", path=called
+                f"{called} holds more than {error}.",
+                hint="Unpack the part that is documentation and add that folder.",
+                path=called,
             ) from error
         except _DAMAGED as error:
             raise SourceError(
@@ -117,7 +119,10 @@ class ArchiveTree:
     def _zip_members(self) -> Iterator[_Member]:
         with zipfile.ZipFile(self._packed) as archive:
             for entry in archive.infolist():
-                is_plain = not entry.is_dir() and (entry.external_attr >> 28) in (0, 8)  # or of a system that does not say
+                is_plain = not entry.is_dir() and (entry.external_attr >> 28) in (
+                    0,
+                    8,
+                )  # or of a system that does not say
                 if is_plain and entry.file_size <= _MOST_FILE_BYTES:
                     with archive.open(entry) as file:
                         yield _Member(entry.filename, file)
@@ -136,10 +141,11 @@ class ArchiveTree:
 
 
 class _Unpacked:
-    """The bytes of a tar archive, to be read once and forwards: as many as are allowed in all, and for the headers of one member.
+    """The bytes of a tar archive, to be read once and forwards: as many as are allowed in all, and for the headers of
+    one member.
 
-    tarfile reads a long name, a list of attributes or a map of holes whole before anybody can look at its size, and goes back, for ever,
-    where a size is negative.
+    tarfile reads a long name, a list of attributes or a map of holes whole before anybody can look at its size, and
+    goes back, for ever, where a size is negative.
     """
 
     def __init__(self, packed: BytesIO) -> None:

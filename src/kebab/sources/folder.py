@@ -56,7 +56,9 @@ class FolderScan:
         return not any(folder == "." or path == folder or path.startswith(folder + "/") for folder in self.unreadable)
 
 
-def scan_folder(root: Path, settings: IngestSettings, *, exclude: Collection[str] = (), other_sources: Collection[Path] = ()) -> FolderScan:
+def scan_folder(
+    root: Path, settings: IngestSettings, *, exclude: Collection[str] = (), other_sources: Collection[Path] = ()
+) -> FolderScan:
     """`exclude` are files of our own; `other_sources` are folders below this one that are sources themselves."""
     if not root.is_dir():
         raise SourceError(
@@ -77,7 +79,8 @@ def scan_folder(root: Path, settings: IngestSettings, *, exclude: Collection[str
             continue
         try:
             with os.scandir(folder) as listing:
-                # Of two names that differ only in their Unicode form, the one that is already NFC is taken, as verify will.
+                # Of two names that differ only in their Unicode form, the one that is already NFC is taken, as verify
+                # will.
                 entries = sorted(listing, key=lambda entry: (entry.name != nfc(entry.name), entry.name))
         except OSError:
             scan.skips.append(Skip(relative_folder or ".", "unreadable"))
@@ -98,7 +101,8 @@ def walk_of(root: Path, settings: IngestSettings) -> ignore.Walk:
         .git_exclude(settings.ignore_files)
         .git_global(False)
         .require_git(False)
-        # A .gitignore above the folder counts only inside the same repository: `*` in a home folder must not hide notes.
+        # A .gitignore above the folder counts only inside the same repository: `*` in a home folder must not hide
+        # notes.
         .parents(settings.ignore_files and _inside_repository(root))
         .follow_links(settings.follow_links)
     )
@@ -117,7 +121,9 @@ def _walk(root: Path, settings: IngestSettings) -> tuple[list[str], set[str]]:
             break
         except (ignore.Error, ignore.IOError):
             continue  # an unreadable folder or a loop of links; the former shows again when it is listed
-    folders = [path for path in entries if os.path.isdir(path) and (settings.follow_links or not os.path.islink(path) or path == str(root))]  # noqa: PTH112, PTH114 - a million Paths are slow
+    is_folder, is_link = os.path.isdir, os.path.islink  # not Path: a million of them are slow
+    follow = settings.follow_links
+    folders = [path for path in entries if is_folder(path) and (follow or not is_link(path) or path == str(root))]
     return sorted(folders), set(entries)
 
 
@@ -153,7 +159,12 @@ def _take(
 
 
 def _reason_to_skip(
-    entry: os.DirEntry[str], status: os.stat_result, path: str, kept: set[str], settings: IngestSettings, exclude: Collection[str]
+    entry: os.DirEntry[str],
+    status: os.stat_result,
+    path: str,
+    kept: set[str],
+    settings: IngestSettings,
+    exclude: Collection[str],
 ) -> str | None:
     """None to take it, "" to pass over it without a word, else the word under which it is counted."""
     if stat.S_ISLNK(status.st_mode) or (entry.path not in kept and entry.is_symlink()):

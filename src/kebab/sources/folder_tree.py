@@ -21,7 +21,11 @@ class FolderTree:
 
     def __init__(self, root: Path, settings: IngestSettings) -> None:
         if not root.is_dir():
-            raise SourceError(f"The folder {root} is not there.", hint="Its text stays searchable until it is removed.", path=str(root))
+            raise SourceError(
+                f"The folder {root} is not there.",
+                hint="Its text stays searchable until it is removed.",
+                path=str(root),
+            )
         self._follow_links = settings.follow_links
         self._places = {file.path: file.absolute for file in scan_folder(root, settings).files}
 
@@ -43,7 +47,9 @@ class FolderTree:
         try:
             return self._bytes(self._places[file.path])
         except OSError as error:
-            raise SourceError(f"{file.path} cannot be read: {error.strerror}.", hint="Run the command again.", path=file.path) from error
+            raise SourceError(
+                f"{file.path} cannot be read: {error.strerror}.", hint="Run the command again.", path=file.path
+            ) from error
 
     def _bytes(self, place: Path) -> bytes:
         return read_regular(place, follow_link=self._follow_links)

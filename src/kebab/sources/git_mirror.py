@@ -1,10 +1,11 @@
 """A bare repository of our own that holds the states of somebody else's that were asked for, and nothing else of it.
 
-One mirror per library, shared by all its versions: each state is fetched without its history, and read out of git's store without being
-checked out. git is run for both. It asks nobody, runs no hook, helper or submodule, and speaks the few protocols it is allowed to.
+One mirror per library, shared by all its versions: each state is fetched without its history, and read out of git's
+store without being checked out. git is run for both. It asks nobody, runs no hook, helper or submodule, and speaks the
+few protocols it is allowed to.
 
-All databases of a user share the mirrors. One process at a time fetches into a mirror; nothing in it is deleted while somebody reads.
-Whatever is wrong with it, because a fetch was killed or a disk failed, is mended by fetching again.
+All databases of a user share the mirrors. One process at a time fetches into a mirror; nothing in it is deleted while
+somebody reads. Whatever is wrong with it, because a fetch was killed or a disk failed, is mended by fetching again.
 """
 
 from __future__ import annotations
@@ -42,7 +43,9 @@ _DAMAGED = "kebab-damaged"
 _LEFT_BEHIND = ("**/*.lock", "gc.pid", "gc.log", "objects/**/tmp_*", "objects/incoming-*")
 """What a git that was killed leaves in a repository."""
 _ENDED_WITH_US = 'exec 3<&0 </dev/null; (read -r _ <&3; kill -9 0) >/dev/null 2>&1 & exec git "$@" 3<&-'
-"""git, and a shell that ends it when nobody holds the other end of its input any more: we may be killed, and could not end it then."""
+"""git, and a shell that ends it when nobody holds the other end of its input any more: we may be killed, and could not
+end it then.
+"""
 _OURS: dict[str, str] = {
     "core.hooksPath": os.devnull,
     "credential.helper": "",
@@ -59,7 +62,9 @@ _OURS: dict[str, str] = {
 }
 
 _HELPER = '!f() { test "$1" = get && printf "username=%s\npassword=%s\n" "$KEBAB_GIT_NAME" "$KEBAB_GIT_PASSWORD"; }; f'
-"""Tells git the name and password from its environment: everyone can read the arguments of a process, and they are part of messages."""
+"""Tells git the name and password from its environment: everyone can read the arguments of a process, and they are part
+of messages.
+"""
 _UNDELTAED = "--upload-pack=git -c pack.window=0 upload-pack"
 """On the same machine nothing is saved by looking for what files have in common, and that look is most of the work."""
 
@@ -73,7 +78,9 @@ class _TooLong(SourceError):
 
 
 class GitTree:
-    """The files of one commit. Links and submodules are left out: they lead elsewhere. While it lives, nothing in the mirror is deleted."""
+    """The files of one commit. Links and submodules are left out: they lead elsewhere. While it lives, nothing in the
+    mirror is deleted.
+    """
 
     def __init__(self, mirror: GitMirror, commit: str, held: int) -> None:
         self.commit = commit
@@ -122,7 +129,8 @@ class BlobReader:
         except (OSError, ValueError) as error:
             self._mirror.mark_damaged()
             raise SourceError(
-                f"git could not read {file.path} in its own copy of the repository.", hint="Run kb lib refresh to fetch it anew."
+                f"git could not read {file.path} in its own copy of the repository.",
+                hint="Run kb lib refresh to fetch it anew.",
             ) from error
         return data
 
@@ -184,7 +192,8 @@ class GitMirror:
             raise
         except SourceError as error:
             raise SourceError(
-                f"{shown_address(self._url)} has a {called}, but it leads to no commit.", hint="Name one that does: git tag lists them."
+                f"{shown_address(self._url)} has a {called}, but it leads to no commit.",
+                hint="Name one that does: git tag lists them.",
             ) from error
 
     def _fetch(self, refspec: str, lock: int) -> None:
@@ -255,13 +264,15 @@ class GitMirror:
         return "sha256" if len(first) == 64 else "sha1"
 
     def _drop_what_nobody_needs(self) -> None:
-        """States of branches that have moved on. While somebody reads, one may be needed still; the next fetch will do it."""
+        """States of branches that have moved on. While somebody reads, one may be needed still; the next fetch will do
+        it.
+        """
         with suppress(BlockingIOError, SourceError), _left_alone(self._folder):
             self.run("gc", "--prune=now", "--quiet")
 
     def run(self, *arguments: str, local: bool = True, held: int | None = None) -> bytes:
-        """What it printed; SourceError with what it said when it fails or takes too long, or, while `held` is the lock for fetching,
-        brings too much.
+        """What it printed; SourceError with what it said when it fails or takes too long, or, while `held` is the lock
+        for fetching, brings too much.
         """
         ours, theirs = os.pipe()
         try:
@@ -289,7 +300,9 @@ class GitMirror:
         ended_with: int | None = None,
         kept: tuple[int, ...] = (),
     ) -> subprocess.Popen[bytes]:
-        """`ended_with` is a pipe: git ends when its other side is closed. What is `kept` open stays locked as long as git runs."""
+        """`ended_with` is a pipe: git ends when its other side is closed. What is `kept` open stays locked as long as
+        git runs.
+        """
         own = [part for key, value in _OURS.items() for part in ("-c", f"{key}={value}")]
         place = ["--git-dir", str(self._folder)] if local else []
         environment = _environment()
@@ -297,7 +310,10 @@ class GitMirror:
             parts = urlsplit(self._given)
             host = parts.netloc.rpartition("@")[2]
             own += ["-c", f"credential.{parts.scheme}://{host}.helper={_HELPER}"]
-            environment |= {"KEBAB_GIT_NAME": unquote(parts.username or ""), "KEBAB_GIT_PASSWORD": unquote(parts.password or "")}
+            environment |= {
+                "KEBAB_GIT_NAME": unquote(parts.username or ""),
+                "KEBAB_GIT_PASSWORD": unquote(parts.password or ""),
+            }
         if which("git") is None:
             raise SourceError("git is not installed.", hint="Install git, or add a folder instead of a repository.")
         return subprocess.Popen(
@@ -385,7 +401,9 @@ def _locked(path: Path, kind: int) -> int | None:
         make_folder(path.parent)
         lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
-        raise SourceError(f"{path} cannot be written: {error.strerror}.", hint="Check its permissions.", path=str(path)) from error
+        raise SourceError(
+            f"{path} cannot be written: {error.strerror}.", hint="Check its permissions.", path=str(path)
+        ) from error
     try:
         fcntl.flock(lock, kind | fcntl.LOCK_NB)
         if os.fstat(lock).st_ino == path.stat().st_ino:  # it may have been deleted with its mirror in between
@@ -426,7 +444,8 @@ def checked_url(url: str) -> str:
     """As git takes it; SourceError if it is none that git may be given."""
     if any(ord(character) < 32 or ord(character) == 127 for character in url) or url.startswith("-"):
         raise SourceError(
-            f"{shown_address(url)!r} is not the address of a repository.", hint="For example: https://github.com/owner/project"
+            f"{shown_address(url)!r} is not the address of a repository.",
+            hint="For example: https://github.com/owner/project",
         )
     if _SCP_LIKE.fullmatch(url):
         return url
@@ -435,22 +454,29 @@ def checked_url(url: str) -> str:
         _ = parts.port  # ValueError where a password with a slash stands in its place
     except ValueError:
         raise SourceError(
-            f"{shown_address(url)!r} is not the address of a repository.", hint="In a password, / is written %2F, @ %40 and : %3A."
+            f"{shown_address(url)!r} is not the address of a repository.",
+            hint="In a password, / is written %2F, @ %40 and : %3A.",
         ) from None
     if parts.scheme not in _PROTOCOLS:
         raise SourceError(
             f"{shown_address(url)!r} is not an address that is read.",
             hint=f"It begins with {', '.join(f'{name}://' for name in _PROTOCOLS)}.",
         )
-    if parts.scheme != "file" and (not parts.hostname or parts.hostname.startswith("-") or (parts.username or "").startswith("-")):
-        raise SourceError(f"{shown_address(url)!r} names no host.", hint="For example: https://github.com/owner/project")
+    if parts.scheme != "file" and (
+        not parts.hostname or parts.hostname.startswith("-") or (parts.username or "").startswith("-")
+    ):
+        raise SourceError(
+            f"{shown_address(url)!r} names no host.", hint="For example: https://github.com/owner/project"
+        )
     user, given, host = parts.netloc.rpartition("@")
     return url.replace(parts.netloc, f"{quote(user, safe=_IN_USER)}@{host}", 1) if given and "@" in user else url
 
 
 def checked_ref(name: str) -> str:
     if not _REF.fullmatch(name):
-        raise SourceError(f"{name!r} cannot be the name of a tag or a branch.", hint="git tag lists those of a repository.")
+        raise SourceError(
+            f"{name!r} cannot be the name of a tag or a branch.", hint="git tag lists those of a repository."
+        )
     return name
 
 
@@ -501,7 +527,11 @@ def _megabytes(folder: Path) -> float:
 
 def _reason(errors: bytes, url: str) -> str:
     """Its last words, on one line and without a password."""
-    said = [line.strip() for line in without_credentials(errors.decode("utf-8", "replace"), url).splitlines() if line.strip()]
+    said = [
+        line.strip()
+        for line in without_credentials(errors.decode("utf-8", "replace"), url).splitlines()
+        if line.strip()
+    ]
     told: Sequence[str] = [line for line in said if line.startswith(("fatal:", "error:", "remote:"))] or said
     return (told[-1].partition(":")[2].strip() if told and ":" in told[-1] else " ".join(told[-1:]))[:300].rstrip(
         "."

@@ -1,7 +1,7 @@
 """The git repository a folder belongs to: its name, the branch and the commit that are checked out.
 
-Read from git's own files, without running git: it may not be installed, and it runs what a repository tells it to. Whatever is missing,
-damaged or in a form not known here is simply not told; no file of a repository can make this fail.
+Read from git's own files, without running git: it may not be installed, and it runs what a repository tells it to.
+Whatever is missing, damaged or in a form not known here is simply not told; no file of a repository can make this fail.
 """
 
 from __future__ import annotations
@@ -47,14 +47,20 @@ def repository_of(folder: Path) -> Repository | None:
 
 
 def checked_out(folder: Path) -> object:
-    """Another value whenever another branch or commit may be checked out; read often, so it follows no more than it has to."""
+    """Another value whenever another branch or commit may be checked out; read often, so it follows no more than it has
+    to.
+    """
     for place in (folder, *folder.parents):
         with suppress(OSError, ValueError):
             found = _git_folder(place)
             if found is not None:
                 head = _text_of(found.own / "HEAD").strip()
                 reference = _reference_in(head)
-                kept_in = () if reference is None else (found.own / reference, found.shared / reference, found.shared / "packed-refs")
+                kept_in = (
+                    ()
+                    if reference is None
+                    else (found.own / reference, found.shared / reference, found.shared / "packed-refs")
+                )
                 return found.own, head, tuple(_time_of(file) for file in kept_in)
     return None
 

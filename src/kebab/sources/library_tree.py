@@ -50,7 +50,9 @@ def check_tags(origin: Origin, tags: Sequence[str], settings: Settings, cache: P
 
 
 def forget_mirror(place: str, cache: Path) -> bool:
-    """Deletes what was fetched of a repository; libraries that come from it fetch it again. False if it is just in use, and so left."""
+    """Deletes what was fetched of a repository; libraries that come from it fetch it again. False if it is just in use,
+    and so left.
+    """
     return forget(_mirror_folder(place, cache))
 
 
@@ -74,7 +76,13 @@ def _file(place: str, limits: FetchLimits) -> tuple[str, bytes]:
     try:
         with open_regular(path) as file:
             if os.fstat(file.fileno()).st_size > limits.megabytes * 2**20:
-                raise SourceError(f"{path} is larger than {limits.megabytes:g} MB.", hint="Raise the setting library.fetch_mb.", path=place)
+                raise SourceError(
+                    f"{path} is larger than {limits.megabytes:g} MB.",
+                    hint="Raise the setting library.fetch_mb.",
+                    path=place,
+                )
             return path.name, file.read()
     except OSError as error:
-        raise SourceError(f"{path} cannot be read: {error.strerror}.", hint="Check its name and permissions.", path=place) from error
+        raise SourceError(
+            f"{path} cannot be read: {error.strerror}.", hint="Check its name and permissions.", path=place
+        ) from error

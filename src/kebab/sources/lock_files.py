@@ -4,8 +4,8 @@
     requirements*.txt                    name==version
     package-lock.json                    packages of npm
     go.mod                               require lines, and replace lines that name a version
-A folder without any belongs to the project around it, up to the folder that is the git repository.
-Files of other people's making: whatever cannot be understood is left out, and nothing here raises but for a folder that is not there.
+A folder without any belongs to the project around it, up to the folder that is the git repository. Files of other
+people's making: whatever cannot be understood is left out, and nothing here raises but for a folder that is not there.
 """
 
 from __future__ import annotations
@@ -54,7 +54,9 @@ _Reader = Callable[[str], Iterator[_Entry]]
 def locked_packages(project: Path) -> list[LockedPackage]:
     """In the order of the table above; a package may be in it more than once."""
     if not project.is_dir():
-        raise SourceError(f"{project} is not a folder.", hint="Name the folder that holds the project's lock file.", path=str(project))
+        raise SourceError(
+            f"{project} is not a folder.", hint="Name the folder that holds the project's lock file.", path=str(project)
+        )
     found: list[LockedPackage] = []
     project = project.resolve()
     for path, read in _lock_files(project):
@@ -68,7 +70,9 @@ def locked_packages(project: Path) -> list[LockedPackage]:
 def _lock_files(project: Path) -> list[tuple[Path, _Reader]]:
     """Those of the folder, else of the nearest one around it in the same repository."""
     for folder in _folders(project):
-        files = [(path, read) for pattern, read in _READERS for path in sorted(folder.glob(pattern), key=_shortest_first)]
+        files = [
+            (path, read) for pattern, read in _READERS for path in sorted(folder.glob(pattern), key=_shortest_first)
+        ]
         if files:
             return files
     return []
@@ -80,7 +84,9 @@ def _shortest_first(path: Path) -> tuple[int, str]:
 
 
 def _folders(project: Path) -> list[Path]:
-    """From the project up to its repository. Where there is none nothing tells what belongs together: the project alone."""
+    """From the project up to its repository. Where there is none nothing tells what belongs together: the project
+    alone.
+    """
     above = [project, *project.parents]
     root = next((number for number, folder in enumerate(above) if (folder / ".git").exists()), 0)
     return above[: root + 1]
@@ -98,7 +104,9 @@ def _text(path: Path) -> str | None:
 
 def _understood(read: _Reader, text: str) -> list[_Entry]:
     try:
-        return [entry for entry in read(text) if _is_name(entry.name) and (entry.version is None or _is_name(entry.version))]
+        return [
+            entry for entry in read(text) if _is_name(entry.name) and (entry.version is None or _is_name(entry.version))
+        ]
     except (ValueError, AttributeError, TypeError, RecursionError):
         return []
 
@@ -115,7 +123,9 @@ def _toml_packages(text: str) -> Iterator[_Entry]:
 
 
 def _cargo_packages(text: str) -> Iterator[_Entry]:
-    """The project's own packages come from no registry. Where there are two versions, what they depend on says which: "widget 1.2.0"."""
+    """The project's own packages come from no registry. Where there are two versions, what they depend on says which:
+    "widget 1.2.0".
+    """
     packages = read_toml(text).get("package", [])
     own = [package for package in packages if package.get("source") is None]
     asked = {tuple(str(wanted).split()[:2]) for package in own for wanted in package.get("dependencies", [])}
@@ -135,12 +145,19 @@ def _requirements(text: str) -> Iterator[_Entry]:
 def _npm_packages(text: str) -> Iterator[_Entry]:
     lock = json.loads(text)
     packages = lock.get("packages") or {}
-    # What the project asks for itself lies directly below; deeper copies belong to its dependencies, or to other packages in the folder.
-    depths = {place: place.count(_NODE_MODULES) - place.startswith(_NODE_MODULES) for place in packages if _NODE_MODULES in place}
+    # What the project asks for itself lies directly below; deeper copies belong to its dependencies, or to other
+    # packages in the folder.
+    depths = {
+        place: place.count(_NODE_MODULES) - place.startswith(_NODE_MODULES)
+        for place in packages
+        if _NODE_MODULES in place
+    }
     for place, depth in sorted(depths.items(), key=lambda item: item[1]):
         package = packages[place]
         if package.get("version") is not None:
-            yield _Entry(package.get("name") or place.rpartition(_NODE_MODULES)[2], package["version"], depth)  # a name: of an alias
+            yield _Entry(
+                package.get("name") or place.rpartition(_NODE_MODULES)[2], package["version"], depth
+            )  # a name: of an alias
     for name, package in (lock.get("dependencies") or {}).items():  # the form before npm 7
         if package.get("version") is not None:
             yield _Entry(name, package["version"])
@@ -156,7 +173,9 @@ def _go_modules(text: str) -> Iterator[_Entry]:
             arrow = words.index("=>")
             old, new = words[:arrow], words[arrow + 1 :]
             if old and len(new) == 2 and _GO_VERSION.match(new[1]):  # else a folder, whose version nobody knows
-                replacing.append((old[0], _go_version(old[1]) if len(old) > 1 else None, _Entry(new[0], _go_version(new[1]))))
+                replacing.append(
+                    (old[0], _go_version(old[1]) if len(old) > 1 else None, _Entry(new[0], _go_version(new[1])))
+                )
     used: list[_Entry] = []
     for module, only, other in replacing:
         entry = required.get(module)

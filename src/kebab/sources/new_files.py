@@ -1,8 +1,9 @@
-"""Files that have come into a folder since it was last looked through: those that an ingest would take, and in a short time.
+"""Files that have come into a folder since it was last looked through: those that an ingest would take, and in a short
+time.
 
-A file that nobody knows is new when it is younger than the last look; what was left out then is older. New files are in folders that are
-younger, too, so few have to be read; ignore rules are asked only when there is something they might hide. What comes deep into a
-folder of which nothing was ever taken is not seen.
+A file that nobody knows is new when it is younger than the last look; what was left out then is older. New files are in
+folders that are younger, too, so few have to be read; ignore rules are asked only when there is something they might
+hide. What comes deep into a folder of which nothing was ever taken is not seen.
 """
 
 from __future__ import annotations
@@ -63,7 +64,9 @@ class _Search:
             self._files[path.rpartition("/")[0]].add(name)
 
     def candidates(self) -> set[str]:
-        """Files and folders that nobody knows and that are young, as absolute paths; the ignore rules have not been asked."""
+        """Files and folders that nobody knows and that are young, as absolute paths; the ignore rules have not been
+        asked.
+        """
         found: set[str] = set()
         folders = [self._top]
         while folders:
@@ -76,7 +79,11 @@ class _Search:
                         path = self._relative(entry.path)
                         if path in self._files and entry.is_dir(follow_symlinks=self._settings.follow_links):
                             folders.append(entry.path)
-                        elif not self._is_known(path) and entry.path not in self._known.excluded and self._is_young(entry.path):
+                        elif (
+                            not self._is_known(path)
+                            and entry.path not in self._known.excluded
+                            and self._is_young(entry.path)
+                        ):
                             found.add(entry.path)
             except OSError:
                 continue  # gone, or nobody may look
@@ -85,8 +92,8 @@ class _Search:
     def kept_of(self, candidates: set[str]) -> int:
         """How many files an ingest would take of the candidates and what is below them.
 
-        The walk gives no more than a depth for free; asking for a path takes longer than all else. So a folder's is asked for when
-        something below it follows, and a file's only where there is a candidate.
+        The walk gives no more than a depth for free; asking for a path takes longer than all else. So a folder's is
+        asked for when something below it follows, and a file's only where there is a candidate.
         """
         beside = {os.path.dirname(path) for path in candidates}  # noqa: PTH120 - as below
         waiting = set(candidates)  # those about which the walk may still have something to say

@@ -1,4 +1,6 @@
-"""What `kb lib add` was given: a repository, a folder, a file or an archive, and what the library is called if nobody says."""
+"""What `kb lib add` was given: a repository, a folder, a file or an archive, and what the library is called if nobody
+says.
+"""
 
 from __future__ import annotations
 
@@ -51,22 +53,35 @@ def origin_of(given: str) -> Origin:
     _, path = host_and_place(url)
     names = [_name(unquote(name)) for name in path.removesuffix("/").removesuffix(".git").split("/") if name]
     if not names:
-        raise SourceError(f"{shown_address(given)} names no repository.", hint="For example: https://github.com/owner/project")
+        raise SourceError(
+            f"{shown_address(given)} names no repository.", hint="For example: https://github.com/owner/project"
+        )
     owner = "local" if parts.scheme == "file" or len(names) < 2 else names[-2]
-    return Origin("git", url, f"/{owner}/{names[-1]}", names[-1], None if parts.scheme == "file" else shown_address(url))
+    return Origin(
+        "git", url, f"/{owner}/{names[-1]}", names[-1], None if parts.scheme == "file" else shown_address(url)
+    )
 
 
 def _local(path: Path, given: str) -> Origin:
     if path.is_dir():
         is_git = (path / ".git").exists() or ((path / "HEAD").is_file() and (path / "objects").is_dir())
         name = _name(path.resolve().name.removesuffix(".git"))
-        return Origin("git" if is_git else "folder", path.resolve().as_uri() if is_git else str(path.resolve()), f"/local/{name}", name)
+        return Origin(
+            "git" if is_git else "folder",
+            path.resolve().as_uri() if is_git else str(path.resolve()),
+            f"/local/{name}",
+            name,
+        )
     if not path.is_file():
         raise SourceError(
-            f"{given} is neither an address nor a file or folder here.", hint="For example: https://github.com/owner/project", path=given
+            f"{given} is neither an address nor a file or folder here.",
+            hint="For example: https://github.com/owner/project",
+            path=given,
         )
     name, version = _name_and_version(path.name)
-    kind: OriginKind = "export" if path.suffix.lower() == EXPORTED else "archive" if _archive_suffix(path.name) else "file"
+    kind: OriginKind = (
+        "export" if path.suffix.lower() == EXPORTED else "archive" if _archive_suffix(path.name) else "file"
+    )
     return Origin(kind, str(path.resolve()), f"/local/{name}", name, version=version)
 
 
@@ -103,7 +118,11 @@ def _name_and_version(file: str) -> tuple[str, str | None]:
 
 
 def checked_id(library_id: str) -> str:
-    if not _LIBRARY_ID.fullmatch(library_id) or not library_id.isprintable() or {".", ".."} & set(library_id.split("/")):
+    if (
+        not _LIBRARY_ID.fullmatch(library_id)
+        or not library_id.isprintable()
+        or {".", ".."} & set(library_id.split("/"))
+    ):
         raise SourceError(f"{library_id!r} cannot be the id of a library.", hint="It looks like /owner/project.")
     return library_id
 

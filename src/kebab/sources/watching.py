@@ -1,4 +1,6 @@
-"""Notices when something below a folder changes, and says where. What changed, and whether it matters, is for an ingest to find out."""
+"""Notices when something below a folder changes, and says where. What changed, and whether it matters, is for an ingest
+to find out.
+"""
 
 from __future__ import annotations
 
@@ -17,11 +19,14 @@ _QUIET_MS = 100
 _LONGEST_MS = 800
 """But nobody waits longer for a storm to end."""
 _TICK_MS = 300
-"""How often single files are looked at: editors put a new file in the place of the old one, and a watch would stay with the old."""
+"""How often single files are looked at: editors put a new file in the place of the old one, and a watch would stay with
+the old.
+"""
 
 
 class Watch:
-    """Looks at folders and files from a thread of its own, so that whoever is at work can ask now and then whether to make way.
+    """Looks at folders and files from a thread of its own, so that whoever is at work can ask now and then whether to
+    make way.
 
     All of them have news at first, since something may have changed before the watch began.
     """

@@ -1,5 +1,5 @@
-"""Files and facts from the web, fetched only because somebody named them: an llms.txt or an archive by its address, the stars of a
-repository when they are asked for.
+"""Files and facts from the web, fetched only because somebody named them: an llms.txt or an archive by its address, the
+stars of a repository when they are asked for.
 """
 
 from __future__ import annotations
@@ -54,7 +54,10 @@ def fetch(url: str, limits: FetchLimits) -> bytes:
                 length += len(part)
                 parts.append(part)
                 if length > limits.megabytes * 2**20:
-                    raise SourceError(f"{_shown(url)} is larger than {limits.megabytes:g} MB.", hint="Raise the setting library.fetch_mb.")
+                    raise SourceError(
+                        f"{_shown(url)} is larger than {limits.megabytes:g} MB.",
+                        hint="Raise the setting library.fetch_mb.",
+                    )
     except urllib.error.HTTPError as error:
         error.close()
         reason = without_credentials(str(error.reason), url)
@@ -63,10 +66,13 @@ def fetch(url: str, limits: FetchLimits) -> bytes:
     except (OSError, HTTPException, ValueError) as error:
         if deadline.is_over:
             raise SourceError(
-                f"{_shown(url)} took longer than {limits.seconds:g} seconds.", hint="Raise the setting library.fetch_seconds."
+                f"{_shown(url)} took longer than {limits.seconds:g} seconds.",
+                hint="Raise the setting library.fetch_seconds.",
             ) from error
         reason = without_credentials(str(getattr(error, "reason", None) or error), url).rstrip(".")
-        raise SourceError(f"{_shown(url)} could not be fetched: {reason}.", hint="Check the address and the network.") from error
+        raise SourceError(
+            f"{_shown(url)} could not be fetched: {reason}.", hint="Check the address and the network."
+        ) from error
     return b"".join(parts)
 
 
@@ -95,12 +101,16 @@ def checked_web_address(url: str) -> str:
     except ValueError:
         is_one = False
     if not is_one:
-        raise SourceError(f"{_shown(url)!r} is not an address on the web.", hint="For example: https://docs.example.org/llms.txt")
+        raise SourceError(
+            f"{_shown(url)!r} is not an address on the web.", hint="For example: https://docs.example.org/llms.txt"
+        )
     return url
 
 
 class _OnTheWeb(urllib.request.HTTPRedirectHandler):
-    """A redirect may lead to another page, never to a file of this machine, and takes a password no further than the host it is for."""
+    """A redirect may lead to another page, never to a file of this machine, and takes a password no further than the
+    host it is for.
+    """
 
     max_redirections = 5
 
@@ -108,7 +118,9 @@ class _OnTheWeb(urllib.request.HTTPRedirectHandler):
         self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
     ) -> urllib.request.Request | None:
         if urlsplit(newurl).scheme not in ("http", "https"):
-            raise urllib.error.HTTPError(req.full_url, code, "and leads to something that is not on the web", headers, fp)
+            raise urllib.error.HTTPError(
+                req.full_url, code, "and leads to something that is not on the web", headers, fp
+            )
         parts = urlsplit(newurl)
         following = super().redirect_request(req, fp, code, msg, headers, without_password(newurl))
         if following is not None and (parts.scheme, _host(parts)) == (req.type, req.host):
@@ -122,7 +134,9 @@ _OPENER = TimedOpener(_OnTheWeb)
 def _request(url: str) -> urllib.request.Request:
     parts = urlsplit(url)
     request = urllib.request.Request(without_password(url), headers={"User-Agent": "kebab", "Accept": "*/*"})
-    name, password = (unquote(parts.username), unquote(parts.password or "")) if parts.username is not None else _in_netrc(parts)
+    name, password = (
+        (unquote(parts.username), unquote(parts.password or "")) if parts.username is not None else _in_netrc(parts)
+    )
     if name or password:
         coded = b64encode(f"{name}:{password}".encode()).decode()
         request.add_unredirected_header("Authorization", f"Basic {coded}")

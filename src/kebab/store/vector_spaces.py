@@ -1,4 +1,6 @@
-"""What every store has to say of the models whose vectors it holds: whether they are all there, and that others are other ones."""
+"""What every store has to say of the models whose vectors it holds: whether they are all there, and that others are
+other ones.
+"""
 
 from __future__ import annotations
 
@@ -20,16 +22,17 @@ class Space(Protocol):
 
 
 def models_key(embedders: Iterable[Embedder], second: Embedder | None = None, *, other_scripts: bool = False) -> str:
-    """Models by name and version; the dimension of an endpoint's vectors would have to be asked for. `second`: the one that has read
-    every chunk, whichever model is the chunk's own; `other_scripts`: whether any chunk is written in another script than Latin.
+    """Models by name and version; the dimension of an endpoint's vectors would have to be asked for. `second`: the one
+    that has read every chunk, whichever model is the chunk's own; `other_scripts`: whether any chunk is written in
+    another script than Latin.
     """
     key = ",".join(f"{embedder.name}@{embedder.version}" for embedder in embedders)
     return f"{key}{_MIXED if other_scripts else ''}{f'{_SECOND}{second.name}' if second else ''}"
 
 
 def is_complete(remembered: str, models: EmbeddingModels) -> bool:
-    """Whether what was complete when it was last looked at, as `models_key` has it, is all that the settings ask for now; more than that
-    is complete too.
+    """Whether what was complete when it was last looked at, as `models_key` has it, is all that the settings ask for
+    now; more than that is complete too.
     """
     made, _, second = remembered.partition(_SECOND)
     wanted = models.second_home(other_scripts=made.endswith(_MIXED))

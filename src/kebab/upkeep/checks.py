@@ -31,7 +31,9 @@ def disk_check(path: Path) -> Check:
     if hasattr(os, "statvfs") and os.statvfs(folder).f_flag & os.ST_RDONLY:
         return Check("disk", True, f"{NOT_CHECKED}: it is read-only")
     free = shutil.disk_usage(folder).free
-    return Check.judged("disk", free >= _LITTLE_SPACE, f"{free / 1e9:.1f} GB free", "Free some space: ingest needs room for its index.")
+    return Check.judged(
+        "disk", free >= _LITTLE_SPACE, f"{free / 1e9:.1f} GB free", "Free some space: ingest needs room for its index."
+    )
 
 
 def privacy_check(paths: Iterable[Path]) -> Check:
@@ -60,12 +62,16 @@ def vector_check(coverage: VectorCoverage | None, models: EmbeddingModels | None
         return Check("vectors", True, f"none yet; {names}")
     if coverage.other_models and not coverage.any:
         made = ", ".join(coverage.other_models)
-        return Check("vectors", False, f"made by {made}; embedding.model stands for {names}", "kb index --rebuild-vectors")
+        return Check(
+            "vectors", False, f"made by {made}; embedding.model stands for {names}", "kb index --rebuild-vectors"
+        )
     if coverage.chunks is not None and not coverage.missing:
         return Check("vectors", True, "not everything has been embedded yet that the settings ask for", _GO_ON)
     if not coverage.missing:
         return Check("vectors", True, f"every chunk that the model takes has a vector of {names}")
-    return Check("vectors", True, f"{coverage.embedded:,} of {coverage.chunks:,} chunks have a vector of {names}", _GO_ON)
+    return Check(
+        "vectors", True, f"{coverage.embedded:,} of {coverage.chunks:,} chunks have a vector of {names}", _GO_ON
+    )
 
 
 def no_model_check(error: ModelError) -> Check:

@@ -1,7 +1,8 @@
 """All of a store carried into another one: `kb migrate`.
 
-Nothing is read, cut, analysed for its language or embedded again: documents come as they were stored, and vectors as they were made. The
-target remembers where it is filled from until a comparison of both has found no difference; stopped anywhere, the same command goes on.
+Nothing is read, cut, analysed for its language or embedded again: documents come as they were stored, and vectors as
+they were made. The target remembers where it is filled from until a comparison of both has found no difference; stopped
+anywhere, the same command goes on.
 """
 
 from __future__ import annotations
@@ -67,7 +68,9 @@ class Migration:
 
     def _run(self) -> None:
         if self.report.origin == self.report.target:
-            raise UsageError(f"{self.report.origin} cannot be carried into itself.", hint="Name another place with --to.")
+            raise UsageError(
+                f"{self.report.origin} cannot be carried into itself.", hint="Name another place with --to."
+            )
         with self._origin.reading(whole=True) as origin:
             if origin is None:
                 raise NotFound("There is nothing to carry over yet.", hint="Begin with: kb ingest FOLDER")
@@ -92,7 +95,8 @@ class Migration:
         place = self.report.target
         if before is None and (sources or libraries or writing.documents(self._korean_analysis).has_chunks()):
             raise NotEmpty(
-                f"{place} holds a knowledge base already.", hint=f"Name another place with --to, or empty it with: kb --db {place} reset"
+                f"{place} holds a knowledge base already.",
+                hint=f"Name another place with --to, or empty it with: kb --db {place} reset",
             )
         if before not in (None, self.report.origin):
             raise NotEmpty(
@@ -145,17 +149,23 @@ class Migration:
         with self._target.reading() as target:
             assert target is not None
             there = {
-                (library.library_id, version.name): version for library in target.libraries().libraries() for version in library.versions
+                (library.library_id, version.name): version
+                for library in target.libraries().libraries()
+                for version in library.versions
             }
         writer, documents = writing.libraries(), writing.documents(korean, for_libraries=True)
         for library in origin.libraries().libraries():
             writer.describe(library)
             entries = origin.library_reader(library.library_id).version_documents()
             for version in library.versions:
-                if version.indexed_at is not None and not _is_same(there.get((library.library_id, version.name)), version):
+                if version.indexed_at is not None and not _is_same(
+                    there.get((library.library_id, version.name)), version
+                ):
                     report = IngestReport()
                     maker = VersionMaker(writer, documents, report, self._progress)
-                    self._carry_version(library, version, [entry for entry in entries if entry.tag == version.name], content, maker)
+                    self._carry_version(
+                        library, version, [entry for entry in entries if entry.tag == version.name], content, maker
+                    )
                     self.report.documents += report.added
                 if version.error is not None:
                     writer.fail(library.library_id, version.name, version.error)
@@ -163,7 +173,12 @@ class Migration:
                     writer.begin(library.library_id, version.name, version.commit)
 
     def _carry_version(
-        self, library: Library, version: LibraryVersion, entries: Sequence[VersionDocument], content: ContentReader, maker: VersionMaker
+        self,
+        library: Library,
+        version: LibraryVersion,
+        entries: Sequence[VersionDocument],
+        content: ContentReader,
+        maker: VersionMaker,
     ) -> None:
         by_path = {entry.path: entry for entry in entries}
         ahead = _ReadAhead(content, [(entry.doc_id, entry.document) for entry in entries])
@@ -241,7 +256,11 @@ class _ReadAhead:
 
 
 def _is_same(there: LibraryVersion | None, version: LibraryVersion) -> bool:
-    return there is not None and (there.commit, there.snippets, there.indexed_at) == (version.commit, version.snippets, version.indexed_at)
+    return there is not None and (there.commit, there.snippets, there.indexed_at) == (
+        version.commit,
+        version.snippets,
+        version.indexed_at,
+    )
 
 
 class _Model:
@@ -252,7 +271,9 @@ class _Model:
         self.fingerprint = space.fingerprint
 
     def embed(self, texts: Sequence[str], kind: EmbeddingKind) -> Any:  # noqa: ARG002
-        raise ModelMissing(f"Nothing is embedded by {self.name} while it is carried over.", hint="Embed it afterwards with: kb ingest")
+        raise ModelMissing(
+            f"Nothing is embedded by {self.name} while it is carried over.", hint="Embed it afterwards with: kb ingest"
+        )
 
 
 def _of_chunks(chunks: Sequence[PendingChunk], found: Mapping[str, ChunkVector], home: bool) -> list[NewVector]:
@@ -262,6 +283,8 @@ def _of_chunks(chunks: Sequence[PendingChunk], found: Mapping[str, ChunkVector],
     for chunk in chunks:
         vector = found.get(chunk.chunk_id)
         if vector is not None and vector.home == home:
-            known = new.setdefault(vector.text_hash, NewVector(vector.text_hash, np.frombuffer(vector.vector, np.float16), []))
+            known = new.setdefault(
+                vector.text_hash, NewVector(vector.text_hash, np.frombuffer(vector.vector, np.float16), [])
+            )
             new[vector.text_hash] = known._replace(chunks=[*known.chunks, chunk.key])
     return list(new.values())

@@ -50,13 +50,20 @@ def _differences(origin: Reading, target: Reading, progress: Progress) -> Iterat
     analysis = (target.korean_analysis(), origin.korean_analysis())
     if analysis[1] not in (None, analysis[0]):
         yield f"the Korean analysis is {analysis[0]} and was {analysis[1]}"
-    yield from _between("the vectors that are complete", *({"": reading.content().complete_vectors()} for reading in (origin, target)))
-    yield from _between("the source", *({source.name: source for source in reading.catalog.sources()} for reading in (origin, target)))
+    yield from _between(
+        "the vectors that are complete", *({"": reading.content().complete_vectors()} for reading in (origin, target))
+    )
+    yield from _between(
+        "the source", *({source.name: source for source in reading.catalog.sources()} for reading in (origin, target))
+    )
     yield from _between("the tag", *({tag.tag: tag for tag in reading.catalog.tags()} for reading in (origin, target)))
     ids: set[str] = set()
     for source in origin.catalog.sources():
         before, after = (
-            {f"{source.name}:{path}": (stored.doc_id, stored.state) for path, stored in reading.content().stored(source.name).items()}
+            {
+                f"{source.name}:{path}": (stored.doc_id, stored.state)
+                for path, stored in reading.content().stored(source.name).items()
+            }
             for reading in (origin, target)
         )
         yield from _between("the document", before, after)
@@ -92,7 +99,10 @@ def _counted(reading: Reading) -> MigrationCounts:
 def _numbers(counts: MigrationCounts) -> dict[str, int]:
     numbers = {name: value for name, value in counts._asdict().items() if name != "spaces"}
     for space in counts.spaces:
-        numbers |= {f"vectors of {space.fingerprint}": space.vectors, f"chunks at home in {space.fingerprint}": space.homes}
+        numbers |= {
+            f"vectors of {space.fingerprint}": space.vectors,
+            f"chunks at home in {space.fingerprint}": space.homes,
+        }
     return numbers
 
 
@@ -147,7 +157,11 @@ def _between(what: str, before: Mapping[Any, Any], after: Mapping[Any, Any]) -> 
 def _contrast(before: Any, after: Any) -> str:
     """Of two records or lists only what differs."""
     if hasattr(before, "_asdict"):
-        parts = [(name, value, getattr(after, name)) for name, value in before._asdict().items() if value != getattr(after, name)]
+        parts = [
+            (name, value, getattr(after, name))
+            for name, value in before._asdict().items()
+            if value != getattr(after, name)
+        ]
         return f"{parts[0][0]}: {_contrast(*parts[0][1:])}"
     if isinstance(before, list | tuple) and len(before) == len(after):
         return next(_contrast(*pair) for pair in zip(before, after, strict=True) if pair[0] != pair[1])

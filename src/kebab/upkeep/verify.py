@@ -1,4 +1,5 @@
-"""Does every stored passage still stand in its file? ok / moved / changed / gone, passage by passage. And is the store whole itself?
+"""Does every stored passage still stand in its file? ok / moved / changed / gone, passage by passage. And is the store
+whole itself?
 
 A file that is gone is looked for under other names in its source: by its size, and then by its content.
 """
@@ -35,8 +36,8 @@ class Difference:
     citation: str
     source: str
     status: str
-    """moved (within its file or with it), changed or gone; `unreadable` when nobody may look, `corrupt` when the stored passage is not
-    even in the stored text.
+    """moved (within its file or with it), changed or gone; `unreadable` when nobody may look, `corrupt` when the stored
+    passage is not even in the stored text.
     """
     now_at: str | None = None
 
@@ -59,7 +60,9 @@ class VerifyReport:
         self.checks = list(checks)
         if self.corrupt and self.sound:
             hint = "Restore a backup; or read them again with: kb source remove SOURCE, and kb ingest FOLDER"
-            self.checks.append(Check("texts", False, f"{self.corrupt:,} passages are not in the stored texts of their documents", hint))
+            self.checks.append(
+                Check("texts", False, f"{self.corrupt:,} passages are not in the stored texts of their documents", hint)
+            )
 
     @property
     def truncated(self) -> bool:
@@ -100,7 +103,9 @@ def line_in_file(file: Path, hit: SearchHit, passage: Callable[[], str]) -> int 
 
     parser = parser_for(hit.doc_path)
     if not file.is_file():
-        raise NotFound(f"{file} is gone since it was indexed.", hint="Bring the index up to date with: kb ingest", path=str(file))
+        raise NotFound(
+            f"{file} is gone since it was indexed.", hint="Bring the index up to date with: kb ingest", path=str(file)
+        )
     if hit.citation.lines is None or not parser.keeps_lines:
         return None
     return line_now(parser.parse(read_regular(file), hit.doc_path).text, passage(), hit.citation.lines[0])
@@ -116,7 +121,9 @@ def line_now(text: str, passage: str, first: int) -> int:
 
 
 class _RenamedFiles:
-    """Files with a content that is not indexed under their path, looked up by what they say. Nothing is read before one is gone."""
+    """Files with a content that is not indexed under their path, looked up by what they say. Nothing is read before one
+    is gone.
+    """
 
     def __init__(self, catalog: Catalog, sources: Collection[SourceRecord], settings: IngestSettings) -> None:
         self._catalog = catalog
@@ -135,14 +142,20 @@ class _RenamedFiles:
             for file in self._files_of(source):
                 by_size.setdefault(file.size, []).append(file)
         for file in self._by_size[source.name].get(document.size, ()):
-            if self._hash(file.absolute) == document.content_hash and not self._is_indexed(source.name, file.path, document.content_hash):
+            if self._hash(file.absolute) == document.content_hash and not self._is_indexed(
+                source.name, file.path, document.content_hash
+            ):
                 return file.path
         return None
 
     def _files_of(self, source: SourceRecord) -> list[FoundFile]:
         from kebab.sources.folder import scan_folder
 
-        others = [Path(other.root) for other in self._sources if other.root and other.kind == "folder" and other.name != source.name]
+        others = [
+            Path(other.root)
+            for other in self._sources
+            if other.root and other.kind == "folder" and other.name != source.name
+        ]
         try:
             return scan_folder(Path(source.root or ""), self._settings, other_sources=others).files
         except SourceError:  # all of it is gone
@@ -159,7 +172,9 @@ class _RenamedFiles:
     def _is_indexed(self, source: str, path: str, content_hash: str) -> bool:
         """A copy that was there before is not where a file has gone."""
         if self._indexed is None:
-            self._indexed = {(document.source, document.path, document.content_hash) for document in self._catalog.all_documents()}
+            self._indexed = {
+                (document.source, document.path, document.content_hash) for document in self._catalog.all_documents()
+            }
         return (source, path, content_hash) in self._indexed
 
 
@@ -194,7 +209,11 @@ def verify(catalog: Catalog, read: Callable[[bytes, str], str], settings: Ingest
 
 
 def _now(
-    source: SourceRecord | None, document: DocumentRecord, body: str, read: Callable[[bytes, str], str], renamed: _RenamedFiles
+    source: SourceRecord | None,
+    document: DocumentRecord,
+    body: str,
+    read: Callable[[bytes, str], str],
+    renamed: _RenamedFiles,
 ) -> _Now:
     """The stored text itself where there is no file, or the file is unchanged."""
     if source is None or source.root is None:
@@ -233,7 +252,9 @@ def _judge(report: VerifyReport, chunk: ChunkRecord, body: str, lines: LineTable
         found = current.find(chunk.text)
         status = "moved" if found >= 0 else "changed"
         if found >= 0:
-            now_at = Citation(chunk.doc_path, _span_at(current, found, chunk, paged=isinstance(chunk.spans[0], PageSpan))).uri
+            now_at = Citation(
+                chunk.doc_path, _span_at(current, found, chunk, paged=isinstance(chunk.spans[0], PageSpan))
+            ).uri
     setattr(report, status, getattr(report, status) + 1)
     if status != "ok" and len(report.differences) < _MOST_LISTED:
         report.differences.append(Difference(chunk.chunk_id, chunk.citation.uri, chunk.source, status, now_at))

@@ -19,7 +19,9 @@ class ClaimV1:
     text: str
     markers: list[int]
     verdict: VerdictV1
-    """supported: by a passage that it cites; misattributed: only by another one; stitched: only by several put together; unsupported."""
+    """supported: by a passage that it cites; misattributed: only by another one; stitched: only by several put
+    together; unsupported.
+    """
     matched: list[str]
     """Its words that the passage has which supports it best."""
     missing: list[str]
@@ -52,7 +54,8 @@ class AnswerCitationV1:
     stale: bool
     """Whether its file has changed or is gone since it was indexed."""
     suspicious: bool
-    """Whether the passage reads like orders to a machine somewhere: quoted data, and that part of it supports nothing."""
+    """Whether the passage reads like orders to a machine somewhere: quoted data, and that part of it supports nothing.
+    """
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

@@ -87,9 +87,19 @@ def citation_v1(citation: Citation) -> CitationV1:
     path, uri, text, digest = citation.path, citation.uri, citation.text, citation.content_hash
     match citation.span:
         case LineSpan(start, end):
-            return LineCitationV1(path=path, uri=uri, text=text, content_hash=digest, start=start, end=end, section=citation.section)
+            return LineCitationV1(
+                path=path, uri=uri, text=text, content_hash=digest, start=start, end=end, section=citation.section
+            )
         case PageSpan(page, label):
-            return PageCitationV1(path=path, uri=uri, text=text, content_hash=digest, page=page, section=citation.section, page_label=label)
+            return PageCitationV1(
+                path=path,
+                uri=uri,
+                text=text,
+                content_hash=digest,
+                page=page,
+                section=citation.section,
+                page_label=label,
+            )
         case CodeSpan() as span:
             return CodeCitationV1(path=path, uri=uri, text=text, content_hash=digest, **span._asdict())
         case RegionSpan() as span:

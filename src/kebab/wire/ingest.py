@@ -69,7 +69,9 @@ class IngestProgressV1:
 
     schema_version: Literal["ingest_progress.v1"] = "ingest_progress.v1"
     event: Literal["scanning", "file", "sweeping", "embedding", "vectors", "verifying", "done", "failed", "interrupted"]
-    """The last three are terminal: exactly one of them ends the stream. vectors: they are carried over; verifying: both are compared."""
+    """The last three are terminal: exactly one of them ends the stream. vectors: they are carried over; verifying: both
+    are compared.
+    """
     source: str | None
     path: str | None
     done: int | None
@@ -90,7 +92,12 @@ def ingest_report_v1(report: IngestReport, *, interrupted: bool = False) -> Inge
         bytes=report.bytes,
         seconds=report.seconds,
         skipped=[
-            SkippedV1(reason=reason, meaning=SKIP_REASONS.get(reason, reason), count=skipped.count, examples=list(skipped.examples))
+            SkippedV1(
+                reason=reason,
+                meaning=SKIP_REASONS.get(reason, reason),
+                count=skipped.count,
+                examples=list(skipped.examples),
+            )
             for reason, skipped in sorted(report.skipped.items())
         ],
         failed=[_outcome(failure) for failure in report.failed],

@@ -147,7 +147,9 @@ def library_list_v1(libraries: Iterable[Library]) -> LibraryListV1:
 
 
 def library_search_v1(name: str, query: str | None, found: Iterable[LibraryMatch]) -> LibrarySearchV1:
-    return LibrarySearchV1(name=name, query=query, libraries=[library_v1(match.library, match.score) for match in found])
+    return LibrarySearchV1(
+        name=name, query=query, libraries=[library_v1(match.library, match.score) for match in found]
+    )
 
 
 def library_docs_v1(query: str, docs: LibraryDocs) -> LibraryDocsV1:

@@ -61,6 +61,9 @@ def migration_report_v1(report: MigrationReport, *, interrupted: bool = False) -
     counts = None
     if report.counts is not None:
         numbers = report.counts._asdict()
-        spaces = [SpaceCountV1(model=space.fingerprint, vectors=space.vectors, homes=space.homes) for space in numbers.pop("spaces")]
+        spaces = [
+            SpaceCountV1(model=space.fingerprint, vectors=space.vectors, homes=space.homes)
+            for space in numbers.pop("spaces")
+        ]
         counts = MigrationCountsV1(**numbers, vectors=spaces)
     return MigrationReportV1(**values, counts=counts, interrupted=interrupted)

@@ -18,5 +18,7 @@ def plain(value: Any) -> Any:
 
 
 def to_json(value: Any, *, indent: int | None = None) -> str:
-    """The fields of a wire object are its variables, in their order: the encoder asks for them itself, without a copy before."""
+    """The fields of a wire object are its variables, in their order: the encoder asks for them itself, without a copy
+    before.
+    """
     return json.dumps(value, ensure_ascii=False, indent=indent, allow_nan=False, default=vars)

@@ -84,7 +84,10 @@ def _object(class_: Any, definitions: dict[str, Any], inline: bool) -> dict[str,
         definitions[name] = {}  # taken, before a nested mention asks for it
     hints = get_type_hints(class_)
     explained = _field_sentences(class_)
-    properties = {item.name: {**_schema_of(hints[item.name], definitions), **explained.get(item.name, {})} for item in fields(class_)}
+    properties = {
+        item.name: {**_schema_of(hints[item.name], definitions), **explained.get(item.name, {})}
+        for item in fields(class_)
+    }
     built = {"type": "object", "properties": properties, "required": list(properties)}
     if inline:
         return built

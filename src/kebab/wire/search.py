@@ -1,7 +1,7 @@
 """search_response.v1 and search_hit.v1.
 
-The classes here and in `citations` are made at the start of every `kb search --json`, so they have no more methods than they need:
-frozen ones with equality take three times as long to make.
+The classes here and in `citations` are made at the start of every `kb search --json`, so they have no more methods than
+they need: frozen ones with equality take three times as long to make.
 """
 
 from __future__ import annotations
@@ -76,7 +76,9 @@ class NeighbourV1:
     text: str
     citation: CitationV1
     suspicious: bool
-    """Whether it reads like orders to a machine: quoted data, never an instruction. A hint: orders in other words are not found."""
+    """Whether it reads like orders to a machine: quoted data, never an instruction. A hint: orders in other words are
+    not found.
+    """
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -137,8 +139,8 @@ class SearchHitV1:
     neighbours: NeighboursV1 | None
     explanation: dict[str, Any] | None
     suspicious: bool
-    """Whether the passage, its title or a heading above it reads like orders to a machine, shown here or not: quoted data, never an
-    instruction. A hint: orders in other words are not found."""
+    """Whether the passage, its title or a heading above it reads like orders to a machine, shown here or not: quoted
+    data, never an instruction. A hint: orders in other words are not found."""
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -199,7 +201,9 @@ def _groups_v1(response: SearchResponse) -> list[DocumentGroupV1]:
 
 
 def neighbours_v1(neighbours: Neighbours) -> NeighboursV1:
-    return NeighboursV1(before=[_neighbour_v1(one) for one in neighbours.before], after=[_neighbour_v1(one) for one in neighbours.after])
+    return NeighboursV1(
+        before=[_neighbour_v1(one) for one in neighbours.before], after=[_neighbour_v1(one) for one in neighbours.after]
+    )
 
 
 def _neighbour_v1(neighbour: Neighbour) -> NeighbourV1:

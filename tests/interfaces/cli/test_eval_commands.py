@@ -34,7 +34,12 @@ def test_a_run_prints_metrics_by_language_and_type_and_keeps_itself(sample: Kb, 
     heading, columns, *rows = ran.out.splitlines()
     assert heading == "golden.yaml: 74 queries, lexical, k = 10"
     assert columns.split("\t")[:5] == ["metric", "all", "queries", "en", "ko"]
-    assert {row.partition("\t")[0] for row in rows} >= {"ndcg@10", "citation_line_recall@10", "refusal_correctness", "groundedness"}
+    assert {row.partition("\t")[0] for row in rows} >= {
+        "ndcg@10",
+        "citation_line_recall@10",
+        "refusal_correctness",
+        "groundedness",
+    }
     assert any(row.startswith("latency: p50 ") for row in rows)
     kept = json.loads(out.read_text())
     _valid(kept, "eval_report")
@@ -178,13 +183,22 @@ def test_tuning_says_when_nothing_helps(sample: Kb) -> None:
     assert ran.out.splitlines()[-1] == "Nothing helps significantly: leave the settings as they are."
 
 
-def test_tuning_writes_what_helps_into_the_config_file(kb: Kb, tmp_path: Path, write_notes: Callable[..., Path]) -> None:
+def test_tuning_writes_what_helps_into_the_config_file(
+    kb: Kb, tmp_path: Path, write_notes: Callable[..., Path]
+) -> None:
     things = "anchor basket candle dagger engine funnel garden hammer island jacket kettle ladder".split()
-    about = {f"{thing}.md": f"# {thing}\n\nHow to look after it, and what it costs in the shop today.\n" for thing in things}
-    talk = {f"talk{number}.md": f"# Talk {number}\n\nThe {thing}, and the {thing}, that {thing}.\n" for number, thing in enumerate(things)}
+    about = {
+        f"{thing}.md": f"# {thing}\n\nHow to look after it, and what it costs in the shop today.\n" for thing in things
+    }
+    talk = {
+        f"talk{number}.md": f"# Talk {number}\n\nThe {thing}, and the {thing}, that {thing}.\n"
+        for number, thing in enumerate(things)
+    }
     config, golden = tmp_path / "config.toml", tmp_path / "golden.jsonl"
     config.write_text("# mine\n[search]\nheading_weight = 0.1\ntitle_weight = 0.1 # too little\n")
-    golden.write_text("".join(json.dumps({"id": thing, "query": thing, "expected_docs": [f"{thing}.md"]}) + "\n" for thing in things))
+    golden.write_text(
+        "".join(json.dumps({"id": thing, "query": thing, "expected_docs": [f"{thing}.md"]}) + "\n" for thing in things)
+    )
     assert kb("--config", config, "ingest", write_notes({**about, **talk})).code == 0
     told = kb("--config", config, "eval", "tune", golden)
     assert told.code == 0, told.err
@@ -194,15 +208,27 @@ def test_tuning_writes_what_helps_into_the_config_file(kb: Kb, tmp_path: Path, w
     _valid(tuning, "eval_tuning")
     assert (tuning["helps"], tuning["written"]) == (True, str(config))
     assert config.read_text().startswith("# mine\n[search]\n")
-    assert kb("--config", config, "eval", "run", golden, "--json").json()["metrics"]["ndcg@10"] == 1.0 > tuning["current"]
+    assert (
+        kb("--config", config, "eval", "run", golden, "--json").json()["metrics"]["ndcg@10"] == 1.0 > tuning["current"]
+    )
 
 
-def test_a_judged_collection_is_ingested_into_a_database_of_its_own(kb: Kb, tmp_path: Path, isolated_home: Path) -> None:
+def test_a_judged_collection_is_ingested_into_a_database_of_its_own(
+    kb: Kb, tmp_path: Path, isolated_home: Path
+) -> None:
     folder = tmp_path / "tiny"
     folder.mkdir()
-    texts = {"d/1": "the boiler is serviced in May", "d/2": "tomatoes are planted in spring", "d/3": "roses are cut in March"}
-    (folder / "corpus.jsonl").write_text("".join(json.dumps({"_id": id, "title": "", "text": text}) + "\n" for id, text in texts.items()))
-    (folder / "queries.jsonl").write_text('{"_id": "q1", "text": "boiler serviced"}\n{"_id": "q2", "text": "when to plant tomatoes"}\n')
+    texts = {
+        "d/1": "the boiler is serviced in May",
+        "d/2": "tomatoes are planted in spring",
+        "d/3": "roses are cut in March",
+    }
+    (folder / "corpus.jsonl").write_text(
+        "".join(json.dumps({"_id": id, "title": "", "text": text}) + "\n" for id, text in texts.items())
+    )
+    (folder / "queries.jsonl").write_text(
+        '{"_id": "q1", "text": "boiler serviced"}\n{"_id": "q2", "text": "when to plant tomatoes"}\n'
+    )
     (folder / "qrels.tsv").write_text("query-id\tcorpus-id\tscore\nq1\td/1\t1\nq2\td/2\t1\n")
     refused = kb("eval", "run", folder)
     assert refused.code == 2
@@ -218,4 +244,6 @@ def test_a_judged_collection_is_ingested_into_a_database_of_its_own(kb: Kb, tmp_
     assert not (isolated_home / "data" / "kebab").exists(), "one's own index is left alone"
     named = tmp_path / "own.sqlite"
     assert kb("--db", named, "eval", "run", folder, "--ingest", "--json").out == ran.out
-    assert kb("--db", named, "eval", "run", folder, "--json").out == ran.out, "once it is there, it need not be ingested"
+    assert kb("--db", named, "eval", "run", folder, "--json").out == ran.out, (
+        "once it is there, it need not be ingested"
+    )

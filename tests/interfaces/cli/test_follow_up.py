@@ -34,7 +34,9 @@ def test_remarks_and_notices_name_the_database(other: Kb) -> None:
     ran = other("search", "note", "--tag", "nope")
     assert f"See: {NAMED} list tags" in ran.err
     ran = other("search", "note", "--tag", "nope", "--json")
-    assert f"No document has the tag nope. See: {NAMED} list tags" in [notice["message"] for notice in ran.json()["notices"]]
+    assert f"No document has the tag nope. See: {NAMED} list tags" in [
+        notice["message"] for notice in ran.json()["notices"]
+    ]
     assert f"or {NAMED} list docs." in other("search", "giraffe").err
 
 
@@ -45,7 +47,9 @@ def test_doctor_names_the_database(other: Kb, tmp_path: Path) -> None:
 
 def test_a_config_file_that_was_given_is_named_too(other: Kb, tmp_path: Path) -> None:
     (tmp_path / "cwd" / "c.toml").write_text("", encoding="utf-8")
-    assert other("--config", "c.toml", "fetch", "doc", "nope").err.endswith(f"kb --config c.toml --db '{ODD_NAME}' list docs\n")
+    assert other("--config", "c.toml", "fetch", "doc", "nope").err.endswith(
+        f"kb --config c.toml --db '{ODD_NAME}' list docs\n"
+    )
 
 
 def test_without_them_a_hint_is_as_it_was_written(kb: Kb, other: Kb) -> None:

@@ -63,7 +63,12 @@ def test_vec_only_gives_vector_results_and_nothing_of_the_text_index(search: Kb)
     assert answer["hits"][0]["doc_path"] == "git.md"
     for hit in answer["hits"]:
         detail = hit["retrieval"]
-        assert (detail["method"], detail["lexical_score"], detail["lexical_rank"], detail["rrf_score"]) == ("vector", None, None, None)
+        assert (detail["method"], detail["lexical_score"], detail["lexical_rank"], detail["rrf_score"]) == (
+            "vector",
+            None,
+            None,
+            None,
+        )
 
 
 def test_explain_shows_rank_and_score_of_both_sides_and_of_the_fusion_for_every_hit(search: Kb) -> None:

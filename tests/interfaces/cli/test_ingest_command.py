@@ -29,7 +29,13 @@ def test_the_report_counts_everything_and_names_examples(kb: Kb, write_notes: Ca
     ran = kb("ingest", write_notes(FILES), "--json")
     report = ran.json()
     assert ran.code == 0
-    assert (report["sources"], report["added"], report["updated"], report["unchanged"], report["removed"]) == (["notes"], 3, 0, 0, 0)
+    assert (report["sources"], report["added"], report["updated"], report["unchanged"], report["removed"]) == (
+        ["notes"],
+        3,
+        0,
+        0,
+        0,
+    )
     skipped = {item["reason"]: (item["count"], item["examples"]) for item in report["skipped"]}
     assert skipped["binary"] == (1, ["binary.dat"])
     assert skipped["empty"] == (1, ["empty.md"])
@@ -54,7 +60,9 @@ def test_ingest_is_idempotent_and_remembers_its_sources(kb: Kb, write_notes: Cal
     assert kb("search", "quagga okapi", "--json").json()["returned"] == 0
 
 
-def test_progress_as_json_ends_with_exactly_one_terminal_event(kb: Kb, write_notes: Callable[..., Path], tmp_path: Path) -> None:
+def test_progress_as_json_ends_with_exactly_one_terminal_event(
+    kb: Kb, write_notes: Callable[..., Path], tmp_path: Path
+) -> None:
     notes = write_notes(FILES)
     for arguments, terminal in (((notes,), "done"), ((tmp_path / "missing",), "failed"), ((), "done")):
         ran = kb("ingest", *arguments, "--progress", "json", "--json")
@@ -69,7 +77,10 @@ def test_progress_as_json_ends_with_exactly_one_terminal_event(kb: Kb, write_not
 def test_the_report_says_where_the_other_files_are(kb: Kb, write_notes: Callable[..., Path]) -> None:
     ran = kb("ingest", write_notes({"a.md": "text", "empty.md": ""}))
     assert "2 files" in ran.out
-    assert "  added 1, updated 0, unchanged 0, removed 0, not indexed 1 (see below)\n  skipped 1 (no text in it): empty.md\n" in ran.out
+    assert (
+        "  added 1, updated 0, unchanged 0, removed 0, not indexed 1 (see below)\n  skipped 1 (no text in it): empty.md\n"
+        in ran.out
+    )
 
 
 def test_no_embed_and_progress_none_are_accepted(kb: Kb, write_notes: Callable[..., Path]) -> None:
@@ -92,7 +103,12 @@ def test_stdin_becomes_a_document_that_can_be_replaced(kb: Kb) -> None:
     assert kb("ingest", "-", "--title", "Shopping list", "--json", input="milk and quagga").json()["unchanged"] == 1
     assert kb("ingest", "-", "--title", "Shopping list", "--json", input="bread").json()["updated"] == 1
     hit = kb("search", "bread", "--json").json()["hits"][0]
-    assert (hit["doc_path"], hit["title"], hit["source"], hit["doc_type"]) == ("Shopping list", "Shopping list", "stdin", "note")
+    assert (hit["doc_path"], hit["title"], hit["source"], hit["doc_type"]) == (
+        "Shopping list",
+        "Shopping list",
+        "stdin",
+        "note",
+    )
     assert kb("search", "quagga", "--json").json()["returned"] == 0
 
 
@@ -127,7 +143,9 @@ def test_mistakes_are_clear_errors(kb: Kb, arguments: list[str], data: str | byt
     [".inf", ":".join(["59"] * 4000), "-.inf", ".nan", "9" * 5000, '"\\uD800"'],
     ids=["inf", "sexagesimal", "minus", "nan", "digits", "surrogate"],
 )
-def test_strange_values_in_front_matter_cost_nothing_but_themselves(kb: Kb, write_notes: Callable[..., Path], value: str) -> None:
+def test_strange_values_in_front_matter_cost_nothing_but_themselves(
+    kb: Kb, write_notes: Callable[..., Path], value: str
+) -> None:
     notes = write_notes({"strange.md": f"---\ntitle: T\nvalue: {value}\n---\nquagga\n", "z.md": "another quagga\n"})
     ran = kb("ingest", notes, "--json")
     assert ran.code == 0, ran.err[-300:]
@@ -144,7 +162,9 @@ def test_the_human_report_says_what_was_skipped_and_why(kb: Kb, write_notes: Cal
 
 
 def test_where_nobody_sees_a_bar_one_line_says_what_takes_long(capsys: pytest.CaptureFixture[str]) -> None:
-    """An ingest makes all vectors that are missing, whatever it was asked for: a log that stands still looks like a failure."""
+    """An ingest makes all vectors that are missing, whatever it was asked for: a log that stands still looks like a
+    failure.
+    """
     with _Remarks() as progress:
         progress("file", path="a.md", done=1, total=4000)
         assert capsys.readouterr().err == ""

@@ -38,7 +38,9 @@ def test_init_writes_a_commented_config_and_makes_the_data_folder(kb: Kb, isolat
     assert all(values == {} for values in tomllib.loads(text).values())
     uncommented = "\n".join(line.removeprefix("# ") if " = " in line else line for line in text.splitlines())
     values = tomllib.loads(uncommented)
-    assert {f"{section}.{name}" for section, part in values.items() for name in part} == {item.key for item in all_settings()}
+    assert {f"{section}.{name}" for section, part in values.items() for name in part} == {
+        item.key for item in all_settings()
+    }
 
 
 def test_init_keeps_what_exists_unless_forced(kb: Kb, isolated_home: Path) -> None:
@@ -66,7 +68,9 @@ def test_init_here_gives_the_folder_an_index_of_its_own(kb: Kb, tmp_path: Path, 
 def test_config_show_names_the_origin_of_every_value(kb: Kb, tmp_path: Path) -> None:
     config = tmp_path / "my.toml"
     config.write_text("[search]\ndefault_top = 7\nsnippet_chars = 100\n", encoding="utf-8")
-    shown = kb("config", "show", "--config", config, "--db", "x.sqlite", "--json", env={"KEBAB_SEARCH_SNIPPET_CHARS": "80"}).json()
+    shown = kb(
+        "config", "show", "--config", config, "--db", "x.sqlite", "--json", env={"KEBAB_SEARCH_SNIPPET_CHARS": "80"}
+    ).json()
     settings = {item["key"]: (item["value"], item["origin"]) for item in shown["settings"]}
     assert settings["search.default_k"] == (7, str(config))
     assert settings["search.snippet_chars"] == (80, "environment KEBAB_SEARCH_SNIPPET_CHARS")
@@ -141,7 +145,14 @@ def test_reset_asks_first_and_then_deletes_only_the_database(kb: Kb, ingested: P
 def test_doctor_is_healthy_before_and_after_the_first_ingest_and_names_a_missing_source(kb: Kb, ingested: Path) -> None:
     report = kb("doctor", "--json").json()
     assert report["healthy"]
-    assert {check["name"] for check in report["checks"]} >= {"program", "disk", "database", "text index", "references", "source notes"}
+    assert {check["name"] for check in report["checks"]} >= {
+        "program",
+        "disk",
+        "database",
+        "text index",
+        "references",
+        "source notes",
+    }
     ingested.rename(ingested.with_name("away"))
     ran = kb("doctor", "--json")
     assert ran.code == 3

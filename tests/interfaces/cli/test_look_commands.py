@@ -75,7 +75,11 @@ def test_a_document_is_known_by_id_beginning_of_an_id_path_and_source_path(sampl
     doc_id = sample("inspect", "doc", "git/setup.md", "--json").json()["doc_id"]
     for key in (doc_id, doc_id[:8], "git/setup.md", "notes:git/setup.md"):
         shown = sample("inspect", "doc", key, "--json").json()
-        assert (shown["doc_id"], shown["doc_path"], shown["title"]) == (doc_id, "git/setup.md", "Git installation and first-time setup")
+        assert (shown["doc_id"], shown["doc_path"], shown["title"]) == (
+            doc_id,
+            "git/setup.md",
+            "Git installation and first-time setup",
+        )
     assert shown["metadata"]["aliases"] == ["new laptop git", "git install"]
     assert [chunk["ordinal"] for chunk in shown["chunks"]] == list(range(shown["chunk_count"]))
 
@@ -83,10 +87,21 @@ def test_a_document_is_known_by_id_beginning_of_an_id_path_and_source_path(sampl
 def test_a_note_is_known_as_others_link_to_it(kb: Kb, write_notes: Callable[..., Path]) -> None:
     """As in Obsidian: by its name, wherever it is, with or without heading, alias and brackets."""
     root = write_notes(
-        {"People/Jane Roe.md": "She knows.\n", "Jane Roe.txt": "Not a note.\n", "a/Same.md": "One.\n", "b/Same.md": "Two.\n"}
+        {
+            "People/Jane Roe.md": "She knows.\n",
+            "Jane Roe.txt": "Not a note.\n",
+            "a/Same.md": "One.\n",
+            "b/Same.md": "Two.\n",
+        }
     )
     assert kb("ingest", root).code == 0
-    for key in ("Jane Roe", "people/jane roe", "[[Jane Roe]]", "[[People/Jane Roe#Work|our specialist]]", "![[Jane Roe]]"):
+    for key in (
+        "Jane Roe",
+        "people/jane roe",
+        "[[Jane Roe]]",
+        "[[People/Jane Roe#Work|our specialist]]",
+        "![[Jane Roe]]",
+    ):
         assert kb("fetch", "doc", key).out == "She knows.\n"
     assert kb("search", "knows", "--doc", "Jane Roe", "--json").json()["returned"] == 1
     assert kb("fetch", "doc", "Same", "--json").json()["code"] == "ambiguous"

@@ -16,7 +16,21 @@ import kebab
 
 Kb = Callable[..., Any]
 
-COMMANDS = ["search", "ingest", "list", "inspect", "fetch", "verify", "index", "backup", "reset", "doctor", "schema", "init", "config"]
+COMMANDS = [
+    "search",
+    "ingest",
+    "list",
+    "inspect",
+    "fetch",
+    "verify",
+    "index",
+    "backup",
+    "reset",
+    "doctor",
+    "schema",
+    "init",
+    "config",
+]
 SUBCOMMANDS = [
     *([name] for name in COMMANDS),
     ["list", "docs"], ["list", "sources"], ["list", "tags"], ["inspect", "doc"], ["inspect", "chunk"], ["fetch", "doc"], ["fetch", "chunk"], ["fetch", "span"],
@@ -57,7 +71,9 @@ def test_help_lists_every_command_and_no_arguments_mean_help(kb: Kb) -> None:
 def test_the_verbs_are_those_of_the_product(kb: Kb) -> None:
     """R112."""
     shown = kb("--help").out
-    assert all(f"  {verb} " in shown for verb in ("ingest", "search", "ask", "init", "doctor", "inspect", "list", "eval"))
+    assert all(
+        f"  {verb} " in shown for verb in ("ingest", "search", "ask", "init", "doctor", "inspect", "list", "eval")
+    )
 
 
 def test_one_product_name_in_code_and_documentation() -> None:
@@ -172,7 +188,9 @@ def loaded_modules(*arguments: str) -> set[str]:
         f"code = run({list(arguments)!r})\n"
         "print(code, *sorted({name.split('.')[0] for name in sys.modules}), file=sys.__stderr__)"
     )
-    ran = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, env=dict(os.environ))
+    ran = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, env=dict(os.environ)
+    )
     code, *modules = ran.stderr.splitlines()[-1].split()
     assert code == "0", ran.stderr
     return set(modules)

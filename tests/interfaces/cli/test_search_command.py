@@ -107,7 +107,10 @@ def test_tags_wants_all_and_tag_wants_any(search: Kb) -> None:
     """R128, R131, R132."""
     assert set(hit_paths(search("gnu", "--tags", "ops", "--json"))) == {"ops/deploy.md", "ops/backup.md"}
     assert hit_paths(search("gnu", "--tags", "ops,production", "--json")) == ["ops/deploy.md"]
-    assert set(hit_paths(search("gnu", "--tag", "production", "--tag", "rust", "--json"))) == {"ops/deploy.md", "rust/kb.md"}
+    assert set(hit_paths(search("gnu", "--tag", "production", "--tag", "rust", "--json"))) == {
+        "ops/deploy.md",
+        "rust/kb.md",
+    }
 
 
 def test_type_code_gives_only_code_and_an_unknown_type_lists_the_valid_ones(search: Kb) -> None:
@@ -194,7 +197,9 @@ def test_a_named_database_that_does_not_exist_is_an_error(kb: Kb, tmp_path: Path
         (["--bulk", "x"], "usage"),
     ],
 )
-def test_every_mistake_is_exit_code_2_with_one_error_object_and_a_hint(search: Kb, arguments: list[str], code: str) -> None:
+def test_every_mistake_is_exit_code_2_with_one_error_object_and_a_hint(
+    search: Kb, arguments: list[str], code: str
+) -> None:
     ran = search(*arguments, "--json")
     assert ran.code == 2
     error = ran.json()
@@ -208,7 +213,11 @@ def test_every_mistake_is_exit_code_2_with_one_error_object_and_a_hint(search: K
 def test_mode_vector_hybrid_and_default_say_what_is_missing(search: Kb) -> None:
     """R178: without vectors hybrid answers lexically and says so."""
     default = search("gnu", "--json").json()
-    assert (default["mode"], default["method"], [notice["code"] for notice in default["notices"]]) == ("hybrid", "lexical", ["vectors_off"])
+    assert (default["mode"], default["method"], [notice["code"] for notice in default["notices"]]) == (
+        "hybrid",
+        "lexical",
+        ["vectors_off"],
+    )
     assert search("gnu").err == ""
 
 
@@ -258,7 +267,11 @@ def test_filters_reach_the_search(search: Kb) -> None:
     assert hit_paths(search("gnu", "--format", "py", "--json")) == ["tools/install.py"]
     assert hit_paths(search("gnu", "--lang", "ko", "--json")) == []
     assert hit_paths(search("gnu", "--doc", "rust/kb.md", "--json")) == ["rust/kb.md"]
-    assert hit_paths(search("gnu", "--sort", "date", "--type", "markdown", "--json")) == ["ops/backup.md", "ops/deploy.md", "rust/kb.md"]
+    assert hit_paths(search("gnu", "--sort", "date", "--type", "markdown", "--json")) == [
+        "ops/backup.md",
+        "ops/deploy.md",
+        "rust/kb.md",
+    ]
     assert len(hit_paths(search("gnu", "--source", "notes", "--trust-min", "primary", "--json"))) == 4
 
 
@@ -318,7 +331,9 @@ def test_bulk_answers_line_by_line_in_order_and_bad_lines_in_their_place(search:
 
 
 def test_options_of_the_command_line_are_the_defaults_of_every_bulk_line(search: Kb) -> None:
-    first, second = search("--bulk", "-k", "1", "--tag", "ops", input=bulk_lines({"query": "gnu"}, {"query": "gnu", "k": 2})).json_lines()
+    first, second = search(
+        "--bulk", "-k", "1", "--tag", "ops", input=bulk_lines({"query": "gnu"}, {"query": "gnu", "k": 2})
+    ).json_lines()
     assert (first["returned"], second["returned"]) == (1, 2)
 
 
@@ -353,14 +368,17 @@ def fake_editor(folder: Path, name: str = "editor") -> Path:
 
 
 @pytest.mark.parametrize(
-    ("name", "expected"),
-    [("editor", "+5\n{file}\n"), ("code", "--goto\n{file}:5\n"), ("hx", "{file}:5\n")],
+    ("name", "expected"), [("editor", "+5\n{file}\n"), ("code", "--goto\n{file}:5\n"), ("hx", "{file}:5\n")]
 )
-def test_open_shows_the_hit_in_the_editor_at_its_line(search: Kb, tmp_path: Path, notes_db: Path, name: str, expected: str) -> None:
+def test_open_shows_the_hit_in_the_editor_at_its_line(
+    search: Kb, tmp_path: Path, notes_db: Path, name: str, expected: str
+) -> None:
     editor = fake_editor(tmp_path, name)
     ran = search("rust workspace", "--open", "1", env={"EDITOR": str(editor)})
     assert ran.code == 0, ran.err
-    assert (tmp_path / "opened").read_text(encoding="utf-8") == expected.format(file=notes_db.parent / "notes" / "rust" / "kb.md")
+    assert (tmp_path / "opened").read_text(encoding="utf-8") == expected.format(
+        file=notes_db.parent / "notes" / "rust" / "kb.md"
+    )
 
 
 @pytest.mark.parametrize("name", ["a.pdf", "b.docx"])
@@ -400,7 +418,11 @@ def test_a_misspelt_query_is_answered_with_what_may_have_been_meant(search: Kb) 
     ran = search("worksapce")
     assert (ran.code, ran.out) == (0, "returned: 0\n")
     assert ran.err == "No passage matches. Did you mean: workspace?\n"
-    (notice,) = (each for each in search("worksapce", "--json", "--mode", "lexical").json()["notices"] if each["code"] == "did_you_mean")
+    (notice,) = (
+        each
+        for each in search("worksapce", "--json", "--mode", "lexical").json()["notices"]
+        if each["code"] == "did_you_mean"
+    )
     assert notice == {"code": "did_you_mean", "message": "Did you mean: workspace?", "suggestions": ["workspace"]}
     assert "note: Did you mean" not in search("worksapce gnu").err
 

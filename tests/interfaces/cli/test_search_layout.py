@@ -127,9 +127,14 @@ def test_too_many_neighbours_are_a_usage_error(search: Kb, wrong: str) -> None:
 
 
 def test_lines_of_a_bulk_may_ask_for_groups_and_neighbours(search: Kb) -> None:
-    lines = [{"query": "end1", "neighbours": 1, "group": True}, {"query": "end1", "neighbours": 9}, {"query": "end1", "group": "x"}]
+    lines = [
+        {"query": "end1", "neighbours": 1, "group": True},
+        {"query": "end1", "neighbours": 9},
+        {"query": "end1", "group": "x"},
+    ]
     first, second, third = (
-        json.loads(line) for line in search("--bulk", input="".join(json.dumps(line) + "\n" for line in lines)).out.splitlines()
+        json.loads(line)
+        for line in search("--bulk", input="".join(json.dumps(line) + "\n" for line in lines)).out.splitlines()
     )
     assert len(first["groups"]) == 1
     assert [len(side) for side in first["hits"][0]["neighbours"].values()] == [1, 1]

@@ -19,7 +19,10 @@ def notes(kb: Kb, write_notes: Notes) -> Kb:
 
 
 def test_a_note_is_shown_with_hits_lists_and_inspected_things(notes: Kb) -> None:
-    assert notes("source", "describe", "notes/team", "minutes of team-a").out == "notes/team is described: 1 chunk indexed again.\n"
+    assert (
+        notes("source", "describe", "notes/team", "minutes of team-a").out
+        == "notes/team is described: 1 chunk indexed again.\n"
+    )
     notes("source", "describe", "notes", "회사 문서")
     ran = notes("search", "--match", "all", "team-a roadmap")
     assert "   context: 회사 문서 > minutes of team-a\n" in ran.out
@@ -43,9 +46,16 @@ def test_without_notes_nothing_is_said_of_them(notes: Kb) -> None:
 @pytest.mark.parametrize("arguments", [("--remove",), ("",)], ids=["--remove", "an empty text"])
 def test_a_note_is_taken_away(notes: Kb, arguments: tuple[str, ...]) -> None:
     notes("source", "describe", "notes", "minutes")
-    assert notes("source", "describe", "notes", *arguments).out == "The note on notes is taken away: 2 chunks indexed again.\n"
+    assert (
+        notes("source", "describe", "notes", *arguments).out
+        == "The note on notes is taken away: 2 chunks indexed again.\n"
+    )
     done = notes("source", "describe", "notes", *arguments, "--json").json()
-    assert (done["schema_version"], done["command"], done["message"]) == ("done.v1", "source describe", "notes had no note.")
+    assert (done["schema_version"], done["command"], done["message"]) == (
+        "done.v1",
+        "source describe",
+        "notes had no note.",
+    )
 
 
 @pytest.mark.parametrize("arguments", [("notes",), ("notes", "text", "--remove")])
@@ -70,7 +80,10 @@ def test_what_a_note_says_cannot_steer_the_terminal(notes: Kb) -> None:
 
 def test_an_explanation_says_that_a_note_matched(notes: Kb) -> None:
     notes("source", "describe", "notes/team", "minutes")
-    assert "   matched: text: roadmap; context: minut\n" in notes("search", "--match", "all", "minutes roadmap", "--explain").out
+    assert (
+        "   matched: text: roadmap; context: minut\n"
+        in notes("search", "--match", "all", "minutes roadmap", "--explain").out
+    )
 
 
 def test_describing_needs_a_database(kb: Kb) -> None:

@@ -17,7 +17,9 @@ def on_a_terminal(width: int, *arguments: str | Path) -> list[str]:
     ours, theirs = pty.openpty()
     environment = {**os.environ, "COLUMNS": str(width), "TERM": "dumb", "NO_COLOR": "1"}
     command = [sys.executable, "-m", "kebab", *map(str, arguments)]
-    with subprocess.Popen(command, stdout=theirs, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, env=environment) as process:
+    with subprocess.Popen(
+        command, stdout=theirs, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, env=environment
+    ) as process:
         os.close(theirs)
         shown = b""
         while True:

@@ -1,4 +1,6 @@
-"""What the tests of the web page look at: notes, code, a PDF and a library, and among them everything a page could choke on."""
+"""What the tests of the web page look at: notes, code, a PDF and a library, and among them everything a page could
+choke on.
+"""
 
 from __future__ import annotations
 
@@ -67,7 +69,9 @@ A quokka says {ATTACK} and {SCRIPT} in the middle of a sentence about quokkas.
 {SCRIPT}
 ```
 """
-CODE = '"""Lamps."""\n\n\ndef switch(lamp: str) -> str:\n    """Turns a lamp on."""\n    return f"<b>{lamp}</b> is on"\n'
+CODE = (
+    '"""Lamps."""\n\n\ndef switch(lamp: str) -> str:\n    """Turns a lamp on."""\n    return f"<b>{lamp}</b> is on"\n'
+)
 LIBRARY = f"""# Widget
 
 ## Create a dial
@@ -105,7 +109,11 @@ def make_corpus(folder: Path) -> PageCorpus:
     (notes / "scripts" / "lamp.py").write_text(CODE)
     (notes / "long.txt").write_text("".join(f"entry {number} of the very long ledger\n" for number in range(1, 2501)))
     (notes / "등불.md").write_text("# 등불 관리\n\n등불은 매일 저녁에 켠다.\n")
-    pages = [["Annual report", "Nothing much happened."], ["Second page", "The zeppelin was sold in spring."], ["Last page"]]
+    pages = [
+        ["Annual report", "Nothing much happened."],
+        ["Second page", "The zeppelin was sold in spring."],
+        ["Last page"],
+    ]
     (notes / "report.pdf").write_bytes(make_pdf(pages))
     widget = folder / "widget"
     widget.mkdir()

@@ -68,7 +68,9 @@ class TestSearch:
 
     def test_a_cursor_gives_the_next_page(self, client: httpx2.Client) -> None:
         first = client.get("api/v1/search", params={"query": "the", "match": "any", "k": 4}).json()
-        second = client.get("api/v1/search", params={"query": "the", "match": "any", "k": 4, "cursor": first["next_cursor"]}).json()
+        second = client.get(
+            "api/v1/search", params={"query": "the", "match": "any", "k": 4, "cursor": first["next_cursor"]}
+        ).json()
         seen = [hit["chunk_id"] for hit in first["hits"] + second["hits"]]
         assert len(set(seen)) == 8
 
@@ -104,12 +106,18 @@ class TestSearch:
         failed(client.get(f"api/v1/search?{parameters}"), status, code)
 
     def test_a_library_is_searched_instead(self, client: httpx2.Client) -> None:
-        body = valid(client.get("api/v1/search", params={"query": "dial", "library": "/acme/widget"}), "search_response")
+        body = valid(
+            client.get("api/v1/search", params={"query": "dial", "library": "/acme/widget"}), "search_response"
+        )
         assert {hit["doc_path"] for hit in body["hits"]} == {"guide.md"}
 
 
 class TestBulk:
-    LINES = ({"id": "a", "query": "git"}, {"id": "b", "query": "git", "k": "many"}, {"id": "c", "query": "한글", "k": 1})
+    LINES = (
+        {"id": "a", "query": "git"},
+        {"id": "b", "query": "git", "k": "many"},
+        {"id": "c", "query": "한글", "k": 1},
+    )
 
     def test_queries_are_answered_in_order_and_a_bad_one_in_its_place(self, client: httpx2.Client) -> None:
         body = valid(client.post("api/v1/search/bulk", json={"queries": self.LINES, "k": 2}), "bulk_response")
@@ -128,7 +136,12 @@ class TestBulk:
         sent = "\n".join(json.dumps(line) for line in self.LINES) + "\n\nno json\n"
         response = client.post("api/v1/search/bulk", content=sent, headers={"content-type": "application/x-ndjson"})
         answers = [json.loads(line) for line in response.text.splitlines()]
-        assert [answer["schema_version"] for answer in answers] == ["search_response.v1", "error.v1", "search_response.v1", "error.v1"]
+        assert [answer["schema_version"] for answer in answers] == [
+            "search_response.v1",
+            "error.v1",
+            "search_response.v1",
+            "error.v1",
+        ]
 
     def test_only_line_feeds_part_json_lines(self, client: httpx2.Client) -> None:
         """Regression: a text with another sign that may end a line was taken for two lines that are no JSON."""
@@ -150,10 +163,19 @@ class TestBulk:
         body = f"[{','.join(sent)}]" if media == "application/json" else "\n".join(sent)
         response = client.post("api/v1/search/bulk", content=body, headers={"content-type": media})
         assert response.status_code == 200
-        answers = response.json()["responses"] if media == "application/json" else [json.loads(line) for line in response.text.splitlines()]
-        assert [(answer["id"], answer["schema_version"]) for answer in answers] == [("?", "error.v1"), ("b", "search_response.v1")]
+        answers = (
+            response.json()["responses"]
+            if media == "application/json"
+            else [json.loads(line) for line in response.text.splitlines()]
+        )
+        assert [(answer["id"], answer["schema_version"]) for answer in answers] == [
+            ("?", "error.v1"),
+            ("b", "search_response.v1"),
+        ]
 
-    def test_a_query_that_takes_too_long_is_an_error_in_its_place(self, served_db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_a_query_that_takes_too_long_is_an_error_in_its_place(
+        self, served_db: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """Regression: the lines after it were never answered."""
         search = KnowledgeBase.search
 
@@ -165,13 +187,21 @@ class TestBulk:
         monkeypatch.setattr(KnowledgeBase, "search", at_times_slow)
         sent = "\n".join(json.dumps({"id": query, "query": query}) for query in ("git", "slow", "undo"))
         with client_of(served_db, timeout_s=1.0) as client:
-            answers = client.post("/api/v1/search/bulk", content=sent, headers={"content-type": "application/x-ndjson"}).text.splitlines()
+            answers = client.post(
+                "/api/v1/search/bulk", content=sent, headers={"content-type": "application/x-ndjson"}
+            ).text.splitlines()
         told = [json.loads(line) for line in answers]
-        assert [(answer["id"], answer.get("code")) for answer in told] == [("git", None), ("slow", "timed_out"), ("undo", None)]
+        assert [(answer["id"], answer.get("code")) for answer in told] == [
+            ("git", None),
+            ("slow", "timed_out"),
+            ("undo", None),
+        ]
 
     @pytest.mark.parametrize("sent", ["{", "[1", "7", '{"queries": 5}', "{}", '{"queries": [], "colour": 1}'])
     def test_what_is_no_list_of_queries_is_refused(self, client: httpx2.Client, sent: str) -> None:
-        failed(client.post("api/v1/search/bulk", content=sent, headers={"content-type": "application/json"}), 400, "usage")
+        failed(
+            client.post("api/v1/search/bulk", content=sent, headers={"content-type": "application/json"}), 400, "usage"
+        )
 
     def test_there_is_a_limit(self, client: httpx2.Client) -> None:
         failed(client.post("api/v1/search/bulk", json=[{"query": "a"}] * 1001), 400, "usage")
@@ -203,7 +233,10 @@ class TestLookingInside:
         assert whole["truncated"] is False
         read, offset = "", 0
         for _ in range(100):
-            page = valid(client.get("api/v1/fetch", params={"uri": "git/undo.md", "max_tokens": 100, "offset": offset}), "fetch_result")
+            page = valid(
+                client.get("api/v1/fetch", params={"uri": "git/undo.md", "max_tokens": 100, "offset": offset}),
+                "fetch_result",
+            )
             read += page["text"]
             if page["next_offset"] is None:
                 break
@@ -238,7 +271,13 @@ class TestLookingInside:
 
     def test_no_path_leads_to_the_file_system(self, client: httpx2.Client, sample_notes: Path, served_db: Path) -> None:
         """Not even to a file that is indexed, by where it lies."""
-        for path in ("/etc/passwd", str(sample_notes / "git" / "undo.md"), "../../etc/passwd", str(served_db), "~/.bashrc"):
+        for path in (
+            "/etc/passwd",
+            str(sample_notes / "git" / "undo.md"),
+            "../../etc/passwd",
+            str(served_db),
+            "~/.bashrc",
+        ):
             failed(client.get("api/v1/fetch", params={"uri": path}), 404, "not_found")
             failed(client.get("api/v1/search", params={"query": "git", "doc": path}), 404, "not_found")
         assert client.get("api/v1/documents//etc/passwd").status_code == 404
@@ -271,10 +310,14 @@ class TestLibraries:
         assert body["rules"] == ["Always close a gauge"]
 
     def test_existing_clients_get_their_shapes(self, client: httpx2.Client) -> None:
-        (found,) = client.get("api/v2/libs/search", params={"libraryName": "widget", "query": "dials"}).json()["results"]
+        (found,) = client.get("api/v2/libs/search", params={"libraryName": "widget", "query": "dials"}).json()[
+            "results"
+        ]
         assert found["id"] == "/acme/widget"
         assert found["totalSnippets"] > 0
-        context = client.get("api/v2/context", params={"libraryId": "/acme/widget", "query": "create a dial", "type": "json"}).json()
+        context = client.get(
+            "api/v2/context", params={"libraryId": "/acme/widget", "query": "create a dial", "type": "json"}
+        ).json()
         (code,) = context["codeSnippets"]
         assert code["codeTitle"] == "Create a dial"
         assert code["codeList"] == [{"language": "python", "code": "dial = make_dial(limit=20)"}]

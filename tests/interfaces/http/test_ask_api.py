@@ -41,7 +41,9 @@ def test_posted_or_as_json_it_is_the_same_answer(client: httpx2.Client) -> None:
 
 
 def test_a_refusal_is_an_answer_that_says_why(client: httpx2.Client) -> None:
-    answer = client.get("api/v1/ask", params={"question": "Who won the 1954 world cup?"}, headers={"accept": "application/json"}).json()
+    answer = client.get(
+        "api/v1/ask", params={"question": "Who won the 1954 world cup?"}, headers={"accept": "application/json"}
+    ).json()
     jsonschema.validate(answer, schemas.schema("answer"))
     assert (answer["grounded"], answer["answer"]) == (False, None)
     assert answer["refusal_reason"]
@@ -58,14 +60,18 @@ def test_a_refusal_is_an_answer_that_says_why(client: httpx2.Client) -> None:
         ({"question": "x", "colour": "red"}, 400, "usage"),
     ],
 )
-def test_what_is_wrong_is_told_by_the_status(client: httpx2.Client, parameters: dict[str, str], status: int, code: str) -> None:
+def test_what_is_wrong_is_told_by_the_status(
+    client: httpx2.Client, parameters: dict[str, str], status: int, code: str
+) -> None:
     for answer in (client.get("api/v1/ask", params=parameters), client.post("api/v1/ask", json=parameters)):
         assert (answer.status_code, answer.json()["code"]) == (status, code)
 
 
 def test_half_a_character_in_a_question_is_answered(client: httpx2.Client) -> None:
     """Regression: the answer could not be sent, and the stream ended with nothing in it."""
-    name, answer = events(client.post("api/v1/ask", content=r'{"question": "\ud800 How do I undo the last commit?"}'))[-1]
+    name, answer = events(client.post("api/v1/ask", content=r'{"question": "\ud800 How do I undo the last commit?"}'))[
+        -1
+    ]
     assert (name, answer["question"]) == ("answer", "? How do I undo the last commit?")
 
 
@@ -81,7 +87,9 @@ class TestWrittenByAModel:
         with serving(served_db, home=tmp_path, env=env) as running:
             yield running
 
-    def test_its_words_come_as_they_are_written_and_it_stops_when_nobody_reads_them(self, writing: Server, chat_server: ChatServer) -> None:
+    def test_its_words_come_as_they_are_written_and_it_stops_when_nobody_reads_them(
+        self, writing: Server, chat_server: ChatServer
+    ) -> None:
         chat_server.script = [Reply(["Undo it ", "with git reset [1]."]), Reply(["word "] * 600, wait_s=0.05)]
         told = events(httpx2.get(writing.url + "api/v1/ask", params={"question": QUESTION}, timeout=60))
         assert [name for name, _ in told] == ["text", "text", "answer"]

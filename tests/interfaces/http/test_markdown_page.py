@@ -56,7 +56,9 @@ PIECES = (
 )
 
 
-def html_of(text: str, cited: tuple[int, int] | None = None, known: tuple[str, ...] = (), path: str = "notes/a.md") -> str:
+def html_of(
+    text: str, cited: tuple[int, int] | None = None, known: tuple[str, ...] = (), path: str = "notes/a.md"
+) -> str:
     page = MarkdownPage(text, path)
     return page.html(cited, page.targets() & set(known), lambda target: f"/read?uri={target}")
 
@@ -133,7 +135,8 @@ def test_deep_lists_keep_their_text() -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["[" * 20_000, "![" * 10_000, "<!--" * 12_000, "a <!-- " * 7000, ">" * 50_000, "*a _b " * 8000, "`a " * 16_000]
+    "text",
+    ["[" * 20_000, "![" * 10_000, "<!--" * 12_000, "a <!-- " * 7000, ">" * 50_000, "*a _b " * 8000, "`a " * 16_000],
 )
 def test_text_made_to_be_slow_is_not(text: str) -> None:
     began = time.process_time()

@@ -24,7 +24,11 @@ def described(client: httpx2.Client) -> Any:
 
 
 def test_every_address_is_described(described: Any) -> None:
-    served = [*Api(None, None, None).endpoints(), *LibrariesApi(None, None).endpoints(), *AskApi(None, None).endpoints()]  # type: ignore[arg-type]  # nothing is asked of them
+    served = [
+        *Api(None, None, None).endpoints(),
+        *LibrariesApi(None, None).endpoints(),
+        *AskApi(None, None).endpoints(),
+    ]  # type: ignore[arg-type]  # nothing is asked of them
     assert {(endpoint.path, endpoint.method.lower()) for endpoint in served} == {
         (path, method) for path, methods in described["paths"].items() for method in methods
     }

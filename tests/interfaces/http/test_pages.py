@@ -1,4 +1,6 @@
-"""The web page without a browser: what is on it, in which state, and that nothing of the user's text becomes markup (R049)."""
+"""The web page without a browser: what is on it, in which state, and that nothing of the user's text becomes markup
+(R049).
+"""
 
 from __future__ import annotations
 
@@ -33,8 +35,15 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> PageCorpus:
 
 
 def client_of(db: Path, *, allow_write: bool = False, **rules: Any) -> TestClient:
-    service = Service(KnowledgeBase(load_settings(flags={"store.path": str(db)}), paths_on_disk=False), allow_write=allow_write)
-    return TestClient(make_app(service, Rules("127.0.0.1", **rules)), base_url="http://127.0.0.1", headers=HTML, follow_redirects=False)
+    service = Service(
+        KnowledgeBase(load_settings(flags={"store.path": str(db)}), paths_on_disk=False), allow_write=allow_write
+    )
+    return TestClient(
+        make_app(service, Rules("127.0.0.1", **rules)),
+        base_url="http://127.0.0.1",
+        headers=HTML,
+        follow_redirects=False,
+    )
 
 
 @pytest.fixture(scope="module")
@@ -137,7 +146,9 @@ def test_the_form_keeps_what_was_asked(get: Get) -> None:
 
 def test_no_hit_offers_what_was_meant_and_which_filter_to_drop(get: Get) -> None:
     html = get("/?q=zepelin&mode=lexical")
-    assert "/?mode=lexical&q=zeppelin" in links(html, "zeppelin") or "/?q=zeppelin&mode=lexical" in links(html, "zeppelin")
+    assert "/?mode=lexical&q=zeppelin" in links(html, "zeppelin") or "/?q=zeppelin&mode=lexical" in links(
+        html, "zeppelin"
+    )
     html = get("/?q=zeppelin&mode=lexical&type=code&lang=en")
     assert "No passage found" in html
     assert links(html, "without type code") == ["/?q=zeppelin&mode=lexical&lang=en"]
@@ -221,7 +232,9 @@ def test_names_titles_tags_and_snippets_are_text(get: Get) -> None:
 
 def test_markdown_is_rendered_and_the_cited_blocks_are_marked(get: Get) -> None:
     html = get("/read?uri=guide.md%23L14-L20")
-    cited = re.findall(r'<(\w+)(?: id="cited")? class="cited"', html) + re.findall(r'<(\w+) class="cited"(?: id="cited")?', html)
+    cited = re.findall(r'<(\w+)(?: id="cited")? class="cited"', html) + re.findall(
+        r'<(\w+) class="cited"(?: id="cited")?', html
+    )
     assert "pre" in cited
     assert "p" in cited
     assert html.count('id="cited"') == 1
@@ -245,7 +258,9 @@ def test_an_item_of_a_tight_list_and_a_row_of_a_table_can_be_cited(get: Get) -> 
 
 def get_text(get: Get) -> str:
     html = get("/read?uri=guide.md&view=source")
-    return "\n".join(unescape(line.removesuffix("\n")) for line in re.findall(r"<code>(.*?)</code></li>", html, re.DOTALL))
+    return "\n".join(
+        unescape(line.removesuffix("\n")) for line in re.findall(r"<code>(.*?)</code></li>", html, re.DOTALL)
+    )
 
 
 def test_the_source_has_numbered_lines_and_marks_the_cited_ones(get: Get) -> None:
@@ -380,10 +395,15 @@ def test_only_examples_or_only_prose(get: Get) -> None:
 
 def test_each_version_of_a_library_answers_for_itself(upstream: Any, tmp_path: Path) -> None:
     upstream.commit(
-        {"README.md": "# Gauge\n\n## Read\n\nCall `old_read` for the value.\n\nSee [more](docs/more.md).\n", "docs/more.md": "# More\n"},
+        {
+            "README.md": "# Gauge\n\n## Read\n\nCall `old_read` for the value.\n\nSee [more](docs/more.md).\n",
+            "docs/more.md": "# More\n",
+        },
         "v1.0",
     )
-    upstream.commit({"README.md": "# Gauge\n\n## Read\n\nCall `new_read` for the value.\n\nSee [more](docs/more.md).\n"}, "v2.0")
+    upstream.commit(
+        {"README.md": "# Gauge\n\n## Read\n\nCall `new_read` for the value.\n\nSee [more](docs/more.md).\n"}, "v2.0"
+    )
     with kebab.open(tmp_path / "gauge.sqlite") as knowledge_base:
         knowledge_base.libraries.add(upstream.url, library_id="/acme/gauge", versions=["v1.0", "v2.0"], embed=False)
     with client_of(tmp_path / "gauge.sqlite") as client:
@@ -447,7 +467,9 @@ def test_a_browser_without_the_token_is_asked_for_it(corpus: PageCorpus) -> None
         assert turned.status_code == 303
         login = turned.headers["location"]
         assert parse_qs(urlsplit(login).query)["next"] == ["/?q=lamp&mode=lexical"]
-        typing = client.get("/results?q=lamp").headers["location"]  # the script goes there, and afterwards to a whole page
+        typing = client.get("/results?q=lamp").headers[
+            "location"
+        ]  # the script goes there, and afterwards to a whole page
         assert parse_qs(urlsplit(typing).query)["next"] == ["/?q=lamp"]
         assert client.get("/api/v1/status").status_code == 401
         assert client.get("/", headers={"Accept": "*/*"}).json()["code"] == "unauthorized"
@@ -479,7 +501,9 @@ def test_cookies_of_others_on_this_machine_do_not_log_one_out(corpus: PageCorpus
             assert client.get("/", headers={"cookie": f"{other}{SESSION_COOKIE}={session}"}).status_code == 200
 
 
-@pytest.mark.parametrize("elsewhere", ["https://evil.example/", "//evil.example", "/\\evil.example", "javascript:alert(1)", "/\n/x", "x"])
+@pytest.mark.parametrize(
+    "elsewhere", ["https://evil.example/", "//evil.example", "/\\evil.example", "javascript:alert(1)", "/\n/x", "x"]
+)
 def test_logging_in_never_leads_elsewhere(corpus: PageCorpus, elsewhere: str) -> None:
     with client_of(corpus.db, token=TOKEN) as client:
         assert client.post("/login", data={"token": TOKEN, "next": elsewhere}).headers["location"] == "/"
@@ -505,13 +529,24 @@ def test_style_and_script_are_kept_by_browsers_and_named_by_their_content(pages:
 
 def test_the_first_page_is_small(pages: TestClient) -> None:
     """At most 50 kB compressed, with all that it loads."""
-    answers = [pages.get("/?q=lamp"), *(pages.get(file) for file in re.findall(r'"(/static/[^"]+)"', pages.get("/").text))]
+    answers = [
+        pages.get("/?q=lamp"),
+        *(pages.get(file) for file in re.findall(r'"(/static/[^"]+)"', pages.get("/").text)),
+    ]
     assert sum(len(gzip.compress(answer.content, 4)) for answer in answers) <= 50 * 1000
     assert all(answer.headers.get("content-encoding") == "gzip" for answer in answers if len(answer.content) > 1400)
 
 
 def test_every_page_forbids_what_it_does_not_need(pages: TestClient) -> None:
-    for address in ("/", "/?q=lamp", "/read?uri=guide.md", "/libraries", "/library?id=/acme/widget", "/status", "/nowhere"):
+    for address in (
+        "/",
+        "/?q=lamp",
+        "/read?uri=guide.md",
+        "/libraries",
+        "/library?id=/acme/widget",
+        "/status",
+        "/nowhere",
+    ):
         response = pages.get(address)
         policy = response.headers["content-security-policy"]
         assert "default-src 'none'" in policy
@@ -522,7 +557,9 @@ def test_every_page_forbids_what_it_does_not_need(pages: TestClient) -> None:
 def test_a_defect_is_told_as_safely_as_everything_else(
     corpus: PageCorpus, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """Regression: the one page with an unexpected text in it was the one without the headers; and it was reported twice."""
+    """Regression: the one page with an unexpected text in it was the one without the headers; and it was reported
+    twice.
+    """
     monkeypatch.setattr(KnowledgeBase, "count_documents", lambda _self: 1 // 0)
     with client_of(corpus.db) as client:
         for address, words in (("/?q=x", "<strong>Something unexpected"), ("/api/v1/health", '"code": "internal"')):

@@ -43,9 +43,26 @@ def guarded(served_db: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_another_host_is_refused_on_every_address(client: httpx2.Client, address: str) -> None:
-    strangers = ("evil.example", "evil.example:80", "127.0.0.1.evil.example", "localhost.evil", "[::1]evil", "10.0.0.1", "")
+    strangers = (
+        "evil.example",
+        "evil.example:80",
+        "127.0.0.1.evil.example",
+        "localhost.evil",
+        "[::1]evil",
+        "10.0.0.1",
+        "",
+    )
     users = ("user@localhost", "user:secret@localhost", "localhost:80@evil.example", "localhost:@evil.example")
-    ports = ("localhost:", "localhost:http", "localhost:-1", "localhost:0", "localhost:65536", "localhost:80:80", "[::1]:", "[::1]:x")
+    ports = (
+        "localhost:",
+        "localhost:http",
+        "localhost:-1",
+        "localhost:0",
+        "localhost:65536",
+        "localhost:80:80",
+        "[::1]:",
+        "[::1]:x",
+    )
     for host in (*strangers, *users, *ports):
         response = client.get(address, headers={"host": host})
         assert response.status_code in (403, 400), (host, response.text)
@@ -90,10 +107,14 @@ class TestToken:
             assert response.headers["www-authenticate"] == "Bearer"
 
     @pytest.mark.parametrize(
-        "shown", ["", "Bearer", "Bearer wrong", f"Basic {TOKEN}", f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", "Bearer \xff"]
+        "shown",
+        ["", "Bearer", "Bearer wrong", f"Basic {TOKEN}", f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", "Bearer \xff"],
     )
     def test_a_wrong_one_is_none(self, guarded: Server, shown: str) -> None:
-        assert httpx2.get(guarded.url + "api/v1/health", headers=[(b"authorization", shown.encode("latin-1"))]).status_code == 401
+        assert (
+            httpx2.get(guarded.url + "api/v1/health", headers=[(b"authorization", shown.encode("latin-1"))]).status_code
+            == 401
+        )
 
     def test_it_is_not_taken_from_the_address(self, guarded: Server) -> None:
         assert httpx2.get(guarded.url + f"api/v1/health?token={TOKEN}").status_code == 401
@@ -141,7 +162,9 @@ UNCERTAIN = {
 
 @pytest.mark.parametrize("path", ["/api/v1/search/bulk", "/mcp", "/login", "/"])
 @pytest.mark.parametrize("case", UNCERTAIN)
-def test_a_request_whose_end_is_uncertain_is_refused_and_nothing_after_it_is_read(server: Server, path: str, case: str) -> None:
+def test_a_request_whose_end_is_uncertain_is_refused_and_nothing_after_it_is_read(
+    server: Server, path: str, case: str
+) -> None:
     """Otherwise a proxy in front may see one request where this server sees two."""
     request = f"POST {path} HTTP/1.1\r\nHost: localhost\r\n".encode() + UNCERTAIN[case]
     lines, body = shown(server, request + SECOND)
@@ -176,7 +199,9 @@ class TestWrongTokens:
             assert 1 <= int(refused.headers["retry-after"]) <= 6
         assert refused.json()["code"] == "too_many_requests"
         assert client.get("api/v1/health").status_code == 401, "no token is not a wrong one"
-        assert client.get("api/v1/health", headers=RIGHT).status_code == 200, "from this machine the right one always counts"
+        assert client.get("api/v1/health", headers=RIGHT).status_code == 200, (
+            "from this machine the right one always counts"
+        )
         assert client.post("login", data={"token": TOKEN}).status_code == 303
         assert client.get("api/v1/health").status_code == 200, "a session"
 
@@ -218,7 +243,9 @@ def test_whoever_does_not_get_on_with_asking_is_not_waited_for(served_db: Path, 
     }
     with serving(served_db, home=tmp_path, env={"KEBAB_SERVE_TIMEOUT_S": "0.5"}) as running, ExitStack() as open_ones:
         port = int(running.url.rstrip("/").rpartition(":")[2])
-        callers = [open_ones.enter_context(socket.create_connection(("127.0.0.1", port), timeout=10)) for _ in beginnings]
+        callers = [
+            open_ones.enter_context(socket.create_connection(("127.0.0.1", port), timeout=10)) for _ in beginnings
+        ]
         for caller, beginning in zip(callers, beginnings, strict=True):
             caller.sendall(beginning)
         assert [caller.recv(12) for caller in callers] == list(beginnings.values())
@@ -262,7 +289,9 @@ def test_beyond_this_machine_addresses_are_ours_and_names_are_not(served_db: Pat
     with serving(served_db, "--host", "0.0.0.0", home=tmp_path, env={"KEBAB_SERVE_TOKEN": TOKEN}) as running:
         port = running.url.rstrip("/").rpartition(":")[2]
         for host, status in (("192.0.2.7", 200), ("evil.example", 403)):
-            answer = httpx2.get(f"http://127.0.0.1:{port}/api/v1/health", headers={"authorization": f"Bearer {TOKEN}", "host": host})
+            answer = httpx2.get(
+                f"http://127.0.0.1:{port}/api/v1/health", headers={"authorization": f"Bearer {TOKEN}", "host": host}
+            )
             assert answer.status_code == status
 
 
@@ -310,4 +339,6 @@ def test_a_session_tells_nothing_of_the_token() -> None:
 def test_help_and_searches_load_no_server() -> None:
     code = "import sys, kebab.interfaces.cli.search, kebab.interfaces.cli.serve; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert not [module for module in loaded if module.split(".")[0] in ("starlette", "uvicorn", "mcp", "jinja2", "pydantic")]
+    assert not [
+        module for module in loaded if module.split(".")[0] in ("starlette", "uvicorn", "mcp", "jinja2", "pydantic")
+    ]

@@ -1,4 +1,6 @@
-"""The snippet of the page's list (R049): 16 words, an ellipsis where it is cut, `<b>` around what matched, everything escaped."""
+"""The snippet of the page's list (R049): 16 words, an ellipsis where it is cut, `<b>` around what matched, everything
+escaped.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,6 @@
-"""Real clients of the MCP server: the SDK's own, over stdio with a process of theirs, over HTTP, or without a process at all."""
+"""Real clients of the MCP server: the SDK's own, over stdio with a process of theirs, over HTTP, or without a process
+at all.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ from tests.serving import serving as kb_serve
 
 def environment(home: Path, **more: str) -> dict[str, str]:
     """Of a process that sees nothing of the user's."""
-    places = {name: str(home / name.split("_")[1].lower()) for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME")}
+    places = {
+        name: str(home / name.split("_")[1].lower()) for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME")
+    }
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("KEBAB_", "XDG_"))}
     return {**kept, "HOME": str(home), **places, "KEBAB_EMBEDDING_MODEL": "none", "PYTHONWARNINGS": "error", **more}
 
@@ -80,7 +84,10 @@ def texts(result: CallToolResult) -> list[str]:
 @contextmanager
 def connected(server: Any, mode: str = "legacy") -> Iterator[Session]:
     """A client of whatever the SDK connects to: a command, an address, or a server in this process."""
-    with start_blocking_portal() as portal, portal.wrap_async_context_manager(Client(server, mode=mode, read_timeout_seconds=60)) as client:
+    with (
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(Client(server, mode=mode, read_timeout_seconds=60)) as client,
+    ):
         yield Session(client, portal)
 
 

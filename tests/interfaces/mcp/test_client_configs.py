@@ -33,7 +33,15 @@ def test_places_are_absolute_because_clients_start_it_anywhere(tmp_path: Path, m
     program.touch()
     monkeypatch.setattr("sys.argv", ["./kb"])
     command = starting(str(tmp_path / "kb.sqlite"), "config.toml", allow_write=True)
-    assert command == [str(program), "--db", str(tmp_path / "kb.sqlite"), "--config", str(tmp_path / "config.toml"), "mcp", "--allow-write"]
+    assert command == [
+        str(program),
+        "--db",
+        str(tmp_path / "kb.sqlite"),
+        "--config",
+        str(tmp_path / "config.toml"),
+        "mcp",
+        "--allow-write",
+    ]
 
 
 def test_install_prints_for_this_database_and_writes_nothing(kb: Kb, isolated_home: Path, tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
-"""MCP over HTTP, at /mcp of `kb serve`: the same server, for several clients at once, behind the same checks as everything on the port."""
+"""MCP over HTTP, at /mcp of `kb serve`: the same server, for several clients at once, behind the same checks as
+everything on the port.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,10 @@ def status_of(address: str, method: str, headers: dict[str, str], body: str = IN
 def test_every_tool_answers_over_http_in_both_eras_of_the_protocol(address: str, mode: str) -> None:
     with connected(f"{address}mcp", mode) as session:
         hit = session.ask("search", query="install git", k=1)["hits"][0]
-        assert session.ask("fetch", uri=hit["citation"]["uri"])["citation"] == hit["citation"] | {"section": None, "content_hash": None}
+        assert session.ask("fetch", uri=hit["citation"]["uri"])["citation"] == hit["citation"] | {
+            "section": None,
+            "content_hash": None,
+        }
         assert session.ask("list_documents", limit=1)["items"]
         assert session.ask("status")["libraries"] == 2
         assert "/acme/widget" in texts(session.call("resolve-library-id", libraryName="widget"))[0]

@@ -1,4 +1,6 @@
-"""The server without a process around it: whatever is sent as arguments, however long a search takes, and when something breaks."""
+"""The server without a process around it: whatever is sent as arguments, however long a search takes, and when
+something breaks.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ class TrickyService(Service):
         super().__init__(kb, allow_write=allow_write)
         self.began, self.go_on = Event(), Event()
 
-    def search(self, options: Mapping[str, Any], *, fitting: Callable[[SearchResponseV1], int] | None = None) -> SearchResponseV1:
+    def search(
+        self, options: Mapping[str, Any], *, fitting: Callable[[SearchResponseV1], int] | None = None
+    ) -> SearchResponseV1:
         if options["query"] == "defect":
             raise ZeroDivisionError("division by zero")
         if options["query"] == "slow":
@@ -61,7 +65,22 @@ VALUES = st.recursive(
     | st.floats()
     | st.text(st.characters(), max_size=20)
     | st.sampled_from(
-        ["git", "/acme/widget", "git/setup.md", "code", "lexical", "5", "", " ", "\0", "\ud800", "'\"(", "kebab://x", 2**70, -1]
+        [
+            "git",
+            "/acme/widget",
+            "git/setup.md",
+            "code",
+            "lexical",
+            "5",
+            "",
+            " ",
+            "\0",
+            "\ud800",
+            "'\"(",
+            "kebab://x",
+            2**70,
+            -1,
+        ]
     ),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner, max_size=2),
     max_leaves=6,
@@ -70,7 +89,10 @@ TOOLS = ["search", "fetch", "ask", "list_documents", "status", "resolve-library-
 
 
 @settings(max_examples=250)
-@given(tool=st.sampled_from(TOOLS), arguments=st.dictionaries(st.sampled_from(NAMES) | st.text(max_size=5), VALUES, max_size=5))
+@given(
+    tool=st.sampled_from(TOOLS),
+    arguments=st.dictionaries(st.sampled_from(NAMES) | st.text(max_size=5), VALUES, max_size=5),
+)
 def test_any_arguments_get_an_answer_or_a_tool_error_and_the_session_goes_on(
     session: Session, tool: str, arguments: dict[str, Any]
 ) -> None:
@@ -83,8 +105,13 @@ def test_any_arguments_get_an_answer_or_a_tool_error_and_the_session_goes_on(
 
 
 @settings(max_examples=40)
-@given(uri=st.text(max_size=30) | st.text(max_size=20).map(lambda text: f"kebab://notes/{text}"), cursor=st.text(max_size=5))
-def test_any_resource_and_cursor_get_an_answer_or_an_error_with_our_code(session: Session, uri: str, cursor: str) -> None:
+@given(
+    uri=st.text(max_size=30) | st.text(max_size=20).map(lambda text: f"kebab://notes/{text}"),
+    cursor=st.text(max_size=5),
+)
+def test_any_resource_and_cursor_get_an_answer_or_an_error_with_our_code(
+    session: Session, uri: str, cursor: str
+) -> None:
     for call, argument in ((session.client.read_resource, uri), (_listed(session), cursor)):
         try:
             session.portal.call(call, argument)
@@ -105,7 +132,10 @@ def test_a_number_too_long_to_be_quoted_is_an_error_too(session: Session) -> Non
 
 def test_a_defect_is_told_as_one_and_the_session_goes_on(session: Session, capfd: pytest.CaptureFixture[str]) -> None:
     error = session.fails("search", query="defect")
-    assert (error["code"], error["message"]) == ("internal", "Something unexpected happened: ZeroDivisionError: division by zero")
+    assert (error["code"], error["message"]) == (
+        "internal",
+        "Something unexpected happened: ZeroDivisionError: division by zero",
+    )
     assert "ZeroDivisionError" in capfd.readouterr().err
     assert session.ask("search", query="install git")["hits"]
 
@@ -156,7 +186,10 @@ def test_a_search_that_takes_too_long_is_an_error(corpus_db: Path) -> None:
 
 
 def test_what_is_not_there_is_an_error_and_nothing_ingested_is_a_notice(tmp_path: Path) -> None:
-    with kebab.open(tmp_path / "none.sqlite") as missing, connected(make_server(Service(missing), Workers(None))) as session:
+    with (
+        kebab.open(tmp_path / "none.sqlite") as missing,
+        connected(make_server(Service(missing), Workers(None))) as session,
+    ):
         assert session.fails("search", query="git")["code"] == "not_found"
         assert session.fails("status")["code"] == "not_found"
     with kebab.open() as default, connected(make_server(Service(default), Workers(None))) as session:
@@ -166,7 +199,10 @@ def test_what_is_not_there_is_an_error_and_nothing_ingested_is_a_notice(tmp_path
 
 def test_ingest_is_offered_only_where_writing_is_allowed(corpus_db: Path) -> None:
     with kebab.open(corpus_db) as knowledge_base:
-        names = {allowed: [tool.name for tool in tools_for(Service(knowledge_base, allow_write=allowed))] for allowed in (False, True)}
+        names = {
+            allowed: [tool.name for tool in tools_for(Service(knowledge_base, allow_write=allowed))]
+            for allowed in (False, True)
+        }
     assert set(names[True]) - set(names[False]) == {"ingest"}
 
 
@@ -179,7 +215,9 @@ def test_what_stands_in_many_files_does_not_fill_an_answer(tmp_path: Path) -> No
         assert len(next(iter(knowledge_base.search("lamp"))).duplicates) == 59
         with connected(make_server(Service(knowledge_base), Workers(None))) as session:
             assert [len(hit["duplicates"]) for hit in session.ask("search", query="lamp")["hits"]] == [20]
-            assert {len(hit["duplicates"]) for hit in session.ask("ask", question="Who may use the lamp?")["candidates"]} == {20}
+            assert {
+                len(hit["duplicates"]) for hit in session.ask("ask", question="Who may use the lamp?")["candidates"]
+            } == {20}
 
 
 def test_a_budget_that_was_named_is_kept_and_without_one_an_answer_fits_an_agent(session: Session) -> None:

@@ -1,4 +1,6 @@
-"""`kb mcp` as an agent runs it: a process of its own, the protocol on stdin and stdout, and an end that leaves nothing behind."""
+"""`kb mcp` as an agent runs it: a process of its own, the protocol on stdin and stdout, and an end that leaves nothing
+behind.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +73,11 @@ def test_search_answers_with_hits_and_a_text_that_cites_them(agent: Session) -> 
 
 @pytest.mark.parametrize(
     "arguments",
-    [{"q": "install git", "limit": 3}, {"question": "install git", "top_k": "3"}, {"query": "install git", "top": 3.0, "mode": None}],
+    [
+        {"q": "install git", "limit": 3},
+        {"question": "install git", "top_k": "3"},
+        {"query": "install git", "top": 3.0, "mode": None},
+    ],
 )
 def test_search_understands_other_names_and_numbers_in_quotes(agent: Session, arguments: dict[str, Any]) -> None:
     assert [hit["chunk_id"] for hit in agent.ask("search", **arguments)["hits"]] == [
@@ -140,7 +146,12 @@ def test_documents_are_listed_with_filters_and_pages(agent: Session) -> None:
 
 def test_status_tells_what_is_served(agent: Session) -> None:
     status = agent.ask("status")
-    assert (status["sources"], status["libraries"], status["read_only"], status["ingest_running"]) == (["notes"], 2, True, False)
+    assert (status["sources"], status["libraries"], status["read_only"], status["ingest_running"]) == (
+        ["notes"],
+        2,
+        True,
+        False,
+    )
 
 
 def test_r168_libraries_are_found_and_read_in_the_known_formats_to_the_letter(agent: Session) -> None:
@@ -159,7 +170,9 @@ def test_r168_libraries_are_found_and_read_in_the_known_formats_to_the_letter(ag
         docs = agent.call("query-docs", type="code", **arguments)
         assert texts(docs) == [golden]
         assert docs.structured_content["snippets"][0]["language"] == "go"
-    older = agent.call("get-library-docs", context7CompatibleLibraryID="/acme/widget", topic="create a dial", tokens=5000, type="code")
+    older = agent.call(
+        "get-library-docs", context7CompatibleLibraryID="/acme/widget", topic="create a dial", tokens=5000, type="code"
+    )
     assert texts(older) == [golden]
     assert (
         "### Colours\n*Widget > Guide*\nAny CSS colour is accepted."
@@ -184,7 +197,9 @@ def test_what_reads_like_orders_is_quoted_with_a_flag(agent: Session) -> None:
     docs = agent.call("query-docs", libraryId="/acme/sly", query="instructions")
     assert docs.structured_content["snippets"][0]["suspicious"]
     assert "reads like orders" in texts(docs)[-1]
-    assert not any("reads like orders" in text for text in texts(agent.call("query-docs", libraryId="/acme/widget", query="dial")))
+    assert not any(
+        "reads like orders" in text for text in texts(agent.call("query-docs", libraryId="/acme/widget", query="dial"))
+    )
 
 
 # --- resources
@@ -205,7 +220,13 @@ def test_documents_are_resources_read_whole_or_by_lines(agent: Session) -> None:
 
 @pytest.mark.parametrize(
     "uri",
-    ["kebab://notes/none.md", "kebab://notes/../../etc/passwd", "file:///etc/passwd", "kebab://", "kebab://notes/git/setup.md#L900-L901"],
+    [
+        "kebab://notes/none.md",
+        "kebab://notes/../../etc/passwd",
+        "file:///etc/passwd",
+        "kebab://",
+        "kebab://notes/git/setup.md#L900-L901",
+    ],
 )
 def test_a_resource_that_is_not_indexed_is_an_error_with_our_code(agent: Session, uri: str) -> None:
     with pytest.raises(MCPError) as raised:
@@ -236,7 +257,9 @@ def test_a_resource_that_is_not_indexed_is_an_error_with_our_code(agent: Session
         ("ingest", {"paths": ["."]}, "usage", "search, fetch"),
     ],
 )
-def test_a_failure_is_a_tool_error_that_says_what_to_do(agent: Session, tool: str, arguments: dict[str, Any], code: str, said: str) -> None:
+def test_a_failure_is_a_tool_error_that_says_what_to_do(
+    agent: Session, tool: str, arguments: dict[str, Any], code: str, said: str
+) -> None:
     error = agent.fails(tool, **arguments)
     assert error["code"] == code
     assert said in f"{error['message']} {error['hint']}"
@@ -247,17 +270,25 @@ def test_a_failure_is_a_tool_error_that_says_what_to_do(agent: Session, tool: st
 
 def started(database: Path, home: Path) -> subprocess.Popen[bytes]:
     return subprocess.Popen(
-        command(database, "mcp"), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment(home)
+        command(database, "mcp"),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(home),
     )
 
 
-def test_it_ends_with_stdin_and_with_a_signal_and_says_nothing_but_the_protocol(corpus_db: Path, tmp_path: Path) -> None:
+def test_it_ends_with_stdin_and_with_a_signal_and_says_nothing_but_the_protocol(
+    corpus_db: Path, tmp_path: Path
+) -> None:
     closed, told = started(corpus_db, tmp_path), started(corpus_db, tmp_path)
     escaped = b'{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"search","arguments":{"query":"git \\ud800"}}}\n'
     for server in (closed, told):
         assert server.stdin is not None
         server.stdin.write(
-            json.dumps(INITIALIZE).encode() + b'\n{"jsonrpc":"2.0","method":"notifications/initialized"}\nno JSON\n\n' + escaped
+            json.dumps(INITIALIZE).encode()
+            + b'\n{"jsonrpc":"2.0","method":"notifications/initialized"}\nno JSON\n\n'
+            + escaped
         )
         server.stdin.flush()
     for server in (closed, told):
@@ -308,10 +339,13 @@ def test_ingest_reports_progress_is_cancelled_between_files_and_goes_on_later(ow
             assert again.fails("ingest", paths=["/no/such/folder"])["code"] == "source_error"
             refused = again.fails("ingest", paths=[str(notes)], name="")
             assert refused["code"] == "usage"
-            # More than an agent takes: what is there is cut to whole hits, and the cursor leads through the rest without a gap.
+            # More than an agent takes: what is there is cut to whole hits, and the cursor leads through the rest
+            # without a gap.
             ranks, cursor, pages = [], None, 0
             while cursor is not None or not pages:
-                answer = again.call("search", query="zebra crossing", k=60, cursor=cursor, match="all", duplicates="show")
+                answer = again.call(
+                    "search", query="zebra crossing", k=60, cursor=cursor, match="all", duplicates="show"
+                )
                 assert estimate_tokens(json.dumps(answer.structured_content)) < 25_000
                 assert estimate_tokens(texts(answer)[0]) < 25_000
                 ranks += [hit["rank"] for hit in answer.structured_content["hits"]]

@@ -28,7 +28,9 @@ def corpus(shared_shelf: Shelf) -> Shelf:
     return shared_shelf
 
 
-def build(corpus: Shelf, query: str | QueryTree, *, match: str = "all", drop: bool = False, type_ahead: bool = False) -> str:
+def build(
+    corpus: Shelf, query: str | QueryTree, *, match: str = "all", drop: bool = False, type_ahead: bool = False
+) -> str:
     tokenizer = SqliteTokenizer(corpus.connection)
     builder = MatchExpressionBuilder(tokenizer, Vocabulary(corpus.connection, tokenizer), "bigrams")
     tree = parse(query) if isinstance(query, str) else query
@@ -173,7 +175,27 @@ pieces = st.one_of(
     st.text(max_size=12),
     st.text(st.characters(), max_size=6),  # surrogates too
     st.sampled_from(
-        ['"', "'", "(", ")", "*", ":", "^", "-", "+", "AND", "OR", "NOT", "NEAR", "git", "문서를", "東京", "the", "\0", "\udc80"]
+        [
+            '"',
+            "'",
+            "(",
+            ")",
+            "*",
+            ":",
+            "^",
+            "-",
+            "+",
+            "AND",
+            "OR",
+            "NOT",
+            "NEAR",
+            "git",
+            "문서를",
+            "東京",
+            "the",
+            "\0",
+            "\udc80",
+        ]
     ),
 )
 texts = st.lists(pieces, max_size=8).map(" ".join)
@@ -188,9 +210,14 @@ def accepted(corpus: Shelf, tree: QueryTree, match: str, drop: bool, ahead: bool
 @given(text=texts, match=st.sampled_from(["all", "any"]), drop=st.booleans(), ahead=st.booleans())
 @example(text="a\udc80b", match="all", drop=False, ahead=False)
 @example(text='"a\udc80b"', match="all", drop=False, ahead=False)
-def test_r013_r115_fts5_accepts_whatever_was_typed(shared_corpus: Shelf, text: str, match: str, drop: bool, ahead: bool) -> None:
+def test_r013_r115_fts5_accepts_whatever_was_typed(
+    shared_corpus: Shelf, text: str, match: str, drop: bool, ahead: bool
+) -> None:
     """R013, R115: only a query in single quotes may be refused."""
-    if not (len(text.replace("\0", " ").strip()) > 2 and text.replace("\0", " ").strip()[0] == text.replace("\0", " ").strip()[-1] == "'"):
+    if not (
+        len(text.replace("\0", " ").strip()) > 2
+        and text.replace("\0", " ").strip()[0] == text.replace("\0", " ").strip()[-1] == "'"
+    ):
         accepted(shared_corpus, parse(text), match, drop, ahead)
 
 
@@ -209,7 +236,9 @@ trees: st.SearchStrategy[QueryTree] = st.recursive(
 
 @settings(max_examples=300, deadline=None)
 @given(tree=trees, match=st.sampled_from(["all", "any"]), drop=st.booleans(), ahead=st.booleans())
-def test_r115_fts5_accepts_every_tree(shared_corpus: Shelf, tree: QueryTree, match: str, drop: bool, ahead: bool) -> None:
+def test_r115_fts5_accepts_every_tree(
+    shared_corpus: Shelf, tree: QueryTree, match: str, drop: bool, ahead: bool
+) -> None:
     """R115: also a Not whose left side is empty, an And of nothing, a phrase of quotes."""
     accepted(shared_corpus, tree, match, drop, ahead)
 

@@ -1,4 +1,6 @@
-"""The terms that an expression looks for, and passages checked by the expression itself: both agree with the index they stand in for."""
+"""The terms that an expression looks for, and passages checked by the expression itself: both agree with the index they
+stand in for.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,9 @@ TOKENIZER = SqliteTokenizer()
 
 @pytest.fixture(scope="module")
 def corpus(shared_shelf: Shelf) -> Shelf:
-    shared_shelf.write("git.md", "Install git. Running the installation sets the user-agent.", "user of an agent", title="Git setup")
+    shared_shelf.write(
+        "git.md", "Install git. Running the installation sets the user-agent.", "user of an agent", title="Git setup"
+    )
     shared_shelf.write("ko.md", "문서를 검색하는 방법. kubernetes는 좋다.", "물을 끓인다", title="한국어 문서")
     shared_shelf.write("ja.md", "東京タワーの書", "runs 문서 검색 user", title="Tower", headings=("Tokyo", "東京"))
     return shared_shelf
@@ -80,10 +84,27 @@ def test_a_raw_expression_has_no_terms(corpus: Shelf) -> None:
 
 
 words = st.sampled_from(
-    ["git", "Running", "user", "user-agent", "agent", "of", "nowhere", "문서를", "문서", "검색하는", "물", "書", "東京タワー", "git문서"]
+    [
+        "git",
+        "Running",
+        "user",
+        "user-agent",
+        "agent",
+        "of",
+        "nowhere",
+        "문서를",
+        "문서",
+        "검색하는",
+        "물",
+        "書",
+        "東京タワー",
+        "git문서",
+    ]
 )
 operands = st.one_of(
-    st.builds(Word, words), st.builds(Prefix, words), st.builds(Phrase, st.lists(words, min_size=1, max_size=3).map(" ".join))
+    st.builds(Word, words),
+    st.builds(Prefix, words),
+    st.builds(Phrase, st.lists(words, min_size=1, max_size=3).map(" ".join)),
 )
 trees: st.SearchStrategy[QueryTree] = st.recursive(
     st.lists(operands, max_size=3).map(lambda found: Bag(tuple(found))),

@@ -68,7 +68,9 @@ def self_signed() -> Iterator[tuple[Path, Path]]:
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "a test")])
     now = datetime.now(UTC)
     certificate = (
-        x509.CertificateBuilder(name, name, own.public_key(), x509.random_serial_number(), now - timedelta(days=1), now + timedelta(days=1))
+        x509.CertificateBuilder(
+            name, name, own.public_key(), x509.random_serial_number(), now - timedelta(days=1), now + timedelta(days=1)
+        )
         .add_extension(x509.SubjectAlternativeName([x509.IPAddress(IPv4Address("127.0.0.1"))]), critical=False)
         .sign(own, hashes.SHA256())
     )
@@ -77,7 +79,9 @@ def self_signed() -> Iterator[tuple[Path, Path]]:
         folder = Path(made)
         folder.chmod(0o755)
         (folder / "cert.pem").write_bytes(certificate.public_bytes(pem))
-        (folder / "key.pem").write_bytes(own.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()))
+        (folder / "key.pem").write_bytes(
+            own.private_bytes(pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+        )
         yield folder / "cert.pem", folder / "key.pem"
 
 
@@ -88,7 +92,9 @@ def test_a_key_that_no_header_can_carry_is_an_error_of_the_settings(key: str) ->
 
 
 def raft(commit: int, pending: int = 0) -> bytes:
-    return json.dumps({"result": {"status": "enabled", "raft_info": {"commit": commit, "pending_operations": pending}}}).encode()
+    return json.dumps(
+        {"result": {"status": "enabled", "raft_info": {"commit": commit, "pending_operations": pending}}}
+    ).encode()
 
 
 @pytest.mark.parametrize(
@@ -138,7 +144,9 @@ def test_an_answer_that_was_asked_for_before_does_not_undo_the_choice() -> None:
 def test_who_reads_all_or_changes_anything_turns_to_the_foremost_first(
     one_node: QdrantNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
-    """Regression: a server that had just come back was asked, and what it had missed was not there for whoever checked, copied or deleted."""
+    """Regression: a server that had just come back was asked, and what it had missed was not there for whoever checked,
+    copied or deleted.
+    """
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "a.md").write_text("# Apples\n\nApples are red.\n")
     asked: list[str] = []
@@ -152,7 +160,10 @@ def test_who_reads_all_or_changes_anything_turns_to_the_foremost_first(
         asked.append("the foremost")
         turn(self)
 
-    with kebab.open(one_node.address(f"foremost-{what}"), embedding_model="none") as kb, kebab.open(tmp_path / "copy.sqlite") as copy:
+    with (
+        kebab.open(one_node.address(f"foremost-{what}"), embedding_model="none") as kb,
+        kebab.open(tmp_path / "copy.sqlite") as copy,
+    ):
         kb.ingest(tmp_path / "notes")
         with monkeypatch.context() as patched:
             patched.setattr(Client, "ask", asking)
@@ -190,7 +201,10 @@ def test_a_wrong_key_and_a_missing_one_are_told_apart() -> None:
         address = node.address("notes")
         with client_of(address) as client, pytest.raises(StoreUnreachable, match="wants an API key") as missing:
             client.get("/collections")
-        with client_of(address, "wrong-key") as client, pytest.raises(StoreUnreachable, match="the API key is wrong") as wrong:
+        with (
+            client_of(address, "wrong-key") as client,
+            pytest.raises(StoreUnreachable, match="the API key is wrong") as wrong,
+        ):
             client.get("/collections")
         with client_of(address, "right") as client:
             assert client.get("/collections")["collections"] == []
@@ -271,7 +285,12 @@ def test_three_servers_are_one_cluster(three_nodes: Sequence[QdrantNode]) -> Non
 def test_something_else_can_be_asked_before_an_answer_is_read(one_node: QdrantNode) -> None:
     with client_of(one_node.address("ahead")) as client:
         client.ask("PUT", "/collections/ahead", {"vectors": {}})
-        client.ask("PUT", "/collections/ahead/points", {"points": [{"id": number, "vector": {}} for number in (1, 2)]}, {"wait": "true"})
+        client.ask(
+            "PUT",
+            "/collections/ahead/points",
+            {"points": [{"id": number, "vector": {}} for number in (1, 2)]},
+            {"wait": "true"},
+        )
         first, second = (client.begin("/collections/ahead/points", {"ids": [number]}) for number in (1, 2))
         assert client.post("/collections/ahead/points/count", {})["count"] == 2
         assert [[point["id"] for point in read()] for read in (second, first)] == [[2], [1]]
@@ -303,7 +322,9 @@ def test_an_answer_is_not_waited_for_when_another_server_has_taken_over(one_node
     """Regression: what one server had been asked ahead was waited for although it had been found to hang meanwhile."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         greeted = _greeting_once(silent)
-        with client_of(f"qdrant://127.0.0.1:{silent.getsockname()[1]},{one_node.address('').split('/')[2]}/notes") as client:
+        with client_of(
+            f"qdrant://127.0.0.1:{silent.getsockname()[1]},{one_node.address('').split('/')[2]}/notes"
+        ) as client:
             read = client.begin("/collections/notes/points", {"ids": []})
             client._preferred = 1
             started = time.monotonic()
@@ -328,7 +349,9 @@ def _greeting_once(server: socket.socket) -> threading.Thread:
     return thread
 
 
-def test_a_search_does_without_what_could_not_be_asked_ahead(one_node: QdrantNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_does_without_what_could_not_be_asked_ahead(
+    one_node: QdrantNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "a.md").write_text("# Apples\n\nApples are red.\n")
     with kebab.open(one_node.address("not-ahead"), embedding_model="none") as kb:

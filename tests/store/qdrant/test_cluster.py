@@ -94,10 +94,14 @@ def test_a_server_killed_during_ingest_and_search_costs_nothing(
     for one in three_nodes:
         with kebab.open(one.address(knowledge_base.address.rpartition("/")[2])) as opened:
             assert opened.count_documents() == 300 + PLUMS
-            assert [len(opened.search(f"onlyapples{number}", mode="lexical", match="all")) for number in (0, 150, 299)] == [1, 1, 1]
+            assert [
+                len(opened.search(f"onlyapples{number}", mode="lexical", match="all")) for number in (0, 150, 299)
+            ] == [1, 1, 1]
 
 
-def test_words_are_counted_once_however_many_copies_there_are(knowledge_base: kebab.KnowledgeBase, tmp_path: Path) -> None:
+def test_words_are_counted_once_however_many_copies_there_are(
+    knowledge_base: kebab.KnowledgeBase, tmp_path: Path
+) -> None:
     """Regression: asked of most replicas, servers add up what each of them counts."""
     words = " ".join(f"word{number}" for number in range(700))
     knowledge_base.ingest(write(tmp_path / "plums", 3, words), embed=False)
@@ -119,7 +123,10 @@ def test_doctor_counts_what_every_server_has(
 
 
 def test_doctor_sees_copies_that_differ() -> None:
-    told = {Node("127.0.0.1", number): {"local_shards": [{"shard_id": 4, "points_count": count}]} for number, count in ((1, 7), (2, 8))}
+    told = {
+        Node("127.0.0.1", number): {"local_shards": [{"shard_id": 4, "points_count": count}]}
+        for number, count in ((1, 7), (2, 8))
+    }
     assert _differing_shards(told) == [4]
     assert _differing_shards({node: one for node, one in told.items() if node.port == 1}) == []
 
@@ -139,7 +146,10 @@ def test_doctor_names_the_server_that_is_gone(
         failed = {check.name: check for check in knowledge_base._store.health("bigrams") if not check.ok}
         assert f"server 127.0.0.1:{three_nodes[1].http_port}" in failed
         assert all(check.hint for check in failed.values())
-        wait_for(lambda: f":{three_nodes[1].p2p_port}/ does not answer" in said_of_the_cluster(knowledge_base), "the others to miss it")
+        wait_for(
+            lambda: f":{three_nodes[1].p2p_port}/ does not answer" in said_of_the_cluster(knowledge_base),
+            "the others to miss it",
+        )
         assert len(knowledge_base.search("plums", mode="lexical")) == 3
     finally:
         three_nodes[1].restart()

@@ -49,7 +49,12 @@ def opened(node: Node) -> Connection:
     [
         (OK + b"Content-Length: 5\r\n\r\nhello", 200, b"hello", True),
         (OK + b"content-length:0\r\n\r\n", 200, b"", True),
-        (OK + b"Transfer-Encoding: chunked\r\n\r\n3;x=1\r\nhel\r\n2\r\nlo\r\n0\r\nTrailer: x\r\n\r\n", 200, b"hello", True),
+        (
+            OK + b"Transfer-Encoding: chunked\r\n\r\n3;x=1\r\nhel\r\n2\r\nlo\r\n0\r\nTrailer: x\r\n\r\n",
+            200,
+            b"hello",
+            True,
+        ),
         (OK + b"Connection: close\r\nContent-Length: 5\r\n\r\nhello", 200, b"hello", False),
         (OK + b"\r\nuntil the end", 200, b"until the end", False),
         (b"HTTP/1.0 503 Busy\r\nContent-Length: 4\r\n\r\nbusy", 503, b"busy", False),
@@ -64,7 +69,12 @@ def test_an_answer_is_its_status_and_body(said: bytes, status: int, body: bytes,
         assert connection.ask("POST", "/x?y=1", b"{}", 5.0) == (status, body)
         assert connection.is_open is goes_on
         head, _, sent = heard[0].partition(b"\r\n\r\n")
-        assert head.split(b"\r\n") == [b"POST /x?y=1 HTTP/1.1", f"Host: {node}".encode(), b"api-key: secret", b"Content-Length: 2"]
+        assert head.split(b"\r\n") == [
+            b"POST /x?y=1 HTTP/1.1",
+            f"Host: {node}".encode(),
+            b"api-key: secret",
+            b"Content-Length: 2",
+        ]
         assert sent == b"{}"
 
 
@@ -83,13 +93,18 @@ def test_an_answer_is_its_status_and_body(said: bytes, status: int, body: bytes,
         (OK + b"Transfer-Encoding: chunked\r\n\r\n\r\n", HTTPException),
     ],
 )
-def test_what_is_cut_off_or_no_http_is_a_failure_and_never_half_an_answer(said: bytes, failure: type[Exception]) -> None:
+def test_what_is_cut_off_or_no_http_is_a_failure_and_never_half_an_answer(
+    said: bytes, failure: type[Exception]
+) -> None:
     with server(said) as (node, _), closing(opened(node)) as connection, pytest.raises(failure):
         connection.ask("GET", "/", None, 5.0)
 
 
 def test_who_says_nothing_is_waited_for_as_long_as_was_said() -> None:
-    with server(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhal", then_closed=False) as (node, _), closing(opened(node)) as connection:
+    with (
+        server(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhal", then_closed=False) as (node, _),
+        closing(opened(node)) as connection,
+    ):
         with pytest.raises(TimeoutError):
             connection.ask("GET", "/", None, 0.05)
         connection.close()

@@ -1,4 +1,5 @@
-"""What may go wrong while others work: servers that are killed, connections that break, a process that ends in the middle.
+"""What may go wrong while others work: servers that are killed, connections that break, a process that ends in the
+middle.
 
 No acknowledged document may be lost, none doubled, and no query may fail while a replica of everything lives.
 """
@@ -22,7 +23,12 @@ from tests.qdrant_server import QdrantNode, cluster_address, qdrant_cluster, wai
 import kebab
 from kebab.core.errors import StoreUnreachable
 
-_SETTINGS: dict[str, Any] = {"store_shards": 3, "store_replicas": 2, "embedding_model": "none", "store_lock_wait_s": 60.0}
+_SETTINGS: dict[str, Any] = {
+    "store_shards": 3,
+    "store_replicas": 2,
+    "embedding_model": "none",
+    "store_lock_wait_s": 60.0,
+}
 _FILES = 120
 
 
@@ -36,7 +42,10 @@ def cluster() -> Iterator[Sequence[QdrantNode]]:
 def _notes(folder: Path, count: int, first: int = 0) -> Path:
     folder.mkdir(exist_ok=True)
     for number in range(first, first + count):
-        text = "".join(f"\n## Part {part}\n\nA lighthouse near harbour {number}-{part}, mark m{number}p{part}.\n" for part in range(4))
+        text = "".join(
+            f"\n## Part {part}\n\nA lighthouse near harbour {number}-{part}, mark m{number}p{part}.\n"
+            for part in range(4)
+        )
         (folder / f"{number:03}.md").write_text(f"# Note {number}\n{text}")
     return folder
 
@@ -57,7 +66,9 @@ def _all_found(address: str, count: int) -> None:
 
 def _is_settled(nodes: Sequence[QdrantNode], name: str) -> bool:
     """Whether every replica of every shard is active, and all servers count the same."""
-    for collection in [one["name"] for one in nodes[0].get("/collections")["collections"] if one["name"].startswith(f"{name}.")]:
+    for collection in [
+        one["name"] for one in nodes[0].get("/collections")["collections"] if one["name"].startswith(f"{name}.")
+    ]:
         counts: dict[int, set[int]] = {}
         for node in nodes:
             facts = node.get(f"/collections/{collection}/cluster")
@@ -137,7 +148,9 @@ def _ingested(address: str, notes: Path) -> None:
 
 
 def test_a_server_that_stays_away_keeps_nobody_from_writing(cluster: Sequence[QdrantNode], tmp_path: Path) -> None:
-    """Regression: as soon as the others had agreed that it was gone, most copies of the catalog were said to be too few."""
+    """Regression: as soon as the others had agreed that it was gone, most copies of the catalog were said to be too
+    few.
+    """
     address = cluster_address(cluster, "away")
     notes = _notes(tmp_path / "notes", 10)
     _ingested(address, notes)
@@ -154,8 +167,8 @@ def test_a_server_that_stays_away_keeps_nobody_from_writing(cluster: Sequence[Qd
 
 
 def test_a_server_that_hangs_costs_time_and_nothing_else(cluster: Sequence[QdrantNode], tmp_path: Path) -> None:
-    """It takes connections and answers nobody. Regression: the right to write ran out while the others waited for it, and every search
-    waited half a minute.
+    """It takes connections and answers nobody. Regression: the right to write ran out while the others waited for it,
+    and every search waited half a minute.
     """
     address = cluster_address(cluster, "hanging")
     notes = _notes(tmp_path / "notes", 10)
@@ -183,7 +196,9 @@ def test_a_killed_ingest_is_completed_by_the_next(cluster: Sequence[QdrantNode],
     notes = _notes(tmp_path / "notes", _FILES)
     program = "import sys, kebab\nwith kebab.open(sys.argv[1], **eval(sys.argv[3])) as kb: kb.ingest(sys.argv[2], embed=False)"
     for delay in (0.6, 1.2, 2.0):
-        process = subprocess.Popen([sys.executable, "-c", program, address, str(notes), repr(_SETTINGS)], stderr=subprocess.DEVNULL)
+        process = subprocess.Popen(
+            [sys.executable, "-c", program, address, str(notes), repr(_SETTINGS)], stderr=subprocess.DEVNULL
+        )
         time.sleep(delay)
         process.send_signal(signal.SIGKILL)
         process.wait()
@@ -239,7 +254,9 @@ class _Wire:
             end.close()
 
 
-def test_a_connection_that_breaks_in_the_middle_of_a_batch_loses_and_doubles_nothing(one_node: QdrantNode, tmp_path: Path) -> None:
+def test_a_connection_that_breaks_in_the_middle_of_a_batch_loses_and_doubles_nothing(
+    one_node: QdrantNode, tmp_path: Path
+) -> None:
     notes = _notes(tmp_path / "notes", _FILES)
     settings = {**_SETTINGS, "store_shards": 1, "store_replicas": 1}
     with _between(one_node) as wire:
@@ -255,7 +272,9 @@ def test_a_connection_that_breaks_in_the_middle_of_a_batch_loses_and_doubles_not
     _all_found(one_node.address("broken"), _FILES)
 
 
-def test_a_cluster_of_which_too_little_is_left_says_so_and_goes_on_when_it_is_back(cluster: Sequence[QdrantNode], tmp_path: Path) -> None:
+def test_a_cluster_of_which_too_little_is_left_says_so_and_goes_on_when_it_is_back(
+    cluster: Sequence[QdrantNode], tmp_path: Path
+) -> None:
     address = cluster_address(cluster, "alone")
     notes = _notes(tmp_path / "notes", 10)
     _ingested(address, notes)

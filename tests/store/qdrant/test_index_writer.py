@@ -19,7 +19,12 @@ from kebab.core.search import SearchFilters
 from kebab.core.store_ports import Reading
 from kebab.store.qdrant.index_writer import chunk_of, chunk_point_id
 
-CHUNKS = st.builds(lambda path, ordinal, text: chunk_id(document_id("notes", path), ordinal, text), st.text(), st.integers(0), st.text())
+CHUNKS = st.builds(
+    lambda path, ordinal, text: chunk_id(document_id("notes", path), ordinal, text),
+    st.text(),
+    st.integers(0),
+    st.text(),
+)
 
 
 @given(CHUNKS, CHUNKS)
@@ -34,8 +39,12 @@ def test_whatever_somebody_takes_for_a_chunk_has_a_point_that_a_server_understan
     assert UUID(chunk_point_id(text))
 
 
-def test_what_was_written_is_counted_before_vectors_are_made(one_node: QdrantNode, tmp_path: Path, toy: type[Toy]) -> None:
-    """Regression: whoever searched in the hours that vectors may take did not know how rare words are, and doctor called that a fault."""
+def test_what_was_written_is_counted_before_vectors_are_made(
+    one_node: QdrantNode, tmp_path: Path, toy: type[Toy]
+) -> None:
+    """Regression: whoever searched in the hours that vectors may take did not know how rare words are, and doctor
+    called that a fault.
+    """
     (tmp_path / "a.md").write_text("# Apples\n\nApples are red.\n")
     seen: list[tuple[int, list[str]]] = []
 
@@ -44,7 +53,10 @@ def test_what_was_written_is_counted_before_vectors_are_made(one_node: QdrantNod
             with kebab.open(address) as other, other._store.reading() as reading:
                 assert reading is not None
                 seen.append(
-                    (reading.lexical_index("bigrams", ColumnWeights()).size(), [check.name for check in other.health() if not check.ok])
+                    (
+                        reading.lexical_index("bigrams", ColumnWeights()).size(),
+                        [check.name for check in other.health() if not check.ok],
+                    )
                 )
             return super().embed(texts, kind)
 

@@ -1,4 +1,6 @@
-"""A writer that ends anywhere leaves nothing that the next one does not put in order: no document lost or doubled, all counts right."""
+"""A writer that ends anywhere leaves nothing that the next one does not put in order: no document lost or doubled, all
+counts right.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +76,9 @@ def store(one_node: QdrantNode) -> Iterator[QdrantStore]:
 
 
 class StoppedClient(Client):
-    """Stands still at the change of this number, as a process that is stopped: nothing of it goes on, not even renewing the lease."""
+    """Stands still at the change of this number, as a process that is stopped: nothing of it goes on, not even renewing
+    the lease.
+    """
 
     def __init__(self, *arguments: Any, **options: Any) -> None:
         super().__init__(*arguments, **options)
@@ -114,7 +118,9 @@ def write(store: QdrantStore, documents: list[tuple[str, list[str]]], remove: st
         written = writing.documents("bigrams")
         if not written.sources():
             written.add_source(Source("notes", "folder", "/notes"))
-        begun = [written.begin(make_document(path, *texts)) for path, texts in documents]  # as an ingest does, which waits when it must
+        begun = [
+            written.begin(make_document(path, *texts)) for path, texts in documents
+        ]  # as an ingest does, which waits when it must
         assert [wait() for wait in begun][-1] >= 0
         if remove is not None:
             written.remove("notes", [remove])
@@ -124,7 +130,8 @@ def texts(store: QdrantStore) -> dict[str, list[str]]:
     with store.reading() as reading:
         assert reading is not None
         return {
-            record.path: [chunk.text for chunk in reading.catalog.chunks_of(record.doc_id)] for record in reading.catalog.all_documents()
+            record.path: [chunk.text for chunk in reading.catalog.chunks_of(record.doc_id)]
+            for record in reading.catalog.all_documents()
         }
 
 
@@ -136,7 +143,8 @@ def check_counts(store: QdrantStore) -> None:
         chunks = [point["payload"] for point in schema.chunks.scroll()]
         terms = Counter(term for chunk in chunks for term in chunk["terms"])
         counted = {
-            point["id"]: point["payload"]["chunks"] for point in schema.terms.scroll({"must_not": [{"is_empty": {"key": "chunks"}}]})
+            point["id"]: point["payload"]["chunks"]
+            for point in schema.terms.scroll({"must_not": [{"is_empty": {"key": "chunks"}}]})
         }
         assert counted == terms
         for corpus in CORPORA:
@@ -150,7 +158,9 @@ def found(store: QdrantStore, query: str) -> set[str]:
     with store.reading() as reading:
         assert reading is not None
         index = reading.lexical_index("bigrams", ColumnWeights())
-        matches = index.search(parse(query), match="all", drop_stop_words=False, filters=SearchFilters(), limit=10).matches
+        matches = index.search(
+            parse(query), match="all", drop_stop_words=False, filters=SearchFilters(), limit=10
+        ).matches
         return {match.chunk.text for match in matches}
 
 
@@ -171,7 +181,10 @@ def test_a_writer_killed_at_any_request_is_completed_by_the_next(store: QdrantSt
         with suppress(Locked):
             assert "apples are red" in found(store, "apples")
         store._schema.catalog.delete(
-            [point["id"] for point in store._schema.catalog.scroll({"must": [{"key": "what", "match": {"value": "lease"}}]})]
+            [
+                point["id"]
+                for point in store._schema.catalog.scroll({"must": [{"key": "what", "match": {"value": "lease"}}]})
+            ]
         )
         with store.writing("a test"):
             pass
@@ -218,7 +231,9 @@ def make_room_for_vectors(store: QdrantStore) -> None:
 def test_a_writer_that_stood_still_while_another_one_wrote_changes_nothing_any_more(
     store: QdrantStore, monkeypatch: pytest.MonkeyPatch, work: Callable[[QdrantStore], None]
 ) -> None:
-    """Regression: it took the lease again that the other one had given back, and wrote what it had counted before over what was so now."""
+    """Regression: it took the lease again that the other one had given back, and wrote what it had counted before over
+    what was so now.
+    """
     slept = 0.0
     clock = writer_lease._clock
     monkeypatch.setattr(writer_lease, "_clock", lambda: clock() + slept)
@@ -235,7 +250,9 @@ def test_a_writer_that_stood_still_while_another_one_wrote_changes_nothing_any_m
             try:
                 if client.stands.is_set():
                     slept += 2 * writer_lease.LASTS_S
-                    store._schema.catalog.set_payload({"until": 0.0}, {"must": [{"key": "what", "match": {"value": "lease"}}]})
+                    store._schema.catalog.set_payload(
+                        {"until": 0.0}, {"must": [{"key": "what", "match": {"value": "lease"}}]}
+                    )
                     write(store, [("d.md", [f"dates are sweet, the {stops_at}th time"])])
                     check_counts(store)
             finally:
@@ -291,7 +308,9 @@ def test_whoever_was_cut_off_for_too_long_does_not_go_on(store: QdrantStore, mon
         write(store, BEFORE)
 
 
-def test_a_reset_waits_for_whoever_writes_even_where_nothing_is_there_yet(store: QdrantStore, one_node: QdrantNode) -> None:
+def test_a_reset_waits_for_whoever_writes_even_where_nothing_is_there_yet(
+    store: QdrantStore, one_node: QdrantNode
+) -> None:
     """Regression: what was not marked as whole yet went without asking, and the first ingest with it."""
     other = QdrantStore(cluster_address(one_node.address("interrupted")), StoreSettings(lock_wait_s=0.3))
     store._schema.begin()
@@ -302,7 +321,9 @@ def test_a_reset_waits_for_whoever_writes_even_where_nothing_is_there_yet(store:
     other.close()
 
 
-def test_who_begins_while_another_one_deletes_makes_it_again(store: QdrantStore, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_who_begins_while_another_one_deletes_makes_it_again(
+    store: QdrantStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     begin, made = Schema.begin, []
 
     def made_and_deleted(self: Schema) -> None:
@@ -319,8 +340,12 @@ def test_who_begins_while_another_one_deletes_makes_it_again(store: QdrantStore,
 
 
 def test_writers_and_resets_at_the_same_time_leave_a_knowledge_base_or_none(one_node: QdrantNode) -> None:
-    """Regression: collections made while another one deleted were left without their catalog, and nobody could use the name again."""
-    stores = [QdrantStore(cluster_address(one_node.address("racing")), StoreSettings(lock_wait_s=20.0)) for _ in range(4)]
+    """Regression: collections made while another one deleted were left without their catalog, and nobody could use the
+    name again.
+    """
+    stores = [
+        QdrantStore(cluster_address(one_node.address("racing")), StoreSettings(lock_wait_s=20.0)) for _ in range(4)
+    ]
     failures: list[KebabError] = []
 
     def go_on(store: QdrantStore, deletes: bool) -> None:
@@ -363,7 +388,11 @@ def test_of_two_resets_at_once_one_finds_nothing_left(store: QdrantStore) -> Non
 
 SECTIONS = [f"## Part {number}\n\n{f'The orchard has {number} trees. ' * 40}" for number in range(4)]
 TOLD = "---\ntags: [early]\n---\n# Orchard\n\n" + "\n\n".join(SECTIONS) + "\n"
-NEW = TOLD.replace("early", "autumn").replace("# Orchard\n", "# Orchards\n\nThey are old.\n").replace("3 trees", "30 trees")
+NEW = (
+    TOLD.replace("early", "autumn")
+    .replace("# Orchard\n", "# Orchards\n\nThey are old.\n")
+    .replace("3 trees", "30 trees")
+)
 """Another title, another tag, other places, and another last part."""
 
 
@@ -400,7 +429,10 @@ def remove_library(kb: kebab.KnowledgeBase, folder: Path) -> None:
 
 
 def store_sources(store: QdrantStore) -> list[str]:
-    return [point["payload"]["name"] for point in store._schema.catalog.scroll({"must": [{"key": "what", "match": {"value": "source"}}]})]
+    return [
+        point["payload"]["name"]
+        for point in store._schema.catalog.scroll({"must": [{"key": "what", "match": {"value": "source"}}]})
+    ]
 
 
 def unlocked(store: QdrantStore) -> None:
@@ -411,7 +443,9 @@ def unlocked(store: QdrantStore) -> None:
 
 @pytest.mark.parametrize("dies_again", [False, True], ids=["once", "twice"])
 @pytest.mark.parametrize(
-    "change", [describe, rebuild, tell_again, ingest_longer, refresh_library, remove_library], ids=lambda change: change.__name__
+    "change",
+    [describe, rebuild, tell_again, ingest_longer, refresh_library, remove_library],
+    ids=lambda change: change.__name__,
 )
 def test_whatever_is_killed_at_any_request_loses_and_miscounts_nothing(
     store: QdrantStore,
@@ -420,8 +454,9 @@ def test_whatever_is_killed_at_any_request_loses_and_miscounts_nothing(
     change: Callable[[kebab.KnowledgeBase, Path], None],
     dies_again: bool,
 ) -> None:
-    """Regression: a text that came from no file was to be read again for ever; what was removed of libraries was counted as one's own; what
-    was weighed again was weighed twice; a library lost its source; whoever died while putting that in order left wrong counts.
+    """Regression: a text that came from no file was to be read again for ever; what was removed of libraries was
+    counted as one's own; what was weighed again was weighed twice; a library lost its source; whoever died while
+    putting that in order left wrong counts.
     """
     days = iter(range(10_000))
     monkeypatch.setattr("kebab.store.qdrant.documents.now", lambda: f"2020-01-01T00:{next(days) % 60:02}:00Z")
@@ -476,7 +511,9 @@ def test_whatever_is_killed_at_any_request_loses_and_miscounts_nothing(
                     tag == "early",
                     tag == "autumn",
                 ]
-                assert len(kb.search("orchard trees", mode="lexical", match="all", duplicates="show", k=20).hits) >= len(SECTIONS)
+                assert len(
+                    kb.search("orchard trees", mode="lexical", match="all", duplicates="show", k=20).hits
+                ) >= len(SECTIONS)
             faults = [check for check in kb.verify().checks if not check.ok]
             if change is remove_library:
                 assert not [check for check in faults if check.name in ("documents", "words", "word counts")]
@@ -491,7 +528,9 @@ def test_whatever_is_killed_at_any_request_loses_and_miscounts_nothing(
     assert last > 5
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # who is dead cannot renew the lease
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnhandledThreadExceptionWarning"
+)  # who is dead cannot renew the lease
 def test_an_analysis_that_was_changed_halfway_and_taken_back_is_completed(store: QdrantStore, tmp_path: Path) -> None:
     """Regression: nobody knew that some passages had the other one."""
     for number in range(3):

@@ -15,7 +15,11 @@ from kebab.core.errors import StoreError
 from kebab.store.qdrant import index_writer, payloads
 from kebab.store.qdrant.collection import Collection
 
-TEXT = "# Numbers\n\n" + "\n\n".join(f"The number {number} is followed by {number * number}." for number in range(600)) + "\n"
+TEXT = (
+    "# Numbers\n\n"
+    + "\n\n".join(f"The number {number} is followed by {number * number}." for number in range(600))
+    + "\n"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -34,7 +38,10 @@ def folder(tmp_path: Path) -> Path:
 
 def test_a_long_text_is_stored_in_parts_and_read_as_one(one_node: QdrantNode, folder: Path, tmp_path: Path) -> None:
     """Regression: a document that no request could hold ended the whole ingest."""
-    with kebab.open(one_node.address(f"long{uuid4().hex[:6]}"), embedding_model="none") as kb, kebab.open(tmp_path / "copy.sqlite") as copy:
+    with (
+        kebab.open(one_node.address(f"long{uuid4().hex[:6]}"), embedding_model="none") as kb,
+        kebab.open(tmp_path / "copy.sqlite") as copy,
+    ):
         kb.ingest(folder)
         (point,) = kb._store._schema.documents.scroll({"must": [{"key": "within", "match": {"value": "long.md"}}]})  # type: ignore[attr-defined]
         assert len(point["payload"][point["payload"]["body"]["in"]]) > 3
@@ -81,7 +88,9 @@ def test_one_of_which_some_parts_are_missing_is_read_again(
 
 
 @pytest.mark.parametrize("sent", [0, 1, 2])
-def test_the_text_before_it_stays_until_the_last_part_is_there(one_node: QdrantNode, monkeypatch: pytest.MonkeyPatch, sent: int) -> None:
+def test_the_text_before_it_stays_until_the_last_part_is_there(
+    one_node: QdrantNode, monkeypatch: pytest.MonkeyPatch, sent: int
+) -> None:
     """Regression: a text that came from no file was lost when another one under its title was interrupted."""
     with kebab.open(one_node.address(f"before{uuid4().hex[:6]}"), embedding_model="none") as kb:
         for number in range(3):

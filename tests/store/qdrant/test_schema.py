@@ -1,4 +1,6 @@
-"""The collections of a knowledge base: which are its own, what is left of an interrupted move, and how vectors are kept."""
+"""The collections of a knowledge base: which are its own, what is left of an interrupted move, and how vectors are
+kept.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,10 @@ VECTORS, DIMENSION = 3000, 384
 
 def asked(node: QdrantNode, method: str, path: str, body: Any = None) -> Any:
     request = urllib.request.Request(
-        f"{node.url}{path}", data=json.dumps(body or {}).encode(), method=method, headers={"Content-Type": "application/json"}
+        f"{node.url}{path}",
+        data=json.dumps(body or {}).encode(),
+        method=method,
+        headers={"Content-Type": "application/json"},
     )
     with urllib.request.urlopen(request, timeout=30) as response:
         return json.load(response)["result"]
@@ -76,7 +81,9 @@ def test_nor_does_making_room_for_a_model(one_node: QdrantNode) -> None:
             asked(one_node, "PUT", f"/collections/{other}", {"vectors": {}})
         try:
             kb.ingest_text("Plums are blue.", title="Plums")
-            aliases = {alias["alias_name"]: alias["collection_name"] for alias in asked(one_node, "GET", "/aliases")["aliases"]}
+            aliases = {
+                alias["alias_name"]: alias["collection_name"] for alias in asked(one_node, "GET", "/aliases")["aliases"]
+            }
             assert aliases[f"{name}.chunks"] == f"{name}.chunks.3"
             assert kb.verify().whole
             kb.reset()
@@ -88,12 +95,16 @@ def test_nor_does_making_room_for_a_model(one_node: QdrantNode) -> None:
 
 
 @pytest.mark.parametrize("kind", ["catalog", "documents", "terms", "chunks", "chunks.1"])
-def test_somebody_elses_collection_is_neither_emptied_nor_deleted(one_node: QdrantNode, tmp_path: Path, kind: str) -> None:
+def test_somebody_elses_collection_is_neither_emptied_nor_deleted(
+    one_node: QdrantNode, tmp_path: Path, kind: str
+) -> None:
     """Regression: it was taken for what is left of an interrupted reset."""
     name = f"foreign{uuid4().hex[:6]}"
     foreign = f"/collections/{name}.{kind}"
     asked(one_node, "PUT", foreign, {"vectors": {}})
-    asked(one_node, "PUT", f"{foreign}/points?wait=true", {"points": [{"id": 1, "vector": {}, "payload": {"mine": True}}]})
+    asked(
+        one_node, "PUT", f"{foreign}/points?wait=true", {"points": [{"id": 1, "vector": {}, "payload": {"mine": True}}]}
+    )
     try:
         with kebab.open(one_node.address(name), embedding_model="none") as kb:
             for change in (lambda: kb.ingest(note(tmp_path)), kb.reset):
@@ -110,7 +121,12 @@ def test_somebody_elses_collection_is_neither_emptied_nor_deleted(one_node: Qdra
 def test_nor_is_one_that_goes_by_such_a_name(one_node: QdrantNode, tmp_path: Path, kind: str) -> None:
     name = f"other{uuid4().hex[:6]}"
     asked(one_node, "PUT", f"/collections/shop-{name}", {"vectors": {}})
-    asked(one_node, "PUT", f"/collections/shop-{name}/points?wait=true", {"points": [{"id": 1, "vector": {}, "payload": {"what": "mine"}}]})
+    asked(
+        one_node,
+        "PUT",
+        f"/collections/shop-{name}/points?wait=true",
+        {"points": [{"id": 1, "vector": {}, "payload": {"what": "mine"}}]},
+    )
     alias = {"create_alias": {"collection_name": f"shop-{name}", "alias_name": f"{name}.{kind}"}}
     asked(one_node, "POST", "/collections/aliases", {"actions": [alias]})
     try:
@@ -124,7 +140,9 @@ def test_nor_is_one_that_goes_by_such_a_name(one_node: QdrantNode, tmp_path: Pat
 
 
 @pytest.mark.parametrize("left", [["terms", "documents"], ["chunks.1"], ["chunks.1", "documents", "terms"]])
-def test_what_is_left_of_an_interrupted_reset_does_not_come_back(one_node: QdrantNode, tmp_path: Path, left: list[str]) -> None:
+def test_what_is_left_of_an_interrupted_reset_does_not_come_back(
+    one_node: QdrantNode, tmp_path: Path, left: list[str]
+) -> None:
     """Regression: the next ingest took what was not deleted yet for its own."""
     name = f"half{uuid4().hex[:6]}"
     other = tmp_path / "other"
@@ -145,7 +163,9 @@ def test_what_is_left_of_an_interrupted_reset_does_not_come_back(one_node: Qdran
 
 
 @pytest.mark.parametrize("lost", ["the point", "the version"])
-def test_documents_are_not_deleted_because_what_describes_them_is_lost(one_node: QdrantNode, tmp_path: Path, lost: str) -> None:
+def test_documents_are_not_deleted_because_what_describes_them_is_lost(
+    one_node: QdrantNode, tmp_path: Path, lost: str
+) -> None:
     """Regression: without it all was taken for the rest of an interrupted reset."""
     with opened(one_node, f"lost{uuid4().hex[:6]}") as kb:
         kb.ingest(note(tmp_path))
@@ -205,9 +225,16 @@ def test_what_an_earlier_version_has_written_is_refused(one_node: QdrantNode, tm
     name = f"old{uuid4().hex[:6]}"
     with opened(one_node, name) as kb:
         kb.ingest(note(tmp_path))
-        asked(one_node, "POST", f"/collections/{name}.catalog/points/payload?wait=true", {"payload": {"schema": 1}, "points": [META]})
+        asked(
+            one_node,
+            "POST",
+            f"/collections/{name}.catalog/points/payload?wait=true",
+            {"payload": {"schema": 1}, "points": [META]},
+        )
         for refused in (lambda: kb.search("apples"), lambda: kb.ingest(tmp_path)):
-            with pytest.raises(TooOld, match=f"was written by an earlier Kebab \\(schema 1, this one needs {SCHEMA}\\)"):
+            with pytest.raises(
+                TooOld, match=f"was written by an earlier Kebab \\(schema 1, this one needs {SCHEMA}\\)"
+            ):
                 refused()
 
 
@@ -248,7 +275,9 @@ def test_shortened_vectors_find_what_whole_ones_find(one_node: QdrantNode, quant
     subjects = random.standard_normal((60, DIMENSION))
 
     def about(count: int) -> Any:
-        made = subjects[random.integers(0, len(subjects), count)] + 0.7 * random.standard_normal((count, DIMENSION)) + 0.5
+        made = (
+            subjects[random.integers(0, len(subjects), count)] + 0.7 * random.standard_normal((count, DIMENSION)) + 0.5
+        )
         return (made / np.linalg.norm(made, axis=1, keepdims=True)).astype(np.float32)
 
     vectors = about(VECTORS)
@@ -261,7 +290,9 @@ def test_shortened_vectors_find_what_whole_ones_find(one_node: QdrantNode, quant
             documents = writing.documents("bigrams")
             documents.add_source(Source("notes", "folder", "/notes"))
             for start in range(0, VECTORS, 500):
-                documents.write(*(make_document(f"{number}.md", f"note {number}") for number in range(start, start + 500)))
+                documents.write(
+                    *(make_document(f"{number}.md", f"note {number}") for number in range(start, start + 500))
+                )
             pending = writing.vectors().pending([OfTheTest()], after=None, limit=VECTORS)
             writing.vectors().add(
                 OfTheTest(),
@@ -269,7 +300,10 @@ def test_shortened_vectors_find_what_whole_ones_find(one_node: QdrantNode, quant
                 home=True,
             )
         chunks = [chunk.chunk_id for chunk in pending]
-        wait_for(lambda: asked(one_node, "GET", f"/collections/{name}.chunks")["indexed_vectors_count"] >= VECTORS, "the index of vectors")
+        wait_for(
+            lambda: asked(one_node, "GET", f"/collections/{name}.chunks")["indexed_vectors_count"] >= VECTORS,
+            "the index of vectors",
+        )
         assert asked(one_node, "GET", f"/collections/{name}.chunks")["config"]["quantization_config"][quantization]
         found, wanted = 0, 0
         with store.reading() as reading:
@@ -277,7 +311,10 @@ def test_shortened_vectors_find_what_whole_ones_find(one_node: QdrantNode, quant
             for query in about(40):
                 best = {chunks[place] for place in np.argsort(-(vectors @ query))[:10]}
                 hits = {
-                    match.chunk_id for match in reading.vectors().search(OfTheTest.fingerprint, query, filters=SearchFilters(), limit=10)
+                    match.chunk_id
+                    for match in reading.vectors().search(
+                        OfTheTest.fingerprint, query, filters=SearchFilters(), limit=10
+                    )
                 }
                 found, wanted = found + len(best & hits), wanted + len(best)
         assert found / wanted > 0.93

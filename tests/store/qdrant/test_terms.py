@@ -27,17 +27,23 @@ WEIGHTS = ColumnWeights()
 
 
 def columns() -> list[ChunkColumns]:
-    return [ChunkColumns(heading, text, title, cjk_column("bigrams", title, heading, text)) for title, heading, text in TEXTS]
+    return [
+        ChunkColumns(heading, text, title, cjk_column("bigrams", title, heading, text))
+        for title, heading, text in TEXTS
+    ]
 
 
 def by_fts5(expression: str) -> dict[int, float]:
     with closing(apsw.Connection(":memory:")) as connection:
         connection.execute(f"CREATE VIRTUAL TABLE t USING fts5(heading_path, text, title, cjk, tokenize='{TOKENIZE}')")
         connection.executemany(
-            "INSERT INTO t (rowid, heading_path, text, title, cjk) VALUES (?, ?, ?, ?, ?)", [(n, *c) for n, c in enumerate(columns())]
+            "INSERT INTO t (rowid, heading_path, text, title, cjk) VALUES (?, ?, ?, ?, ?)",
+            [(n, *c) for n, c in enumerate(columns())],
         )
         weights = (WEIGHTS.heading, WEIGHTS.text, WEIGHTS.title, WEIGHTS.cjk)
-        found: Any = connection.execute("SELECT rowid, -bm25(t, ?, ?, ?, ?) FROM t WHERE t MATCH ?", (*weights, expression))
+        found: Any = connection.execute(
+            "SELECT rowid, -bm25(t, ?, ?, ?, ?) FROM t WHERE t MATCH ?", (*weights, expression)
+        )
         return dict(found.fetchall())
 
 
@@ -45,8 +51,13 @@ def by_vectors(terms: list[IndexTerm]) -> dict[int, float]:
     chunks = [counted(chunk, OWN, SqliteTokenizer(), WEIGHTS) for chunk in columns()]
     average = sum(chunk.length for chunk in chunks) / len(chunks)
     vectors = [dict(zip(*chunk.vector(average).values(), strict=True)) for chunk in chunks]
-    query = {id_of(OWN, term): idf(len(chunks), sum(id_of(OWN, term) in vector for vector in vectors)) for term in terms}
-    scores = {number: sum(vector.get(term, 0.0) * rare for term, rare in query.items()) for number, vector in enumerate(vectors)}
+    query = {
+        id_of(OWN, term): idf(len(chunks), sum(id_of(OWN, term) in vector for vector in vectors)) for term in terms
+    }
+    scores = {
+        number: sum(vector.get(term, 0.0) * rare for term, rare in query.items())
+        for number, vector in enumerate(vectors)
+    }
     return {number: score for number, score in scores.items() if score}
 
 

@@ -30,7 +30,9 @@ NOTES = {
 
 
 class Broken:
-    """A knowledge base that is whole at the beginning and the end of every test, and a way to its points past everybody."""
+    """A knowledge base that is whole at the beginning and the end of every test, and a way to its points past
+    everybody.
+    """
 
     def __init__(self, node: QdrantNode, folder: Path) -> None:
         self.name = f"whole-{uuid4().hex[:8]}"
@@ -72,7 +74,9 @@ class Broken:
 
 
 @pytest.fixture(scope="module")
-def shared(one_node: QdrantNode, tmp_path_factory: pytest.TempPathFactory, no_models_unless_asked_for: None) -> Iterator[Broken]:
+def shared(
+    one_node: QdrantNode, tmp_path_factory: pytest.TempPathFactory, no_models_unless_asked_for: None
+) -> Iterator[Broken]:
     folder = tmp_path_factory.mktemp("whole")
     broken = Broken(one_node, folder)
     for path, text in NOTES.items():
@@ -105,7 +109,17 @@ def test_all_of_it_is_looked_at(broken: Broken) -> None:
     checks = {check.name: check.message for check in broken.kb.verify().checks}
     assert checks["documents"] == "4 documents, each with its text and all its chunks"
     assert checks["chunks"] == "7 chunks, each of a document"
-    assert list(checks) == ["documents", "sources", "chunks", "words", "word counts", "vocabulary", "vectors", "libraries", "changes"]
+    assert list(checks) == [
+        "documents",
+        "sources",
+        "chunks",
+        "words",
+        "word counts",
+        "vocabulary",
+        "vectors",
+        "libraries",
+        "changes",
+    ]
 
 
 def test_whether_there_are_libraries_is_known_to_searches(broken: Broken) -> None:
@@ -185,7 +199,19 @@ def test_a_library_document_whose_text_cannot_be_read_is_named(broken: Broken) -
 
 
 NOT_NEEDED = {"mtime_ns", "mark", "model", "names"}
-NOT_PROVED = {"kind", "model", "aliases", "size", "mtime_ns", "content_hash", "fingerprint", "encoding", "line_count", "mark", "body"}
+NOT_PROVED = {
+    "kind",
+    "model",
+    "aliases",
+    "size",
+    "mtime_ns",
+    "content_hash",
+    "fingerprint",
+    "encoding",
+    "line_count",
+    "mark",
+    "body",
+}
 """What nothing else follows from, and a text that can still be read."""
 
 
@@ -213,7 +239,9 @@ def test_whatever_is_damaged_is_noticed_and_read_again(
     broken.kb.ingest(tmp_path, name="notes")
     keys = sorted(broken.points(collection)[0]["payload"])
     for key in keys:
-        (tmp_path / f"{key}.md").write_text(f"---\ntags: [fruit/red]\n---\n# About {key}\n\nCherries are red and small.\n")
+        (tmp_path / f"{key}.md").write_text(
+            f"---\ntags: [fruit/red]\n---\n# About {key}\n\nCherries are red and small.\n"
+        )
     broken.kb.ingest()
     before = {record.path: record._replace(indexed_at="") for record in broken.kb.documents()}
     assert broken.kb.verify().whole
@@ -261,7 +289,9 @@ def test_a_source_that_is_lost_is_noticed_and_comes_back_with_its_folder(broken:
     broken.kb.describe_source("notes", "What grows in the orchard")
 
 
-@pytest.mark.parametrize(("lost", "hint"), [("fts_config", "kb index --rebuild-fts"), ("spaces", "kb index --rebuild-vectors")])
+@pytest.mark.parametrize(
+    ("lost", "hint"), [("fts_config", "kb index --rebuild-fts"), ("spaces", "kb index --rebuild-vectors")]
+)
 def test_what_is_lost_of_the_description_is_noticed(broken: Broken, lost: str, hint: str) -> None:
     [point] = broken.points("catalog", what="meta")
     broken.ask("POST", "catalog/points/payload/delete", {"keys": [lost], "points": [point["id"]]})
@@ -308,7 +338,9 @@ def test_a_collection_that_is_lost_is_named_and_made_anew(one_node: QdrantNode, 
 
 def test_a_chunk_without_a_document_goes(broken: Broken) -> None:
     chunk = broken.chunk()
-    broken.put("chunks", {"id": str(uuid4()), "payload": {**chunk["payload"], "doc": "0" * 16}, "vector": chunk["vector"]})
+    broken.put(
+        "chunks", {"id": str(uuid4()), "payload": {**chunk["payload"], "doc": "0" * 16}, "vector": chunk["vector"]}
+    )
     faults = broken.faults()
     assert faults["chunks"].message == "1 belong to no document"
     rebuild(broken, faults["chunks"])
@@ -341,7 +373,11 @@ def test_nothing_that_was_written_is_taken_for_damaged(broken: Broken, collectio
 def _damaged_values(broken: Broken) -> Iterator[tuple[str, Any, str, Any]]:
     """Everything that is stored, once of each kind, as something it is not."""
     for collection, kind in (("catalog", "what"), ("documents", "corpus"), ("chunks", "corpus")):
-        first = {point["payload"][kind]: point for point in broken.points(collection) if point["payload"].get(kind) != "lease"}
+        first = {
+            point["payload"][kind]: point
+            for point in broken.points(collection)
+            if point["payload"].get(kind) != "lease"
+        }
         for point in first.values():
             for key in point["payload"]:
                 for value in ("x", 7, ["q"], None):
@@ -375,7 +411,9 @@ def test_whatever_is_of_another_kind_than_it_was_written_as_ends_in_no_traceback
 
 def test_a_chunk_that_its_document_does_not_name_goes(broken: Broken) -> None:
     chunk = broken.chunk()
-    broken.put("chunks", {"id": str(uuid4()), "payload": {**chunk["payload"], "chunk": "1" * 20}, "vector": chunk["vector"]})
+    broken.put(
+        "chunks", {"id": str(uuid4()), "payload": {**chunk["payload"], "chunk": "1" * 20}, "vector": chunk["vector"]}
+    )
     faults = broken.faults()
     assert faults["chunks"].message == "1 are not named by their documents (notes:a.md)"
     rebuild(broken, faults["chunks"])
@@ -500,7 +538,13 @@ def test_a_vector_that_nobody_knows_of_is_made_again(broken: Broken) -> None:
 
 def test_a_change_that_was_interrupted_is_told_and_completed_by_whoever_writes_next(broken: Broken) -> None:
     sizes = broken.points("catalog", what="sizes")[0]["payload"]
-    payload = {"what": "unfinished", "number": 0, "documents": {}, "terms": [], "sizes": {key: sizes[key] for key in ("own", "lib")}}
+    payload = {
+        "what": "unfinished",
+        "number": 0,
+        "documents": {},
+        "terms": [],
+        "sizes": {key: sizes[key] for key in ("own", "lib")},
+    }
     broken.put("catalog", {"id": str(uuid4()), "vector": {}, "payload": payload})
     faults = broken.faults()
     assert faults.keys() == {"changes"}

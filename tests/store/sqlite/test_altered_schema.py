@@ -1,4 +1,6 @@
-"""A database whose schema another program altered is refused in words, by whatever opens it, and repaired where no data is lost."""
+"""A database whose schema another program altered is refused in words, by whatever opens it, and repaired where no data
+is lost.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,15 @@ def refusal(path: Path) -> SchemaAltered:
     """The same from every way in, before anything is read or written."""
     with kebab.open(path) as kb:
         raised = []
-        for way in (lambda: kb.search("git"), kb.ingest, kb.documents, kb.verify, kb.stats, kb.optimize, kb.libraries.all):
+        for way in (
+            lambda: kb.search("git"),
+            kb.ingest,
+            kb.documents,
+            kb.verify,
+            kb.stats,
+            kb.optimize,
+            kb.libraries.all,
+        ):
             with pytest.raises(SchemaAltered) as caught:
                 way()
             raised.append(caught.value)
@@ -69,21 +79,39 @@ def test_any_part_that_is_dropped_is_named_and_all_but_tables_are_made_anew(samp
             else:
                 assert "kb index --rebuild-fts" in str(error.hint)
                 kb.rebuild_fts()
-                assert [check for check in kb.health() if check.name in ("database", "text index") and not check.ok] == []
+                assert [
+                    check for check in kb.health() if check.name in ("database", "text index") and not check.ok
+                ] == []
                 assert kb.search("git")
 
 
 @pytest.mark.parametrize(
     ("script", "named", "repairable"),
     [
-        ("ALTER TABLE documents ADD COLUMN mine TEXT NOT NULL DEFAULT ''", "table documents was changed (column mine was added)", False),
+        (
+            "ALTER TABLE documents ADD COLUMN mine TEXT NOT NULL DEFAULT ''",
+            "table documents was changed (column mine was added)",
+            False,
+        ),
         ("ALTER TABLE words RENAME COLUMN stem TO root", "column stem is missing, column root was added", False),
         ("ALTER TABLE words RENAME TO mots", "table words is missing", False),
         ("CREATE INDEX mine ON documents (title)", "index mine was added to documents", True),
-        ("CREATE TRIGGER mine BEFORE INSERT ON chunks BEGIN SELECT RAISE(ABORT, 'no'); END", "trigger mine was added to chunks", True),
-        ("DROP TRIGGER chunks_ai; CREATE TRIGGER chunks_ai AFTER INSERT ON chunks BEGIN SELECT 1; END", "chunks_ai was changed", True),
+        (
+            "CREATE TRIGGER mine BEFORE INSERT ON chunks BEGIN SELECT RAISE(ABORT, 'no'); END",
+            "trigger mine was added to chunks",
+            True,
+        ),
+        (
+            "DROP TRIGGER chunks_ai; CREATE TRIGGER chunks_ai AFTER INSERT ON chunks BEGIN SELECT 1; END",
+            "chunks_ai was changed",
+            True,
+        ),
         ("DROP TABLE chunks_fts; CREATE VIEW chunks_fts AS SELECT * FROM chunks", "table chunks_fts is missing", True),
-        ("DROP TABLE chunks_fts; CREATE VIRTUAL TABLE chunks_fts USING fts5 (text)", "table chunks_fts was changed", True),
+        (
+            "DROP TABLE chunks_fts; CREATE VIRTUAL TABLE chunks_fts USING fts5 (text)",
+            "table chunks_fts was changed",
+            True,
+        ),
     ],
 )
 def test_other_alterations_are_named_too(alter: Alter, script: str, named: str, repairable: bool) -> None:
@@ -98,7 +126,9 @@ def test_other_alterations_are_named_too(alter: Alter, script: str, named: str, 
 
 
 def test_tables_of_other_programs_do_not_matter(alter: Alter) -> None:
-    path = alter("CREATE TABLE theirs (a); CREATE INDEX theirs_a ON theirs (a); CREATE VIEW shown AS SELECT title FROM documents; ANALYZE")
+    path = alter(
+        "CREATE TABLE theirs (a); CREATE INDEX theirs_a ON theirs (a); CREATE VIEW shown AS SELECT title FROM documents; ANALYZE"
+    )
     with kebab.open(path) as kb:
         assert kb.search("git")
         kb.optimize()
@@ -114,7 +144,9 @@ def test_an_alteration_while_the_database_is_open_is_told(alter: Alter) -> None:
             kb.search("git")
 
 
-def test_an_earlier_version_that_was_altered_is_told_when_its_migration_fails(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_earlier_version_that_was_altered_is_told_when_its_migration_fails(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     from kebab.store.sqlite import migrations
 
     path = tmp_path / "old.sqlite"
@@ -127,7 +159,9 @@ def test_an_earlier_version_that_was_altered_is_told_when_its_migration_fails(tm
         Database(path).reader()
 
 
-@pytest.mark.parametrize("command", ["search git", "ingest", "verify", "list docs", "serve --port 0", "backup copy.sqlite", "lib list"])
+@pytest.mark.parametrize(
+    "command", ["search git", "ingest", "verify", "list docs", "serve --port 0", "backup copy.sqlite", "lib list"]
+)
 def test_every_command_ends_with_the_same_error(alter: Alter, kb: Kb, command: str) -> None:
     ran = kb("--db", alter("ALTER TABLE chunks RENAME COLUMN kind TO sort"), *command.split(), "--json")
     assert ran.code == 2, ran
@@ -142,7 +176,9 @@ def test_an_agent_is_told_too(alter: Alter, tmp_path: Path) -> None:
     assert (error["code"], "table documents is missing" in error["message"]) == ("schema_altered", True)
 
 
-def test_a_digest_takes_part_in_every_opening_without_running_the_migrations(sample_db: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_digest_takes_part_in_every_opening_without_running_the_migrations(
+    sample_db: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("kebab.store.sqlite.migrations.statements", None)
     with closing(Database(sample_db).reader()) as connection:
         assert digest(connection)
@@ -159,7 +195,9 @@ def test_a_digest_takes_part_in_every_opening_without_running_the_migrations(sam
         ("UPDATE meta SET value = '{}' WHERE key = 'fts_config'", "corrupt"),
     ],
 )
-def test_a_version_or_value_that_does_not_fit_is_told_without_a_traceback(alter: Alter, kb: Kb, script: str, code: str) -> None:
+def test_a_version_or_value_that_does_not_fit_is_told_without_a_traceback(
+    alter: Alter, kb: Kb, script: str, code: str
+) -> None:
     path = alter(script)
     for command in ("search git", "ingest", "list docs", "doctor"):
         ran = kb("--db", path, *command.split(), "--json")

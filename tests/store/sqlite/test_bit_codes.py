@@ -29,8 +29,14 @@ SEEDS = st.integers(0, 2**32 - 1)
 
 @given(SEEDS, st.integers(0, 20), st.integers(1, 260))
 @settings(max_examples=60)
-def test_distances_are_the_numbers_of_dimensions_on_different_sides_of_the_centre(seed: int, rows: int, dimension: int) -> None:
-    stored, query, centre = vectors(seed, rows, dimension), vectors(seed + 1, 1, dimension), vectors(seed + 2, 1, dimension)[0] / 3
+def test_distances_are_the_numbers_of_dimensions_on_different_sides_of_the_centre(
+    seed: int, rows: int, dimension: int
+) -> None:
+    stored, query, centre = (
+        vectors(seed, rows, dimension),
+        vectors(seed + 1, 1, dimension),
+        vectors(seed + 2, 1, dimension)[0] / 3,
+    )
     planes = bit_codes.encode(stored, centre)
     assert planes.shape == (bit_codes.plane_count(dimension), rows)
     assert planes.flags.c_contiguous
@@ -39,7 +45,9 @@ def test_distances_are_the_numbers_of_dimensions_on_different_sides_of_the_centr
     assert found.tolist() == [naive_distance(naive_bits(row, centre), asked) for row in stored]
 
 
-@pytest.mark.parametrize(("dimension", "planes"), [(1, 1), (63, 1), (64, 1), (65, 2), (128, 2), (384, 6), (512, 8), (1536, 24)])
+@pytest.mark.parametrize(
+    ("dimension", "planes"), [(1, 1), (63, 1), (64, 1), (65, 2), (128, 2), (384, 6), (512, 8), (1536, 24)]
+)
 def test_a_plane_holds_64_dimensions(dimension: int, planes: int) -> None:
     assert bit_codes.plane_count(dimension) == planes
 
@@ -82,7 +90,11 @@ def test_nearest_gives_the_smallest_and_all_that_equal_the_last_of_them(differen
     assert found.tolist() == expected
 
 
-@given(SEEDS, st.integers(1, 40), st.sampled_from(["normal", "two peaks", "all equal", "sampled rows are far", "sampled rows are close"]))
+@given(
+    SEEDS,
+    st.integers(1, 40),
+    st.sampled_from(["normal", "two peaks", "all equal", "sampled rows are far", "sampled rows are close"]),
+)
 @settings(max_examples=60)
 def test_nearest_is_exact_although_it_looks_at_a_sample_first(seed: int, count: int, shape: str) -> None:
     random = np.random.default_rng(seed)
@@ -103,8 +115,14 @@ def test_nearest_is_exact_although_it_looks_at_a_sample_first(seed: int, count: 
 
 @given(SEEDS, st.integers(1, 60), st.integers(1, 60), st.sampled_from([8, 64, 100, 384]))
 @settings(max_examples=60)
-def test_closest_keeps_those_whose_bits_agree_best_with_the_query_itself(seed: int, rows: int, count: int, dimension: int) -> None:
-    stored, query, centre = vectors(seed, 80, dimension), vectors(seed + 1, 1, dimension)[0], np.zeros(dimension, np.float32)
+def test_closest_keeps_those_whose_bits_agree_best_with_the_query_itself(
+    seed: int, rows: int, count: int, dimension: int
+) -> None:
+    stored, query, centre = (
+        vectors(seed, 80, dimension),
+        vectors(seed + 1, 1, dimension)[0],
+        np.zeros(dimension, np.float32),
+    )
     positions = np.sort(np.random.default_rng(seed).permutation(80)[:rows])
     kept = bit_codes.closest(bit_codes.encode(stored, centre), positions, query, count)
     product = {

@@ -1,4 +1,6 @@
-"""Notes on sources and folders: stored with the terms of every chunk below them, or not at all; what they do is in the contract of every store."""
+"""Notes on sources and folders: stored with the terms of every chunk below them, or not at all; what they do is in the
+contract of every store.
+"""
 
 from __future__ import annotations
 
@@ -57,12 +59,17 @@ def test_what_fails_half_way_leaves_neither_note_nor_terms(corpus: Shelf, monkey
 
 
 PLACES = ["", "team", "team/deep", "team/plans.md", "teams.md", "elsewhere"]
-STEPS = st.lists(st.tuples(st.sampled_from(PLACES), st.sampled_from(["", "team-a writes", "회의록 of A팀", "한국어 문서"])), max_size=6)
+STEPS = st.lists(
+    st.tuples(st.sampled_from(PLACES), st.sampled_from(["", "team-a writes", "회의록 of A팀", "한국어 문서"])),
+    max_size=6,
+)
 
 
 @settings(max_examples=25)
 @given(steps=STEPS)
-def test_however_notes_came_and_went_a_rebuild_gives_the_same(shared_shelf: Shelf, steps: list[tuple[str, str]]) -> None:
+def test_however_notes_came_and_went_a_rebuild_gives_the_same(
+    shared_shelf: Shelf, steps: list[tuple[str, str]]
+) -> None:
     shelf = shared_shelf
     shelf.write("team/plans.md", "the roadmap of this year", "한국어 문단")
     shelf.write("team/deep/more.md", "a roadmap of the next one")

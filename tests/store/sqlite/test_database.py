@@ -101,7 +101,9 @@ def test_migrations_are_numbered_from_one_without_gaps() -> None:
     assert [version for version, _ in migrations.MIGRATIONS] == list(range(1, migrations.LATEST + 1))
 
 
-def test_a_migration_that_fails_half_way_leaves_neither_tables_nor_record(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_migration_that_fails_half_way_leaves_neither_tables_nor_record(
+    path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     first = migrations.MIGRATIONS[0][1][0]
     original = migrations.statements
     monkeypatch.setattr(migrations, "statements", lambda name: original(name) if name == first else "CREATE NONSENSE")
@@ -124,10 +126,14 @@ def test_opening_again_changes_nothing(path: Path) -> None:
 
 
 @pytest.mark.parametrize("way", [Database.reader, Database.writer])
-def test_a_file_of_a_newer_version_is_refused_and_left_alone(path: Path, way: Callable[[Database], apsw.Connection]) -> None:
+def test_a_file_of_a_newer_version_is_refused_and_left_alone(
+    path: Path, way: Callable[[Database], apsw.Connection]
+) -> None:
     change(made(path), f"PRAGMA user_version = {migrations.LATEST + 1}")
     before = path.read_bytes()
-    with pytest.raises(TooNew, match=f"newer Kebab .schema {migrations.LATEST + 1}, this one knows {migrations.LATEST}") as caught:
+    with pytest.raises(
+        TooNew, match=f"newer Kebab .schema {migrations.LATEST + 1}, this one knows {migrations.LATEST}"
+    ) as caught:
         way(Database(path))
     assert caught.value.hint
     assert caught.value.path == str(path)
@@ -147,7 +153,9 @@ def test_a_file_that_is_no_database_is_refused_and_left_alone(
 
 
 @pytest.mark.parametrize("way", [Database.reader, Database.writer])
-def test_somebody_elses_database_is_refused_and_left_alone(path: Path, way: Callable[[Database], apsw.Connection]) -> None:
+def test_somebody_elses_database_is_refused_and_left_alone(
+    path: Path, way: Callable[[Database], apsw.Connection]
+) -> None:
     change(path, "CREATE TABLE bookmarks (url)")
     before = path.read_bytes()
     with pytest.raises(Corrupt, match="not a Kebab database"):
@@ -156,7 +164,9 @@ def test_somebody_elses_database_is_refused_and_left_alone(path: Path, way: Call
 
 
 @pytest.mark.parametrize("way", [Database.reader, Database.writer])
-def test_a_folder_in_place_of_the_file_is_named_as_such(tmp_path: Path, way: Callable[[Database], apsw.Connection]) -> None:
+def test_a_folder_in_place_of_the_file_is_named_as_such(
+    tmp_path: Path, way: Callable[[Database], apsw.Connection]
+) -> None:
     (tmp_path / "folder").mkdir()
     with pytest.raises(StoreError, match="is a folder, not a database file") as caught:
         way(Database(tmp_path / "folder"))
@@ -261,7 +271,12 @@ def test_a_reader_keeps_reading_while_a_writer_is_inside_a_transaction(shelf: Sh
 
 def test_a_second_transaction_waits_and_then_says_that_it_is_locked(shelf: Shelf) -> None:
     other = Database(shelf.path, busy_timeout_ms=50).writer()
-    with write_transaction(shelf.connection), pytest.raises(Locked) as caught, our_errors(shelf.path), write_transaction(other):
+    with (
+        write_transaction(shelf.connection),
+        pytest.raises(Locked) as caught,
+        our_errors(shelf.path),
+        write_transaction(other),
+    ):
         pass
     assert caught.value.hint
     with our_errors(shelf.path), write_transaction(other):
@@ -433,5 +448,9 @@ def test_a_second_writer_waits_for_the_first_to_finish(path: Path, holder: subpr
 def test_the_lock_can_be_taken_again_after_an_error(path: Path) -> None:
     with pytest.raises(KebabError), WriterLock(path, wait_s=0, purpose="first"):
         raise KebabError("something else")
-    with WriterLock(path, wait_s=0, purpose="second"), pytest.raises(Locked, match="second"), WriterLock(path, wait_s=0, purpose="third"):
+    with (
+        WriterLock(path, wait_s=0, purpose="second"),
+        pytest.raises(Locked, match="second"),
+        WriterLock(path, wait_s=0, purpose="third"),
+    ):
         pass

@@ -1,4 +1,6 @@
-"""Writing documents: what did not change keeps its row, and what fails leaves no trace; the rest is in the contract of every store."""
+"""Writing documents: what did not change keeps its row, and what fails leaves no trace; the rest is in the contract of
+every store.
+"""
 
 from __future__ import annotations
 
@@ -89,5 +91,15 @@ def test_the_stored_body_is_the_text_unchanged(text: str) -> None:
 
 def test_the_cjk_column_holds_title_headings_and_text(shelf: Shelf) -> None:
     shelf.write("a.md", "본문입니다", title="제목", headings=("머리",))
-    assert shelf.value("SELECT cjk FROM chunks").split() == ["제목", "목", "머리", "리", "본문", "문입", "입니", "니다", "다"]
+    assert shelf.value("SELECT cjk FROM chunks").split() == [
+        "제목",
+        "목",
+        "머리",
+        "리",
+        "본문",
+        "문입",
+        "입니",
+        "니다",
+        "다",
+    ]
     assert cjk_column("bigrams", "only latin", "words") == ""

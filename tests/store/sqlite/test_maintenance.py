@@ -93,7 +93,9 @@ def test_a_rebuild_forgets_words_that_no_longer_occur(corpus: Shelf) -> None:
 
 
 def test_a_rebuild_that_fails_leaves_everything_as_it_was(corpus: Shelf) -> None:
-    corpus.connection.execute("CREATE TEMP TRIGGER fail BEFORE UPDATE ON main.chunks BEGIN SELECT RAISE(ABORT, 'no'); END")
+    corpus.connection.execute(
+        "CREATE TEMP TRIGGER fail BEFORE UPDATE ON main.chunks BEGIN SELECT RAISE(ABORT, 'no'); END"
+    )
     with pytest.raises(apsw.ConstraintError):
         rebuild(corpus)
     corpus.connection.execute("DROP TRIGGER fail")
@@ -183,7 +185,14 @@ def test_only_a_failed_check_carries_a_hint(corpus: Shelf) -> None:
     assert [check.hint for check in found] == [None] * len(found)
 
 
-HEALTHY = {"database": True, "file": True, "text index": True, "references": True, "vector index": True, "analysis": True}
+HEALTHY = {
+    "database": True,
+    "file": True,
+    "text index": True,
+    "references": True,
+    "vector index": True,
+    "analysis": True,
+}
 
 
 def test_a_whole_database_passes_every_check(corpus: Shelf) -> None:

@@ -1,4 +1,6 @@
-"""Databases that earlier versions wrote (tests/fixtures/databases) are brought up to date when they are opened, and answer like fresh ones."""
+"""Databases that earlier versions wrote (tests/fixtures/databases) are brought up to date when they are opened, and
+answer like fresh ones.
+"""
 
 from __future__ import annotations
 
@@ -50,8 +52,14 @@ CHECKSUMS = {
 
 
 def test_no_released_migration_file_is_edited() -> None:
-    """Databases were made with them. Whatever should be different is a new step: add its checksum here, and never change one."""
-    found = {file.name: sha256(file.read_bytes()).hexdigest() for file in files(migrations).iterdir() if file.name.endswith(".sql")}
+    """Databases were made with them. Whatever should be different is a new step: add its checksum here, and never
+    change one.
+    """
+    found = {
+        file.name: sha256(file.read_bytes()).hexdigest()
+        for file in files(migrations).iterdir()
+        if file.name.endswith(".sql")
+    }
     assert found == CHECKSUMS
 
 
@@ -80,11 +88,17 @@ def written_by(name: str, notes: Path) -> Path:
 
 
 def contents(connection: apsw.Connection, columns: dict[str, str]) -> dict[str, list[Any]]:
-    return {table: connection.execute(f"SELECT {shown} FROM {table} ORDER BY 1, 2").fetchall() for table, shown in columns.items()}
+    return {
+        table: connection.execute(f"SELECT {shown} FROM {table} ORDER BY 1, 2").fetchall()
+        for table, shown in columns.items()
+    }
 
 
 def columns_of_tables(connection: apsw.Connection) -> dict[str, str]:
-    tables = [name for (name,) in connection.execute("SELECT name FROM pragma_table_list WHERE type = 'table' AND schema = 'main'")]
+    tables = [
+        name
+        for (name,) in connection.execute("SELECT name FROM pragma_table_list WHERE type = 'table' AND schema = 'main'")
+    ]
     return {
         table: ", ".join(row[1] for row in connection.execute(f"PRAGMA table_info({table})"))
         for table in tables
@@ -99,7 +113,9 @@ def fresh(tmp_path_factory: pytest.TempPathFactory, model_cache: Path) -> Iterat
     with pytest.MonkeyPatch.context() as patch, ExitStack() as opened:
         patch.delenv("KEBAB_EMBEDDING_MODEL")
         patch.setenv("XDG_CACHE_HOME", str(model_cache))
-        made = {described: opened.enter_context(kebab.open(folder / f"{described}.sqlite")) for described in (False, True)}
+        made = {
+            described: opened.enter_context(kebab.open(folder / f"{described}.sqlite")) for described in (False, True)
+        }
         for described, kb in made.items():
             kb.ingest(DATABASES / "notes", embed=described)
         complete(made[True])
@@ -149,15 +165,23 @@ def test_a_database_of_an_earlier_version_answers_like_a_fresh_one(
         for query in (*QUERIES, *QUESTIONS, "Busan deploy"):
             for mode in ("lexical", "hybrid"):
                 assert answer(kb, query, mode) == answer(fresh[True], query, mode)
-        assert kb.libraries.docs(LIBRARY, "brew tea").snippets == fresh[True].libraries.docs(LIBRARY, "brew tea").snippets
+        assert (
+            kb.libraries.docs(LIBRARY, "brew tea").snippets == fresh[True].libraries.docs(LIBRARY, "brew tea").snippets
+        )
 
 
-def test_a_migration_that_fails_leaves_the_earlier_version_as_it_was(notes: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_migration_that_fails_leaves_the_earlier_version_as_it_was(
+    notes: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = written_by("schema-1", notes)
     before = path.read_bytes()
     really = migrations.statements
     with monkeypatch.context() as patch:
-        patch.setattr(migrations, "statements", lambda name: really(name) + ("\nSELECT nonsense;" if name.startswith("0002") else ""))
+        patch.setattr(
+            migrations,
+            "statements",
+            lambda name: really(name) + ("\nSELECT nonsense;" if name.startswith("0002") else ""),
+        )
         with pytest.raises(SchemaAltered, match="no such column: nonsense"):
             Database(path).writer()
     with closing(apsw.Connection(str(path))) as connection:

@@ -50,7 +50,13 @@ def test_r044_cafe_with_and_without_its_accent_are_one_word(shelf: Shelf, text: 
 
 @pytest.mark.parametrize(
     ("written", "asked"),
-    [("installation", "install"), ("install", "installing"), ("chunks", "chunk"), ("running", "runs"), ("indexed", "indexing")],
+    [
+        ("installation", "install"),
+        ("install", "installing"),
+        ("chunks", "chunk"),
+        ("running", "runs"),
+        ("indexed", "indexing"),
+    ],
 )
 def test_r114_r116_english_stems_meet(shelf: Shelf, written: str, asked: str) -> None:
     """R114, R116"""
@@ -71,7 +77,11 @@ def test_r113_the_text_index_is_external_content_over_chunks(shelf: Shelf) -> No
 
 @pytest.mark.parametrize(
     ("name", "event"),
-    [("chunks_ai", "AFTER INSERT ON chunks"), ("chunks_ad", "AFTER DELETE ON chunks"), ("chunks_au", "AFTER UPDATE OF")],
+    [
+        ("chunks_ai", "AFTER INSERT ON chunks"),
+        ("chunks_ad", "AFTER DELETE ON chunks"),
+        ("chunks_au", "AFTER UPDATE OF"),
+    ],
 )
 def test_r045_r046_r047_the_triggers_exist_by_name(shelf: Shelf, name: str, event: str) -> None:
     """R045, R046, R047"""
@@ -83,7 +93,9 @@ def test_r046_removal_is_fts5s_delete_command_with_the_old_values(shelf: Shelf) 
     """R046: a plain DELETE corrupts an external-content index."""
     for name in ("chunks_ad", "chunks_au"):
         sql = definition(shelf, name)
-        assert "VALUES ('delete', old.id, old.chunk_id, old.doc_id, old.heading_path, old.text, old.title, old.cjk)" in sql
+        assert (
+            "VALUES ('delete', old.id, old.chunk_id, old.doc_id, old.heading_path, old.text, old.title, old.cjk)" in sql
+        )
         assert "DELETE FROM chunks_fts" not in sql
 
 
@@ -107,7 +119,9 @@ def test_r045_an_insert_copies_every_column_into_the_index(shelf: Shelf) -> None
     row = insert(shelf, "bodyword", "titleword", heading_path="headword", cjk="문서")
     for column, word in (("heading_path", "headword"), ("text", "bodyword"), ("title", "titleword"), ("cjk", "문서")):
         assert shelf.matching(f"{column} : {word}") == [row]
-    copied = shelf.rows("SELECT chunk_id, doc_id, heading_path, text, title, cjk FROM chunks_fts WHERE rowid = ?", (row,))
+    copied = shelf.rows(
+        "SELECT chunk_id, doc_id, heading_path, text, title, cjk FROM chunks_fts WHERE rowid = ?", (row,)
+    )
     assert copied == [(f"c{row}", "d", "headword", "bodyword", "titleword", "문서")]
     shelf.check_text_index()
 
@@ -187,8 +201,12 @@ def test_a_chunk_without_a_document_is_refused(shelf: Shelf) -> None:
         shelf.connection.execute("UPDATE chunks SET document_id = 4711")
 
 
-words = st.lists(st.sampled_from(["install", "git", "문서를", "café", "user-agent", "", "\u0301", "🙂"]), max_size=6).map(" ".join)
-changes = st.lists(st.tuples(st.sampled_from(["a.md", "b.md", "c.md"]), st.one_of(st.none(), st.lists(words, max_size=4))), max_size=12)
+words = st.lists(
+    st.sampled_from(["install", "git", "문서를", "café", "user-agent", "", "\u0301", "🙂"]), max_size=6
+).map(" ".join)
+changes = st.lists(
+    st.tuples(st.sampled_from(["a.md", "b.md", "c.md"]), st.one_of(st.none(), st.lists(words, max_size=4))), max_size=12
+)
 
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])

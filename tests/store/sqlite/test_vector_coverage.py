@@ -1,4 +1,6 @@
-"""What part of a corpus has vectors of the models in use: what every search asks first, and what it says to the user (R108, R118)."""
+"""What part of a corpus has vectors of the models in use: what every search asks first, and what it says to the user
+(R108, R118).
+"""
 
 from __future__ import annotations
 
@@ -95,4 +97,7 @@ def test_the_models_are_named_without_asking_for_their_dimension(toy: type[Toy])
 def test_it_is_found_out_without_numpy() -> None:
     """A lexical search of a knowledge base without vectors must not pay for it."""
     code = "import sys, kebab.store.sqlite.vector_coverage, kebab.knowledge_base; print('numpy' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "False"
+    assert (
+        subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+        == "False"
+    )

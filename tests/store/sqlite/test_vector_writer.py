@@ -1,4 +1,6 @@
-"""Writing vectors: a text is embedded once, a transaction leaves all or nothing, and codes are always those of the vectors."""
+"""Writing vectors: a text is embedded once, a transaction leaves all or nothing, and codes are always those of the
+vectors.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,9 @@ def hash_of(text: str) -> bytes:
 
 
 def embed(shelf: Shelf, embedder: WordEmbedder, *, settle: bool = True) -> tuple[int, int]:
-    """What an embedding phase does, in short: how many texts were embedded, and how many chunks found their vector there."""
+    """What an embedding phase does, in short: how many texts were embedded, and how many chunks found their vector
+    there.
+    """
     writer = shelf.vectors
     pending = {chunk.key: text_of(chunk) for chunk in writer.pending([embedder], after=None, limit=10_000)}
     linked = writer.link(embedder, [(row, hash_of(text)) for row, text in pending.items()], home=True)
@@ -71,7 +75,10 @@ def found(shelf: Shelf, embedder: WordEmbedder, text: str, limit: int = 3) -> li
 
 
 def counts(shelf: Shelf) -> dict[str, int]:
-    return {table: shelf.value(f"SELECT count(*) FROM {table}") for table in ("embedding_spaces", "vectors", "chunks_vec", "vector_codes")}
+    return {
+        table: shelf.value(f"SELECT count(*) FROM {table}")
+        for table in ("embedding_spaces", "vectors", "chunks_vec", "vector_codes")
+    }
 
 
 # --- link and add
@@ -130,7 +137,9 @@ def test_a_renamed_document_keeps_its_vectors(shelf: Shelf, words: WordEmbedder)
     assert counts(shelf)["vectors"] == 2
 
 
-def test_a_title_that_is_only_the_name_of_the_file_does_not_tie_vectors_to_it(shelf: Shelf, words: WordEmbedder) -> None:
+def test_a_title_that_is_only_the_name_of_the_file_does_not_tie_vectors_to_it(
+    shelf: Shelf, words: WordEmbedder
+) -> None:
     shelf.write("old name.txt", "one text", title="old name")
     embed(shelf, words)
     shelf.store.remove("notes", ["old name.txt"])
@@ -221,7 +230,9 @@ def test_ids_of_codes_are_never_used_again(shelf: Shelf, words: WordEmbedder, ti
 # --- codes
 
 
-def test_codes_begin_when_a_space_is_large_and_follow_from_then_on(shelf: Shelf, words: WordEmbedder, tiny_limits: None) -> None:
+def test_codes_begin_when_a_space_is_large_and_follow_from_then_on(
+    shelf: Shelf, words: WordEmbedder, tiny_limits: None
+) -> None:
     shelf.write("a.md", *(f"text {number}" for number in range(20)))
     embed(shelf, words)
     assert counts(shelf)["vector_codes"] == 0
@@ -238,7 +249,8 @@ def test_the_centre_stays_where_it_was(shelf: Shelf, words: WordEmbedder, tiny_l
     embed(shelf, words)
     centre = shelf.value("SELECT centre FROM embedding_spaces")
     vectors_of_all = [
-        np.frombuffer(vector, np.float16).astype(np.float64) for (vector,) in shelf.rows("SELECT vector FROM vectors ORDER BY id LIMIT 16")
+        np.frombuffer(vector, np.float16).astype(np.float64)
+        for (vector,) in shelf.rows("SELECT vector FROM vectors ORDER BY id LIMIT 16")
     ]
     assert np.frombuffer(centre, np.float32) == pytest.approx(np.mean(vectors_of_all, axis=0), abs=1e-6)
     shelf.write("b.md", *(f"other {number}" for number in range(25)))
@@ -335,7 +347,12 @@ def test_whatever_statement_is_the_last_the_next_run_finishes_the_work(
     shelf.check_codes()
     assert shelf.rows("PRAGMA foreign_key_check") == []
     embed(shelf, words)
-    assert counts(shelf) | {"vector_codes": 0} == {"embedding_spaces": 1, "vectors": 21, "chunks_vec": 22, "vector_codes": 0}
+    assert counts(shelf) | {"vector_codes": 0} == {
+        "embedding_spaces": 1,
+        "vectors": 21,
+        "chunks_vec": 22,
+        "vector_codes": 0,
+    }
     shelf.check_codes()
     assert complete_vectors(shelf.connection) == "words@1"
 

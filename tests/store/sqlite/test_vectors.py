@@ -1,4 +1,6 @@
-"""Searching vectors, held to brute force over the rows as they are stored: the query is compared with all of them (R119)."""
+"""Searching vectors, held to brute force over the rows as they are stored: the query is compared with all of them
+(R119).
+"""
 
 from __future__ import annotations
 
@@ -47,20 +49,25 @@ def search(
     )  # fmt: skip
 
 
-def check(shelf: Shelf, embedder: WordEmbedder, query: Any, limit: int = 10, home: bool | None = None, **filters: Any) -> None:
+def check(
+    shelf: Shelf, embedder: WordEmbedder, query: Any, limit: int = 10, home: bool | None = None, **filters: Any
+) -> None:
     """What is found is what brute force finds, but for the order of those that differ in the seventh digit only."""
     expected = shelf.closest(embedder.fingerprint, query, filters=SearchFilters(**filters), home=home)
     found = search(shelf, embedder, query, limit, home, **filters)
     cosines = dict(expected)
     assert len({match.chunk_id for match in found}) == len(found)
-    assert [match.similarity for match in found] == pytest.approx([cosines[match.chunk_id] for match in found], abs=1e-6)
+    assert [match.similarity for match in found] == pytest.approx(
+        [cosines[match.chunk_id] for match in found], abs=1e-6
+    )
     assert [match.similarity for match in found] == pytest.approx([cosine for _, cosine in expected[:limit]], abs=1e-6)
     assert found == sorted(found, key=lambda match: (-match.similarity, match.chunk_id))
 
 
 # --- many documents, of every kind that a filter knows
 
-# Each way to filter, twice: so that few chunks pass (compared exactly), and so that many do (ranked by their codes first).
+# Each way to filter, twice: so that few chunks pass (compared exactly), and so that many do (ranked by their codes
+# first).
 FEW: dict[str, dict[str, Any]] = {
     "tags_any": {"tags_any": ("rare", "rarer")},
     "tags_all": {"tags_all": ("common", "rare")},
@@ -104,7 +111,15 @@ def write_documents(shelf: Shelf, count: int, chunks: int) -> None:
             f"{'code' if code else 'notes'}/{number:03}.{'py' if code else 'md'}",
             *(f"word {number} {part}" for part in range(chunks)),
             source="other" if number % 12 == 5 else "notes",
-            tags=[name for name, every in (("common", number % 8 != 1), ("rare", number % 10 == 2), ("rarer", number % 25 == 1)) if every],
+            tags=[
+                name
+                for name, every in (
+                    ("common", number % 8 != 1),
+                    ("rare", number % 10 == 2),
+                    ("rarer", number % 25 == 1),
+                )
+                if every
+            ],
             lang="ko" if number % 9 == 4 else "en",
             doc_type="code" if code else ("note" if number % 3 else "markdown"),
             format="py" if code else "md",
@@ -124,7 +139,9 @@ class Library:
         write_documents(shelf, documents, chunks)
         rows = [row for (row,) in shelf.rows("SELECT id FROM chunks ORDER BY id")]
         made = clustered(random, len(rows), self.topics)
-        at_home, guests = ({row: made[place] for place, row in enumerate(rows) if (place % 7 == 0) is guest} for guest in (False, True))
+        at_home, guests = (
+            {row: made[place] for place, row in enumerate(rows) if (place % 7 == 0) is guest} for guest in (False, True)
+        )
         shelf.give(embedder, at_home)
         shelf.give(embedder, guests, home=False)
         self.queries = clustered(random, 40, self.topics)
@@ -171,7 +188,9 @@ def test_a_filter_comes_before_the_ranking_in_a_small_space(small: Library, name
 
 
 @pytest.mark.parametrize("home", [True, False], ids=["homes_only", "others_only"])
-def test_chunks_may_be_restricted_to_those_that_belong_to_the_space_first_or_to_the_others(small: Library, home: bool) -> None:
+def test_chunks_may_be_restricted_to_those_that_belong_to_the_space_first_or_to_the_others(
+    small: Library, home: bool
+) -> None:
     for query in small.queries[:5]:
         check(small.shelf, small.embedder, query, home=home)
         check(small.shelf, small.embedder, query, home=home, tags_any=("rare",))
@@ -222,7 +241,9 @@ def test_a_selective_filter_in_a_large_space_is_answered_exactly(large: Library,
     """R093."""
     filters = large.filters(FEW, name)
     assert (
-        large.shelf.value(f"SELECT coalesce(sum(chunk_count), 0) FROM documents WHERE id IN ({_sql(filters)})", _bound(filters))
+        large.shelf.value(
+            f"SELECT coalesce(sum(chunk_count), 0) FROM documents WHERE id IN ({_sql(filters)})", _bound(filters)
+        )
         <= EXACT_UP_TO
     )
     for query in large.queries[:3]:
@@ -233,7 +254,10 @@ def test_a_selective_filter_in_a_large_space_is_answered_exactly(large: Library,
 def test_an_unselective_filter_in_a_large_space_ranks_only_what_it_leaves(large: Library, name: str) -> None:
     """R093."""
     filters = large.filters(MANY, name)
-    assert large.shelf.value(f"SELECT sum(chunk_count) FROM documents WHERE id IN ({_sql(filters)})", _bound(filters)) > EXACT_UP_TO
+    assert (
+        large.shelf.value(f"SELECT sum(chunk_count) FROM documents WHERE id IN ({_sql(filters)})", _bound(filters))
+        > EXACT_UP_TO
+    )
     recalls = []
     for query in large.queries[:5]:
         expected = large.shelf.closest(large.embedder.fingerprint, query, filters=SearchFilters(**filters))
@@ -264,7 +288,9 @@ def test_homes_or_others_in_a_large_space_are_the_only_ones_ranked(large: Librar
 
 @pytest.mark.parametrize("home", [True, False], ids=["homes", "others"])
 def test_few_homes_or_others_are_listed_instead_of_looked_for(large: Library, home: bool) -> None:
-    """Regression: fifty Korean notes among a hundred thousand English ones were looked for among all of them, half a second long."""
+    """Regression: fifty Korean notes among a hundred thousand English ones were looked for among all of them, half a
+    second long.
+    """
     connection = large.shelf.connection
     store = SqliteVectorStore(connection)
     space = next(known for known in stored_spaces(connection) if known.fingerprint == large.embedder.fingerprint)
@@ -273,7 +299,8 @@ def test_few_homes_or_others_are_listed_instead_of_looked_for(large: Library, ho
     wanted = {
         vector
         for vector, counts in large.shelf.rows(
-            f"SELECT cv.vector_id, {_HOME} FROM chunks_vec cv JOIN chunks c ON c.id = cv.chunk WHERE cv.space_id = ?", (space.id,)
+            f"SELECT cv.vector_id, {_HOME} FROM chunks_vec cv JOIN chunks c ON c.id = cv.chunk WHERE cv.space_id = ?",
+            (space.id,),
         )
         if bool(counts) is home
     }
@@ -343,8 +370,12 @@ def test_all_chunks_that_share_a_vector_are_found_in_order_of_their_ids(shelf: S
 
 
 @pytest.mark.parametrize("count", [5, 30, 400])
-def test_equal_similarities_are_ordered_by_chunk_id(shelf: Shelf, words: WordEmbedder, tiny_limits: None, count: int) -> None:
-    """R091: the same everywhere, so that a fusion of ranks is the same every time; also where codes choose what is compared."""
+def test_equal_similarities_are_ordered_by_chunk_id(
+    shelf: Shelf, words: WordEmbedder, tiny_limits: None, count: int
+) -> None:
+    """R091: the same everywhere, so that a fusion of ranks is the same every time; also where codes choose what is
+    compared.
+    """
     rows = write_chunks(shelf, count)
     near, far = random_rows(3, 2)
     shelf.give(words, {row: near if place % 3 == 1 else far for place, row in enumerate(rows)})
@@ -377,7 +408,9 @@ def test_a_deleted_chunk_is_never_found(shelf: Shelf, words: WordEmbedder, tiny_
 
 
 @pytest.mark.parametrize("unused", [100, 700])
-def test_vectors_without_a_chunk_do_not_crowd_out_the_others(shelf: Shelf, words: WordEmbedder, tiny_limits: None, unused: int) -> None:
+def test_vectors_without_a_chunk_do_not_crowd_out_the_others(
+    shelf: Shelf, words: WordEmbedder, tiny_limits: None, unused: int
+) -> None:
     """What was deleted lies next to the query, and its vectors are still there."""
     query = random_rows(4, 1)[0]
     gone = write_chunks(shelf, unused, "gone.md")
@@ -412,7 +445,9 @@ def test_a_space_whose_vectors_are_all_gone_finds_nothing(shelf: Shelf, words: W
 # --- codes that are remembered
 
 
-def test_remembered_codes_are_read_again_once_another_process_has_written(shelf: Shelf, words: WordEmbedder, tiny_limits: None) -> None:
+def test_remembered_codes_are_read_again_once_another_process_has_written(
+    shelf: Shelf, words: WordEmbedder, tiny_limits: None
+) -> None:
     remembered: dict[str, dict[int, Any]] = {}
     reader = shelf.database.reader()
     rows = write_chunks(shelf, 60)
@@ -420,7 +455,9 @@ def test_remembered_codes_are_read_again_once_another_process_has_written(shelf:
     query = random_rows(2, 1)[0]
 
     def found() -> list[str]:
-        return ids(SqliteVectorStore(reader, remembered).search(words.fingerprint, query, filters=SearchFilters(), limit=10))
+        return ids(
+            SqliteVectorStore(reader, remembered).search(words.fingerprint, query, filters=SearchFilters(), limit=10)
+        )
 
     def expected() -> list[str]:
         return [chunk for chunk, _ in shelf.closest(words.fingerprint, query)[:10]]
@@ -448,7 +485,11 @@ def test_remembered_vectors_are_read_again_once_anybody_has_written(shelf: Shelf
     reader = shelf.database.reader()
 
     def found(connection: Any) -> list[str]:
-        return ids(SqliteVectorStore(connection, remembered).search(words.fingerprint, query, filters=SearchFilters(), limit=10))
+        return ids(
+            SqliteVectorStore(connection, remembered).search(
+                words.fingerprint, query, filters=SearchFilters(), limit=10
+            )
+        )
 
     rows = write_chunks(shelf, 20)
     shelf.give(words, dict(zip(rows, random_rows(1, 20), strict=True)))

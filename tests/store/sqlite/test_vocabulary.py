@@ -95,7 +95,9 @@ def near(vocabulary: Vocabulary, word: str, edits: int = 1) -> list[tuple[str, i
     return [(known.word, known.edits) for known in vocabulary.near(word, edits)]
 
 
-@pytest.mark.parametrize("typed", ["kubernets", "kubernettes", "kubernates", "kuebrnetes", "ubernetes", "kubernetesx", "kubenretes"])
+@pytest.mark.parametrize(
+    "typed", ["kubernets", "kubernettes", "kubernates", "kuebrnetes", "ubernetes", "kubernetesx", "kubenretes"]
+)
 def test_one_slip_anywhere_leads_to_the_word(vocabulary: Vocabulary, typed: str) -> None:
     vocabulary.add(["kubernetes something else"])
     assert near(vocabulary, typed) == [("kubernetes", 1)]
@@ -137,7 +139,12 @@ def test_of_one_stem_the_nearest_word_is_offered_and_the_nearest_come_first(voca
 
 def test_the_word_itself_is_not_near_and_never_too_many_are(vocabulary: Vocabulary) -> None:
     letters = "abcdfghjkmnpqrtuvwxz"
-    vocabulary.add(["okapi", " ".join(f"{'okapi'[:place]}{letter}{'okapi'[place + 1 :]}" for place in range(5) for letter in letters)])
+    vocabulary.add(
+        [
+            "okapi",
+            " ".join(f"{'okapi'[:place]}{letter}{'okapi'[place + 1 :]}" for place in range(5) for letter in letters),
+        ]
+    )
     found = near(vocabulary, "okapi")
     assert "okapi" not in dict(found)
     assert len(found) == MAX_NEAR

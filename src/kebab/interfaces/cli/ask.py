@@ -24,20 +24,29 @@ if TYPE_CHECKING:
 _ONE_LINE = re.compile(r":L(\d+)-L\1$")
 
 
-@command("ask", example="kb ask 'how do I undo the last commit?'\nkb ask 'when does the boiler need service?' --tag house --json")
+@command(
+    "ask",
+    example="kb ask 'how do I undo the last commit?'\nkb ask 'when does the boiler need service?' --tag house --json",
+)
 @click.argument("question", nargs=-1)
 @click.option("--mode", metavar="MODE", help="How passages are found: hybrid (the default), lexical or vector.")
 @click.option("-k", "--k", "--top", "k", type=int, help="How many passages are looked at.")
 @filter_options
 @click.option("--library", metavar="/OWNER/PROJECT[/VERSION]", help="Answer from the documentation of this library.")
-@click.option("--max-tokens", type=int, help="About how many tokens of passages the answer may rest on (setting ask.max_tokens).")
-@click.option("--explain", is_flag=True, help="What was found, how much of the question it covers, and the verdict on every claim.")
+@click.option(
+    "--max-tokens", type=int, help="About how many tokens of passages the answer may rest on (setting ask.max_tokens)."
+)
+@click.option(
+    "--explain",
+    is_flag=True,
+    help="What was found, how much of the question it covers, and the verdict on every claim.",
+)
 def ask_command(question: tuple[str, ...], **options: Any) -> int:
     """Answer QUESTION from what was ingested; - reads it from the standard input.
 
-    Without a model the answer is made of quotations; with the setting ask.model, a model writes it. Either way every statement carries
-    the number of the passage it rests on and is checked against it. When the evidence is not enough, there is no answer: the exit
-    code is 1, and the nearest passages are shown.
+    Without a model the answer is made of quotations; with the setting ask.model, a model writes it. Either way every
+    statement carries the number of the passage it rests on and is checked against it. When the evidence is not enough,
+    there is no answer: the exit code is 1, and the nearest passages are shown.
     """
     if question == ("-",):
         question = (sys.stdin.read(),)
@@ -47,7 +56,9 @@ def ask_command(question: tuple[str, ...], **options: Any) -> int:
     streams = sys.stdout.isatty() and not wants_json()
     written = _Stream() if streams else None
     answer = knowledge_base().ask(" ".join(question), on_text=written, **given)
-    answer = answer._replace(notices=tuple(notice._replace(message=follow_up(notice.message)) for notice in answer.notices))
+    answer = answer._replace(
+        notices=tuple(notice._replace(message=follow_up(notice.message)) for notice in answer.notices)
+    )
     if wants_json():
         from kebab.wire.answers import answer_v1
 
@@ -135,16 +146,24 @@ def _print_explanation(answer: Answer) -> None:
         margin = "" if evidence["margin"] is None else f", {evidence['margin']:.2f} above the middle of the list"
         if evidence["similarity"] is not None and not evidence["by_meaning"]:
             margin += " (no measure is known for this language, so it does not count)"
-        say(f"evidence: {evidence['coverage']:.0%} of the question's words in the best passage, {evidence['focus']:.0%} in two sentences")
-        say(f"evidence: similarity {similarity}{margin}; strength {evidence['strength']:.2f}, {evidence['least']:.2f} is enough")
+        say(
+            f"evidence: {evidence['coverage']:.0%} of the question's words in the best passage, {evidence['focus']:.0%} in two sentences"
+        )
+        say(
+            f"evidence: similarity {similarity}{margin}; strength {evidence['strength']:.2f}, {evidence['least']:.2f} is enough"
+        )
         if evidence["missing_words"]:
             say(f"evidence: in no passage: {', '.join(evidence['missing_words'])}")
         for passage in evidence["passages"]:
-            say(f"passage: {passage['coverage']:.0%} {passage['citation']}{' (beside a hit)' if passage['beside'] else ''}")
+            say(
+                f"passage: {passage['coverage']:.0%} {passage['citation']}{' (beside a hit)' if passage['beside'] else ''}"
+            )
     for hit in answer.candidates:
         detail = hit.retrieval
         ranks = ", ".join(
-            f"{side} rank {rank}" for side, rank in (("lexical", detail.lexical_rank), ("vector", detail.vector_rank)) if rank is not None
+            f"{side} rank {rank}"
+            for side, rank in (("lexical", detail.lexical_rank), ("vector", detail.vector_rank))
+            if rank is not None
         )
         say(f"retrieval: {hit.rank}. {shown(hit.citation.text)} ({ranks})")
     for claim in answer.claims:

@@ -84,7 +84,9 @@ def _make(folder: Path) -> None:
     try:
         make_folder(folder)
     except OSError as error:
-        raise ConfigError(f"{folder} cannot be made: {error.strerror}.", hint="Check its permissions.", path=str(folder)) from error
+        raise ConfigError(
+            f"{folder} cannot be made: {error.strerror}.", hint="Check its permissions.", path=str(folder)
+        ) from error
 
 
 @group("config", example="kb config show")

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from kebab.core.errors import UsageError
-from kebab.interfaces.cli.options import config_file, global_options, group, is_quiet, knowledge_base, places_given, wants_json
+from kebab.interfaces.cli.options import (
+    config_file,
+    global_options,
+    group,
+    is_quiet,
+    knowledge_base,
+    places_given,
+    wants_json,
+)
 from kebab.interfaces.cli.render import counted, done, print_json, print_verbatim, remark, say, shown
 from kebab.interfaces.cli.search import filter_options
 from kebab.interfaces.cli.table import table
@@ -21,13 +29,16 @@ if TYPE_CHECKING:
     from kebab.knowledge_base import KnowledgeBase
     from kebab.wire.evaluation import EvalChangeV1, EvalComparisonV1, EvalDifferenceV1, EvalReportV1, EvalTuningV1
 
-_ABOUT_ONE_QUERY = frozenset({"some_words", "did_you_mean", "far_away", "similar_only", "words_only", "insisted", "other_scripts"})
+_ABOUT_ONE_QUERY = frozenset(
+    {"some_words", "did_you_mean", "far_away", "similar_only", "words_only", "insisted", "other_scripts"}
+)
 """Notices that say nothing about the whole run."""
 _MISSES_NAMED = 10
 
 
 @group(
-    "eval", example="kb eval suggest --out golden.yaml\nkb eval run golden.yaml --out before.json\nkb eval compare before.json after.json"
+    "eval",
+    example="kb eval suggest --out golden.yaml\nkb eval run golden.yaml --out before.json\nkb eval compare before.json after.json",
 )
 def eval_command() -> None:
     """How good search is, measured on your own judged queries."""
@@ -56,10 +67,18 @@ def golden_options(function: Callable[..., Any]) -> Callable[..., Any]:
     for decorate in reversed(
         (
             click.argument("golden", metavar="FILE|FOLDER", type=click.Path(path_type=Path)),
-            click.option("-k", "--k", "k", type=click.IntRange(1, 1000), default=10, help="Metrics are about the first k (10)."),
-            click.option("--hits", type=click.IntRange(1, 1000), help="How many hits each search is asked for; by default k."),
-            click.option("--ingest", is_flag=True, help="Index the documents of FOLDER first, in a database of its own or --db."),
-            click.option("--skip-unknown", is_flag=True, help="Count expected ids that are not in the index as missed."),
+            click.option(
+                "-k", "--k", "k", type=click.IntRange(1, 1000), default=10, help="Metrics are about the first k (10)."
+            ),
+            click.option(
+                "--hits", type=click.IntRange(1, 1000), help="How many hits each search is asked for; by default k."
+            ),
+            click.option(
+                "--ingest", is_flag=True, help="Index the documents of FOLDER first, in a database of its own or --db."
+            ),
+            click.option(
+                "--skip-unknown", is_flag=True, help="Count expected ids that are not in the index as missed."
+            ),
         )
     ):
         function = decorate(function)
@@ -76,15 +95,28 @@ def golden_options(function: Callable[..., Any]) -> Callable[..., Any]:
 @search_options
 @click.option("--ask", is_flag=True, help="Put every query to kb ask too: are refusals right, are answers grounded?")
 @click.option("--timings", is_flag=True, help="Latencies too, each search by itself; then no two runs are the same.")
-@click.option("--out", type=click.Path(path_type=Path, dir_okay=False), metavar="RUN.json", help="Keep the run, to compare and report.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="RUN.json",
+    help="Keep the run, to compare and report.",
+)
 def eval_run(
-    golden: Path, k: int, hits: int | None, ingest: bool, skip_unknown: bool, ask: bool, timings: bool, out: Path | None, **options: Any
+    golden: Path,
+    k: int,
+    hits: int | None,
+    ingest: bool,
+    skip_unknown: bool,
+    ask: bool,
+    timings: bool,
+    out: Path | None,
+    **options: Any,
 ) -> int:
     """Search for every query of a golden set and measure what is found.
 
-    FILE is a YAML list or JSON lines of queries with what they should find; FOLDER a judged collection in BEIR layout (corpus.jsonl,
-    queries.jsonl, qrels.tsv). Documents are known by path, SOURCE:path or id; an expected one that is not in the index stops the run.
-    The same run gives the same RUN.json, byte for byte.
+    FILE is a YAML list or JSON lines of queries with what they should find; FOLDER a judged collection in BEIR layout
+    (corpus.jsonl, queries.jsonl, qrels.tsv). Documents are known by path, SOURCE:path or id; an expected one that is
+    not in the index stops the run. The same run gives the same RUN.json, byte for byte.
     """
     from kebab.evaluation.golden_sets import load_golden_set
     from kebab.evaluation.run_files import refuse_to_replace, write_run
@@ -125,12 +157,16 @@ def ingested(folder: Path, golden: GoldenSet) -> KnowledgeBase:
     from kebab.knowledge_base import KnowledgeBase
 
     if golden.kind != "beir":
-        raise UsageError("--ingest is for a FOLDER in BEIR layout.", hint="The documents of a FILE are yours: kb ingest FOLDER")
+        raise UsageError(
+            "--ingest is for a FOLDER in BEIR layout.", hint="The documents of a FILE are yours: kb ingest FOLDER"
+        )
     # By where it lies: when its judgements change, its documents are still the same and keep their vectors.
     place = cache_folder() / "collections" / f"{golden.name}-{sha256(bytes(folder.resolve())).hexdigest()[:8]}"
     database = places_given().get("db") or str(place / "kebab.sqlite")
     make_folder(place)
-    kb = click.get_current_context().with_resource(KnowledgeBase(load_settings(config_file(), flags={"store.path": database})))
+    kb = click.get_current_context().with_resource(
+        KnowledgeBase(load_settings(config_file(), flags={"store.path": database}))
+    )
     with progress_of("auto") as progress:
         report = kb.ingest(write_documents(folder, place / golden.name), name=golden.name, progress=progress)
     if report.added or report.updated:
@@ -143,7 +179,9 @@ def _remark_on(report: EvalReportV1) -> None:
         if code == "vectors_off" and "mode" not in report.configuration.options:
             continue  # it was the user who turned them off
         if code not in _ABOUT_ONE_QUERY:
-            remark(f"note: {counted(count, 'search', 'searches')} said {code}; see: kb search {report.queries[0].query!r}")
+            remark(
+                f"note: {counted(count, 'search', 'searches')} said {code}; see: kb search {report.queries[0].query!r}"
+            )
     if not report.metrics:
         remark("note: Nothing was measured: what cannot be answered is judged with --ask.")
     if report.unknown:
@@ -195,10 +233,11 @@ _RUN = click.Path(path_type=Path, dir_okay=False)
 @click.option("--improvements", is_flag=True, help="Show what got better too, as many.")
 @click.option("--exit-code", is_flag=True, help="Exit with 1 when any metric is significantly worse.")
 def eval_compare(a: Path, b: Path, metric: str | None, limit: int, improvements: bool, exit_code: bool) -> int:
-    """Run B against run A: every metric with the interval of its difference, and the queries that lost, with both lists of hits.
+    """Run B against run A: every metric with the interval of its difference, and the queries that lost, with both lists
+    of hits.
 
-    Intervals are of 95 %, by paired bootstrap; a difference whose interval holds 0 may be chance. Latencies are compared where both runs
-    were made with --timings; compare only runs of the same machine so.
+    Intervals are of 95 %, by paired bootstrap; a difference whose interval holds 0 may be chance. Latencies are
+    compared where both runs were made with --timings; compare only runs of the same machine so.
     """
     from kebab.evaluation.comparison import compare
     from kebab.evaluation.run_files import read_run
@@ -217,7 +256,14 @@ def _print_comparison(comparison: EvalComparisonV1, limit: int, *, improvements:
     for name, (before, after) in comparison.changed.items():
         say(f"{name}: {_short(before)} → {_short(after)}")
     rows = [
-        [one.metric, f"{one.a:.4f}", f"{one.b:.4f}", f"{one.difference:+.4f}", f"{one.low:+.4f} to {one.high:+.4f}", one.verdict]
+        [
+            one.metric,
+            f"{one.a:.4f}",
+            f"{one.b:.4f}",
+            f"{one.difference:+.4f}",
+            f"{one.low:+.4f} to {one.high:+.4f}",
+            one.verdict,
+        ]
         for one in (*comparison.differences, *_sliced_by(comparison.metric, comparison.by_lang, comparison.by_type))
     ]
     table(["metric", "a", "b", "difference", "95 % interval", "verdict"], rows)
@@ -257,14 +303,17 @@ def _print_change(change: EvalChangeV1) -> None:
 # --- report
 
 
-@eval_command.command("report", epilog="Example:\n\n\b\n  kb eval report run.json\n  kb eval report run.json --out report.html")
+@eval_command.command(
+    "report", epilog="Example:\n\n\b\n  kb eval report run.json\n  kb eval report run.json --out report.html"
+)
 @global_options
 @click.argument("run", metavar="RUN.json", type=_RUN)
 @click.option("--out", type=_RUN, metavar="FILE.html", help="By default beside the run, with the same name.")
 def eval_report(run: Path, out: Path | None) -> int:
     """One HTML file of a run: charts, every query with its hits, and why what is missing was missed.
 
-    It needs no network and no script. Misses are explained from the database, as long as it is the one that the run was made on.
+    It needs no network and no script. Misses are explained from the database, as long as it is the one that the run was
+    made on.
     """
     from kebab.evaluation.misses import explain_misses
     from kebab.evaluation.report_page import report_page
@@ -275,7 +324,9 @@ def eval_report(run: Path, out: Path | None) -> int:
     refuse_to_replace_with_page(target)
     misses = explain_misses(report, knowledge_base())
     if misses is None:
-        remark("note: The index is not the one of this run, so misses are not explained. Name its database with --db, or run it again.")
+        remark(
+            "note: The index is not the one of this run, so misses are not explained. Name its database with --db, or run it again."
+        )
     write_text(report_page(report, misses), target)
     return done("eval report", f"{target} was written.", target)
 
@@ -283,7 +334,9 @@ def eval_report(run: Path, out: Path | None) -> int:
 # --- suggest
 
 
-@eval_command.command("suggest", epilog="Example:\n\n\b\n  kb eval suggest --out golden.yaml\n  kb eval suggest -n 50 --source notes")
+@eval_command.command(
+    "suggest", epilog="Example:\n\n\b\n  kb eval suggest --out golden.yaml\n  kb eval suggest -n 50 --source notes"
+)
 @global_options
 @click.option("-n", "count", type=click.IntRange(1, 10_000), default=25, help="How many (25).")
 @filter_options
@@ -291,8 +344,8 @@ def eval_report(run: Path, out: Path | None) -> int:
 def eval_suggest(count: int, out: Path | None, **options: Any) -> int:
     """Candidate queries from the headings of your own documents, to begin a golden set with.
 
-    Each comes with the document and the lines below its heading. They are candidates: write them as you would ask, and take out what
-    nobody would.
+    Each comes with the document and the lines below its heading. They are candidates: write them as you would ask, and
+    take out what nobody would.
     """
     from kebab.evaluation.run_files import write_text
     from kebab.evaluation.suggestions import as_yaml, suggest
@@ -304,7 +357,9 @@ def eval_suggest(count: int, out: Path | None, **options: Any) -> int:
         remark("There are no headings to make queries from. See what is there with: kb list docs")
         return 1
     if out is not None and out.exists():
-        raise UsageError(f"{out} exists already, and may have been gone over.", hint="Name another file, or delete it first.")
+        raise UsageError(
+            f"{out} exists already, and may have been gone over.", hint="Name another file, or delete it first."
+        )
     if out is not None:
         write_text(as_yaml(suggestions), out)
     if wants_json():
@@ -326,11 +381,13 @@ def eval_suggest(count: int, out: Path | None, **options: Any) -> int:
 @golden_options
 @search_options
 @click.option("--write", is_flag=True, help="Set what helps in the config file.")
-def eval_tune(golden: Path, k: int, hits: int | None, ingest: bool, skip_unknown: bool, write: bool, **options: Any) -> int:
+def eval_tune(
+    golden: Path, k: int, hits: int | None, ingest: bool, skip_unknown: bool, write: bool, **options: Any
+) -> int:
     """Try other fusions, weights and column weights on a golden set, and say which help.
 
-    The queries are dealt into five folds: what is best on four is judged on the fifth, in turn. Only what is significantly better so is
-    recommended; often nothing is. It takes about forty runs of the set.
+    The queries are dealt into five folds: what is best on four is judged on the fifth, in turn. Only what is
+    significantly better so is recommended; often nothing is. It takes about forty runs of the set.
     """
     from kebab.evaluation.golden_sets import load_golden_set
     from kebab.evaluation.runner import RunOptions

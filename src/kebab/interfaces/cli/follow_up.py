@@ -1,4 +1,6 @@
-"""Hints name the command to type next. It must lead to the same database: what was given here as --db or --config belongs into it."""
+"""Hints name the command to type next. It must lead to the same database: what was given here as --db or --config
+belongs into it.
+"""
 
 from __future__ import annotations
 

@@ -14,7 +14,9 @@ from kebab.interfaces.cli.render import has_colour, print_json, remark
 
 @command("doctor", example="kb doctor")
 def doctor_command() -> int:
-    """Check program, disk, database, text index and sources; exit with 3 when something is wrong, not for what is merely unfinished."""
+    """Check program, disk, database, text index and sources; exit with 3 when something is wrong, not for what is
+    merely unfinished.
+    """
     checks = [check._replace(hint=check.hint and follow_up(check.hint)) for check in knowledge_base().health()]
     if wants_json():
         from kebab.wire.records import doctor_v1
@@ -63,7 +65,9 @@ def schema_command(name: str | None) -> int:
     if stats is None:
         remark("Nothing has been ingested yet. Begin with: kb ingest FOLDER")
     else:
-        names = {"sqlite": "engine"} if "://" in stats.path else {}  # the wire object calls the version so wherever it is stored
+        names = (
+            {"sqlite": "engine"} if "://" in stats.path else {}
+        )  # the wire object calls the version so wherever it is stored
         for key, value in stats._asdict().items():
             if value is None:
                 continue

@@ -23,7 +23,11 @@ if TYPE_CHECKING:
 @click.argument("paths", nargs=-1, metavar="[PATH]…")
 @click.option("--name", help="What to call the source (default: the folder's name).")
 @click.option("--title", help="Title of a text from stdin (PATH is -).")
-@click.option("--password", metavar="TEXT", help="For encrypted PDFs; the setting ingest.pdf_password keeps it out of the shell's history.")
+@click.option(
+    "--password",
+    metavar="TEXT",
+    help="For encrypted PDFs; the setting ingest.pdf_password keeps it out of the shell's history.",
+)
 @click.option("--no-embed", is_flag=True, help="Text index only; a later run makes the vectors.")
 @click.option(
     "--progress",
@@ -33,20 +37,27 @@ if TYPE_CHECKING:
     help="json: one event per line on stderr.",
 )
 def ingest_command(
-    paths: tuple[str, ...], name: str | None, title: str | None, password: str | None, no_embed: bool, progress_style: str
+    paths: tuple[str, ...],
+    name: str | None,
+    title: str | None,
+    password: str | None,
+    no_embed: bool,
+    progress_style: str,
 ) -> int:
     """Index folders or single files: what is new or changed is read, what is gone is dropped.
 
-    A PATH given once is remembered as a source; without one, every known source is brought up to date. One can search as soon as
-    the text is indexed; vectors follow. Stopping with Ctrl-C is safe: the next run goes on. Files excluded by .gitignore or
-    .kebabignore, hidden ones and binary ones are left out and counted.
+    A PATH given once is remembered as a source; without one, every known source is brought up to date. One can search
+    as soon as the text is indexed; vectors follow. Stopping with Ctrl-C is safe: the next run goes on. Files excluded
+    by .gitignore or .kebabignore, hidden ones and binary ones are left out and counted.
     """
     kb = knowledge_base()
     if "-" in paths:
         if len(paths) > 1:
             raise UsageError("- (stdin) cannot be mixed with other paths.", hint="Run kb ingest twice.")
         if title is None:
-            raise UsageError("A text from stdin needs a title.", hint="For example: kb ingest - --title 'Shopping list'")
+            raise UsageError(
+                "A text from stdin needs a title.", hint="For example: kb ingest - --title 'Shopping list'"
+            )
         with progress_of(progress_style) as shown_progress:
             report = kb.ingest_text(_stdin_text(), title=title, embed=not no_embed, progress=shown_progress)
         print_report(report)
@@ -109,7 +120,9 @@ def _show(report: IngestReport, interrupted: bool) -> None:
     files, chunks = counted(report.scanned, "file"), counted(report.chunks, "chunk")
     say(f"{', '.join(report.sources) or 'nothing'}: {files}, {chunks} written, {state}")
     unread = f", not indexed {report.unread} (see below)" if report.unread else ""
-    say(f"  added {report.added}, updated {report.updated}, unchanged {report.unchanged}, removed {report.removed}{unread}")
+    say(
+        f"  added {report.added}, updated {report.updated}, unchanged {report.unchanged}, removed {report.removed}{unread}"
+    )
     if report.vectors_made or report.vectors_reused:
         say(f"  {vectors_in_words(report)}")
     for reason, skipped in sorted(report.skipped.items(), key=lambda item: -item[1].count):

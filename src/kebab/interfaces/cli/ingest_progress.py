@@ -19,8 +19,8 @@ _STOPPING = b"\r\nStopping after what is being written; Ctrl-C again stops at on
 
 
 class IngestProgress:
-    """Shows nothing. Ctrl-C takes effect here, between two files or batches of vectors, so that the report counts exactly what was
-    written; pressed twice it takes effect at once.
+    """Shows nothing. Ctrl-C takes effect here, between two files or batches of vectors, so that the report counts
+    exactly what was written; pressed twice it takes effect at once.
     """
 
     def __enter__(self) -> IngestProgress:
@@ -52,7 +52,9 @@ class IngestProgress:
 
 
 class _Remarks(IngestProgress):
-    """Where nobody sees a bar, one line says what will take long: a log that stands still for an hour looks like a failure."""
+    """Where nobody sees a bar, one line says what will take long: a log that stands still for an hour looks like a
+    failure.
+    """
 
     def __init__(self) -> None:
         self._said = False
@@ -61,7 +63,10 @@ class _Remarks(IngestProgress):
         total = details.get("total") or 0
         if event == "embedding" and total >= _MANY_VECTORS and not self._said:
             self._said = True
-            click.echo(f"At least {total:,} vectors are to be made now. Words can be searched already, and Ctrl-C is safe.", err=True)
+            click.echo(
+                f"At least {total:,} vectors are to be made now. Words can be searched already, and Ctrl-C is safe.",
+                err=True,
+            )
 
 
 class _JsonLines(IngestProgress):
@@ -95,7 +100,14 @@ class _Bar(IngestProgress):
 
     def __init__(self) -> None:
         from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
 
         self._bar = Progress(
             TextColumn("{task.fields[source]}", markup=False),

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 _SHORT_COMMIT = 10
 
 
-@group("lib", example="kb lib add https://github.com/owner/project --version v2.0\nkb lib docs /owner/project 'how to close a gauge'")
+@group(
+    "lib",
+    example="kb lib add https://github.com/owner/project --version v2.0\nkb lib docs /owner/project 'how to close a gauge'",
+)
 def lib_command() -> None:
     """Documentation of libraries, offline and by version."""
 
@@ -41,7 +44,11 @@ def lib_command() -> None:
 @click.option("--trust", type=float, metavar="0..10", help="Your own trust score instead of the computed one.")
 @click.option("--version", "versions", multiple=True, metavar="TAG", help="A git tag to index too; may be repeated.")
 @click.option("--branch", help="Instead of the repository's default branch.")
-@click.option("--fetch-metadata", is_flag=True, help="Ask GitHub for its stars and description: the only call that is not for its text.")
+@click.option(
+    "--fetch-metadata",
+    is_flag=True,
+    help="Ask GitHub for its stars and description: the only call that is not for its text.",
+)
 @click.option("--no-embed", is_flag=True, help="Leave the vectors for later.")
 @click.option("--progress", type=click.Choice(["auto", "json", "none"]), default="auto", help="How to show it.")
 def lib_add(
@@ -57,8 +64,8 @@ def lib_add(
     no_embed: bool,
     progress: str,
 ) -> int:
-    """Index the documentation of a library: from a git repository, a folder, an archive, a file such as llms.txt, or what `kb lib export`
-    wrote.
+    """Index the documentation of a library: from a git repository, a folder, an archive, a file such as llms.txt, or
+    what `kb lib export` wrote.
     """
     from kebab.interfaces.cli.ingest_progress import progress_of
 
@@ -102,13 +109,17 @@ def lib_refresh(library_id: str | None, fetch_metadata: bool, no_embed: bool, pr
     kb = knowledge_base()
     wanted = [library_id] if library_id else [library.library_id for library in kb.libraries.all()]
     if not wanted:
-        raise UsageError("There is no library to refresh.", hint="Add one with: kb lib add https://github.com/owner/project")
+        raise UsageError(
+            "There is no library to refresh.", hint="Add one with: kb lib add https://github.com/owner/project"
+        )
     whole = IngestReport()
     failed = 0
     for name in wanted:
         try:
             with _told_how_to_go_on(), progress_of(progress) as shown:
-                library, report = kb.libraries.refresh(name, fetch_metadata=fetch_metadata, embed=not no_embed, progress=shown)
+                library, report = kb.libraries.refresh(
+                    name, fetch_metadata=fetch_metadata, embed=not no_embed, progress=shown
+                )
                 shown.end("done")
         except SourceError as error:  # one of several: what can be had of the others is wanted all the same
             if library_id:
@@ -156,7 +167,9 @@ def list_libraries() -> int:
     return 0
 
 
-@lib_command.command("search", epilog="Example:\n\n\b\n  kb lib search widget\n  kb lib search widget --query 'round gauges'")
+@lib_command.command(
+    "search", epilog="Example:\n\n\b\n  kb lib search widget\n  kb lib search widget --query 'round gauges'"
+)
 @global_options
 @click.argument("name")
 @click.option("--query", help="What is wanted of it: libraries that speak of this are found too.")
@@ -188,8 +201,19 @@ def lib_search(name: str, query: str | None, limit: int) -> int:
 @click.argument("query")
 @click.option("--tokens", type=click.IntRange(1), default=5000, show_default=True, help="Budget for whole snippets.")
 @click.option("--type", "kind", type=click.Choice(["code", "info"]), help="Only code, or only prose.")
-@click.option("--page", type=click.IntRange(1), default=1, show_default=True, help="The next whole snippets, up to the same budget.")
-@click.option("--project", type=click.Path(file_okay=False), metavar="DIR", help="The version that this project's lock file names.")
+@click.option(
+    "--page",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="The next whole snippets, up to the same budget.",
+)
+@click.option(
+    "--project",
+    type=click.Path(file_okay=False),
+    metavar="DIR",
+    help="The version that this project's lock file names.",
+)
 def lib_docs(library: str, query: str, tokens: int, kind: str | None, page: int, project: str | None) -> int:
     """Print the snippets of a library's documentation that answer QUERY."""
     from kebab.core.search import SUSPICIOUS
@@ -217,7 +241,9 @@ def lib_docs(library: str, query: str, tokens: int, kind: str | None, page: int,
     return 0
 
 
-@lib_command.command("export", epilog="Example:\n\n\b\n  kb lib export /owner/project project.kebab\n  kb lib add project.kebab")
+@lib_command.command(
+    "export", epilog="Example:\n\n\b\n  kb lib export /owner/project project.kebab\n  kb lib add project.kebab"
+)
 @global_options
 @click.argument("library_id", metavar="/OWNER/PROJECT")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
@@ -228,11 +254,16 @@ def lib_export(library_id: str, file: Path, force: bool) -> int:
         raise UsageError(f"{file} is already there.", hint="Name another file, or overwrite it with --force.")
     kb = knowledge_base()
     documents = kb.libraries.export(library_id, file)
-    return done("lib export", f"{library_id}: {counted(documents, 'document')} in {file}, {file.stat().st_size / 1e6:.1f} MB.", file)
+    return done(
+        "lib export",
+        f"{library_id}: {counted(documents, 'document')} in {file}, {file.stat().st_size / 1e6:.1f} MB.",
+        file,
+    )
 
 
 @lib_command.command(
-    "remove", epilog="Example:\n\n\b\n  kb lib remove /owner/project --yes\n  kb lib remove /owner/project --version v1.2 --yes"
+    "remove",
+    epilog="Example:\n\n\b\n  kb lib remove /owner/project --yes\n  kb lib remove /owner/project --version v1.2 --yes",
 )
 @global_options
 @click.argument("library_id", metavar="/OWNER/PROJECT")
@@ -245,7 +276,9 @@ def lib_remove(library_id: str, version: str | None, yes: bool) -> int:
     kb.libraries.find(library_id)
     if not yes:
         if wants_json() or not sys.stdin.isatty():
-            raise UsageError(f"kb lib remove drops everything indexed of {what}, so it asks first.", hint="Say so with --yes.")
+            raise UsageError(
+                f"kb lib remove drops everything indexed of {what}, so it asks first.", hint="Say so with --yes."
+            )
         click.confirm(f"Forget {what}?", abort=True)
     kb.libraries.remove(library_id, version)
     return done("lib remove", f"{what} is forgotten.", kb.address)
@@ -278,17 +311,27 @@ def _row(library: Library, version: LibraryVersion) -> list[str]:
 def _state(version: LibraryVersion) -> str:
     if version.error is None:
         return version.state
-    return f"indexed; the last attempt to refresh it failed: {version.error}" if version.indexed_at else f"failed: {version.error}"
+    return (
+        f"indexed; the last attempt to refresh it failed: {version.error}"
+        if version.indexed_at
+        else f"failed: {version.error}"
+    )
 
 
 def _say_indexed(library: Library, report: IngestReport) -> None:
     from kebab.ingest.report import SKIP_REASONS
 
     versions = ", ".join(version.name or "default branch" for version in library.versions if version.indexed_at)
-    say(f"{library.library_id}: {counted(library.total_snippets, 'snippet')}, {versions}; trust score {library.trust_score or 0:.1f}/10")
-    say(f"  {counted(report.scanned, 'file')}: {report.added} read, {report.unchanged} known, in {report.seconds:.1f} s")
+    say(
+        f"{library.library_id}: {counted(library.total_snippets, 'snippet')}, {versions}; trust score {library.trust_score or 0:.1f}/10"
+    )
+    say(
+        f"  {counted(report.scanned, 'file')}: {report.added} read, {report.unchanged} known, in {report.seconds:.1f} s"
+    )
     if report.vectors_made or report.vectors_reused:
-        say(f"  {counted(report.vectors_made, 'vector')} made in {report.embedding_seconds:.1f} s, {report.vectors_reused} known before")
+        say(
+            f"  {counted(report.vectors_made, 'vector')} made in {report.embedding_seconds:.1f} s, {report.vectors_reused} known before"
+        )
     for reason, skipped in sorted(report.skipped.items(), key=lambda item: -item[1].count):
         more = ", …" if skipped.count > len(skipped.examples) else ""
         say(f"  skipped {skipped.count} ({SKIP_REASONS.get(reason, reason)}): {', '.join(skipped.examples)}{more}")

@@ -13,14 +13,21 @@ from kebab.interfaces.cli.options import command, knowledge_base, wants_json
 from kebab.interfaces.cli.render import counted, done, say
 
 
-@command("index", example="kb index --rebuild-fts\nkb index --rebuild-vectors   # after a change of embedding.model\nkb index --optimize")
+@command(
+    "index",
+    example="kb index --rebuild-fts\nkb index --rebuild-vectors   # after a change of embedding.model\nkb index --optimize",
+)
 @click.option("--rebuild-fts", is_flag=True, help="Make all terms and the text index anew from the stored chunks.")
-@click.option("--rebuild-vectors", is_flag=True, help="Drop all vectors and make them anew with the model of the settings.")
+@click.option(
+    "--rebuild-vectors", is_flag=True, help="Drop all vectors and make them anew with the model of the settings."
+)
 @click.option("--optimize", is_flag=True, help="Merge the text index, drop unused vectors, give back free space.")
 def index_command(rebuild_fts: bool, rebuild_vectors: bool, optimize: bool) -> int:
     """Rebuild or optimize what searches use. Stopping with Ctrl-C is safe; kb ingest goes on with the vectors."""
     if not (rebuild_fts or rebuild_vectors or optimize):
-        raise UsageError("There is nothing to do.", hint="Choose --rebuild-fts, --rebuild-vectors, --optimize or several.")
+        raise UsageError(
+            "There is nothing to do.", hint="Choose --rebuild-fts, --rebuild-vectors, --optimize or several."
+        )
     kb = knowledge_base()
     sentences = []
     if rebuild_fts:
@@ -55,8 +62,12 @@ def reset_command(yes: bool) -> int:
     kb = knowledge_base()
     if not yes:
         if wants_json() or not sys.stdin.isatty():
-            raise UsageError("kb reset deletes the database, and there is nobody to ask whether it may.", hint="Say so with --yes.")
+            raise UsageError(
+                "kb reset deletes the database, and there is nobody to ask whether it may.", hint="Say so with --yes."
+            )
         if not click.confirm(f"Delete {kb.address}?"):
             say("Nothing was deleted.")
             return 1
-    return done("reset", f"{kb.address} was deleted." if kb.reset() else f"There was no database at {kb.address}.", kb.address)
+    return done(
+        "reset", f"{kb.address} was deleted." if kb.reset() else f"There was no database at {kb.address}.", kb.address
+    )

@@ -62,7 +62,10 @@ def list_docs(limit: int | None, offset: int, **options: Any) -> int:
         return 0
     table(
         ["id", "source", "path", "title", "type", "lang", "chunks", "tags"],
-        [[d.doc_id, d.source, d.path, d.title, d.doc_type, d.lang, str(d.chunk_count), ",".join(d.tags)] for d in documents],
+        [
+            [d.doc_id, d.source, d.path, d.title, d.doc_type, d.lang, str(d.chunk_count), ",".join(d.tags)]
+            for d in documents
+        ],
         shorten={"path": "middle", "title": "end", "tags": "end"},
     )
     if not total:
@@ -87,7 +90,16 @@ def list_sources() -> int:
     table(
         ["name", "kind", "documents", "chunks", "last ingest", "root", "repository", "notes"],
         [
-            [s.name, s.kind, str(s.documents), str(s.chunks), s.ingested_at or "never finished", s.root or "", _repository(s), _notes(s)]
+            [
+                s.name,
+                s.kind,
+                str(s.documents),
+                str(s.chunks),
+                s.ingested_at or "never finished",
+                s.root or "",
+                _repository(s),
+                _notes(s),
+            ]
             for s in sources
         ],
         shorten={"root": "middle", "repository": "end", "notes": "end"},
@@ -218,9 +230,11 @@ def _print_fetched(fetched: Fetched) -> int:
 @command("verify", example="kb verify\nkb verify --strict && echo 'nothing moved'")
 @click.option("--strict", is_flag=True, help="Exit with 1 when anything differs.")
 def verify_command(strict: bool) -> int:
-    """Check that every stored passage still stands where it is cited: ok, moved (within its file or with it), changed or gone.
+    """Check that every stored passage still stands where it is cited: ok, moved (within its file or with it), changed
+    or gone.
 
-    And that all that is stored fits together; if it does not, what is wrong and how to put it in order, and exit with 3.
+    And that all that is stored fits together; if it does not, what is wrong and how to put it in order, and exit with
+    3.
     """
     report = knowledge_base().verify()
     report.checks = [check._replace(hint=check.hint and follow_up(check.hint)) for check in report.checks]

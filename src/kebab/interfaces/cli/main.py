@@ -75,7 +75,9 @@ class LazyCommands(click.Group):
         command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
 
-    def resolve_command(self, ctx: click.Context, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in _COMMANDS and not args[0].startswith("-"):
             from difflib import get_close_matches
 
@@ -156,7 +158,9 @@ def _internal(error: Exception, as_json: bool) -> int:
 
 
 def _is_about_output(error: OSError) -> bool:
-    """No room where the output goes, or no output at all: everything else that is opened or written has errors of its own."""
+    """No room where the output goes, or no output at all: everything else that is opened or written has errors of its
+    own.
+    """
     return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF) and error.filename is None
 
 
@@ -164,7 +168,10 @@ def _cannot_write(error: OSError) -> int:
     """What is still in the buffer must not be tried again at the end."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    click.echo(f"Error: The output cannot be written: {error.strerror}.\n  Free some space where it goes, or send it elsewhere.", err=True)
+    click.echo(
+        f"Error: The output cannot be written: {error.strerror}.\n  Free some space where it goes, or send it elsewhere.",
+        err=True,
+    )
     return 2
 
 
@@ -173,8 +180,14 @@ def _usage_error(error: click.ClickException) -> KebabError:
     context = getattr(error, "ctx", None)
     hint = f"See: {context.command_path} --help" if context is not None else "See: kb --help"
     if context is not None and isinstance(context.command, click.Group) and message.startswith("Missing command"):
-        hint = f"One of: {', '.join(f'{context.command_path} {name}' for name in context.command.list_commands(context))}"
-    if context is not None and context.command_path == "kb index" and message.startswith("Got unexpected extra argument"):
+        hint = (
+            f"One of: {', '.join(f'{context.command_path} {name}' for name in context.command.list_commands(context))}"
+        )
+    if (
+        context is not None
+        and context.command_path == "kb index"
+        and message.startswith("Got unexpected extra argument")
+    ):
         hint = "To index files: kb ingest PATH"  # the other thing that people call an index
     return UsageError(message if message.endswith((".", "?", "!")) else f"{message}.", hint=hint)
 

@@ -15,7 +15,8 @@ from kebab.interfaces.mcp.client_configs import CLIENTS
 def mcp_command(context: click.Context, allow_write: bool) -> int:
     """Serve a coding agent over stdin and stdout (MCP), until stdin ends.
 
-    Agents start this by themselves, once they are told to; kb mcp install shows how. Over HTTP, kb serve has it at /mcp.
+    Agents start this by themselves, once they are told to; kb mcp install shows how. Over HTTP, kb serve has it at
+    /mcp.
     """
     if context.invoked_subcommand is not None:
         context.obj = allow_write
@@ -29,9 +30,14 @@ def mcp_command(context: click.Context, allow_write: bool) -> int:
     return 0
 
 
-@mcp_command.command("install", epilog="Example:\n\n\b\n  kb mcp install\n  kb mcp install --client codex\n  kb mcp --allow-write install")
+@mcp_command.command(
+    "install",
+    epilog="Example:\n\n\b\n  kb mcp install\n  kb mcp install --client codex\n  kb mcp --allow-write install",
+)
 @global_options
-@click.option("--client", type=click.Choice(list(CLIENTS)), default="claude-code", show_default=True, help="For which program.")
+@click.option(
+    "--client", type=click.Choice(list(CLIENTS)), default="claude-code", show_default=True, help="For which program."
+)
 @click.pass_context
 def mcp_install(context: click.Context, client: str) -> int:
     """Print what to put into the configuration of a client, so that it starts kb mcp. Nothing is written."""

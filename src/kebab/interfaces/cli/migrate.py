@@ -19,8 +19,19 @@ if TYPE_CHECKING:
     "migrate",
     example="kb migrate --to qdrant://127.0.0.1:6333/notes\nkb migrate --from qdrant://127.0.0.1:6333/notes --to notes.sqlite",
 )
-@click.option("--from", "origin", metavar="FILE|URL", help="The database to carry over (default: the one that --db and settings name).")
-@click.option("--to", "target", metavar="FILE|URL", required=True, help="Where nothing is yet: a file, or qdrant://HOST:PORT/NAME.")
+@click.option(
+    "--from",
+    "origin",
+    metavar="FILE|URL",
+    help="The database to carry over (default: the one that --db and settings name).",
+)
+@click.option(
+    "--to",
+    "target",
+    metavar="FILE|URL",
+    required=True,
+    help="Where nothing is yet: a file, or qdrant://HOST:PORT/NAME.",
+)
 @click.option(
     "--progress",
     "progress_style",
@@ -29,10 +40,11 @@ if TYPE_CHECKING:
     help="json: one event per line on stderr.",
 )
 def migrate_command(origin: str | None, target: str, progress_style: str) -> int:
-    """Carry a whole knowledge base from a file to a Qdrant cluster, or back: documents, tags, notes, libraries and vectors.
+    """Carry a whole knowledge base from a file to a Qdrant cluster, or back: documents, tags, notes, libraries and
+    vectors.
 
-    Nothing is read or embedded again, and the old place stays as it is. At the end both sides are counted, and documents compared; a
-    difference is an error. Stopping with Ctrl-C is safe: the same command goes on.
+    Nothing is read or embedded again, and the old place stays as it is. At the end both sides are counted, and
+    documents compared; a difference is an error. Stopping with Ctrl-C is safe: the same command goes on.
     """
     progress = progress_of(progress_style)
     migration = knowledge_base(origin).migration_to(knowledge_base(target), progress)
@@ -64,7 +76,9 @@ def _print(report: MigrationReport, *, interrupted: bool = False) -> None:
         return
     counts = report.counts
     say(f"{report.target}: {carried} in {report.seconds:.1f} s{went_on}")
-    say(f"  {counted(counts.sources, 'source')}, {counted(counts.documents, 'document')}, {counted(counts.chunks, 'chunk')}")
+    say(
+        f"  {counted(counts.sources, 'source')}, {counted(counts.documents, 'document')}, {counted(counts.chunks, 'chunk')}"
+    )
     if counts.libraries:
         say(f"  {counted(counts.libraries, 'library', 'libraries')}, {counted(counts.snippets, 'snippet')}")
     for space in counts.spaces:

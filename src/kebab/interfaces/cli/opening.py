@@ -1,4 +1,6 @@
-"""A hit opened where a person can read it: text in the editor at its line, everything else in the program of the system."""
+"""A hit opened where a person can read it: text in the editor at its line, everything else in the program of the
+system.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +22,9 @@ if TYPE_CHECKING:
 def open_in_program(kb: KnowledgeBase, response: SearchResponse, number: int) -> int:
     """The exit code of what was started."""
     if not 1 <= number <= len(response.hits):
-        raise UsageError(f"There is no hit {number}: {len(response.hits)} were found.", hint="Choose another number for --open.")
+        raise UsageError(
+            f"There is no hit {number}: {len(response.hits)} were found.", hint="Choose another number for --open."
+        )
     hit = response.hits[number - 1]
     file, line = kb.place_of(hit)
     if line is None:
@@ -30,7 +34,9 @@ def open_in_program(kb: KnowledgeBase, response: SearchResponse, number: int) ->
     try:
         return subprocess.run([*editor, *_at_line(editor[0], str(file), line)], check=False).returncode
     except OSError as error:
-        raise UsageError(f"The editor {editor[0]} cannot be started: {error.strerror}.", hint="Set EDITOR to another one.") from error
+        raise UsageError(
+            f"The editor {editor[0]} cannot be started: {error.strerror}.", hint="Set EDITOR to another one."
+        ) from error
 
 
 def _editor() -> list[str]:
@@ -39,7 +45,9 @@ def _editor() -> list[str]:
     try:
         arguments = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
     except ValueError as error:
-        raise UsageError(f"EDITOR cannot be read as a command: {error}.", hint="For example: export EDITOR=vim") from error
+        raise UsageError(
+            f"EDITOR cannot be read as a command: {error}.", hint="For example: export EDITOR=vim"
+        ) from error
     if not arguments:
         raise UsageError("No editor is set.", hint="Set EDITOR, for example: export EDITOR=vim")
     return arguments

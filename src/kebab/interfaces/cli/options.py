@@ -33,9 +33,15 @@ def global_options(function: _Function) -> _Function:
         ),
         click.option("--config", metavar="FILE", expose_value=False, callback=_remember, help="Another config file."),
         click.option(
-            "--db", metavar="FILE", expose_value=False, callback=_remember, help="Another database: a file, or qdrant://HOST:PORT/NAME."
+            "--db",
+            metavar="FILE",
+            expose_value=False,
+            callback=_remember,
+            help="Another database: a file, or qdrant://HOST:PORT/NAME.",
         ),
-        click.option("--json", is_flag=True, expose_value=False, callback=_remember, help="Wire objects (JSON) on stdout."),
+        click.option(
+            "--json", is_flag=True, expose_value=False, callback=_remember, help="Wire objects (JSON) on stdout."
+        ),
     ):
         function = decorate(function)
     return function
@@ -58,7 +64,9 @@ def _shown(example: str) -> str:
 
 def group(name: str, *, example: str, **attributes: Any) -> Callable[[_Function], click.Group]:
     def decorate(function: _Function) -> click.Group:
-        decorator: Callable[[_Function], click.Group] = click.group(name, epilog=_shown(example), no_args_is_help=False, **attributes)
+        decorator: Callable[[_Function], click.Group] = click.group(
+            name, epilog=_shown(example), no_args_is_help=False, **attributes
+        )
         return decorator(global_options(function))
 
     return decorate

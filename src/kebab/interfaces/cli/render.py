@@ -27,7 +27,9 @@ _MOST_CONTEXT = 200
 
 
 def shown(text: str) -> str:
-    """Indexed text, titles and file names on one line of a terminal: control characters could move the cursor, or worse."""
+    """Indexed text, titles and file names on one line of a terminal: control characters could move the cursor, or
+    worse.
+    """
     return _CONTROL.sub("\ufffd", " ".join(text.split()))
 
 
@@ -202,13 +204,23 @@ def _print_hit_explanation(hit: SearchHit) -> None:
     ):
         absent = "not found" if detail.method == "hybrid" else "not used"
         model = (explanation.get(name) or {}).get("model")
-        click.echo(f"   {name}: " + (f"rank {rank}, score {score:.4f}" if rank is not None else absent) + (f" ({model})" if model else ""))
+        click.echo(
+            f"   {name}: "
+            + (f"rank {rank}, score {score:.4f}" if rank is not None else absent)
+            + (f" ({model})" if model else "")
+        )
     fusion = explanation.get("fusion") or {}
     if detail.rrf_score is not None:
-        click.echo(f"   rrf: {detail.rrf_score:.4f} = lexical {fusion['from_lexical']:.4f} + vector {fusion['from_vector']:.4f}")
+        click.echo(
+            f"   rrf: {detail.rrf_score:.4f} = lexical {fusion['from_lexical']:.4f} + vector {fusion['from_vector']:.4f}"
+        )
     elif hit.score_kind == "convex":
         click.echo(f"   convex: {hit.score:.4f}")
-    weights = f", weights lexical {detail.weights['lexical']:.3g}, vector {detail.weights['vector']:.3g}" if detail.weights else ""
+    weights = (
+        f", weights lexical {detail.weights['lexical']:.3g}, vector {detail.weights['vector']:.3g}"
+        if detail.weights
+        else ""
+    )
     click.echo(f"   fusion: rank {hit.rank}, score {detail.fusion_score:.4f} ({hit.retrieval_method}{weights})")
     matched = explanation.get("matched") or {}
     listed = "; ".join(f"{column}: {', '.join(terms)}" for column, terms in matched.items() if terms)
@@ -219,12 +231,16 @@ def _print_hit_explanation(hit: SearchHit) -> None:
 def _print_explanation(explanation: dict[str, Any]) -> None:
     lexical, vector, fusion = (explanation.get(side) or {} for side in ("lexical", "vector", "fusion"))
     if lexical:
-        click.echo(f"lexical: match {lexical['match']}, {lexical['matches']} matches, {lexical['removed_by_filters']} removed by filters")
+        click.echo(
+            f"lexical: match {lexical['match']}, {lexical['matches']} matches, {lexical['removed_by_filters']} removed by filters"
+        )
         say(f"lexical: expression {lexical['expression']}")
         if lexical["stop_words_dropped"]:
             click.echo(f"lexical: stop words dropped: {', '.join(lexical['stop_words_dropped'])}")
     for space in vector.get("spaces", ()):
-        scope = {"own_scripts": ", text of its own scripts", "other_scripts": ", text of other scripts"}.get(space["scope"], "")
+        scope = {"own_scripts": ", text of its own scripts", "other_scripts": ", text of other scripts"}.get(
+            space["scope"], ""
+        )
         click.echo(f"vector: {space['model']}, {space['found']} found{scope}")
     if fusion:
         click.echo(
@@ -234,7 +250,9 @@ def _print_explanation(explanation: dict[str, Any]) -> None:
         if fusion["too_far"]:
             click.echo(f"fusion: too far away in meaning to count by itself: {fusion['too_far']}")
     if explanation["fewer_than_asked"]:
-        click.echo(f"fewer than asked for by {explanation['fewer_than_asked']}: no more passages match or pass the filters")
+        click.echo(
+            f"fewer than asked for by {explanation['fewer_than_asked']}: no more passages match or pass the filters"
+        )
     click.echo(f"removed by --threshold: {explanation['removed_by_threshold']}")
     click.echo(f"removed by --min-score: {explanation['removed_by_min_score']}")
     click.echo(f"removed by --max-tokens: {explanation['removed_by_max_tokens']}")

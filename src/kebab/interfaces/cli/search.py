@@ -22,7 +22,9 @@ def filter_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Which documents may answer."""
     for decorate in reversed(
         (
-            click.option("--tag", "tags_any", multiple=True, help="Documents with this tag; repeat it for any of several."),
+            click.option(
+                "--tag", "tags_any", multiple=True, help="Documents with this tag; repeat it for any of several."
+            ),
             click.option("--tags", "tags_all", metavar="A,B", help="Documents with all of these tags."),
             click.option("--type", "type", multiple=True, help="pdf, markdown, code or note; may be repeated."),
             click.option("--format", "format", multiple=True, help="Finer than --type: md, txt, py, …"),
@@ -46,38 +48,64 @@ def filter_options(function: Callable[..., Any]) -> Callable[..., Any]:
     example="kb search 'install git' --tag setup\nkb search '\"exact phrase\" OR prefix*' --json\nkb search 문서 검색 --lang ko",
 )
 @click.argument("query", nargs=-1)
-@click.option("--mode", metavar="MODE", help="hybrid: by words and by meaning (the default); lexical: by words; vector: by meaning.")
+@click.option(
+    "--mode",
+    metavar="MODE",
+    help="hybrid: by words and by meaning (the default); lexical: by words; vector: by meaning.",
+)
 @click.option("--fts-only", is_flag=True, help="The same as --mode lexical.")
 @click.option("--vec-only", is_flag=True, help="The same as --mode vector.")
 @click.option("-k", "--k", "--top", "k", type=int, help="How many hits (setting search.default_k, 10).")
 @click.option("--offset", type=int, help="Leave out this many from the beginning.")
 @click.option("--cursor", help="Go on where a response with next_cursor ended.")
 @filter_options
-@click.option("--library", metavar="/OWNER/PROJECT[/VERSION]", help="The documentation of this library instead of what was ingested.")
+@click.option(
+    "--library",
+    metavar="/OWNER/PROJECT[/VERSION]",
+    help="The documentation of this library instead of what was ingested.",
+)
 @click.option("--snippet-type", help="Of a library: code or info.")
 @click.option("--match", help="all words, any of them, or auto: all first, any when that gives too few.")
-@click.option("--fusion", help="How hybrid mixes: rrf, by rank, or convex, by score (setting search.hybrid_fusion, rrf).")
+@click.option(
+    "--fusion", help="How hybrid mixes: rrf, by rank, or convex, by score (setting search.hybrid_fusion, rrf)."
+)
 @click.option("--sort", help="relevance or date (newest first).")
 @click.option("--per-doc", type=int, help="At most this many hits of one document.")
 @click.option(
-    "--duplicates", metavar="HOW", help="Passages with nearly the same text: fold them under the best one, or show each (setting, fold)."
+    "--duplicates",
+    metavar="HOW",
+    help="Passages with nearly the same text: fold them under the best one, or show each (setting, fold).",
 )
-@click.option("--threshold", type=float, help="Least raw RRF score; first on both sides is 0.033. Only hybrid with rrf has one.")
+@click.option(
+    "--threshold", type=float, help="Least raw RRF score; first on both sides is 0.033. Only hybrid with rrf has one."
+)
 @click.option("--min-score", type=float, help="Least score, 0 to 1, in every mode.")
 @click.option("--max-tokens", type=int, help="Whole hits up to about this many tokens.")
 @click.option("--full-text", is_flag=True, help="The whole passage, not only a snippet.")
 @click.option("--group", is_flag=True, help="Hits of one document together, documents in the order of their best hits.")
-@click.option("--neighbours", type=int, metavar="N", help=f"The N passages before and after each hit too; {MAX_NEIGHBOURS} at most.")
+@click.option(
+    "--neighbours",
+    type=int,
+    metavar="N",
+    help=f"The N passages before and after each hit too; {MAX_NEIGHBOURS} at most.",
+)
 @click.option("--no-highlight", is_flag=True, help="No marks on what matched.")
 @click.option("--explain", is_flag=True, help="Why each hit is where it is.")
 @click.option("--bulk", is_flag=True, help="Queries as JSON lines on stdin, one response per line.")
 @click.option("--exit-code", is_flag=True, help="Exit with 1 when nothing matches.")
-@click.option("--open", "open_hit", type=int, metavar="N", help="Open hit N in $EDITOR at its line; a PDF or Office file in its program.")
+@click.option(
+    "--open",
+    "open_hit",
+    type=int,
+    metavar="N",
+    help="Open hit N in $EDITOR at its line; a PDF or Office file in its program.",
+)
 def search_command(query: tuple[str, ...], bulk: bool, exit_code: bool, open_hit: int | None, **options: Any) -> int:
     """Find the passages that answer QUERY, by its words and by its meaning.
 
-    Words are searched together, and apart when together they give too few. "A phrase", prefix*, AND, OR and NOT in capitals
-    mean what they say; a query in single quotes is raw FTS5. While there are no vectors, only words are compared.
+    Words are searched together, and apart when together they give too few. "A phrase", prefix*, AND, OR and NOT in
+    capitals mean what they say; a query in single quotes is raw FTS5. While there are no vectors, only words are
+    compared.
     """
     if bulk and query:
         raise UsageError("--bulk reads its queries from stdin and takes no QUERY.", hint="Leave one of them out.")
@@ -111,7 +139,9 @@ def _request_options(options: dict[str, Any]) -> dict[str, Any]:
     if fts_only or vec_only:
         alias = "lexical" if fts_only else "vector"
         if options["mode"] not in (None, alias):
-            raise UsageError(f"--mode {options['mode']} contradicts --{'fts' if fts_only else 'vec'}-only.", hint="Keep one of them.")
+            raise UsageError(
+                f"--mode {options['mode']} contradicts --{'fts' if fts_only else 'vec'}-only.", hint="Keep one of them."
+            )
         options["mode"] = alias
     options["highlight"] = not options.pop("no_highlight")
     return {name: value for name, value in options.items() if value not in (None, ())}
@@ -124,13 +154,21 @@ def _remark_on(response: SearchResponse, request: SearchRequest) -> None:
         if notice.code == "did_you_mean" and not response.hits:
             continue  # said below, where nothing else has to be tried
         remark(f"note: {notice.message}")
-    if not response.hits and response.query.strip() and not any(notice.code == "empty_corpus" for notice in response.notices):
+    if (
+        not response.hits
+        and response.query.strip()
+        and not any(notice.code == "empty_corpus" for notice in response.notices)
+    ):
         meant = [notice.message for notice in response.notices if notice.code == "did_you_mean"]
         remark(f"No passage matches. {meant[0] if meant else _what_to_try(request)}")
 
 
 def _what_to_try(request: SearchRequest) -> str:
-    given = [option for option, value in (("--threshold", request.threshold), ("--min-score", request.min_score)) if value is not None]
+    given = [
+        option
+        for option, value in (("--threshold", request.threshold), ("--min-score", request.min_score))
+        if value is not None
+    ]
     if given:
         return f"Try without {' and '.join(given)}."
     return "Try fewer filters." if request.filters() else "Try other words, or kb list docs."
@@ -144,5 +182,11 @@ def _bulk(defaults: SearchRequest) -> int:
     kb = knowledge_base()
     for number, line in enumerate(sys.stdin, start=1):
         if line.strip():
-            click.echo(to_json(answer_line(line, number, defaults, lambda request: follow_up_notices(kb.search(request)), follow_up_error)))
+            click.echo(
+                to_json(
+                    answer_line(
+                        line, number, defaults, lambda request: follow_up_notices(kb.search(request)), follow_up_error
+                    )
+                )
+            )
     return 0

@@ -13,11 +13,16 @@ from kebab.interfaces.cli.search import filter_options
 
 
 @command(
-    "similar", example="kb similar git/undo.md#L23-L54\nkb similar git/undo.md --type markdown -k 3\nkb similar 1f0c9a7be2 --other-docs"
+    "similar",
+    example="kb similar git/undo.md#L23-L54\nkb similar git/undo.md --type markdown -k 3\nkb similar 1f0c9a7be2 --other-docs",
 )
 @click.argument("passage", metavar="ID|PATH|PATH#L10-L20")
 @click.option("--other-docs", is_flag=True, help="Nothing of the passage's own document.")
-@click.option("--mode", metavar="MODE", help="vector: by meaning (the default, while there are vectors); lexical: by telling words.")
+@click.option(
+    "--mode",
+    metavar="MODE",
+    help="vector: by meaning (the default, while there are vectors); lexical: by telling words.",
+)
 @click.option("-k", "--k", "--top", "k", type=int, help="How many hits (setting search.default_k, 10).")
 @click.option("--offset", type=int, help="Leave out this many from the beginning.")
 @filter_options
@@ -29,8 +34,8 @@ from kebab.interfaces.cli.search import filter_options
 def similar_command(passage: str, other_docs: bool, exit_code: bool, **options: Any) -> int:
     """Find passages like this one: a chunk by its id, lines or a page by their citation, or a whole document.
 
-    The vectors that were made of it are compared with those of all other passages; several are taken together. Where there are
-    none, passages that share its most telling words are found. The passage itself is left out.
+    The vectors that were made of it are compared with those of all other passages; several are taken together. Where
+    there are none, passages that share its most telling words are found. The passage itself is left out.
     """
     given = {name: value for name, value in options.items() if value not in (None, ())}
     response = follow_up_notices(knowledge_base().similar(passage, other_docs=other_docs, **given))

@@ -30,9 +30,14 @@ def source_command() -> None:
 @click.argument("text", required=False)
 @click.option("--remove", is_flag=True, help="Take the note away; an empty TEXT does the same.")
 def source_describe(place: str, text: str | None, remove: bool) -> int:
-    """Say in a sentence what a source, or a folder in it, is about. Every hit below carries the note, and is found by its words too."""
+    """Say in a sentence what a source, or a folder in it, is about. Every hit below carries the note, and is found by
+    its words too.
+    """
     if (text is None) != remove:
-        raise UsageError("kb source describe takes a TEXT, or --remove.", hint="For example: kb source describe notes 'what I learned'")
+        raise UsageError(
+            "kb source describe takes a TEXT, or --remove.",
+            hint="For example: kb source describe notes 'what I learned'",
+        )
     kb = knowledge_base()
     return done("source describe", _described(kb.describe_source(place, text or "")), kb.address)
 
@@ -41,7 +46,11 @@ def _described(result: Description) -> str:
     again = f"{counted(result.chunks, 'chunk')} indexed again."
     if result.text is not None:
         return f"{result.place} is described: {again}"
-    return f"{result.place} had no note." if result.before is None else f"The note on {result.place} is taken away: {again}"
+    return (
+        f"{result.place} had no note."
+        if result.before is None
+        else f"The note on {result.place} is taken away: {again}"
+    )
 
 
 @source_command.command("remove", epilog="Example:\n\n\b\n  kb source remove old-notes --yes")
@@ -60,4 +69,6 @@ def source_remove(name: str, yes: bool) -> int:
         if not click.confirm(f"Forget the source {name} and all its documents?"):
             say("Nothing was forgotten.")
             return 1
-    return done("source remove", f"The source {name} is forgotten: {counted(kb.remove_source(name), 'document')}.", kb.address)
+    return done(
+        "source remove", f"The source {name} is forgotten: {counted(kb.remove_source(name), 'document')}.", kb.address
+    )

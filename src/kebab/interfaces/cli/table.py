@@ -18,8 +18,8 @@ _SHARE: dict[Cut, int] = {"middle": 2, "end": 1}
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, shorten: Mapping[str, Cut] | None = None) -> None:
-    """`shorten`: columns that give way when the terminal is narrow, and where they are cut. Then every row is one line, and what one
-    would copy, such as an id, is never broken; without it, long cells go on in the next line.
+    """`shorten`: columns that give way when the terminal is narrow, and where they are cut. Then every row is one line,
+    and what one would copy, such as an id, is never broken; without it, long cells go on in the next line.
     """
     rows = [[shown(cell) for cell in row] for row in rows]
     if not sys.stdout.isatty():
@@ -35,7 +35,9 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, shorten: Ma
         widths = _fitting(headings, rows, shorten, console.width)
         cuts = [shorten.get(heading, "end") for heading in headings]
         rows = [[_cut(*cell) for cell in zip(row, widths, cuts, strict=True)] for row in rows]
-        console = Console(width=max(console.width, _line_width(widths)))  # rather a line that the terminal wraps than a broken id
+        console = Console(
+            width=max(console.width, _line_width(widths))
+        )  # rather a line that the terminal wraps than a broken id
     ruled = Table(header_style="bold", box=None, pad_edge=False)
     for heading in headings:
         ruled.add_column(heading, overflow="fold")
@@ -44,7 +46,9 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, shorten: Ma
     console.print(ruled)
 
 
-def _fitting(headings: Sequence[str], rows: Sequence[Sequence[str]], shorten: Mapping[str, Cut], most: int) -> list[int]:
+def _fitting(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], shorten: Mapping[str, Cut], most: int
+) -> list[int]:
     """The width of each column: as wide as it is, and while the line is too long, the widest by its share gives way."""
     from rich.cells import cell_len
 

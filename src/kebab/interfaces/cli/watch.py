@@ -28,9 +28,9 @@ _WORTH_A_WORD_S = 2.0
 def watch_command(paths: tuple[str, ...], name: str | None, no_embed: bool) -> int:
     """Bring the index up to date, and again whenever something below PATH changes, until Ctrl-C.
 
-    Without PATH, every known source is watched, also those that another terminal ingests meanwhile. What is saved can be found by its
-    words at once; vectors are made while nothing else is to be done. One can search, and ingest, at the same time. With --json, one
-    report per line: of each change, and of the vectors once they are made.
+    Without PATH, every known source is watched, also those that another terminal ingests meanwhile. What is saved can
+    be found by its words at once; vectors are made while nothing else is to be done. One can search, and ingest, at the
+    same time. With --json, one report per line: of each change, and of the vectors once they are made.
     """
     stop = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -38,7 +38,9 @@ def watch_command(paths: tuple[str, ...], name: str | None, no_embed: bool) -> i
     shows = _Rounds()
     for report in knowledge_base().watch(*paths, name=name, embed=not no_embed, stop=stop):
         if isinstance(report, KebabError):
-            click.echo(f"{datetime.now():%H:%M:%S}  waiting: {shown(report.message)} {shown(report.hint or '')}", err=True)
+            click.echo(
+                f"{datetime.now():%H:%M:%S}  waiting: {shown(report.message)} {shown(report.hint or '')}", err=True
+            )
         elif wants_json():
             print_report(report)
         elif not is_quiet():

@@ -8,7 +8,15 @@ from urllib.parse import quote, urlencode
 
 from kebab.core import citations
 
-SEARCH, RESULTS, READER, LIBRARIES, LIBRARY, STATUS, LOGOUT = "/", "/results", "/read", "/libraries", "/library", "/status", "/logout"
+SEARCH, RESULTS, READER, LIBRARIES, LIBRARY, STATUS, LOGOUT = (
+    "/",
+    "/results",
+    "/read",
+    "/libraries",
+    "/library",
+    "/status",
+    "/logout",
+)
 INGEST = "/status/ingest"
 CITED = "cited"
 """The id of the marked passage."""
@@ -16,12 +24,16 @@ CITED = "cited"
 
 def with_parameters(path: str, parameters: Mapping[str, Any], **changes: Any) -> str:
     """A path with these parameters; a change to None leaves one out, and what is empty is not written."""
-    merged = {name: value for name, value in {**parameters, **changes}.items() if value not in (None, "", [], (), False)}
+    merged = {
+        name: value for name, value in {**parameters, **changes}.items() if value not in (None, "", [], (), False)
+    }
     return f"{path}?{urlencode(merged, doseq=True, quote_via=quote, safe='/:')}" if merged else path
 
 
 def reader_of(place: str, citation: str) -> str:
-    """Where a citation's uri is read. `place` is the source, or /owner/project and version of a library: paths alone may be ambiguous."""
+    """Where a citation's uri is read. `place` is the source, or /owner/project and version of a library: paths alone
+    may be ambiguous.
+    """
     if citation.startswith("/"):  # one of a library says which
         return with_parameters(READER, {"uri": citation}) + f"#{CITED}"
     path, hash_sign, fragment = citation.rpartition("#")
@@ -39,6 +51,11 @@ def reader_of_document(place: str, path: str, doc_id: str | None = None) -> str:
 
 def safe_next(address: str | None) -> str:
     """Where to go after logging in: only ever to a page of this server."""
-    if not address or not address.startswith("/") or address.startswith(("//", "/\\")) or any(letter < " " for letter in address):
+    if (
+        not address
+        or not address.startswith("/")
+        or address.startswith(("//", "/\\"))
+        or any(letter < " " for letter in address)
+    ):
         return SEARCH
     return address

@@ -1,4 +1,6 @@
-"""/api/v1: what the command line does, over HTTP. Each address is said in `endpoints()`, served and documented from there."""
+"""/api/v1: what the command line does, over HTTP. Each address is said in `endpoints()`, served and documented from
+there.
+"""
 
 from __future__ import annotations
 
@@ -54,14 +56,27 @@ class Api:
             "limit": Parameter({"type": "integer", "minimum": 1, "maximum": MOST_DOCUMENTS, "default": 100}),
             "offset": Parameter(_OFFSET),
         }
-        budget = {"max_tokens": Parameter({"type": "integer", "minimum": 1, "maximum": MOST_OFFSET}), "offset": Parameter(_OFFSET)}
+        budget = {
+            "max_tokens": Parameter({"type": "integer", "minimum": 1, "maximum": MOST_OFFSET}),
+            "offset": Parameter(_OFFSET),
+        }
         key = Parameter(_TEXT, required=True)
         in_json = search_options.json_schemas()
-        line = {"type": "object", "properties": {"id": {}, **in_json}, "required": ["query"], "additionalProperties": False}
+        line = {
+            "type": "object",
+            "properties": {"id": {}, **in_json},
+            "required": ["query"],
+            "additionalProperties": False,
+        }
         # Anything is answered: what is no query, with an error in its place.
         queries = {"type": "array", "maxItems": _MOST_QUERIES, "items": {"anyOf": [line, {}]}}
         for_all = {name: schema for name, schema in in_json.items() if name != "query"}
-        defaults = {"type": "object", "properties": {"queries": queries, **for_all}, "required": ["queries"], "additionalProperties": False}
+        defaults = {
+            "type": "object",
+            "properties": {"queries": queries, **for_all},
+            "required": ["queries"],
+            "additionalProperties": False,
+        }
         bulk = {"anyOf": [queries, defaults]}
         ingest = {
             "type": "object",
@@ -150,7 +165,13 @@ class Api:
                 bodies={"application/json": ingest},
             ),
             Endpoint(
-                "GET", "/api/v1/ingest/{job_id}", self.ingest, "One ingest", (Answer("ingest_job"),), {"job_id": key}, fails=(not_found,)
+                "GET",
+                "/api/v1/ingest/{job_id}",
+                self.ingest,
+                "One ingest",
+                (Answer("ingest_job"),),
+                {"job_id": key},
+                fails=(not_found,),
             ),
             Endpoint(
                 "GET",
@@ -174,14 +195,18 @@ class Api:
     async def bulk(self, request: Request) -> Response:
         if JSON_LINES in request.headers.get("content-type", ""):
             # Only line feeds part them: a text in JSON may hold what else splitlines() takes for an end.
-            lines: list[Any] = [line for line in (await request.body()).decode("utf-8", "replace").split("\n") if line.strip()]
+            lines: list[Any] = [
+                line for line in (await request.body()).decode("utf-8", "replace").split("\n") if line.strip()
+            ]
             _check_count(lines)
             return StreamingResponse(self._answer_lines(lines, SearchRequest()), media_type=JSON_LINES)
         sent = await json_body(request)
         options = dict(sent) if isinstance(sent, dict) else {"queries": sent}
         lines = options.pop("queries", None)
         if not isinstance(lines, list) or "query" in options:
-            raise UsageError("There are no queries.", hint='Send {"queries": [{"id": "q1", "query": "install git"}]}, or JSON lines.')
+            raise UsageError(
+                "There are no queries.", hint='Send {"queries": [{"id": "q1", "query": "install git"}]}, or JSON lines.'
+            )
         _check_count(lines)
         self._service.check_options(options)
         answers = [line async for line in self._answer_lines(lines, SearchRequest.from_options(options))]
@@ -220,7 +245,9 @@ class Api:
 
     async def documents(self, request: Request) -> Response:
         parameters = given(request)
-        page: dict[str, str] = {name: ",".join(parameters.pop(name)) for name in ("limit", "offset") if name in parameters}
+        page: dict[str, str] = {
+            name: ",".join(parameters.pop(name)) for name in ("limit", "offset") if name in parameters
+        }
         limit, offset = whole_number(page, "limit", 100), whole_number(page, "offset", 0)
         options = search_options.typed(parameters)
         return json_response(await self._workers.run(self._service.documents, options, limit=limit, offset=offset))
@@ -253,12 +280,18 @@ class Api:
         self._service.require_write()
         sent = await json_body(request)
         if not isinstance(sent, dict) or set(sent) - {"paths", "name", "embed"}:
-            raise UsageError("An ingest takes paths, name and embed.", hint='For example {"paths": ["/home/me/notes"]}.')
+            raise UsageError(
+                "An ingest takes paths, name and embed.", hint='For example {"paths": ["/home/me/notes"]}.'
+            )
         paths, name, embed = sent.get("paths", []), sent.get("name"), sent.get("embed", True)
-        if not isinstance(paths, list) or not all(isinstance(path, str) and path.strip() and "\0" not in path for path in paths):
+        if not isinstance(paths, list) or not all(
+            isinstance(path, str) and path.strip() and "\0" not in path for path in paths
+        ):
             raise UsageError("paths takes a list of texts.", hint='For example {"paths": ["/home/me/notes"]}.')
         if (name is not None and not (isinstance(name, str) and name.strip())) or not isinstance(embed, bool):
-            raise UsageError("name takes a text, and embed true or false.", hint='For example {"name": "notes", "embed": false}.')
+            raise UsageError(
+                "name takes a text, and embed true or false.", hint='For example {"name": "notes", "embed": false}.'
+            )
         return json_response(self._jobs.start(tuple(paths), name, embed), 202)
 
     async def ingest(self, request: Request) -> Response:

@@ -144,10 +144,15 @@ async def _failed(request: Request, error: Exception) -> Response:
 async def _http_failed(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     if error.status_code == 404:
-        return refuse(request, NotFound(f"There is nothing at {request.url.path}.", hint="See /openapi.json for what there is."))
+        return refuse(
+            request, NotFound(f"There is nothing at {request.url.path}.", hint="See /openapi.json for what there is.")
+        )
     if error.status_code == 405:
         response = refuse(
-            request, NoSuchMethod(f"{request.url.path} does not take {request.method}.", hint="See /openapi.json for what it takes.")
+            request,
+            NoSuchMethod(
+                f"{request.url.path} does not take {request.method}.", hint="See /openapi.json for what it takes."
+            ),
         )
         response.headers.update(error.headers or {})
         return response

@@ -28,7 +28,18 @@ if TYPE_CHECKING:
     from kebab.interfaces.workers import Workers
 
 _ANSWERS = (EVENTS, Answer("answer"))
-_OPTIONS = ("mode", "k", *search_options.FILTERS, "doc", "library", "snippet_type", "match", "fusion", "max_tokens", "explain")
+_OPTIONS = (
+    "mode",
+    "k",
+    *search_options.FILTERS,
+    "doc",
+    "library",
+    "snippet_type",
+    "match",
+    "fusion",
+    "max_tokens",
+    "explain",
+)
 """Of search options, those that make sense for what an answer rests on."""
 _FAILS = (*SEARCHING, errors.ModelMissing)
 
@@ -42,12 +53,28 @@ class AskApi:
         question = {"type": "string", "pattern": search_options.SOMETHING, "description": "In a sentence."}
         options = {name: schema for name, schema in search_options.schemas().items() if name in _OPTIONS}
         in_json = {name: schema for name, schema in search_options.json_schemas().items() if name in _OPTIONS}
-        parameters = {"question": Parameter(question, required=True), **{name: Parameter(schema) for name, schema in options.items()}}
-        body = {"type": "object", "properties": {"question": question, **in_json}, "required": ["question"], "additionalProperties": False}
+        parameters = {
+            "question": Parameter(question, required=True),
+            **{name: Parameter(schema) for name, schema in options.items()},
+        }
+        body = {
+            "type": "object",
+            "properties": {"question": question, **in_json},
+            "required": ["question"],
+            "additionalProperties": False,
+        }
         summary = "An answer with checked citations, or why there is none; text, answer or error events, or JSON where that is accepted"
         return [
             Endpoint("GET", "/api/v1/ask", self.ask, summary, _ANSWERS, parameters, fails=_FAILS),
-            Endpoint("POST", "/api/v1/ask", self.ask_posted, summary, _ANSWERS, bodies={"application/json": body}, fails=_FAILS),
+            Endpoint(
+                "POST",
+                "/api/v1/ask",
+                self.ask_posted,
+                summary,
+                _ANSWERS,
+                bodies={"application/json": body},
+                fails=_FAILS,
+            ),
         ]
 
     async def ask(self, request: Request) -> Response:
@@ -56,7 +83,9 @@ class AskApi:
     async def ask_posted(self, request: Request) -> Response:
         sent = await json_body(request)
         if not isinstance(sent, dict):
-            raise UsageError("The body is not a JSON object.", hint='For example {"question": "How do I undo a commit?"}.')
+            raise UsageError(
+                "The body is not a JSON object.", hint='For example {"question": "How do I undo a commit?"}.'
+            )
         return await self._answer(request, sent)
 
     async def _answer(self, request: Request, options: dict[str, Any]) -> Response:
@@ -90,13 +119,18 @@ class AskApi:
         finally:
             stop.set()  # whoever asked has gone
 
-    async def _last_event(self, question: str, options: dict[str, Any], send: MemoryObjectSendStream[str], stop: Event) -> str:
+    async def _last_event(
+        self, question: str, options: dict[str, Any], send: MemoryObjectSendStream[str], stop: Event
+    ) -> str:
         def on_text(text: str) -> None:
             if not stop.is_set():
                 in_the_loop(send.send, _event("text", {"text": text}))
 
         try:
-            return _event("answer", await self._workers.run(self._service.ask, question, options, on_text=on_text, stop=stop.is_set))
+            return _event(
+                "answer",
+                await self._workers.run(self._service.ask, question, options, on_text=on_text, stop=stop.is_set),
+            )
         except KebabError as error:
             return _event("error", error_v1(error))
         except Exception as error:  # noqa: BLE001 - the status has been sent: a defect can only be told in the stream

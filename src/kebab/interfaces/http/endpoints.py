@@ -31,7 +31,11 @@ class Answer(NamedTuple):
 
 
 EVENTS = Answer(
-    {"type": "object", "properties": {"event": {"type": "string"}, "data": {"type": "string"}}, "required": ["event", "data"]},
+    {
+        "type": "object",
+        "properties": {"event": {"type": "string"}, "data": {"type": "string"}},
+        "required": ["event", "data"],
+    },
     "text/event-stream",
 )
 """Server-sent events: each has a name, and a wire object in its data."""
@@ -61,4 +65,9 @@ ALWAYS: tuple[type[errors.KebabError], ...] = (
     errors.Internal,
 )
 """What any request may meet; not found, also where the database itself is gone."""
-SEARCHING: tuple[type[errors.KebabError], ...] = (errors.NotFound, errors.StaleCursor, errors.ModelUnreachable, errors.StillIndexing)
+SEARCHING: tuple[type[errors.KebabError], ...] = (
+    errors.NotFound,
+    errors.StaleCursor,
+    errors.ModelUnreachable,
+    errors.StillIndexing,
+)

@@ -56,7 +56,9 @@ class IngestJob:
         )
 
     def run(self, service: Service, stop: Event) -> None:
-        """To its end, whatever that is; `stop` ends it between two files or batches of vectors, with all that is written kept."""
+        """To its end, whatever that is; `stop` ends it between two files or batches of vectors, with all that is
+        written kept.
+        """
         self._started = time.perf_counter()
         if stop.is_set():
             self._end("interrupted")
@@ -123,7 +125,10 @@ class IngestJobs:
         for job in self._jobs:
             if job.job_id == job_id:
                 return job
-        raise NotFound(f"There is no ingest {job_id}.", hint="See what there is at /api/v1/ingest; it is forgotten when the server stops.")
+        raise NotFound(
+            f"There is no ingest {job_id}.",
+            hint="See what there is at /api/v1/ingest; it is forgotten when the server stops.",
+        )
 
     def all(self) -> IngestJobsV1:
         return IngestJobsV1(items=[job.as_wire() for job in reversed(self._jobs)])

@@ -1,4 +1,6 @@
-"""Libraries over HTTP: /api/v1 with our objects, /api/v2 in the shapes that existing clients of documentation servers read."""
+"""Libraries over HTTP: /api/v1 with our objects, /api/v2 in the shapes that existing clients of documentation servers
+read.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,14 @@ class LibrariesApi:
         shape = {"type": Parameter({"type": "string", "enum": list(_TYPES), "default": "txt"})}
         return [
             Endpoint("GET", "/api/v1/libraries", self.all, "The libraries that are indexed", (Answer("library_list"),)),
-            Endpoint("GET", "/api/v1/libraries/search", self.search, "Libraries by name", (Answer("library_search"),), {**naming, **limit}),
+            Endpoint(
+                "GET",
+                "/api/v1/libraries/search",
+                self.search,
+                "Libraries by name",
+                (Answer("library_search"),),
+                {**naming, **limit},
+            ),
             Endpoint(
                 "GET",
                 "/api/v1/libraries/docs",
@@ -61,7 +70,12 @@ class LibrariesApi:
                 fails=_FAILS,
             ),
             Endpoint(
-                "GET", "/api/v2/libs/search", self.search_v2, "Libraries by name, for existing clients", (Answer(_SEARCH_V2),), naming
+                "GET",
+                "/api/v2/libs/search",
+                self.search_v2,
+                "Libraries by name, for existing clients",
+                (Answer(_SEARCH_V2),),
+                naming,
             ),
             Endpoint(
                 "GET",
@@ -83,7 +97,9 @@ class LibrariesApi:
         limit = whole_number(values, "limit", 10)
         name = required(values, "libraryName")
         query = values.get("query")
-        return json_response(library_search_v1(name, query, await self._workers.run(self._service.find_libraries, name, query, limit)))
+        return json_response(
+            library_search_v1(name, query, await self._workers.run(self._service.find_libraries, name, query, limit))
+        )
 
     async def docs(self, request: Request) -> Response:
         values = _short(only(request, {"libraryId", "query", "type", "tokens", "page"}))
@@ -100,7 +116,9 @@ class LibrariesApi:
 
     async def search_v2(self, request: Request) -> Response:
         values = _short(only(request, {"libraryName", "query"}))
-        found = await self._workers.run(self._service.find_libraries, required(values, "libraryName"), values.get("query"))
+        found = await self._workers.run(
+            self._service.find_libraries, required(values, "libraryName"), values.get("query")
+        )
         return json_response({"results": [_library_v2(library_v1(match.library)) for match in found]})
 
     async def context_v2(self, request: Request) -> Response:
@@ -108,7 +126,9 @@ class LibrariesApi:
         kind = values.get("type", "txt")
         if kind not in _TYPES:
             raise UsageError(f"There is no type {kind!r}.", hint=f"Valid: {', '.join(_TYPES)}.")
-        docs = await self._workers.run(self._service.library_docs, required(values, "libraryId"), required(values, "query"))
+        docs = await self._workers.run(
+            self._service.library_docs, required(values, "libraryId"), required(values, "query")
+        )
         if kind == "json":
             return json_response(_context_v2(library_docs_v1(values["query"], docs)))
         return PlainTextResponse(snippets_text(docs.snippets, docs.rules))
@@ -199,6 +219,9 @@ _CONTEXT_V2 = _object(
             codeList={"type": "array", "items": _object(language=_STRING, code=_STRING)},
         ),
     },
-    infoSnippets={"type": "array", "items": _object(pageId=_STRING, breadcrumb=_STRING, content=_STRING, contentTokens=_COUNT)},
+    infoSnippets={
+        "type": "array",
+        "items": _object(pageId=_STRING, breadcrumb=_STRING, content=_STRING, contentTokens=_COUNT),
+    },
     rules={"type": "array", "items": _STRING},
 )

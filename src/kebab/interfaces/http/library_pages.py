@@ -68,7 +68,9 @@ class LibraryPages:
         )
 
     def _asked(self, values: dict[str, str]) -> tuple[LibraryV1, LibraryDocsV1 | None, KebabError | None]:
-        """A library that is not there is an error of the page; what goes wrong with the question is said beside the form."""
+        """A library that is not there is an error of the page; what goes wrong with the question is said beside the
+        form.
+        """
         if "id" not in values:
             raise UsageError("Name a library.", hint="Choose one at /libraries.")
         library = library_v1(self._service.kb.libraries.find(values["id"]))
@@ -82,5 +84,9 @@ class LibraryPages:
 
     def _docs(self, values: dict[str, str], query: str) -> LibraryDocsV1:
         place = join_library(values["id"], values.get("version"))
-        options: dict[str, Any] = {"tokens": _TOKENS, "type": values.get("type"), "page": whole_number(values, "page", 1)}
+        options: dict[str, Any] = {
+            "tokens": _TOKENS,
+            "type": values.get("type"),
+            "page": whole_number(values, "page", 1),
+        }
         return library_docs_v1(query, self._service.library_docs(place, query, **options))

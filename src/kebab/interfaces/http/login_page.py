@@ -38,7 +38,12 @@ class LoginPage:
         response = RedirectResponse(next_page, 303)
         if self._rules.token:
             response.set_cookie(
-                SESSION_COOKIE, self._rules.session, httponly=True, samesite="strict", secure=request.url.scheme == "https", path="/"
+                SESSION_COOKIE,
+                self._rules.session,
+                httponly=True,
+                samesite="strict",
+                secure=request.url.scheme == "https",
+                path="/",
             )
         return response
 

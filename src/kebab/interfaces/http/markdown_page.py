@@ -1,7 +1,7 @@
 """Markdown as a page: safe whatever is in it, with the cited lines marked block by block.
 
-HTML in it is shown as text and comments are not shown, images are named and not loaded, and a link leads to a page on the web, to an
-indexed document, or nowhere.
+HTML in it is shown as text and comments are not shown, images are named and not loaded, and a link leads to a page on
+the web, to an indexed document, or nowhere.
 """
 
 from __future__ import annotations
@@ -77,7 +77,9 @@ def _anything(url: str) -> bool:  # noqa: ARG001 - which of them become links is
 
 
 class _Renderer(RendererHTML):
-    """What differs from plain Markdown: links, images, blocks of code, and headings one level down, as the page has its own."""
+    """What differs from plain Markdown: links, images, blocks of code, and headings one level down, as the page has its
+    own.
+    """
 
     def __init__(self, address_of: Callable[[str], str | None]) -> None:
         super().__init__()
@@ -102,7 +104,9 @@ class _Renderer(RendererHTML):
 
     def html_block(self, tokens: Sequence[Token], number: int, *_: Any) -> str:
         text = _without_comments(tokens[number].content).strip()
-        return f'<pre{self.renderAttrs(tokens[number])} tabindex="0"><code>{escape(text)}</code></pre>\n' if text else ""
+        return (
+            f'<pre{self.renderAttrs(tokens[number])} tabindex="0"><code>{escape(text)}</code></pre>\n' if text else ""
+        )
 
     def html_inline(self, tokens: Sequence[Token], number: int, *_: Any) -> str:
         text = tokens[number].content
@@ -158,7 +162,9 @@ def _lower(tag: str) -> str:
 
 
 def _mark(tokens: Sequence[Token], first: int, last: int) -> None:
-    """Marks what lies inside the lines as a whole, and of what only overlaps, its innermost blocks. The first one can be gone to."""
+    """Marks what lies inside the lines as a whole, and of what only overlaps, its innermost blocks. The first one can
+    be gone to.
+    """
     open_blocks: list[tuple[Token, bool]] = []
     marks: list[Token] = []
     for token in tokens:
@@ -186,7 +192,9 @@ def _is_cited(token: Token, first: int, last: int) -> bool:
 
 
 def _name_headings(tokens: Sequence[Token]) -> None:
-    """As GitHub does, so that links to headings work; with a beginning of our own, so that no heading takes the name of something else."""
+    """As GitHub does, so that links to headings work; with a beginning of our own, so that no heading takes the name of
+    something else.
+    """
     seen: dict[str, int] = {}
     for opening, content in pairwise(tokens):
         if opening.type == "heading_open" and not opening.attrGet("id"):
@@ -228,7 +236,9 @@ def _candidates(path: str, link: str) -> list[str]:
     if parts.scheme or parts.netloc or not parts.path:
         return []
     written = unquote(parts.path)
-    joined = posixpath.normpath(written.lstrip("/") if written.startswith("/") else posixpath.join(posixpath.dirname(path), written))
+    joined = posixpath.normpath(
+        written.lstrip("/") if written.startswith("/") else posixpath.join(posixpath.dirname(path), written)
+    )
     if joined.startswith("..") or "\0" in joined:
         return []
     return [joined, f"{joined}.md", f"{joined}/index.md", f"{joined}/_index.md", f"{joined}/README.md"]

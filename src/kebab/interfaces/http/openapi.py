@@ -44,7 +44,9 @@ def document(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
         "paths": paths,
         "components": {
             "schemas": dict(sorted(components.items())),
-            "securitySchemes": {"token": {"type": "http", "scheme": "bearer", "description": "Only where the server has a token."}},
+            "securitySchemes": {
+                "token": {"type": "http", "scheme": "bearer", "description": "Only where the server has a token."}
+            },
         },
         "security": [{}, {"token": []}],
     }
@@ -58,7 +60,10 @@ def _operation(endpoint: Endpoint, components: dict[str, Schema]) -> dict[str, A
         "responses": _responses(endpoint, components),
     }
     if endpoint.bodies:
-        operation["requestBody"] = {"required": True, "content": {media: {"schema": schema} for media, schema in endpoint.bodies.items()}}
+        operation["requestBody"] = {
+            "required": True,
+            "content": {media: {"schema": schema} for media, schema in endpoint.bodies.items()},
+        }
     return operation
 
 
@@ -76,7 +81,9 @@ def _responses(endpoint: Endpoint, components: dict[str, Schema]) -> dict[str, A
         response["content"][answer.media] = {"schema": _schema(answer, components)}
     failed = _error_v2() if endpoint.path.startswith("/api/v2/") else _wire("error", components)
     for status in sorted({OUTCOMES[error].http_status for error in (*ALWAYS, *endpoint.fails)}):
-        responses.setdefault(str(status), {"description": _PHRASES[status], "content": {"application/json": {"schema": failed}}})
+        responses.setdefault(
+            str(status), {"description": _PHRASES[status], "content": {"application/json": {"schema": failed}}}
+        )
     return dict(sorted(responses.items()))
 
 
@@ -99,7 +106,8 @@ def _wire(name: str, components: dict[str, Schema]) -> Schema:
 def _moved(schema: Any) -> Any:
     if isinstance(schema, dict):
         return {
-            key: value.replace("#/$defs/", "#/components/schemas/") if key == "$ref" else _moved(value) for key, value in schema.items()
+            key: value.replace("#/$defs/", "#/components/schemas/") if key == "$ref" else _moved(value)
+            for key, value in schema.items()
         }
     return [_moved(item) for item in schema] if isinstance(schema, list) else schema
 

@@ -1,5 +1,5 @@
-"""The web page: its routes, and errors as pages. The pages themselves stand in `search_page`, `reader_page`, `library_pages`,
-`status_page` and `login_page`; they are whole without a script, which only makes them quicker.
+"""The web page: its routes, and errors as pages. The pages themselves stand in `search_page`, `reader_page`,
+`library_pages`, `status_page` and `login_page`; they are whole without a script, which only makes them quicker.
 """
 
 from __future__ import annotations
@@ -69,5 +69,7 @@ class Pages:
             # The list alone is for the script; whoever has logged in wants the page around it.
             path = addresses.SEARCH if request.url.path == addresses.RESULTS else request.url.path
             wanted = path + (f"?{request.url.query}" if request.url.query else "")
-            return RedirectResponse(with_parameters(LOGIN_PATH, {"next": wanted if wanted != addresses.SEARCH else None}), 303)
+            return RedirectResponse(
+                with_parameters(LOGIN_PATH, {"next": wanted if wanted != addresses.SEARCH else None}), 303
+            )
         return self._templates.page("error.html", outcome_of(error).http_status, error=error)

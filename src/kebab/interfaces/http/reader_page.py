@@ -95,17 +95,26 @@ class ReaderPage:
 
         document = opened.document
         front = opened.front_matter
-        page = MarkdownPage("\n" * front.count("\n") + opened.text[len(front) :], document.path)  # lines keep their numbers
+        page = MarkdownPage(
+            "\n" * front.count("\n") + opened.text[len(front) :], document.path
+        )  # lines keep their numbers
         known = self._service.paths_beside(document.doc_id, page.targets())
         lines = citation_lines(opened)
         html = page.html(lines, known, lambda path: reader_of_document(opened.place, path))
-        return {"html": html, "shows_title": page.first_heading.strip() == document.title.strip(), "front_matter": front.strip()}
+        return {
+            "html": html,
+            "shows_title": page.first_heading.strip() == document.title.strip(),
+            "front_matter": front.strip(),
+        }
 
 
 def _citation_of(values: dict[str, str]) -> str:
     """What the address asks for: a uri, or a document with its lines or page."""
     if ("uri" in values) == ("doc_id" in values):
-        raise UsageError("Name a document.", hint="For example /read?uri=notes/git.md%23L10-L20, or ?doc_id=… with lines=10-20 or page=3.")
+        raise UsageError(
+            "Name a document.",
+            hint="For example /read?uri=notes/git.md%23L10-L20, or ?doc_id=… with lines=10-20 or page=3.",
+        )
     if "uri" in values:
         return values["uri"]
     doc_id = values["doc_id"].replace("%", "%25").replace("#", "%23")
@@ -133,7 +142,9 @@ def _view_of(opened: Opened, asked: str | None) -> str:
 
 
 def _with_view(values: dict[str, str], view: str) -> str:
-    address = with_parameters(addresses.READER, {name: value for name, value in values.items() if name != "from"}, view=view)
+    address = with_parameters(
+        addresses.READER, {name: value for name, value in values.items() if name != "from"}, view=view
+    )
     return f"{address}#{addresses.CITED}"
 
 
@@ -159,7 +170,12 @@ def _lines_shown(opened: Opened, values: dict[str, str]) -> dict[str, Any]:
 
 def _line(table: LineTable, number: int, cited: tuple[int, int] | None) -> Line:
     text = table.slice(number, number).rstrip("\r\n")
-    return Line(number, text[:_LONGEST_LINE], cited is not None and cited[0] <= number <= cited[1], max(0, len(text) - _LONGEST_LINE))
+    return Line(
+        number,
+        text[:_LONGEST_LINE],
+        cited is not None and cited[0] <= number <= cited[1],
+        max(0, len(text) - _LONGEST_LINE),
+    )
 
 
 # --- by page
@@ -189,5 +205,9 @@ def _results_before(request: Request) -> str | None:
         parts = urlsplit(request.headers.get("referer", ""))
     except ValueError:  # whatever sends such a thing, one can read without the way back
         return None
-    is_list = parts.netloc == request.headers.get("host") and parts.path in (addresses.SEARCH, addresses.LIBRARY) and parts.query
+    is_list = (
+        parts.netloc == request.headers.get("host")
+        and parts.path in (addresses.SEARCH, addresses.LIBRARY)
+        and parts.query
+    )
     return f"{parts.path}?{parts.query}" if is_list else None

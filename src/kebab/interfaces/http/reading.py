@@ -33,7 +33,9 @@ def only(request: Request, known: Mapping[str, Any] | set[str]) -> dict[str, str
     values: dict[str, str] = {}
     for name, texts in given(request).items():
         if name not in known:
-            raise UsageError(f"There is no parameter {name!r} here.", hint=f"Parameters: {', '.join(sorted(known)) or 'none'}.")
+            raise UsageError(
+                f"There is no parameter {name!r} here.", hint=f"Parameters: {', '.join(sorted(known)) or 'none'}."
+            )
         if len(texts) > 1:
             raise UsageError(f"{name} is given {len(texts)} times.", hint="Give it once.")
         if not texts[0].strip():
@@ -81,4 +83,6 @@ async def form_body(request: Request) -> dict[str, str]:
     try:
         return dict(parse_qsl((await request.body()).decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS))
     except ValueError as error:
-        raise UsageError(f"The body is no form: {error}.", hint="Send it as application/x-www-form-urlencoded, in UTF-8.") from error
+        raise UsageError(
+            f"The body is no form: {error}.", hint="Send it as application/x-www-form-urlencoded, in UTF-8."
+        ) from error

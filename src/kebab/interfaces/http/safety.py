@@ -1,7 +1,7 @@
 """Who may ask, and how much: the first thing every request meets, whatever its address.
 
-A page on the web can make a browser send requests to a server on the same machine. So the Host must be one of ours (a name that
-somebody else owns may lead here), and an Origin, which browsers add, must be this server itself.
+A page on the web can make a browser send requests to a server on the same machine. So the Host must be one of ours (a
+name that somebody else owns may lead here), and an Origin, which browsers add, must be this server itself.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ SAFE_HEADERS = {
     "Cross-Origin-Opener-Policy": "same-origin",
 }
 _WATCH_AFTER_S = 0.05
-"""A request that takes longer is given up when its caller is gone. Most are answered before, and watching costs a task."""
+"""A request that takes longer is given up when its caller is gone. Most are answered before, and watching costs a task.
+"""
 _LONG_REQUEST = 4096
 """Bytes of an address and a body beyond which a request is a long one."""
 _MOST_CLIENTS = 10_000
@@ -109,8 +110,9 @@ class _Buckets:
 class Tokens:
     """Whether a client shows the right token. After ten wrong ones an address is heard once in six seconds.
 
-    From this machine the right token always counts: nobody can lock its owner out, and a token of 16 characters cannot be guessed at the
-    rate that serve.requests_per_second allows. Sessions are not guessable, so they are no part of this.
+    From this machine the right token always counts: nobody can lock its owner out, and a token of 16 characters cannot
+    be guessed at the rate that serve.requests_per_second allows. Sessions are not guessable, so they are no part of
+    this.
     """
 
     def __init__(self, rules: Rules) -> None:
@@ -124,7 +126,11 @@ class Tokens:
         if is_right or not shown:
             return is_right
         if wait:
-            raise TooMany("Too many wrong tokens came from this address.", hint=f"Wait {wait} s before the next try.", retry_after=wait)
+            raise TooMany(
+                "Too many wrong tokens came from this address.",
+                hint=f"Wait {wait} s before the next try.",
+                retry_after=wait,
+            )
         self._wrong.take(client)
         return False
 
@@ -132,7 +138,9 @@ class Tokens:
 class Safety:
     """Middleware. `refuse` makes the response to a request that may not pass."""
 
-    def __init__(self, app: ASGIApp, rules: Rules, tokens: Tokens, refuse: Callable[[Request, KebabError], Response]) -> None:
+    def __init__(
+        self, app: ASGIApp, rules: Rules, tokens: Tokens, refuse: Callable[[Request, KebabError], Response]
+    ) -> None:
         self._app = app
         self._rules = rules
         self._tokens = tokens
@@ -161,7 +169,9 @@ class Safety:
         except KebabError as error:
             response = self._refuse(Request(scope), error)
             if "transfer-encoding" in headers:
-                response.headers["Connection"] = "close"  # where its body ends may be in dispute: nothing after it is read
+                response.headers["Connection"] = (
+                    "close"  # where its body ends may be in dispute: nothing after it is read
+                )
             await response(scope, receive, send_safely)
             return
         is_long.set(len(scope["query_string"]) + body.most > _LONG_REQUEST)
@@ -182,14 +192,19 @@ class Safety:
             raise TooMany("Too many requests came from this address.", hint=hint, retry_after=wait)
         if "transfer-encoding" in headers and "content-length" in headers:
             raise UsageError(
-                "The request has both a Content-Length and a Transfer-Encoding, so where it ends is uncertain.", hint="Send one of them."
+                "The request has both a Content-Length and a Transfer-Encoding, so where it ends is uncertain.",
+                hint="Send one of them.",
             )
         host = headers.get("host", "")
         if not self._is_ours(host):
-            raise Refused(f"This server is not {host!r}.", hint="Call it by its address, or name it in serve.allowed_hosts.")
+            raise Refused(
+                f"This server is not {host!r}.", hint="Call it by its address, or name it in serve.allowed_hosts."
+            )
         origins = headers.getlist("origin")
         if any(origin.lower() not in (f"http://{host}".lower(), f"https://{host}".lower()) for origin in origins):
-            raise Refused("Pages of another site may not ask this server.", hint="Ask it from its own page, or without a browser.")
+            raise Refused(
+                "Pages of another site may not ask this server.", hint="Ask it from its own page, or without a browser."
+            )
         if self._rules.token and not self._is_known(scope, headers):
             raise Unauthorized("This server wants a token.", hint="Send it as: Authorization: Bearer TOKEN")
 
@@ -205,7 +220,9 @@ class Safety:
 
     def _is_known(self, scope: Scope, headers: Headers) -> bool:
         path = scope["path"]
-        if any(path == open_path or (open_path.endswith("/") and path.startswith(open_path)) for open_path in _OPEN_PATHS):
+        if any(
+            path == open_path or (open_path.endswith("/") and path.startswith(open_path)) for open_path in _OPEN_PATHS
+        ):
             return True
         if is_same(_cookie(headers, SESSION_COOKIE), self._rules.session):
             return True
@@ -267,7 +284,8 @@ class _Body:
                 message = await self._receive()
         except TimeoutError as error:
             raise TimedOut(
-                f"The request was not there after {self._timeout_s:g} s.", hint="Send it sooner, or raise serve.timeout_s."
+                f"The request was not there after {self._timeout_s:g} s.",
+                hint="Send it sooner, or raise serve.timeout_s.",
             ) from error
         if message["type"] == "http.request":
             self._seen += len(message.get("body", b""))
@@ -278,7 +296,10 @@ class _Body:
         return message
 
     def _too_large(self) -> TooLarge:
-        return TooLarge(f"The request is larger than {self._limit // 1024} kB.", hint="Send less at once, or raise serve.max_body_kb.")
+        return TooLarge(
+            f"The request is larger than {self._limit // 1024} kB.",
+            hint="Send less at once, or raise serve.max_body_kb.",
+        )
 
 
 def _client(scope: Scope) -> str:

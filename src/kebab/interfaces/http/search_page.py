@@ -1,4 +1,6 @@
-"""The search page: a form, and the passages it finds. The list is also served by itself, for the script that answers while one types."""
+"""The search page: a form, and the passages it finds. The list is also served by itself, for the script that answers
+while one types.
+"""
 
 from __future__ import annotations
 
@@ -23,14 +25,7 @@ if TYPE_CHECKING:
     from kebab.interfaces.workers import Workers
     from kebab.wire.search import SearchHitV1, SearchResponseV1
 
-_FILTERS = {
-    "type": "type",
-    "tag": "tag",
-    "lang": "language",
-    "source": "source",
-    "after": "after",
-    "before": "before",
-}
+_FILTERS = {"type": "type", "tag": "tag", "lang": "language", "source": "source", "after": "after", "before": "before"}
 """Those that the form has, and what they are called there."""
 _PLACE_IN_LIST = ("cursor", "offset", "type_ahead")
 """What belongs to one list of hits, and not to the question."""
@@ -68,7 +63,11 @@ class Asked(NamedTuple):
 
     def filters(self) -> dict[str, str]:
         """The ones that are set, by what they are called in the address."""
-        return {name: ", ".join(value for value in self.parameters.get(name, []) if value.strip()) for name in _FILTERS if self.one(name)}
+        return {
+            name: ", ".join(value for value in self.parameters.get(name, []) if value.strip())
+            for name in _FILTERS
+            if self.one(name)
+        }
 
 
 class ThereIs(NamedTuple):
@@ -102,12 +101,18 @@ class SearchPage:
         """Only the list."""
         asked = Asked(filled_in(request))
         answer, error = await self._workers.run(self._answered, asked)
-        return self._templates.page("results.html", outcome_of(error).http_status if error else 200, **_list_values(asked, answer, error))
+        return self._templates.page(
+            "results.html", outcome_of(error).http_status if error else 200, **_list_values(asked, answer, error)
+        )
 
     def _everything(self, asked: Asked) -> tuple[FilterChoices, ThereIs, SearchResponseV1 | None, KebabError | None]:
         choices = self._service.filter_choices()
         kb = self._service.kb
-        return choices, ThereIs(kb.count_documents(), len(choices.sources), len(kb.libraries.all())), *self._answered(asked)
+        return (
+            choices,
+            ThereIs(kb.count_documents(), len(choices.sources), len(kb.libraries.all())),
+            *self._answered(asked),
+        )
 
     def _answered(self, asked: Asked) -> tuple[SearchResponseV1 | None, KebabError | None]:
         """The answer, or what stands in its way: the form is shown in either case."""

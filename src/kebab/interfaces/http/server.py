@@ -1,4 +1,6 @@
-"""Runs the application on a port until it is told to stop; then what is under way is finished, and the exit is a clean one."""
+"""Runs the application on a port until it is told to stop; then what is under way is finished, and the exit is a clean
+one.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,8 @@ _LAST_SECONDS = 10
 def listen(host: str, port: int) -> socket.socket:
     """The socket, bound before anything else is done: a port that is taken is noticed at once."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Said to be TCP, or asyncio would not send small packets at once, and every answer would wait 40 ms for the one before.
+    # Said to be TCP, or asyncio would not send small packets at once, and every answer would wait 40 ms for the one
+    # before.
     taken = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -38,7 +41,8 @@ def listen(host: str, port: int) -> socket.socket:
         taken.close()
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise UsageError(
-            f"Nobody can listen on {host}:{port}: {reason}.", hint="Choose another --port (0 takes a free one), or --host."
+            f"Nobody can listen on {host}:{port}: {reason}.",
+            hint="Choose another --port (0 takes a free one), or --host.",
         ) from error
     return taken
 
@@ -49,7 +53,9 @@ def address(listening: socket.socket) -> str:
 
 
 def run(app: Starlette, listening: socket.socket, ready: Callable[[], None], timeout_s: float) -> None:
-    """Until SIGINT or SIGTERM; `ready` is called once requests are answered, and nobody may take longer than the time to send one."""
+    """Until SIGINT or SIGTERM; `ready` is called once requests are answered, and nobody may take longer than the time
+    to send one.
+    """
     config = uvicorn.Config(
         _ending_quietly(app),
         http=type("Connection", (_Connection,), {"timeout_s": timeout_s}),
@@ -99,7 +105,9 @@ class _Server(uvicorn.Server):
 
 
 class _Connection(H11Protocol):
-    """As uvicorn's, but it is closed when no request has come within the time: to open many and send nothing keeps nobody else out."""
+    """As uvicorn's, but it is closed when no request has come within the time: to open many and send nothing keeps
+    nobody else out.
+    """
 
     timeout_s: float
     _closing: asyncio.TimerHandle | None = None
@@ -121,7 +129,11 @@ class _Connection(H11Protocol):
         body = to_json(error_v1(error)).encode()
         framing = {"Content-Type": "application/json", "Content-Length": str(len(body)), "Connection": "close"}
         headers = list((SAFE_HEADERS | framing).items())
-        for event in (h11.Response(status_code=400, headers=headers, reason=b"Bad Request"), h11.Data(data=body), h11.EndOfMessage()):
+        for event in (
+            h11.Response(status_code=400, headers=headers, reason=b"Bad Request"),
+            h11.Data(data=body),
+            h11.EndOfMessage(),
+        ):
             self.transport.write(self.conn.send(event) or b"")
         self.transport.close()
 

@@ -31,7 +31,9 @@ def marked_snippet(snippet: str, highlights: Sequence[HighlightV1], words: int =
 
 
 def shortened(snippet: str, highlights: Ranges, words: int) -> tuple[str, list[tuple[int, int]]]:
-    """The words of a snippet with most matches among them. In scripts without spaces, its limit of characters is what keeps it short."""
+    """The words of a snippet with most matches among them. In scripts without spaces, its limit of characters is what
+    keeps it short.
+    """
     begin, stop = snippet.startswith(_CUT), len(snippet) - snippet.endswith(_CUT)
     places = [match.span() for match in _WORD.finditer(snippet, begin, stop)]
     if not places:

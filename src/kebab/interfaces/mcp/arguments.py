@@ -1,5 +1,5 @@
-"""What a model sends as the arguments of a tool, made into what the tool takes: other names of an argument, and numbers in quotes, are
-understood; anything else says what is valid.
+"""What a model sends as the arguments of a tool, made into what the tool takes: other names of an argument, and numbers
+in quotes, are understood; anything else says what is valid.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ _KINDS: dict[str, tuple[type | tuple[type, ...], str]] = {
 }
 
 
-def named(tool: str, given: Mapping[str, Any], schemas: Mapping[str, Schema], aliases: Mapping[str, str]) -> dict[str, Any]:
+def named(
+    tool: str, given: Mapping[str, Any], schemas: Mapping[str, Schema], aliases: Mapping[str, str]
+) -> dict[str, Any]:
     """The arguments by their own names, each once; what is null was not given."""
     values: dict[str, Any] = {}
     for written, value in given.items():
@@ -48,12 +50,15 @@ def _unknown(tool: str, written: str, schemas: Mapping[str, Schema], aliases: Ma
     close = get_close_matches(written, [*schemas, *aliases], n=1)
     valid = ", ".join(schemas) or "none"
     return UsageError(
-        f"{tool} has no argument {written!r}.", hint=f"Did you mean {close[0]}? Valid: {valid}." if close else f"Valid: {valid}."
+        f"{tool} has no argument {written!r}.",
+        hint=f"Did you mean {close[0]}? Valid: {valid}." if close else f"Valid: {valid}.",
     )
 
 
 def _storable(value: Any, depth: int = 0) -> Any:
-    """Without halves of characters, which can be in JSON but not in what is sent back, and without what cannot be quoted."""
+    """Without halves of characters, which can be in JSON but not in what is sent back, and without what cannot be
+    quoted.
+    """
     if depth > _DEEPEST:
         raise UsageError("An argument is nested too deeply.", hint="Send texts, numbers, and lists of texts.")
     if isinstance(value, str):
@@ -83,7 +88,9 @@ def _meant(value: Any, schema: Schema) -> Any:
 
 
 def as_list(value: Any, schema: Schema) -> Any:
-    """One text where several are taken is a list of one. Options of a search are not meant: they say themselves what a text holds."""
+    """One text where several are taken is a list of one. Options of a search are not meant: they say themselves what a
+    text holds.
+    """
     return [value] if schema["type"] == "array" and isinstance(value, str) else value
 
 
@@ -98,7 +105,9 @@ def check(name: str, value: Any, schema: Schema) -> None:
         for item in value:
             check(name, item, schema["items"])
     elif not schema.get("minimum", value) <= value <= schema.get("maximum", value):
-        raise UsageError(f"{name} = {value} is out of range.", hint=f"Allowed: {schema['minimum']} to {schema['maximum']}.")
+        raise UsageError(
+            f"{name} = {value} is out of range.", hint=f"Allowed: {schema['minimum']} to {schema['maximum']}."
+        )
 
 
 def _check_text(name: str, value: str, schema: Schema) -> None:

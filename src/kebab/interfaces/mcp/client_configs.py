@@ -24,7 +24,9 @@ class Client(NamedTuple):
 
 CLIENTS = {
     "claude-code": Client("Claude Code", ".mcp.json", "mcpServers", typed=True),
-    "claude-desktop": Client("Claude Desktop", "claude_desktop_config.json (Settings > Developer > Edit Config)", "mcpServers"),
+    "claude-desktop": Client(
+        "Claude Desktop", "claude_desktop_config.json (Settings > Developer > Edit Config)", "mcpServers"
+    ),
     "cursor": Client("Cursor", "~/.cursor/mcp.json", "mcpServers"),
     "vscode": Client("Visual Studio Code", ".vscode/mcp.json", "servers", typed=True),
     "codex": Client("Codex", "~/.codex/config.toml", "mcp_servers"),
@@ -37,7 +39,11 @@ CLIENTS = {
 def starting(database: str, config: str | None, *, allow_write: bool) -> list[str]:
     """The command line of this very installation and database, whatever folder and search path a client has."""
     program = Path(sys.argv[0])
-    known = [str(program.absolute())] if program.name in ("kb", "kebab") and program.is_file() else [sys.executable, "-m", "kebab"]
+    known = (
+        [str(program.absolute())]
+        if program.name in ("kb", "kebab") and program.is_file()
+        else [sys.executable, "-m", "kebab"]
+    )
     places = ["--db", database, *(["--config", str(Path(config).expanduser().absolute())] if config else [])]
     return [*known, *places, "mcp", *(["--allow-write"] if allow_write else [])]
 

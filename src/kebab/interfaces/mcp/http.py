@@ -1,4 +1,6 @@
-"""MCP over HTTP (streamable), to be mounted beside whatever else is on the port. Who may call is checked in front of it."""
+"""MCP over HTTP (streamable), to be mounted beside whatever else is on the port. Who may call is checked in front of
+it.
+"""
 
 from __future__ import annotations
 
@@ -43,7 +45,8 @@ class McpOverHttp:
         if scope["method"] not in _ALLOWED:
             # A stream of its own, which GET would open, is for what a server says unasked. This one never does.
             error = NoSuchMethod(
-                f"{scope['path']} does not take {scope['method']}.", hint="It speaks MCP (streamable HTTP): send it with POST."
+                f"{scope['path']} does not take {scope['method']}.",
+                hint="It speaks MCP (streamable HTTP): send it with POST.",
             )
             headers = {"Allow": ", ".join(_ALLOWED)}
             await Response(to_json(error_v1(error)), 405, headers, "application/json")(scope, receive, send)

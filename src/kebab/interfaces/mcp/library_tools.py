@@ -18,7 +18,12 @@ _LIBRARY_ID = {
     "pattern": r"^/[^/]+/[^/]+([/@][^/]+)?$",
     "description": "/owner/project, or /owner/project/version, as resolve-library-id gives it.",
 }
-_ID_ALIASES = {"context7CompatibleLibraryID": "libraryId", "libraryID": "libraryId", "libraryName": "libraryId", "library": "libraryId"}
+_ID_ALIASES = {
+    "context7CompatibleLibraryID": "libraryId",
+    "libraryID": "libraryId",
+    "libraryName": "libraryId",
+    "library": "libraryId",
+}
 _BUDGET: dict[str, Any] = {
     "tokens": {
         "type": "integer",
@@ -28,7 +33,13 @@ _BUDGET: dict[str, Any] = {
         "description": "Whole snippets up to so many.",
     },
     "type": {"type": "string", "enum": list(SNIPPET_KINDS), "description": "Only code, or only prose."},
-    "page": {"type": "integer", "minimum": 1, "maximum": 10**6, "default": 1, "description": "The next snippets, up to the same budget."},
+    "page": {
+        "type": "integer",
+        "minimum": 1,
+        "maximum": 10**6,
+        "default": 1,
+        "description": "The next snippets, up to the same budget.",
+    },
 }
 
 
@@ -48,8 +59,11 @@ def _docs(call: Call) -> Answer:
     # The older tool may be asked for a library as a whole: then for what the library calls itself.
     query = values.get("query") or split_library(values["libraryId"])[0].rpartition("/")[2]
     page = values.get("page", 1)
-    docs = call.service.library_docs(values["libraryId"], query, tokens=values.get("tokens"), type=values.get("type"), page=page)
-    # Notices and the reason for a version are in the object; beside the known format stands only what must not be missed.
+    docs = call.service.library_docs(
+        values["libraryId"], query, tokens=values.get("tokens"), type=values.get("type"), page=page
+    )
+    # Notices and the reason for a version are in the object; beside the known format stands only what must not be
+    # missed.
     remarks = [SUSPICIOUS] if docs.suspicious_rules or any(snippet.suspicious for snippet in docs.snippets) else []
     remarks += [f"There is more: page {page + 1}"] if docs.truncated else []
     if not docs.snippets:

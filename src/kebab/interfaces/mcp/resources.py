@@ -66,7 +66,9 @@ def read(service: Service, uri: str) -> types.ReadResourceResult:
     source, slash, path = place.partition("/")
     if not uri.startswith(_SCHEME) or not source or not slash or not path:
         raise NotFound(f"There is no resource {uri!r}.", hint=_EXAMPLE)
-    fetched = service.span(f"{source}:{path}#{span}") if mark else service.fetch(doc_id=f"{unquote(source)}:{unquote(path)}")
+    fetched = (
+        service.span(f"{source}:{path}#{span}") if mark else service.fetch(doc_id=f"{unquote(source)}:{unquote(path)}")
+    )
     contents = types.TextResourceContents(uri=uri, mime_type=_mime_type(fetched.doc_path), text=fetched.text)
     if not fetched.suspicious:
         return types.ReadResourceResult(contents=[contents])

@@ -1,4 +1,6 @@
-"""The MCP server, whatever carries its messages: tools and resources over one service, and the one place where errors become answers."""
+"""The MCP server, whatever carries its messages: tools and resources over one service, and the one place where errors
+become answers.
+"""
 
 from __future__ import annotations
 
@@ -62,10 +64,14 @@ def make_server(service: Service, workers: Workers) -> Server[Any]:
             traceback.print_exception(error, file=sys.stderr)
             return _failed(Internal.of(error))
 
-    async def list_resources(_context: Context, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+    async def list_resources(
+        _context: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
         return await _told(workers, resources.listed, service, params.cursor if params else None)
 
-    async def list_templates(_context: Context, _params: types.PaginatedRequestParams | None) -> types.ListResourceTemplatesResult:
+    async def list_templates(
+        _context: Context, _params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
         return types.ListResourceTemplatesResult(resource_templates=resources.TEMPLATES)
 
     async def read_resource(_context: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
@@ -127,7 +133,9 @@ async def _told(workers: Workers, call: Callable[..., _Result], *args: Any) -> _
 
 
 class _Reporting:
-    """Tells the caller how far an ingest is, and ends it between two files or batches of vectors when the caller has gone."""
+    """Tells the caller how far an ingest is, and ends it between two files or batches of vectors when the caller has
+    gone.
+    """
 
     def __init__(self, context: Context) -> None:
         self._context = context
@@ -149,5 +157,8 @@ class _Reporting:
         # Progress may only grow, so that vectors are counted after the files.
         message = f"{event} {details.get('path') or ''}".strip()
         from_thread.run(
-            self._context.session.report_progress, self._before + done, None if total is None else self._before + total, message
+            self._context.session.report_progress,
+            self._before + done,
+            None if total is None else self._before + total,
+            message,
         )

@@ -45,7 +45,8 @@ async def _stop_when_told(scope: anyio.CancelScope) -> None:
 
 
 class _Lines:
-    """The lines of stdin, read by a thread that nobody has to wait for: a read that blocks would keep a stopped server alive.
+    """The lines of stdin, read by a thread that nobody has to wait for: a read that blocks would keep a stopped server
+    alive.
 
     Whatever else reads stdin, in this process or one it starts, finds it empty.
     """
@@ -85,7 +86,9 @@ def _piece(descriptor: int) -> bytes:
 
 
 def _whole(line: bytes) -> str:
-    """Half a character, written as an escape, would make the whole message unreadable and leave its sender without an answer."""
+    """Half a character, written as an escape, would make the whole message unreadable and leave its sender without an
+    answer.
+    """
     text = line.decode("utf-8", "replace")
     if "\\ud" not in text.lower():
         return text

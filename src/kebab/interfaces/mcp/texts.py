@@ -1,4 +1,6 @@
-"""Answers as text for who reads them: citations to go to, quoted passages, and how to go on. Nothing here tells the reader what to do."""
+"""Answers as text for who reads them: citations to go to, quoted passages, and how to go on. Nothing here tells the
+reader what to do.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,11 @@ def _hit(hit: SearchHitV1) -> list[str]:
 
 
 def _neighbour(neighbour: NeighbourV1) -> list[str]:
-    return [f"   beside it: {one_line(neighbour.citation.text)}", *_remark(neighbour.suspicious), *quoted(neighbour.text)]
+    return [
+        f"   beside it: {one_line(neighbour.citation.text)}",
+        *_remark(neighbour.suspicious),
+        *quoted(neighbour.text),
+    ]
 
 
 def _remark(suspicious: bool) -> list[str]:
@@ -63,10 +69,14 @@ def quoted(text: str) -> list[str]:
 
 
 def answer_text(answer: AnswerV1) -> str:
-    """The answer quoted, where each of its markers leads, and what does not stand there; or why there is none, and what was nearest."""
+    """The answer quoted, where each of its markers leads, and what does not stand there; or why there is none, and what
+    was nearest.
+    """
     if answer.answer is None:
         hits = answer.candidates[:_NEAREST]
-        nearest = [line for hit in hits for line in (f"nearest: {one_line(hit.citation.text)}", *_remark(hit.suspicious))]
+        nearest = [
+            line for hit in hits for line in (f"nearest: {one_line(hit.citation.text)}", *_remark(hit.suspicious))
+        ]
         return "\n".join([f"No answer ({answer.refusal_reason}): {one_line(answer.refusal_message or '')}", *nearest])
     places = dict.fromkeys(
         "\n".join(
@@ -78,7 +88,15 @@ def answer_text(answer: AnswerV1) -> str:
         for cited in answer.citations
     )
     doubts = [f"{claim.verdict}: {one_line(claim.text)}" for claim in answer.claims if claim.verdict != "supported"]
-    return "\n".join([*quoted(answer.answer), "", *places, *doubts, *[f"note: {one_line(notice.message)}" for notice in answer.notices]])
+    return "\n".join(
+        [
+            *quoted(answer.answer),
+            "",
+            *places,
+            *doubts,
+            *[f"note: {one_line(notice.message)}" for notice in answer.notices],
+        ]
+    )
 
 
 def fetch_texts(fetched: FetchResultV1) -> tuple[str, ...]:
@@ -98,7 +116,12 @@ def list_text(listed: ListV1) -> str:
 
 
 def _document(document: DocSummaryV1) -> str:
-    parts = [one_line(document.doc_path), one_line(document.title), f"source {one_line(document.source)}", document.doc_type]
+    parts = [
+        one_line(document.doc_path),
+        one_line(document.title),
+        f"source {one_line(document.source)}",
+        document.doc_type,
+    ]
     parts += [f"{document.lines} lines", document.date[:10], f"doc_id {document.doc_id}"]
     return _BETWEEN.join(part for part in parts if part)
 
@@ -106,7 +129,9 @@ def _document(document: DocSummaryV1) -> str:
 def status_text(status: StatusV1) -> str:
     stats = status.stats
     held = (
-        f"{stats.documents} documents, {stats.chunks} passages, {stats.embedded_chunks} with a vector" if stats else "nothing ingested yet"
+        f"{stats.documents} documents, {stats.chunks} passages, {stats.embedded_chunks} with a vector"
+        if stats
+        else "nothing ingested yet"
     )
     lines = [f"Kebab {status.version}: {held}", f"sources: {', '.join(map(one_line, status.sources)) or 'none'}"]
     lines += [f"libraries: {status.libraries}", "read-only" if status.read_only else "ingest is allowed"]
@@ -115,7 +140,10 @@ def status_text(status: StatusV1) -> str:
 
 def ingest_text(report: IngestReportV1, more_failed: int) -> str:
     counts = f"{report.added} added, {report.updated} updated, {report.unchanged} unchanged, {report.removed} removed"
-    lines = [f"{report.scanned} files: {counts}", f"{report.chunks} passages, {report.vectors_made} vectors made, {report.seconds:.1f} s"]
+    lines = [
+        f"{report.scanned} files: {counts}",
+        f"{report.chunks} passages, {report.vectors_made} vectors made, {report.seconds:.1f} s",
+    ]
     lines += [f"skipped {skipped.count}: {skipped.meaning}" for skipped in report.skipped]
     lines += [f"failed: {one_line(failed.path)}: {one_line(failed.message)}" for failed in report.failed]
     return "\n".join([*lines, *([f"and {more_failed} more failed"] if more_failed else [])])

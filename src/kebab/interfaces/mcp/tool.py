@@ -16,12 +16,16 @@ if TYPE_CHECKING:
     from kebab.interfaces.service import Service
 
 ROOM = 20_000
-"""Tokens of a structured answer that nobody set a budget for: agents refuse more than 25,000. Its text always takes less."""
+"""Tokens of a structured answer that nobody set a budget for: agents refuse more than 25,000. Its text always takes
+less.
+"""
 _NOTHING: Mapping[str, Any] = {}
 
 
 class Answer(NamedTuple):
-    """A wire object, and the same for who reads: each text is a part of its own, so that quoted text cannot run into what we say."""
+    """A wire object, and the same for who reads: each text is a part of its own, so that quoted text cannot run into
+    what we say.
+    """
 
     wire_object: Any
     texts: tuple[str, ...]

@@ -63,7 +63,14 @@ def tools_for(service: Service) -> list[Tool]:
                 },
                 "offset": {**_OFFSET, "default": 0, "description": "Where to read on: next_offset of the page before."},
             },
-            aliases={"id": "uri", "path": "uri", "citation": "uri", "document_id": "doc_id", "tokens": "max_tokens", "cursor": "offset"},
+            aliases={
+                "id": "uri",
+                "path": "uri",
+                "citation": "uri",
+                "document_id": "doc_id",
+                "tokens": "max_tokens",
+                "cursor": "offset",
+            },
         ),
         Tool(
             "ask",
@@ -84,13 +91,29 @@ def tools_for(service: Service) -> list[Tool]:
             _list_documents,
             "list",
             arguments={
-                "limit": {"type": "integer", "minimum": 1, "maximum": MOST_DOCUMENTS, "default": _LIST_LIMIT, "description": "How many."},
+                "limit": {
+                    "type": "integer",
+                    "minimum": 1,
+                    "maximum": MOST_DOCUMENTS,
+                    "default": _LIST_LIMIT,
+                    "description": "How many.",
+                },
                 "cursor": {**_OFFSET, "default": 0, "description": "Where to read on: next_offset of the page before."},
             },
             options=filters,
-            aliases={**{alias: name for alias, name in ALIASES.items() if name in filters}, "offset": "cursor", "k": "limit"},
+            aliases={
+                **{alias: name for alias, name in ALIASES.items() if name in filters},
+                "offset": "cursor",
+                "k": "limit",
+            },
         ),
-        Tool("status", "What is indexed", "How much is indexed, of which sources, and whether this server may write.", _status, "status"),
+        Tool(
+            "status",
+            "What is indexed",
+            "How much is indexed, of which sources, and whether this server may write.",
+            _status,
+            "status",
+        ),
         *LIBRARY_TOOLS,
         Tool(
             "ingest",

@@ -1,1 +1,3 @@
-"""What SQLite's text index knows how to do without a database: cut text, read expressions, check a few passages. For every store."""
+"""What SQLite's text index knows how to do without a database: cut text, read expressions, check a few passages. For
+every store.
+"""

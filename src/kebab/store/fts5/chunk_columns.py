@@ -33,8 +33,8 @@ class Titles(NamedTuple):
 
 
 def titles_of(document: IndexedDocument) -> Titles:
-    """Aliases, tags and the file's name, by which people remember a note too, are searchable once per document, at its beginning:
-    on every chunk they would drown the text.
+    """Aliases, tags and the file's name, by which people remember a note too, are searchable once per document, at its
+    beginning: on every chunk they would drown the text.
     """
     title = document.parsed.title
     stem = file_stem(document.path)
@@ -50,8 +50,8 @@ class Names(NamedTuple):
 
 
 def names_in(first_title: str, path: str, title: str, tags: Iterable[str]) -> Names:
-    """Back out of the title column of its first chunk, where alone aliases and the order of tags stand: `titles_of` makes the same of it
-    again. `tags`: those that are stored, of which one may stand there in upper and in lower case.
+    """Back out of the title column of its first chunk, where alone aliases and the order of tags stand: `titles_of`
+    makes the same of it again. `tags`: those that are stored, of which one may stand there in upper and in lower case.
     """
     rest = first_title[len(title) + 1 :]
     names = rest.split("\n") if rest else []
@@ -68,5 +68,7 @@ def columns_of(chunk: Chunk, titles: Titles, korean_analysis: str, note_terms: s
     """`note_terms`: of the notes on the document's source and folders."""
     heading_path = " > ".join(chunk.heading_path)
     title = titles.others if chunk.ordinal else titles.first
-    cjk = cjk_column(korean_analysis, title, heading_path, chunk.text, is_code=chunk.kind == "code", note_terms=note_terms)
+    cjk = cjk_column(
+        korean_analysis, title, heading_path, chunk.text, is_code=chunk.kind == "code", note_terms=note_terms
+    )
     return ChunkColumns(heading_path, chunk.text, title, cjk)

@@ -1,4 +1,6 @@
-"""Which words a vocabulary keeps, and which of them a misspelt one may have been; where they are kept, each store knows."""
+"""Which words a vocabulary keeps, and which of them a misspelt one may have been; where they are kept, each store
+knows.
+"""
 
 from __future__ import annotations
 
@@ -17,14 +19,16 @@ def worth_keeping(word: str) -> bool:
 
 
 def nearest(word: str, known: Iterable[tuple[str, str]], edits: int) -> list[NearWord]:
-    """Of these words, given with their stems, those that so many slips lead to, one for each stem, the nearest and those with the same
-    first letter first.
+    """Of these words, given with their stems, those that so many slips lead to, one for each stem, the nearest and
+    those with the same first letter first.
     """
     from kebab.analysis.edit_distance import edit_distance  # searches that find something do without it
 
     found = [(distance, other, stem) for other, stem in known if (distance := edit_distance(word, other, edits))]
     by_stem: dict[str, NearWord] = {}
     # Letters are left out more often than added, so of renew and renewal for renewl the longer one.
-    for distance, other, stem in sorted(found, key=lambda item: (item[0], item[1][0] != word[0], -len(item[1]), item[1])):
+    for distance, other, stem in sorted(
+        found, key=lambda item: (item[0], item[1][0] != word[0], -len(item[1]), item[1])
+    ):
         by_stem.setdefault(stem, NearWord(other, distance))
     return list(by_stem.values())[:MAX_NEAR]

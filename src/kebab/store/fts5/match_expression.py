@@ -1,7 +1,7 @@
 """QueryTree → FTS5. The only place where FTS5 expressions are made.
 
-Every operand is emitted quoted, so nothing a person types can be FTS5 syntax. CJK runs are looked up in the `cjk` column as
-the terms that `analysis` puts there; everything else goes through the tokenizer and may match in any column.
+Every operand is emitted quoted, so nothing a person types can be FTS5 syntax. CJK runs are looked up in the `cjk`
+column as the terms that `analysis` puts there; everything else goes through the tokenizer and may match in any column.
 """
 
 from __future__ import annotations
@@ -86,12 +86,17 @@ class MatchExpressionBuilder:
         # Every term costs time in every snippet, too.
         cjk_terms = dict.fromkeys(run[: _LONGEST_PHRASE + 1] for run in islice(self._cjk, _MOST_TERMS))
         terms = QueryTerms(frozenset(islice(self._phrases, _MOST_TERMS)), tuple(cjk_terms))
-        return MatchExpression(text, terms, tuple(self._dropped), self._shortened, tuple(self._atoms), self._any_will_do)
+        return MatchExpression(
+            text, terms, tuple(self._dropped), self._shortened, tuple(self._atoms), self._any_will_do
+        )
 
     def _render(self, tree: QueryTree, any_word: bool, drop: bool, ahead: tuple[Operand | None, bool]) -> str:
         match tree:
             case Raw(expression):
-                if len(self.tokenizer.words(expression)) > _MOST_RAW_WORDS or expression.count("*") > _MOST_RAW_PREFIXES:
+                if (
+                    len(self.tokenizer.words(expression)) > _MOST_RAW_WORDS
+                    or expression.count("*") > _MOST_RAW_PREFIXES
+                ):
                     raise QueryError(
                         f"An FTS5 expression may have {_MOST_RAW_WORDS} words and {_MOST_RAW_PREFIXES} prefixes at most.",
                         hint="Shorten it, or remove the single quotes around the query to search for its words.",
@@ -115,10 +120,14 @@ class MatchExpressionBuilder:
         dropped = [part for side in drops if (part := self._render(side, any_word, False, ahead))]
         self._phrases, self._cjk, self._atoms = shown  # what must not occur is not highlighted
         self._any_will_do &= not dropped
-        unwanted = dropped[0] if len(dropped) == 1 else " OR ".join(f"({part})" for part in dropped)  # NOT after NOT would nest
+        unwanted = (
+            dropped[0] if len(dropped) == 1 else " OR ".join(f"({part})" for part in dropped)
+        )  # NOT after NOT would nest
         return f"({kept}) NOT ({unwanted})" if kept and dropped else kept
 
-    def _bag(self, operands: tuple[Operand, ...], any_word: bool, drop: bool, ahead: tuple[Operand | None, bool]) -> str:
+    def _bag(
+        self, operands: tuple[Operand, ...], any_word: bool, drop: bool, ahead: tuple[Operand | None, bool]
+    ) -> str:
         silent = [drop and isinstance(operand, Word) and is_stop_word(_bare(operand.text)) for operand in operands]
         telling = [operand for operand, is_silent in zip(operands, silent, strict=True) if not is_silent]
         if telling:
@@ -176,7 +185,9 @@ class MatchExpressionBuilder:
             elif run.script == "hangul" and number == len(runs) - 1 > 0 and korean.is_particle(run.text):
                 continue  # kubernetes는: the particle of a Latin word
             else:
-                parts |= self._cjk_run(korean.strip_particle(run.text) if run.script == "hangul" else run.text, any_word)
+                parts |= self._cjk_run(
+                    korean.strip_particle(run.text) if run.script == "hangul" else run.text, any_word
+                )
         return parts
 
     def _latin(self, text: str, any_word: bool) -> _Parts:
@@ -229,7 +240,8 @@ class MatchExpressionBuilder:
         runs = _runs_of(text)
         if self.korean_analysis == "bigrams" and runs and all(run.script != "other" for run in runs):
             return self._cjk_phrase(runs)
-        # Its Latin words stand in another column than its Korean ones, so their order cannot be asked for: every part must occur.
+        # Its Latin words stand in another column than its Korean ones, so their order cannot be asked for: every part
+        # must occur.
         parts: _Parts = {}
         for word in text.split():
             more = parts | self._word(word, any_word=False)
@@ -281,7 +293,9 @@ def _runs_of(text: str) -> list[cjk.Run]:
 
 
 def _chain(tree: And | Or | Not) -> list[QueryTree]:
-    """a AND b AND b as two operands: nested, a long chain would overflow FTS5's parser, and FTS5 ranks each mention anew."""
+    """a AND b AND b as two operands: nested, a long chain would overflow FTS5's parser, and FTS5 ranks each mention
+    anew.
+    """
     sides: list[QueryTree] = []
     node: QueryTree = tree
     while isinstance(node, type(tree)):

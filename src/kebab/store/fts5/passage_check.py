@@ -1,4 +1,6 @@
-"""Which of a few passages match an expression, found out by SQLite itself. For a store that can ask for terms, but not for their order."""
+"""Which of a few passages match an expression, found out by SQLite itself. For a store that can ask for terms, but not
+for their order.
+"""
 
 from __future__ import annotations
 

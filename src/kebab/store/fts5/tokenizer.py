@@ -41,7 +41,9 @@ class SqliteTokenizer:
         for phrase in phrases:
             beginning_with.setdefault(phrase[0], []).append(phrase)
         data = text.encode("utf-8", "replace")
-        tokens = cast("list[tuple[int, int, str]]", self._stems(data, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_colocated=False))
+        tokens = cast(
+            "list[tuple[int, int, str]]", self._stems(data, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_colocated=False)
+        )
         if all(len(phrase) == 1 for phrase in phrases):  # as in most questions
             found = [(start, end) for start, end, stem in tokens if stem in beginning_with]
         else:
@@ -56,7 +58,10 @@ class SqliteTokenizer:
     @staticmethod
     def _call(tokenizer: apsw.FTS5Tokenizer, text: str) -> list[str]:
         data = text.encode("utf-8", "replace")
-        return cast("list[str]", tokenizer(data, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False))
+        return cast(
+            "list[str]",
+            tokenizer(data, apsw.FTS5_TOKENIZE_DOCUMENT, None, include_offsets=False, include_colocated=False),
+        )
 
 
 def _in_code_points(data: bytes, ranges: list[tuple[int, int]]) -> list[tuple[int, int]]:

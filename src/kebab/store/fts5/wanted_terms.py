@@ -1,4 +1,6 @@
-"""An expression as the terms it looks for, in the very form in which an index holds them. For a store that ranks by terms."""
+"""An expression as the terms it looks for, in the very form in which an index holds them. For a store that ranks by
+terms.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +22,12 @@ class IndexTerm(NamedTuple):
 
 class WantedTerms(NamedTuple):
     phrases: tuple[tuple[IndexTerm, ...], ...]
-    """Terms that stand side by side, nearly always one. Each as often as the query names it: so often it counts in bm25."""
+    """Terms that stand side by side, nearly always one. Each as often as the query names it: so often it counts in
+    bm25.
+    """
     is_plain: bool
-    """Whether a passage with any one of the terms matches. Otherwise each of them must be checked (`passage_check`); even then every match
-    has at least one of the terms.
+    """Whether a passage with any one of the terms matches. Otherwise each of them must be checked (`passage_check`);
+    even then every match has at least one of the terms.
     """
 
     def flat(self) -> Iterator[IndexTerm]:
@@ -37,6 +41,8 @@ def wanted_terms(expression: MatchExpression, tokenizer: Tokenizer) -> WantedTer
     for atom in expression.atoms:
         stems = tokenizer.stems(atom.text)
         last = len(stems) - 1
-        found.append(tuple(IndexTerm(stem, atom.in_cjk, atom.is_beginning and place == last) for place, stem in enumerate(stems)))
+        found.append(
+            tuple(IndexTerm(stem, atom.in_cjk, atom.is_beginning and place == last) for place, stem in enumerate(stems))
+        )
     phrases = tuple(filter(None, found))
     return WantedTerms(phrases, expression.any_will_do and all(len(phrase) == 1 for phrase in phrases))

@@ -50,7 +50,9 @@ class QdrantCatalog:
         return self._schema.documents.count(self._filters.of_documents(filters))
 
     def sources(self) -> list[SourceRecord]:
-        documents, chunks = (collection.values("source") for collection in (self._schema.documents, self._schema.chunks))
+        documents, chunks = (
+            collection.values("source") for collection in (self._schema.documents, self._schema.chunks)
+        )
         return [
             SourceRecord(
                 source.name,
@@ -77,13 +79,23 @@ class QdrantCatalog:
         return sorted(self._schema.documents.values("format"))
 
     def find_document(self, key: str) -> DocumentRecord:
-        """By id, the beginning of an id, path, SOURCE:path, or as notes link to it. Several matches are an error that names them."""
+        """By id, the beginning of an id, path, SOURCE:path, or as notes link to it. Several matches are an error that
+        names them.
+        """
         key = storable(key)
-        found = self._by_id(key) or self._by_path(key) or self._in_library(key) or self._by_prefix(key) or self._by_link(key)
+        found = (
+            self._by_id(key)
+            or self._by_path(key)
+            or self._in_library(key)
+            or self._by_prefix(key)
+            or self._by_link(key)
+        )
         if len(found) > 1:
             names = sorted(f"{payload['source']}:{payload['path']}" for payload in found)
             some = ", ".join(names[:5]) + (" …" if len(names) > 5 else "")
-            raise Ambiguous(f"{key} fits {len(found)} documents: {some}.", hint="Name one of them, as SOURCE:path or by its id.")
+            raise Ambiguous(
+                f"{key} fits {len(found)} documents: {some}.", hint="Name one of them, as SOURCE:path or by its id."
+            )
         if not found:
             raise NotFound(f"No document {key} is indexed.", hint=_NOTHING)
         return self._document(found[0])
@@ -93,7 +105,9 @@ class QdrantCatalog:
         versions = {version.key: version for version in stored_versions(self._schema.catalog) if not version.in_making}
         if not versions:
             return {}
-        found = self._select({"must": [one_of("within", [path]), one_of("versions", sorted(versions))]}, [*WITHOUT_BODY, "versions"])
+        found = self._select(
+            {"must": [one_of("within", [path]), one_of("versions", sorted(versions))]}, [*WITHOUT_BODY, "versions"]
+        )
         places = [
             ((versions[key].library, versions[key].tag), self._document(payload))
             for payload in found
@@ -110,7 +124,9 @@ class QdrantCatalog:
         if len(found) > 1:
             raise Ambiguous(f"{key} is the beginning of {len(found)} chunk ids.", hint="Give more of it.")
         if not found:
-            raise NotFound(f"No chunk {key} is indexed.", hint="It may have changed since: search again for its current id.")
+            raise NotFound(
+                f"No chunk {key} is indexed.", hint="It may have changed since: search again for its current id."
+            )
         return self._chunk(found[0])
 
     def chunks_of(self, doc_id: str) -> list[ChunkRecord]:
@@ -136,7 +152,10 @@ class QdrantCatalog:
 
     def is_paged(self, doc_id: str) -> bool:
         first = {"must": [*of_documents([doc_id])["must"], {"key": "ordinal", "match": {"value": 0}}]}
-        return any(isinstance(spans_of(point["payload"])[0], PageSpan) for point in self._schema.chunks.scroll(first, payload=["spans"]))
+        return any(
+            isinstance(spans_of(point["payload"])[0], PageSpan)
+            for point in self._schema.chunks.scroll(first, payload=["spans"])
+        )
 
     def all_documents(self) -> Iterator[DocumentRecord]:
         """Without those that are damaged, which `wholeness` names."""
@@ -147,7 +166,9 @@ class QdrantCatalog:
         )
         for start in range(0, len(places), _AT_ONCE):
             some = [place[2] for place in places[start : start + _AT_ONCE]]
-            found = {point["id"]: point["payload"] for point in self._schema.documents.retrieve(some, payload=WITHOUT_BODY)}
+            found = {
+                point["id"]: point["payload"] for point in self._schema.documents.retrieve(some, payload=WITHOUT_BODY)
+            }
             yield from self._readable(found[identifier] for identifier in some if identifier in found)
 
     def _readable(self, payloads: Iterable[Payload]) -> Iterator[DocumentRecord]:
@@ -161,7 +182,10 @@ class QdrantCatalog:
     # --- finding
 
     def _by_id(self, key: str) -> list[Payload]:
-        return [point["payload"] for point in self._schema.documents.retrieve([document_point_id(key)], payload=WITHOUT_BODY)]
+        return [
+            point["payload"]
+            for point in self._schema.documents.retrieve([document_point_id(key)], payload=WITHOUT_BODY)
+        ]
 
     def _by_path(self, key: str) -> list[Payload]:
         """path, or SOURCE:path, where both may contain colons."""
@@ -177,7 +201,9 @@ class QdrantCatalog:
         parts = place.split("/", 3)
         if not colon or len(parts) < 3 or parts[0]:
             return []
-        versions = searched_versions(self._schema.catalog, f"/{parts[1]}/{parts[2]}", parts[3] if len(parts) > 3 else "")
+        versions = searched_versions(
+            self._schema.catalog, f"/{parts[1]}/{parts[2]}", parts[3] if len(parts) > 3 else ""
+        )
         found = self._select({"must": [one_of("within", [path]), one_of("versions", versions)]})
         return [payload for payload in found if payload["path"] == path]
 

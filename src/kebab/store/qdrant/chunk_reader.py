@@ -34,9 +34,14 @@ class QdrantChunkReader:
         found = {chunk_id: self._known[chunk_id] for chunk_id in chunk_ids if chunk_id in self._known}
         missing = [chunk_point_id(chunk_id) for chunk_id in dict.fromkeys(chunk_ids) if chunk_id not in found]
         if missing:
-            found |= {point["payload"]["chunk"]: point["payload"] for point in self._schema.chunks.retrieve(missing, payload=FOR_CONTEXTS)}
+            found |= {
+                point["payload"]["chunk"]: point["payload"]
+                for point in self._schema.chunks.retrieve(missing, payload=FOR_CONTEXTS)
+            }
         return {
-            chunk_id: chunk_context(payload, self._state.notes_above(payload["source"], payload["path"]), payload.get("model"))
+            chunk_id: chunk_context(
+                payload, self._state.notes_above(payload["source"], payload["path"]), payload.get("model")
+            )
             for chunk_id, payload in found.items()
             if not self._state.is_too_new(payload)
         }
@@ -62,7 +67,11 @@ class QdrantChunkReader:
                 beside[point["payload"]["doc"], point["payload"]["ordinal"]] = point["payload"]
         for hit in hits:
             chunk_id, doc, ordinal = (hit["payload"][key] for key in ("chunk", "doc", "ordinal"))
-            near = [(place, beside[doc, place]) for place in range(ordinal - count, ordinal + count + 1) if (doc, place) in beside]
+            near = [
+                (place, beside[doc, place])
+                for place in range(ordinal - count, ordinal + count + 1)
+                if (doc, place) in beside
+            ]
             found[chunk_id] = Neighbours(
                 tuple(neighbour(payload) for place, payload in near if place < ordinal),
                 tuple(neighbour(payload) for place, payload in near if place > ordinal),

@@ -1,10 +1,10 @@
 """Talking to a Qdrant cluster: requests and answers in JSON, any of its servers, errors in our words.
 
-Qdrant's REST interface is asked directly. Its Python client takes 0.9 s to import, and three times as long for a query with thirty hits,
-most of it spent on checking what the server has said.
+Qdrant's REST interface is asked directly. Its Python client takes 0.9 s to import, and three times as long for a query
+with thirty hits, most of it spent on checking what the server has said.
 
-Whatever is sent may be sent again, because ids are deterministic and values absolute: a server that does not answer, or is just being
-started, is no reason to fail while another one lives.
+Whatever is sent may be sent again, because ids are deterministic and values absolute: a server that does not answer, or
+is just being started, is no reason to fail while another one lives.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ _WAITS_S = (0.05, 0.2, 0.5, 1.0)
 _GREETING_S = 2.0
 """How long a server may take to say that it is there, where there are others."""
 _PATIENCE_S = 12.0
-"""How long one may take for an answer, until all others have been asked too. Servers wait ten seconds for one of them that hangs."""
+"""How long one may take for an answer, until all others have been asked too. Servers wait ten seconds for one of them
+that hangs.
+"""
 _LACK_S = 30.0
 """How long most replicas are not asked again after they could not answer."""
 _PASSING = frozenset({408, 429, 500, 502, 503, 504})
@@ -56,7 +58,10 @@ class Client:
 
     def __init__(self, address: ClusterAddress, *, api_key: str = "", timeout_s: float = 60.0) -> None:
         if not (api_key.isascii() and api_key.isprintable()):
-            raise ConfigError("The API key of the cluster has characters that no header can carry.", hint="Correct KEBAB_STORE_API_KEY.")
+            raise ConfigError(
+                "The API key of the cluster has characters that no header can carry.",
+                hint="Correct KEBAB_STORE_API_KEY.",
+            )
         self.address = address
         self._headers = {"Content-Type": "application/json", **({"api-key": api_key} if api_key else {})}
         self._timeout_s = timeout_s
@@ -92,7 +97,9 @@ class Client:
         *,
         check: Callable[[], None] = lambda: None,
     ) -> Any:
-        """What one of the servers answers, as `result` has it. `check` raises where it must not be sent, or not be sent again."""
+        """What one of the servers answers, as `result` has it. `check` raises where it must not be sent, or not be sent
+        again.
+        """
         deadline.check()
         options = options or {}
         target = f"{path}?{urlencode(options)}" if options else path
@@ -127,8 +134,8 @@ class Client:
         raise self._unreachable(reason) from reason
 
     def begin(self, path: str, body: Any) -> Callable[[], Any]:
-        """Sends it, and returns what reads the answer: something else can be asked meanwhile. None is the answer where anything went wrong;
-        who asks in the ordinary way then gets one, or learns why not.
+        """Sends it, and returns what reads the answer: something else can be asked meanwhile. None is the answer where
+        anything went wrong; who asks in the ordinary way then gets one, or learns why not.
         """
         first = self._preferred
         node = self.address.nodes[first]
@@ -141,7 +148,9 @@ class Client:
             return lambda: None
 
         def read() -> Any:
-            is_there = self.address.nodes[self._preferred] == node  # or it did not answer meanwhile, and another one did
+            is_there = (
+                self.address.nodes[self._preferred] == node
+            )  # or it did not answer meanwhile, and another one did
             try:
                 if not is_there:
                     raise TimeoutError
@@ -172,8 +181,9 @@ class Client:
         return answers
 
     def turn_to_the_foremost(self) -> None:
-        """From now on a server is asked that knows all that the cluster has agreed upon, as long as it answers. One that was away and is
-        just back does not know yet that it missed something, and takes its own old points for what is there.
+        """From now on a server is asked that knows all that the cluster has agreed upon, as long as it answers. One
+        that was away and is just back does not know yet that it missed something, and takes its own old points for what
+        is there.
         """
         if not self._has_several:
             return
@@ -252,7 +262,9 @@ class Client:
         nodes = ", ".join(map(str, nodes_asked or self.address.nodes))
         if isinstance(failure, Answered):
             return StoreUnreachable(
-                f"Qdrant at {nodes} cannot do this now: {failure.said}", hint="Look at the servers with: kb doctor", path=str(self.address)
+                f"Qdrant at {nodes} cannot do this now: {failure.said}",
+                hint="Look at the servers with: kb doctor",
+                path=str(self.address),
             )
         reason = " ".join(str(getattr(failure, "strerror", None) or failure or type(failure).__name__).split())
         hint = "Start it, correct the address, or name a file with --db to work without it."
@@ -265,7 +277,13 @@ class Client:
     def _in_our_words(self, error: Answered, node: Node) -> Exception:
         if error.status in _KEY_REFUSED:
             has_key, may_read = "api-key" in self._headers, error.status == 403
-            refused = "the API key may only read" if may_read else "the API key is wrong" if has_key else "it wants an API key"
+            refused = (
+                "the API key may only read"
+                if may_read
+                else "the API key is wrong"
+                if has_key
+                else "it wants an API key"
+            )
             return StoreUnreachable(
                 f"Qdrant at {node} refused the request: {refused}.",
                 hint=f"Set KEBAB_STORE_API_KEY to one that {'may write' if may_read else 'is valid'}.",
@@ -273,7 +291,9 @@ class Client:
             )
         if "No space left" in error.said:
             return DiskFull(
-                "There is no space left on the Qdrant server.", hint="Free some space and run the command again.", path=str(self.address)
+                "There is no space left on the Qdrant server.",
+                hint="Free some space and run the command again.",
+                path=str(self.address),
             )
         return error
 
@@ -292,7 +312,9 @@ def _result(answer: Answer) -> Any:
 
 
 def _agreed(cluster: Any) -> int:
-    """How much of what the cluster has agreed upon a server knows and has done; less than anybody where it does not answer."""
+    """How much of what the cluster has agreed upon a server knows and has done; less than anybody where it does not
+    answer.
+    """
     raft = None if isinstance(cluster, Exception) else cluster.get("raft_info")
     return int(raft["commit"]) - int(raft.get("pending_operations") or 0) if raft else -1
 
@@ -306,8 +328,8 @@ def _said(data: bytes) -> str:
 
 
 def _is_final(error: Answered, options: Mapping[str, str]) -> bool:
-    """Some of what is wrong for good comes with a status that says otherwise: a full disk; and what most replicas were to say, while
-    so many of them are gone that there is no most.
+    """Some of what is wrong for good comes with a status that says otherwise: a full disk; and what most replicas were
+    to say, while so many of them are gone that there is no most.
     """
     return "No space left" in error.said or ("consistency" in options and lacks_replicas(error))
 
@@ -319,8 +341,8 @@ def lacks_replicas(error: Answered) -> bool:
 
 @contextmanager
 def our_errors(address: ClusterAddress, *, missing: Callable[[], Exception | None] = lambda: None) -> Iterator[None]:
-    """What no caller expected of a server is an error of the store: a defect, or something that is no Qdrant server. `missing`: what to
-    say where a collection is not there; otherwise all of them were deleted.
+    """What no caller expected of a server is an error of the store: a defect, or something that is no Qdrant server.
+    `missing`: what to say where a collection is not there; otherwise all of them were deleted.
     """
     try:
         yield

@@ -29,9 +29,13 @@ _KINDS: dict[str, Any] = {
         " kind text names columns_hash text_hash what trust_level created_at library_id library tag state quantization".split(),
         str,
     ),
-    **dict.fromkeys("root ingested_at indexed_at commit error model complete_vectors migrating_from".split(), str | None),
+    **dict.fromkeys(
+        "root ingested_at indexed_at commit error model complete_vectors migrating_from".split(), str | None
+    ),
     **dict.fromkeys("day size line_count chunk_count ordinal start end length schema at".split(), int),
-    **dict.fromkeys("tags aliases within tagged versions spans headings terms homes spaces notes documents own lib".split(), list),
+    **dict.fromkeys(
+        "tags aliases within tagged versions spans headings terms homes spaces notes documents own lib".split(), list
+    ),
     **dict.fromkeys("held_spaces rules".split(), list | None),
     **dict.fromkeys("file_keys parts other_parts weights weighed_for".split(), dict),
     **dict.fromkeys("in_making libraries words_only".split(), bool),
@@ -55,7 +59,10 @@ class StoredPayload(dict[str, Any]):
     """What a point says. Points are written whole: where something is missing that somebody needs, it was damaged."""
 
     def __missing__(self, key: str) -> Any:
-        raise Corrupt(f"Something in the knowledge base is damaged: it lacks its {key!r}.", hint="Find out what it is with: kb verify")
+        raise Corrupt(
+            f"Something in the knowledge base is damaged: it lacks its {key!r}.",
+            hint="Find out what it is with: kb verify",
+        )
 
 
 def _as_stored(points: list[Point]) -> list[Point]:
@@ -63,17 +70,26 @@ def _as_stored(points: list[Point]) -> list[Point]:
     for point in points:
         payload = point.get("payload")
         if payload is not None:
-            point["payload"] = StoredPayload((key, value) for key, value in payload.items() if isinstance(value, _KINDS.get(key, object)))
+            point["payload"] = StoredPayload(
+                (key, value) for key, value in payload.items() if isinstance(value, _KINDS.get(key, object))
+            )
     return points
 
 
 class Collection:
     def __init__(
-        self, client: Client, name: str, *, careful: bool = False, led: bool = False, may_write: Callable[[], None] = lambda: None
+        self,
+        client: Client,
+        name: str,
+        *,
+        careful: bool = False,
+        led: bool = False,
+        may_write: Callable[[], None] = lambda: None,
     ) -> None:
-        """`careful`: what is read is what most replicas say. `led`: what is written goes through one leader of the shard. With strong
-        ordering that would be the same server for ever, and nobody could write while it is away; with medium another one takes its
-        place. `may_write` is asked before everything that is sent to be written, and raises where it must not be.
+        """`careful`: what is read is what most replicas say. `led`: what is written goes through one leader of the
+        shard. With strong ordering that would be the same server for ever, and nobody could write while it is away;
+        with medium another one takes its place. `may_write` is asked before everything that is sent to be written, and
+        raises where it must not be.
         """
         self.name = name
         self._client = client
@@ -91,7 +107,9 @@ class Collection:
         """What the server tells of it."""
         return dict(self._client.get(self._path))
 
-    def retrieve(self, ids: Iterable[PointId], *, payload: Fields = True, vectors: bool | Sequence[str] = False) -> list[Point]:
+    def retrieve(
+        self, ids: Iterable[PointId], *, payload: Fields = True, vectors: bool | Sequence[str] = False
+    ) -> list[Point]:
         """What is there of these, in no order."""
         found: list[Point] = []
         for some in batches(ids, _AT_ONCE):
@@ -126,7 +144,9 @@ class Collection:
                 return
             body["offset"] = page["next_page_offset"]
 
-    def in_order(self, key: str, chosen: Filter | None, *, descending: bool, limit: int, payload: Fields = True) -> list[Point]:
+    def in_order(
+        self, key: str, chosen: Filter | None, *, descending: bool, limit: int, payload: Fields = True
+    ) -> list[Point]:
         """The first ones by a number in their payload."""
         order = {"key": key, "direction": "desc" if descending else "asc"}
         body = {"filter": chosen, "limit": limit, "with_payload": payload, "order_by": order}
@@ -136,11 +156,13 @@ class Collection:
         return int(self._read("points/count", {"filter": chosen, "exact": True})["count"])
 
     def values(self, key: str, chosen: Filter | None = None) -> dict[Any, int]:
-        """Every value that an indexed part of the payload has, with the number of points that have it. Never asked of most replicas: the
-        server then adds up what each of them says.
+        """Every value that an indexed part of the payload has, with the number of points that have it. Never asked of
+        most replicas: the server then adds up what each of them says.
         """
         body = {"key": key, "filter": chosen, "limit": _ALL_VALUES, "exact": True}
-        return {hit["value"]: hit["count"] for hit in self._client.post(f"{self._path}/facet", body)["hits"] if hit["count"]}
+        return {
+            hit["value"]: hit["count"] for hit in self._client.post(f"{self._path}/facet", body)["hits"] if hit["count"]
+        }
 
     def query(self, *searches: Mapping[str, Any]) -> list[list[Point]]:
         """The points of each search, best first, in one round trip."""
@@ -157,8 +179,8 @@ class Collection:
         return read
 
     def _read(self, what: str, body: Mapping[str, Any]) -> Any:
-        """Of two replicas most are both: with one of them gone, the other one's word is taken, and for a while at once, because servers
-        wait long for one that hangs.
+        """Of two replicas most are both: with one of them gone, the other one's word is taken, and for a while at once,
+        because servers wait long for one that hangs.
         """
         if self._reading and not self._client.lacks_replicas:
             try:
@@ -183,10 +205,15 @@ class Collection:
             self._write("PUT", "points", body)
 
     def set_payload(
-        self, values: Mapping[str, Any], chosen: Filter | Sequence[PointId], *, replacing: bool = False, within: str | None = None
+        self,
+        values: Mapping[str, Any],
+        chosen: Filter | Sequence[PointId],
+        *,
+        replacing: bool = False,
+        within: str | None = None,
     ) -> None:
-        """Of the points that are chosen by a filter or by their ids; `replacing`: nothing else stays of the payload; `within`: of what is
-        there under this key.
+        """Of the points that are chosen by a filter or by their ids; `replacing`: nothing else stays of the payload;
+        `within`: of what is there under this key.
         """
         body = {"payload": values, **_chosen(chosen), **({"key": within} if within else {})}
         self._write("PUT" if replacing else "POST", "points/payload", body)
@@ -247,8 +274,16 @@ def _portions(points: Iterable[Point]) -> Iterator[list[Point]]:
 def _size(point: Point) -> int:
     """About, of what can be long in it: texts and vectors. Points without either are small."""
     payload, vectors = point.get("payload"), point.get("vector")
-    text = 200 + len(payload.get("text") or payload.get("body") or "") + 12 * len(payload.get("terms") or "") if payload else 0
-    numbers = sum(2 * len(vector["indices"]) if "indices" in vector else len(vector) for vector in vectors.values()) if vectors else 0
+    text = (
+        200 + len(payload.get("text") or payload.get("body") or "") + 12 * len(payload.get("terms") or "")
+        if payload
+        else 0
+    )
+    numbers = (
+        sum(2 * len(vector["indices"]) if "indices" in vector else len(vector) for vector in vectors.values())
+        if vectors
+        else 0
+    )
     return text + 12 * numbers
 
 

@@ -1,7 +1,7 @@
 """One open connection to a server, and HTTP on it: a request in one piece, and the answer's status and body.
 
-The standard library's client takes 0.1 ms of Python for a request and its answer, most of it for headers that nobody reads; a search
-sends four of them.
+The standard library's client takes 0.1 ms of Python for a request and its answer, most of it for headers that nobody
+reads; a search sends four of them.
 """
 
 from __future__ import annotations
@@ -53,7 +53,9 @@ class Connection:
             self._timeout_s = timeout_s
         length = "" if data is None else f"Content-Length: {len(data)}\r\n"
         head = f"{method} {target} HTTP/1.1\r\n{self._headers}{length}\r\n".encode("latin-1")
-        with suppress(BrokenPipeError, ConnectionResetError):  # it may have answered before it heard all, to say that this is too much
+        with suppress(
+            BrokenPipeError, ConnectionResetError
+        ):  # it may have answered before it heard all, to say that this is too much
             self._socket.sendall(head + (data or b""))
 
     def answers_within(self, seconds: float) -> bool:

@@ -26,13 +26,20 @@ class QdrantContentReader:
         self._state = state
 
     def stored(self, source: str) -> dict[str, StoredDocument]:
-        points = self._schema.documents.scroll({"must": [one_of("source", [source])]}, payload=["doc", "path", *FILE_STATE])
+        points = self._schema.documents.scroll(
+            {"must": [one_of("source", [source])]}, payload=["doc", "path", *FILE_STATE]
+        )
         payloads = sorted((point["payload"] for point in points), key=lambda payload: str(payload["path"]))
-        return {payload["path"]: StoredDocument(payload["doc"], payload["doc"], file_state(payload)) for payload in payloads}
+        return {
+            payload["path"]: StoredDocument(payload["doc"], payload["doc"], file_state(payload)) for payload in payloads
+        }
 
     def documents(self, keys: Sequence[Key]) -> list[IndexedDocument]:
         wanted = list(map(str, keys))
-        stored = {point["payload"]["doc"]: point["payload"] for point in self._schema.documents.retrieve(map(document_point_id, wanted))}
+        stored = {
+            point["payload"]["doc"]: point["payload"]
+            for point in self._schema.documents.retrieve(map(document_point_id, wanted))
+        }
         chunks: dict[str, list[Payload]] = {doc_id: [] for doc_id in wanted}
         for point in self._schema.chunks.scroll(of_documents(wanted), payload=_OF_CHUNK):
             chunks[point["payload"]["doc"]].append(point["payload"])
@@ -45,10 +52,14 @@ class QdrantContentReader:
         import numpy as np
 
         name = space.fingerprint
-        points = self._schema.chunks.retrieve(map(chunk_point_id, chunk_ids), payload=["chunk", "text_hash", "homes"], vectors=[name])
+        points = self._schema.chunks.retrieve(
+            map(chunk_point_id, chunk_ids), payload=["chunk", "text_hash", "homes"], vectors=[name]
+        )
         return {
             payload["chunk"]: ChunkVector(
-                bytes.fromhex(payload["text_hash"]), np.array(point["vector"][name], np.float16).tobytes(), name in payload["homes"]
+                bytes.fromhex(payload["text_hash"]),
+                np.array(point["vector"][name], np.float16).tobytes(),
+                name in payload["homes"],
             )
             for point in points
             if name in (point.get("vector") or {})

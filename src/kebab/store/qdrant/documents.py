@@ -1,4 +1,6 @@
-"""Writing documents. New chunks come first, then the document, then its old chunks leave: a search never finds less than before."""
+"""Writing documents. New chunks come first, then the document, then its old chunks leave: a search never finds less
+than before.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,14 @@ from kebab.core.ports import FileState, IndexedDocument
 from kebab.store.fts5.chunk_columns import Titles, columns_of, titles_of
 from kebab.store.fts5.tokenizer import SqliteTokenizer
 from kebab.store.qdrant.collection import Filter, Point, batches
-from kebab.store.qdrant.index_writer import ChunkWords, IndexWriter, chunk_point_id, document_point_id, of_documents, words_of
+from kebab.store.qdrant.index_writer import (
+    ChunkWords,
+    IndexWriter,
+    chunk_point_id,
+    document_point_id,
+    of_documents,
+    words_of,
+)
 from kebab.store.qdrant.kept_vectors import KeptVectors
 from kebab.store.qdrant.payloads import (
     BODY,
@@ -30,7 +39,15 @@ from kebab.store.qdrant.payloads import (
     parts_of,
 )
 from kebab.store.qdrant.schema import WORDS
-from kebab.store.qdrant.state import LIBRARY_KIND, StoredSource, delete_source, now, remember, stored_weights, write_sources
+from kebab.store.qdrant.state import (
+    LIBRARY_KIND,
+    StoredSource,
+    delete_source,
+    now,
+    remember,
+    stored_weights,
+    write_sources,
+)
 from kebab.store.qdrant.terms import LIBRARIES, OWN, Counted, counted
 from kebab.store.qdrant.vocabulary import Vocabulary
 
@@ -46,7 +63,9 @@ class _NewChunk(NamedTuple):
 
 
 class QdrantDocumentStore:
-    def __init__(self, writer: IndexWriter, vocabulary: Vocabulary, *, korean_analysis: str, for_libraries: bool = False) -> None:
+    def __init__(
+        self, writer: IndexWriter, vocabulary: Vocabulary, *, korean_analysis: str, for_libraries: bool = False
+    ) -> None:
         self._writer = writer
         self._schema = writer.schema
         self._vocabulary = vocabulary
@@ -103,7 +122,10 @@ class QdrantDocumentStore:
         self._writer.settle()
         chosen = {"must": [{"key": "source", "match": {"value": source}}]}
         fields = ["path", *FileState._fields]
-        return {point["payload"]["path"]: file_state(point["payload"]) for point in self._schema.documents.scroll(chosen, payload=fields)}
+        return {
+            point["payload"]["path"]: file_state(point["payload"])
+            for point in self._schema.documents.scroll(chosen, payload=fields)
+        }
 
     def date_of(self, source: str, path: str) -> str:
         self._writer.settle()
@@ -115,7 +137,9 @@ class QdrantDocumentStore:
         doc_id = document_id(source, path)
         day = {"date": date, "day": day_number(date)}
         self._schema.chunks.set_payload(day, of_documents([doc_id]))
-        self._schema.documents.set_payload({"size": state.size, "mtime_ns": state.mtime_ns, **day}, [document_point_id(doc_id)])
+        self._schema.documents.set_payload(
+            {"size": state.size, "mtime_ns": state.mtime_ns, **day}, [document_point_id(doc_id)]
+        )
 
     def remove(self, source: str, paths: Iterable[str]) -> int:
         removed = 0
@@ -130,7 +154,9 @@ class QdrantDocumentStore:
         if not documents:
             return 0
         counted_until_now = ["doc", "corpus", "terms", "length"]
-        chunks = [point["payload"] for point in self._schema.chunks.scroll(of_documents(documents), payload=counted_until_now)]
+        chunks = [
+            point["payload"] for point in self._schema.chunks.scroll(of_documents(documents), payload=counted_until_now)
+        ]
         gone = list(map(words_of, chunks))
         self._writer.announce(documents, {term for chunk in gone for term in chunk.terms})
         self._writer.expect(gone, [])
@@ -151,11 +177,15 @@ class QdrantDocumentStore:
         ids = {document.doc_id or document_id(document.source, document.path): document for document in documents}
         chunks = {doc_id: self._chunks(doc_id, document) for doc_id, document in ids.items()}
         words = self._vocabulary.unseen(
-            text for document in documents for text in (titles_of(document).first, *(chunk.text for chunk in document.chunks))
+            text
+            for document in documents
+            for text in (titles_of(document).first, *(chunk.text for chunk in document.chunks))
         )
         return self._writer.begin(partial(self._write, ids, chunks, words))
 
-    def _write(self, ids: Mapping[str, IndexedDocument], chunks: Mapping[str, list[_NewChunk]], words: Mapping[str, str]) -> int:
+    def _write(
+        self, ids: Mapping[str, IndexedDocument], chunks: Mapping[str, list[_NewChunk]], words: Mapping[str, str]
+    ) -> int:
         if self._corpus == LIBRARIES:
             self._writer.tell_of_libraries(there=True)
         known = self._stored_documents(list(ids))
@@ -165,7 +195,8 @@ class QdrantDocumentStore:
         self._forget_complete_vectors()
         self._writer.expect(change.gone_words, change.new_words)
         facts = {
-            doc_id: self._document_payload(doc_id, document, known.get(doc_id), chunks[doc_id], mark) for doc_id, document in ids.items()
+            doc_id: self._document_payload(doc_id, document, known.get(doc_id), chunks[doc_id], mark)
+            for doc_id, document in ids.items()
         }
         words_written = self._writer.threads.submit(self._vocabulary.put, words)
         try:
@@ -182,14 +213,18 @@ class QdrantDocumentStore:
         return len(change.new) + len(change.updated)
 
     def _stored_documents(self, doc_ids: list[str]) -> dict[str, Payload]:
-        points = self._schema.documents.retrieve(map(document_point_id, doc_ids), payload=["doc", "versions", "file_keys", f"{BODY}.in"])
+        points = self._schema.documents.retrieve(
+            map(document_point_id, doc_ids), payload=["doc", "versions", "file_keys", f"{BODY}.in"]
+        )
         return {point["payload"]["doc"]: point["payload"] for point in points}
 
     def _stored_chunks(self, doc_ids: Iterable[str]) -> dict[str, Payload]:
         wanted = list(doc_ids)
         if not wanted:
             return {}
-        return {point["payload"]["chunk"]: point["payload"] for point in self._schema.chunks.scroll(of_documents(wanted))}
+        return {
+            point["payload"]["chunk"]: point["payload"] for point in self._schema.chunks.scroll(of_documents(wanted))
+        }
 
     def _chunks(self, doc_id: str, document: IndexedDocument) -> list[_NewChunk]:
         titles = titles_of(document)
@@ -204,7 +239,9 @@ class QdrantDocumentStore:
                 "terms": list(words.frequencies),
                 "length": words.length,
                 "columns_hash": hash_of(*columns),
-                "text_hash": hash_of(embedded_text(document.path, document.parsed.title, chunk.heading_path, chunk.text)),
+                "text_hash": hash_of(
+                    embedded_text(document.path, document.parsed.title, chunk.heading_path, chunk.text)
+                ),
                 "homes": common_homes(columns, chunk.kind),
                 "spaces": [],
             }
@@ -227,7 +264,9 @@ class QdrantDocumentStore:
         points = []
         for identifier, chunk in change.new.items():
             payload = {**chunk.payload, **_of_document(documents[change.document_of[identifier]]), "average": average}
-            points.append({"id": chunk_point_id(identifier), "vector": {WORDS: chunk.words.vector(average)}, "payload": payload})
+            points.append(
+                {"id": chunk_point_id(identifier), "vector": {WORDS: chunk.words.vector(average)}, "payload": payload}
+            )
         self._schema.chunks.upsert(points)
         self._update_chunks(change, documents, average)
 
@@ -239,8 +278,8 @@ class QdrantDocumentStore:
             self._write_in_parts(doc_id, facts[doc_id], parts[doc_id], known.get(doc_id))
 
     def _write_in_parts(self, doc_id: str, payload: Payload, parts: list[str], known: Payload | None) -> None:
-        """Beside the text that is there, which is used until the last part is there too. Where there is none yet, it is a document that has
-        to be read again until then.
+        """Beside the text that is there, which is used until the last part is there too. Where there is none yet, it is
+        a document that has to be read again until then.
         """
         documents, point = self._schema.documents, [document_point_id(doc_id)]
         used = known and (known.get(BODY) or {}).get("in")
@@ -255,14 +294,22 @@ class QdrantDocumentStore:
         documents.delete_payload([other], point)
 
     def _update_chunks(self, change: _Change, documents: Mapping[str, Payload], average: float) -> None:
-        """Chunks that stay keep their vectors, unless what these are made of has changed; all get the new facts of their documents."""
+        """Chunks that stay keep their vectors, unless what these are made of has changed; all get the new facts of
+        their documents.
+        """
         operations: list[dict[str, Any]] = []
         for identifier, (chunk, before) in change.updated.items():
             point = chunk_point_id(identifier)
-            own = {**chunk.payload, **{key: before[key] for key in _OF_VECTORS if key in before}, "average": before["average"]}
+            own = {
+                **chunk.payload,
+                **{key: before[key] for key in _OF_VECTORS if key in before},
+                "average": before["average"],
+            }
             if chunk.payload["columns_hash"] != before["columns_hash"]:
                 own["average"] = average
-                operations.append({"update_vectors": {"points": [{"id": point, "vector": {WORDS: chunk.words.vector(average)}}]}})
+                operations.append(
+                    {"update_vectors": {"points": [{"id": point, "vector": {WORDS: chunk.words.vector(average)}}]}}
+                )
             if chunk.payload["text_hash"] != before["text_hash"]:
                 own |= {"homes": chunk.payload["homes"], "spaces": []}
                 own.pop("model", None)
@@ -271,7 +318,9 @@ class QdrantDocumentStore:
             of_document = _of_document(documents[change.document_of[identifier]])
             operations.append({"overwrite_payload": {"points": [point], "payload": {**own, **of_document}}})
         for doc_id in change.kept_in:
-            operations.append({"set_payload": {"payload": _of_document(documents[doc_id]), "filter": of_documents([doc_id])}})
+            operations.append(
+                {"set_payload": {"payload": _of_document(documents[doc_id]), "filter": of_documents([doc_id])}}
+            )
         if operations:
             self._schema.chunks.change(operations)
 
@@ -279,7 +328,9 @@ class QdrantDocumentStore:
         """Of chunks that are about to go: their texts may come again, under another path."""
         if self._writer.state.meta.get("spaces"):
             by_ids: Filter = {"must": [{"has_id": chosen}]}
-            points = self._schema.chunks.scroll(chosen if isinstance(chosen, dict) else by_ids, payload=["text_hash"], vectors=True)
+            points = self._schema.chunks.scroll(
+                chosen if isinstance(chosen, dict) else by_ids, payload=["text_hash"], vectors=True
+            )
             KeptVectors(self._schema.catalog).keep_those_of(points)
 
     def _forget_complete_vectors(self) -> None:

@@ -1,4 +1,6 @@
-"""SearchFilters → a filter of Qdrant's. One builder for documents and chunks, so that a filter means the same everywhere."""
+"""SearchFilters → a filter of Qdrant's. One builder for documents and chunks, so that a filter means the same
+everywhere.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ class FilterBuilder:
     def of_documents(self, filters: SearchFilters) -> Filter:
         return {"must": self._of_documents(filters, self._schema.documents)}
 
-    def _of_documents(self, filters: SearchFilters, collection: Collection, *, among_libraries: bool = True) -> list[Condition]:
+    def _of_documents(
+        self, filters: SearchFilters, collection: Collection, *, among_libraries: bool = True
+    ) -> list[Condition]:
         must = [*_plain(filters), *(self._library(filters) if among_libraries or filters.library is not None else ())]
         if filters.exclude_tags:
             must.append(none_of("tagged", map(folded, filters.exclude_tags)))
@@ -66,8 +70,8 @@ def one_of(key: str, values: Iterable[str]) -> Condition:
 
 
 def none_of(key: str, values: Iterable[str]) -> Condition:
-    """A condition among others. As `must_not` of the whole filter beside a single other condition, the server (1.16) forgets it where both
-    say the same: what must be so and must not be so is then taken for what must.
+    """A condition among others. As `must_not` of the whole filter beside a single other condition, the server (1.16)
+    forgets it where both say the same: what must be so and must not be so is then taken for what must.
     """
     return {"must_not": [one_of(key, values)]}
 

@@ -32,7 +32,13 @@ def health_checks(client: Client, schema: Schema, korean_analysis: str) -> list[
                 return checks
             state = read_state(schema.catalog)
             shards = [check for name in schema.collections() for check in _shard_checks(client, schema, name)]
-            return [*checks, *shards, *_leftovers(schema), _writer_check(schema), *_index_checks(schema, state, korean_analysis)]
+            return [
+                *checks,
+                *shards,
+                *_leftovers(schema),
+                _writer_check(schema),
+                *_index_checks(schema, state, korean_analysis),
+            ]
     except StoreError as error:
         return [*checks, Check("database", False, error.message, error.hint)]
 
@@ -67,14 +73,18 @@ def _peer_check(client: Client) -> Check:
     if cluster.get("status") != "enabled":
         return Check("cluster", True, "one server, without others")
     count = len(cluster["peers"])
-    told = [answer for answer in client.ask_each("/cluster").values() if not isinstance(answer, Exception)]  # only who leads talks to all
+    told = [
+        answer for answer in client.ask_each("/cluster").values() if not isinstance(answer, Exception)
+    ]  # only who leads talks to all
     failures = [failure for answer in told for failure in (answer.get("message_send_failures") or {}).items()]
     failing = {server for server, failure in failures if _is_recent(failure)}
     consensus = cluster.get("consensus_thread_status", {}).get("consensus_thread_status", "working")
     wrong = [f"{server} does not answer the others" for server in sorted(failing)]
     wrong += [f"they do not agree ({consensus})"] if consensus != "working" else []
     message = f"of {count} servers {', '.join(wrong)}" if wrong else f"{count} servers know each other"
-    return Check.judged("cluster", not wrong, message, "Start the missing servers; with fewer than half of them nothing can be changed.")
+    return Check.judged(
+        "cluster", not wrong, message, "Start the missing servers; with fewer than half of them nothing can be changed."
+    )
 
 
 def _is_recent(failure: dict[str, Any]) -> bool:
@@ -105,7 +115,11 @@ def _shard_checks(client: Client, schema: Schema, name: str) -> list[Check]:
     checks = [_replica_check(name, known, wanted, facts["status"], _peer_names(client, known))]
     differing = _differing_shards(known)
     if differing and checks[0].ok and live_writer(schema.catalog) is None:
-        checks.append(Check(f"{name} copies", False, f"servers count differently in shard {', '.join(map(str, differing))}", _WAIT))
+        checks.append(
+            Check(
+                f"{name} copies", False, f"servers count differently in shard {', '.join(map(str, differing))}", _WAIT
+            )
+        )
     return checks
 
 
@@ -115,8 +129,12 @@ def _peer_names(client: Client, told: Mapping[Node, dict[str, Any]]) -> dict[int
     return {**peers, **{one["peer_id"]: str(node) for node, one in told.items()}}
 
 
-def _replica_check(name: str, told: Mapping[Node, dict[str, Any]], wanted: int, status: str, peers: Mapping[int, str]) -> Check:
-    """A shard is a part of the collection, and a replica a copy of it on one server. What one server knows of the others, all know."""
+def _replica_check(
+    name: str, told: Mapping[Node, dict[str, Any]], wanted: int, status: str, peers: Mapping[int, str]
+) -> Check:
+    """A shard is a part of the collection, and a replica a copy of it on one server. What one server knows of the
+    others, all know.
+    """
     cluster = next(iter(told.values()))
     replicas = [(shard["shard_id"], cluster["peer_id"], shard["state"]) for shard in cluster["local_shards"]]
     replicas += [(shard["shard_id"], shard["peer_id"], shard["state"]) for shard in cluster["remote_shards"]]
@@ -129,7 +147,12 @@ def _replica_check(name: str, told: Mapping[Node, dict[str, Any]], wanted: int, 
             ", ".join(f"{state.lower()} on {peers.get(peer, peer)}" for _, peer, state in replicas if state != "Active")
             or f"status {status}"
         )
-        return Check(name, False, f"{len(lacking)} of {len(active)} shards have fewer than {wanted} active replicas ({broken})", _WAIT)
+        return Check(
+            name,
+            False,
+            f"{len(lacking)} of {len(active)} shards have fewer than {wanted} active replicas ({broken})",
+            _WAIT,
+        )
     points = {node: sum(shard["points_count"] for shard in one["local_shards"]) for node, one in told.items()}
     counts = ", ".join(f"{count:,} on {node}" for node, count in points.items())
     shards = f"{len(active)} shard{'s' * (len(active) > 1)} with {wanted} active replica{'s' * (wanted > 1)}"
@@ -168,11 +191,17 @@ def _index_checks(schema: Schema, state: State, korean_analysis: str) -> list[Ch
     named = sum(point["payload"]["chunk_count"] for point in schema.documents.scroll(payload=["chunk_count"]))
     whole = counted == chunks == named
     message = (
-        f"{chunks:,} chunks, as many as the documents have" if whole else f"{chunks:,} chunks, {counted:,} counted, {named:,} expected"
+        f"{chunks:,} chunks, as many as the documents have"
+        if whole
+        else f"{chunks:,} chunks, {counted:,} counted, {named:,} expected"
     )
     stored = state.fts_config
     right = stored in (None, fts_config(korean_analysis))
-    built = "the current settings" if right or stored is None else f"korean = {stored.get('korean')}, analysis {stored.get('analysis')}"
+    built = (
+        "the current settings"
+        if right or stored is None
+        else f"korean = {stored.get('korean')}, analysis {stored.get('analysis')}"
+    )
     hint = "kb index --rebuild-fts"
     if not whole and live_writer(schema.catalog) is not None:  # whose changes are counted some at a time
         whole, message = True, f"{chunks:,} chunks, {counted:,} counted so far"

@@ -1,9 +1,10 @@
 """What every change of chunks has to keep right: how many there are, how long, and how many have each term.
 
-Qdrant has no transactions, so a change is announced before it is made: the announcement names the documents and terms that it touches. The
-numbers are written some changes later, and then the announcements are taken away. Whoever writes next and finds one knows that somebody was
-interrupted, puts the documents in order that it names, and counts its terms anew. Nothing has to be undone, because a document's new chunks
-come before the document itself, and its old ones leave after it.
+Qdrant has no transactions, so a change is announced before it is made: the announcement names the documents and terms
+that it touches. The numbers are written some changes later, and then the announcements are taken away. Whoever writes
+next and finds one knows that somebody was interrupted, puts the documents in order that it names, and counts its terms
+anew. Nothing has to be undone, because a document's new chunks come before the document itself, and its old ones leave
+after it.
 """
 
 from __future__ import annotations
@@ -56,7 +57,9 @@ def document_point_id(doc_id: str) -> str:
 
 
 def chunk_point_id(chunk_id: str) -> str:
-    """One can tell from it which chunk it is, so that a ranking says that without being read; and they are in the order of their chunks."""
+    """One can tell from it which chunk it is, so that a ranking says that without being read; and they are in the order
+    of their chunks.
+    """
     if not _CHUNK_ID.fullmatch(chunk_id):
         return point_id("chunk", chunk_id)  # somebody has asked for what no chunk is called
     return f"{chunk_id[:8]}-{chunk_id[8:12]}-{chunk_id[12:16]}-{chunk_id[16:]}-{_NO_MORE}"
@@ -90,8 +93,8 @@ class IndexWriter:
     # --- one change after the other
 
     def begin(self, change: Callable[[], int]) -> Callable[[], int]:
-        """Makes this change meanwhile, never two at a time. What it returns waits until the servers have confirmed it, and raises what
-        went wrong; as everything does that is begun afterwards.
+        """Makes this change meanwhile, never two at a time. What it returns waits until the servers have confirmed it,
+        and raises what went wrong; as everything does that is begun afterwards.
         """
         self.settle()
         self._begun = self.threads.submit(change)
@@ -105,8 +108,8 @@ class IndexWriter:
     # --- changing chunks
 
     def announce(self, documents: Iterable[str], terms: Iterable[int], *, words_only: bool = False) -> str:
-        """That these documents and chunks with these terms will be changed. What it returns is the mark of the change, which the documents
-        get when they are complete; `words_only`: they stay as they are, and get none.
+        """That these documents and chunks with these terms will be changed. What it returns is the mark of the change,
+        which the documents get when they are complete; `words_only`: they stay as they are, and get none.
         """
         facts = {"what": "unfinished", "words_only": words_only, "at": time.time_ns()}
         first, *others = list(batches(terms, _TERMS_AT_ONCE)) or [[]]
@@ -130,8 +133,8 @@ class IndexWriter:
         self.schema.catalog.delete([mark])
 
     def average(self, corpus: str) -> float:
-        """What the weights of new chunks are computed for. Before any are, it is remembered between which averages all are: who knows that
-        need not look at every chunk to know that none has to be weighed again.
+        """What the weights of new chunks are computed for. Before any are, it is remembered between which averages all
+        are: who knows that need not look at every chunk to know that none has to be weighed again.
         """
         average = self._sizes[corpus].average or 1.0
         spans = self.state.meta.get("weighed_for") or {}
@@ -190,11 +193,16 @@ class IndexWriter:
 
     def count_everything(self) -> None:
         """Terms, chunks and tokens as they are: what was counted before does not matter."""
-        known = {point["id"] for point in self.schema.terms.scroll({"must_not": [{"is_empty": {"key": "chunks"}}]}, payload=False)}
+        known = {
+            point["id"]
+            for point in self.schema.terms.scroll({"must_not": [{"is_empty": {"key": "chunks"}}]}, payload=False)
+        }
         self.count_again(known | self.schema.chunks.values("terms").keys())
 
     def count_again(self, terms: Iterable[int]) -> None:
-        """These terms, and all chunks and tokens, as they are. That takes a look at every chunk, and is right whatever happened before."""
+        """These terms, and all chunks and tokens, as they are. That takes a look at every chunk, and is right whatever
+        happened before.
+        """
         self._counts.count_again(self.schema.chunks, terms)
         tokens: Counter[str] = Counter()
         chunks: Counter[str] = Counter()
@@ -214,7 +222,9 @@ class IndexWriter:
             self.state.meta["libraries"] = there
 
     def _resize(self, corpus: str, size: CorpusSize) -> None:
-        self._sizes[corpus] = size._replace(average=settled_average(size.current_average, size.average)) if size.chunks else size
+        self._sizes[corpus] = (
+            size._replace(average=settled_average(size.current_average, size.average)) if size.chunks else size
+        )
 
     # --- weights
 
@@ -222,13 +232,17 @@ class IndexWriter:
         """Chunks that were weighed for quite another average. Each says which, so that this may be interrupted."""
         current = {corpus: size.average for corpus, size in self._sizes.items()}
         spans = self.state.meta.get("weighed_for") or {}
-        moved = [corpus for corpus, span in spans.items() if any(is_far_from(average, current[corpus]) for average in span)]
+        moved = [
+            corpus for corpus, span in spans.items() if any(is_far_from(average, current[corpus]) for average in span)
+        ]
         if not moved:
             return
         of_moved = {"must": [{"key": "corpus", "match": {"any": moved}}]}
         averages: dict[str, set[float]] = {corpus: {current[corpus] or 1.0} for corpus in moved}
         wanted: list[Point] = []
-        for point in self.schema.chunks.scroll(of_moved, payload=["corpus", "length", "average"], vectors=[WORDS], at_once=_AT_ONCE):
+        for point in self.schema.chunks.scroll(
+            of_moved, payload=["corpus", "length", "average"], vectors=[WORDS], at_once=_AT_ONCE
+        ):
             corpus, average = point["payload"]["corpus"], point["payload"]["average"]
             if is_far_from(average, current[corpus]):
                 wanted.append(point)
@@ -245,19 +259,26 @@ class IndexWriter:
         self.state.meta["weighed_for"] = spans
 
     def _weigh(self, points: list[Point], current: Mapping[str, float | None]) -> int:
-        """Weights, and the average that they are for, in one request: otherwise somebody might believe to find old ones."""
+        """Weights, and the average that they are for, in one request: otherwise somebody might believe to find old
+        ones.
+        """
         operations: list[dict[str, Any]] = []
         for corpus in CORPORA:
             average = current[corpus] or 1.0
             ours = [point for point in points if point["payload"]["corpus"] == corpus]
             new = [
-                {"id": point["id"], "vector": {WORDS: reweighed(point["vector"][WORDS], facts["length"], facts["average"], average)}}
+                {
+                    "id": point["id"],
+                    "vector": {WORDS: reweighed(point["vector"][WORDS], facts["length"], facts["average"], average)},
+                }
                 for point in ours
                 for facts in [point["payload"]]
             ]
             if new:
                 operations.append({"update_vectors": {"points": new}})
-                operations.append({"set_payload": {"payload": {"average": average}, "points": [point["id"] for point in ours]}})
+                operations.append(
+                    {"set_payload": {"payload": {"average": average}, "points": [point["id"] for point in ours]}}
+                )
         if operations:
             self.schema.chunks.change(operations)
         return len(points)

@@ -1,4 +1,6 @@
-"""Vectors that no chunk has: of chunks that are gone, and of texts that may come. What is moved away and back is not embedded twice."""
+"""Vectors that no chunk has: of chunks that are gone, and of texts that may come. What is moved away and back is not
+embedded twice.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +39,9 @@ class KeptVectors:
         for point in chunks:
             for space, vector in point["vector"].items():
                 if space != WORDS:
-                    by_space.setdefault(space, {})[point["payload"]["text_hash"]] = np.array(vector, np.float16).tobytes()
+                    by_space.setdefault(space, {})[point["payload"]["text_hash"]] = np.array(
+                        vector, np.float16
+                    ).tobytes()
         for space, vectors in by_space.items():
             self.keep(space, vectors)
 
@@ -45,13 +49,18 @@ class KeptVectors:
         """By the hash of the text."""
         wanted = {_id(space, text_hash): text_hash for text_hash in hashes}
         found = (
-            self._catalog.retrieve(wanted) if wanted and any(self._catalog.scroll(what("kept_vector"), payload=False, at_once=1)) else []
+            self._catalog.retrieve(wanted)
+            if wanted and any(self._catalog.scroll(what("kept_vector"), payload=False, at_once=1))
+            else []
         )
         if not found:
             return {}
         import numpy as np
 
-        return {wanted[point["id"]]: np.frombuffer(b64decode(point["payload"]["data"]), np.float16).tolist() for point in found}
+        return {
+            wanted[point["id"]]: np.frombuffer(b64decode(point["payload"]["data"]), np.float16).tolist()
+            for point in found
+        }
 
     def clear(self, *, if_many: bool = False) -> None:
         if not if_many or self._catalog.count(what("kept_vector")) > _MOST:

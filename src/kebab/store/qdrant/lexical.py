@@ -36,7 +36,9 @@ _DIGITS = 6
 """Of a score."""
 _CHECKED = 128
 """Candidates that are looked at first, when it has to be checked whether words stand side by side."""
-FOR_HITS = {"exclude": ["terms", "within", "tagged", "versions", "columns_hash", "text_hash", "average", "length", "spaces"]}
+FOR_HITS = {
+    "exclude": ["terms", "within", "tagged", "versions", "columns_hash", "text_hash", "average", "length", "spaces"]
+}
 """Of the payload: all but what only filters and writers need."""
 _FOR_OUTLINES = ["corpus", "type"]
 
@@ -71,7 +73,13 @@ class _Search(NamedTuple):
 
 class QdrantLexicalIndex:
     def __init__(
-        self, schema: Schema, state: State, lookup: TermLookup, *, korean_analysis: str, weights: ColumnWeights | None = None
+        self,
+        schema: Schema,
+        state: State,
+        lookup: TermLookup,
+        *,
+        korean_analysis: str,
+        weights: ColumnWeights | None = None,
     ) -> None:
         self.tokenizer = SqliteTokenizer()
         self._schema = schema
@@ -121,8 +129,17 @@ class QdrantLexicalIndex:
 
         def finished() -> LexicalMatches:
             ranked = ranking()
-            matches = tuple(LexicalMatch(-point["score"], self._context(point, outline=outline)) for point in ranked[:limit])
-            return LexicalMatches(matches, len(ranked) > limit, expression.terms, expression.text, expression.dropped, expression.shortened)
+            matches = tuple(
+                LexicalMatch(-point["score"], self._context(point, outline=outline)) for point in ranked[:limit]
+            )
+            return LexicalMatches(
+                matches,
+                len(ranked) > limit,
+                expression.terms,
+                expression.text,
+                expression.dropped,
+                expression.shortened,
+            )
 
         return finished
 
@@ -144,7 +161,9 @@ class QdrantLexicalIndex:
     def terms(self, tree: QueryTree, *, drop_stop_words: bool) -> QueryTerms:
         return self._expression(tree, "any", drop_stop_words).terms
 
-    def _expression(self, tree: QueryTree, match: str, drop_stop_words: bool, type_ahead: bool = False) -> MatchExpression:
+    def _expression(
+        self, tree: QueryTree, match: str, drop_stop_words: bool, type_ahead: bool = False
+    ) -> MatchExpression:
         if isinstance(tree, Raw):
             raise QueryError(
                 "FTS5 expressions are understood by the SQLite store only.",
@@ -152,9 +171,12 @@ class QdrantLexicalIndex:
             )
         asked = (tree, match, drop_stop_words, type_ahead)
         if asked not in self._expressions:
-            # One for each expression: both sides of a hybrid search ask at the same time, and a builder remembers what it does.
+            # One for each expression: both sides of a hybrid search ask at the same time, and a builder remembers what
+            # it does.
             builder = MatchExpressionBuilder(self.tokenizer, self._lookup, self._korean_analysis)
-            self._expressions[asked] = builder.build(tree, match=match, drop_stop_words=drop_stop_words, type_ahead=type_ahead)
+            self._expressions[asked] = builder.build(
+                tree, match=match, drop_stop_words=drop_stop_words, type_ahead=type_ahead
+            )
         return self._expressions[asked]
 
     def _search(
@@ -166,7 +188,9 @@ class QdrantLexicalIndex:
             self._searches[asked] = self._new_search(expression, filters, counting=counting, outline=outline)
         return self._searches[asked]
 
-    def _new_search(self, expression: MatchExpression, filters: SearchFilters, *, counting: bool, outline: bool) -> _Search | None:
+    def _new_search(
+        self, expression: MatchExpression, filters: SearchFilters, *, counting: bool, outline: bool
+    ) -> _Search | None:
         wanted = wanted_terms(expression, self.tokenizer)
         if not expression.text.strip() or not wanted.phrases:
             return None
@@ -174,9 +198,11 @@ class QdrantLexicalIndex:
         demanded = None
         if counting or not wanted.is_plain:
             demanded = term_filter(expression.text, self.tokenizer.stems, lambda term: id_of(corpus, term))
-        # Terms of one corpus are dimensions of their own. Two words may share one; what such a word finds elsewhere is left out later,
-        # which is cheaper than a condition that the server looks at for every chunk.
-        of_filters = self._filters.of_chunks(filters, among_libraries=self._state.has_libraries) if filters or counting else None
+        # Terms of one corpus are dimensions of their own. Two words may share one; what such a word finds elsewhere is
+        # left out later, which is cheaper than a condition that the server looks at for every chunk.
+        of_filters = (
+            self._filters.of_chunks(filters, among_libraries=self._state.has_libraries) if filters or counting else None
+        )
         conditions: list[Filter] = [of_filters] if of_filters else []
         conditions += [demanded.condition] if demanded else []
         search = _Search(expression, wanted, corpus, demanded, {"must": conditions})
@@ -185,8 +211,12 @@ class QdrantLexicalIndex:
 
     # --- ranking
 
-    def _begin_by_relevance(self, search: _Search, limit: int, offset: int, next_one: _Search | None) -> Callable[[], list[Point]]:
-        """`next_one`: what will be asked for if this finds too little. It is asked for with it, so that nobody waits twice."""
+    def _begin_by_relevance(
+        self, search: _Search, limit: int, offset: int, next_one: _Search | None
+    ) -> Callable[[], list[Point]]:
+        """`next_one`: what will be asked for if this finds too little. It is asked for with it, so that nobody waits
+        twice.
+        """
         vector = self._query_vector(search)
         needs_check = search.needs_check
         depth = max(_CHECKED, offset + limit) if needs_check else offset + limit + _DEEPER
@@ -203,7 +233,8 @@ class QdrantLexicalIndex:
                     found = self._passing(search, found)
                 ranked = self._weighed(sorted(found, key=_order), vector, search.corpus)
                 page = ranked[offset : offset + limit]
-                # A full page that ends before the worst score looked at is final: beyond it, there may be more of the same score.
+                # A full page that ends before the worst score looked at is final: beyond it, there may be more of the
+                # same score.
                 if is_all or (len(page) == limit and (page[-1]["score"] > last or self._weights is not None)):
                     return page
                 depth *= 4
@@ -245,7 +276,9 @@ class QdrantLexicalIndex:
 
     def _by_date(self, search: _Search, limit: int, offset: int) -> list[Point]:
         """The youngest first; of one day those that match best."""
-        demanded = search.demanded or term_filter(search.expression.text, self.tokenizer.stems, lambda term: id_of(search.corpus, term))
+        demanded = search.demanded or term_filter(
+            search.expression.text, self.tokenizer.stems, lambda term: id_of(search.corpus, term)
+        )
         assert demanded is not None  # something is looked for
         own = one_of("corpus", [search.corpus])
         chosen = {"must": [*search.chosen["must"], own, *([] if search.demanded else [demanded.condition])]}
@@ -302,7 +335,9 @@ class QdrantLexicalIndex:
             return ChunkContext.outline(chunk_id, payload["type"])
         known = self._contexts.get(chunk_id)
         if known is None:
-            known = self._contexts[chunk_id] = chunk_context(payload, self._state.notes_above(payload["source"], payload["path"]))
+            known = self._contexts[chunk_id] = chunk_context(
+                payload, self._state.notes_above(payload["source"], payload["path"])
+            )
         return known
 
 
@@ -311,7 +346,9 @@ def _ranking(vector: dict[str, Any], chosen: Filter, limit: int, payload: Fields
 
 
 def _rounded(points: list[Point]) -> list[Point]:
-    """Copies of a shard may differ in the last digits of a score, and equal passages must not change places from page to page."""
+    """Copies of a shard may differ in the last digits of a score, and equal passages must not change places from page
+    to page.
+    """
     for point in points:
         point["score"] = float(f"{point['score']:.{_DIGITS}g}")
     return points

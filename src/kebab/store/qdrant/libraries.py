@@ -1,7 +1,7 @@
 """Reading what is known of libraries and their versions.
 
-A version is a point of the catalog, and its key stands on every document and chunk it has. Which keys are searched is decided in the
-catalog alone: so a new version takes the place of the old one at once, however many chunks it has.
+A version is a point of the catalog, and its key stands on every document and chunk it has. Which keys are searched is
+decided in the catalog alone: so a new version takes the place of the old one at once, however many chunks it has.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ def stored_versions(catalog: Collection, library_id: str | None = None) -> list[
 
 
 def searched_versions(catalog: Collection, library_id: str, tag: str | None) -> list[str]:
-    """The keys of those that may answer. An empty id means all libraries; no tag means all versions, an empty one the default branch."""
+    """The keys of those that may answer. An empty id means all libraries; no tag means all versions, an empty one the
+    default branch.
+    """
     return [
         version.key
         for version in stored_versions(catalog, storable(library_id) or None)
@@ -120,5 +122,7 @@ def _library(payload: dict[str, Any], versions: dict[str, list[LibraryVersion]])
     facts: dict[str, Any] = {field: payload.get(field) for field in FACTS}
     facts["rules"] = tuple(facts["rules"] or ())
     if not isinstance(facts["origin"], str):
-        raise Corrupt(f"The origin of {payload['library_id']} is damaged.", hint="Add it again with: kb lib add ADDRESS")
+        raise Corrupt(
+            f"The origin of {payload['library_id']} is damaged.", hint="Add it again with: kb lib add ADDRESS"
+        )
     return Library(**facts, versions=tuple(versions.get(payload["library_id"], ())))

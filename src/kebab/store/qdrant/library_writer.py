@@ -1,7 +1,8 @@
 """Writing libraries: a version is made beside the one that is searched, and takes its place when it is complete.
 
-Documents that two versions have in common, the same bytes under the same path, are stored once. Each belongs to the source of one of the
-versions that have it, and is handed on when that one goes. Which versions have a document stands on it and on its chunks.
+Documents that two versions have in common, the same bytes under the same path, are stored once. Each belongs to the
+source of one of the versions that have it, and is handed on when that one goes. Which versions have a document stands
+on it and on its chunks.
 """
 
 from __future__ import annotations
@@ -59,8 +60,8 @@ class QdrantLibraryWriter:
         return Making(version.key, version.source, done)
 
     def drop(self, making: Making, files: Iterable[DoneFile]) -> None:
-        """What an earlier attempt left that is no part of the version any more, or is to be read again; and whatever was written and then
-        not said to belong to it, because the run was killed in between.
+        """What an earlier attempt left that is no part of the version any more, or is to be read again; and whatever
+        was written and then not said to belong to it, because the run was killed in between.
         """
         key = str(making.key)
         self._change([str(file.document) for file in files], lambda payload: _without(payload, key))
@@ -88,16 +89,20 @@ class QdrantLibraryWriter:
         self._change(list(keys), lambda payload: {**payload["file_keys"], version: keys[payload["doc"]]})
 
     def finish(self, making: Making, indexed_at: str | None = None) -> int:
-        """Puts it in the place of the version that is searched; how many snippets it has. `indexed_at`: if not now. One point says
-        which of the two that is; the old one goes afterwards.
+        """Puts it in the place of the version that is searched; how many snippets it has. `indexed_at`: if not now. One
+        point says which of the two that is; the old one goes afterwards.
         """
         versions = {version.key: version for version in stored_versions(self._schema.catalog)}
         version = versions[str(making.key)]
         before = [
-            other for other in versions.values() if (other.library, other.tag, other.in_making) == (version.library, version.tag, False)
+            other
+            for other in versions.values()
+            if (other.library, other.tag, other.in_making) == (version.library, version.tag, False)
         ]
         snippets = sum(payload["chunk_count"] for payload in self._having(version.key))
-        done = version._replace(in_making=False, state="indexed", error=None, snippets=snippets, indexed_at=indexed_at or now())
+        done = version._replace(
+            in_making=False, state="indexed", error=None, snippets=snippets, indexed_at=indexed_at or now()
+        )
         retired = [other._replace(in_making=True, state="retired") for other in before]
         self._schema.catalog.upsert([done.point, *(other.point for other in retired)])
         for other in retired:
@@ -154,8 +159,8 @@ class QdrantLibraryWriter:
         self._schema.catalog.upsert([version.point])
 
     def _drop(self, version: StoredVersion) -> None:
-        """A version, and the documents that no other one has; the others are handed on. Its documents may be of several sources, when
-        somebody was interrupted while they were given another.
+        """A version, and the documents that no other one has; the others are handed on. Its documents may be of several
+        sources, when somebody was interrupted while they were given another.
         """
         having = self._having(version.key)
         self._change([payload["doc"] for payload in having], lambda payload: _without(payload, version.key))
@@ -173,7 +178,9 @@ class QdrantLibraryWriter:
         used = self._sources_of_others("")
         for name, source in list(self._writer.state.sources.items()):
             unused = source.kind == LIBRARY_KIND and name not in used
-            if unused and not any(self._schema.documents.scroll({"must": [one_of("source", [name])]}, payload=False, at_once=1)):
+            if unused and not any(
+                self._schema.documents.scroll({"must": [one_of("source", [name])]}, payload=False, at_once=1)
+            ):
                 self._forget_source(name)
 
     def _rename_source(self, version: StoredVersion, name: str) -> None:
@@ -203,8 +210,8 @@ class QdrantLibraryWriter:
         return [point["payload"] for point in self._schema.documents.scroll(chosen, payload=_OF_DOCUMENT)]
 
     def _change(self, doc_ids: Sequence[str], new_keys: Callable[[Payload], Mapping[str, str]]) -> None:
-        """Gives documents other versions, with the keys of their files in them. Chunks first when they are given one, so that what a
-        document says of itself is true of its chunks.
+        """Gives documents other versions, with the keys of their files in them. Chunks first when they are given one,
+        so that what a document says of itself is true of its chunks.
         """
         for some in batches(doc_ids, _AT_ONCE):
             points = self._schema.documents.retrieve(map(document_point_id, some), payload=_OF_DOCUMENT)
@@ -219,8 +226,8 @@ class QdrantLibraryWriter:
             self._schema.documents.change(changes)
 
     def _sweep(self, version: str, source: str) -> None:
-        """Documents of the source that the version has not: those that another one has go to its source, the rest goes. So a source owns
-        only documents of its version, and never two under one path.
+        """Documents of the source that the version has not: those that another one has go to its source, the rest goes.
+        So a source owns only documents of its version, and never two under one path.
         """
         source_of = {known.key: known.source for known in stored_versions(self._schema.catalog)}
         unowned: list[str] = []

@@ -54,8 +54,9 @@ def forget_unused_words(writer: IndexWriter) -> None:
 
 
 def rebuild_fts(writer: IndexWriter, korean_analysis: str) -> int:
-    """What does not fit together is put in order, every chunk is analysed again, and all that is counted is counted anew. While it lasts,
-    searches find what has been analysed; it may be interrupted, because the configuration is remembered at the end.
+    """What does not fit together is put in order, every chunk is analysed again, and all that is counted is counted
+    anew. While it lasts, searches find what has been analysed; it may be interrupted, because the configuration is
+    remembered at the end.
     """
     schema = writer.schema
     remember(schema.catalog, analysing=True)

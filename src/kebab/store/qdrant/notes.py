@@ -31,7 +31,9 @@ class QdrantNoteStore:
         return sorted(path for _, path in self._documents(source))
 
     def put(self, source: str, note: ContextNote) -> int:
-        """The note comes first: passages that are written meanwhile, or after an interruption, get its words by themselves."""
+        """The note comes first: passages that are written meanwhile, or after an interruption, get its words by
+        themselves.
+        """
         Vocabulary(self._schema.terms, SqliteTokenizer()).add([note.text])
         with self._writer.pledge_words(source):
             self._replace(source, note.folder, note)
@@ -57,4 +59,7 @@ class QdrantNoteStore:
         """Gives every chunk below the note the terms it should have now; those that have them already are left alone."""
         below = [doc_id for doc_id, path in self._documents(source) if note.covers(path)]
         weights = stored_weights(self._writer.state)
-        return sum(analyse_again(self._writer, some, self._korean_analysis, weights) for some in batches(below, _DOCUMENTS_AT_ONCE))
+        return sum(
+            analyse_again(self._writer, some, self._korean_analysis, weights)
+            for some in batches(below, _DOCUMENTS_AT_ONCE)
+        )

@@ -1,6 +1,7 @@
 """BM25 with other weights of the columns than those that are part of the stored vectors.
 
-The best by the stored ones are ranked again, from their texts; what follows them keeps its order. So a list is the same on every page.
+The best by the stored ones are ranked again, from their texts; what follows them keeps its order. So a list is the same
+on every page.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ def ranked_again(
         payload = point["payload"]
         words = counted(columns_of(payload), payload["corpus"], tokenizer, weights)
         score = sum(
-            rare * weight_of(words.frequencies[term], words.length, average) for term, rare in rarity.items() if term in words.frequencies
+            rare * weight_of(words.frequencies[term], words.length, average)
+            for term, rare in rarity.items()
+            if term in words.frequencies
         )
         scored.append({**point, "score": score})
     scored.sort(key=lambda point: (-point["score"], point["payload"]["chunk"]))

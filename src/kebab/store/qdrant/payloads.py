@@ -55,7 +55,9 @@ _encode = json.JSONEncoder(ensure_ascii=False, default=str).encode
 
 
 def day_number(date: str) -> int:
-    """A date as a number, in the order of the texts: what is missing at the end comes before everything that could stand there."""
+    """A date as a number, in the order of the texts: what is missing at the end comes before everything that could
+    stand there.
+    """
     match = _ISO.match(date)
     number = 0
     for size, part in zip(_FIELDS, match.groups() if match else (None,) * len(_FIELDS), strict=True):
@@ -229,7 +231,10 @@ def spans_of(payload: Payload) -> tuple[Span, ...]:
     except (KeyError, TypeError, ValueError):
         spans = ()
     if not spans:
-        raise Corrupt(f"A passage of {payload.get('path', 'a document')} does not say where it stands.", hint="Find it with: kb verify")
+        raise Corrupt(
+            f"A passage of {payload.get('path', 'a document')} does not say where it stands.",
+            hint="Find it with: kb verify",
+        )
     return spans
 
 
@@ -242,7 +247,9 @@ def columns(payload: Payload, korean_analysis: str, note_terms: str) -> ChunkCol
     """What the text index knows of it."""
     heading_path, text = " > ".join(payload["headings"]), payload["text"]
     title = title_of(payload)
-    cjk = cjk_column(korean_analysis, title, heading_path, text, is_code=payload["kind"] == "code", note_terms=note_terms)
+    cjk = cjk_column(
+        korean_analysis, title, heading_path, text, is_code=payload["kind"] == "code", note_terms=note_terms
+    )
     return ChunkColumns(heading_path, text, title, cjk)
 
 

@@ -16,17 +16,24 @@ from kebab.store.qdrant.vocabulary import Vocabulary
 
 
 def analyse_again(
-    writer: IndexWriter, doc_ids: Sequence[str], korean_analysis: str, weights: ColumnWeights, *, vocabulary: Vocabulary | None = None
+    writer: IndexWriter,
+    doc_ids: Sequence[str],
+    korean_analysis: str,
+    weights: ColumnWeights,
+    *,
+    vocabulary: Vocabulary | None = None,
 ) -> int:
-    """Of these documents: how many chunks have other terms now. With a vocabulary, which gets their words, all are analysed, whether they
-    seem to have the right terms or not.
+    """Of these documents: how many chunks have other terms now. With a vocabulary, which gets their words, all are
+    analysed, whether they seem to have the right terms or not.
     """
     schema, tokenizer = writer.schema, SqliteTokenizer()
     changed = []
     texts: list[str] = []
     for point in schema.chunks.scroll(of_documents(doc_ids)):
         payload = point["payload"]
-        found = columns(payload, korean_analysis, writer.state.note_terms(payload["source"], payload["path"], korean_analysis))
+        found = columns(
+            payload, korean_analysis, writer.state.note_terms(payload["source"], payload["path"], korean_analysis)
+        )
         if vocabulary is not None:
             texts.append(payload["text"])
             texts.append(found.title)
@@ -47,8 +54,16 @@ def analyse_again(
         payload = point["payload"]
         average = writer.average(chunk.corpus)
         homes = [home for home in payload["homes"] if home != EVERYWHERE] + common_homes(found, payload["kind"])
-        facts = {"terms": chunk.terms, "length": chunk.length, "columns_hash": hash_of(*found), "average": average, "homes": homes}
-        operations.append({"update_vectors": {"points": [{"id": point["id"], "vector": {WORDS: words.vector(average)}}]}})
+        facts = {
+            "terms": chunk.terms,
+            "length": chunk.length,
+            "columns_hash": hash_of(*found),
+            "average": average,
+            "homes": homes,
+        }
+        operations.append(
+            {"update_vectors": {"points": [{"id": point["id"], "vector": {WORDS: words.vector(average)}}]}}
+        )
         operations.append({"set_payload": {"payload": facts, "points": [point["id"]]}})
     schema.chunks.change(operations)
     writer.changed(gone, new)

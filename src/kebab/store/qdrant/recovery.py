@@ -11,7 +11,14 @@ from kebab.store.qdrant.payloads import OF_DOCUMENT, TO_BE_READ_AGAIN, Payload
 from kebab.store.qdrant.reanalysis import analyse_again
 from kebab.store.qdrant.schema import Schema
 from kebab.store.qdrant.state import stored_weights, what
-from kebab.store.qdrant.whole_points import BUT_TEXT, contradictions, is_as_derived, is_chunk_of, is_document, stored_texts
+from kebab.store.qdrant.whole_points import (
+    BUT_TEXT,
+    contradictions,
+    is_as_derived,
+    is_chunk_of,
+    is_document,
+    stored_texts,
+)
 
 _DOCUMENTS_AT_ONCE = 100
 _WHEN = frozenset({"indexed_at", "date", "day"})
@@ -53,11 +60,13 @@ def recover(writer: IndexWriter) -> bool:
 
 
 def _put_in_order(schema: Schema, doc_ids: list[str], marks: Mapping[str, PointId]) -> None:
-    """A document has the chunks it names and no others, and these say of it what it says itself. One that is neither as it was nor as it
-    was to be is read again.
+    """A document has the chunks it names and no others, and these say of it what it says itself. One that is neither as
+    it was nor as it was to be is read again.
     """
     points = schema.documents.retrieve(map(document_point_id, doc_ids), payload=BUT_TEXT)
-    documents: dict[str, Payload] = {point["payload"]["doc"]: point["payload"] for point in points if is_document(point)}
+    documents: dict[str, Payload] = {
+        point["payload"]["doc"]: point["payload"] for point in points if is_document(point)
+    }
     chunks: dict[str, list[Payload]] = {doc_id: [] for doc_id in doc_ids}
     unwanted: list[str] = []
     for point in schema.chunks.scroll(of_documents(doc_ids)):
@@ -78,7 +87,9 @@ def _put_in_order(schema: Schema, doc_ids: list[str], marks: Mapping[str, PointI
 
 
 def _not_whole(schema: Schema, documents: Mapping[str, Payload], chunks: Mapping[str, list[Payload]]) -> list[str]:
-    """Of documents that were to be written: those of which more has been than when, so that they are not what they were before."""
+    """Of documents that were to be written: those of which more has been than when, so that they are not what they were
+    before.
+    """
     texts = stored_texts(schema.documents, list(documents))
     return [
         doc_id
@@ -86,5 +97,8 @@ def _not_whole(schema: Schema, documents: Mapping[str, Payload], chunks: Mapping
         if doc_id not in texts
         or not is_as_derived(document)
         or len(chunks[doc_id]) != len(document["chunks"])
-        or any(not _WHEN.issuperset(contradictions(chunk, document)) or not texts[doc_id].has(chunk) for chunk in chunks[doc_id])
+        or any(
+            not _WHEN.issuperset(contradictions(chunk, document)) or not texts[doc_id].has(chunk)
+            for chunk in chunks[doc_id]
+        )
     ]

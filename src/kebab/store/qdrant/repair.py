@@ -26,8 +26,8 @@ _FOLLOWED = {"source", "versions"}
 
 
 def put_in_order(schema: Schema) -> None:
-    """Afterwards every document has exactly the chunks it names, these say of it what it says itself, and there are no others. Whoever
-    calls this counts everything anew.
+    """Afterwards every document has exactly the chunks it names, these say of it what it says itself, and there are no
+    others. Whoever calls this counts everything anew.
     """
     versions = {version.key: version for version in stored_versions(schema.catalog)}
     spaces = frozenset(schema.spaces())
@@ -35,21 +35,31 @@ def put_in_order(schema: Schema) -> None:
     for some in batches(schema.documents.scroll(payload=BUT_TEXT), _DOCUMENTS_AT_ONCE):
         documents = {point["payload"]["doc"]: point["payload"] for point in some if is_document(point)}
         unknown = [document["doc"] for document in documents.values() if not _belongs(schema, document, versions)]
-        schema.documents.delete([point["id"] for point in some if not is_document(point) or point["payload"]["doc"] in unknown])
+        schema.documents.delete(
+            [point["id"] for point in some if not is_document(point) or point["payload"]["doc"] in unknown]
+        )
         documents = {doc_id: document for doc_id, document in documents.items() if doc_id not in unknown}
         known |= documents.keys()
         _order(schema, documents, spaces)
-    orphans = [point["id"] for point in schema.chunks.scroll(payload=["doc"]) if point["payload"].get("doc") not in known]
+    orphans = [
+        point["id"] for point in schema.chunks.scroll(payload=["doc"]) if point["payload"].get("doc") not in known
+    ]
     schema.chunks.delete(orphans)
 
 
 def _belongs(schema: Schema, document: Payload, versions: Mapping[str, StoredVersion]) -> bool:
-    """One of a library belongs to the versions that there are, to no others, and to the source of one of them; what has none goes."""
+    """One of a library belongs to the versions that there are, to no others, and to the source of one of them; what has
+    none goes.
+    """
     is_own = document["corpus"] == OWN
     there = set() if is_own else versions.keys() & set(document["versions"])
     keys = {key: of_file for key, of_file in document["file_keys"].items() if key in there}
     sources = [versions[key].source for key in keys] or [document["source"]]
-    facts = {"versions": sorted(keys), "file_keys": keys, "source": document["source"] if document["source"] in sources else sources[0]}
+    facts = {
+        "versions": sorted(keys),
+        "file_keys": keys,
+        "source": document["source"] if document["source"] in sources else sources[0],
+    }
     if any(document[key] != value for key, value in facts.items()):
         document.update(facts)
         schema.documents.set_payload(facts, [document_point_id(document["doc"])])

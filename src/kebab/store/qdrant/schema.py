@@ -1,9 +1,10 @@
-"""What a knowledge base consists of on the server: its collections, what of their payload is indexed, and the version of all that.
+"""What a knowledge base consists of on the server: its collections, what of their payload is indexed, and the version
+of all that.
 
-NAME.chunks      → NAME.chunks.N, an alias. A point is a chunk with its words, its vectors, and all that a hit and a filter need
-NAME.documents   a point is a document, with its text
-NAME.terms       how many chunks have a term; and the words that occur, for half-typed and misspelt ones
-NAME.catalog     everything small: sources and notes, libraries, counts, who writes, what was begun and not finished
+NAME.chunks      → NAME.chunks.N, an alias. A point is a chunk with its words, its vectors, and all that a hit and a
+filter need NAME.documents   a point is a document, with its text NAME.terms       how many chunks have a term; and the
+words that occur, for half-typed and misspelt ones NAME.catalog     everything small: sources and notes, libraries,
+counts, who writes, what was begun and not finished
 """
 
 from __future__ import annotations
@@ -55,8 +56,9 @@ _QUANTISATION: dict[str, Any] = {
 _SMALL: dict[str, Any] = {"optimizers_config": {"default_segment_number": 1}, "wal_config": {"wal_capacity_mb": 4}}
 """What a collection of a few points needs."""
 _SEGMENTS = 8
-"""Of the chunks, in all shards together, at least. A sparse vector is put into lists that are as long as its segment has points, and
-moves what follows it: with two segments, 28,000 chunks take a server 26 s of its time, and with eight 11 s.
+"""Of the chunks, in all shards together, at least. A sparse vector is put into lists that are as long as its segment
+has points, and moves what follows it: with two segments, 28,000 chunks take a server 26 s of its time, and with eight
+11 s.
 """
 
 
@@ -74,10 +76,12 @@ class Layout(NamedTuple):
 class Schema:
     """The collections of one knowledge base."""
 
-    def __init__(self, client: Client, layout: Layout, *, careful: bool = True, may_write: Callable[[], None] = lambda: None) -> None:
-        """`careful`: what is read of the catalog is what most replicas say. Whoever only searches must get an answer while one lives, and
-        quickly. Elsewhere there may be two replicas, of which most are both: then points would be left out that one of them has not got
-        yet. `may_write` is asked before every change.
+    def __init__(
+        self, client: Client, layout: Layout, *, careful: bool = True, may_write: Callable[[], None] = lambda: None
+    ) -> None:
+        """`careful`: what is read of the catalog is what most replicas say. Whoever only searches must get an answer
+        while one lives, and quickly. Elsewhere there may be two replicas, of which most are both: then points would be
+        left out that one of them has not got yet. `may_write` is asked before every change.
         """
         self._client = client
         self._layout = layout
@@ -139,7 +143,11 @@ class Schema:
 
     def _lacks_parts(self) -> Corrupt | None:
         missing = self.missing()
-        return Corrupt(f"Parts of {self._client.address} are missing: {', '.join(missing)}.", hint=REMAKE) if missing else None
+        return (
+            Corrupt(f"Parts of {self._client.address} are missing: {', '.join(missing)}.", hint=REMAKE)
+            if missing
+            else None
+        )
 
     def require(self) -> None:
         """That it is there, and of a version that is understood."""
@@ -186,8 +194,9 @@ class Schema:
     # --- making and changing it
 
     def begin(self) -> None:
-        """The catalog, which the right to write is put into, with the mark that it is ours. All else is made by whoever has that right, so
-        that nobody makes something while another one deletes it: the catalog comes first, and goes last.
+        """The catalog, which the right to write is put into, with the mark that it is ours. All else is made by whoever
+        has that right, so that nobody makes something while another one deletes it: the catalog comes first, and goes
+        last.
         """
         self.check_server()
         self._refuse_foreign()
@@ -201,8 +210,8 @@ class Schema:
         return self.catalog.exists()
 
     def take_into_use(self, *, mending: bool = False) -> None:
-        """By the one who may write, where nobody has yet. The mark that it is whole comes last, so that nothing half made is taken for a
-        knowledge base, and what is left of one that somebody began to delete does not come back.
+        """By the one who may write, where nobody has yet. The mark that it is whole comes last, so that nothing half
+        made is taken for a knowledge base, and what is left of one that somebody began to delete does not come back.
         """
         if self.exists():
             self._use_again(mending=mending)
@@ -217,8 +226,8 @@ class Schema:
         self.catalog.upsert([{"id": META, "vector": {}, "payload": facts}])
 
     def _use_again(self, *, mending: bool) -> None:
-        """`mending`: what is missing is made, empty, by somebody who then counts everything and has the rest read again. Whoever gave it up
-        before did not come to delete anything.
+        """`mending`: what is missing is made, empty, by somebody who then counts everything and has the rest read
+        again. Whoever gave it up before did not come to delete anything.
         """
         if lacking := self._lacks_parts():
             if not mending:
@@ -230,7 +239,9 @@ class Schema:
     def _make_parts(self) -> None:
         used = self.chunks_collection()
         # Without the alias, the collection that has most is the one that was used.
-        found = sorted((self._collection(name).count(), name) for name in self.chunks_collections()) if used is None else []
+        found = (
+            sorted((self._collection(name).count(), name) for name in self.chunks_collections()) if used is None else []
+        )
         chunks = used or (found[-1][1] if found else f"{self.chunks.name}.1")
         described = self.catalog.retrieve([META], payload=["spaces"])
         spaces = [VectorSpace(*space) for point in described for space in point["payload"].get("spaces") or ()]
@@ -239,8 +250,8 @@ class Schema:
             self._point_alias(chunks)
 
     def drop(self) -> None:
-        """The mark that it is whole goes first, so that nothing half deleted is taken for a knowledge base; the catalog, which has the
-        lease, goes last.
+        """The mark that it is whole goes first, so that nothing half deleted is taken for a knowledge base; the
+        catalog, which has the lease, goes last.
         """
         if self.catalog.exists():
             self._mark_as_ours(given_up=True)
@@ -256,7 +267,9 @@ class Schema:
         return any(point["payload"].get("given_up") for point in self.catalog.retrieve([_MAKER]))
 
     def _refuse_undescribed(self) -> None:
-        """Documents whose description is lost are not what is left of an interrupted reset, and must not be deleted as that."""
+        """Documents whose description is lost are not what is left of an interrupted reset, and must not be deleted as
+        that.
+        """
         if not self._is_ours(self.documents.name) or not self.documents.count():
             return
         if not self.catalog.exists():
@@ -287,7 +300,9 @@ class Schema:
 
     def _refuse_foreign(self) -> None:
         """Somebody else's collections must not be emptied for having such a name."""
-        foreign = self._foreign() and self._foreign()  # the first time, somebody may have been making or deleting it just then
+        foreign = (
+            self._foreign() and self._foreign()
+        )  # the first time, somebody may have been making or deleting it just then
         if foreign:
             self._refuse_undescribed()
             raise NotEmpty(
@@ -297,18 +312,24 @@ class Schema:
             )
 
     def _foreign(self) -> list[str]:
-        """Collections, and other names of some, that are called as ours are and are not. What there is comes before the mark is looked for,
-        as ours are made after it.
+        """Collections, and other names of some, that are called as ours are and are not. What there is comes before the
+        mark is looked for, as ours are made after it.
         """
         aliases = set(self._aliases())
         names = set(self._names())
-        there = sorted(name for name in names | aliases if name in (self.documents.name, self.terms.name) or self._is_of_chunks(name))
+        there = sorted(
+            name
+            for name in names | aliases
+            if name in (self.documents.name, self.terms.name) or self._is_of_chunks(name)
+        )
         renamed = sorted({self.documents.name, self.terms.name, self.catalog.name} & aliases)
         if renamed or self.catalog.name not in names:
             return renamed or ([] if self.catalog.exists() else there)
         if self.catalog.retrieve([_MAKER, META, LEASE], payload=False):
             return []
-        return [name for name in (self.catalog.name, *there) if self._collection(name).count()]  # what is empty has nothing to lose
+        return [
+            name for name in (self.catalog.name, *there) if self._collection(name).count()
+        ]  # what is empty has nothing to lose
 
     def chunks_collection(self) -> str | None:
         """What the alias stands for."""
@@ -333,7 +354,9 @@ class Schema:
         return [str(collection["name"]) for collection in self._client.get("/collections")["collections"]]
 
     def _aliases(self) -> dict[str, str]:
-        return {str(alias["alias_name"]): str(alias["collection_name"]) for alias in self._client.get("/aliases")["aliases"]}
+        return {
+            str(alias["alias_name"]): str(alias["collection_name"]) for alias in self._client.get("/aliases")["aliases"]
+        }
 
     def spaces(self) -> list[str]:
         """The fingerprints of the models that chunks can have vectors of."""
@@ -377,7 +400,9 @@ class Schema:
         return {"size": space.dimension, "distance": "Dot", "datatype": "float16", "on_disk": self._layout.on_disk}
 
     def _make(self, names: Mapping[str, str], spaces: Iterable[VectorSpace]) -> None:
-        """Collections by name and kind. A cluster agrees on every single thing, which takes a while, and on several at once as fast."""
+        """Collections by name and kind. A cluster agrees on every single thing, which takes a while, and on several at
+        once as fast.
+        """
         dense = {space.fingerprint: self._dense(space) for space in spaces}
         self._at_once([partial(self._make_collection, name, kind, dense) for name, kind in names.items()])
         lacking = [
@@ -411,7 +436,9 @@ class Schema:
                 raise
 
     def _replicas(self, kind: str) -> int:
-        """Of the catalog enough that most of them live when as many servers are lost as the other collections can do without."""
+        """Of the catalog enough that most of them live when as many servers are lost as the other collections can do
+        without.
+        """
         wanted = self._layout.replicas
         if kind != "catalog" or wanted == 1:
             return wanted

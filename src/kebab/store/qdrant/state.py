@@ -1,4 +1,6 @@
-"""What is small and everybody needs: how the index was built, how large it is, the sources and the notes on them. One round trip."""
+"""What is small and everybody needs: how the index was built, how large it is, the sources and the notes on them. One
+round trip.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,11 @@ class StoredSource(NamedTuple):
     @property
     def point(self) -> Point:
         values = {**self._asdict(), "what": "source", "repository": self.repository and list(self.repository)}
-        return {"id": point_id("source", self.name), "vector": {}, "payload": {**values, "notes": [list(note) for note in self.notes]}}
+        return {
+            "id": point_id("source", self.name),
+            "vector": {},
+            "payload": {**values, "notes": [list(note) for note in self.notes]},
+        }
 
     def notes_above(self, path: str) -> tuple[str, ...]:
         """The outermost first."""
@@ -80,7 +86,9 @@ class State(NamedTuple):
         return self.meta.get("libraries") is not False
 
     def is_too_new(self, payload: Mapping[str, Any]) -> bool:
-        """Whether a chunk is of a library, the first of which came after this was read: searches were not told to leave it out."""
+        """Whether a chunk is of a library, the first of which came after this was read: searches were not told to leave
+        it out.
+        """
         return payload["corpus"] == LIBRARIES and not self.has_libraries
 
     def notes_above(self, source: str, path: str) -> tuple[str, ...]:

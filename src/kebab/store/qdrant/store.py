@@ -75,7 +75,11 @@ class QdrantReading:
 
     def lexical_index(self, korean_analysis: str, weights: ColumnWeights) -> QdrantLexicalIndex:
         return QdrantLexicalIndex(
-            self._schema, self._state, self._lookup, korean_analysis=self._state.korean_analysis or korean_analysis, weights=weights
+            self._schema,
+            self._state,
+            self._lookup,
+            korean_analysis=self._state.korean_analysis or korean_analysis,
+            weights=weights,
         )
 
     def vectors(self) -> QdrantVectorStore:
@@ -99,7 +103,9 @@ class QdrantReading:
         fields = ["doc", "source", "path", "size", "mtime_ns", "indexed_at"]
         documents = self._schema.documents
         points = (
-            documents.scroll(payload=fields) if doc_ids is None else documents.retrieve(map(document_point_id, doc_ids), payload=fields)
+            documents.scroll(payload=fields)
+            if doc_ids is None
+            else documents.retrieve(map(document_point_id, doc_ids), payload=fields)
         )
         found = []
         for point in points:
@@ -107,7 +113,11 @@ class QdrantReading:
             source = self._state.sources.get(payload["source"])
             if source is not None and source.root is not None:
                 facts = (payload["path"], payload["size"], payload.get("mtime_ns"), payload["indexed_at"])
-                found.append(IndexedFile(payload["doc"], source.root, source.kind, *facts, source.ingested_at or payload["indexed_at"]))
+                found.append(
+                    IndexedFile(
+                        payload["doc"], source.root, source.kind, *facts, source.ingested_at or payload["indexed_at"]
+                    )
+                )
         return found
 
     def libraries(self) -> QdrantLibraryCatalog:
@@ -146,7 +156,9 @@ class QdrantWriting:
         from kebab.store.qdrant.vocabulary import Vocabulary
 
         vocabulary = Vocabulary(self._writer.schema.terms, SqliteTokenizer())
-        return QdrantDocumentStore(self._writer, vocabulary, korean_analysis=korean_analysis, for_libraries=for_libraries)
+        return QdrantDocumentStore(
+            self._writer, vocabulary, korean_analysis=korean_analysis, for_libraries=for_libraries
+        )
 
     def libraries(self) -> QdrantLibraryWriter:
         from kebab.store.qdrant.library_writer import QdrantLibraryWriter
@@ -167,7 +179,9 @@ class QdrantWriting:
         return QdrantVectorWriter(self._writer)
 
     def expect_vectors(self, embedders: Sequence[Embedder]) -> None:
-        self.vectors().prepare([VectorSpace(embedder.name, embedder.version, embedder.dimension) for embedder in embedders])
+        self.vectors().prepare(
+            [VectorSpace(embedder.name, embedder.version, embedder.dimension) for embedder in embedders]
+        )
 
     def settle_analysis(self, korean_analysis: str) -> int:
         wanted, stored = fts_config(korean_analysis), self._writer.state.fts_config
@@ -303,7 +317,9 @@ class QdrantStore:
 
     @contextmanager
     def _lease_on_it(self, purpose: str, *, existing: bool) -> Iterator[WriterLease]:
-        """Where there is nothing yet, that is begun first which the lease is put into; and once more when somebody deletes it just then."""
+        """Where there is nothing yet, that is begun first which the lease is put into; and once more when somebody
+        deletes it just then.
+        """
         with ExitStack() as entered:
             for is_last in (False, False, True):
                 try:

@@ -54,5 +54,9 @@ class TermCounts:
 
     def _write(self, ids: Iterable[int]) -> None:
         ordered = sorted(ids)
-        self._terms.upsert({"id": term, "vector": {}, "payload": {"chunks": self._known[term]}} for term in ordered if self._known[term])
+        self._terms.upsert(
+            {"id": term, "vector": {}, "payload": {"chunks": self._known[term]}}
+            for term in ordered
+            if self._known[term]
+        )
         self._terms.delete([term for term in ordered if not self._known[term]])

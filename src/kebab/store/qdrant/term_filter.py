@@ -39,7 +39,9 @@ class _Reader:
             if match["sign"]:
                 self._tokens.append(match["sign"])
             elif match["text"] is not None:
-                self._tokens.append(_Atom(match["text"].replace('""', '"'), match["cjk"] is not None, match["star"] is not None))
+                self._tokens.append(
+                    _Atom(match["text"].replace('""', '"'), match["cjk"] is not None, match["star"] is not None)
+                )
         self._place = 0
         self._stems = stems
         self._term_ids = term_ids
@@ -77,7 +79,10 @@ class _Reader:
         """None for one without any word, which asks for nothing."""
         stems = self._stems(atom.text)
         last = len(stems) - 1
-        ids = [self._term_ids(IndexTerm(stem, atom.in_cjk, atom.is_beginning and place == last)) for place, stem in enumerate(stems)]
+        ids = [
+            self._term_ids(IndexTerm(stem, atom.in_cjk, atom.is_beginning and place == last))
+            for place, stem in enumerate(stems)
+        ]
         has = [{"key": "terms", "match": {"value": number}} for number in dict.fromkeys(ids)]
         return TermFilter({"must": has}, len(stems) == 1) if has else None
 

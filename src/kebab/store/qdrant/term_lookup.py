@@ -1,4 +1,6 @@
-"""What a search asks about its words: whether they occur at all, and in how many chunks. One round trip for all of them."""
+"""What a search asks about its words: whether they occur at all, and in how many chunks. One round trip for all of
+them.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ class TermLookup:
     def __init__(self, terms: Collection) -> None:
         self._terms = terms
         self._chunks: dict[PointId, int | None] = {}
-        """By the id of a word or a term: how many chunks a term is in, and None for what is not there. Of a word nobody counts chunks."""
+        """By the id of a word or a term: how many chunks a term is in, and None for what is not there. Of a word nobody
+        counts chunks.
+        """
         self._expected: set[tuple[QueryTree, str]] = set()
 
     def begin(self, query: str) -> Callable[[], None]:
@@ -40,7 +44,9 @@ class TermLookup:
         return read
 
     def expect(self, tree: QueryTree, corpus: str) -> None:
-        """Looks up what expressions and their ranking will want to know; what is not foreseen is asked for when it is wanted."""
+        """Looks up what expressions and their ranking will want to know; what is not foreseen is asked for when it is
+        wanted.
+        """
         if (tree, corpus) not in self._expected:  # all of the words, then any of them
             self._expected.add((tree, corpus))
             self.fetch(*_foreseen(tree, corpus))
@@ -72,7 +78,9 @@ def _ids(words: Iterable[str], terms: Iterable[int]) -> list[PointId]:
 
 
 def _foreseen(tree: QueryTree, corpus: str) -> tuple[list[str], list[int]]:
-    """The last word, which may be half typed, and all terms; of a pasted page nothing, because only a part of it will be looked for."""
+    """The last word, which may be half typed, and all terms; of a pasted page nothing, because only a part of it will
+    be looked for.
+    """
     tokenizer = SqliteTokenizer()
     text = " ".join(words_of(tree))
     stems = tokenizer.stems(text)

@@ -1,10 +1,11 @@
 """The words of a chunk as a sparse vector whose product with a query's is BM25, as FTS5 computes it.
 
-Every term is a dimension: the hash of its text. Its value in a chunk is the part of BM25 that depends on the chunk alone, and its value in
-a query the other one, how rare it is in the whole corpus. Servers know only their own shard; so the store counts (`term_counts`).
+Every term is a dimension: the hash of its text. Its value in a chunk is the part of BM25 that depends on the chunk
+alone, and its value in a query the other one, how rare it is in the whole corpus. Servers know only their own shard; so
+the store counts (`term_counts`).
 
-One's own documents and those of libraries are two corpora: how rare a word is in other people's pages must not change the order of one's
-own notes. They have dimensions of their own.
+One's own documents and those of libraries are two corpora: how rare a word is in other people's pages must not change
+the order of one's own notes. They have dimensions of their own.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ _BEGINNING = "^:"
 
 
 def term_id(corpus: str, term: str) -> int:
-    """32 bits are what a dimension has. Of a million words about a hundred share theirs with another one, which nobody will notice;
-    where that other one is a word of the other corpus, `lexical` does."""
+    """32 bits are what a dimension has. Of a million words about a hundred share theirs with another one, which nobody
+    will notice; where that other one is a word of the other corpus, `lexical` does."""
     return crc32(f"{corpus} {term}".encode())
 
 
@@ -76,8 +77,14 @@ class Counted(NamedTuple):
     def vector(self, average: float) -> dict[str, Any]:
         """`average`: length of a chunk in the corpus."""
         # Most of them are 1 or 2: each is computed once.
-        weights = {frequency: round(weight_of(frequency, self.length, average), 5) for frequency in set(self.frequencies.values())}
-        return {"indices": list(self.frequencies), "values": [weights[frequency] for frequency in self.frequencies.values()]}
+        weights = {
+            frequency: round(weight_of(frequency, self.length, average), 5)
+            for frequency in set(self.frequencies.values())
+        }
+        return {
+            "indices": list(self.frequencies),
+            "values": [weights[frequency] for frequency in self.frequencies.values()],
+        }
 
 
 def weight_of(frequency: float, length: int, average: float) -> float:
@@ -86,11 +93,17 @@ def weight_of(frequency: float, length: int, average: float) -> float:
 
 
 def counted(columns: ChunkColumns, corpus: str, tokenizer: Tokenizer, weights: ColumnWeights) -> Counted:
-    """Plain words count in every column. CJK terms are those that `analysis` has made: the tokenizer leaves such text uncut."""
+    """Plain words count in every column. CJK terms are those that `analysis` has made: the tokenizer leaves such text
+    uncut.
+    """
     frequencies: defaultdict[int, float] = defaultdict(float)
     length = 0
     plain = _PLAIN_IDS[corpus]
-    for text, weight in ((columns.title, weights.title), (columns.heading_path, weights.heading), (columns.text, weights.text)):
+    for text, weight in (
+        (columns.title, weights.title),
+        (columns.heading_path, weights.heading),
+        (columns.text, weights.text),
+    ):
         if not text:
             continue
         stems = tokenizer.stems(text)
@@ -122,12 +135,14 @@ def reweighed(vector: dict[str, Any], length: int, before: float, after: float) 
 
 
 def idf(chunks: int, with_term: int) -> float:
-    return max(_LEAST_IDF, math.log((chunks - with_term + 0.5) / (with_term + 0.5))) if with_term <= chunks else _LEAST_IDF
+    return (
+        max(_LEAST_IDF, math.log((chunks - with_term + 0.5) / (with_term + 0.5))) if with_term <= chunks else _LEAST_IDF
+    )
 
 
 def settled_average(average: float, before: float | None) -> float:
-    """What weights are computed for. It follows the average at a distance, as on a leash: it stays while documents come and go, and moves
-    no further than it must, so that few chunks have to be weighed anew.
+    """What weights are computed for. It follows the average at a distance, as on a leash: it stays while documents come
+    and go, and moves no further than it must, so that few chunks have to be weighed anew.
     """
     if average <= 0:
         return before or 1.0
@@ -135,7 +150,9 @@ def settled_average(average: float, before: float | None) -> float:
 
 
 def is_far_from(average: float, current: float | None) -> bool:
-    """Whether weights that were computed for one average are wrong by the other: a tenth changes a score by some three percent."""
+    """Whether weights that were computed for one average are wrong by the other: a tenth changes a score by some three
+    percent.
+    """
     return current is not None and not 1 / _TOO_FAR <= average / current <= _TOO_FAR
 
 

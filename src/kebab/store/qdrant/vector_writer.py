@@ -1,7 +1,7 @@
 """Writing vectors: which chunks still need one, and giving it to them.
 
-A space of vectors is a named vector of the collection of chunks. A collection cannot be given another one, so a new model means a new
-collection: the chunks are moved into it, and searches go on in the old one until all are there.
+A space of vectors is a named vector of the collection of chunks. A collection cannot be given another one, so a new
+model means a new collection: the chunks are moved into it, and searches go on in the old one until all are there.
 """
 
 from __future__ import annotations
@@ -72,7 +72,9 @@ class QdrantVectorWriter:
         return {key for key, _ in linked}
 
     def add(self, embedder: Embedder, vectors: Sequence[NewVector], *, home: bool) -> None:
-        self._give(embedder, [(chunk, _numbers(vector)) for _, vector, chunks in vectors for chunk in chunks], home=home)
+        self._give(
+            embedder, [(chunk, _numbers(vector)) for _, vector, chunks in vectors for chunk in chunks], home=home
+        )
 
     def keep(self, embedder: Embedder, vectors: Sequence[tuple[bytes, bytes]]) -> int:
         space = self._space(embedder)
@@ -82,7 +84,9 @@ class QdrantVectorWriter:
             if abs(float(np.linalg.norm(np.frombuffer(stored, np.float16).astype(np.float32))) - 1) < _LENGTH_OFF
         }
         known = self._known_vectors(space, set(good))
-        return self._kept.keep(space, {text_hash: stored for text_hash, stored in good.items() if text_hash not in known})
+        return self._kept.keep(
+            space, {text_hash: stored for text_hash, stored in good.items() if text_hash not in known}
+        )
 
     def _known_vectors(self, space: str, hashes: set[str]) -> dict[str, list[float]]:
         """By the hash of their texts."""
@@ -137,7 +141,9 @@ class QdrantVectorWriter:
 
     def remember_complete(self, models: str | None) -> None:
         held = (
-            None if models is None else [name for name in (space.fingerprint for space in self._spaces()) if holds_any(self._schema, name)]
+            None
+            if models is None
+            else [name for name in (space.fingerprint for space in self._spaces()) if holds_any(self._schema, name)]
         )
         remember(self._schema.catalog, complete_vectors=models, held_spaces=held)
         self._writer.state.meta.update(complete_vectors=models, held_spaces=held)
@@ -180,12 +186,16 @@ class QdrantVectorWriter:
         self._writer.state.meta["spaces"] = stored
 
     def _use_spaces(self, is_kept: Callable[[VectorSpace], bool]) -> None:
-        """Vectors of the others are deleted; the room they took in the collection stays until chunks are moved for another reason."""
+        """Vectors of the others are deleted; the room they took in the collection stays until chunks are moved for
+        another reason.
+        """
         for space in self._spaces():
             if not is_kept(space):
                 name = space.fingerprint
                 # Also what only says that it has one: otherwise nobody would make it again.
-                self._forget_vectors(name, {"should": [{"has_vector": name}, one_of("homes", [name]), one_of("spaces", [name])]})
+                self._forget_vectors(
+                    name, {"should": [{"has_vector": name}, one_of("homes", [name]), one_of("spaces", [name])]}
+                )
         self._remember_spaces([space for space in self._spaces() if is_kept(space)])
 
     def _move_chunks(self, spaces: Sequence[VectorSpace]) -> None:
@@ -199,11 +209,15 @@ class QdrantVectorWriter:
 
 def _pending_chunk(point: Point) -> PendingChunk:
     payload = point["payload"]
-    return PendingChunk(point["id"], payload["path"], payload["title"], tuple(payload["headings"]), payload["text"], payload["chunk"])
+    return PendingChunk(
+        point["id"], payload["path"], payload["title"], tuple(payload["headings"]), payload["text"], payload["chunk"]
+    )
 
 
 def _without_others(point: Point, names: set[str]) -> Point:
-    vectors: dict[str, Any] = {name: vector for name, vector in point["vector"].items() if name == WORDS or name in names}
+    vectors: dict[str, Any] = {
+        name: vector for name, vector in point["vector"].items() if name == WORDS or name in names
+    }
     return {"id": point["id"], "payload": point["payload"], "vector": vectors}
 
 

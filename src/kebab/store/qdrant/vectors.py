@@ -1,4 +1,6 @@
-"""Searching by vector, and which models have made vectors for how much of the corpus. The servers compare; only a mean needs numpy."""
+"""Searching by vector, and which models have made vectors for how much of the corpus. The servers compare; only a mean
+needs numpy.
+"""
 
 from __future__ import annotations
 
@@ -23,9 +25,12 @@ if TYPE_CHECKING:
     from kebab.core.store_ports import VectorOptions
 
 _DIGITS = 7
-"""Of a number in the vector of a question: those that a float32 has. As many again would have to be written and read."""
+"""Of a number in the vector of a question: those that a float32 has. As many again would have to be written and read.
+"""
 _RESCORED = {"none": 1.0, "scalar": 2.0, "binary": 16.0}
-"""Where vectors are compared by their shortened forms first: how many times as many as are wanted are compared again as they are stored."""
+"""Where vectors are compared by their shortened forms first: how many times as many as are wanted are compared again as
+they are stored.
+"""
 _LOOKED_AT = 128
 """Of the graph of vectors, at least; more than that is wanted where more are asked for."""
 
@@ -47,7 +52,11 @@ class QdrantVectorStore:
         self._rescored = {"rescore": True, "oversampling": _RESCORED.get(state.meta.get("quantization") or "none", 1.0)}
 
     def holds(self, embedder: Embedder) -> bool:
-        ours = [space for space in stored_spaces(self._state) if (space.model, space.version) == (embedder.name, embedder.version)]
+        ours = [
+            space
+            for space in stored_spaces(self._state)
+            if (space.model, space.version) == (embedder.name, embedder.version)
+        ]
         return any(_is_held(self._schema, self._state, space.fingerprint) for space in ours)
 
     def search(self, space: str, vector: Any, **options: Unpack[VectorOptions]) -> list[VectorMatch]:
@@ -91,7 +100,9 @@ class QdrantVectorStore:
 
         return finished
 
-    def _nearest_to(self, space: str, numbers: list[float], chosen: Filter, limit: int, *, outline: bool) -> dict[str, Any]:
+    def _nearest_to(
+        self, space: str, numbers: list[float], chosen: Filter, limit: int, *, outline: bool
+    ) -> dict[str, Any]:
         return {
             "query": numbers,
             "using": space,
@@ -116,13 +127,22 @@ class QdrantVectorStore:
         ours = {(embedder.name, embedder.version): embedder for embedder in embedders}
         spaces = [space for space in stored_spaces(self._state) if (space.model, space.version) in ours]
         names = [space.fingerprint for space in spaces]
-        points = self._schema.chunks.retrieve(map(chunk_point_id, chunk_ids), payload=["chunk", "homes"], vectors=names) if names else []
+        points = (
+            self._schema.chunks.retrieve(map(chunk_point_id, chunk_ids), payload=["chunk", "homes"], vectors=names)
+            if names
+            else []
+        )
         homes = Counter(name for point in points for name in names if name in point["payload"]["homes"])
         if not homes:
             return None
-        space = max((space for space in spaces), key=lambda space: (homes[space.fingerprint], names.index(space.fingerprint)))
+        space = max(
+            (space for space in spaces), key=lambda space: (homes[space.fingerprint], names.index(space.fingerprint))
+        )
         name = space.fingerprint
-        ordered = sorted((point for point in points if name in point["payload"]["homes"]), key=lambda point: str(point["payload"]["chunk"]))
+        ordered = sorted(
+            (point for point in points if name in point["payload"]["homes"]),
+            key=lambda point: str(point["payload"]["chunk"]),
+        )
         mean = np.array([point["vector"][name] for point in ordered], np.float32).mean(axis=0)
         length = float(np.linalg.norm(mean))
         return Middle(name, mean / length if length else mean, ours[space.model, space.version])

@@ -36,7 +36,9 @@ class Vocabulary:
         self._terms.upsert(_word(word, stem) for word, stem in words.items())
 
     def unseen(self, texts: Iterable[str]) -> dict[str, str]:
-        """Words of these, each with its stem, that nobody was given before: whoever asks stores them, or writes no more."""
+        """Words of these, each with its stem, that nobody was given before: whoever asks stores them, or writes no
+        more.
+        """
         words = set(self._tokenizer.words("\n".join(texts))) - self._seen
         kept = sorted(word for word in words if worth_keeping(word))
         stems = self._tokenizer.stems("\n".join(kept))  # one call, one stem per word
@@ -72,11 +74,19 @@ class Vocabulary:
         return [word for _, word in ordered[:MAX_EXPANSIONS]]
 
     def near(self, word: str, edits: int) -> list[NearWord]:
-        """Known words that so many slips lead to, one for each stem, the nearest and those with the same first letter first."""
+        """Known words that so many slips lead to, one for each stem, the nearest and those with the same first letter
+        first.
+        """
         indices = sorted(_pairs(word))
         query = {"indices": indices, "values": [1.0] * len(indices)}
         lengths = {"must": [{"key": "length", "range": {"gte": len(word) - edits, "lte": len(word) + edits}}]}
-        search = {"query": query, "using": SPELLING, "filter": lengths, "limit": _CANDIDATES, "with_payload": ["word", "stem"]}
+        search = {
+            "query": query,
+            "using": SPELLING,
+            "filter": lengths,
+            "limit": _CANDIDATES,
+            "with_payload": ["word", "stem"],
+        }
         known = [(point["payload"]["word"], point["payload"]["stem"]) for point in self._terms.query(search)[0]]
         return nearest(word, known, edits)
 
@@ -92,7 +102,9 @@ def _word(word: str, stem: str) -> Point:
 def _is_known_so(wanted: Point, stored: Point | None) -> bool:
     if stored is None or stored["payload"] != wanted["payload"]:
         return False
-    return set((stored["vector"].get(SPELLING) or {}).get("indices") or ()) == set(wanted["vector"][SPELLING]["indices"])
+    return set((stored["vector"].get(SPELLING) or {}).get("indices") or ()) == set(
+        wanted["vector"][SPELLING]["indices"]
+    )
 
 
 def word_id(word: str) -> str:

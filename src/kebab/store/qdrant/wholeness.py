@@ -1,7 +1,8 @@
 """`kb verify` for a cluster: the proof that all that is stored fits together, chunk by chunk.
 
-Qdrant keeps points, and knows nothing of what one has to do with another: that a document has these chunks, that its words are those of its
-text, that so many chunks have a term. All of that is computed anew here and compared, some documents at a time.
+Qdrant keeps points, and knows nothing of what one has to do with another: that a document has these chunks, that its
+words are those of its text, that so many chunks have a term. All of that is computed anew here and compared, some
+documents at a time.
 """
 
 from __future__ import annotations
@@ -146,7 +147,9 @@ class _Proof:
             document = by_id[chunk["doc"]]
             if is_chunk_of(point, document) and chunk["chunk"] in missing[document["doc"]]:
                 missing[document["doc"]].discard(chunk["chunk"])
-                self._look_at_chunk(chunk, point["vector"].get(WORDS) or {}, document, stored.get(document["doc"]), texts)
+                self._look_at_chunk(
+                    chunk, point["vector"].get(WORDS) or {}, document, stored.get(document["doc"]), texts
+                )
             else:
                 self._surplus.add(_name(document))
         for doc_id, document in by_id.items():
@@ -165,10 +168,14 @@ class _Proof:
             self._damaged.add(name)
         if document["source"] not in self._state.sources:
             self._lost_sources.add(document["source"])
-        if document["corpus"] == LIBRARIES and not (document["versions"] and self._versions.keys() >= set(document["versions"])):
+        if document["corpus"] == LIBRARIES and not (
+            document["versions"] and self._versions.keys() >= set(document["versions"])
+        ):
             self._lost_versions.add(name)
 
-    def _look_at_chunk(self, chunk: Payload, stored: dict[str, Any], document: Payload, text: StoredText | None, texts: list[str]) -> None:
+    def _look_at_chunk(
+        self, chunk: Payload, stored: dict[str, Any], document: Payload, text: StoredText | None, texts: list[str]
+    ) -> None:
         name, corpus = _name(document), document["corpus"]
         size = self._sizes[corpus]
         self._sizes[corpus] = size._replace(chunks=size.chunks + 1, tokens=size.tokens + chunk["length"])
@@ -190,7 +197,10 @@ class _Proof:
             or {EVERYWHERE}.intersection(chunk["homes"]) != set(common_homes(found, chunk["kind"]))
             or set(chunk["terms"]) != words.frequencies.keys()
             or weights.keys() != words.frequencies.keys()
-            or any(abs(weights[term] - weight) > _WEIGHT_OFF for term, weight in zip(wanted["indices"], wanted["values"], strict=True))
+            or any(
+                abs(weights[term] - weight) > _WEIGHT_OFF
+                for term, weight in zip(wanted["indices"], wanted["values"], strict=True)
+            )
         ):
             self._other_words.add(name)
 
@@ -208,12 +218,20 @@ class _Proof:
         ]
         unread = self._unread.told("were not written to their end")
         message = f"{len(self._documents):,} documents, each with its text and all its chunks"
-        return Check.judged("documents", not parts + unread, "; ".join(parts + unread) or message, _READ_AGAIN if parts else _READ)
+        return Check.judged(
+            "documents", not parts + unread, "; ".join(parts + unread) or message, _READ_AGAIN if parts else _READ
+        )
 
     def _source_check(self) -> Check:
         lost = self._lost_sources
-        message = f"{lost.count:,} documents are of sources that are not there ({lost})" if lost.count else "every document has its source"
-        return Check.judged("sources", not lost.count, message, "kb ingest FOLDER --name SOURCE; a library with: kb lib add")
+        message = (
+            f"{lost.count:,} documents are of sources that are not there ({lost})"
+            if lost.count
+            else "every document has its source"
+        )
+        return Check.judged(
+            "sources", not lost.count, message, "kb ingest FOLDER --name SOURCE; a library with: kb lib add"
+        )
 
     def _chunk_check(self) -> Check:
         orphans = self._orphans() if self._schema.chunks.count() != self._chunks else 0
@@ -222,17 +240,23 @@ class _Proof:
             *self._surplus.told("are not named by their documents"),
             *self._other_facts.told("say something else of their documents than those"),
         ]
-        return Check.judged("chunks", not parts, "; ".join(parts) or f"{self._chunks:,} chunks, each of a document", _READ_AGAIN)
+        return Check.judged(
+            "chunks", not parts, "; ".join(parts) or f"{self._chunks:,} chunks, each of a document", _READ_AGAIN
+        )
 
     def _orphans(self) -> int:
-        return sum(point["payload"].get("doc") not in self._documents for point in self._schema.chunks.scroll(payload=["doc"]))
+        return sum(
+            point["payload"].get("doc") not in self._documents for point in self._schema.chunks.scroll(payload=["doc"])
+        )
 
     def _word_check(self) -> Check:
         wrong = self._other_words
         parts = [f"the words of {wrong.count:,} chunks are not those of their texts ({wrong})"] if wrong.count else []
         if self._chunks and self._state.fts_config is None:
             parts.append("how they were analysed is not known any more")
-        if self._weighed_otherwise and not parts:  # by somebody who was stopped: nothing is wrong, but ranks could be a little better
+        if (
+            self._weighed_otherwise and not parts
+        ):  # by somebody who was stopped: nothing is wrong, but ranks could be a little better
             message = f"as in the texts; {self._weighed_otherwise:,} chunks are weighed for another average length"
             return Check("words", True, message, "The next kb ingest weighs them again.")
         return Check.judged("words", not parts, "; ".join(parts) or "as in the texts", _REBUILD)
@@ -254,11 +278,17 @@ class _Proof:
         wrong = sum(stored.get(term, 0) != self._terms[term] for term in stored.keys() | self._terms.keys())
         if wrong:
             parts.append(f"{wrong:,} terms are in more or fewer chunks than is counted")
-        return Check.judged("word counts", not parts, "; ".join(parts) or f"{len(stored):,} terms, counted right", _REBUILD)
+        return Check.judged(
+            "word counts", not parts, "; ".join(parts) or f"{len(stored):,} terms, counted right", _REBUILD
+        )
 
     def _vocabulary_check(self) -> Check:
         wrong = self._unknown_words
-        message = f"{wrong.count:,} words of the texts are not known ({wrong})" if wrong.count else "every word of the texts is known"
+        message = (
+            f"{wrong.count:,} words of the texts are not known ({wrong})"
+            if wrong.count
+            else "every word of the texts is known"
+        )
         return Check.judged("vocabulary", not wrong.count, message, _REBUILD)
 
     def _vector_check(self) -> Check:
@@ -280,7 +310,9 @@ class _Proof:
                 parts.append(f"{lost:,} chunks should have a vector of {space.model} and have none")
             if unsaid:
                 parts.append(f"{unsaid:,} chunks have a vector of {space.model} that nobody knows of")
-        return Check.judged("vectors", not parts, "; ".join(parts) or "where they should be", "kb index --rebuild-vectors")
+        return Check.judged(
+            "vectors", not parts, "; ".join(parts) or "where they should be", "kb index --rebuild-vectors"
+        )
 
     def _count(self, chosen: Filter) -> int:
         return self._schema.chunks.count(chosen)
@@ -301,7 +333,9 @@ class _Proof:
         hint = f"{_REBUILD}; then: {then}" if self._lost_versions.count else then
         parts += homeless
         complete = sum(not version.in_making for version in self._versions.values())
-        return Check.judged("libraries", not parts, "; ".join(parts) or f"{complete:,} versions with all their snippets", hint)
+        return Check.judged(
+            "libraries", not parts, "; ".join(parts) or f"{complete:,} versions with all their snippets", hint
+        )
 
     def _writer_check(self) -> Check:
         left = len(list(self._schema.catalog.scroll(what("unfinished"), payload=False)))

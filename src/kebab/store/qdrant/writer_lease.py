@@ -1,8 +1,9 @@
 """One writer at a time, on whatever machine, and the name of whoever it is.
 
-A lease is a point that is replaced only where a condition holds: that it has run out. It is renewed while its holder works, so that a
-killed process keeps others out for some seconds only; and on its own machine not even that long. Renewing changes what is one's own and
-never makes a lease anew: whoever had it meanwhile, and has given it back, has changed what the first one believes to know.
+A lease is a point that is replaced only where a condition holds: that it has run out. It is renewed while its holder
+works, so that a killed process keeps others out for some seconds only; and on its own machine not even that long.
+Renewing changes what is one's own and never makes a lease anew: whoever had it meanwhile, and has given it back, has
+changed what the first one believes to know.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from kebab.store.qdrant.collection import Collection, Filter
 from kebab.store.qdrant.schema import LEASE
 
 LASTS_S = 45.0
-"""Longer than a cluster takes, twice, to notice that one of its servers does not answer any more: until then it waits ten seconds for
-that one with every request, and renewing takes two.
+"""Longer than a cluster takes, twice, to notice that one of its servers does not answer any more: until then it waits
+ten seconds for that one with every request, and renewing takes two.
 """
 _RENEWED_S = 2.0
 _ASKED_S = 0.1
@@ -35,7 +36,9 @@ class WriterLease:
         self._client = client
         self._wait_s = wait_s
         self._owner = str(uuid4())
-        self._name = f"process {os.getpid()} on {socket.gethostname()} ({purpose}, since {time.strftime('%Y-%m-%d %H:%M:%S')})"
+        self._name = (
+            f"process {os.getpid()} on {socket.gethostname()} ({purpose}, since {time.strftime('%Y-%m-%d %H:%M:%S')})"
+        )
         self._done = threading.Event()
         self._renewing: threading.Thread | None = None
         self._sure_until = 0.0
@@ -53,7 +56,9 @@ class WriterLease:
         self._renewing.start()
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         self._done.set()
         if self._renewing is not None:
             self._renewing.join()
@@ -68,10 +73,13 @@ class WriterLease:
         return {"must": [{"has_id": [LEASE]}, _is("owner", self._owner)]}
 
     def check(self) -> None:
-        """Before a change: whoever was cut off for so long that another one may be writing, or may have written, must not go on."""
+        """Before a change: whoever was cut off for so long that another one may be writing, or may have written, must
+        not go on.
+        """
         if _clock() > self._sure_until:
             raise Locked(
-                "The right to write was lost: the server was out of reach for too long.", hint="Run the command again: it continues."
+                "The right to write was lost: the server was out of reach for too long.",
+                hint="Run the command again: it continues.",
             )
 
     def _take(self, *free: dict[str, Any]) -> bool:
@@ -110,7 +118,10 @@ class WriterLease:
                 try:
                     if not self._extend():
                         return
-                except (KebabError, Answered):  # out of reach for now, or all deleted: whoever writes will notice by itself
+                except (
+                    KebabError,
+                    Answered,
+                ):  # out of reach for now, or all deleted: whoever writes will notice by itself
                     continue
         finally:
             self._client.close()  # this thread's connection
@@ -144,7 +155,9 @@ def _is(key: str, value: str) -> dict[str, Any]:
 
 
 def _place() -> str:
-    """Where the numbers of processes mean the same: one start of one system, and in it one namespace. Empty where that cannot be told."""
+    """Where the numbers of processes mean the same: one start of one system, and in it one namespace. Empty where that
+    cannot be told.
+    """
     try:
         return f"{Path('/proc/sys/kernel/random/boot_id').read_text().strip()} {Path('/proc/self/ns/pid').readlink()}"
     except OSError:

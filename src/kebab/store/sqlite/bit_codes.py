@@ -1,8 +1,9 @@
 """One bit per dimension: which vectors are worth a closer look.
 
-A vector's code says, for each dimension, whether it lies above the centre of its space. Codes that differ in few bits belong to
-vectors that are close, and counting different bits is thirty times cheaper than multiplying. Codes are kept as planes, one array of
-64-bit words per 64 dimensions, because adding up whole columns is three times faster than going row by row.
+A vector's code says, for each dimension, whether it lies above the centre of its space. Codes that differ in few bits
+belong to vectors that are close, and counting different bits is thirty times cheaper than multiplying. Codes are kept
+as planes, one array of 64-bit words per 64 dimensions, because adding up whole columns is three times faster than going
+row by row.
 """
 
 from __future__ import annotations
@@ -78,8 +79,8 @@ def nearest(differences: Array, count: int) -> Array:
 
 
 def closest(planes: Array, positions: Array, query: Array, count: int) -> Array:
-    """The `count` best of `positions` by the query itself, not its code, against their codes: a much finer measure. With all that
-    equal the last of them, so that equal vectors are all in or all out.
+    """The `count` best of `positions` by the query itself, not its code, against their codes: a much finer measure.
+    With all that equal the last of them, so that equal vectors are all in or all out.
     """
     if len(positions) <= count:
         return positions

@@ -54,7 +54,9 @@ class SqliteCatalog:
 
     def count_documents(self, filters: SearchFilters) -> int:
         sql, bindings = document_filter(filters)
-        return self._number(f"SELECT count(DISTINCT id) FROM ({sql or f'SELECT d.id FROM documents d WHERE {PERSONAL}'})", bindings)
+        return self._number(
+            f"SELECT count(DISTINCT id) FROM ({sql or f'SELECT d.id FROM documents d WHERE {PERSONAL}'})", bindings
+        )
 
     def sources(self) -> list[SourceRecord]:
         rows = rows_of(
@@ -75,13 +77,20 @@ class SqliteCatalog:
         return tag_records(rows)
 
     def languages(self) -> list[str]:
-        return [row[0] for row in rows_of(self._connection, f"SELECT DISTINCT d.lang FROM documents d WHERE {PERSONAL} ORDER BY d.lang")]
+        return [
+            row[0]
+            for row in rows_of(
+                self._connection, f"SELECT DISTINCT d.lang FROM documents d WHERE {PERSONAL} ORDER BY d.lang"
+            )
+        ]
 
     def formats(self) -> list[str]:
         return [row[0] for row in rows_of(self._connection, "SELECT DISTINCT format FROM documents ORDER BY format")]
 
     def find_document(self, key: str) -> DocumentRecord:
-        """By id, the beginning of an id, path, SOURCE:path, or as notes link to it. Several matches are an error that names them."""
+        """By id, the beginning of an id, path, SOURCE:path, or as notes link to it. Several matches are an error that
+        names them.
+        """
         key = storable(key)
         rows = self._select(
             f"{_DOCUMENTS} WHERE d.doc_id = :key OR (s.kind <> 'library' AND (d.path = :key OR s.name || ':' || d.path = :key))",
@@ -111,15 +120,22 @@ class SqliteCatalog:
 
     def find_chunk(self, key: str) -> ChunkRecord:
         key = storable(key)
-        rows = self._select(f"{_CHUNKS} WHERE c.chunk_id = :key", {"key": key}) or self._by_prefix(_CHUNKS, "c.chunk_id", key)
+        rows = self._select(f"{_CHUNKS} WHERE c.chunk_id = :key", {"key": key}) or self._by_prefix(
+            _CHUNKS, "c.chunk_id", key
+        )
         if len(rows) > 1:
             raise Ambiguous(f"{key} is the beginning of {len(rows)} chunk ids.", hint="Give more of it.")
         if not rows:
-            raise NotFound(f"No chunk {key} is indexed.", hint="It may have changed since: search again for its current id.")
+            raise NotFound(
+                f"No chunk {key} is indexed.", hint="It may have changed since: search again for its current id."
+            )
         return _chunk(rows[0])
 
     def chunks_of(self, doc_id: str) -> list[ChunkRecord]:
-        return [_chunk(row) for row in rows_of(self._connection, f"{_CHUNKS} WHERE c.doc_id = ? ORDER BY c.ordinal", (doc_id,))]
+        return [
+            _chunk(row)
+            for row in rows_of(self._connection, f"{_CHUNKS} WHERE c.doc_id = ? ORDER BY c.ordinal", (doc_id,))
+        ]
 
     def body(self, doc_id: str) -> str:
         """The document's text as it was when indexed."""
@@ -144,13 +160,18 @@ class SqliteCatalog:
 
     def is_paged(self, doc_id: str) -> bool:
         """Whether its passages are cited by page."""
-        rows = rows_of(self._connection, "SELECT source_spans FROM chunks WHERE doc_id = ? ORDER BY ordinal LIMIT 1", (doc_id,))
+        rows = rows_of(
+            self._connection, "SELECT source_spans FROM chunks WHERE doc_id = ? ORDER BY ordinal LIMIT 1", (doc_id,)
+        )
         return bool(rows) and isinstance(spans_from_json(rows[0][0])[0], PageSpan)
 
     def all_documents(self) -> Iterator[DocumentRecord]:
         """One at a time, each read on its own, so that no read transaction stays open while the caller works."""
         ids = [
-            row[0] for row in rows_of(self._connection, f"SELECT d.doc_id FROM documents d WHERE {PERSONAL} ORDER BY d.source_id, d.path")
+            row[0]
+            for row in rows_of(
+                self._connection, f"SELECT d.doc_id FROM documents d WHERE {PERSONAL} ORDER BY d.source_id, d.path"
+            )
         ]
         for doc_id in ids:
             for row in self._select(f"{_DOCUMENTS} WHERE d.doc_id = :key", {"key": doc_id}):
@@ -201,7 +222,24 @@ def _source(row: tuple[Any, ...], notes: list[ContextNote]) -> SourceRecord:
 
 
 def _chunk(row: tuple[Any, ...]) -> ChunkRecord:
-    (chunk_id, doc_id, source, path, title, ordinal, kind, heading_path, headings, label, start, end, spans, text, chunker, notes) = row
+    (
+        chunk_id,
+        doc_id,
+        source,
+        path,
+        title,
+        ordinal,
+        kind,
+        heading_path,
+        headings,
+        label,
+        start,
+        end,
+        spans,
+        text,
+        chunker,
+        notes,
+    ) = row
     return ChunkRecord(
         chunk_id=chunk_id,
         doc_id=doc_id,

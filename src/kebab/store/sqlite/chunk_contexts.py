@@ -57,5 +57,7 @@ class SqliteChunkReader:
             citation = Citation(path, spans_from_json(spans)[0], label, content_hash(text))
             neighbour = Neighbour(chunk_id, heading_list(heading_path, headings), label, text, citation)
             before, after = found[of]
-            found[of] = Neighbours((*before, neighbour), after) if is_before else Neighbours(before, (*after, neighbour))
+            found[of] = (
+                Neighbours((*before, neighbour), after) if is_before else Neighbours(before, (*after, neighbour))
+            )
         return found

@@ -21,7 +21,9 @@ from kebab.store.sqlite.rows import heading_list, rows_of, spans_from_json, spli
 from kebab.store.sqlite.vector_coverage import stored_spaces
 
 _STATE = "d.size, d.mtime_ns, d.content_hash, d.fingerprint"
-_SEARCHED = "SELECT ld.document_id FROM library_documents ld JOIN library_versions v ON v.id = ld.version WHERE NOT v.in_making"
+_SEARCHED = (
+    "SELECT ld.document_id FROM library_documents ld JOIN library_versions v ON v.id = ld.version WHERE NOT v.in_making"
+)
 """Documents of libraries. Chunks of libraries have numbers below zero."""
 
 
@@ -48,7 +50,9 @@ class SqliteContentReader:
 
     def spaces(self) -> list[VectorSpace]:
         with our_errors(self._path):
-            return [VectorSpace(space.model, space.version, space.dimension) for space in stored_spaces(self._connection)]
+            return [
+                VectorSpace(space.model, space.version, space.dimension) for space in stored_spaces(self._connection)
+            ]
 
     def vectors_of(self, space: VectorSpace, chunk_ids: Sequence[str]) -> dict[str, ChunkVector]:
         rows = self._rows(
@@ -74,7 +78,9 @@ class SqliteContentReader:
                 FROM embedding_spaces e ORDER BY e.id"""
         )
         return ContentCounts(
-            self._number("SELECT count(*) FROM documents d JOIN sources s ON s.id = d.source_id WHERE s.kind <> 'library'"),
+            self._number(
+                "SELECT count(*) FROM documents d JOIN sources s ON s.id = d.source_id WHERE s.kind <> 'library'"
+            ),
             self._number("SELECT count(*) FROM chunks WHERE id >= 0"),
             self._number(f"SELECT count(*) FROM documents WHERE id IN ({_SEARCHED})"),
             self._number(f"SELECT count(*) FROM chunks WHERE id < 0 AND document_id IN ({_SEARCHED})"),
@@ -82,10 +88,30 @@ class SqliteContentReader:
         )
 
     def _document(self, row: tuple[Any, ...]) -> IndexedDocument:
-        key, path, title, doc_type, format_, lang, encoding, metadata, body, chunker, date, trust, doc_id, indexed_at, *rest = row
+        (
+            key,
+            path,
+            title,
+            doc_type,
+            format_,
+            lang,
+            encoding,
+            metadata,
+            body,
+            chunker,
+            date,
+            trust,
+            doc_id,
+            indexed_at,
+            *rest,
+        ) = row
         tags, first_title, *state = rest
         text = decompress(body)
-        names = Names((), split_values(tags)) if first_title is None else names_in(first_title, path, title, split_values(tags))
+        names = (
+            Names((), split_values(tags))
+            if first_title is None
+            else names_in(first_title, path, title, split_values(tags))
+        )
         parsed = ParsedDocument(
             text=text,
             title=title,
@@ -98,7 +124,9 @@ class SqliteContentReader:
             metadata=json.loads(metadata),
             encoding=encoding,
         )
-        return IndexedDocument("", path, FileState(*state), parsed, self._chunks(key, text), chunker, date, trust, doc_id, indexed_at)
+        return IndexedDocument(
+            "", path, FileState(*state), parsed, self._chunks(key, text), chunker, date, trust, doc_id, indexed_at
+        )
 
     def _chunks(self, document: Key, text: str) -> list[Chunk]:
         rows = self._rows(

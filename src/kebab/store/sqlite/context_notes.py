@@ -48,7 +48,9 @@ class NoteTerms:
 
 
 class SqliteNoteStore:
-    """Writing notes. A note and the terms of all passages below it are one transaction: whatever interrupts it, they agree."""
+    """Writing notes. A note and the terms of all passages below it are one transaction: whatever interrupts it, they
+    agree.
+    """
 
     def __init__(self, connection: apsw.Connection, path: Path, *, korean_analysis: str) -> None:
         self._connection = connection
@@ -81,7 +83,8 @@ class SqliteNoteStore:
     def remove(self, source: str, note: ContextNote) -> int:
         with our_errors(self._path), write_transaction(self._connection):
             self._connection.execute(
-                "DELETE FROM context_notes WHERE source_id = (SELECT id FROM sources WHERE name = ?) AND folder = ?", (source, note.folder)
+                "DELETE FROM context_notes WHERE source_id = (SELECT id FROM sources WHERE name = ?) AND folder = ?",
+                (source, note.folder),
             )
             return self._analyse_again(source, note)
 

@@ -24,9 +24,12 @@ _WRITER_CACHE_KB = 65_536
 _READER_CACHE_KB = 16_384
 """A server has a reader for each of its threads; a search is no slower with a quarter of what an ingest needs."""
 _STEPS_BETWEEN_CHECKS = 500
-"""Steps of SQLite's virtual machine between two looks at the deadline: 5 to 30 ms of a heavy query, at a cost of 1 %."""
+"""Steps of SQLite's virtual machine between two looks at the deadline: 5 to 30 ms of a heavy query, at a cost of 1 %.
+"""
 _MOST_MAPPED = 1 << 28
-"""Bytes of the file that are mapped into memory. More makes reading a little faster, but what is mapped counts as the process's own."""
+"""Bytes of the file that are mapped into memory. More makes reading a little faster, but what is mapped counts as the
+process's own.
+"""
 
 
 def now() -> str:
@@ -64,13 +67,19 @@ def our_errors(path: Path) -> Iterator[None]:
     except apsw.FullError as error:
         raise _full(path) from error
     except apsw.ReadOnlyError as error:
-        raise ReadOnly(f"{path} cannot be written to.", hint="Check its permissions, or name another with --db.", path=where) from error
+        raise ReadOnly(
+            f"{path} cannot be written to.", hint="Check its permissions, or name another with --db.", path=where
+        ) from error
     except apsw.IOError as error:
         if _disk_is_full(path):
             raise _full(path) from error
-        raise StoreError(f"Reading or writing {path} failed: {error}.", hint="Check the disk and its free space.", path=where) from error
+        raise StoreError(
+            f"Reading or writing {path} failed: {error}.", hint="Check the disk and its free space.", path=where
+        ) from error
     except apsw.CantOpenError as error:
-        raise StoreError(f"{path} cannot be opened: {error}.", hint="Check the path and its permissions.", path=where) from error
+        raise StoreError(
+            f"{path} cannot be opened: {error}.", hint="Check the path and its permissions.", path=where
+        ) from error
 
 
 def _full(path: Path) -> DiskFull:
@@ -102,13 +111,19 @@ class Database:
         return self.path.is_file() and self.path.stat().st_size > 0
 
     def is_ours(self) -> bool:
-        """Told by the first bytes alone, so that a damaged or newer database still counts; an empty file may be ours too."""
+        """Told by the first bytes alone, so that a damaged or newer database still counts; an empty file may be ours
+        too.
+        """
         with self.path.open("rb") as handle:
             head = handle.read(72)
-        return not head or (head.startswith(b"SQLite format 3\0") and int.from_bytes(head[68:72], "big") == APPLICATION_ID)
+        return not head or (
+            head.startswith(b"SQLite format 3\0") and int.from_bytes(head[68:72], "big") == APPLICATION_ID
+        )
 
     def reader(self) -> apsw.Connection:
-        """A connection whose statements cannot write. The file must exist and be of our version (an older one is brought up first)."""
+        """A connection whose statements cannot write. The file must exist and be of our version (an older one is
+        brought up first).
+        """
         self.refuse_folder()
         if not self.exists():
             raise self._not_there()
@@ -125,7 +140,9 @@ class Database:
         return connection
 
     def writer(self, *, mending: bool = False) -> apsw.Connection:
-        """A connection that may write; makes the file and brings its schema up to date. `mending`: to rebuild the text index."""
+        """A connection that may write; makes the file and brings its schema up to date. `mending`: to rebuild the text
+        index.
+        """
         self.make_folder()
         with suppress(OSError):  # SQLite says what is wrong
             make_file(self.path)  # SQLite gives -wal, -shm and -journal the mode of this file
@@ -142,7 +159,9 @@ class Database:
             connection.pragma("synchronous", "normal")
             self._migrate(connection)
             refuse_altered(connection, self.path, mending=mending)
-            connection.pragma("foreign_keys", True)  # only now: a migration may drop a table that others refer to, and make it anew
+            connection.pragma(
+                "foreign_keys", True
+            )  # only now: a migration may drop a table that others refer to, and make it anew
         return connection
 
     def _not_there(self) -> NotFound:
@@ -166,7 +185,9 @@ class Database:
             os.fsencode(self.path).decode("utf-8")
             is_folder = self.path.is_dir()
         except (OSError, ValueError) as error:
-            raise StoreError(f"{self.path} cannot be opened: {error}.", hint="Check the path and its permissions.") from error
+            raise StoreError(
+                f"{self.path} cannot be opened: {error}.", hint="Check the path and its permissions."
+            ) from error
         if is_folder:
             raise StoreError(
                 f"{self.path} is a folder, not a database file.",
@@ -175,7 +196,9 @@ class Database:
             )
 
     def _open_reader(self) -> apsw.Connection:
-        """Opened for writing, so that the last one to close takes -wal and -shm away, and undoes what a killed writer had begun."""
+        """Opened for writing, so that the last one to close takes -wal and -shm away, and undoes what a killed writer
+        had begun.
+        """
         with our_errors(self.path):
             try:
                 connection = apsw.Connection(str(self.path), flags=apsw.SQLITE_OPEN_READWRITE)
@@ -214,13 +237,16 @@ class Database:
         connection.create_scalar_function("path_matches", cast("Any", path_matches), 2, deterministic=True)
 
     def _version(self, connection: apsw.Connection) -> int:
-        # In one state of the file: another process may just be making it, and its first commit falls between any two looks.
+        # In one state of the file: another process may just be making it, and its first commit falls between any two
+        # looks.
         with our_errors(self.path), read_transaction(connection):
             application, version = connection.pragma("application_id"), connection.pragma("user_version")
             if application == version == 0 and _has_nothing(connection):
                 raise self._not_there()  # it is just being made, or its maker died at that
         if application != APPLICATION_ID:
-            raise Corrupt(f"{self.path} is not a Kebab database.", hint="Name another file with --db.", path=str(self.path))
+            raise Corrupt(
+                f"{self.path} is not a Kebab database.", hint="Name another file with --db.", path=str(self.path)
+            )
         if version > migrations.LATEST:
             raise TooNew(
                 f"{self.path} was written by a newer Kebab (schema {version}, this one knows {migrations.LATEST}).",

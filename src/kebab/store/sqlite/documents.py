@@ -44,7 +44,9 @@ def decompress(body: bytes) -> str:
 
 
 class SqliteDocumentStore:
-    def __init__(self, connection: apsw.Connection, path: Path, *, korean_analysis: str, for_libraries: bool = False) -> None:
+    def __init__(
+        self, connection: apsw.Connection, path: Path, *, korean_analysis: str, for_libraries: bool = False
+    ) -> None:
         """`for_libraries`: chunks get rows where personal search does not look."""
         self._connection = connection
         self._for_libraries = for_libraries
@@ -56,7 +58,10 @@ class SqliteDocumentStore:
 
     def sources(self) -> list[Source]:
         with our_errors(self._path):
-            rows = rows_of(self._connection, "SELECT name, kind, root, trust_level FROM sources WHERE kind <> 'library' ORDER BY name")
+            rows = rows_of(
+                self._connection,
+                "SELECT name, kind, root, trust_level FROM sources WHERE kind <> 'library' ORDER BY name",
+            )
         return [Source(*row) for row in rows]
 
     def add_source(self, source: Source) -> None:
@@ -86,7 +91,8 @@ class SqliteDocumentStore:
         facts = repository or (None, None, None)
         with our_errors(self._path), write_transaction(self._connection):
             self._connection.execute(
-                "UPDATE sources SET ingested_at = ?, repository = ?, branch = ?, commit_id = ? WHERE name = ?", (at or now(), *facts, name)
+                "UPDATE sources SET ingested_at = ?, repository = ?, branch = ?, commit_id = ? WHERE name = ?",
+                (at or now(), *facts, name),
             )
 
     def has_chunks(self) -> bool:
@@ -137,7 +143,11 @@ class SqliteDocumentStore:
 
     def date_of(self, source: str, path: str) -> str:
         with our_errors(self._path):
-            return str(rows_of(self._connection, "SELECT date FROM documents WHERE doc_id = ?", (document_id(source, path),))[0][0])
+            return str(
+                rows_of(self._connection, "SELECT date FROM documents WHERE doc_id = ?", (document_id(source, path),))[
+                    0
+                ][0]
+            )
 
     def remove(self, source: str, paths: Iterable[str]) -> int:
         gone = json.dumps([document_id(source, path) for path in paths])
@@ -170,11 +180,14 @@ class SqliteDocumentStore:
         changes.gone += [chunk_row for chunk_row, _ in old.values()]
         self._vocabulary.add((titles.first, *(chunk.text for chunk in document.chunks)))
 
-    # With triggers, FTS5 flushes its buffer at the end of every statement: few large ones are several times as fast as many small.
+    # With triggers, FTS5 flushes its buffer at the end of every statement: few large ones are several times as fast as
+    # many small.
 
     def _remove_chunks(self, rows: list[int]) -> None:
         if rows:
-            self._connection.execute("DELETE FROM chunks WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(rows),))
+            self._connection.execute(
+                "DELETE FROM chunks WHERE id IN (SELECT value FROM json_each(?))", (json.dumps(rows),)
+            )
 
     def _last_row(self, documents: Sequence[IndexedDocument]) -> int:
         """The last one that is taken; of a library the last in its stretch, where they count down."""
@@ -186,7 +199,9 @@ class SqliteDocumentStore:
             (documents[0].source,),
         )[0][0]
         last = rows_of(
-            self._connection, f"SELECT min(id) FROM chunks WHERE id > -((?1 + 1) << {STRETCH}) AND id < -(?1 << {STRETCH})", (library,)
+            self._connection,
+            f"SELECT min(id) FROM chunks WHERE id > -((?1 + 1) << {STRETCH}) AND id < -(?1 << {STRETCH})",
+            (library,),
         )[0][0]
         return int(-(library << STRETCH) if last is None else last)
 
@@ -196,7 +211,9 @@ class SqliteDocumentStore:
         marks = ", ".join("?" * (3 + len(_CHUNK_COLUMNS)))
         self._connection.executemany(f"INSERT INTO temp.new_chunks VALUES ({marks})", rows)
         number = f"{self._last_row(documents)} {'-' if self._for_libraries else '+'} rowid"
-        self._connection.execute(f"INSERT INTO chunks (id, {columns}) SELECT {number}, {columns} FROM temp.new_chunks ORDER BY rowid")
+        self._connection.execute(
+            f"INSERT INTO chunks (id, {columns}) SELECT {number}, {columns} FROM temp.new_chunks ORDER BY rowid"
+        )
         self._connection.execute("DELETE FROM temp.new_chunks")
 
     def _write_document(self, doc_id: str, document: IndexedDocument) -> int:

@@ -1,7 +1,7 @@
 """SearchFilters → SQL. One builder for every kind of search, so that a filter means the same everywhere.
 
-The result selects the ids of the documents that may answer. A ranked query puts it into an IN (…) beside its MATCH: SQLite
-runs it once, keeps the ids, and ranks only chunks of those documents.
+The result selects the ids of the documents that may answer. A ranked query puts it into an IN (…) beside its MATCH:
+SQLite runs it once, keeps the ids, and ranks only chunks of those documents.
 """
 
 from __future__ import annotations
@@ -40,9 +40,13 @@ def document_filter(filters: SearchFilters) -> DocumentFilter:
         return _either([_tag(column, bind(tag)) for tag in tags])
 
     if filters.tags_any:
-        joins.append(f"JOIN document_tags any_tag ON any_tag.document_id = d.id AND {any_tag('any_tag.tag', filters.tags_any)}")
+        joins.append(
+            f"JOIN document_tags any_tag ON any_tag.document_id = d.id AND {any_tag('any_tag.tag', filters.tags_any)}"
+        )
     for number, tag in enumerate(dict.fromkeys(filters.tags_all)):
-        joins.append(f"JOIN document_tags tag{number} ON tag{number}.document_id = d.id AND {any_tag(f'tag{number}.tag', [tag])}")
+        joins.append(
+            f"JOIN document_tags tag{number} ON tag{number}.document_id = d.id AND {any_tag(f'tag{number}.tag', [tag])}"
+        )
     if filters.sources:
         joins.append(f"JOIN sources s ON s.id = d.source_id AND s.name {one_of(filters.sources)}")
     if filters.types:
@@ -81,14 +85,16 @@ def _of_library(filters: SearchFilters, bind: Callable[[str], str]) -> str:
 
 
 def _tag(column: str, bound: str) -> str:
-    """The tag or one nested below it, as in Obsidian: `propulsion` means `propulsion/liquid` too. `0` comes right after `/`, so this is a
-    range that the index of tags can answer, and no letter of a tag is a wildcard.
+    """The tag or one nested below it, as in Obsidian: `propulsion` means `propulsion/liquid` too. `0` comes right after
+    `/`, so this is a range that the index of tags can answer, and no letter of a tag is a wildcard.
     """
     return f"({column} = {bound} OR ({column} >= {bound} || '/' AND {column} < {bound} || '0'))"
 
 
 def _either(conditions: Sequence[str]) -> str:
-    """Halved again and again: SQLite refuses an expression that is nested a thousand deep, which a plain chain of ORs would be."""
+    """Halved again and again: SQLite refuses an expression that is nested a thousand deep, which a plain chain of ORs
+    would be.
+    """
     if len(conditions) == 1:
         return conditions[0]
     middle = len(conditions) // 2

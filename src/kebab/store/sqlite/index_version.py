@@ -47,7 +47,10 @@ def complete_vectors(connection: apsw.Connection) -> str:
 
 
 def remember_complete_vectors(connection: apsw.Connection, models: str) -> None:
-    connection.execute("INSERT INTO meta VALUES ('complete_vectors', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value", (models,))
+    connection.execute(
+        "INSERT INTO meta VALUES ('complete_vectors', ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value",
+        (models,),
+    )
 
 
 def forget_complete_vectors(connection: apsw.Connection) -> None:

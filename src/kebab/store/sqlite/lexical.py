@@ -24,9 +24,10 @@ from kebab.store.sqlite.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from kebab.core.store_ports import LexicalOptions
 
-# bm25() costs 93 % of a query, so it must run only on rows that pass the filter, and everything else only on the final few: the ranking
-# stands in a subquery of its own, and the texts are read by a second statement. (A materialised CTE that does all in one costs 10 %.)
-# It is cut a little deeper than asked, because equal scores are put in order by chunk id afterwards.
+# bm25() costs 93 % of a query, so it must run only on rows that pass the filter, and everything else only on the final
+# few: the ranking stands in a subquery of its own, and the texts are read by a second statement. (A materialised CTE
+# that does all in one costs 10 %.) It is cut a little deeper than asked, because equal scores are put in order by chunk
+# id afterwards.
 _BY_RELEVANCE = """
 SELECT ranked.bm25, c.chunk_id, ranked.id FROM (
     SELECT rowid AS id, bm25({index}, 0, 0, :heading, :text, :title, :cjk) AS bm25
@@ -63,7 +64,9 @@ _Ranked = tuple[Any, ...]
 class SqliteLexicalIndex:
     """`korean_analysis` is how the index was built, whatever the settings say now."""
 
-    def __init__(self, connection: apsw.Connection, *, korean_analysis: str, weights: ColumnWeights | None = None) -> None:
+    def __init__(
+        self, connection: apsw.Connection, *, korean_analysis: str, weights: ColumnWeights | None = None
+    ) -> None:
         self.tokenizer = SqliteTokenizer(connection)
         self._connection = connection
         self._weights = weights or ColumnWeights()
@@ -94,13 +97,23 @@ class SqliteLexicalIndex:
         bindings = {**self._weights._asdict(), **bindings, "match": expression.text}
         with read_transaction(self._connection):
             if sort == "date":
-                ranked = self._run(_BY_DATE.format(index=index, filter=condition), {**bindings, "limit": limit + 1, "offset": offset}, tree)
+                ranked = self._run(
+                    _BY_DATE.format(index=index, filter=condition),
+                    {**bindings, "limit": limit + 1, "offset": offset},
+                    tree,
+                )
             else:
-                ranked = self._by_relevance(_BY_RELEVANCE.format(index=index, filter=condition), bindings, tree, limit + 1, offset)
+                ranked = self._by_relevance(
+                    _BY_RELEVANCE.format(index=index, filter=condition), bindings, tree, limit + 1, offset
+                )
             found = (self._with_outlines if outline else self._with_contexts)(ranked[:limit])
-        return LexicalMatches(found, len(ranked) > limit, expression.terms, expression.text, expression.dropped, expression.shortened)
+        return LexicalMatches(
+            found, len(ranked) > limit, expression.terms, expression.text, expression.dropped, expression.shortened
+        )
 
-    def _by_relevance(self, sql: str, bindings: dict[str, Any], tree: QueryTree, limit: int, offset: int) -> list[_Ranked]:
+    def _by_relevance(
+        self, sql: str, bindings: dict[str, Any], tree: QueryTree, limit: int, offset: int
+    ) -> list[_Ranked]:
         depth = offset + limit + _DEEPER
         while True:
             ranked = sorted(self._run(sql, {**bindings, "depth": depth}, tree))
@@ -116,7 +129,9 @@ class SqliteLexicalIndex:
 
     def _with_outlines(self, ranked: list[_Ranked]) -> tuple[LexicalMatch, ...]:
         types = dict(rows_of(self._connection, _TYPES, (json.dumps([row[2] for row in ranked]),)))
-        return tuple(LexicalMatch(bm25, ChunkContext.outline(chunk_id, types[number])) for bm25, chunk_id, number in ranked)
+        return tuple(
+            LexicalMatch(bm25, ChunkContext.outline(chunk_id, types[number])) for bm25, chunk_id, number in ranked
+        )
 
     def count(self, tree: QueryTree, *, match: str, drop_stop_words: bool, filters: SearchFilters) -> int:
         expression: MatchExpression = self._builder.build(tree, match=match, drop_stop_words=drop_stop_words)
@@ -148,8 +163,9 @@ class SqliteLexicalIndex:
 
 
 def _filtered_index(filters: SearchFilters) -> tuple[str, str, dict[str, Any]]:
-    """Which of the two indexes is asked, and which of its chunks: those of the documents that may answer, found once and kept. The `+`
-    forbids SQLite to look each of them up in the text index instead, which would run the whole query once per chunk.
+    """Which of the two indexes is asked, and which of its chunks: those of the documents that may answer, found once
+    and kept. The `+` forbids SQLite to look each of them up in the text index instead, which would run the whole query
+    once per chunk.
     """
     if is_library_alone(filters):
         return LIBRARIES, *library_condition(filters)
@@ -157,7 +173,11 @@ def _filtered_index(filters: SearchFilters) -> tuple[str, str, dict[str, Any]]:
     sql, bindings = document_filter(filters)
     if not sql:
         return index, "", {}
-    kinds = f" AND allowed.kind IN ({', '.join(f':kind{number}' for number in range(len(filters.kinds)))})" if filters.kinds else ""
+    kinds = (
+        f" AND allowed.kind IN ({', '.join(f':kind{number}' for number in range(len(filters.kinds)))})"
+        if filters.kinds
+        else ""
+    )
     chunks = f"SELECT allowed.id FROM chunks allowed WHERE allowed.document_id IN ({sql}){kinds}"
     named = {f"kind{number}": kind for number, kind in enumerate(filters.kinds)}
     return index, f"AND +{index}.rowid IN ({chunks})", {**bindings, **named}

@@ -44,7 +44,9 @@ class SqliteLibraryCatalog:
         return found[0]
 
     def named(self, name: str) -> list[Library]:
-        """Those with this in their title, id or description, in any case of any alphabet; % and _ are letters like any other."""
+        """Those with this in their title, id or description, in any case of any alphabet; % and _ are letters like any
+        other.
+        """
         return [library for library in self.libraries() if library.is_named(name)]
 
     def kinds_of(self, chunk_ids: Iterable[str]) -> dict[str, str]:
@@ -55,7 +57,9 @@ class SqliteLibraryCatalog:
     def _read(self, where: str, bindings: Any) -> list[Library]:
         rows = rows_of(self._connection, f"{_LIBRARIES} {where}", bindings)
         versions: dict[int, list[LibraryVersion]] = {row[0]: [] for row in rows}
-        for library, tag, done, making, commit, snippets, indexed_at, error in rows_of(self._connection, _VERSIONS) if rows else ():
+        for library, tag, done, making, commit, snippets, indexed_at, error in (
+            rows_of(self._connection, _VERSIONS) if rows else ()
+        ):
             if library in versions:
                 state = done or making
                 versions[library].append(LibraryVersion(tag or None, state, commit, snippets, indexed_at, error))

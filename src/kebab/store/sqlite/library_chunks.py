@@ -1,5 +1,6 @@
-"""Which rows of `chunks` belong to libraries: below zero, each library in a stretch of its own. So a search in a library looks at nothing
-else, by comparing numbers alone; and one's own chunks have a text index of their own, in which libraries do not count.
+"""Which rows of `chunks` belong to libraries: below zero, each library in a stretch of its own. So a search in a
+library looks at nothing else, by comparing numbers alone; and one's own chunks have a text index of their own, in which
+libraries do not count.
 """
 
 from __future__ import annotations
@@ -23,8 +24,9 @@ def is_library_alone(filters: SearchFilters) -> bool:
 
 
 def library_condition(filters: SearchFilters) -> tuple[str, dict[str, Any]]:
-    """For a query of the text index of libraries: the stretch of one of them, without what only its other versions have. A source owns
-    nothing but documents of its version, so those of the versions that are asked for need not be looked at.
+    """For a query of the text index of libraries: the stretch of one of them, without what only its other versions
+    have. A source owns nothing but documents of its version, so those of the versions that are asked for need not be
+    looked at.
     """
     bindings: dict[str, Any] = {}
     this_one, within = "", "true"
@@ -43,7 +45,10 @@ def library_condition(filters: SearchFilters) -> tuple[str, dict[str, Any]]:
             WHERE NOT EXISTS (SELECT 1 FROM library_documents ld WHERE ld.document_id = d.id AND ld.version IN (
                 SELECT v.id {versions} AND {is_asked_for}))"""
     others = f"SELECT 1 {versions} AND NOT ({is_asked_for})"  # mostly there are none: then no row need be looked up
-    return f"AND {within} AND (NOT EXISTS ({others}) OR +library_fts.rowid NOT IN ({elsewhere})){_kinds(filters)}", bindings
+    return (
+        f"AND {within} AND (NOT EXISTS ({others}) OR +library_fts.rowid NOT IN ({elsewhere})){_kinds(filters)}",
+        bindings,
+    )
 
 
 def _kinds(filters: SearchFilters) -> str:

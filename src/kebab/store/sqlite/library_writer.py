@@ -1,7 +1,7 @@
 """Writing libraries: a version is made beside the one that is searched, and takes its place when it is complete.
 
-Documents that two versions have in common, the same bytes under the same path, are stored once. Each belongs to the source of one of the
-versions that have it, and is handed on when that one goes.
+Documents that two versions have in common, the same bytes under the same path, are stored once. Each belongs to the
+source of one of the versions that have it, and is handed on when that one goes.
 """
 
 from __future__ import annotations
@@ -67,7 +67,8 @@ class SqliteLibraryWriter:
             if begun:
                 row, name = begun[0]
                 self._connection.execute(
-                    "UPDATE library_versions SET state = 'indexing', error = NULL, commit_id = ? WHERE id = ?", (commit, row)
+                    "UPDATE library_versions SET state = 'indexing', error = NULL, commit_id = ? WHERE id = ?",
+                    (commit, row),
                 )
             else:
                 row, name = self._new_making(library, library_id, tag, commit)
@@ -80,17 +81,21 @@ class SqliteLibraryWriter:
         return Making(row, name, {path: DoneFile(*file) for path, *file in done})
 
     def drop(self, making: Making, files: Iterable[DoneFile]) -> None:
-        """What an earlier attempt left that is no part of the version any more, or is to be read again; and whatever was written and then
-        not said to belong to it, because the run was killed in between.
+        """What an earlier attempt left that is no part of the version any more, or is to be read again; and whatever
+        was written and then not said to belong to it, because the run was killed in between.
         """
         with our_errors(self._path), write_transaction(self._connection):
             self._connection.executemany(
-                "DELETE FROM library_documents WHERE version = ? AND document_id = ?", [(making.key, file.document) for file in files]
+                "DELETE FROM library_documents WHERE version = ? AND document_id = ?",
+                [(making.key, file.document) for file in files],
             )
-            source = rows_of(self._connection, "SELECT source_id FROM library_versions WHERE id = ?", (making.key,))[0][0]
+            source = rows_of(self._connection, "SELECT source_id FROM library_versions WHERE id = ?", (making.key,))[0][
+                0
+            ]
             self._hand_on(making.key, source)
             self._connection.execute(
-                "DELETE FROM documents WHERE source_id = ? AND id NOT IN (SELECT document_id FROM library_documents)", (source,)
+                "DELETE FROM documents WHERE source_id = ? AND id NOT IN (SELECT document_id FROM library_documents)",
+                (source,),
             )
 
     def known(self, library_id: str, fingerprints: Iterable[str]) -> dict[tuple[str, str], Key]:
@@ -143,7 +148,9 @@ class SqliteLibraryWriter:
                    WHERE ld.version = ?""",
                 (making.key,),
             )[0][0]
-            self._connection.execute("UPDATE sources SET name = ?, ingested_at = ? WHERE id = ?", (name, indexed_at or now(), source))
+            self._connection.execute(
+                "UPDATE sources SET name = ?, ingested_at = ? WHERE id = ?", (name, indexed_at or now(), source)
+            )
             self._connection.execute(
                 "UPDATE library_versions SET in_making = 0, state = 'indexed', error = NULL, snippets = ?, indexed_at = ? WHERE id = ?",
                 (snippets, indexed_at or now(), making.key),
@@ -161,7 +168,9 @@ class SqliteLibraryWriter:
             )
             if not self._connection.changes():
                 row, _ = self._new_making(library, library_id, tag, None)
-                self._connection.execute("UPDATE library_versions SET state = 'failed', error = ? WHERE id = ?", (storable(reason), row))
+                self._connection.execute(
+                    "UPDATE library_versions SET state = 'failed', error = ? WHERE id = ?", (storable(reason), row)
+                )
 
     def forget_attempt(self, library_id: str, tag: str | None) -> None:
         """What was begun and failed is not wanted after all; what is searched stays."""
@@ -214,8 +223,8 @@ class SqliteLibraryWriter:
         self._connection.execute("DELETE FROM sources WHERE id = ?", (source,))
 
     def _hand_on(self, version: Key, source: int) -> None:
-        """Documents that this version has no more and another one has go to the source of that one. So a source owns only documents of its
-        version, and never two under one path.
+        """Documents that this version has no more and another one has go to the source of that one. So a source owns
+        only documents of its version, and never two under one path.
         """
         self._connection.execute(
             """UPDATE documents SET source_id = (

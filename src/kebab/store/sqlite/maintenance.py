@@ -44,7 +44,17 @@ def rebuild_fts(connection: apsw.Connection, path: Path, korean_analysis: str) -
             connection.executemany(
                 "UPDATE chunks SET cjk = ? WHERE id = ?",
                 [
-                    (cjk_column(korean_analysis, title, headings, text, is_code=kind == "code", note_terms=notes.of(source, path)), row_id)
+                    (
+                        cjk_column(
+                            korean_analysis,
+                            title,
+                            headings,
+                            text,
+                            is_code=kind == "code",
+                            note_terms=notes.of(source, path),
+                        ),
+                        row_id,
+                    )
                     for row_id, headings, text, title, kind, source, path in batch
                 ],
             )
@@ -78,7 +88,9 @@ def _chunk_batches(connection: apsw.Connection) -> Iterator[list[tuple[Any, ...]
 
 
 def optimize(connection: apsw.Connection, path: Path) -> None:
-    """Afterwards no word of a deleted document is left in the file: FTS5 merges its tombstones, VACUUM writes only live rows."""
+    """Afterwards no word of a deleted document is left in the file: FTS5 merges its tombstones, VACUUM writes only live
+    rows.
+    """
     from kebab.store.sqlite.vector_writer import SqliteVectorWriter
 
     SqliteVectorWriter(connection, path).drop_unused()
@@ -116,8 +128,8 @@ def stats(connection: apsw.Connection, database: Database) -> StoreStats:
 
 
 def wholeness_checks(database: Database, korean_analysis: str, *, named: bool) -> list[Check]:
-    """What `kb doctor` looks at is all of it: SQLite compares every row and every word in little time. An index that was built with other
-    settings may well be whole.
+    """What `kb doctor` looks at is all of it: SQLite compares every row and every word in little time. An index that
+    was built with other settings may well be whole.
     """
     return [check for check in health_checks(database, korean_analysis, named=named) if check.name != _ANALYSIS]
 
@@ -157,7 +169,12 @@ def _opened_for_checks(database: Database) -> tuple[apsw.Connection, bool]:
 
 def _reference_check(connection: apsw.Connection) -> Check:
     orphans = len(rows_of(connection, "PRAGMA foreign_key_check"))
-    return Check.judged("references", not orphans, f"{orphans} rows refer to nothing" if orphans else "every row has its owner", _RESTORE)
+    return Check.judged(
+        "references",
+        not orphans,
+        f"{orphans} rows refer to nothing" if orphans else "every row has its owner",
+        _RESTORE,
+    )
 
 
 def _vector_check(connection: apsw.Connection) -> Check:
@@ -167,7 +184,9 @@ def _vector_check(connection: apsw.Connection) -> Check:
         AND (SELECT count(*) FROM vectors v WHERE v.space_id = e.id) != (SELECT sum(count) FROM vector_codes c WHERE c.space_id = e.id)"""
     broken = [int(rows_of(connection, sql)[0][0]) for sql in (wrong, uncoded)]
     message = (
-        f"{broken[0]} vectors of a wrong size, {broken[1]} models with missing codes" if any(broken) else "vectors and their codes agree"
+        f"{broken[0]} vectors of a wrong size, {broken[1]} models with missing codes"
+        if any(broken)
+        else "vectors and their codes agree"
     )
     return Check.judged("vector index", not any(broken), message, "kb index --rebuild-vectors")
 
@@ -186,7 +205,9 @@ def _file_check(connection: apsw.Connection) -> Check:
     except apsw.Error as error:
         found = [str(error)]
     whole = found == ["ok"]
-    return Check.judged("file", whole, "the database file is whole" if whole else f"damaged: {'; '.join(found)}", _RESTORE)
+    return Check.judged(
+        "file", whole, "the database file is whole" if whole else f"damaged: {'; '.join(found)}", _RESTORE
+    )
 
 
 def _unchecked_fts() -> Check:
@@ -202,7 +223,9 @@ def _fts_check(connection: apsw.Connection) -> Check:
     except apsw.BusyError:
         return Check("text index", True, f"{NOT_CHECKED}: another process is writing")
     except apsw.Error as error:
-        return Check("text index", False, f"the text index does not match the chunks ({error})", "kb index --rebuild-fts")
+        return Check(
+            "text index", False, f"the text index does not match the chunks ({error})", "kb index --rebuild-fts"
+        )
     return Check("text index", True, "the text index matches the chunks")
 
 
@@ -220,7 +243,9 @@ def backup(connection: apsw.Connection, source: Path, target: Path) -> None:
     try:
         _backup(connection, source, target)
     except OSError as error:
-        raise StoreError(f"{target} cannot be written: {error.strerror}.", hint="Name another place.", path=str(target)) from error
+        raise StoreError(
+            f"{target} cannot be written: {error.strerror}.", hint="Name another place.", path=str(target)
+        ) from error
 
 
 def _backup(connection: apsw.Connection, source: Path, target: Path) -> None:
@@ -235,7 +260,11 @@ def _backup(connection: apsw.Connection, source: Path, target: Path) -> None:
                         running.step(1000)
                 copy.pragma("journal_mode", "delete")  # one file, nothing beside it
                 if copy.pragma("quick_check") != "ok":
-                    raise Corrupt(f"The copy of {source} is damaged.", hint="See kb doctor, check the disk, try again.", path=str(source))
+                    raise Corrupt(
+                        f"The copy of {source} is damaged.",
+                        hint="See kb doctor, check the disk, try again.",
+                        path=str(source),
+                    )
             unfinished.replace(target)
         finally:
             for suffix in ("", "-journal", "-wal", "-shm"):

@@ -35,7 +35,9 @@ def rows_of(connection: apsw.Connection, sql: str, bindings: Any = ()) -> list[t
 
 
 def chunk_context(row: tuple[Any, ...], embedding_model: str | None = None) -> ChunkContext:
-    chunk_id, doc_id, path, title, heading_path, headings, label, text, spans, chunker, doc_type, lang, tags, *rest = row
+    chunk_id, doc_id, path, title, heading_path, headings, label, text, spans, chunker, doc_type, lang, tags, *rest = (
+        row
+    )
     trust, source, indexed_at, date, notes = rest
     return ChunkContext(
         chunk_id,

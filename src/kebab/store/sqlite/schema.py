@@ -1,4 +1,6 @@
-"""How the schema of a file differs from the one that the migrations make: somebody may have altered it with another tool."""
+"""How the schema of a file differs from the one that the migrations make: somebody may have altered it with another
+tool.
+"""
 
 from __future__ import annotations
 
@@ -103,18 +105,24 @@ def restore(connection: apsw.Connection) -> None:
 
 
 def _objects(connection: apsw.Connection) -> list[SchemaObject]:
-    rows = connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY type, name")
+    rows = connection.execute(
+        "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY type, name"
+    )
     return [SchemaObject(*row) for row in rows if not row[1].startswith(("sqlite_", *_SHADOW_TABLES))]
 
 
-def _words(made: SchemaObject | None, found: SchemaObject | None, fresh: apsw.Connection, connection: apsw.Connection) -> str:
+def _words(
+    made: SchemaObject | None, found: SchemaObject | None, fresh: apsw.Connection, connection: apsw.Connection
+) -> str:
     if made is None:
         assert found is not None
         return f"{found.type} {found.name} was added to {found.table}"
     if found is None:
         return f"{made.type} {made.name} is missing"
     before, now = _columns(fresh, made.name), _columns(connection, made.name)
-    changes = [f"{name} is missing" for name in before if name not in now] + [f"{name} was added" for name in now if name not in before]
+    changes = [f"{name} is missing" for name in before if name not in now] + [
+        f"{name} was added" for name in now if name not in before
+    ]
     return f"{made.type} {made.name} was changed" + (f" (column {', column '.join(changes)})" if changes else "")
 
 

@@ -53,7 +53,11 @@ class SqliteReading:
     """One thread's view of the store."""
 
     def __init__(
-        self, connection: apsw.Connection, database: Database, known_vectors: dict[str, dict[int, Any]], paths_on_disk: bool
+        self,
+        connection: apsw.Connection,
+        database: Database,
+        known_vectors: dict[str, dict[int, Any]],
+        paths_on_disk: bool,
     ) -> None:
         self._connection = connection
         self._database = database
@@ -156,7 +160,9 @@ class SqliteWriting:
     def documents(self, korean_analysis: str, *, for_libraries: bool = False) -> SqliteDocumentStore:
         from kebab.store.sqlite.documents import SqliteDocumentStore
 
-        return SqliteDocumentStore(self._connection, self._path, korean_analysis=korean_analysis, for_libraries=for_libraries)
+        return SqliteDocumentStore(
+            self._connection, self._path, korean_analysis=korean_analysis, for_libraries=for_libraries
+        )
 
     def libraries(self) -> SqliteLibraryWriter:
         from kebab.store.sqlite.library_writer import SqliteLibraryWriter
@@ -204,10 +210,16 @@ class SqliteWriting:
 
 class SqliteStore:
     def __init__(
-        self, path: Path, *, named: bool, busy_timeout_ms: int = 5000, lock_wait_s: float = 10.0, paths_on_disk: bool = True
+        self,
+        path: Path,
+        *,
+        named: bool,
+        busy_timeout_ms: int = 5000,
+        lock_wait_s: float = 10.0,
+        paths_on_disk: bool = True,
     ) -> None:
-        """`named`: the user asked for this very file, so reading it when it is not there is an error. `paths_on_disk`: whether
-        documents may be named by where their files lie.
+        """`named`: the user asked for this very file, so reading it when it is not there is an error. `paths_on_disk`:
+        whether documents may be named by where their files lie.
         """
         self.path = path
         self._paths_on_disk = paths_on_disk
@@ -231,13 +243,15 @@ class SqliteStore:
             self._forget()
 
     def _forget(self) -> None:
-        """Of a file that is no more. Nothing may outlast the connection to it: once that is closed, the next file may get its number."""
+        """Of a file that is no more. Nothing may outlast the connection to it: once that is closed, the next file may
+        get its number.
+        """
         self.close()
         self._known_codes = (None, {})
 
     def _vectors_of(self, file: _File) -> dict[str, dict[int, Any]]:
-        """In another file, the same numbers are those of other vectors. Codes never change, so all threads share them; whether vectors
-        have, only the connection knows that read them, so they go with it.
+        """In another file, the same numbers are those of other vectors. Codes never change, so all threads share them;
+        whether vectors have, only the connection knows that read them, so they go with it.
         """
         known_file, codes = self._known_codes
         if known_file != file:
@@ -273,7 +287,9 @@ class SqliteStore:
             self._close_if_replaced()
         connection: apsw.Connection | None = getattr(self._local, "connection", None)
         if connection is None and (self._named or self._database.exists()):
-            file = _file_at(self.path)  # looked at before it is opened: when it is replaced in between, it is opened once more
+            file = _file_at(
+                self.path
+            )  # looked at before it is opened: when it is replaced in between, it is opened once more
             try:
                 connection = self._local.connection = self._database.reader()
                 self._local.file = file
@@ -287,7 +303,9 @@ class SqliteStore:
                 if connection is None:
                     yield None
                 else:
-                    yield SqliteReading(connection, self._database, self._vectors_of(self._local.file), self._paths_on_disk)
+                    yield SqliteReading(
+                        connection, self._database, self._vectors_of(self._local.file), self._paths_on_disk
+                    )
         finally:
             self._local.readings -= 1
 
@@ -309,7 +327,9 @@ class SqliteStore:
         if target.is_dir():
             raise StoreError(f"{target} is a folder.", hint="Name a file.", path=str(target))
         if target.exists() and not force:
-            raise StoreError(f"{target} exists already.", hint="Overwrite it with --force, or name another file.", path=str(target))
+            raise StoreError(
+                f"{target} exists already.", hint="Overwrite it with --force, or name another file.", path=str(target)
+            )
         if not target.absolute().parent.is_dir():
             raise StoreError(f"The folder of {target} does not exist.", hint="Make it first.", path=str(target))
         if target.exists() and self.path.exists() and target.samefile(self.path):
@@ -326,10 +346,15 @@ class SqliteStore:
         if not self.path.exists():
             return False
         if self._named and not self._database.is_ours():  # what stands in our own place is ours, however damaged
-            raise Corrupt(f"{self.path} is not a Kebab database, so it is not deleted.", hint="Delete it by hand.", path=str(self.path))
+            raise Corrupt(
+                f"{self.path} is not a Kebab database, so it is not deleted.",
+                hint="Delete it by hand.",
+                path=str(self.path),
+            )
         self._forget()
         with WriterLock(self.path, wait_s=self._lock_wait_s, purpose="kb reset"):
-            # The logs hold text. While the database itself is there, a reset that was interrupted can be run again and deletes them.
+            # The logs hold text. While the database itself is there, a reset that was interrupted can be run again and
+            # deletes them.
             for suffix in (*_LOGS, "", ".lock"):
                 self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
         return True
@@ -352,7 +377,9 @@ class SqliteStore:
     def _require_existing(self) -> None:
         self._database.refuse_folder()
         if not self._database.exists():
-            raise NotFound(f"There is no database at {self.path}.", hint="Begin with: kb ingest FOLDER", path=str(self.path))
+            raise NotFound(
+                f"There is no database at {self.path}.", hint="Begin with: kb ingest FOLDER", path=str(self.path)
+            )
 
 
 def _file_at(path: Path) -> _File:

@@ -49,5 +49,7 @@ def _has_rows(connection: apsw.Connection, space: Space) -> bool:
 
 
 def stored_spaces(connection: apsw.Connection) -> list[Space]:
-    rows = rows_of(connection, "SELECT id, model, version, dimension, centre IS NOT NULL FROM embedding_spaces ORDER BY id")
+    rows = rows_of(
+        connection, "SELECT id, model, version, dimension, centre IS NOT NULL FROM embedding_spaces ORDER BY id"
+    )
     return [Space(space, model, version, dimension, bool(coded)) for space, model, version, dimension, coded in rows]

@@ -1,4 +1,6 @@
-"""Writing vectors: which chunks still need one, which texts already have one, and the codes that large spaces are searched by."""
+"""Writing vectors: which chunks still need one, which texts already have one, and the codes that large spaces are
+searched by.
+"""
 
 from __future__ import annotations
 
@@ -46,13 +48,17 @@ class SqliteVectorWriter:
         """Chunks without a vector in their first space, in order of their rows."""
         homes = self._placeholders(embedders)
         return self._chunks(
-            f"NOT EXISTS (SELECT 1 FROM chunks_vec v WHERE v.chunk = c.id AND v.home = 1 AND v.space_id IN ({homes}))", after, limit
+            f"NOT EXISTS (SELECT 1 FROM chunks_vec v WHERE v.chunk = c.id AND v.home = 1 AND v.space_id IN ({homes}))",
+            after,
+            limit,
         )
 
     def pending_in(self, embedder: Embedder, *, after: Key | None, limit: int) -> list[PendingChunk]:
         """Chunks that have a vector somewhere and none in this space."""
         space = self._space(embedder)
-        return self._chunks(f"NOT EXISTS (SELECT 1 FROM chunks_vec v WHERE v.chunk = c.id AND v.space_id = {space})", after, limit)
+        return self._chunks(
+            f"NOT EXISTS (SELECT 1 FROM chunks_vec v WHERE v.chunk = c.id AND v.space_id = {space})", after, limit
+        )
 
     def chunks(self, keys: Sequence[Key]) -> list[PendingChunk]:
         return self._chunks(f"c.id IN ({', '.join(map(str, keys))})", None, len(keys))
@@ -69,7 +75,11 @@ class SqliteVectorWriter:
 
     def is_home(self, embedder: Embedder) -> bool:
         """Whether any chunk belongs to this space first."""
-        return bool(self._number(f"SELECT EXISTS (SELECT 1 FROM chunks_vec WHERE home = 1 AND space_id = {self._space(embedder)})"))
+        return bool(
+            self._number(
+                f"SELECT EXISTS (SELECT 1 FROM chunks_vec WHERE home = 1 AND space_id = {self._space(embedder)})"
+            )
+        )
 
     def _chunks(self, condition: str, after: Key | None, limit: int) -> list[PendingChunk]:
         with our_errors(self._path):
@@ -90,7 +100,9 @@ class SqliteVectorWriter:
         linked: set[Key] = set()
         with our_errors(self._path), write_transaction(self._connection):
             for row, text_hash in chunks:
-                found = rows_of(self._connection, "SELECT id FROM vectors WHERE space_id = ? AND text_hash = ?", (space, text_hash))
+                found = rows_of(
+                    self._connection, "SELECT id FROM vectors WHERE space_id = ? AND text_hash = ?", (space, text_hash)
+                )
                 if found:
                     self._link(row, space, found[0][0], home)
                     linked.add(row)
@@ -112,8 +124,8 @@ class SqliteVectorWriter:
                 self._add_codes(space, added)
 
     def keep(self, embedder: Embedder, vectors: Sequence[tuple[bytes, bytes]]) -> int:
-        """Vectors (hash of the text, float16) made elsewhere, for texts that may come; how many were not there yet. What is no vector of
-        length 1 is left out.
+        """Vectors (hash of the text, float16) made elsewhere, for texts that may come; how many were not there yet.
+        What is no vector of length 1 is left out.
         """
         space = self._space(embedder)
         kept: list[tuple[int, Array]] = []
@@ -147,7 +159,9 @@ class SqliteVectorWriter:
             "INSERT INTO vectors (space_id, text_hash, vector) VALUES (?, ?, ?) ON CONFLICT DO NOTHING RETURNING id",
             (space, text_hash, vector),
         )
-        known = new or rows_of(self._connection, "SELECT id FROM vectors WHERE space_id = ? AND text_hash = ?", (space, text_hash))
+        known = new or rows_of(
+            self._connection, "SELECT id FROM vectors WHERE space_id = ? AND text_hash = ?", (space, text_hash)
+        )
         return int(known[0][0]), bool(new)
 
     def _link(self, chunk: Key, space: int, vector: int, home: bool) -> None:
@@ -162,13 +176,15 @@ class SqliteVectorWriter:
         """Forgets the vectors of these models. Those of others stay until theirs are made."""
         with our_errors(self._path), write_transaction(self._connection):
             for embedder in embedders:
-                self._connection.execute("DELETE FROM embedding_spaces WHERE model = ? AND version = ?", (embedder.name, embedder.version))
+                self._connection.execute(
+                    "DELETE FROM embedding_spaces WHERE model = ? AND version = ?", (embedder.name, embedder.version)
+                )
             forget_complete_vectors(self._connection)
         self._spaces.clear()
 
     def settle(self, embedders: Sequence[Embedder], second: Embedder | None = None, *, refused: int = 0) -> None:
-        """After all is embedded but for what was refused, and all of it once more by `second`: forgets other models' vectors, and unused
-        ones when they have become many.
+        """After all is embedded but for what was refused, and all of it once more by `second`: forgets other models'
+        vectors, and unused ones when they have become many.
         """
         keep = self._placeholders(embedders)
         with our_errors(self._path):
@@ -179,11 +195,14 @@ class SqliteVectorWriter:
             if second is None:  # what was made for other scripts' questions is not kept up any more
                 with write_transaction(self._connection):
                     self._connection.execute(
-                        f"DELETE FROM chunks_vec WHERE home = 0 AND space_id IN ({keep}) AND space_id <> ?", (self._space(embedders[0]),)
+                        f"DELETE FROM chunks_vec WHERE home = 0 AND space_id IN ({keep}) AND space_id <> ?",
+                        (self._space(embedders[0]),),
                     )
             if self.count_pending(embedders) <= refused:
                 with write_transaction(self._connection):
-                    key = models_key(embedders, second, other_scripts=len(embedders) > 1 and self.is_home(embedders[-1]))
+                    key = models_key(
+                        embedders, second, other_scripts=len(embedders) > 1 and self.is_home(embedders[-1])
+                    )
                     remember_complete_vectors(self._connection, key)
             total = self._number("SELECT count(*) FROM vectors")
             unused = self._number("SELECT count(*) FROM vectors WHERE id NOT IN (SELECT vector_id FROM chunks_vec)")
@@ -207,7 +226,9 @@ class SqliteVectorWriter:
             return
         matrix = np.stack([vector for _, vector in added])
         self._insert_codes(
-            space, np.array([row for row, _ in added], np.int64), bit_codes.encode(matrix, np.frombuffer(centre, np.float32))
+            space,
+            np.array([row for row, _ in added], np.int64),
+            bit_codes.encode(matrix, np.frombuffer(centre, np.float32)),
         )
         self._merge_small(space)
 
@@ -222,10 +243,14 @@ class SqliteVectorWriter:
             "SELECT id, vector FROM vectors WHERE space_id = ? AND id > ? ORDER BY id LIMIT ?",
             (space, last, _SEGMENT),
         ):
-            matrix = np.frombuffer(b"".join(row[1] for row in rows), np.float16).reshape(len(rows), -1).astype(np.float32)
+            matrix = (
+                np.frombuffer(b"".join(row[1] for row in rows), np.float16).reshape(len(rows), -1).astype(np.float32)
+            )
             if centre is None:
                 centre = matrix.mean(axis=0, dtype=np.float64).astype(np.float32)
-                self._connection.execute("UPDATE embedding_spaces SET centre = ? WHERE id = ?", (centre.tobytes(), space))
+                self._connection.execute(
+                    "UPDATE embedding_spaces SET centre = ? WHERE id = ?", (centre.tobytes(), space)
+                )
             self._insert_codes(space, np.array([row[0] for row in rows], np.int64), bit_codes.encode(matrix, centre))
             last = rows[-1][0]
 
@@ -245,7 +270,9 @@ class SqliteVectorWriter:
         if len(rows) <= _MOST_SMALL_SEGMENTS:
             return
         ids = np.concatenate([np.frombuffer(row[1], np.int64) for row in rows])
-        planes = np.concatenate([np.frombuffer(row[2], np.uint64).reshape(-1, len(row[1]) // 8) for row in rows], axis=1)
+        planes = np.concatenate(
+            [np.frombuffer(row[2], np.uint64).reshape(-1, len(row[1]) // 8) for row in rows], axis=1
+        )
         self._connection.executemany("DELETE FROM vector_codes WHERE id = ?", [(row[0],) for row in rows])
         for start in range(0, len(ids), _SEGMENT):
             part = slice(start, start + _SEGMENT)
@@ -262,7 +289,11 @@ class SqliteVectorWriter:
 
     def _row_of(self, space: VectorSpace) -> int:
         with our_errors(self._path):
-            found = rows_of(self._connection, "SELECT id FROM embedding_spaces WHERE model = ? AND version = ? AND dimension = ?", space)
+            found = rows_of(
+                self._connection,
+                "SELECT id FROM embedding_spaces WHERE model = ? AND version = ? AND dimension = ?",
+                space,
+            )
             if not found:
                 with write_transaction(self._connection):
                     found = rows_of(

@@ -1,7 +1,8 @@
 """Searching vectors: all of a space are compared with the query, the best by their bits exactly.
 
-A space of a few thousand vectors is compared exactly. A larger one is first compared by bit codes (`bit_codes`), and the best of that
-exactly. Filters come first: the rows they leave are compared exactly when they are few, and are the only ones ranked when they are many.
+A space of a few thousand vectors is compared exactly. A larger one is first compared by bit codes (`bit_codes`), and
+the best of that exactly. Filters come first: the rows they leave are compared exactly when they are few, and are the
+only ones ranked when they are many.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ _LISTED = 16_384
 """Vectors of one scope that are listed at most: that takes about 5 ms."""
 _BINDINGS = 4096
 """Ids in one statement."""
-# English text under a Korean title is found by Korean words too, so it counts as one of the question's own script. In code the column
-# holds pieces of identifiers.
+# English text under a Korean title is found by Korean words too, so it counts as one of the question's own script. In
+# code the column holds pieces of identifiers.
 _HOME = "(cv.home OR (c.cjk <> '' AND c.kind <> 'code'))"
 
 
@@ -58,8 +59,12 @@ class _Codes(NamedTuple):
 
 
 def _codes_of(connection: apsw.Connection, space: Space, known: dict[int, _Codes]) -> _Codes:
-    """Read once and kept in `known`, until another process writes more. Two threads at once may both read: no harm is done."""
-    current = tuple(row[0] for row in rows_of(connection, "SELECT id FROM vector_codes WHERE space_id = ? ORDER BY id", (space.id,)))
+    """Read once and kept in `known`, until another process writes more. Two threads at once may both read: no harm is
+    done.
+    """
+    current = tuple(
+        row[0] for row in rows_of(connection, "SELECT id FROM vector_codes WHERE space_id = ? ORDER BY id", (space.id,))
+    )
     codes = known.get(space.id)
     if codes is None or codes.segments != current:
         codes = known[space.id] = _read_codes(connection, space, current)
@@ -68,7 +73,9 @@ def _codes_of(connection: apsw.Connection, space: Space, known: dict[int, _Codes
 
 def _read_codes(connection: apsw.Connection, space: Space, segments: tuple[int, ...]) -> _Codes:
     """Row by row, so that a million codes are not in memory twice."""
-    total = int(rows_of(connection, "SELECT coalesce(sum(count), 0) FROM vector_codes WHERE space_id = ?", (space.id,))[0][0])
+    total = int(
+        rows_of(connection, "SELECT coalesce(sum(count), 0) FROM vector_codes WHERE space_id = ?", (space.id,))[0][0]
+    )
     height = bit_codes.plane_count(space.dimension)
     ids, planes = np.empty(total, np.int64), np.empty((height, total), np.uint64)
     start = 0
@@ -78,7 +85,9 @@ def _read_codes(connection: apsw.Connection, space: Space, segments: tuple[int, 
         ids[start:end] = np.frombuffer(own_ids, np.int64)
         planes[:, start:end] = np.frombuffer(own_planes, np.uint64).reshape(height, -1)
         start = end
-    centre = np.frombuffer(rows_of(connection, "SELECT centre FROM embedding_spaces WHERE id = ?", (space.id,))[0][0], np.float32)
+    centre = np.frombuffer(
+        rows_of(connection, "SELECT centre FROM embedding_spaces WHERE id = ?", (space.id,))[0][0], np.float32
+    )
     return _Codes(segments, ids, planes, centre)
 
 
@@ -92,8 +101,8 @@ class _Vectors(NamedTuple):
 
 
 def _vectors_of_space(connection: apsw.Connection, space: Space, known: dict[int, _Vectors]) -> _Vectors:
-    """Read once and kept in `known` while the database stays as it is: whoever asks many questions in a row reads them once. It is the
-    connection that knows whether somebody has written, so another one reads anew.
+    """Read once and kept in `known` while the database stays as it is: whoever asks many questions in a row reads them
+    once. It is the connection that knows whether somebody has written, so another one reads anew.
     """
     state = int(rows_of(connection, "PRAGMA data_version")[0][0]), connection.total_changes()
     vectors = known.get(space.id)
@@ -138,7 +147,11 @@ class SqliteVectorStore:
         self._vectors: dict[int, _Vectors] = known.setdefault("vectors", {})
 
     def holds(self, embedder: Embedder) -> bool:
-        ours = [space for space in stored_spaces(self._connection) if (space.model, space.version) == (embedder.name, embedder.version)]
+        ours = [
+            space
+            for space in stored_spaces(self._connection)
+            if (space.model, space.version) == (embedder.name, embedder.version)
+        ]
         sql = "SELECT EXISTS (SELECT 1 FROM chunks_vec WHERE space_id = ?)"  # what no chunk refers to any more cannot be found
         return any(rows_of(self._connection, sql, (space.id,))[0][0] for space in ours)
 
@@ -169,7 +182,9 @@ class SqliteVectorStore:
     def middle_of(self, chunk_ids: Sequence[str], embedders: Sequence[Embedder]) -> Middle | None:
         ours = {(embedder.name, embedder.version): embedder for embedder in embedders}
         with read_transaction(self._connection):
-            spaces = {space.id: space for space in stored_spaces(self._connection) if (space.model, space.version) in ours}
+            spaces = {
+                space.id: space for space in stored_spaces(self._connection) if (space.model, space.version) in ours
+            }
             rows: list[tuple[Any, ...]] = []
             for some in _batches(list(chunk_ids)):
                 rows += rows_of(
@@ -187,12 +202,16 @@ class SqliteVectorStore:
         length = float(np.linalg.norm(mean))
         return Middle(space.fingerprint, mean / length if length else mean, ours[space.model, space.version])
 
-    def _search(self, known: Space, query: Array, filters: SearchFilters, limit: int, home: bool | None) -> list[VectorMatch]:
+    def _search(
+        self, known: Space, query: Array, filters: SearchFilters, limit: int, home: bool | None
+    ) -> list[VectorMatch]:
         if not filters:
             permitted = _Permitted(None, home)
         else:
             sql, bindings = document_filter(filters)
-            counts = dict(rows_of(self._connection, f"SELECT id, chunk_count FROM documents WHERE id IN ({sql})", bindings))
+            counts = dict(
+                rows_of(self._connection, f"SELECT id, chunk_count FROM documents WHERE id IN ({sql})", bindings)
+            )
             chunks = sum(counts.values())
             permitted = _Permitted(frozenset(counts), home, chunks, frozenset(filters.kinds))
             if chunks <= EXACT_UP_TO:
@@ -216,7 +235,9 @@ class SqliteVectorStore:
             )
         rows = [row for row in rows if permitted.allows(*row[1:5])]
         similarities = _products(_matrix([row[5] for row in rows], space), query).tolist()
-        found = [VectorMatch(row[0], similarity, bool(row[3])) for row, similarity in zip(rows, similarities, strict=True)]
+        found = [
+            VectorMatch(row[0], similarity, bool(row[3])) for row, similarity in zip(rows, similarities, strict=True)
+        ]
         return sorted(found, key=_order)[:limit]
 
     def _all(self, space: Space, query: Array) -> tuple[Array, Array]:
@@ -227,8 +248,8 @@ class SqliteVectorStore:
     # --- by codes first
 
     def _coded(self, space: Space, query: Array, limit: int, permitted: _Permitted) -> list[VectorMatch]:
-        """Among the candidates are vectors that are not permitted, or that no chunk refers to any more; when they crowd the others
-        out, more are taken.
+        """Among the candidates are vectors that are not permitted, or that no chunk refers to any more; when they crowd
+        the others out, more are taken.
         """
         codes = _codes_of(self._connection, space, self._codes)
         if permitted.documents is not None and permitted.chunks**2 < CANDIDATES * len(codes.ids):
@@ -244,7 +265,9 @@ class SqliteVectorStore:
         while True:
             positions = bit_codes.nearest(differences, wanted)
             if sifted:
-                positions = positions[np.isin(codes.ids[positions], self._permitted_vectors(space, codes.ids[positions], permitted))]
+                positions = positions[
+                    np.isin(codes.ids[positions], self._permitted_vectors(space, codes.ids[positions], permitted))
+                ]
             complete = sifted and wanted >= len(codes.ids)
             if complete or len(positions) >= compared or not sifted:
                 best = bit_codes.closest(codes.planes, positions, query, compared)
@@ -267,11 +290,15 @@ class SqliteVectorStore:
         return np.array([row[0] for row in found], np.int64)
 
     def _few_vectors(self, space: Space, home: bool, at_most: int) -> Array | None:
-        """Vectors of the chunks that are, or are not, at home in a space; None when they are more than that: then looking for them among
-        the candidates takes less time than listing them.
+        """Vectors of the chunks that are, or are not, at home in a space; None when they are more than that: then
+        looking for them among the candidates takes less time than listing them.
         """
         wanted = (space.id, at_most + 1)
-        rows = rows_of(self._connection, f"SELECT vector_id FROM chunks_vec WHERE space_id = ? AND home = {int(home)} LIMIT ?", wanted)
+        rows = rows_of(
+            self._connection,
+            f"SELECT vector_id FROM chunks_vec WHERE space_id = ? AND home = {int(home)} LIMIT ?",
+            wanted,
+        )
         if home and len(rows) <= at_most:
             rows += rows_of(
                 self._connection,
@@ -295,7 +322,9 @@ class SqliteVectorStore:
 
     # --- from vectors to chunks
 
-    def _matches(self, space: Space, ids: Array, similarities: Array, limit: int, permitted: _Permitted) -> list[VectorMatch]:
+    def _matches(
+        self, space: Space, ids: Array, similarities: Array, limit: int, permitted: _Permitted
+    ) -> list[VectorMatch]:
         """The chunks of the closest vectors. Several chunks may share one vector, and some vectors have no chunk left."""
         found: list[VectorMatch] = []
         start, step = 0, limit + 8  # a few may have lost their chunk
@@ -341,8 +370,8 @@ def _marks(values: list[Any]) -> str:
 
 
 def _closest(similarities: Array, least: int) -> Array:
-    """Positions of at least so many, the closest first and equal ones in their order; all that is as close as the last of them is among
-    them. Putting thousands in order to look at a few takes longer than comparing them.
+    """Positions of at least so many, the closest first and equal ones in their order; all that is as close as the last
+    of them is among them. Putting thousands in order to look at a few takes longer than comparing them.
     """
     if 4 * least >= len(similarities):
         return np.argsort(-similarities, kind="stable")
@@ -351,7 +380,8 @@ def _closest(similarities: Array, least: int) -> Array:
 
 
 def _products(matrix: Array, query: Array) -> Array:
-    # Not `@`: there the last bits of a product depend on the rows beside it, and equal vectors would not be equally close.
+    # Not `@`: there the last bits of a product depend on the rows beside it, and equal vectors would not be equally
+    # close.
     return np.asarray(np.einsum("ij,j->i", matrix, query))
 
 

@@ -24,7 +24,9 @@ class Vocabulary:
         words = set(self._tokenizer.words("\n".join(texts))) - self._seen
         kept = sorted(word for word in words if worth_keeping(word))
         stems = self._tokenizer.stems("\n".join(kept))  # one call, one stem per word
-        self._connection.executemany("INSERT INTO words VALUES (?, ?) ON CONFLICT DO NOTHING", zip(kept, stems, strict=True))
+        self._connection.executemany(
+            "INSERT INTO words VALUES (?, ?) ON CONFLICT DO NOTHING", zip(kept, stems, strict=True)
+        )
         self._seen |= words
 
     def forget_seen(self) -> None:
@@ -47,11 +49,13 @@ class Vocabulary:
         return [word for (word,) in rows]
 
     def near(self, word: str, edits: int) -> list[NearWord]:
-        """Known words that so many slips lead to, one for each stem, the nearest and those with the same first letter first.
+        """Known words that so many slips lead to, one for each stem, the nearest and those with the same first letter
+        first.
 
-        Of as many pieces as there may be slips and one more, one is left whole, at most `edits` places away from where it was. SQLite
-        looks for that in one walk through the table (0.1 s for 500,000 words), and only what passes is compared letter by letter. A
-        swap may break two pieces at once: the swaps of letters that two pieces part are looked up by themselves.
+        Of as many pieces as there may be slips and one more, one is left whole, at most `edits` places away from where
+        it was. SQLite looks for that in one walk through the table (0.1 s for 500,000 words), and only what passes is
+        compared letter by letter. A swap may break two pieces at once: the swaps of letters that two pieces part are
+        looked up by themselves.
         """
         starts = [len(word) * number // (edits + 1) for number in range(edits + 2)]
         pieces = [(max(0, start - edits), word[start:end], end + edits) for start, end in pairwise(starts)]

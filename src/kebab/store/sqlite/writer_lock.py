@@ -1,7 +1,7 @@
 """One writer at a time, and the name of whoever it is.
 
-SQLite's own lock lasts one transaction; an ingest is thousands of them. This lock spans the whole run. It is a lock of the
-operating system on a file beside the database, so a killed process leaves none behind.
+SQLite's own lock lasts one transaction; an ingest is thousands of them. This lock spans the whole run. It is a lock of
+the operating system on a file beside the database, so a killed process leaves none behind.
 """
 
 from __future__ import annotations
@@ -51,7 +51,9 @@ class WriterLock:
         self._sign(handle)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         if self._handle is not None:
             with suppress(OSError):
                 self._handle.truncate(0)
@@ -64,7 +66,9 @@ class WriterLock:
             handle = open_file(self._path, "a+")
         except OSError as error:
             raise ReadOnly(
-                f"{self._path} cannot be written: {error.strerror}.", hint="Choose another place with --db.", path=str(self._path)
+                f"{self._path} cannot be written: {error.strerror}.",
+                hint="Choose another place with --db.",
+                path=str(self._path),
             ) from error
         try:
             _try_lock(handle)
@@ -81,7 +85,9 @@ class WriterLock:
         started = time.strftime("%Y-%m-%d %H:%M:%S")
         with suppress(OSError):
             os.ftruncate(handle.fileno(), 0)
-            os.write(handle.fileno(), json.dumps({"pid": os.getpid(), "purpose": self._purpose, "since": started}).encode())
+            os.write(
+                handle.fileno(), json.dumps({"pid": os.getpid(), "purpose": self._purpose, "since": started}).encode()
+            )
 
     def _holder(self) -> str:
         try:

@@ -1,5 +1,6 @@
-"""Numbered steps of the schema. Each runs in one transaction together with its record. No file is edited once a database was made with it
-(tests/store/sqlite/test_migrations.py pins their checksums): a change is a new step, also a change of the text index."""
+"""Numbered steps of the schema. Each runs in one transaction together with its record. No file is edited once a
+database was made with it (tests/store/sqlite/test_migrations.py pins their checksums): a change is a new step, also a
+change of the text index."""
 
 from __future__ import annotations
 
