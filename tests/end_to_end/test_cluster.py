@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
+import sys
 import urllib.request
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -59,19 +61,16 @@ def comparable(value: Any, place: str) -> Any:
     return value.replace(place, "PLACE") if isinstance(value, str) else value
 
 
-def _is_weighed_alike(node: QdrantNode, name: str) -> bool:
-    """Whether all passages are weighed for the same average, as they are when they were written in one go. On a busy
-    machine they are not, and may then have scores that are some percent apart.
-    """
-    body = {"filter": {"must": [{"key": "what", "match": {"value": "meta"}}]}, "with_payload": True}
-    request = urllib.request.Request(
-        f"{node.url}/collections/{name}.catalog/points/scroll",
-        json.dumps(body).encode(),
-        {"Content-Type": "application/json"},
-    )
-    with urllib.request.urlopen(request, timeout=10) as response:
-        least, most = json.load(response)["result"]["points"][0]["payload"]["weighed_for"]["own"]
-    return bool(least == most)
+INGEST_IN_ONE_GROUP = """
+from kebab.interfaces.cli.main import main
+from kebab.ingest import run
+
+run._GROUP_SECONDS = 3600
+main()
+"""
+"""`kb`, except that time does not cut an ingest into groups: on a busy machine it would, and each group of a cluster is weighed for
+the average length at its time, which changes scores by some percent.
+"""
 
 
 @pytest.fixture(scope="module")
@@ -86,12 +85,9 @@ def both(one_node: QdrantNode, tmp_path_factory: pytest.TempPathFactory) -> Both
         user.home,
     )
     places = (str(user.home / "file.sqlite"), one_node.address(f"both-{uuid4().hex[:8]}"))
-    user.ingest(user.notes, "--db", places[0])
-    for _ in range(5):
-        user.ingest(user.notes, "--db", places[1])
-        if _is_weighed_alike(one_node, places[1].rpartition("/")[2]):
-            break
-        user.run("reset", "--yes", "--db", places[1])
+    for place in places:
+        command = [sys.executable, "-c", INGEST_IN_ONE_GROUP, "ingest", user.notes, "--db", place]
+        subprocess.run(command, check=True, env=user.environment, cwd=user.folder, capture_output=True)
     for place in places:
         user.ask("lib", "add", user.home / "widget", "--id", "/acme/widget", "--db", place)
     return Both(user, *places)

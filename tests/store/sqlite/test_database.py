@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import apsw
 import pytest
 
-from kebab.core.errors import Corrupt, KebabError, Locked, NotFound, ReadOnly, StoreError, TooNew
+from kebab.core.errors import Corrupt, KebabError, Locked, NotFound, ReadOnly, SchemaAltered, StoreError, TooNew
 from kebab.store.sqlite import migrations
 from kebab.store.sqlite.database import APPLICATION_ID, Database, our_errors, write_transaction
 from kebab.store.sqlite.writer_lock import WriterLock
@@ -107,7 +107,7 @@ def test_a_migration_that_fails_half_way_leaves_neither_tables_nor_record(
     first = migrations.MIGRATIONS[0][1][0]
     original = migrations.statements
     monkeypatch.setattr(migrations, "statements", lambda name: original(name) if name == first else "CREATE NONSENSE")
-    with pytest.raises(apsw.SQLError):
+    with pytest.raises(SchemaAltered):
         Database(path).writer()
     connection = apsw.Connection(str(path))
     assert connection.execute("SELECT name FROM sqlite_master").fetchall() == []
