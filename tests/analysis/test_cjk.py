@@ -1,4 +1,4 @@
-"""CJK text is cut into overlapping pairs, script by script; the same cut serves documents and queries (R050)."""
+"""CJK text is cut into overlapping pairs, script by script; the same cut serves documents and queries."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from kebab.analysis.derived_terms import cjk_column, terms_of_note
+from kebab.analysis.terms import cjk_column, terms_of_note
 
 
 def test_the_words_of_notes_come_after_the_terms_of_the_chunk() -> None:

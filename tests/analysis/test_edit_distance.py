@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kebab.analysis.edit_distance import edit_distance
+from kebab.analysis.word_forms import edit_distance
 
 LETTERS = st.text("abc", max_size=7)
 

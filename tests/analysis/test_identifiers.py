@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kebab.analysis.identifiers import inner_words
+from kebab.analysis.terms import inner_words
 
 
 @pytest.mark.parametrize(

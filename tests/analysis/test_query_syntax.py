@@ -1,5 +1,4 @@
-"""Whatever a person types has a meaning; only quotes, a trailing star and operators between operands are syntax
-(R011-R013, R115).
+"""Whatever a person types has a meaning; only quotes, a trailing star and operators between operands are syntax.
 
 Trees are compared by their repr: the nodes are named tuples, and those are equal whatever their type.
 """
@@ -50,7 +49,6 @@ def words(*texts: str) -> Bag:
     ],
 )
 def test_each_form_of_query_has_its_tree(text: str, tree: QueryTree) -> None:
-    """R011."""
     assert repr(parse(text)) == repr(tree)
 
 
@@ -74,7 +72,6 @@ def test_an_operator_is_one_only_between_two_operands(text: str, tree: QueryTree
     ["user-agent", "c++", "std::vector", "(x", "a:b", "^start", "{x}", "node.js", "it's", "a'b'c", "x^2", "col:y"],
 )
 def test_specials_inside_a_word_are_just_text(text: str) -> None:
-    """R013."""
     assert repr(parse(text)) == repr(words(text))
 
 
@@ -82,7 +79,6 @@ def test_specials_inside_a_word_are_just_text(text: str) -> None:
     ("text", "raw"), [("'git NEAR hub'", "git NEAR hub"), ("  'text : git'  ", "text : git"), ("'('", "(")]
 )
 def test_a_query_in_single_quotes_is_passed_through(text: str, raw: str) -> None:
-    """R012."""
     assert repr(parse(text)) == repr(Raw(raw))
 
 
@@ -133,7 +129,6 @@ def operands(tree: QueryTree) -> list[Operand]:
 
 @given(st.one_of(st.text(), SYNTAX))
 def test_any_text_gives_a_tree(text: str) -> None:
-    """R115."""
     tree = parse(text)
     assert all(operand.text for operand in operands(tree))
     if isinstance(tree, And | Or | Not):

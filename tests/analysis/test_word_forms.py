@@ -5,7 +5,7 @@ from __future__ import annotations
 import apsw
 import pytest
 
-from kebab.analysis.korean_verbs import forms_of, verb_stem
+from kebab.analysis.korean import forms_of, verb_stem
 from kebab.answering.question import QuestionWord, read_question, share_of, terms_of
 from kebab.core.search import SearchFilters
 from kebab.store.fts5.tokenizer import SqliteTokenizer

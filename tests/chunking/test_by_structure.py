@@ -133,7 +133,6 @@ SETTINGS = st.sampled_from([DEFAULTS, SMALL, ChunkingSettings(target_tokens=32, 
 def test_every_chunk_is_a_slice_of_the_file_and_its_first_span_its_exact_lines(
     text: str, settings: ChunkingSettings
 ) -> None:
-    """R036, R061, R069."""
     for document in documents(text):
         lines, position = LineTable(document.text), 0
         for ordinal, chunk in enumerate(StructureChunker(settings).chunk(document)):

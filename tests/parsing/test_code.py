@@ -18,7 +18,7 @@ from kebab.core.spans import CodeSpan
 from kebab.core.text import LineTable
 from kebab.parsing import code
 from kebab.parsing.code import CodeParser
-from kebab.parsing.code_languages import LANGUAGE_OF_FORMAT, all_code_languages
+from kebab.parsing.code_languages import CODE_LANGUAGES, LANGUAGE_OF_FORMAT
 from kebab.parsing.registry import parser_for
 
 Symbols = list[tuple[str, int, int]]
@@ -760,9 +760,7 @@ def test_the_symbols_of_each_language_have_exactly_their_lines(path: str) -> Non
 
 
 def test_every_language_is_in_the_table() -> None:
-    assert {LANGUAGE_OF_FORMAT[path.removeprefix("a.")] for path in TABLE} == {
-        language.name for language in all_code_languages()
-    }
+    assert {LANGUAGE_OF_FORMAT[path.removeprefix("a.")] for path in TABLE} == set(CODE_LANGUAGES)
 
 
 @pytest.mark.parametrize("format_", LANGUAGE_OF_FORMAT)
@@ -900,7 +898,7 @@ def test_a_file_of_nothing_but_errors_is_given_up_in_time_and_said_so(text: str,
 
 
 def test_a_grammar_that_does_not_fit_costs_only_the_symbols(monkeypatch: pytest.MonkeyPatch) -> None:
-    broken = all_code_languages()[0]._replace(more="(no_such_node) @function")
+    broken = CODE_LANGUAGES["python"]._replace(more="(no_such_node) @function")
     monkeypatch.setattr(code, "code_language", lambda _format, _text: broken)
     document = parsed("def f():\n    pass\n")
     assert [block.kind for block in document.blocks] == ["code"]

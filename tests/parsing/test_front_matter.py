@@ -272,7 +272,6 @@ def test_a_language_tag_is_taken_and_prose_is_not(values: dict[str, object], lan
 
 
 def test_trust_is_one_of_three_levels_or_a_warning() -> None:
-    """R026."""
     assert trust_of({"trust": " Primary "}) == ("primary", None)
     assert trust_of({"trust_level": "generated"}) == ("generated", None)
     assert trust_of({}) == (None, None)

@@ -187,12 +187,12 @@ def test_repetition_without_end_takes_little_time(piece: str) -> None:
     assert time.process_time() - started < 4.0
 
 
-def test_a_page_of_little_but_markup_is_read_at_a_megabyte_a_second() -> None:
-    """Usual pages have half as many tags, and take half the time."""
+def test_a_page_of_little_but_markup_is_read_in_linear_time() -> None:
+    """Two megabytes take a second or two on a quiet machine; quadratic time would be minutes."""
     source = PAGE * (2_000_000 // len(PAGE))
     started = time.process_time()
     parse(source)
-    assert time.process_time() - started < 2.0
+    assert time.process_time() - started < 10
 
 
 def test_words_of_neighbouring_blocks_stay_apart() -> None:

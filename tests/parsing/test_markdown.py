@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from kebab.core.documents import ParsedDocument
+from kebab.parsing.building import plain_heading
 from kebab.parsing.markdown import MarkdownParser, parse_markdown
-from kebab.parsing.markdown_headings import plain_heading
 
 NOTE = """---
 title: Front title

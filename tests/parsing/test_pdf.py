@@ -17,7 +17,7 @@ from kebab.core.errors import ParseError
 from kebab.core.spans import PageSpan
 from kebab.parsing import pdf_reading
 from kebab.parsing.pdf import PdfParser
-from kebab.parsing.pdf_headings import TypeLine, outline_by_type
+from kebab.parsing.pdf_blocks import Style, TypeLine, outline_by_type
 from kebab.parsing.pdf_repair import mended_pages
 
 
@@ -320,8 +320,7 @@ def test_the_name_on_a_title_page_is_completed_by_what_stands_below_it() -> None
             st.builds(
                 TypeLine,
                 st.text(min_size=1, max_size=20).filter(str.strip),
-                st.sampled_from([0.0, 9.0, 11.0, 12.5, 16.0, 30.0]),
-                st.booleans(),
+                st.builds(Style, st.sampled_from([0.0, 9.0, 11.0, 12.5, 16.0, 30.0]), st.booleans()),
             ),
             max_size=12,
         ),

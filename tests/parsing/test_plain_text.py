@@ -37,7 +37,6 @@ def test_a_hash_in_a_text_file_is_no_heading_and_dashes_are_no_front_matter() ->
 
 @pytest.mark.parametrize("path", ["x.yaml", "x.toml", "x.json", "Dockerfile", "Makefile", "x.ini", "x.hs"])
 def test_configuration_and_code_without_a_grammar_are_code_blocks_of_a_code_document(path: str) -> None:
-    """R133."""
     document = parser_for(path).parse(b"one: 1\ntwo: 2\n\n\nthree: 3\n", path)
     assert (document.doc_type, document.code_lang) == ("code", None)
     assert [block.kind for block in document.blocks] == ["code", "code"]
@@ -75,7 +74,6 @@ def test_configuration_and_code_without_a_grammar_are_code_blocks_of_a_code_docu
     ],
 )
 def test_the_name_of_a_file_tells_type_and_format(path: str, expected: tuple[str, str]) -> None:
-    """R133."""
     assert classify(path) == expected
     assert classify(path)[0] in DOC_TYPES
 

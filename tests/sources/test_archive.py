@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 from kebab.core.errors import SourceError
-from kebab.sources.archive import ArchiveTree
+from kebab.sources.archive import read_archive
 
 PACKERS: dict[str, Callable[[bytes], bytes]] = {
     "tar": bytes,
@@ -47,9 +47,7 @@ def header(kind: bytes, size: int) -> bytes:
 
 
 def contents(packed: bytes) -> dict[str, bytes]:
-    tree = ArchiveTree("x.tar", packed)
-    with tree.reading() as reader:
-        return {file.path: reader.read(file) for file in tree.files()}
+    return read_archive("x.tar", packed)
 
 
 @pytest.mark.parametrize("packer", PACKERS)
@@ -85,10 +83,10 @@ READING = """
 import resource, sys
 from pathlib import Path
 from kebab.core.errors import SourceError
-from kebab.sources.archive import ArchiveTree
+from kebab.sources.archive import read_archive
 resource.setrlimit(resource.RLIMIT_AS, (1 << 30, 1 << 30))
 try:
-    ArchiveTree("bomb.tar.gz", Path(sys.argv[1]).read_bytes())
+    read_archive("bomb.tar.gz", Path(sys.argv[1]).read_bytes())
 except SourceError as error:
     print(error.message)
 """
@@ -112,14 +110,14 @@ def test_a_header_that_claims_gigabytes_is_refused_before_it_is_read(kind: bytes
 def test_many_headers_for_one_file_count_together() -> None:
     name = header(tarfile.GNUTYPE_LONGNAME, 400 << 10) + b"a" * (400 << 10)
     with pytest.raises(SourceError, match="names and attributes"):
-        ArchiveTree("x.tar", name * 3 + tar(plain("a.md", b"a")))
+        read_archive("x.tar", name * 3 + tar(plain("a.md", b"a")))
 
 
 def test_more_than_is_unpacked_is_refused_even_where_it_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kebab.sources.archive._MOST_UNPACKED_BYTES", 80 << 20)
     packed = tar(*(plain(f"r/{number}.bin", bytes(65 << 20)) for number in range(2)))
     with pytest.raises(SourceError, match="more than 80 MB") as caught:
-        ArchiveTree("x.tar", gzip.compress(packed, 1))
+        read_archive("x.tar", gzip.compress(packed, 1))
     assert "Unpack the part" in str(caught.value.hint)
 
 
@@ -130,7 +128,7 @@ def test_a_size_that_leads_back_is_damage_and_not_an_endless_loop() -> None:
     block[148:156] = b" " * 8
     block[148:156] = b"%06o\0 " % sum(block)
     with pytest.raises(SourceError, match="no archive that can be read"):
-        ArchiveTree("x.tar", tar(plain("b.md", b"b"))[:1024] + bytes(block) + bytes(1024))
+        read_archive("x.tar", tar(plain("b.md", b"b"))[:1024] + bytes(block) + bytes(1024))
 
 
 @pytest.mark.parametrize(
@@ -145,4 +143,4 @@ def test_a_size_that_leads_back_is_damage_and_not_an_endless_loop() -> None:
 )
 def test_what_is_no_archive_is_told(damaged: bytes) -> None:
     with pytest.raises(SourceError, match="no archive that can be read"):
-        ArchiveTree("x.tar", damaged)
+        read_archive("x.tar", damaged)

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from kebab.core.errors import SourceError
+from kebab.sources.git_repository import on_github, source_url
 from kebab.sources.origin import checked_id, origin_of
-from kebab.sources.repository_address import on_github, source_url
 
 
 @pytest.mark.parametrize(

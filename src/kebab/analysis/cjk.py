@@ -1,9 +1,9 @@
 """Terms of Chinese, Japanese and Korean text, which the word tokenizer cannot cut.
 
-unicode61 takes "문서를" as one token, so a search for 문서 would miss it. Every run of one script is therefore indexed as
-its overlapping pairs of characters plus its last character, in a column of its own: 문서를 → 문서 서를 를. A word is then found
-inside any longer one as the phrase of its pairs. Latin runs glued to CJK ones (kubernetes는) are split off into the same
-column, or nobody would find them.
+unicode61 takes "문서를" as one token, so a search for 문서 would miss it. A column of its own therefore holds, for
+every run of one script, its overlapping pairs of characters and its last character: 문서를 → 문서 서를 를. The phrase
+of its pairs then finds a word inside any longer one. The same column holds Latin runs that touch CJK ones, such as
+kubernetes는, which the tokenizer does not separate.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ _KANA = "\u3040-\u30ff\u31f0-\u31ff"
 _HAN = "\u4e00-\u9fff\u3400-\u4dbf\uf900-\ufaff\u3005\U00020000-\U0003ffff"
 _WORD = re.compile(r"\w+")
 _BEFORE = 3
-"""Plain words that a phrase may have before one that is glued to CJK letters."""
+"""How many plain words of a phrase may precede one that touches CJK letters."""
 
 
 @cache
 def _any_cjk() -> re.Pattern[str]:
     """Compiled on first use: large character classes take milliseconds, and an English query needs none of them.
-    Jamo as decomposed by macOS are in _HANGUL too, so that this test may run before NFC.
+
+    _HANGUL includes the jamo that macOS decomposes syllables into, so this test works before NFC.
     """
     return re.compile(f"[{_HANGUL}{_KANA}{_HAN}]")
 
@@ -48,7 +49,7 @@ def has_cjk(text: str) -> bool:
 
 
 def without_cjk(text: str) -> str:
-    """The text with a space in place of every CJK letter: what stands elsewhere keeps its offset."""
+    """The text with a space in place of every CJK letter; all other characters keep their offset."""
     return _any_cjk().sub(" ", text) if has_cjk(text) else text
 
 
@@ -65,14 +66,14 @@ def runs(word: str) -> list[Run]:
 
 
 def pairs(run: str) -> list[str]:
-    """Overlapping pairs; a single character stays alone."""
+    """Overlapping pairs of characters, or the single character."""
     return [run[i : i + 2] for i in range(len(run) - 1)] or [run]
 
 
 def column_terms(text: str) -> Iterator[str]:
-    """What goes into the `cjk` column for this text: nothing at all for text without CJK letters.
+    """The terms of this text for the `cjk` column; none for text without CJK letters.
 
-    A Latin word glued to CJK letters brings the plain words right before it along, so that the phrase "kubectl apply"
+    The plain words right before a Latin word that touches CJK letters are included, so that the phrase "kubectl apply"
     is also found in "kubectl apply를".
     """
     if not has_cjk(text):

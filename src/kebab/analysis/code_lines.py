@@ -1,6 +1,4 @@
-"""Which lines of a block of code are the code: without the fence or the directive around it. Each line is looked at
-once.
-"""
+"""Which lines of a code block are code, without the fence or directive around it. Reads each line once."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ _PANDOC = re.compile(r"\{(?:[^}]*?\s)?\.([\w#+-]+)")
 _OPTION = re.compile(r"[ \t]*:[\w-]+:")
 _LANGUAGE = re.compile(r"[\w#+.-]+")
 _DEEPEST_CLOSING = 3
-"""A fence may be closed by one that is indented by so much more than what it stands in."""
+"""How much deeper than its container a closing fence may be indented."""
 _LEAST_LIST_MARGIN = 2
 
 
@@ -44,7 +42,7 @@ def is_fence(line: str) -> bool:
 
 
 def fence_lines(lines: Sequence[str], *, closed: bool | None = None) -> CodeLines:
-    """Of a block of code in Markdown, which may be an indented one; a fence that was never closed ends with the block."""
+    """The code of a fenced or indented block of Markdown; a fence that is never closed ends with the block."""
     opening = _OPENING.match(lines[0])
     if opening is None or not is_fence(lines[0]):
         return CodeLines(0, len(lines), "")
@@ -60,12 +58,12 @@ def fence_lines(lines: Sequence[str], *, closed: bool | None = None) -> CodeLine
 
 
 def directive_lines(lines: Sequence[str], language: str) -> CodeLines:
-    """Of a block of code in reStructuredText."""
+    """The code of a block of reStructuredText."""
     return CodeLines(_after_options(lines, 1) if lines[0].lstrip().startswith(".. ") else 0, len(lines), language)
 
 
 def fences(lines: Sequence[str]) -> Iterator[Fence]:
-    """Those in lists and quotes too, however deep."""
+    """All fences, also those in lists and quotes at any depth."""
     line = 0
     while line < len(lines):
         quote = _quote_of(lines[line])
@@ -92,7 +90,7 @@ def _end_of_fence(lines: Sequence[str], first: int, depth: int, opening: re.Matc
         if _closes(line, opening["fence"]):
             return number, number + 1
         if line.strip() and len(line) - len(line.lstrip(" \t")) < margin and not line.startswith("\t"):
-            return number, number  # the item of the list is over
+            return number, number  # the list item has ended
     return len(lines), len(lines)
 
 
@@ -107,20 +105,20 @@ def _quote_of(line: str) -> str:
 
 
 def unquoted(line: str) -> str:
-    """Without the marks of a quote, and the one space after them."""
+    """The line without quote marks and the one space after them."""
     quote = _quote_of(line)
     return line[len(quote) :].removeprefix(" ") if quote else line
 
 
 def _after_options(lines: Sequence[str], first: int) -> int:
-    """:caption: and the like, before the code that a directive shows."""
+    """The line after options such as :caption:, which precede the code of a directive."""
     while first < len(lines) and (_OPTION.match(lines[first]) or not lines[first].strip()):
         first += 1
     return first
 
 
 def dedented(code: str) -> str:
-    """Without the white space that all its lines begin with."""
-    lines = [line for line in code.split("\n") if line.strip()]
-    margin = commonprefix([line[: len(line) - len(line.lstrip())] for line in lines])  # noqa: RUF071 character by character is what is wanted
+    """The code without the white space that all its lines begin with."""
+    indents = [line[: len(line) - len(line.lstrip())] for line in code.split("\n") if line.strip()]
+    margin = commonprefix(indents)  # noqa: RUF071 - compares character by character, as intended
     return "\n".join(line[len(margin) :] if line.strip() else "" for line in code.split("\n")) if margin else code

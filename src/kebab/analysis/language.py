@@ -1,4 +1,4 @@
-"""The language of a text, told by its script."""
+"""The language of a text, judged by its script."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ENOUGH_CJK = 0.08
 
 
 def language_of(text: str) -> str:
-    """ko, ja, zh, en, or und when there are no letters or they are of another script."""
+    """ko, ja, zh, en; und for text without letters, or in another script."""
     sample = text[:_SAMPLE]
     foreign = "" if sample.isascii() else "".join(_FOREIGN.findall(sample))
     count = {script: _letters(script, foreign) for script in _SCRIPTS} if foreign else dict.fromkeys(_SCRIPTS, 0)
@@ -37,7 +37,7 @@ def language_of(text: str) -> str:
 
 
 def is_mostly_latin(text: str) -> bool:
-    """Letter by letter, whatever language the text counts as."""
+    """Whether most letters are Latin, whatever language the text counts as."""
     sample = text[:_SAMPLE]
     foreign = "".join(_FOREIGN.findall(sample))
     plain = len(_ASCII_LETTER.findall(sample))
@@ -53,5 +53,5 @@ def _letters(script: str, text: str) -> int:
 
 @cache
 def _pattern(script: str) -> re.Pattern[str]:
-    """A set of thousands of letters takes milliseconds to compile, and most questions have none of them."""
+    """Compiled on first use: a set of thousands of letters takes milliseconds, and most questions need none."""
     return re.compile(_SCRIPTS[script])

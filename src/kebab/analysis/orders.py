@@ -1,29 +1,30 @@
 """Whether a text reads like orders to a program: a hint, not a protection. Such text is quoted with a flag, not obeyed.
 
-The text is first made plain: invisible letters go, look-alikes become what they look like, spaced letters become words.
-Then each word becomes the letter of its class (`_ENGLISH`, `_KOREAN`), and an order is a pattern of such letters within
-one sentence: who is spoken to, and what is wanted. A new wording is a word in a class; a pattern is an idea, not a
-phrase. Every pattern is bounded: the text may be hostile, and its cost must grow with its length only.
+The text is made plain first: invisible letters are removed, look-alikes replaced, spaced letters joined to words. Then
+each word becomes the letter of its class (`_ENGLISH`, `_KOREAN`). An order is a pattern of such letters within one
+sentence: who is addressed, and what is asked for. A new wording is a word in a class; a pattern is an idea, not a
+phrase. Every pattern is bounded: the text may be hostile, and the cost must grow with its length only.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from functools import cache, lru_cache
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, lru_cache, partial
 from unicodedata import normalize
 
 _PHRASES = {
     "language model": "llm", "언어 모델": "챗봇", "from now on": "henceforth", "no longer": "nolonger",
     "set aside": "disregard", "have to": "must", "has to": "must", "need to": "must", "required to": "must",
     "do not": "never", "don't": "never", "api key": "apikey", "api 키": "apikey ", "environment variable": "secrets",
-    "환경 변수": "비밀", "system prompt": "prior prompt", "stay in character": "pretend", "해.": "하라.", "할 것": "하라",
-    "더 이상 적용되지": "무효",
+    "환경 변수": "비밀", "system prompt": "prior prompt", "stay in character": "pretend", "해.": "하라.",
+    "할 것": "하라", "더 이상 적용되지": "무효",
 }  # fmt: skip
 _ENGLISH = {
     # who
     "M": "ai ais llm llms gpt chatgpt copilot chatbot chatbots llama grok mistral deepseek",
-    "m": "assistant assistants agent agents model models bot bots summarizer summarizers summariser summarisers crawler crawlers graders",
+    "m": "assistant assistants agent agents model models bot bots summarizer summarizers summariser summarisers"
+    " crawler crawlers graders",
     "c": "claude gemini",
     "Y": "you you're yourself",
     "y": "your",
@@ -34,7 +35,8 @@ _ENGLISH = {
     "d": "drop skip abandon bypass",
     "X": "void cancelled canceled invalid outdated obsolete superseded supersede supersedes nolonger revoked"
     " replaced overridden withdrawn suspended lifted",
-    "P": "previous previously prior earlier above preceding original initial system developer former hidden current given told",
+    "P": "previous previously prior earlier above preceding original initial system developer former hidden current"
+    " given told",
     "I": "instruction instructions prompt prompts directive directives",
     "i": "rule rules direction directions context message messages policy guideline guidelines guidance task tasks"
     " request requests goals constraints programming",
@@ -76,7 +78,8 @@ _ENGLISH = {
     "f": "before",
     "G": "summarise summarize summarises summarizes summarising summarizing process processes processing index indexes"
     " indexing parse parses parsing evaluate evaluates evaluating analyse analyze analysing analyzing paraphrase"
-    " paraphrasing review reviews reviewing grade grading translate translating ingest ingesting crawl crawling scan scanning",
+    " paraphrasing review reviews reviewing grade grading translate translating ingest ingesting crawl crawling scan"
+    " scanning",
     "g": "read reading reads answering",
     "H": "this these it page document text file article repository paper essay website passage paragraph section",
     "A": "note notes attention reminder hint dear hey hello important notice",
@@ -121,18 +124,17 @@ _KOREAN_ENDINGS = {
 }
 
 _Pattern = tuple[tuple[str, ...], str]
-"""What a text must have for it to match, and the expression: most texts lack it, and then it is not even compiled,
-which would be a good part of the time that a process takes to answer and end.
+"""What a text must contain to match, and the expression. Most texts lack it; then the expression is not compiled, which
+would take a good part of a short process's time.
 """
 _PART = re.compile(r"\([^)]*\)|\[\^[^]]*\]|\[([^]]*)\](?![?*{])|\[[^]]*\]|\{[^}]*\}|([A-Za-z0-9%&!])(?![?*{])|.")
 _SHORT = str.maketrans({"~": "[^.]{0,8}", "_": "[^.]{0,2}", "/": "(?:^|(?<=[.,:a]))"})
 
 
 def _patterns(*rows: str) -> tuple[_Pattern, ...]:
-    """`~` is a few words of the same sentence, `_` at most two; `/` is where a clause begins. In Korean verbs come
-    last.
+    """`~` is a few words of a sentence, `_` at most two; `/` is where a clause begins. In Korean verbs come last.
 
-    What each needs is one letter of every set or letter that is not optional.
+    A pattern needs one letter of every set, and every single letter, that is not optional.
     """
     return tuple(
         (tuple(part[1] or part[2] for part in _PART.finditer(one) if part[1] or part[2]), one.translate(_SHORT))
@@ -161,9 +163,9 @@ _TO_ANYBODY = _patterns(
     r"y[RV]O [vV]~[yE][RV] /[vV%l]~y[RV] /zb?S [zlq]~IYb /T~Kj T~NQ /[Tu][^.]{0,5}t[^.]{0,12}NQ T_y_t fY?[Vg],a*T",
     r"T~fYV fE-?t t_T~! [Mm]Oa*[Tg]~S /[Tu]~t~[xS] /%~[xU]~L /u~[xS] x~L~! S~L_?T! /[vTu]~SY",
 )
-"""What documentation tells people too: worth a flag, and no reason to disbelieve what stands beside it."""
+"""What documentation tells people too: worth a flag, but no reason to distrust the text around it."""
 _TO_MACHINES_HIDDEN = _patterns(r"M m[,:] m~[OV] YO N[Vq] qb?U yR /V~[UHEx] 2V!")
-"""Enough where only a program reads it."""
+"""Enough in text that only a program reads."""
 _MARKUP: tuple[_Pattern, ...] = (
     (("<|",), r"<\| ?[a-z_]+ ?\|>"),
     (("inst]", "system]", "시스템 메시지]"), r"\[/?(?:inst|system|시스템 메시지)\]"),
@@ -191,7 +193,7 @@ _MARKUP: tuple[_Pattern, ...] = (
     (("end of ",), r"end of (?:the )?(?:context|document|input|prompt)\b[ -]{0,40}\n"),
     (("\nsystem:", "\n시스템:"), r"\n(?:system|시스템): (?=[^\n.]{0,200}(?:\buser\b|\byou\b|사용자))"),
 )
-"""Marks of another turn, or of a tool that answers."""
+"""Marks of another turn, or of a tool's answer."""
 _PLACES = ("={", "=$", "=<", "=[", "=%7b", "=your_", "=user_", "=chat_")
 _DATA = r"[^)\"'\s]{0,100}?=(?:\$?[{<\[]|%7b|(?:your|user|chat)_)"
 _CARRIERS: tuple[_Pattern, ...] = (
@@ -209,7 +211,7 @@ _CARRIERS: tuple[_Pattern, ...] = (
         r"(?:token|secret|chat|conversation|history|password|대화)",
     ),
 )
-"""An image with a place for data in its address, or a link with one for a secret."""
+"""An image with room for data in its address, or a link with room for a secret."""
 _HIDDEN: tuple[_Pattern, ...] = (
     (("<!--",), r"<!--((?:(?!<!--|-->).){0,2000})"),
     (("]: ", "]:#", "]:<"), r"\[[^\[\]\n]{0,40}\]: ?(?:#|<>) ?[(\"']([^\n]*)"),
@@ -219,27 +221,28 @@ _HIDDEN: tuple[_Pattern, ...] = (
         r"[^<>]{0,100}>([^<]*)",
     ),
 )
-"""What a page does not show, and a model reads."""
+"""Text that a page does not show and a model reads."""
 _IGNORABLE = "".join(
     map(chr, (0x34F, 0x115F, 0x1160, *range(0x180B, 0x180F), *range(0x200B, 0x200E), *range(0x2060, 0x2065), 0x3164))
 ) + "".join(map(chr, (*range(0xFE00, 0xFE10), 0xFEFF, 0xFFA0)))
-"""Characters that are drawn as nothing (Default_Ignorable_Code_Point in Unicode)."""
+"""Characters without a shape (Default_Ignorable_Code_Point in Unicode)."""
 _UNPLAIN: tuple[_Pattern, ...] = (
     (tuple("\u202d\u202e\u2066\u2067\u2068"), "."),
     (tuple(_IGNORABLE), f"[a-zA-Z가-힣][{_IGNORABLE}]+[a-zA-Z가-힣]"),
     (tuple("ᎠᎡᎢᎥᎪᎬᎳᎻᏀᏃᏆᏔᏙᏚᏞᏟᏢᏦᏧᏴꭺꭼꮃꮋꮐꮲꮶ"), "[a-zA-Z][Ꭰ-ᏽꭰ-ꮿ]|[Ꭰ-ᏽꭰ-ꮿ][a-zA-Z]"),
-    (  # in capitals only: System: Linux is said every day
+    (  # in capitals only: "System: Linux" is ordinary text
         ("SYSTEM", "ASSISTANT"),
-        r"(?:^|[.!?>\]]\s|\n)\s{0,4}(?:SYSTEM|ASSISTANT)(?: (?:PROMPT|MESSAGE|NOTE))?:\s{1,4}[A-Z가-힣]\w*(?:\s+\w+){2}",
+        r"(?:^|[.!?>\]]\s|\n)\s{0,4}(?:SYSTEM|ASSISTANT)(?: (?:PROMPT|MESSAGE|NOTE))?:\s{1,4}"
+        r"[A-Z가-힣]\w*(?:\s+\w+){2}",
     ),
 )
-"""What plain text would not show any more: writing turned round, letters between letters, capitals."""
+"""What plain text no longer shows: reversed writing, invisible letters between letters, capitals."""
 _UNSEEN = "[\U000e0100-\U000e01ef]{2}|(?:^|[^\U0001f3f4\U000e0020-\U000e007e])[\U000e0020-\U000e007e]"
-"""Selectors in a row, and tags but for those of a flag: writing that a reader does not see."""
+"""Several selectors in a row, or tags that are not part of a flag: writing that a reader does not see."""
 _INVISIBLE = frozenset(_IGNORABLE) | frozenset(
     map(chr, (0xAD, *range(0x300, 0x370), 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2065, 0x206A)))
 )
-"""And accents, the soft hyphen, and controls of direction."""
+"""Also accents, the soft hyphen, and controls of direction."""
 _LOOK_ALIKE = str.maketrans(
     "авсԁеһіјкӏмпорԛгѕтихуԝαβεηικνορτυχωօոսᴀʙᴄᴅᴇɢʜɪᴊᴋʟᴍɴᴏᴘʀᴛᴜᴠᴡʏᴢ",
     "abcdehijklmnopqrstuxywabenikvoptuxwonuabcdeghijklmnoprtuvwyz",
@@ -248,31 +251,27 @@ _MIXED = "[a-z][\u0370-\u058f\u1d00-\u1d2b]|[\u0370-\u058f\u1d00-\u1d2b][a-z]"
 _SPACED = r"(?<![^\W_])[^\W\d_]([ ._-])[^\W\d_]\1[^\W\d_](?:\1[^\W\d_])+(?![^\W_])"
 _LETTERS_APART = re.compile(r"[ ._-]\w[ ._-]\w[ ._-]\w")
 _TOKEN = re.compile(r"https?://\S+|-?[a-z]+(?:['_][a-z]+)*|[^\W\da-z_]+|[,:]|[.!?;](?=\s|$)|\n\s*(?:\n|[-*+] )")
+_compiled: Callable[[str], re.Pattern[str]] = cache(partial(re.compile, flags=re.DOTALL))
 _MOST = 1 << 20
 _PASSAGE = 8192
-_PASSAGES_KEPT = 4096
 
 
 def reads_like_orders(text: str) -> bool:
-    """Orders to a machine, and what else a guide would hardly ask of people, in the first million characters."""
-    return _passage_reads_like_orders(text) if len(text) <= _PASSAGE else _reads_like_orders(text[:_MOST])
+    """Whether it orders a machine, or what a guide would hardly ask of people, in the first million characters."""
+    found_in = _has_orders if len(text) <= _PASSAGE else _has_orders.__wrapped__
+    return found_in(text[:_MOST], False)
 
 
-def _reads_like_orders(text: str) -> bool:
-    return _finds(text, (*_TO_MACHINES, *_TO_ANYBODY), (*_MARKUP, *_CARRIERS))
-
-
-# A server shows the same passages again and again, and ten of them take as long to look through as a search takes.
-_passage_reads_like_orders = lru_cache(maxsize=_PASSAGES_KEPT)(_reads_like_orders)
-
-
-@lru_cache(maxsize=1 << 8)
 def speaks_to_a_machine(text: str) -> bool:
-    """Without what a guide may tell people."""
-    return _finds(text, _TO_MACHINES, _MARKUP)
+    """Whether it orders a machine; orders that a guide gives to people do not count."""
+    found_in = _has_orders if len(text) <= _PASSAGE else _has_orders.__wrapped__
+    return found_in(text, True)
 
 
-def _finds(text: str, orders: Iterable[_Pattern], marks: Iterable[_Pattern]) -> bool:
+@lru_cache(maxsize=1 << 12)  # a server shows the same passages often, and checking ten takes as long as a search
+def _has_orders(text: str, to_machines_only: bool) -> bool:
+    orders = _TO_MACHINES if to_machines_only else _TO_MACHINES + _TO_ANYBODY
+    marks = _MARKUP if to_machines_only else _MARKUP + _CARRIERS
     if any(_found(_UNPLAIN, text)) or (
         not text.isascii() and max(text) > "\U000e0000" and _compiled(_UNSEEN).search(text)
     ):
@@ -309,7 +308,7 @@ def _plain(text: str) -> str:
 
 
 def _joined(letters: re.Match[str]) -> str:
-    """The word that was spaced; several without a gap between them are told apart by the words that have a class."""
+    """The spaced word; several without a gap between them are separated by the words that have a class."""
     word = letters[0].replace(letters[1], "")
     known = sorted((one for one in _CLASS if len(one) > 1), key=len, reverse=True)
     return _compiled("|".join(known)).sub(r" \g<0> ", word) if 8 < len(word) < 400 else word
@@ -346,8 +345,3 @@ def _matches(classes: str, orders: Iterable[_Pattern]) -> bool:
         for found in (set(sentence),)
         for needs, pattern in possible
     )
-
-
-@cache
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.DOTALL)

@@ -1,11 +1,11 @@
-"""What a person typed → QueryTree. Tolerant: every string has a meaning, and none raises.
+"""The text of a query → QueryTree. Every string has a meaning, and none raises.
 
     install git            a bag of words
     "exact phrase"         a phrase
     install*               a prefix
     git AND (hub)          AND, OR, NOT (or AND NOT) in capitals between operands; NOT binds tightest, then AND, then OR
-    'raw FTS5'             a query wrapped in single quotes goes to the store as it is
-Everything else that looks like syntax is just text.
+    'raw FTS5'             a query in single quotes goes to the store unchanged
+Everything else that looks like syntax is text.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _SAYS_SOMETHING = re.compile(r"\w")
 
 @lru_cache(maxsize=16)
 def parse(text: str) -> QueryTree:
-    """Kept for a while: on its way through a search a question is read by everybody who needs to know what is in it."""
+    """The tree of a query. Cached, because several steps of one search parse the same text."""
     text = text.encode("utf-8", "replace").decode("utf-8").replace("\0", " ").strip()
     return Raw(text[1:-1]) if is_raw(text) else _fold(_tokens(text))
 
@@ -36,7 +36,7 @@ def is_raw(text: str) -> bool:
 
 
 def _tokens(text: str) -> list[Operand | str]:
-    """Operands, and the operators among them that really stand between two operands."""
+    """Operands, and the operators that stand between two of them."""
     tokens: list[Operand | str] = []
     matches = [match for match in _TOKEN.finditer(text) if _SAYS_SOMETHING.search(match[0])]
     for position, match in enumerate(matches):

@@ -1,10 +1,8 @@
-"""Chunks by structure: sections under headings, blocks kept whole while they fit, small sections joined, long blocks
-split.
+"""Chunks by structure: blocks stay whole if they fit, small sections are joined, long blocks split.
 
-What stands by itself, a page, a chapter or a symbol of code, stays by itself: nothing is joined across its edge. A
-chunk is one range of the document's text, so its text is a slice of it and its lines are exact. Sizes are estimated
-tokens (`core.text.estimate_tokens`): the title and the headings are embedded with the chunk and count against the
-maximum.
+Nothing is joined across the edge of a page, a chapter or a symbol of code. A chunk is one range of the text of a
+document, so its text is a slice of it and its lines are exact. Sizes are estimated tokens
+(`core.text.estimate_tokens`): title and headings are embedded with the chunk and count against the maximum.
 """
 
 from __future__ import annotations
@@ -21,11 +19,10 @@ from kebab.core.text import LineTable, estimate_tokens
 
 _CODE_LIKE = frozenset({"code", "table", "html", "symbol"})
 _PAGE_BREAK = re.compile(PAGE_BREAK)
-# The line on which a class ends, after its last method. A passage of its own would be found by the class's name, with
-# nothing in it.
+# The last line of a class, after its last method. As a chunk it would match the name of the class and say nothing.
 _ONLY_CLOSES = re.compile(r"(?:[\s)\]};,]|\bend\b)*")
 _LEAST_BODY = 32
-"""However long title and headings are, a chunk may have this many tokens of its own."""
+"""A chunk may have this many tokens of its own, however long its title and headings are."""
 
 # Where a long block may be cut, best first.
 _LINE_END = re.compile(r"\n")
@@ -37,11 +34,11 @@ _MODIFIER = re.compile("[\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f\u1160-\u11ff
 _FLAG_LETTERS = re.compile("[\U0001f1e6-\U0001f1ff]+$|[\U0001f1e6-\U0001f1ff]")
 
 _DEEPEST = 12
-"""So many headings above a passage are kept: an outline may nest a thousand, and each passage carries them all."""
+"""How many headings a chunk keeps: an outline may nest a thousand, and each chunk would store them all."""
 
 
 class _Piece(NamedTuple):
-    """A range of text that is kept together, under its headings."""
+    """A range of text that stays together, with its headings."""
 
     start: int
     end: int
@@ -49,9 +46,9 @@ class _Piece(NamedTuple):
     headings: tuple[str, ...]
     opens_section: bool
     limit: int
-    """The most its chunk may hold beside title and headings."""
+    """The most tokens that its chunk may have besides title and headings."""
     unit: tuple[int, str]
-    """What must not be mixed: the page or chapter it stands in, and the symbol it is part of."""
+    """Its page or chapter, and its symbol: pieces of different units are never joined."""
 
 
 class StructureChunker:
@@ -74,7 +71,7 @@ class StructureChunker:
         return chunks
 
     def _pieces(self, document: ParsedDocument) -> list[_Piece]:
-        """The blocks with their headings, tiling the text: what stands between two blocks belongs to the first."""
+        """The blocks with their headings. Text between two blocks belongs to the first."""
         pieces: list[_Piece] = []
         headings: list[tuple[int, str]] = []
         path: tuple[str, ...] = ()
@@ -92,7 +89,7 @@ class StructureChunker:
                 unit = (bisect_right(page_breaks, block.start), "")
                 end = min(end, page_breaks[unit[0]]) if unit[0] < len(page_breaks) else end
             elif document.code_lang:
-                # A symbol of the same name further on is another one.
+                # A later symbol of the same name is another one.
                 unit = (number, block.title) if block.kind == "symbol" else (unit[0] if not unit[1] else number, "")
                 path = tuple(block.title.split(".")) if block.kind == "symbol" else ()
                 limit = self._limit(document.title, path)
@@ -111,7 +108,7 @@ class StructureChunker:
         return max(_LEAST_BODY, self._settings.max_tokens - estimate_tokens(context_of(title, headings)))
 
     def _split(self, text: str, start: int, end: int, limit: int, code: bool) -> list[tuple[int, int, int]]:
-        """Parts of about the target, each with its estimated tokens."""
+        """Parts of about the target size, each with its estimated tokens."""
         parts = []
         target = min(limit, self._settings.target_tokens)
         while start < end:
@@ -122,7 +119,7 @@ class StructureChunker:
         return parts
 
     def _pack(self, pieces: list[_Piece]) -> list[list[_Piece]]:
-        """Pieces of one section, together up to the target; a heading takes its first piece along up to the maximum."""
+        """Groups of pieces of one section up to the target; a heading takes its first piece along up to the maximum."""
         groups: list[list[_Piece]] = []
         size, only_headings = 0, False
         for piece in pieces:
@@ -141,7 +138,7 @@ class StructureChunker:
         return groups
 
     def _join_small(self, groups: list[list[_Piece]]) -> list[list[_Piece]]:
-        """A group below the minimum joins the next one, or else the one before, while the target allows."""
+        """Groups below the minimum join the next one, or the one before, if the target allows."""
         joined: list[list[_Piece]] = []
         size_before = room_before = 0
         for group in groups:
@@ -180,7 +177,7 @@ def _below(outer: _Piece, inner: _Piece) -> bool:
 
 
 def _common_headings(group: list[_Piece]) -> tuple[str, ...]:
-    """The headings that all text of the chunk stands under; where there is no such heading, those of the first piece."""
+    """The headings that all text of the chunk is under; without any, those of the first piece."""
     texts = [piece for piece in group if not piece.opens_section] or group
     common = texts[0].headings
     for piece in texts[1:]:
@@ -196,7 +193,7 @@ def _common_headings(group: list[_Piece]) -> tuple[str, ...]:
 
 
 def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
-    """Without blank lines before and white space after; indentation of the first line stays."""
+    """The range without blank lines before and white space after; the first line keeps its indentation."""
     body = text[start:end]
     end = start + len(body.rstrip())
     leading = len(body) - len(body.lstrip())
@@ -205,7 +202,7 @@ def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 def _longest_within(text: str, start: int, end: int, target: int, code: bool) -> int:
-    """The farthest end so that the estimate stays within the target."""
+    """The farthest end at which the estimate stays within the target."""
     most = min(end, start + target * 4)
     while (tokens := estimate_tokens(text[start:most], code=code)) > target:
         most = start + max(1, min(most - start - 1, (most - start) * target // tokens))
@@ -213,7 +210,7 @@ def _longest_within(text: str, start: int, end: int, target: int, code: bool) ->
 
 
 def _best_cut(text: str, start: int, most: int, code: bool) -> int:
-    """The last good place in the second half of the window; the very end of it if there is none."""
+    """The last good place in the second half of the window, or its end."""
     half = start + (most - start) // 2
     for pattern in (_LINE_END, _SPACE) if code else (_SENTENCE_END, _SPACE):
         cuts = [match.end() for match in pattern.finditer(text, half, most)]
@@ -227,9 +224,7 @@ def _best_cut(text: str, start: int, most: int, code: bool) -> int:
 
 
 def _inside_character(text: str, cut: int) -> bool:
-    """Whether a cut here would part what a reader sees as one character: accents, emoji sequences, decomposed Hangul,
-    flags.
-    """
+    """Whether a cut here would split what a reader sees as one character: accents, emoji, decomposed Hangul, flags."""
     if cut >= len(text):
         return False
     after, before = text[cut], text[cut - 1]

@@ -1,9 +1,8 @@
-"""Source code by symbols: each function, class and method is a block of its own, with the comments and decorators above
-it.
+"""Source code by symbols: each function, class and method is a block, with the comments and decorators above it.
 
-Tree-sitter finds the symbols, and `sql_definitions` those of SQL; from there on everything is lines. Each line belongs
-to the innermost symbol it is part of, or to none, and a run of lines with one owner is a block. So a class is its head,
-and what stands between its methods; nothing is lost or taken twice.
+Tree-sitter finds the symbols, `sql_definitions` those of SQL; all further steps work on lines. Each line belongs to the
+innermost symbol around it, or to none, and a run of lines with the same owner is a block. The block of a class is
+therefore its head, and the lines between its methods; no line is lost or taken twice.
 """
 
 from __future__ import annotations
@@ -21,22 +20,21 @@ from kebab.analysis.language import language_of
 from kebab.core.documents import Block, ParsedDocument
 from kebab.core.paths import file_name
 from kebab.core.text import decode, line_starts, nfc
-from kebab.parsing.code_languages import CodeLanguage, code_language
+from kebab.parsing.code_languages import LANGUAGE_OF_FORMAT, CodeLanguage, code_language
 from kebab.parsing.file_types import classify
-from kebab.parsing.generated_files import refuse_generated
-from kebab.parsing.plain_text import paragraphs
+from kebab.parsing.plain_text import PlainTextParser, paragraphs, refuse_generated
 from kebab.parsing.sql_definitions import sql_definitions
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Query, Tree
 
 _DEEPEST = 24
-"""Symbols nested deeper are part of what is around them; a full name is as long as its nesting is deep."""
+"""Deeper symbols are part of the symbol around them: the full name grows with every level."""
 _LONGEST_NAME = 120
 _NO_SYMBOL = -1
 _MOST_SECONDS = 1.0
-"""What parsing may take, and as much again per megabyte: ten times what code takes. Beyond, the file is cut at blank
-lines.
+"""What parsing may take, and as much again per megabyte: ten times what real code takes. After that the file is cut at
+blank lines.
 """
 _READ = 4_096
 _PROBES = 64
@@ -82,12 +80,26 @@ class CodeParser:
         )
 
 
+class ScriptParser:
+    """Files without an extension: code if the first line names the program that runs them, else text."""
+
+    version = f"script-1 {CodeParser.version} {PlainTextParser.version}"
+    keeps_lines = True
+    isolated = True  # only the text tells which files are code
+
+    def parse(self, data: bytes, path: str) -> ParsedDocument:
+        text, _ = decode(data)
+        _, format_ = classify(path, text)
+        parser = CodeParser() if format_ in LANGUAGE_OF_FORMAT else PlainTextParser()
+        return parser.parse(data, path)
+
+
 class _NoSyntax(Exception):
-    """Without a syntax tree, code is text."""
+    """There is no syntax tree; the code is then read as text."""
 
 
 class _Symbol(NamedTuple):
-    """A symbol as the syntax tree has it: bytes for what is inside what, rows (from 0, both included) for the block."""
+    """A symbol of the syntax tree: its range in bytes, to find what is inside it, and its first and last row from 0."""
 
     start: int
     end: int
@@ -98,7 +110,7 @@ class _Symbol(NamedTuple):
 
 
 class _Open(NamedTuple):
-    """A symbol whose end has not been reached."""
+    """A symbol whose end is not reached yet."""
 
     end: int
     first_row: int
@@ -106,7 +118,7 @@ class _Open(NamedTuple):
     full_name: str
     is_class: bool
     number: int
-    """Whose lines those are that belong to no symbol inside it."""
+    """The owner of its lines that belong to no symbol inside it."""
 
 
 def _blocks(text: str, language: CodeLanguage) -> Iterator[Block]:
@@ -133,7 +145,7 @@ def _owners(data: bytes, language: CodeLanguage, lines: list[str]) -> tuple[list
     owners = [_NO_SYMBOL] * len(lines)
     titles: list[str] = []
     outer: list[_Open] = [_Open(len(data) + 1, -1, len(lines), "", True, _NO_SYMBOL)]
-    free = 0  # the first row that no symbol before has taken
+    free = 0  # the first row that no earlier symbol has taken
     for symbol in symbols:
         while outer[-1].end <= symbol.start:
             free = max(free, outer.pop().last_row + 1)
@@ -144,7 +156,7 @@ def _owners(data: bytes, language: CodeLanguage, lines: list[str]) -> tuple[list
         last = symbol.last_row
         while last > symbol.first_row and not lines[last].strip():
             last -= 1
-        if symbol.first_row <= around.first_row:  # on the line on which the class begins: part of that line's symbol
+        if symbol.first_row <= around.first_row:  # on the line on which its class begins: part of that line's symbol
             number = around.number
         elif symbol.first_row < free:  # on the line on which its neighbour ends: one block with it
             number = owners[symbol.first_row]
@@ -160,14 +172,14 @@ def _owners(data: bytes, language: CodeLanguage, lines: list[str]) -> tuple[list
 
 
 def _with_leads(row: int, leads: dict[int, int], least: int) -> int:
-    """The row of the first comment or decorator that stands directly above, with no blank line between."""
+    """The row of the first comment or decorator directly above, without a blank line between."""
     while (above := leads.get(row - 1)) is not None and above >= least:
         row = above
     return row
 
 
 class _Found(NamedTuple):
-    """What may be a symbol; sorted, outer ones stand before inner ones."""
+    """A candidate for a symbol; sorting puts outer ones before inner ones."""
 
     start: int
     minus_end: int
@@ -177,21 +189,18 @@ class _Found(NamedTuple):
 
 
 def _symbols(data: bytes, language: CodeLanguage) -> tuple[list[_Symbol], dict[int, int]]:
-    """The symbols, outer ones before inner ones; and of comments and the like, the first row by the last."""
-    found, leads = _in_syntax_tree(data, language) if language.grammar else _in_sql(data)
+    """The symbols, outer ones before inner ones, and for comments and decorators the first row by the last."""
+    if language.grammar:
+        found, leads = _in_syntax_tree(data, language)
+    else:
+        definitions, leads = sql_definitions(data)
+        found = [_Found(start, -end, start, name[:_LONGEST_NAME], False) for start, end, name in definitions]
     rows = _Rows(data)
     symbols = [
         _Symbol(each.start, -each.minus_end, *rows.of(each.start, -each.minus_end), each.name, each.is_class)
         for each in _without_repetitions(sorted(found))
     ]
     return symbols, _lead_rows(data, rows, sorted(leads))
-
-
-def _in_sql(data: bytes) -> tuple[list[_Found], list[tuple[int, int]]]:
-    definitions, comments = sql_definitions(data)
-    return [
-        _Found(each.start, -each.end, each.start, each.name[:_LONGEST_NAME], False) for each in definitions
-    ], comments
 
 
 def _in_syntax_tree(data: bytes, language: CodeLanguage) -> tuple[list[_Found], list[tuple[int, int]]]:
@@ -222,10 +231,9 @@ def _in_syntax_tree(data: bytes, language: CodeLanguage) -> tuple[list[_Found], 
 
 
 def _syntax_tree(data: bytes, grammar: Language) -> Tree:
-    """Where nearly every line is an error, each one costs tree-sitter more than the one before, so there is an end to
-    it.
+    """The tree, or _NoSyntax after a time limit: where nearly every line is an error, each costs more than the last.
 
-    The parser is told that the text ends here, as it has no working way to be stopped.
+    The parser cannot be stopped, so it is told that the text has ended.
     """
     from tree_sitter import Parser
 
@@ -244,10 +252,9 @@ def _syntax_tree(data: bytes, grammar: Language) -> Tree:
 
 
 def _has_long_errors(tree: Tree, length: int) -> bool:
-    """Whether the query would take long: of punctuation that fits nowhere it looks, at each sign, at all that follow.
+    """Whether the query would take too long: at each stray sign of punctuation it tries all that follow.
 
-    Such signs stand side by side in one node. Nodes are looked at below some places only: what is long enough to matter
-    is met there.
+    Such signs are children of one node. A sample of places is enough: a node long enough to matter contains one.
     """
     for position in range(0, length, max(1, length // _PROBES)):
         cursor = tree.walk()
@@ -261,13 +268,13 @@ def _has_long_errors(tree: Tree, length: int) -> bool:
 
 
 class _Rows:
-    """Rows of bytes. Tree-sitter has them too, but reading a node's points makes version 0.26.0 crash."""
+    """The rows of byte offsets. Tree-sitter knows them too, but version 0.26.0 crashes when asked."""
 
     def __init__(self, data: bytes) -> None:
         self._starts = [0, *(match.end() for match in _LINE_FEED.finditer(data))]
 
     def of(self, start: int, end: int) -> tuple[int, int]:
-        """First and last row of a range; one that ends with a line feed does not touch the row after it."""
+        """The first and last row of a range; the line feed at its end belongs to the last row."""
         return bisect_right(self._starts, start) - 1, bisect_right(self._starts, max(start, end - 1)) - 1
 
     def start(self, row: int) -> int:
@@ -275,7 +282,7 @@ class _Rows:
 
 
 def _without_repetitions(found: list[_Found]) -> Iterator[_Found]:
-    """Of several ways in which one symbol was found, the widest: with `template <…>`, with its decorators."""
+    """The widest of several matches for one symbol: with `template <…>`, with its decorators."""
     names: set[int] = set()
     before = (-1, -1)
     for each in found:
@@ -286,13 +293,11 @@ def _without_repetitions(found: list[_Found]) -> Iterator[_Found]:
 
 
 def _lead_rows(data: bytes, rows: _Rows, leads: list[tuple[int, int]]) -> dict[int, int]:
-    """Last row → first row of the comments and decorators that have their lines to themselves, alone or several
-    together.
-    """
+    """Last row → first row of comments and decorators, one or several together, that share no line with code."""
     first_of: dict[int, int] = {}
     first = last = -1
     alone = True
-    position = 0  # what has been looked at
+    position = 0  # everything before this is checked
     for number, (start, end) in enumerate(leads):
         begins, ends = rows.of(start, end)
         if begins > last:
@@ -313,8 +318,8 @@ def _line_end(data: bytes, position: int) -> int:
 
 
 def _clean_name(text: bytes, noise: str) -> str:
-    """`a::B<T>::c` is a.B.c; a full name is parted by dots in every language. What follows `operator` is a sign or a
-    type as it stands.
+    """The name with dots between its parts, as in every language: `a::B<T>::c` becomes a.B.c. The sign or type after
+    `operator` stays as it is.
     """
     name = text[: 4 * _LONGEST_NAME].decode("utf-8", "ignore")
     operator = _OPERATOR.search(name)
@@ -326,7 +331,7 @@ def _clean_name(text: bytes, noise: str) -> str:
 
 @cache
 def _grammar(language: CodeLanguage) -> tuple[Language, Query]:
-    """A grammar of another version may have other nodes than our query asks for; the files are indexed all the same."""
+    """The grammar and its query; _NoSyntax if its version has other nodes than the query names."""
     from tree_sitter import Language, Query
 
     module, _, function = language.grammar.partition(":")

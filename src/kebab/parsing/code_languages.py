@@ -1,14 +1,13 @@
-"""The programming languages whose symbols are cited: their files, their grammars, and which nodes of a syntax tree are
-symbols.
+"""Programming languages with symbols: their file formats, grammars, and the nodes of a syntax tree that are symbols.
 
-Symbols are found by queries in tree-sitter's own language. What a query captures:
+Queries in tree-sitter's own language find the symbols. A query captures:
 
-    @class     holds symbols of its own: a class, struct, interface, trait, impl, namespace, module
-    @function  holds none: whatever stands inside it is part of it
-    @name      how the symbol is called; of several, all from the first to the last (`operator` and its sign)
-    @owner     stands before the name (Go's receiver)
-    @wrapper   the function that a function is handed to, and whose result bears the name (`memo`)
-    @lead      a comment, decorator or attribute, which belongs to the symbol directly below it
+    @class     a symbol that contains symbols: a class, struct, interface, trait, impl, namespace, module
+    @function  a symbol that contains none; everything inside is part of it
+    @name      the name of the symbol; of several, all from the first to the last (`operator` and its sign)
+    @owner     a name that precedes @name (Go's receiver)
+    @wrapper   the function that takes a function and whose result has the name (`memo`)
+    @lead      a comment, decorator or attribute, which belongs to the symbol directly below
 """
 
 from __future__ import annotations
@@ -19,31 +18,25 @@ from typing import NamedTuple
 
 class CodeLanguage(NamedTuple):
     name: str
-    """As it stands in citations."""
+    """As in citations."""
     grammar: str
-    """The Python module that brings the grammar, and its function where that is not `language`. SQL has none: see
-    `sql_definitions`.
-    """
-    classes: str
-    """Types of nodes that are classes and have a field `name`."""
-    functions: str
+    """The Python module of the grammar, and its function unless that is `language`; "" for `sql_definitions`."""
+    classes: str = ""
+    """Node types that are classes and have a field `name`."""
+    functions: str = ""
     """The same for functions."""
     leads: str = "comment"
     more: str = ""
-    """Queries for symbols whose name is found in another way."""
+    """Queries for symbols whose name is elsewhere."""
     noise: str = r"(?!)"
-    """A pattern of what stands in a name and is no part of it."""
+    """A pattern for text inside a name that is no part of it."""
 
     @property
     def query(self) -> str:
-        named = [(kind, "class") for kind in self.classes.split()] + [
-            (kind, "function") for kind in self.functions.split()
-        ]
-        return "\n".join(
-            [f"({kind} name: (_) @name) @{capture}" for kind, capture in named]
-            + [f"({kind}) @lead" for kind in self.leads.split()]
-            + [self.more]
-        )
+        classes = [f"({kind} name: (_) @name) @class" for kind in self.classes.split()]
+        functions = [f"({kind} name: (_) @name) @function" for kind in self.functions.split()]
+        leads = [f"({kind}) @lead" for kind in self.leads.split()]
+        return "\n".join([*classes, *functions, *leads, self.more])
 
 
 _FUNCTION_VALUE = "[(arrow_function) (function_expression) (generator_function)]"
@@ -51,9 +44,8 @@ _FUNCTION_VALUE = "[(arrow_function) (function_expression) (generator_function)]
 _FUNCTION_WITH_BODY = "[(arrow_function body: (statement_block)) (function_expression) (generator_function)]"
 _OBJECT_OF_FUNCTIONS = f"(object [(method_definition) (pair value: {_FUNCTION_WITH_BODY})])"
 _WRAPPED_FUNCTION = f"(call_expression function: (_) @wrapper arguments: (arguments . {_FUNCTION_VALUE}))"
-_WRAPPED_TWICE = (
-    f"(call_expression function: (_) @wrapper arguments: (arguments . {_WRAPPED_FUNCTION.replace('@wrapper', '')}))"
-)
+_INNER = _WRAPPED_FUNCTION.replace("@wrapper", "")
+_WRAPPED_TWICE = f"(call_expression function: (_) @wrapper arguments: (arguments . {_INNER}))"
 _NAMED_BY_A_VARIABLE = (
     (_FUNCTION_VALUE, "function"),
     (_WRAPPED_FUNCTION, "function"),
@@ -86,7 +78,7 @@ _JAVASCRIPT_NOISE = (
 
 
 def _below_pointers(function: str, deepest: int) -> list[str]:
-    """A function's name stands below what it returns: a pointer, a pointer to a pointer."""
+    """Forms of a function that returns a pointer, a pointer to a pointer and so on: its name is below the pointers."""
     forms = [function]
     for _ in range(deepest):
         forms.append(f"(pointer_declarator declarator: {forms[-1]})")
@@ -102,12 +94,13 @@ _C_TYPES = """
 (struct_specifier name: (_) @name body: (_)) @class
 (union_specifier name: (_) @name body: (_)) @class
 (enum_specifier name: (_) @name body: (_)) @class
-(type_definition type: [(struct_specifier !name body: (_)) (union_specifier !name body: (_)) (enum_specifier !name body: (_))]
+(type_definition
+  type: [(struct_specifier !name body: (_)) (union_specifier !name body: (_)) (enum_specifier !name body: (_))]
   declarator: (type_identifier) @name) @class
 (preproc_function_def name: (_) @name) @function
 """
-_CPP_NAME = """[(identifier) (field_identifier) (qualified_identifier) (destructor_name) (operator_name) (template_function)
-  (parenthesized_declarator)] @name"""
+_CPP_NAME = """[(identifier) (field_identifier) (qualified_identifier) (destructor_name) (operator_name)
+  (template_function) (parenthesized_declarator)] @name"""
 _CPP_FUNCTION = f"(function_declarator declarator: {_CPP_NAME})"
 _CPP_FUNCTION_FORMS = (
     *_below_pointers(_CPP_FUNCTION, 2),  # each takes its time to compile
@@ -115,7 +108,7 @@ _CPP_FUNCTION_FORMS = (
     "(function_definition declarator: [(operator_cast) (qualified_identifier)] @name)",
 )
 _CPP_CLASS_FORMS = ("(class_specifier name: (_) @name body: (_))", "(struct_specifier name: (_) @name body: (_))")
-# The line `template <…>` above a symbol is part of it, so both forms are asked for, and the wider one is taken.
+# The line `template <…>` above a symbol is part of it, so both forms are matched, and the wider one is used.
 _CPP = "\n".join(
     [f"{form} @function\n(template_declaration {form}) @function" for form in _CPP_FUNCTION_FORMS]
     + [f"{form} @class\n(template_declaration {form}) @class" for form in _CPP_CLASS_FORMS]
@@ -125,20 +118,21 @@ _CPP = "\n".join(
 _GO_RECEIVER = """[(type_identifier) @owner (generic_type type: (type_identifier) @owner)
   (pointer_type [(type_identifier) @owner (generic_type type: (type_identifier) @owner)])]"""
 
-_TYPESCRIPT_CLASSES = (
-    "class_declaration abstract_class_declaration interface_declaration enum_declaration internal_module module"
-)
-_TYPESCRIPT_FUNCTIONS = """function_declaration generator_function_declaration function_signature method_definition
-    abstract_method_signature type_alias_declaration"""
-_TYPESCRIPT_MORE = (
-    _JAVASCRIPT_VALUES
+_TYPESCRIPT = CodeLanguage(
+    "typescript",
+    "tree_sitter_typescript:language_typescript",
+    classes="""class_declaration abstract_class_declaration interface_declaration enum_declaration internal_module
+    module""",
+    functions="""function_declaration generator_function_declaration function_signature method_definition
+    abstract_method_signature type_alias_declaration""",
+    leads="comment decorator",
+    more=_JAVASCRIPT_VALUES
     + f"""
-(public_field_definition name: (_) @name value: {_FUNCTION_VALUE}) @function
-(lexical_declaration (variable_declarator name: (identifier) @name
-  value: (as_expression {_OBJECT_OF_FUNCTIONS}))) @class
-(lexical_declaration (variable_declarator name: (identifier) @name
-  value: (satisfies_expression {_OBJECT_OF_FUNCTIONS}))) @class
-"""
+    (public_field_definition name: (_) @name value: {_FUNCTION_VALUE}) @function
+    (lexical_declaration (variable_declarator name: (identifier) @name
+      value: [(as_expression {_OBJECT_OF_FUNCTIONS}) (satisfies_expression {_OBJECT_OF_FUNCTIONS})])) @class
+    """,
+    noise=_JAVASCRIPT_NOISE,
 )
 
 _LANGUAGES = (
@@ -163,28 +157,11 @@ _LANGUAGES = (
         more=_JAVASCRIPT_VALUES + f"(field_definition property: (_) @name value: {_FUNCTION_VALUE}) @function",
         noise=_JAVASCRIPT_NOISE,
     ),
-    CodeLanguage(
-        "typescript",
-        "tree_sitter_typescript:language_typescript",
-        classes=_TYPESCRIPT_CLASSES,
-        functions=_TYPESCRIPT_FUNCTIONS,
-        leads="comment decorator",
-        more=_TYPESCRIPT_MORE,
-        noise=_JAVASCRIPT_NOISE,
-    ),
-    CodeLanguage(
-        "tsx",
-        "tree_sitter_typescript:language_tsx",
-        classes=_TYPESCRIPT_CLASSES,
-        functions=_TYPESCRIPT_FUNCTIONS,
-        leads="comment decorator",
-        more=_TYPESCRIPT_MORE,
-        noise=_JAVASCRIPT_NOISE,
-    ),
+    _TYPESCRIPT,
+    _TYPESCRIPT._replace(name="tsx", grammar="tree_sitter_typescript:language_tsx"),
     CodeLanguage(
         "go",
         "tree_sitter_go",
-        classes="",
         functions="function_declaration type_spec type_alias",
         more=f"""
         (method_declaration
@@ -207,7 +184,8 @@ _LANGUAGES = (
     CodeLanguage(
         "java",
         "tree_sitter_java",
-        classes="class_declaration interface_declaration enum_declaration record_declaration annotation_type_declaration",
+        classes="""class_declaration interface_declaration enum_declaration record_declaration
+        annotation_type_declaration""",
         functions="method_declaration constructor_declaration compact_constructor_declaration",
         leads="line_comment block_comment",
     ),
@@ -222,11 +200,10 @@ _LANGUAGES = (
         (type_alias type: (identifier) @name) @function
         """,
     ),
-    CodeLanguage("c", "tree_sitter_c", classes="", functions="", more=_C_FUNCTIONS + _C_TYPES, noise=_C_NOISE),
+    CodeLanguage("c", "tree_sitter_c", more=_C_FUNCTIONS + _C_TYPES, noise=_C_NOISE),
     CodeLanguage(
         "cpp",
         "tree_sitter_cpp",
-        classes="",
         functions="alias_declaration concept_definition",
         more=_CPP + _C_TYPES,
         noise=_C_NOISE,
@@ -234,7 +211,8 @@ _LANGUAGES = (
     CodeLanguage(
         "csharp",
         "tree_sitter_c_sharp",
-        classes="class_declaration struct_declaration interface_declaration enum_declaration record_declaration namespace_declaration",
+        classes="""class_declaration struct_declaration interface_declaration enum_declaration record_declaration
+        namespace_declaration""",
         functions="method_declaration constructor_declaration delegate_declaration local_function_statement",
         more="""
         (destructor_declaration "~" @name name: (_) @name) @function
@@ -266,7 +244,7 @@ _LANGUAGES = (
         classes="class_declaration protocol_declaration",
         functions="typealias_declaration",
         leads="comment multiline_comment",
-        # The grammar calls what a function returns its name too; an operator's name is no named node.
+        # The grammar has a field `name` for the return type too, and the name of an operator is no named node.
         more="""
         (function_declaration "func" . name: _ @name) @function
         (protocol_function_declaration "func" . name: _ @name) @function
@@ -275,8 +253,8 @@ _LANGUAGES = (
         (subscript_declaration "subscript" @name) @function
         """,
     ),
-    CodeLanguage("bash", "tree_sitter_bash", classes="", functions="function_definition"),
-    CodeLanguage("sql", "", classes="", functions=""),
+    CodeLanguage("bash", "tree_sitter_bash", functions="function_definition"),
+    CodeLanguage("sql", ""),
     CodeLanguage(
         "scala",
         "tree_sitter_scala",
@@ -287,39 +265,22 @@ _LANGUAGES = (
     CodeLanguage(
         "lua",
         "tree_sitter_lua",
-        classes="",
         functions="function_declaration",
         more="""
-        (assignment_statement (variable_list . name: (_) @name) (expression_list . value: (function_definition))) @function
         (assignment_statement
-          (variable_list . name: (_) @name) (expression_list . value: (table_constructor (field value: (function_definition))))) @class
+          (variable_list . name: (_) @name) (expression_list . value: (function_definition))) @function
+        (assignment_statement (variable_list . name: (_) @name)
+          (expression_list . value: (table_constructor (field value: (function_definition))))) @class
         (field name: (_) @name value: (function_definition)) @function
         """,
     ),
 )
-_BY_NAME = {language.name: language for language in _LANGUAGES}
+CODE_LANGUAGES = {language.name: language for language in _LANGUAGES}
 
-_FORMATS = {
-    "python": "py pyi pyw",
-    "javascript": "js mjs cjs jsx",
-    "typescript": "ts mts cts",
-    "tsx": "tsx",
-    "go": "go",
-    "rust": "rs",
-    "java": "java",
-    "kotlin": "kt kts",
-    "c": "c h",
-    "cpp": "cpp cc cxx hpp hh hxx ipp cu",
-    "csharp": "cs",
-    "ruby": "rb rakefile gemfile vagrantfile brewfile",
-    "php": "php",
-    "swift": "swift",
-    "bash": "sh bash bashrc profile",
-    "sql": "sql",
-    "scala": "scala sc",
-    "lua": "lua",
-}
-LANGUAGE_OF_FORMAT = {format_: name for name, formats in _FORMATS.items() for format_ in formats.split()}
+_FORMATS = """python py pyi pyw, javascript js mjs cjs jsx, typescript ts mts cts, tsx tsx, go go, rust rs, java java,
+    kotlin kt kts, c c h, cpp cpp cc cxx hpp hh hxx ipp cu, csharp cs, ruby rb rakefile gemfile vagrantfile brewfile,
+    php php, swift swift, bash sh bash bashrc profile, sql sql, scala scala sc, lua lua"""
+LANGUAGE_OF_FORMAT = {format_: name for name, *formats in map(str.split, _FORMATS.split(",")) for format_ in formats}
 """Format (of `file_types`) → name of the language."""
 
 _ONLY_CPP = re.compile(
@@ -328,12 +289,6 @@ _ONLY_CPP = re.compile(
 
 
 def code_language(format_: str, text: str) -> CodeLanguage | None:
-    """The language of a file. A header may be C or C++; its text tells."""
+    """The language of a file. The text of a header tells whether it is C or C++."""
     name = LANGUAGE_OF_FORMAT.get(format_)
-    if name is None:
-        return None
-    return _BY_NAME["cpp" if format_ == "h" and _ONLY_CPP.search(text) else name]
-
-
-def all_code_languages() -> tuple[CodeLanguage, ...]:
-    return _LANGUAGES
+    return CODE_LANGUAGES["cpp" if format_ == "h" and _ONLY_CPP.search(text) else name] if name else None

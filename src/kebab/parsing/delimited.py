@@ -1,23 +1,19 @@
-"""Tables as text (csv, tsv): the file unchanged, some rows a block. A header and a few thousand rows tell what is in
-it.
-"""
+"""Tables as text (csv, tsv): the file unchanged, a few rows per block. A few thousand rows show what is in it."""
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterator
 
-from kebab.analysis.language import language_of
 from kebab.core.documents import ParsedDocument
 from kebab.core.paths import file_name
 from kebab.core.text import decode, storable
-from kebab.parsing.file_types import classify
-from kebab.parsing.line_blocks import LineBlock, as_ranges
-from kebab.parsing.titles import title_of
+from kebab.parsing.building import LineBlock, as_ranges, document, title_of
 
 _MOST_ROWS = 5000
 _ROWS_PER_BLOCK = 20
 _MOST_LINES_PER_ROW = 200
-"""A quote that is not closed by then was none."""
+"""A quote that is not closed by then is no quote."""
 _MOST_COLUMNS = 100
 _LONGEST_HEADER = 10_000
 
@@ -35,15 +31,12 @@ class DelimitedParser:
         groups = (kept[first : first + _ROWS_PER_BLOCK] for first in range(0, len(kept), _ROWS_PER_BLOCK))
         blocks = as_ranges(text, lines, (LineBlock("table", group[0][0], group[-1][1]) for group in groups))
         columns = _columns("\n".join(lines[slice(*rows[0])]), path) if rows else []
-        doc_type, format_ = classify(path)
         left_out = len(rows) - len(kept)
-        return ParsedDocument(
-            text=text,
-            title=title_of(file_name(path), (), path),
-            blocks=blocks,
-            doc_type=doc_type,
-            format=format_,
-            lang=language_of(text),
+        return document(
+            path,
+            text,
+            blocks,
+            title_of(file_name(path), (), path),
             metadata={"columns": columns} if columns else {},
             warnings=(f"{left_out:,} rows after the first {_MOST_ROWS:,} are left out",) if left_out else (),
             encoding=encoding,
@@ -51,30 +44,24 @@ class DelimitedParser:
 
 
 def _rows(lines: list[str]) -> Iterator[tuple[int, int]]:
-    """First line of each row and the one after its last. A quoted value may run over several lines."""
+    """The first line of each row and the one after its last. A quoted value may span several lines."""
     at = 0
     while at < len(lines):
         if not lines[at].strip():
             at += 1
             continue
-        end = _row_end(lines, at)
+        end, quotes = at + 1, 0
+        for line in range(at, min(len(lines), at + _MOST_LINES_PER_ROW)):
+            quotes += lines[line].count('"')
+            if quotes % 2 == 0:
+                end = line + 1
+                break
         yield at, end
         at = end
 
 
-def _row_end(lines: list[str], at: int) -> int:
-    quotes = 0
-    for end in range(at, min(len(lines), at + _MOST_LINES_PER_ROW)):
-        quotes += lines[end].count('"')
-        if quotes % 2 == 0:
-            return end + 1
-    return at + 1
-
-
 def _columns(header: str, path: str) -> list[str]:
-    """The names in the first row, where they can be told apart."""
-    import csv
-
+    """The names in the first row."""
     if len(header) > _LONGEST_HEADER:
         return []
     delimiter = "\t" if path.lower().endswith(".tsv") else max(",;\t|", key=header.count)

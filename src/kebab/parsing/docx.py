@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass, field
 
 from kebab.core.documents import ParsedDocument
-from kebab.parsing.extracted_text import ExtractedText
-from kebab.parsing.office_parts import first_of_kind, member_name, office_document, relationships
-from kebab.parsing.safe_xml import read_xml
-from kebab.parsing.zip_container import ZipContainer
+from kebab.parsing.building import ExtractedText
+from kebab.parsing.zipped_xml import (
+    XmlHandler,
+    ZipContainer,
+    first_of_kind,
+    office_document,
+    read_xml,
+    relationships,
+)
 
 _HEADING_NAME = re.compile(r"heading ?([1-9])", re.IGNORECASE)
 _MOST_ANCESTORS = 20
@@ -28,15 +34,15 @@ class DocxParser:
         body = _Body(levels)
         read_xml(container.read(main), body)
         for kind in ("footnotes", "endnotes"):
-            notes = first_of_kind(beside, kind, member_name("word", f"{kind}.xml"))
+            notes = first_of_kind(beside, kind, f"word/{kind}.xml")
             if notes in container:
                 read_xml(container.read(notes), body)
-        extracted = body.finished()
-        return office_document(container, extracted, path)
+        body.end_list()
+        return office_document(container, body.extracted, path)
 
 
 def _heading_levels(container: ZipContainer, part: str) -> dict[str, int]:
-    """The level of each style that makes headings. Names are English in every language's Word, ids are not."""
+    """The level of each heading style. Names are English in Word of every language, ids are not."""
     if part not in container:
         return {}
     styles = _Styles()
@@ -44,7 +50,7 @@ def _heading_levels(container: ZipContainer, part: str) -> dict[str, int]:
     return {style: level for style in styles.parents if (level := styles.level(style))}
 
 
-class _Styles:
+class _Styles(XmlHandler):
     def __init__(self) -> None:
         self.parents: dict[str, str] = {}
         self._levels: dict[str, int] = {}
@@ -66,8 +72,6 @@ class _Styles:
         if name == "style":
             self._style = ""
 
-    def text(self, data: str) -> None: ...
-
     def level(self, style: str) -> int:
         for _ in range(_MOST_ANCESTORS):
             if style in self._levels or not style:
@@ -84,40 +88,32 @@ def _named_level(name: str) -> int:
 
 
 def _outline_level(value: str) -> int:
-    """Counted from 0 in the file, where 9 means: no heading."""
+    """The file counts from 0, and 9 means no heading."""
     return int(value) + 1 if value in tuple("012345678") else 0
 
 
+@dataclass
 class _Paragraph:
-    def __init__(self) -> None:
-        self.parts: list[str] = []
-        self.level = 0
-        self.in_list = False
-
-    @property
-    def text(self) -> str:
-        return "".join(self.parts).strip()
+    parts: list[str] = field(default_factory=list)
+    level: int = 0
+    in_list: bool = False
 
 
-class _Body:
-    """Handles the XML of the main part, then of the notes."""
+class _Body(XmlHandler):
+    """Reads the main part, then the notes."""
 
     def __init__(self, levels: dict[str, int]) -> None:
+        self.extracted = ExtractedText()
         self._levels = levels
-        self._extracted = ExtractedText()
-        self._paragraphs: list[_Paragraph] = []  # a text box stands inside the paragraph it is anchored to
+        self._paragraphs: list[_Paragraph] = []  # a text box is inside the paragraph it is anchored to
         self._list: list[str] = []
         self._tables = self._runs = self._skipped = 0
         self._rows: list[list[str]] = []
         self._in_text = False
 
-    def finished(self) -> ExtractedText:
-        self._end_list()
-        return self._extracted
-
     def start(self, name: str, attributes: dict[str, str]) -> None:
         if name == "Fallback" or self._skipped:
-            self._skipped += 1  # the same once more, for programs that do not know the first form
+            self._skipped += 1  # the same again, for programs that do not know the first form
         elif name == "p":
             self._paragraphs.append(_Paragraph())
         elif name == "t":
@@ -126,7 +122,7 @@ class _Body:
             self._runs += 1
         elif name == "tbl":
             self._tables += 1
-            self._end_list()
+            self.end_list()
         elif name == "tr" and self._tables == 1:
             self._rows.append([])
         elif name == "tc" and self._tables == 1 and self._rows:
@@ -156,7 +152,7 @@ class _Body:
         elif name == "tbl":
             self._tables -= 1
             if not self._tables:
-                self._extracted.add("table", "\n".join(" | ".join(row) for row in self._rows if any(row)))
+                self.extracted.add("table", "\n".join(" | ".join(row) for row in self._rows if any(row)))
                 self._rows = []
 
     def text(self, data: str) -> None:
@@ -164,21 +160,21 @@ class _Body:
             self._paragraphs[-1].parts.append(data)
 
     def _end_paragraph(self, paragraph: _Paragraph) -> None:
-        text = paragraph.text
+        text = "".join(paragraph.parts).strip()
         if not text:
             return
         if self._tables:
             if self._rows and self._rows[-1]:
                 self._rows[-1][-1] = " ".join((self._rows[-1][-1] + " " + text).split())
         elif paragraph.level:
-            self._end_list()
-            self._extracted.add("heading", " ".join(text.split()), paragraph.level)
+            self.end_list()
+            self.extracted.add("heading", " ".join(text.split()), paragraph.level)
         elif paragraph.in_list:
             self._list.append(f"- {text}")
         else:
-            self._end_list()
-            self._extracted.add("paragraph", text)
+            self.end_list()
+            self.extracted.add("paragraph", text)
 
-    def _end_list(self) -> None:
-        self._extracted.add("list", "\n".join(self._list))
+    def end_list(self) -> None:
+        self.extracted.add("list", "\n".join(self._list))
         self._list = []

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from kebab.core.search import TRUST_LEVELS
 from kebab.core.text import nfc
+from kebab.core.toml_text import read_toml
 
 _FENCES = {
     "---": re.compile(r"^(?:---|\.\.\.)[ \t]*\r?$", re.MULTILINE),
@@ -23,18 +24,18 @@ _DATE_KEYS = ("date", "updated", "modified", "lastmod", "created")
 
 class FrontMatter(NamedTuple):
     end: int
-    """Where the text after it begins; 0 when there is none."""
+    """Where the text after it begins; 0 without front matter."""
     values: dict[str, Any]
     warning: str | None = None
     unread_end: int = 0
-    """Where a block ends that looks like front matter and could not be read as such; 0 otherwise."""
+    """Where a block ends that looks like front matter but cannot be read; 0 without one."""
 
 
 NONE = FrontMatter(0, {})
 
 
 def read_front_matter(text: str) -> FrontMatter:
-    """Malformed front matter is a warning: the document is then read as if it had none."""
+    """The front matter of a text. Malformed front matter is a warning, and the document then has none."""
     opening = _OPENING.match(text)
     if opening is None:
         return NONE
@@ -44,7 +45,7 @@ def read_front_matter(text: str) -> FrontMatter:
     source = text[opening.end() : closing.start()]
     end = closing.end() + 1 if closing.end() < len(text) else len(text)
     try:
-        values = _load_toml(source) if opening[1] == "+++" else _load_yaml(source)
+        values = _plain(_load(source, is_toml=opening[1] == "+++"), [0])
     except (ValueError, RecursionError) as error:
         reason = " ".join(str(error).split())[:200] or type(error).__name__
         return FrontMatter(0, {}, f"the front matter was not understood: {reason}", unread_end=end)
@@ -55,31 +56,16 @@ def read_front_matter(text: str) -> FrontMatter:
     return FrontMatter(end, {str(key): value for key, value in values.items()})
 
 
-def _load_toml(source: str) -> Any:
-    from kebab.core.toml_text import read_toml
+def _load(source: str, *, is_toml: bool) -> Any:
+    if is_toml:
+        return read_toml(source.replace("\r\n", "\n"))
+    from kebab.parsing.safe_yaml import load_yaml  # loads PyYAML
 
-    return _plain(read_toml(source.replace("\r\n", "\n")), [0])
-
-
-def _load_yaml(source: str) -> Any:
-    import yaml
-
-    from kebab.parsing.safe_yaml import BoundedLoader, refuse_excess
-
-    try:
-        refuse_excess(source, 2 * _MOST_VALUES)  # each value may have a key
-        return _plain(yaml.load(source, Loader=BoundedLoader), [0])
-    except yaml.MarkedYAMLError as error:
-        line = (
-            error.problem_mark.line + 2 if error.problem_mark else 1
-        )  # lines count from 0 there, and the fence is one more
-        raise ValueError(f"line {line}: {error.problem or error.context}") from error
-    except yaml.YAMLError as error:
-        raise ValueError(str(error)) from error
+    return load_yaml(source, _MOST_VALUES)
 
 
 def _plain(value: Any, count: list[int]) -> Any:
-    """JSON values only. Counts as it goes, because a few anchors can stand for billions of values, or for themselves."""
+    """The value in JSON types. Counts values, because a few anchors can mean billions, or contain themselves."""
     count[0] += 1
     if count[0] > _MOST_VALUES:
         raise ValueError("it holds too many values")
@@ -90,7 +76,7 @@ def _plain(value: Any, count: list[int]) -> Any:
     if isinstance(value, date):  # a datetime is one too
         return value.isoformat()
     if isinstance(value, float) and not isfinite(value):
-        return None  # JSON knows neither NaN nor infinity
+        return None  # JSON has neither NaN nor infinity
     if isinstance(value, int) and value.bit_length() > _LARGEST_NUMBER_BITS:
         raise ValueError("it holds a number that is too large")
     if value is None or isinstance(value, str | int | float | bool):
@@ -104,7 +90,7 @@ def title_of(values: dict[str, Any]) -> str:
 
 
 def words_of(values: dict[str, Any], *keys: str) -> tuple[str, ...]:
-    """A list, or a text with commas, or else with spaces; Obsidian's leading # is not part of a tag."""
+    """The words of a list, or of a text with commas or spaces; the leading # of Obsidian is not part of a tag."""
     found: dict[str, None] = {}
     for key in keys:
         value = values.get(key)
@@ -120,7 +106,7 @@ def words_of(values: dict[str, Any], *keys: str) -> tuple[str, ...]:
 
 
 def alias_list(values: dict[str, Any]) -> tuple[str, ...]:
-    """Aliases are titles: a text is one alias, spaces and all."""
+    """The aliases. They are titles: a text is one alias, with its spaces."""
     found: dict[str, None] = {}
     for key in ("aliases", "alias"):
         value = values.get(key)
@@ -132,15 +118,13 @@ def alias_list(values: dict[str, Any]) -> tuple[str, ...]:
 
 def lang_of(values: dict[str, Any]) -> str | None:
     lang = values.get("lang", values.get("language"))
-    return (
-        lang.strip().lower()
-        if isinstance(lang, str) and re.fullmatch(r"\s*[A-Za-z]{2,3}([-_][A-Za-z0-9]+)*\s*", lang)
-        else None
-    )
+    if not isinstance(lang, str) or not re.fullmatch(r"\s*[A-Za-z]{2,3}([-_][A-Za-z0-9]+)*\s*", lang):
+        return None
+    return lang.strip().lower()
 
 
 def trust_of(values: dict[str, Any]) -> tuple[str | None, str | None]:
-    """The level, and a warning when there is one we do not know."""
+    """The trust level, and a warning for an unknown one."""
     trust = values.get("trust", values.get("trust_level"))
     if trust is None:
         return None, None
@@ -150,7 +134,7 @@ def trust_of(values: dict[str, Any]) -> tuple[str | None, str | None]:
 
 
 def date_of(values: dict[str, Any]) -> tuple[str | None, str | None]:
-    """ISO in UTC without a zone, so that dates compare as text; and a warning when there is a date we cannot read."""
+    """The date as ISO text in UTC without a zone, so that dates sort as text, and a warning for an unreadable one."""
     unread = None
     for key in _DATE_KEYS:
         value = values.get(key)
@@ -166,11 +150,9 @@ def date_of(values: dict[str, Any]) -> tuple[str | None, str | None]:
 def _iso_date(value: Any) -> str | None:
     if not isinstance(value, str):
         return None
-    value = re.sub(
-        r"^(\d{4})[/.](\d{1,2})[/.](\d{1,2})$",
-        lambda part: f"{part[1]}-{int(part[2]):02}-{int(part[3]):02}",
-        value.strip(),
-    )
+    value = value.strip()
+    if parts := re.fullmatch(r"(\d{4})[/.](\d{1,2})[/.](\d{1,2})", value):
+        value = f"{parts[1]}-{int(parts[2]):02}-{int(parts[3]):02}"
     if re.fullmatch(r"\d{4}-\d{2}", value):
         value += "-01"
     try:

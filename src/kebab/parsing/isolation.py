@@ -1,31 +1,36 @@
-"""Parsers that run in processes of their own, within limits of time and memory (see `worker`), several at once where
-there are cores.
-"""
+"""Parsers that run in processes of their own (see `worker`), within limits of time and memory, several at once."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from kebab.core.documents import ParsedDocument
 from kebab.core.errors import ParseError, only_parse_errors
 from kebab.core.ports import Parser
-from kebab.parsing.process_watch import ProcessWatch
 from kebab.parsing.registry import parser_for
 from kebab.parsing.worker import OUT_OF_MEMORY, from_answer, receive, send, too_much_memory
 
-if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
-
 _MOST_WORKERS = 4
 """The one writer keeps up with no more."""
-_LAST_WORDS = 2.0
-"""Seconds in which a process whose pipe is closed has ended, and says how."""
+_EXIT_SECONDS = 2.0
+"""How long a process whose pipe is closed may take to end and give its exit status."""
+_FIRST_LOOK = 0.03
+"""Most files are parsed sooner and need no look at the process."""
+_NEXT_LOOK = 0.01
+_NEAR_THE_LIMIT = 0.4
+"""Of the memory that was free when the work began. An allocation that doubles a buffer fails at half, and the last look
+was a moment before.
+"""
 
 
 class Limits(NamedTuple):
@@ -37,9 +42,7 @@ class Limits(NamedTuple):
 
 
 class Parsers:
-    """Parsers for files by their path. The processes are started when they are first needed, and end with the `with`
-    block.
-    """
+    """Parsers for files by their path. Processes start when they are first needed, and end with the `with` block."""
 
     def __init__(self, limits: Limits, *, workers: int | None = None) -> None:
         self._limits = limits
@@ -54,7 +57,7 @@ class Parsers:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Whatever is still being parsed is not waited for."""
+        """Ends all processes, also those that are parsing."""
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
             for worker in self._all:
@@ -68,11 +71,8 @@ class Parsers:
         return _Isolated(self, parser) if parser.isolated else parser
 
     def begin(self, data: bytes, path: str) -> Callable[[], ParsedDocument]:
-        """Starts parsing; what it returns waits for the end, and raises what went wrong."""
-        if self._pool is None:
-            from concurrent.futures import ThreadPoolExecutor
-
-            # Each thread only waits for a process.
+        """Starts parsing; the result waits for the document, or raises what went wrong."""
+        if self._pool is None:  # its threads only wait for processes
             self._pool = ThreadPoolExecutor(self._count, thread_name_prefix="kebab-parser")
         return self._pool.submit(self._parse, data, path).result
 
@@ -90,7 +90,7 @@ class Parsers:
 
 
 class Worker:
-    """One process, started again when it had to be killed."""
+    """One process, started again after it was killed."""
 
     def __init__(self, limits: Limits) -> None:
         self.limits = limits
@@ -101,13 +101,13 @@ class Worker:
         process = self._running()
         assert process.stdin is not None
         assert process.stdout is not None
-        with ProcessWatch(process, self.limits.max_seconds, self.limits.max_memory_mb) as watch:
+        with _ProcessWatch(process, self.limits) as watch:
             try:
                 send(process.stdin, {"path": path, "pdf_password": self.limits.pdf_password}, data)
                 header, body = receive(process.stdout)
             except (EOFError, OSError, ValueError) as error:
                 with suppress(subprocess.TimeoutExpired):
-                    process.wait(_LAST_WORDS)
+                    process.wait(_EXIT_SECONDS)
                 self.stop()
                 raise self._broken(watch, process.returncode) from error
         if "error" in header:
@@ -116,22 +116,19 @@ class Worker:
         return from_answer(header, body)
 
     def end(self) -> None:
-        """For good, from another thread: whoever waits for an answer hears that the process is gone."""
+        """Ends it for good, from another thread: a `parse` that waits for an answer then fails."""
         self._ended = True
         if self.process is not None:
             self.process.kill()
 
-    def _broken(self, watch: ProcessWatch, status: int) -> ParseError:
-        if watch.was_too_late:
-            seconds = f"{self.limits.max_seconds:g}"
-            return ParseError(
-                f"Reading it took longer than {seconds} seconds.", reason="too_costly", hint="Raise ingest.max_seconds."
-            )
+    def _broken(self, watch: _ProcessWatch, status: int) -> ParseError:
+        if watch.timed_out:
+            message = f"Reading it took longer than {self.limits.max_seconds:g} seconds."
+            return ParseError(message, reason="too_costly", hint="Raise ingest.max_seconds.")
         if status == OUT_OF_MEMORY or watch.saw_memory_run_out:
             return too_much_memory(self.limits.max_memory_mb)
-        return ParseError(
-            "Its parser broke down over it.", reason="damaged", hint="Open it in its own program and save it again."
-        )
+        hint = "Open it in its own program and save it again."
+        return ParseError("Its parser broke down over it.", reason="damaged", hint=hint)
 
     def _running(self) -> subprocess.Popen[bytes]:
         if self.process is not None and self.process.poll() is not None:
@@ -140,12 +137,12 @@ class Worker:
             raise ParseError("The ingest has ended.", reason="damaged", hint="Run it again.")
         if self.process is None:
             self.process = subprocess.Popen(
-                # -P: nothing from the folder one happens to be in.
+                # -P: import nothing from the current folder
                 [sys.executable, "-P", "-m", "kebab.parsing.worker", str(self.limits.max_memory_mb)],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                start_new_session=True,  # Ctrl-C is for the ingest, which ends the worker in its own time
+                start_new_session=True,  # Ctrl-C is for the ingest, which then ends the worker
             )
         return self.process
 
@@ -157,17 +154,64 @@ class Worker:
         process.wait()
         for stream in (process.stdin, process.stdout):
             if stream is not None:
-                with suppress(OSError):  # what was not sent is not needed any more
+                with suppress(OSError):  # unsent bytes are no longer needed
                     stream.close()
 
 
+class _ProcessWatch:
+    """Kills a process when its time is up, and remembers the most memory it was seen with.
+
+    A C library that gets no more memory crashes as with a damaged file, and the system does not keep what a process had
+    when it died. So its memory is read while it lives; without /proc it is unknown.
+    """
+
+    def __init__(self, process: subprocess.Popen[bytes], limits: Limits) -> None:
+        self.timed_out = False
+        self._process = process
+        self._ends = time.monotonic() + limits.max_seconds
+        self._limit = limits.max_memory_mb << 20
+        self._before = self._most = _memory_of(process.pid)
+        self._over = threading.Event()
+
+    def __enter__(self) -> _ProcessWatch:
+        threading.Thread(target=self._look, daemon=True, name="kebab-watch").start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._over.set()
+
+    @property
+    def saw_memory_run_out(self) -> bool:
+        return self._most - self._before >= _NEAR_THE_LIMIT * (self._limit - self._before) > 0
+
+    def _look(self) -> None:
+        pause = _FIRST_LOOK
+        while not self._over.wait(max(0.0, min(pause, self._ends - time.monotonic()))):
+            if time.monotonic() >= self._ends:
+                self.timed_out = True
+                self._process.kill()
+                return
+            self._most = max(self._most, _memory_of(self._process.pid))
+            pause = _NEXT_LOOK
+
+
+def _memory_of(pid: int) -> int:
+    """Address space in bytes, as the limit counts it; 0 if unknown."""
+    try:
+        return int(Path(f"/proc/{pid}/statm").read_bytes().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
 class _Isolated:
-    """A parser whose work is done elsewhere."""
+    """A parser that runs in a worker."""
 
     def __init__(self, parsers: Parsers, parser: Parser) -> None:
         self.version = parser.version
         self.keeps_lines = parser.keeps_lines
-        self.isolated = False  # it runs there already
+        self.isolated = False  # it is already
         self.begin = parsers.begin
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:

@@ -9,10 +9,9 @@ from kebab.core.documents import Block, ParsedDocument
 from kebab.core.paths import file_stem
 from kebab.core.text import decode, line_starts, nfc
 from kebab.parsing import front_matter
+from kebab.parsing.building import first_heading, plain_heading
 from kebab.parsing.file_types import classify
 from kebab.parsing.markdown_blocks import scan_blocks
-from kebab.parsing.markdown_headings import plain_heading
-from kebab.parsing.titles import first_heading
 
 _INLINE_CODE = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)", re.DOTALL)
 _TAG = re.compile(r"(?:(?<=\s)|(?<![\s\S]))#(?=[\w/-]*[^\W\d_])(\w[\w/-]{0,80}\w|\w)(?![\w/-]|\()")
@@ -35,9 +34,9 @@ def parse_markdown(text: str, path: str, *, doc_type: str, format: str, encoding
     matter = front_matter.read_front_matter(text)
     blocks = tuple(_blocks(text, matter.end or matter.unread_end))
     if matter.unread_end:
-        blocks = (Block("code", 0, matter.unread_end), *blocks)  # text to be found, but neither a heading nor a title
+        blocks = (Block("code", 0, matter.unread_end), *blocks)  # can be found, but is neither heading nor title
     if not blocks and matter.end:
-        blocks = (Block("paragraph", 0, matter.end),)  # nothing but front matter: that is then what can be found
+        blocks = (Block("paragraph", 0, matter.end),)  # only front matter: then that can be found
     trust_level, trust_warning = front_matter.trust_of(matter.values)
     date, date_warning = front_matter.date_of(matter.values)
     return ParsedDocument(
@@ -74,7 +73,7 @@ def _blocks(text: str, start: int) -> list[Block]:
 
 
 def _inline_tags(text: str, blocks: tuple[Block, ...]) -> list[str]:
-    """#tags as Obsidian has them: after a space, with a letter in them; not in code, and no colours."""
+    """Tags as Obsidian has them: # after a space, with a letter; not in code, and no colours."""
     if "#" not in text:
         return []
     found = []

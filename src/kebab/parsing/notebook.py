@@ -1,9 +1,8 @@
 """Jupyter notebooks: the cells, cited by the lines of the .ipynb file.
 
-The JSON is read twice: by Python's reader, which says whether it is JSON at all, and by a scanner that knows where each
-string stands. Text is what the cells say, each string on its own line of the file; all other lines are empty. Jupyter
-sorts the keys of a cell, so that its outputs stand in the file before the code they come from: they are moved behind
-it, onto the last lines of the cell.
+The JSON is read twice: by Python's parser, which checks it, and by a scanner that knows where each string is. The text
+is that of the cells, each string on its own line of the file; all other lines are empty. Jupyter sorts the keys of a
+cell, so its outputs precede its code in the file: they are moved behind the code, to the last lines of the cell.
 """
 
 from __future__ import annotations
@@ -14,49 +13,45 @@ import sys
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from kebab.analysis.language import language_of
 from kebab.core.documents import Block, ParsedDocument
 from kebab.core.errors import ParseError
 from kebab.core.text import decode, whole_characters
-from kebab.parsing.file_types import classify
-from kebab.parsing.lined_text import BLOCK_BREAK, LINE_BREAK, LinedText
+from kebab.parsing.building import BLOCK_BREAK, LINE_BREAK, LinedText, document, plain_heading, title_of
 from kebab.parsing.markdown_blocks import scan_blocks
-from kebab.parsing.markdown_headings import plain_heading
-from kebab.parsing.titles import title_of
 
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\],:]')
 _MOST_OUTPUT = 2000
-"""Characters of output per cell: the beginning tells what came out, the rest is data."""
+"""Characters of output per cell: the beginning shows what came out, the rest is data."""
 _DEEPEST = 200
 _TERMINAL_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _NOT_IN_TEXT = re.compile(f"[\0{LINE_BREAK}{BLOCK_BREAK}]")
 OUTPUT = "output"
-"""Stands where blocks of code have their language."""
+"""The "language" of a block of output."""
 
 _Keys = tuple[str, ...]
 _CELLS: tuple[tuple[str | None, ...], ...] = (("cells", None), ("worksheets", None, "cells", None))
-"""Where cells stand, lists as None; the second place and "input" are those of notebooks before version 4."""
+"""The paths of cells, with None for a list; notebooks before version 4 have the second one, and "input"."""
 _SOURCES = frozenset([("source",), ("input",)])
 _OUTPUTS = frozenset([("outputs", "text"), ("outputs", "data", "text/plain"), ("outputs", "evalue")])
 _LANGUAGES = (("/", "metadata", "language_info", "name"), ("/", "metadata", "kernelspec", "language"))
 
 
 class _String(NamedTuple):
-    """A string of the JSON, and where it stands there, quotes included."""
+    """A string of the JSON, and its range there with quotes."""
 
     keys: _Keys
     start: int
     end: int
     cell: int
-    """The number of the cell it stands in, or after."""
+    """The number of the cell it is in, or follows."""
 
 
 _CELL_END: _Keys = ("/", "}")
-"""The keys of what is no string: the brace that closes a cell."""
+"""The keys of the brace that closes a cell, which is no string."""
 
 
 class _Line(NamedTuple):
-    """A line of a cell, and where it stands in the document's text."""
+    """A line of a cell, and its range in the text of the document."""
 
     text: str
     start: int
@@ -64,7 +59,7 @@ class _Line(NamedTuple):
 
 
 class _Part(NamedTuple):
-    """What of one cell stands together: its source, or its output."""
+    """The source or the output of one cell."""
 
     cell: int
     is_output: bool
@@ -78,50 +73,37 @@ class NotebookParser:
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         source, encoding = decode(data)
-        _refuse_what_is_no_notebook(source)
+        _check(source)
         strings = list(_strings(source))
         kinds = {item.cell: _value(source, item) for item in strings if item.keys == ("cell_type",)}
         lang = _first(source, strings, *_LANGUAGES)
         text, parts = _written(source, strings, kinds)
-        blocks = tuple(block for part in parts for block in _blocks(part, kinds.get(part.cell, "code"), lang))
-        doc_type, format_ = classify(path)
-        return ParsedDocument(
-            text=text,
-            title=title_of(_first(source, strings, ("/", "metadata", "title")), blocks, path),
-            blocks=blocks,
-            doc_type=doc_type,
-            format=format_,
-            lang=language_of(text),
-            metadata={"language": lang} if lang else {},
-            encoding=encoding,
-        )
+        blocks = [block for part in parts for block in _blocks(part, kinds.get(part.cell, "code"), lang)]
+        title = title_of(_first(source, strings, ("/", "metadata", "title")), blocks, path)
+        return document(path, text, blocks, title, metadata={"language": lang} if lang else {}, encoding=encoding)
 
 
-def _refuse_what_is_no_notebook(source: str) -> None:
+def _check(source: str) -> None:
+    """ParseError if this is no notebook."""
     try:
         notebook = json.loads(source.removeprefix("\ufeff"))
     except RecursionError as error:
         raise _too_deep() from error
     except ValueError as error:
-        raise ParseError(
-            f"The notebook is not valid JSON: {error}.", reason="damaged", hint="Open it in Jupyter and save it again."
-        ) from error
+        hint = "Open it in Jupyter and save it again."
+        raise ParseError(f"The notebook is not valid JSON: {error}.", reason="damaged", hint=hint) from error
     if not isinstance(notebook, dict) or not ("cells" in notebook or "worksheets" in notebook):
-        raise ParseError(
-            "This is JSON, but not a notebook: it has no cells.",
-            reason="damaged",
-            hint="Give it another extension, such as .json.",
-        )
+        hint = "Give it another extension, such as .json."
+        raise ParseError("This is JSON, but not a notebook: it has no cells.", reason="damaged", hint=hint)
 
 
 def _too_deep() -> ParseError:
-    return ParseError(
-        "The notebook is nested too deeply.", reason="unsafe", hint="Nothing that Jupyter wrote looks like this."
-    )
+    hint = "Nothing that Jupyter wrote looks like this."
+    return ParseError("The notebook is nested too deeply.", reason="unsafe", hint=hint)
 
 
 def _strings(source: str) -> Iterator[_String]:
-    """Every string that is a value, with the keys above it. The source must be valid JSON."""
+    """Every string that is a value, with the keys above it. Expects valid JSON."""
     path: list[str | None] = []
     cell = -1
     awaiting_key = False
@@ -148,7 +130,7 @@ def _strings(source: str) -> Iterator[_String]:
 
 
 def _below_cell(path: list[str | None]) -> _Keys:
-    """The keys from the cell on; outside of cells those from the root on, marked by a "/"."""
+    """The keys below the cell; outside of cells "/" and the keys from the root."""
     for above in _CELLS:
         if tuple(path[: len(above)]) == above:
             return tuple(key for key in path[len(above) :] if key is not None)
@@ -156,7 +138,7 @@ def _below_cell(path: list[str | None]) -> _Keys:
 
 
 def _written(source: str, strings: list[_String], kinds: dict[int, str]) -> tuple[str, list[_Part]]:
-    """The text with each wanted string on its line, and the parts of the cells: the source of each before its output."""
+    """The text with each wanted string on its line, and the parts of the cells: each source before its output."""
     text = LinedText()
     parts: list[_Part] = []
     line_of, position, line = {}, 0, 0
@@ -167,8 +149,7 @@ def _written(source: str, strings: list[_String], kinds: dict[int, str]) -> tupl
     last_line = {item.cell: line_of[item] for item in strings if item.keys == _CELL_END}
     wanted = [item for item in strings if item.keys in _SOURCES or item.keys in _OUTPUTS]
     room = written_to = 0
-    unmarked = False
-    """Whether this is code of which nothing is written yet: a mark tells it from the words that introduce it."""
+    unmarked = False  # code of which nothing is written yet; a mark separates it from the words before it
     for item in sorted(wanted, key=lambda item: (item.cell, item.keys in _OUTPUTS)):
         is_output = item.keys in _OUTPUTS
         if not parts or (parts[-1].cell, parts[-1].is_output) != (item.cell, is_output):
@@ -185,11 +166,11 @@ def _written(source: str, strings: list[_String], kinds: dict[int, str]) -> tupl
                 text.go_to(min(text.line + 1, last_line.get(item.cell, 0)))
             elif not number:
                 text.go_to(line_of[item])
-            parting = LINE_BREAK if parts[-1].lines else LINE_BREAK * 2
+            separator = LINE_BREAK if parts[-1].lines else LINE_BREAK * 2
             if unmarked and written.strip():
-                text.write(BLOCK_BREAK, parting)
-                unmarked, parting = False, ""
-            parts[-1].lines.append(_Line(written, *text.write(written, parting)))
+                text.write(BLOCK_BREAK, separator)
+                unmarked, separator = False, ""
+            parts[-1].lines.append(_Line(written, text.write(written, separator), text.length))
         written_to = max(written_to, item.end)
     text.go_to(source.count("\n"))
     return text.text, parts
@@ -210,9 +191,8 @@ def _blocks(part: _Part, cell_type: str, lang: str) -> Iterator[Block]:
     filled = [line for line in lines if line.text.strip()]
     if filled:
         kind = "paragraph" if cell_type == "raw" else "code"
-        yield Block(
-            kind, filled[0].start, filled[-1].end, 0, "" if kind != "code" else OUTPUT if part.is_output else lang
-        )
+        language = "" if kind != "code" else OUTPUT if part.is_output else lang
+        yield Block(kind, filled[0].start, filled[-1].end, 0, language)
 
 
 def _first(source: str, strings: list[_String], *wanted: _Keys) -> str:

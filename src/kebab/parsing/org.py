@@ -1,4 +1,4 @@
-"""Org files: headings by their stars, source blocks, and what the file says of itself, as ranges of its own text."""
+"""Org files: headings by their stars, source blocks and keywords, as ranges of the file's own text."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterator
 
-from kebab.analysis.language import language_of
 from kebab.core.documents import ParsedDocument
 from kebab.core.text import decode, storable
-from kebab.parsing.file_types import classify
-from kebab.parsing.line_blocks import LineBlock, as_ranges
-from kebab.parsing.titles import title_of
+from kebab.parsing.building import LineBlock, as_ranges, document, title_of
 
 _HEADING = re.compile(r"(\*+)[ \t]+(?=\S)(.*)")
 _STATE = re.compile(r"(?:TODO|DONE|NEXT|WAITING|HOLD|CANCELL?ED|STARTED)(?:[ \t]+|$)")
@@ -35,24 +32,20 @@ class OrgParser:
         lines = text.split("\n")
         blocks = as_ranges(text, lines, _scan(lines))
         keywords = _keywords(lines)
-        doc_type, format_ = classify(path)
-        return ParsedDocument(
-            text=text,
-            title=title_of(keywords.get("title", ""), blocks, path),
-            blocks=blocks,
-            doc_type=doc_type,
-            format=format_,
-            lang=language_of(text),
-            tags=tuple(
-                dict.fromkeys(storable(tag) for tag in re.split(r"[:\s]+", keywords.get("filetags", "")) if tag)
-            ),
+        tags = [storable(tag) for tag in re.split(r"[:\s]+", keywords.get("filetags", "")) if tag]
+        return document(
+            path,
+            text,
+            blocks,
+            title_of(keywords.get("title", ""), blocks, path),
+            tags=tuple(dict.fromkeys(tags)),
             metadata={key: storable(keywords[key]) for key in ("author", "date") if keywords.get(key)},
             encoding=encoding,
         )
 
 
 def _keywords(lines: list[str]) -> dict[str, str]:
-    """Those before the first heading; what stands twice is one text."""
+    """The keywords before the first heading; values of a repeated one are joined."""
     found: dict[str, str] = {}
     for line in lines:
         if _HEADING.match(line):
@@ -92,9 +85,7 @@ def _block_at(lines: list[str], at: int, headings: list[int], endings: dict[str,
             kind = _KINDS.get(begin[1].lower(), "paragraph")
             return LineBlock(kind, at, end + 1, 0, begin[2] or "" if kind == "code" else "")
     stop = at + 1
-    while (
-        stop < len(lines) and lines[stop].strip() and not _HEADING.match(lines[stop]) and not _BEGIN.match(lines[stop])
-    ):
+    while stop < len(lines) and lines[stop].strip() and not (_HEADING.match(lines[stop]) or _BEGIN.match(lines[stop])):
         stop += 1
     if line.lstrip().startswith("|"):
         return LineBlock("table", at, stop)
@@ -107,7 +98,7 @@ def _next(numbers: list[int], after: int) -> int | None:
 
 
 def _plain(words: str) -> str:
-    """A heading as a reader sees it: without its state, priority, tags and the marks of links."""
+    """A heading as a reader sees it: without state, priority, tags and link marks."""
     bare = _HEADING_TAGS.sub("", words.rstrip())
     bare = _PRIORITY.sub("", _STATE.sub("", bare, count=1), count=1)
     return storable(" ".join(_LINK.sub(r"\1", bare).split()))

@@ -1,6 +1,4 @@
-"""PDF: text of pages as `pdf_reading` gets and `pdf_repair` mends it, headings from the outline or by their type, cited
-by page.
-"""
+"""PDF: the text of pages as `pdf_reading` reads and `pdf_repair` mends it, with headings, cited by page."""
 
 from __future__ import annotations
 
@@ -19,11 +17,12 @@ from kebab.parsing.pdf_repair import mended_line, mended_pages
 
 _LONGEST_TITLE = 300
 _LONGEST_VALUE = 2000
-# What programs write when nobody has given a title: the name of a file, or of an empty document.
+# What programs write when nobody gave a title: the name of a file, or of an empty document.
 _NO_TITLE = re.compile(
     r"(untitled|document|presentation|powerpoint presentation|slide|제목 ?없음|문서|프레젠테이션)[\W\d]*"
     r"|microsoft \w+ - .*"
-    r"|.*\.(docx?|dotx?|pptx?|xlsx?|hwpx?|odt|odp|rtf|txt|tex|dvi|e?ps|pdf|indd|qxd|p65|fm|pages|key|html?|xml|md|ai|cdr|vsdx?|wpd)",
+    r"|.*\.(docx?|dotx?|pptx?|xlsx?|hwpx?|odt|odp|rtf|txt|tex|dvi|e?ps|pdf|indd|qxd|p65|fm|pages|key|html?|xml|md|ai"
+    r"|cdr|vsdx?|wpd)",
     re.IGNORECASE,
 )
 _DATE = re.compile(r"(?:D:)?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:(Z)|([+-]\d\d)'?(\d\d)?)?")
@@ -35,7 +34,7 @@ class PdfParser:
     isolated = True
 
     def __init__(self, password: str = "") -> None:
-        """`password` is tried on files that need one, and ignored by the others."""
+        """The password is tried on files that need one."""
         self._password = password
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
@@ -44,11 +43,8 @@ class PdfParser:
         pages = text.split(PAGE_BREAK)
         empty = sum(not page.strip() for page in pages)
         if empty == len(pages):
-            raise ParseError(
-                "No page of this PDF has any text.",
-                reason="no_text",
-                hint="It was probably scanned; run it through an OCR program, such as ocrmypdf, and ingest the result.",
-            )
+            hint = "It was probably scanned; run it through an OCR program, such as ocrmypdf, and ingest the result."
+            raise ParseError("No page of this PDF has any text.", reason="no_text", hint=hint)
         blocks = tuple(find_blocks(text, contents.outline))
         return ParsedDocument(
             text=text,
@@ -65,8 +61,8 @@ class PdfParser:
 
 
 def _name_in_words(path: str) -> str:
-    """Northwind_Standard_Benefits.pdf → Northwind Standard Benefits: often the only place that says which of two like
-    documents it is.
+    """Northwind_Standard_Benefits.pdf → Northwind Standard Benefits: often the only text that tells similar documents
+    apart.
     """
     stem = file_stem(path)
     return " ".join(nfc(stem).replace("_", " ").split()) or stem
@@ -74,25 +70,20 @@ def _name_in_words(path: str) -> str:
 
 def _given_title(info: dict[str, str]) -> str:
     title = nfc(mended_line(info.get("Title", "")))[:_LONGEST_TITLE].rstrip()
-    sensible = (
-        any(character.isalpha() for character in title) and not _NO_TITLE.fullmatch(title) and "\ufffd" not in title
-    )
-    return title if sensible else ""
+    is_title = any(map(str.isalpha, title)) and not _NO_TITLE.fullmatch(title) and "\ufffd" not in title
+    return title if is_title else ""
 
 
 def _first_heading(blocks: tuple[Block, ...]) -> str:
-    """Unless it has a number: then it names a part of the document, "1 Introduction", and would be the title of every
-    part. A single word, such as the name of the company on a title page, is completed by the heading that stands right
-    below it.
+    """The first heading, or "" if it has a number: "1 Introduction" names a part, not the document. The heading right
+    below completes a single word, such as a company name on a title page.
     """
     headings = [(number, block.title) for number, block in enumerate(blocks) if block.kind == "heading"][:2]
     if not headings or NUMBERING.match(headings[0][1]):
         return ""
     (number, title), *below = headings
-    beneath = (
-        below[0][1] if below and below[0][0] == number + 1 and blocks[number + 1].level > blocks[number].level else ""
-    )
-    return title if " " in title else f"{title} {beneath}".rstrip()
+    is_completed = below and below[0][0] == number + 1 and blocks[number + 1].level > blocks[number].level
+    return f"{title} {below[0][1]}" if is_completed and " " not in title else title
 
 
 def _label(label: str, number: int) -> str | None:

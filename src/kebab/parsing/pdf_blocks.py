@@ -1,18 +1,16 @@
-"""Headings and paragraphs of pages. A PDF knows places of letters only, so both are told from lines and from the
-outline.
-"""
+"""Headings and paragraphs of PDF pages, found by their lines, type and outline: a PDF only has places of letters."""
 
 from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, groupby
 from typing import NamedTuple
 
 from kebab.core.documents import PAGE_BREAK, Block
 from kebab.core.text import line_starts, nfc
-from kebab.parsing.pdf_headings import OutlineEntry
 from kebab.parsing.pdf_repair import mended_line
 
 _SENTENCE_END = re.compile(r"[.!?:。！？…][\"'”’)\]]*\Z")
@@ -27,6 +25,37 @@ _MOST_SEARCHED = 200_000
 _MOST_PLACES = 64
 _LONGEST_FIRST_LINE = 120
 
+_LARGER = 1.15
+_AS_LARGE = 0.95
+_LONGEST_HEADING = 120
+_MOST_OF_TEXT = 0.3
+"""A style in which more than this share of the text is set is a way of writing, not a heading."""
+_DEEPEST_LEVEL = 6
+_BEFORE_TEXT = re.compile(r"[•◦▪●○■□·*–—-]\s")
+_AFTER_TEXT = re.compile(r"[.,;。]['\"”’)]*\Z")
+_DIGITS = re.compile(r"\d+")
+_MOST_TYPE_LINES = 3
+
+
+class OutlineEntry(NamedTuple):
+    title: str
+    page: int
+    """Counted from 0."""
+    level: int
+    """Counted from 1."""
+
+
+class Style(NamedTuple):
+    height: float
+    bold: bool
+
+
+class TypeLine(NamedTuple):
+    """A line of a page, and its style."""
+
+    text: str
+    style: Style
+
 
 class _Heading(NamedTuple):
     first_line: int
@@ -35,8 +64,52 @@ class _Heading(NamedTuple):
     title: str
 
 
+def outline_by_type(pages: Sequence[Sequence[TypeLine]]) -> list[OutlineEntry]:
+    """Headings by their type, in order: larger than most of the text, or bold where most is not. Larger is higher."""
+    sizes: Counter[Style] = Counter()
+    for line in (line for page in pages for line in page):
+        sizes[line.style] += len(line.text)
+    if not sizes:
+        return []
+    body, most = max(sizes.items(), key=lambda item: (item[1], item[0]))
+    styles = {style for style, size in sizes.items() if _stands_out(style, body) and size <= _MOST_OF_TEXT * most}
+    entries = [entry for number, page in enumerate(pages) for entry in _page_entries(page, number, styles)]
+    # A title on page after page, whatever its number, names none of them.
+    plain = {entry: _DIGITS.sub("", entry.title).casefold() for entry, _ in entries}
+    on_pages = Counter(title for title, _ in {(plain[entry], entry.page) for entry, _ in entries})
+    entries = [each for each in entries if on_pages[plain[each[0]]] <= max(3, len(pages) // 10)]
+    by_size = sorted({style for _, style in entries}, reverse=True)
+    levels = {style: min(level, _DEEPEST_LEVEL) for level, style in enumerate(by_size, start=1)}
+    return [entry._replace(level=levels[style]) for entry, style in entries]
+
+
+def _stands_out(style: Style, body: Style) -> bool:
+    only_bold = style.bold and not body.bold and style.height >= _AS_LARGE * body.height
+    return style.height >= _LARGER * body.height or only_bold
+
+
+def _page_entries(page: Sequence[TypeLine], number: int, styles: set[Style]) -> list[tuple[OutlineEntry, Style]]:
+    """Neighbouring lines of one style are one heading."""
+    entries = []
+    for style, group in groupby(page, key=lambda line: line.style):
+        lines = [line.text for line in group]
+        title = " ".join(lines)
+        if style in styles and len(lines) <= _MOST_TYPE_LINES and _could_be_heading(title):
+            entries.append((OutlineEntry(title, number, 1), style))
+    return entries
+
+
+def _could_be_heading(title: str) -> bool:
+    return (
+        len(title) <= _LONGEST_HEADING
+        and sum(character.isalpha() for character in title) > 1
+        and not _BEFORE_TEXT.match(title)
+        and not _AFTER_TEXT.search(title)
+    )
+
+
 def find_blocks(text: str, outline: Sequence[OutlineEntry]) -> list[Block]:
-    """Blocks of whole lines, in order, none across a page; every line with something on it is in one."""
+    """Blocks of whole lines, in order, none across a page; every line with text is in one."""
     entries: dict[int, list[OutlineEntry]] = {}
     for entry in outline:
         entries.setdefault(entry.page, []).append(entry)
@@ -56,13 +129,9 @@ def _page_blocks(page: str, start: int, entries: list[OutlineEntry]) -> list[Blo
     headings = {heading.first_line: heading for heading in placed}
     short = _SHORT * _usual_length(lines)
     blocks: list[Block] = []
-    if (
-        entries
-        and page.strip()
-        and (opening := _title_of(entries[0]))
-        and opening not in [heading.title for heading in placed]
-    ):
-        # Its words are a picture, or others than in the outline: what was open ends here all the same.
+    opening = _title_of(entries[0]) if entries and page.strip() else ""
+    if opening and opening not in [heading.title for heading in placed]:
+        # Its words are a picture, or differ from the outline: the section before ends here all the same.
         blocks.append(Block("heading", start, start, entries[0].level, opening))
     opened = line = 0
     while line < len(lines):
@@ -85,13 +154,13 @@ def _page_blocks(page: str, start: int, entries: list[OutlineEntry]) -> list[Blo
 
 
 def _usual_length(lines: list[str]) -> int:
-    """How long a full line of this page is; lines from which a broken word was mended are longer."""
+    """The length of a full line of this page; a line that took in half of a broken word is longer."""
     lengths = sorted(len(line) for line in lines if line)
     return lengths[int(_FULL_LINE * len(lengths))] if lengths else 0
 
 
 def _place_headings(lines: list[str], entries: list[OutlineEntry]) -> list[_Heading]:
-    """Where the titles of the outline stand on their page. Titles that do not stand there are left out."""
+    """The lines of the titles of an outline on their page. Titles that are not there are left out."""
     page = _SquashedPage(lines)
     headings = []
     for entry in entries:
@@ -110,9 +179,7 @@ def _title_of(entry: OutlineEntry) -> str:
 
 
 class _SquashedPage:
-    """A page without white space, hyphens and capitals: what is left is alike in an outline and on the page, wherever
-    lines end.
-    """
+    """A page without white space, hyphens and capitals, so that a title of the outline matches wherever lines end."""
 
     def __init__(self, lines: list[str]) -> None:
         self._lines = lines
@@ -122,7 +189,7 @@ class _SquashedPage:
         self._taken: set[int] = set()
 
     def find(self, title: str) -> tuple[int, int] | None:
-        """The lines, first and end, that hold this title and the least beside it."""
+        """The first line and the end of the lines that contain this title and the least other text."""
         wanted = _squash(title)
         best, least = None, max(_MOST_BESIDE_TITLE, len(wanted)) + 1
         position = self._text.find(wanted) if wanted else -1
@@ -138,7 +205,7 @@ class _SquashedPage:
         return best
 
     def first_line_like(self, title: str) -> tuple[int, int] | None:
-        """The page's first line, if it is no sentence and has half of the title's words."""
+        """The first line of the page, if it is no sentence and has half of the words of the title."""
         first = self._line_at(0)
         if first >= len(self._lines) or first in self._taken:
             return None
@@ -149,7 +216,7 @@ class _SquashedPage:
         return (first, first + 1) if 2 * len(shared) >= len(set(words)) else None
 
     def take(self, place: tuple[int, int]) -> None:
-        """No other title may stand there."""
+        """Reserves these lines for one title."""
         self._taken.update(range(*place))
 
     def _line_at(self, position: int) -> int:

@@ -1,8 +1,8 @@
-"""Two columns of a page, told by where its text stands.
+"""Two columns of a page, found by the places of its text.
 
-A page is read in the order in which it was drawn, which nearly always is the order in which to read. Some programs draw
-two columns row by row, or the right one first. Only where that is plain the columns are told apart; a table is also
-drawn row by row, and must stay so. All measures are in points, y counts upwards.
+A page is read in the order in which it was drawn, which is nearly always the reading order. Some programs draw two
+columns row by row, or the right one first. Only in clear cases are the columns separated: a table is also drawn row by
+row, and must stay so. All measures are in points; y counts upwards.
 """
 
 from __future__ import annotations
@@ -14,26 +14,24 @@ from statistics import median
 from typing import NamedTuple
 
 _LEAST_LINES = 3
-"""A column has so many."""
+"""The fewest lines of a column."""
 _NARROWEST = 8.0
-"""The width of a column, and all the measures below but for the shares, in heights of a line: narrower ones are cells
-of a table.
-"""
+"""The least width of a column, in heights of a line like the measures below: a narrower one is a cell of a table."""
 _NARROWEST_GUTTER = 0.6
 _WIDEST_LEADING = 2.2
 _WIDEST_HOLE = 2.5
 _PARTED = 1.5
-"""A header or footer is so far from the columns."""
+"""The least distance of a header or footer from the columns."""
 _MOST_MARGIN_LINES = 2
 _FILLED = 0.7
-"""Most lines of a column are as wide as this share of it."""
+"""The share of its width that most lines of a column fill."""
 _ALIKE = 0.6
-"""So much as wide as the other one is the narrower column, and so many of a column's lines begin at its edge."""
+"""The least width of the narrower column as a share of the other, and the share of lines that begin at its edge."""
 _WIDEST_GUTTER = 2.0
 """In widths of the narrower column."""
 _MOST_WITH_HOLES = 0.2
 _ROWS_DRAWN = 1.5
-"""Drawn row by row, every line changes the side, or nearly: cells of several lines change it more seldom."""
+"""Drawn row by row, nearly every line changes sides; cells of several lines do so less often."""
 
 
 class Box(NamedTuple):
@@ -50,10 +48,10 @@ class Box(NamedTuple):
 
 
 class Region(NamedTuple):
-    """What is read before the next region begins; they sort in reading order."""
+    """Text that is read before the next region. Regions sort in reading order."""
 
     band: int
-    """Counted from the top: stretches with columns, and between them those without."""
+    """Counted from the top: bands with columns, and bands without between them."""
     column: int
 
 
@@ -64,7 +62,7 @@ class _Band(NamedTuple):
 
 
 class Columns:
-    """Where the gutter is, and from which height to which it parts the text."""
+    """The gutter, and the bands in which it separates the text."""
 
     def __init__(self, gutter: float, bands: Sequence[_Band]) -> None:
         self._gutter = gutter
@@ -76,9 +74,7 @@ class Columns:
 
 
 def misdrawn_columns(boxes: Sequence[Box], gutter: float) -> Columns | None:
-    """The columns of a page whose text, in the order of `boxes`, is not drawn column by column; None to leave the order
-    as it is.
-    """
+    """The columns of a page that is not drawn column by column; None to keep the order of `boxes`."""
     height = median([box.top - box.bottom for box in boxes]) if boxes else 0.0
     if height <= 0:
         return None
@@ -97,9 +93,7 @@ def misdrawn_columns(boxes: Sequence[Box], gutter: float) -> Columns | None:
 
 
 def _parted_by_full_lines(boxes: Sequence[Box], gutter: float) -> list[tuple[list[Box], float]]:
-    """What stands between lines that cross the gutter, from the top; each with the height at which it begins, in the
-    order drawn.
-    """
+    """The boxes between lines that cross the gutter, in the order drawn, each group with its top; from the top down."""
     full: list[tuple[float, float]] = []
     for box in sorted((box for box in boxes if box.left < gutter < box.right), key=lambda box: -box.top):
         if full and box.top >= full[-1][1]:
@@ -111,14 +105,14 @@ def _parted_by_full_lines(boxes: Sequence[Box], gutter: float) -> list[tuple[lis
     for box in boxes:
         above = bisect_left(
             depths, -box.middle
-        )  # so many full lines begin above it; what stands inside of one is part of it
+        )  # the number of full lines that begin above; a box inside one is part of it
         if not box.left < gutter < box.right and (not above or box.middle < full[above - 1][1]):
             groups.setdefault(above, []).append(box)
     return [(group, max(box.top for box in group)) for _, group in sorted(groups.items())]
 
 
 def _without_margins(group: list[Box], height: float) -> list[list[Box]]:
-    """Parted from a line or two far above or below the rest: a header, a page number."""
+    """The group, and apart from it a line or two far above or below: a header, a page number."""
     rows = _lines(group, height)
     tops = [max(box.top for box in row) for row in rows]
     bottoms = [min(box.bottom for box in row) for row in rows]
@@ -139,7 +133,7 @@ def _sides(boxes: Sequence[Box], gutter: float) -> tuple[list[Box], list[Box]]:
 
 
 def _lines(boxes: Sequence[Box], height: float) -> list[list[Box]]:
-    """From the top, each from the left."""
+    """The lines from the top, each from the left."""
     lines: list[list[Box]] = []
     for box in sorted(boxes, key=lambda box: -box.middle):
         if lines and lines[-1][0].middle - box.middle < height / 2:
@@ -159,7 +153,7 @@ def _are_columns(sides: tuple[list[Box], list[Box]], height: float) -> bool:
 
 
 def _is_column(boxes: list[Box], height: float) -> bool:
-    """Whether these are lines of running text: full, flush, close to each other, without holes."""
+    """Whether these are lines of running text: full, aligned, close to each other, without gaps."""
     lines = _lines(boxes, height)
     if len(lines) < _LEAST_LINES:
         return False
@@ -180,7 +174,9 @@ def _is_column(boxes: list[Box], height: float) -> bool:
 
 
 def _is_misdrawn(boxes: Sequence[Box], sides: tuple[list[Box], list[Box]], gutter: float, height: float) -> bool:
-    """Right before left, or row by row. Anything else may be a table whose cells have several lines."""
+    """Whether the right column precedes the left, or rows alternate. Other orders may be a table with cells of several
+    lines.
+    """
     runs: list[bool] = [is_right for is_right, _ in groupby(boxes, key=lambda box: box.left >= gutter)]
     if len(runs) == 2:
         return runs[0]

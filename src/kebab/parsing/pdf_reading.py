@@ -1,9 +1,7 @@
-"""What PDFium finds in the bytes of a PDF: the text of its pages, their labels, the outline (or what stands out), and
-who made it.
+"""What PDFium finds in a PDF: the text of its pages, their labels, the outline or headings by type, and metadata.
 
-The C functions are called directly. pypdfium2's classes recurse once per character that has no text, take the error of
-an earlier file for that of a file without pages, and write to the log. Here nothing raises but what is raised below:
-each handle is checked, each closed.
+The C functions are called directly. The classes of pypdfium2 recurse once per character without text, report the error
+of an earlier file for a file without pages, and write to the log. Here every handle is checked and closed.
 """
 
 from __future__ import annotations
@@ -12,16 +10,17 @@ import ctypes
 import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from threading import Lock
 from typing import Any, NamedTuple
 
 from kebab.core.errors import ParseError
+from kebab.parsing.pdf_blocks import OutlineEntry, Style, TypeLine, outline_by_type
 from kebab.parsing.pdf_columns import Box, Columns, Region, misdrawn_columns
-from kebab.parsing.pdf_headings import OutlineEntry, TypeLine, outline_by_type, type_line
 
 _MOST_PAGES = 50_000
 _MOST_CHARACTERS = 50_000_000
-"""A page's content may be shared by all pages: a few kilobytes can stand for any amount of text."""
+"""All pages may share one content: a few kilobytes can mean any amount of text."""
 _MOST_ENTRIES = 4000
 _DEEPEST_ENTRY = 8
 _LONGEST_VALUE_BYTES = 16_384
@@ -29,32 +28,30 @@ _BOLD_WEIGHT = 600
 _BOLD_NAME = re.compile(rb"bold|black|heavy|demi|cmbx", re.IGNORECASE)
 _LONGEST_FONT_NAME = 128
 _GUTTERS = (0.0, -8.0, 8.0)
-"""Where a gutter is looked for, in points from the middle of the page: one that is wide enough holds one of these
-places.
-"""
+"""Where a gutter is searched for, in points from the middle of the page: a wide one contains one of these places."""
 _LEAST_IN_COLUMNS = 80
 _MOST_IN_COLUMNS = 100_000
-"""Characters: a page with more is none for two columns, and looking where each of them stands takes time."""
+"""Characters: a page with more has no two columns, and finding the place of each takes time."""
 _LEAST_HEIGHT = 1.0
 _RIGHT_TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 _INFO_KEYS = ("Title", "Author", "Subject", "Keywords", "CreationDate", "ModDate")
 
 _ONE_AT_A_TIME = Lock()
-"""PDFium is not safe for threads, not even with a document for each of them."""
+"""PDFium is not thread-safe, not even with one document per thread."""
 
 
 class PdfContents(NamedTuple):
     pages: list[str]
-    """Raw text with U+FFFE where PDFium has joined a word that was broken at a line's end."""
+    """Raw text, with U+FFFE where PDFium joined a word that was broken at the end of a line."""
     labels: list[str]
     outline: list[OutlineEntry]
     info: dict[str, str]
     damaged_pages: int
-    """How many pages there should be and cannot be read; their text is empty."""
+    """How many pages could not be read; their text is empty."""
 
 
 def read_pdf(data: bytes, password: str) -> PdfContents:
-    """ParseError with reason `encrypted`, `damaged` or `unsafe` when there is nothing to be had."""
+    """The contents, or ParseError with the reason `encrypted`, `damaged` or `unsafe`."""
     import pypdfium2.raw as pdfium
 
     with _ONE_AT_A_TIME, _opened(pdfium, data, password) as document:
@@ -68,9 +65,9 @@ def read_pdf(data: bytes, password: str) -> PdfContents:
         pages.read(count)
         return PdfContents(
             pages.texts,
-            [_read_label(pdfium, document, number) for number in range(count)],
+            [_read_value(partial(pdfium.FPDF_GetPageLabel, document, number)) for number in range(count)],
             outline or outline_by_type(pages.lines),
-            {key: _read_info(pdfium, document, key) for key in _INFO_KEYS},
+            {key: _read_value(partial(pdfium.FPDF_GetMetaText, document, key.encode() + b"\0")) for key in _INFO_KEYS},
             pages.damaged,
         )
 
@@ -82,17 +79,12 @@ def _opened(pdfium: Any, data: bytes, password: str) -> Iterator[Any]:
     if not document:
         error = pdfium.FPDF_GetLastError()
         if error == pdfium.FPDF_ERR_PASSWORD:
-            raise ParseError(
-                "The password does not open this PDF." if password else "This PDF needs a password.",
-                reason="encrypted",
-                hint="Give its password with kb ingest --password, or save a copy without one.",
-            )
+            message = "The password does not open this PDF." if password else "This PDF needs a password."
+            hint = "Give its password with kb ingest --password, or save a copy without one."
+            raise ParseError(message, reason="encrypted", hint=hint)
         if error == pdfium.FPDF_ERR_SECURITY:
-            raise ParseError(
-                "This PDF is encrypted in a way that is not known.",
-                reason="encrypted",
-                hint="Save a copy without encryption.",
-            )
+            message, hint = "This PDF is encrypted in a way that is not known.", "Save a copy without encryption."
+            raise ParseError(message, reason="encrypted", hint=hint)
         raise _damaged()
     try:
         yield document
@@ -101,24 +93,21 @@ def _opened(pdfium: Any, data: bytes, password: str) -> Iterator[Any]:
 
 
 def _damaged() -> ParseError:
-    return ParseError(
-        "This is not a PDF, or a damaged one.", reason="damaged", hint="If it opens in a PDF reader, save a copy there."
-    )
+    hint = "If it opens in a PDF reader, save a copy there."
+    return ParseError("This is not a PDF, or a damaged one.", reason="damaged", hint=hint)
 
 
 def _unsafe(what: str) -> ParseError:
-    return ParseError(
-        f"{what}, more than a PDF may have here.", reason="unsafe", hint="Split it into several files if it is genuine."
-    )
+    hint = "Split it into several files if it is genuine."
+    return ParseError(f"{what}, more than a PDF may have here.", reason="unsafe", hint=hint)
 
 
 class _Pages:
-    """Reads page after page. Each is closed before the next one is opened: PDFium holds all that is drawn on an open
-    page.
+    """Reads page after page, with `with_lines` also the style of each line. Closes each page before it opens the next:
+    PDFium keeps everything that is drawn on an open page.
     """
 
     def __init__(self, pdfium: Any, document: Any, *, with_lines: bool) -> None:
-        """`with_lines`: also how each line is set."""
         self._pdfium = pdfium
         self._document = document
         self._with_lines = with_lines
@@ -126,7 +115,6 @@ class _Pages:
         self.texts: list[str] = []
         self.lines: list[list[TypeLine]] = []
         self.damaged = 0
-        """How many pages could not be read."""
 
     def read(self, count: int) -> None:
         for number in range(count):
@@ -134,15 +122,11 @@ class _Pages:
                 text = self._read_text(text_page) if text_page else ""
                 columns = _find_columns(self._pdfium, page, text_page, text)
                 pieces = _read_pieces(self._pdfium, text_page, text, columns) if columns else [_Piece(0, text)]
-                lines = (
-                    [line for piece in pieces for line in _read_lines(self._pdfium, text_page, piece)]
-                    if self._with_lines
-                    else []
-                )
+                styled = pieces if self._with_lines else []
+                self.lines.append([line for piece in styled for line in _read_lines(self._pdfium, text_page, piece)])
             self.damaged += not text_page
             self._room -= len(text)
             self.texts.append("\n".join([piece.text for piece in pieces]))
-            self.lines.append(lines)
 
     @contextmanager
     def _text_page(self, number: int) -> Iterator[Any]:
@@ -175,15 +159,15 @@ class _Pages:
 
 
 class _Piece(NamedTuple):
-    """A stretch of a page's text as PDFium gives it, and where it begins there."""
+    """A range of the text of a page as PDFium returns it."""
 
     start: int
     text: str
 
 
 def _find_columns(pdfium: Any, page: Any, text_page: Any, text: str) -> Columns | None:
-    """The columns of a page that is not to be read as it is drawn. Most pages have letters at all places where a gutter
-    could be.
+    """The columns of a page whose reading order is not the order drawn. Most pages have letters wherever a gutter could
+    be.
     """
     lines = text.count("\n") + 1
     if not _LEAST_IN_COLUMNS <= len(text) <= _MOST_IN_COLUMNS or pdfium.FPDFPage_GetRotation(page):
@@ -204,7 +188,7 @@ def _find_columns(pdfium: Any, page: Any, text_page: Any, text: str) -> Columns 
 
 
 def _read_boxes(pdfium: Any, text_page: Any) -> list[Box]:
-    """Where the pieces of text stand that were drawn in one go, in the order drawn."""
+    """The boxes of the pieces of text that were drawn in one go, in the order drawn."""
     boxes = []
     left, top, right, bottom = (ctypes.c_double() for _ in range(4))
     for number in range(pdfium.FPDFText_CountRects(text_page, 0, -1)):
@@ -215,9 +199,7 @@ def _read_boxes(pdfium: Any, text_page: Any) -> list[Box]:
 
 
 def _read_loose_boxes(pdfium: Any, text_page: Any) -> list[Box]:
-    """The same for letters without a shape, of a font that neither the file nor this machine has: by the room each of
-    them is given.
-    """
+    """The same for letters without a shape, whose font neither the file nor this machine has: by the room of each."""
     boxes: list[Box] = []
     letter = pdfium.FS_RECTF()
     for index in range(pdfium.FPDFText_CountChars(text_page)):
@@ -233,13 +215,12 @@ def _read_loose_boxes(pdfium: Any, text_page: Any) -> list[Box]:
 
 
 def _read_pieces(pdfium: Any, text_page: Any, text: str, columns: Columns) -> list[_Piece]:
-    """The text in reading order. What is not drawn, such as a space between words, stays with what stands before it."""
+    """The text in reading order. A character that is not drawn, such as a space, stays with the one before."""
     pieces: list[tuple[Region, _Piece]] = []
     region, start = None, 0
     for place in range(len(text) + 1):
-        found = (
-            _read_region(pdfium, text_page, place, columns) if place < len(text) and not text[place].isspace() else None
-        )
+        is_drawn = place < len(text) and not text[place].isspace()
+        found = _read_region(pdfium, text_page, place, columns) if is_drawn else None
         if place == len(text) or (found is not None and found != region):
             written = text[start:place].rstrip()
             if region is not None and written:
@@ -256,30 +237,24 @@ def _read_region(pdfium: Any, text_page: Any, place: int, columns: Columns) -> R
 
 
 def _read_lines(pdfium: Any, text_page: Any, piece: _Piece) -> list[TypeLine]:
-    """How the lines of a page are set, told by their first and last letters: asking for every letter takes as long as
-    reading.
-    """
+    """The styles of the lines of a page, by their first and last letters: all letters would take as long as reading."""
     lines, start = [], piece.start
     for line in piece.text.split("\n"):
         written = line.strip()
         if written:
             first = start + line.find(written[0])
-            ends = [
-                pdfium.FPDFText_GetCharIndexFromTextIndex(text_page, place)
-                for place in (first, first + len(written) - 1)
-            ]
-            # A line is as large as the smaller of them: a borrowed font may have a huge box around its letters.
+            places = (first, first + len(written) - 1)
+            ends = [pdfium.FPDFText_GetCharIndexFromTextIndex(text_page, place) for place in places]
+            # The smaller one counts: a substituted font may have a huge box around its letters.
             height = min([_read_height(pdfium, text_page, index) for index in ends])
-            bold = all(
-                _is_bold(pdfium, text_page, index) for index in ends
-            )  # the second is not asked if the first is not
-            lines.append(type_line(written, height, bold=bold))
+            bold = all(_is_bold(pdfium, text_page, index) for index in ends)
+            lines.append(TypeLine(written, Style(round(2 * height) / 2, bold)))
         start += len(line) + 1
     return lines
 
 
 def _read_height(pdfium: Any, text_page: Any, index: int) -> float:
-    """Of a letter, with room for all letters of its font; nothing for one that is not drawn."""
+    """The height of all letters of a letter's font; 0 for a letter that is not drawn."""
     box = pdfium.FS_RECTF()
     if index < 0 or not pdfium.FPDFText_GetLooseCharBox(text_page, index, box):
         return 0.0
@@ -287,9 +262,7 @@ def _read_height(pdfium: Any, text_page: Any, index: int) -> float:
 
 
 def _is_bold(pdfium: Any, text_page: Any, index: int) -> bool:
-    """By the weight of its font, or by the font's name: many fonts, the standard ones among them, do not tell their
-    weight.
-    """
+    """By the weight of its font, or by the name of the font: many fonts, also the standard ones, have no weight."""
     if index < 0:
         return False
     if pdfium.FPDFText_GetFontWeight(text_page, index) >= _BOLD_WEIGHT:
@@ -299,19 +272,8 @@ def _is_bold(pdfium: Any, text_page: Any, index: int) -> bool:
     return 0 < written <= _LONGEST_FONT_NAME and _BOLD_NAME.search(name.value) is not None
 
 
-def _read_label(pdfium: Any, document: Any, number: int) -> str:
-    return _read_value(lambda buffer, size: pdfium.FPDF_GetPageLabel(document, number, buffer, size))
-
-
-def _read_info(pdfium: Any, document: Any, key: str) -> str:
-    name = key.encode() + b"\0"
-    return _read_value(lambda buffer, size: pdfium.FPDF_GetMetaText(document, name, buffer, size))
-
-
 def _read_value(fill: Callable[[Any, int], int]) -> str:
-    """PDFium's way of giving a text: asked without a buffer it says how many bytes it needs, a NUL included. Halves of
-    characters go.
-    """
+    """A text from PDFium. Called without a buffer, it tells the bytes it needs with a NUL. Drops surrogates."""
     size = fill(None, 0)
     if size <= 2:
         return ""
@@ -321,7 +283,7 @@ def _read_value(fill: Callable[[Any, int], int]) -> str:
 
 
 def _read_outline(pdfium: Any, document: Any) -> list[OutlineEntry]:
-    """The entries that lead to a page, in order. A damaged outline may name an entry twice, or lead in circles."""
+    """The entries that lead to a page, in order. A damaged outline may name an entry twice, or be circular."""
     entries: list[OutlineEntry] = []
     seen: set[int | None] = {None}  # no entry
     ahead = [(pdfium.FPDFBookmark_GetFirstChild(document, None), 1)]
@@ -331,17 +293,12 @@ def _read_outline(pdfium: Any, document: Any) -> list[OutlineEntry]:
         if address in seen:
             continue
         seen.add(address)
-        page = _page_of(pdfium, document, bookmark)
+        destination = pdfium.FPDFBookmark_GetDest(document, bookmark)
+        page = pdfium.FPDFDest_GetDestPageIndex(document, destination) if destination else -1
         if page >= 0:
-            title = _read_value(lambda buffer, size, entry=bookmark: pdfium.FPDFBookmark_GetTitle(entry, buffer, size))  # type: ignore[misc]  # the default of a lambda has no type
+            title = _read_value(partial(pdfium.FPDFBookmark_GetTitle, bookmark))
             entries.append(OutlineEntry(title, page, level))
         ahead.append((pdfium.FPDFBookmark_GetNextSibling(document, bookmark), level))
         if level < _DEEPEST_ENTRY:
             ahead.append((pdfium.FPDFBookmark_GetFirstChild(document, bookmark), level + 1))
     return entries
-
-
-def _page_of(pdfium: Any, document: Any, bookmark: Any) -> int:
-    """Counted from 0; -1 when the entry leads nowhere in this document."""
-    destination = pdfium.FPDFBookmark_GetDest(document, bookmark)
-    return int(pdfium.FPDFDest_GetDestPageIndex(document, destination)) if destination else -1

@@ -1,6 +1,4 @@
-"""The text of pages as someone would have typed it: whole words, letters instead of ligatures, nothing that cannot be
-seen.
-"""
+"""The text of PDF pages as a person would type it: whole words, no ligatures, no invisible characters."""
 
 from __future__ import annotations
 
@@ -11,11 +9,11 @@ from itertools import pairwise
 from kebab.core.documents import PAGE_BREAK
 
 JOINED_WORD = "\ufffe"
-"""PDFium's sign for a hyphen at the end of a line; the line end itself it leaves out."""
+"""PDFium writes this for a hyphen at the end of a line, and leaves out the line end."""
 
 _LIGATURES = {"ﬀ": "ff", "ﬁ": "fi", "ﬂ": "fl", "ﬃ": "ffi", "ﬄ": "ffl", "ﬅ": "st", "ﬆ": "st"}
 _LIGATURE = re.compile(f"[{''.join(_LIGATURES)}]")
-# Controls but for tab, line feed and form feed, the byte order mark, and what is no character at all.
+# Controls except tab, line feed and form feed, the byte order mark, and code points that are no characters.
 _INVISIBLE = re.compile("[\x00-\x08\x0b\x0e-\x1f\x7f-\x9f\ufeff\uffff\ufdd0-\ufdef\ud800-\udfff]")
 _LINE_ENDS = ("\r\n", "\r", "\u2028", "\u2029")
 
@@ -30,59 +28,49 @@ _HYPHEN_LEFT_OVER = re.compile(f"[{JOINED_WORD}\xad]")
 
 
 def mended_pages(pages: Iterable[str]) -> str:
-    """All pages in one text, parted by form feeds: as many parts as there are pages."""
+    """All pages in one text, separated by form feeds."""
     text = PAGE_BREAK.join([page.replace(PAGE_BREAK, " ") for page in pages])
     text = _INVISIBLE.sub("", text)
     for line_end in _LINE_ENDS:
         text = text.replace(line_end, "\n")
     if not text.isascii():
         text = _LIGATURE.sub(lambda found: _LIGATURES[found[0]], text)
-    return _with_whole_words(PAGE_BREAK.join([_without_trailing_blanks(page) for page in text.split(PAGE_BREAK)]))
-
-
-def _without_trailing_blanks(page: str) -> str:
-    return "\n".join([line.rstrip() for line in page.split("\n")])
-
-
-def mended_line(text: str) -> str:
-    """A title, a label or a name, in one line."""
-    return " ".join(mended_pages([text]).split())
-
-
-def _with_whole_words(text: str) -> str:
-    """Words that were broken at the end of a line are joined, and the lines with them."""
+    pages = text.split(PAGE_BREAK)
+    text = PAGE_BREAK.join(["\n".join([line.rstrip() for line in page.split("\n")]) for page in pages])
     if _BROKEN_WORD.search(text):
         text = _BROKEN_WORD.sub(_KnownWords(text).mend, text)
     return text if text.isascii() else _HYPHEN_LEFT_OVER.sub("-", text)  # a soft hyphen that is drawn is a hyphen
 
 
+def mended_line(text: str) -> str:
+    """A title, a label or a name on one line."""
+    return " ".join(mended_pages([text]).split())
+
+
 class _KnownWords:
-    """The words of a document, by which a hyphen of spelling (self-|employed) is told from one that only breaks a word
-    (exam-|ple).
-    """
+    """The words of a document, which tell a hyphen of spelling (self-|employed) from a broken word (exam-|ple)."""
 
     def __init__(self, text: str) -> None:
-        # Parts of broken words keep their mark, and so are no words: they would vouch for themselves.
+        # Broken words are marked, so that their parts do not count as words.
         words = set(_WORD_WITH_HYPHENS.findall(_BROKEN_WORD.sub(JOINED_WORD, text).casefold()))
         self._words = words
         self._compounds = {pair for word in words if "-" in word for pair in _pairs(word)}
         verdicts = [self._is_spelling(found) for found in _BROKEN_WORD.finditer(text)]
-        # Many programs never break words: where nothing is known of a word, it goes like the others of the document.
+        # Many programs never break words: an unknown word is treated like the others of the document.
         self._usually_spelling = verdicts.count(True) > verdicts.count(False)
 
     def mend(self, found: re.Match[str]) -> str:
-        """What stands in place of the break."""
+        """The text that replaces the break."""
         spelling = self._is_spelling(found)
-        if spelling is None and not found.string[found.end()].islower():  # Anglo-|Saxon
-            spelling = True
+        is_lower = found.string[found.end()].islower()
         if spelling is None:
-            spelling = self._usually_spelling
+            spelling = not is_lower or self._usually_spelling  # Anglo-|Saxon
         if not spelling:
             return ""
-        return "-" if found.string[found.end()].islower() or found[0].startswith(JOINED_WORD) else found[0]
+        return "-" if is_lower or found[0].startswith(JOINED_WORD) else found[0]
 
     def _is_spelling(self, found: re.Match[str]) -> bool | None:
-        """None: the rest of the document does not tell."""
+        """Whether the hyphen is part of the word; None if the rest of the document does not tell."""
         before = _WORD_BEFORE.search(found.string, max(0, found.start() - _LONGEST_PART), found.start())
         after = _WORD_AFTER.match(found.string, found.end(), found.end() + _LONGEST_PART)
         if before is None or after is None:

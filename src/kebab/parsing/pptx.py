@@ -1,16 +1,24 @@
-"""Presentations: one page per slide, in the order they are shown; the notes of a slide after its text."""
+"""Presentations: one page per slide, in the order of the show; the notes of a slide follow its text."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from kebab.core.documents import ParsedDocument
-from kebab.parsing.extracted_text import ExtractedText
-from kebab.parsing.office_parts import first_of_kind, office_document, relationships
-from kebab.parsing.safe_xml import read_xml
-from kebab.parsing.zip_container import ZipContainer
+from kebab.parsing.building import ExtractedText
+from kebab.parsing.zipped_xml import (
+    XmlHandler,
+    ZipContainer,
+    elements,
+    first_of_kind,
+    office_document,
+    read_xml,
+    relationships,
+)
 
 _TITLES = frozenset(("title", "ctrTitle"))
 _FURNITURE = frozenset(("sldNum", "dt", "ftr", "hdr", "sldImg"))
-"""Placeholders that say the same on every slide."""
+"""Placeholders with the same text on every slide."""
 
 
 class PptxParser:
@@ -30,14 +38,13 @@ class PptxParser:
 
 def _slides(container: ZipContainer) -> list[str]:
     main = first_of_kind(relationships(container, ""), "officeDocument", "ppt/presentation.xml")
-    order = _SlideOrder()
-    read_xml(container.read(main), order)
+    slides = [slide.get("r:id", "") for slide in elements(container.read(main), "sldId")]
     parts = relationships(container, main)
-    return [parts[number].part for number in order.ids if number in parts]
+    return [parts[id_].part for id_ in slides if id_ in parts]
 
 
 def _add_slide(extracted: ExtractedText, container: ZipContainer, part: str) -> None:
-    """Every slide opens a section of its own: without a title its first line stands for one."""
+    """Every slide is a section; without a title its first line is the heading."""
     shapes = _shapes(container, part)
     title = next((shape for shape in shapes if shape.placeholder in _TITLES and shape.lines), None)
     others = [shape for shape in shapes if shape is not title and shape.placeholder not in _FURNITURE]
@@ -61,28 +68,15 @@ def _shapes(container: ZipContainer, part: str) -> list[_Shape]:
     return slide.shapes
 
 
-class _SlideOrder:
-    def __init__(self) -> None:
-        self.ids: list[str] = []
-
-    def start(self, name: str, attributes: dict[str, str]) -> None:
-        if name == "sldId":
-            self.ids.append(attributes.get("r:id", ""))
-
-    def end(self, name: str) -> None: ...
-
-    def text(self, data: str) -> None: ...
-
-
+@dataclass
 class _Shape:
-    def __init__(self, kind: str) -> None:
-        self.kind = kind
-        self.placeholder = ""
-        self.lines: list[str] = []
+    kind: str
+    placeholder: str = ""
+    lines: list[str] = field(default_factory=list)
 
 
-class _Slide:
-    """Handles the XML of a slide or of its notes: text shapes and tables, in the order of the file."""
+class _Slide(XmlHandler):
+    """Reads a slide or its notes: text shapes and tables, in the order of the file."""
 
     def __init__(self) -> None:
         self.shapes: list[_Shape] = []

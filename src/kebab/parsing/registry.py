@@ -1,6 +1,6 @@
 """Which parser reads which file. A new format is one module and one line here.
 
-Parsers are light: what they need to read a file with, they import when they read one.
+The module of a parser is imported with its first file.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from kebab.parsing.code_languages import LANGUAGE_OF_FORMAT
 from kebab.parsing.file_types import classify, extension_of
 
 _PLAIN_TEXT = "plain_text:PlainTextParser"
-_SCRIPT = "scripts:ScriptParser"
+_SCRIPT = "code:ScriptParser"
 _PDF = "pdf:PdfParser"
 _BY_FORMAT = {
     "md": "markdown:MarkdownParser",
@@ -43,7 +43,7 @@ def parser_for(path: str, *, pdf_password: str = "") -> Parser:
 
 
 def is_known_format(format: str) -> bool:
-    """Whether a file may have it whatever else it is; any other text file has its extension for a format."""
+    """Whether Kebab knows it as a format of its own; the format of any other text file is its extension."""
     return format in _BY_FORMAT or format == "txt" or classify(f"file.{format}")[0] != "note"
 
 
@@ -55,5 +55,5 @@ def all_parsers() -> list[Parser]:
 def _parser(name: str, *arguments: str) -> Parser:
     module, _, parser = name.partition(":")
     made = getattr(import_module(f"kebab.parsing.{module}"), parser)(*arguments)
-    made.parse = only_parse_errors()(made.parse)  # here, so that no caller has to remember what a parser may raise
+    made.parse = only_parse_errors()(made.parse)  # callers then need to handle ParseError only
     return made  # type: ignore[no-any-return]

@@ -5,19 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from kebab.analysis.language import language_of
 from kebab.core.documents import Block, ParsedDocument
 from kebab.core.text import decode, storable
-from kebab.parsing.file_types import classify
-from kebab.parsing.line_blocks import LineBlock, as_ranges, is_indented
-from kebab.parsing.titles import title_of
+from kebab.parsing.building import LineBlock, as_ranges, document, title_of
 
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1*+[ \t\r]*+")
 _CODE = re.compile(
-    r"(?P<margin>[ \t]*)\.\. (?:code-block|code|code-cell|sourcecode|parsed-literal|prompt|ipython|doctest|testcode|testoutput"
+    r"[ \t]*\.\. (?:code-block|code|code-cell|sourcecode|parsed-literal|prompt|ipython|doctest|testcode|testoutput"
     r"|[\w-]+:(?:example|run))::[ \t]*(?P<language>\S*)"
 )
-"""The extensions of well-known projects among them: click:example, ipython, testcode."""
+"""Including extensions of well-known projects: click:example, ipython, testcode."""
 _LIST = re.compile(r"[ \t]*(?:[-*+•]|#\.|\(?[0-9]{1,9}[.)])[ \t]")
 _TABLE = re.compile(r"\+[-=+]{3,}+|={2,}+(?: +={2,}+)++[ \r]*$")
 _ROLE = re.compile(r":[\w:.+-]+:`([^`<]*?)(?:\s*<[^`>]*>)?`|``?([^`<]*?)(?:\s*<[^`>]*>)?``?_{0,2}")
@@ -33,16 +30,7 @@ class RestructuredTextParser:
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         text, encoding = decode(data)
         blocks = rst_blocks(text)
-        doc_type, format_ = classify(path)
-        return ParsedDocument(
-            text=text,
-            title=title_of("", blocks, path),
-            blocks=blocks,
-            doc_type=doc_type,
-            format=format_,
-            lang=language_of(text),
-            encoding=encoding,
-        )
+        return document(path, text, blocks, title_of("", blocks, path), encoding=encoding)
 
 
 def rst_blocks(text: str) -> tuple[Block, ...]:
@@ -64,11 +52,8 @@ def _scan(lines: list[str]) -> Iterator[LineBlock]:
             block = _block_at(lines, at)
         yield block
         at = block.end
-        if (
-            block.kind in ("paragraph", "list")
-            and lines[at - 1].rstrip().endswith("::")
-            and not lines[at - 1].lstrip().startswith("..")
-        ):
+        last = lines[at - 1].strip()
+        if block.kind in ("paragraph", "list") and last.endswith("::") and not last.startswith(".."):
             end = _end_of_deeper(lines, at, _margin(lines[block.first]))
             if end > at:
                 first = next(line for line in range(at, end) if lines[line].strip())
@@ -77,12 +62,12 @@ def _scan(lines: list[str]) -> Iterator[LineBlock]:
 
 
 def _title_at(lines: list[str], at: int) -> tuple[int, tuple[str, bool], str] | None:
-    """Where the title ends, how it is adorned (which character, whether above too) and its words."""
+    """Where the title ends, its adornment (the character, and whether it is above too) and its words."""
     if _ADORNMENT.fullmatch(lines[at]) and at + 2 < len(lines):
         above, words, below = (line.rstrip() for line in lines[at : at + 3])
         if words and above == below and len(above) >= min(_SHORT, len(words)) and not _ADORNMENT.fullmatch(words):
             return at + 3, (above[0], True), _plain(words)
-    if at + 1 < len(lines) and not is_indented(lines[at]) and _ADORNMENT.fullmatch(lines[at + 1]):
+    if at + 1 < len(lines) and not lines[at].startswith((" ", "\t")) and _ADORNMENT.fullmatch(lines[at + 1]):
         words, below = lines[at].rstrip(), lines[at + 1].rstrip()
         if len(below) >= min(_SHORT, len(words)) and not _ADORNMENT.fullmatch(lines[at]) and below != "::":
             return at + 2, (below[0], False), _plain(words)
@@ -90,10 +75,9 @@ def _title_at(lines: list[str], at: int) -> tuple[int, tuple[str, bool], str] | 
 
 
 def _plain(words: str) -> str:
-    """A title as a reader sees it, without the marks of code and links."""
-    return storable(" ".join(_ROLE.sub(lambda match: match[1] or match[2] or "", words).split())) or storable(
-        " ".join(words.split())
-    )
+    """A title as a reader sees it, without marks of code and links."""
+    plain = _ROLE.sub(lambda match: match[1] or match[2] or "", words)
+    return storable(" ".join(plain.split())) or storable(" ".join(words.split()))
 
 
 def _block_at(lines: list[str], at: int) -> LineBlock:
@@ -117,9 +101,7 @@ def _margin(line: str) -> int:
 
 
 def _end_of_deeper(lines: list[str], first: int, margin: int) -> int:
-    """Where what is indented by more than this ends: in a note, or in a step of a list, code stands deeper than what
-    introduces it.
-    """
+    """Where the lines that are indented by more than `margin` end: code is deeper than the text that introduces it."""
     end = line = first
     while line < len(lines) and (not lines[line].strip() or _margin(lines[line]) > margin):
         line += 1
@@ -129,9 +111,7 @@ def _end_of_deeper(lines: list[str], first: int, margin: int) -> int:
 
 
 def _opens_title(lines: list[str], at: int) -> bool:
-    """Only a title with a line above can follow text without a blank line between; others would make a title of any
-    last line.
-    """
+    """Only a title with a line above can follow text without a blank line; else any last line would be a title."""
     if not _ADORNMENT.fullmatch(lines[at]):
         return False
     title = _title_at(lines, at)

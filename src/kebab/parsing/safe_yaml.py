@@ -1,6 +1,4 @@
-"""YAML from strangers: values only, and neither its depth nor its merge keys may take more than a little time and
-stack.
-"""
+"""YAML from strangers: values only, with bounded depth, number of values and merge keys."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ import yaml
 _DEEPEST = 100
 _MOST_MERGED = 5000
 _LONGEST_NUMBER = 1000
-"""Characters. PyYAML takes quadratic time for one in sexagesimal digits."""
+"""In characters. PyYAML takes quadratic time for a sexagesimal number."""
 
 _NUMBERS = ("tag:yaml.org,2002:int", "tag:yaml.org,2002:float")
 
@@ -26,9 +24,7 @@ class BoundedLoader(_Loader):  # type: ignore[misc]  # its base is known only at
         self._merged = 0
 
     def construct_object(self, node: Any, deep: bool = False) -> Any:
-        """A value that is not of the type its tag names is a YAMLError; PyYAML raises whatever it happens to stumble
-        over.
-        """
+        """Raises a YAMLError for a value that does not fit its tag, where PyYAML raises any exception."""
         try:
             if node.tag in _NUMBERS and len(node.value) > _LONGEST_NUMBER:
                 raise ValueError
@@ -42,16 +38,16 @@ class BoundedLoader(_Loader):  # type: ignore[misc]  # its base is known only at
             ) from error
 
     def construct_yaml_timestamp(self, node: Any) -> Any:
-        """As text, when there is no such day: the rest of the front matter is right all the same."""
+        """A day that does not exist stays text: the rest of the front matter is still right."""
         try:
             return super().construct_yaml_timestamp(node)
         except ValueError:
             return self.construct_scalar(node)
 
     def flatten_mapping(self, node: Any) -> None:
-        """Merge keys (`<<`) copy what they name; a few lines of them can stand for billions of values.
+        """Bounds merge keys (`<<`), a few lines of which can mean billions of values.
 
-        PyYAML enters a mapping from inside of another one exactly when it merges it.
+        PyYAML enters a mapping from inside another one exactly when it merges it.
         """
         self._mappings_entered += 1
         super().flatten_mapping(node)
@@ -65,7 +61,7 @@ class BoundedLoader(_Loader):  # type: ignore[misc]  # its base is known only at
 
 
 class StrictLoader(BoundedLoader):
-    """For what people have written by hand: a key that is there twice is a slip, and one of its values would be lost."""
+    """For files that people write: a repeated key is an error, because one of its values would be lost."""
 
     def construct_mapping(self, node: Any, deep: bool = False) -> Any:
         seen = set()
@@ -83,13 +79,12 @@ BoundedLoader.add_constructor("tag:yaml.org,2002:timestamp", BoundedLoader.const
 
 
 def refuse_excess(source: str, most_values: float = inf) -> None:
-    """ValueError when it is nested too deeply or holds too many keys and values.
+    """ValueError if it is nested too deeply or has too many keys and values.
 
-    Called before anything is built: libyaml builds by recursion in C, and a deep enough text overflows the stack of the
-    process.
+    Call it before building anything: libyaml recurses in C, and a deep text overflows the stack of the process.
     """
     if sum(source.count(opening) for opening in "[{-?,\n") <= _DEEPEST:
-        return  # each of them opens at most one level, and separates at most two values
+        return  # each of these opens at most one level and separates at most two values
     depth = values = 0
     for event in yaml.parse(source, Loader=_Loader):
         if isinstance(event, yaml.NodeEvent):
@@ -102,3 +97,15 @@ def refuse_excess(source: str, most_values: float = inf) -> None:
                 raise ValueError("it is nested too deeply")
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
+
+
+def load_yaml(source: str, most_values: int) -> Any:
+    """The values; ValueError, with the line counted from 2 (after the fence of front matter), if it cannot be read."""
+    try:
+        refuse_excess(source, 2 * most_values)  # each value may have a key
+        return yaml.load(source, Loader=BoundedLoader)
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 2 if error.problem_mark else 1
+        raise ValueError(f"line {line}: {error.problem or error.context}") from error
+    except yaml.YAMLError as error:
+        raise ValueError(str(error)) from error

@@ -1,8 +1,8 @@
-"""What an SQL script defines: tables, views, indexes, functions, procedures, triggers, whatever the dialect.
+"""The tables, views, indexes, functions, procedures and triggers that an SQL script defines, in any dialect.
 
-Each database has its own language for the bodies of procedures, and no grammar knows them all. What they share is
-enough here: how a `CREATE` begins, how strings and comments are quoted, that `BEGIN` and `CASE` have their `END`, and
-that a statement is over at `;`, or, where a script says so, at `GO`, at a line with a slash, or at a `DELIMITER`.
+Each database has its own language for procedures, and no grammar knows them all. What they share is enough here: how a
+`CREATE` begins, how strings and comments are quoted, that `BEGIN` and `CASE` have an `END`, and that a statement ends
+at `;`, or, if the script says so, at `GO`, at a line with a slash, or at a `DELIMITER`.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ class Definition(NamedTuple):
 
 _NAME_PART = rb"""(?:"[^"\n]{1,120}"|`[^`\n]{1,120}`|\[[^\]\n]{1,120}\]|[\w$#\x80-\xff]{1,120})"""
 _HEADER = re.compile(
-    rb"CREATE(?:\s+(?:OR\s+(?:REPLACE|ALTER)|TEMP|TEMPORARY|GLOBAL|LOCAL|UNLOGGED|UNIQUE|MATERIALIZED|RECURSIVE|VIRTUAL|EXTERNAL|FOREIGN"
-    rb"|CONSTRAINT|CLUSTERED|NONCLUSTERED|COLUMNSTORE|BITMAP|FULLTEXT|SPATIAL|AGGREGATE|NO|FORCE|EDITIONABLE|NONEDITIONABLE|TRANSIENT|SECURE"
-    rb"|(?:DEFINER|ALGORITHM)\s*=\s*\S+|SQL\s+SECURITY\s+\w+))*"
+    rb"CREATE(?:\s+(?:OR\s+(?:REPLACE|ALTER)|TEMP|TEMPORARY|GLOBAL|LOCAL|UNLOGGED|UNIQUE|MATERIALIZED|RECURSIVE|VIRTUAL"
+    rb"|EXTERNAL|FOREIGN|CONSTRAINT|CLUSTERED|NONCLUSTERED|COLUMNSTORE|BITMAP|FULLTEXT|SPATIAL|AGGREGATE|NO|FORCE"
+    rb"|EDITIONABLE|NONEDITIONABLE|TRANSIENT|SECURE|(?:DEFINER|ALGORITHM)\s*=\s*\S+|SQL\s+SECURITY\s+\w+))*"
     rb"\s+(?:(?P<routine>FUNCTION|PROCEDURE|PROC|EVENT\s+TRIGGER|TRIGGER|EVENT|(?:PACKAGE|TYPE)\s+BODY|PACKAGE)"
     rb"|TABLE|VIEW|INDEX|TYPE|SEQUENCE|DOMAIN|MACRO)"
     rb"\s+(?:CONCURRENTLY\s+)?(?:IF\s+NOT\s+EXISTS\s+)?(?!ON\s)"
@@ -33,8 +33,8 @@ _DELIMITER = re.compile(rb"^[ \t]*DELIMITER[ \t]+(\S+)", re.IGNORECASE | re.MULT
 _BATCH_END = rb"^[ \t]*(?:GO|/)[ \t]*\r?$"
 _HAS_BATCHES = re.compile(_BATCH_END, re.IGNORECASE | re.MULTILINE)
 
-# What is not closed goes on to the end, so nothing is looked at twice. A backslash before a quote escapes it, except
-# where the string so obviously ends there: 'C:\',
+# A quote that is never closed reaches to the end, so no text is scanned twice. A backslash escapes a quote, except
+# where the string clearly ends there: 'C:\',
 _QUOTED = rb"""'(?:[^'\\]|''|\\'(?!\s*[,;)\n])|\\(?!'))*+(?:\\?'|\Z)|"[^"]*(?:"|\Z)|`[^`]*(?:`|\Z)|\[\w[\w .]*\]"""
 _COPIED_ROWS = rb"^COPY\b[^;\n]{1,2000}\bFROM\s+STDIN\b[^;\n]{0,100};.*?(?:^\\\.|\Z)"
 _TRANSACTION = re.compile(rb"\s*(?:;|TRAN|WORK\b|DEFERRED\b|IMMEDIATE\b|EXCLUSIVE\b)", re.IGNORECASE)
@@ -51,7 +51,7 @@ class _Token(NamedTuple):
 
 
 def sql_definitions(data: bytes) -> tuple[list[Definition], list[tuple[int, int]]]:
-    """The definitions, none inside another, and the ranges of the comments."""
+    """The definitions, none inside another, and the ranges of comments."""
     reader = _DefinitionReader(data)
     for token in _tokens(data):
         reader.take(token)
@@ -61,12 +61,12 @@ def sql_definitions(data: bytes) -> tuple[list[Definition], list[tuple[int, int]
 
 def _tokens(data: bytes) -> Iterator[_Token]:
     delimiters = {delimiter for delimiter in _DELIMITER.findall(data) if delimiter != b";"}
-    # MySQL, which has these, has no $$ strings $$, and $$ is a delimiter many like.
+    # MySQL, which has delimiters, has no $$ strings $$, and $$ is a common delimiter.
     dollar = rb"\$(?:[A-Za-z_]\w*)?\$" if not _DELIMITER.search(data) else rb"(?!)"
     separators = b"|".join(map(re.escape, sorted(delimiters, key=len, reverse=True))) or rb"(?!)"
     token = re.compile(
-        rb"(?P<delimiter>%b)|(?P<batch_end>%b)|(?P<comment>--[^\n]*|/\*.*?(?:\*/|\Z))|(?P<separator>%b)|(?P<rows>%b)|(?P<quoted>%b)|(?P<dollar>%b)"
-        rb"|(?P<word>(?<![.@:$#\w])[A-Za-z_]\w*)|(?P<semicolon>;)"
+        rb"(?P<delimiter>%b)|(?P<batch_end>%b)|(?P<comment>--[^\n]*|/\*.*?(?:\*/|\Z))|(?P<separator>%b)|(?P<rows>%b)"
+        rb"|(?P<quoted>%b)|(?P<dollar>%b)|(?P<word>(?<![.@:$#\w])[A-Za-z_]\w*)|(?P<semicolon>;)"
         % (_DELIMITER.pattern, _BATCH_END, separators, _COPIED_ROWS, _QUOTED, dollar),
         re.IGNORECASE | re.MULTILINE | re.DOTALL,
     )
@@ -76,12 +76,8 @@ def _tokens(data: bytes) -> Iterator[_Token]:
         if kind == "dollar":
             closed = data.find(found[0], position)
             position = closed + len(found[0]) if closed >= 0 else len(data)
-        yield _Token(
-            kind,
-            found.start(),
-            position,
-            found[0].strip().upper() if kind in ("word", "separator", "delimiter") else b"",
-        )
+        word = found[0].strip().upper() if kind in ("word", "separator", "delimiter") else b""
+        yield _Token(kind, found.start(), position, word)
 
 
 class _DefinitionReader:
@@ -93,7 +89,7 @@ class _DefinitionReader:
         self._delimiter = b";"
         self._header: re.Match[bytes] | None = None
         self._blocks: list[bytes] = []
-        self._is_fresh = True
+        self._at_start = True
         """Whether a statement may begin here."""
 
     def take(self, token: _Token) -> None:
@@ -109,7 +105,7 @@ class _DefinitionReader:
             self._end_statement(token.end)
         elif token.kind == "word":
             self._take_word(token)
-        self._is_fresh = token.kind in ("delimiter", "batch_end", "separator", "semicolon")
+        self._at_start = token.kind in ("delimiter", "batch_end", "separator", "semicolon")
 
     def close(self, end: int) -> None:
         if self._header is not None:
@@ -139,21 +135,21 @@ class _DefinitionReader:
     def _open(self, start: int) -> None:
         if self._blocks or (self._is_routine and (self._has_batches or self._delimiter != b";")):
             return  # part of a procedure
-        if not self._is_fresh and self._data[max(0, start - _WIDEST_INDENT) : start].rpartition(b"\n")[2].strip():
+        if not self._at_start and self._data[max(0, start - _WIDEST_INDENT) : start].rpartition(b"\n")[2].strip():
             return  # in the middle of a line
         if header := _HEADER.match(self._data, start):
             self.close(start)
             self._header = header
 
     def _begins_block(self, token: _Token) -> bool:
-        if token.word == b"CASE":  # END CASE closes what its END has closed already
+        if token.word == b"CASE":  # in END CASE, the END has already closed the block
             return not self._data[max(0, token.start - 20) : token.start].rstrip().upper().endswith(b"END")
         return token.word == b"BEGIN" and self._is_routine and not _TRANSACTION.match(self._data, token.end)
 
     def _end_block(self, token: _Token) -> None:
         if not self._blocks:
             if not self._is_routine:
-                self.close(token.start)  # it ends what is around the definition
+                self.close(token.start)  # it ends a block around the definition
             return
         if self._blocks.pop() == b"BEGIN" and not self._blocks and not self._has_batches and self._delimiter == b";":
             following = self._data[token.end : token.end + 200].lstrip()

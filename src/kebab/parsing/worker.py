@@ -1,23 +1,23 @@
-"""A process of its own that parses one file after another: what goes wrong in it, or takes too much, costs that file
-and no more.
+"""A process that parses one file after another: a crash, or too much time or memory, costs only that file.
 
-Run as `python -m kebab.parsing.worker MEMORY_MB`. It reads requests and writes answers, each as a length in 8 bytes, a
-JSON header and raw bytes. Nothing in an answer is code: a file that takes over the parser still cannot reach its
-parent.
+Run as `python -m kebab.parsing.worker MEMORY_MB`. Each request and answer is two lengths of 8 bytes, a JSON header and
+raw bytes. An answer contains no code: a file that takes over the parser still cannot reach the parent process.
 """
 
 from __future__ import annotations
 
 import json
+import resource
 import sys
 from dataclasses import fields
 from typing import IO, Any
 
 from kebab.core.documents import Block, ParsedDocument
 from kebab.core.errors import ParseError
+from kebab.parsing.registry import parser_for
 
 OUT_OF_MEMORY = 3
-"""How the process ends when there is not even memory for an answer."""
+"""The exit status when there is no memory left for an answer."""
 
 
 def send(stream: IO[bytes], header: dict[str, Any], body: bytes = b"") -> None:
@@ -28,7 +28,7 @@ def send(stream: IO[bytes], header: dict[str, Any], body: bytes = b"") -> None:
 
 
 def receive(stream: IO[bytes]) -> tuple[dict[str, Any], bytes]:
-    """EOFError when the other side is gone."""
+    """The next header and body; EOFError when the other side has ended."""
     lengths = _exactly(stream, 16)
     header: dict[str, Any] = json.loads(_exactly(stream, int.from_bytes(lengths[:8], "big")))
     return header, _exactly(stream, int.from_bytes(lengths[8:], "big"))
@@ -39,11 +39,6 @@ def _exactly(stream: IO[bytes], count: int) -> bytes:
     if len(data) < count:
         raise EOFError
     return data
-
-
-def as_answer(document: ParsedDocument) -> tuple[dict[str, Any], bytes]:
-    values = {field.name: getattr(document, field.name) for field in fields(document) if field.name != "text"}
-    return {"document": values}, document.text.encode("utf-8", "surrogatepass")
 
 
 def from_answer(header: dict[str, Any], body: bytes) -> ParsedDocument:
@@ -60,41 +55,28 @@ def too_much_memory(megabytes: int) -> ParseError:
 
 
 def _answer(header: dict[str, Any], data: bytes, megabytes: int) -> tuple[dict[str, Any], bytes]:
-    from kebab.parsing.registry import parser_for
-
     try:
-        return as_answer(parser_for(header["path"], pdf_password=header["pdf_password"]).parse(data, header["path"]))
+        document = parser_for(header["path"], pdf_password=header["pdf_password"]).parse(data, header["path"])
+        values = {field.name: getattr(document, field.name) for field in fields(document) if field.name != "text"}
+        return {"document": values}, document.text.encode("utf-8", "surrogatepass")
     except ParseError as error:
         refused = too_much_memory(megabytes) if error.reason == "too_costly" else error
     return {"error": [refused.message, refused.reason, refused.hint]}, b""
 
 
-def _limit_memory(megabytes: int) -> None:
-    try:
-        import resource
-    except ImportError:  # not on Windows; the time limit still holds
-        return
-    resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
-
-
 def main() -> None:
     megabytes = int(sys.argv[1])
-    _limit_memory(megabytes)
-    try:
-        _serve(megabytes)
-    except MemoryError:  # over the bytes of a file, or those of an answer
-        sys.exit(OUT_OF_MEMORY)
-
-
-def _serve(megabytes: int) -> None:
+    resource.setrlimit(resource.RLIMIT_AS, (megabytes << 20, megabytes << 20))
     requests, answers = sys.stdin.buffer, sys.stdout.buffer
-    sys.stdout = sys.stderr  # whatever a library prints must not get between the answers
-    while True:
-        try:
+    sys.stdout = sys.stderr  # output of a library must not mix with the answers
+    try:
+        while True:
             header, data = receive(requests)
-        except EOFError:
-            return
-        send(answers, *_answer(header, data, megabytes))
+            send(answers, *_answer(header, data, megabytes))
+    except EOFError:
+        return
+    except MemoryError:  # while reading a file or writing an answer
+        sys.exit(OUT_OF_MEMORY)
 
 
 if __name__ == "__main__":

@@ -1,23 +1,34 @@
-"""Workbooks: one page per sheet, the values of a row on one line. Formulas are not computed, what they last gave is
-read.
-"""
+"""Workbooks: one page per sheet, the values of a row on one line. Formulas are read as their last result."""
 
 from __future__ import annotations
 
 import re
+from datetime import datetime, timedelta
 
 from kebab.core.documents import ParsedDocument
-from kebab.parsing.extracted_text import ExtractedText
-from kebab.parsing.office_parts import first_of_kind, member_name, office_document, relationships
-from kebab.parsing.safe_xml import read_xml
-from kebab.parsing.xlsx_dates import date_styles, date_text
-from kebab.parsing.zip_container import ZipContainer, damaged
+from kebab.parsing.building import ExtractedText
+from kebab.parsing.zipped_xml import (
+    XmlHandler,
+    ZipContainer,
+    damaged,
+    elements,
+    first_of_kind,
+    office_document,
+    read_xml,
+    relationships,
+)
 
 _MOST_ROWS = 20_000
 _MOST_COLUMNS = 100
 _ROWS_PER_BLOCK = 20
 _ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
 _COLUMN = re.compile("[A-Za-z]{1,4}")
+_BUILT_IN_DATES = frozenset([*range(14, 18), 22, *range(27, 32), 36, *range(50, 55), 57, 58])
+"""Number formats without a definition; the second half are those of Korean, Chinese and Japanese programs."""
+_NO_LETTERS = re.compile(r'"[^"]*"|\[[^\]]*\]|\\.|_.')
+_DAY_0 = datetime(1899, 12, 30)
+_LAST_DAY = 2_958_466
+"""The first day of the year 10000."""
 
 
 class XlsxParser:
@@ -29,60 +40,63 @@ class XlsxParser:
         container = ZipContainer(data)
         main = first_of_kind(relationships(container, ""), "officeDocument", "xl/workbook.xml")
         parts = relationships(container, main)
-        workbook = _Workbook()
-        read_xml(container.read(main), workbook)
-        strings = _shared_strings(
-            container, first_of_kind(parts, "sharedStrings", member_name("xl", "sharedStrings.xml"))
-        )
-        styles = first_of_kind(parts, "styles", member_name("xl", "styles.xml"))
-        dates = date_styles(container.read(styles)) if styles in container else frozenset()
+        sheets = elements(container.read(main), "sheet")
+        strings, styles = _SharedStrings(), _Styles()
+        for kind, handler in (("sharedStrings", strings), ("styles", styles)):
+            part = first_of_kind(parts, kind, f"xl/{kind}.xml")
+            if part in container:
+                read_xml(container.read(part), handler)
+        dates = styles.of_dates()
         extracted, warnings = ExtractedText(), []
-        for number, (name, id_) in enumerate(workbook.sheets):
+        for number, listed in enumerate(sheets):
             if number:
                 extracted.end_page()
+            name, id_ = " ".join(listed.get("name", "").split()), listed.get("r:id", "")
             extracted.add("heading", name, 1)
             if id_ in parts and parts[id_].kind == "worksheet":
-                sheet = _Sheet(strings, dates)
+                sheet = _Sheet(strings.found, dates)
                 read_xml(container.read(parts[id_].part), sheet)
-                _add_rows(extracted, sheet.rows)
+                for first in range(0, len(sheet.rows), _ROWS_PER_BLOCK):
+                    extracted.add("table", "\n".join(sheet.rows[first : first + _ROWS_PER_BLOCK]))
                 warnings += sheet.warnings(name)
-        # The first sheet's name, mostly "Sheet1", says nothing about the whole.
+        # The name of the first sheet, usually "Sheet1", is no title.
         return office_document(container, extracted, path, headings_title=False, paged=True, warnings=warnings)
 
 
-def _add_rows(extracted: ExtractedText, rows: list[str]) -> None:
-    for first in range(0, len(rows), _ROWS_PER_BLOCK):
-        extracted.add("table", "\n".join(rows[first : first + _ROWS_PER_BLOCK]))
+class _Styles(XmlHandler):
+    """The cell styles. A date is a number of days, and only its style says so."""
 
-
-def _shared_strings(container: ZipContainer, part: str) -> list[str]:
-    if part not in container:
-        return []
-    strings = _SharedStrings()
-    read_xml(container.read(part), strings)
-    return strings.found
-
-
-class _Workbook:
     def __init__(self) -> None:
-        self.sheets: list[tuple[str, str]] = []
+        self._dates = {str(number) for number in _BUILT_IN_DATES}
+        self._formats: list[str] = []
+        self._in_cells = False
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
-        if name == "sheet":
-            self.sheets.append((" ".join(attributes.get("name", "").split()), attributes.get("r:id", "")))
+        if name == "numFmt":
+            letters = _NO_LETTERS.sub("", attributes.get("formatCode", "")).lower()
+            if "yy" in letters or "d" in letters:
+                self._dates.add(attributes.get("numFmtId", ""))
+        elif name == "cellXfs":
+            self._in_cells = True
+        elif name == "xf" and self._in_cells:
+            self._formats.append(attributes.get("numFmtId", ""))
 
-    def end(self, name: str) -> None: ...
+    def end(self, name: str) -> None:
+        if name == "cellXfs":
+            self._in_cells = False
 
-    def text(self, data: str) -> None: ...
+    def of_dates(self) -> frozenset[str]:
+        """The numbers of the styles that show a date, as cells refer to them."""
+        return frozenset(str(number) for number, format_ in enumerate(self._formats) if format_ in self._dates)
 
 
-class _SharedStrings:
+class _SharedStrings(XmlHandler):
     def __init__(self) -> None:
         self.found: list[str] = []
         self._parts: list[str] = []
         self._in_text = self._in_reading = False
 
-    def start(self, name: str, attributes: dict[str, str]) -> None:  # noqa: ARG002
+    def start(self, name: str, attributes: dict[str, str]) -> None:  # noqa: ARG002 - as in XmlHandler
         if name == "rPh":
             self._in_reading = True  # how the characters are pronounced
         self._in_text = name == "t" and not self._in_reading
@@ -100,8 +114,8 @@ class _SharedStrings:
             self._parts.append(data)
 
 
-class _Sheet:
-    """Handles the XML of one sheet. `rows` are lines of text, those without any value left out."""
+class _Sheet(XmlHandler):
+    """Reads one sheet. `rows` are lines of text; rows without a value are left out."""
 
     def __init__(self, strings: list[str], dates: frozenset[str]) -> None:
         self._strings = strings
@@ -161,7 +175,7 @@ class _Sheet:
             return self._strings[int(raw)]
         if self._type == "b":
             return "TRUE" if raw == "1" else "FALSE"
-        if self._is_date and (date := date_text(raw)):
+        if self._is_date and (date := _date_text(raw)):
             return date
         return _number_text(raw) if self._type == "n" else _cell_text(raw)
 
@@ -175,7 +189,7 @@ class _Sheet:
 
 
 def _column(reference: str, following: int) -> int:
-    """B7 → 1; a cell that does not say where it stands follows the one before."""
+    """B7 → 1; a cell without a reference follows the one before."""
     letters = _COLUMN.match(reference)
     if not letters:
         return following
@@ -186,14 +200,26 @@ def _column(reference: str, following: int) -> int:
 
 
 def _cell_text(raw: str) -> str:
-    """On one line, with the characters that XML cannot hold put back, where they are text at all."""
+    """On one line; characters that XML cannot hold are decoded."""
     if "_x" in raw:
         raw = _ESCAPED.sub(lambda match: chr(int(match[1], 16)), raw)
     return " ".join(raw.split())
 
 
+def _date_text(raw: str) -> str | None:
+    """45443.5 → 2024-05-31 12:00; None for a number that is no day of the calendar."""
+    try:
+        days = float(raw)
+    except ValueError:
+        return None
+    if not 1 <= days < _LAST_DAY:
+        return None
+    moment = _DAY_0 + timedelta(minutes=round(days * 1440))
+    return moment.isoformat(sep=" ", timespec="minutes").removesuffix(" 00:00")
+
+
 def _number_text(raw: str) -> str:
-    """0.30000000000000004 → 0.3, as the program shows it: Excel computes with 15 digits."""
+    """0.30000000000000004 → 0.3, as Excel shows it: it computes with 15 digits."""
     if len(raw) <= 15 or "." not in raw:
         return _cell_text(raw)
     try:

@@ -1,4 +1,4 @@
-"""A folder on disk: which files belong to it, which were left out and why, and their bytes.
+"""A folder on disk: which files belong to it, which are left out and why, and their bytes.
 
 Ignore rules are ripgrep's (the `ignore` crate): .gitignore as git reads it, plus .kebabignore of the same syntax.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 import errno
 import os
 import stat
+import time
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from io import FileIO
@@ -22,13 +23,13 @@ from kebab.core.files import NotRegular, open_regular
 from kebab.core.text import nfc
 
 IGNORE_FILE = ".kebabignore"
-_NOT_WORTH_A_WORD = frozenset({IGNORE_FILE, ".gitignore", ".git", ".kebab"})
-"""Hidden, and nobody expects to find them."""
+_UNREPORTED = frozenset({IGNORE_FILE, ".gitignore", ".git", ".kebab"})
+"""Hidden files that nobody expects to find."""
 _READ_ATTEMPTS = 3
 _EARLIEST_NS = -(1 << 63)
-"""The earliest time that a store can keep."""
+"""The earliest time that a store can hold."""
 _CLOCK_GRAIN_NS = 2_000_000_000
-"""A file changed so recently may change again without a new time or size; then only its bytes can tell."""
+"""A file changed so recently may change again without a new time or size, so that only its bytes tell."""
 
 
 class FoundFile(NamedTuple):
@@ -49,22 +50,22 @@ class FolderScan:
     files: list[FoundFile] = field(default_factory=list)
     skips: list[Skip] = field(default_factory=list)
     unreadable: list[str] = field(default_factory=list)
-    """Folders that could not be listed: what was indexed below them must not be taken for deleted."""
+    """Folders that could not be listed: indexed files below them must not count as deleted."""
 
     def covers(self, path: str) -> bool:
-        """Whether the absence of this path means that the file is gone."""
+        """Whether a missing path means that the file was deleted."""
         return not any(folder == "." or path == folder or path.startswith(folder + "/") for folder in self.unreadable)
 
 
 def scan_folder(
     root: Path, settings: IngestSettings, *, exclude: Collection[str] = (), other_sources: Collection[Path] = ()
 ) -> FolderScan:
-    """`exclude` are files of our own; `other_sources` are folders below this one that are sources themselves."""
+    """Lists the files of a folder without the files `exclude` and the folders `other_sources` below it."""
     if not root.is_dir():
         raise SourceError(
             f"The folder {root} is not there.",
-            hint="Check the path, or mount its disk; nothing was removed. What came from a folder that is gone for good goes with: "
-            "kb source remove NAME",
+            hint="Check the path, or mount its disk; nothing was removed. What came from a folder that is gone for "
+            "good goes with: kb source remove NAME",
             path=str(root),
         )
     scan = FolderScan()
@@ -79,8 +80,7 @@ def scan_folder(
             continue
         try:
             with os.scandir(folder) as listing:
-                # Of two names that differ only in their Unicode form, the one that is already NFC is taken, as verify
-                # will.
+                # Of two names that differ only in their Unicode form, the one in NFC comes first, as in verify.
                 entries = sorted(listing, key=lambda entry: (entry.name != nfc(entry.name), entry.name))
         except OSError:
             scan.skips.append(Skip(relative_folder or ".", "unreadable"))
@@ -92,7 +92,7 @@ def scan_folder(
 
 
 def walk_of(root: Path, settings: IngestSettings) -> ignore.Walk:
-    """All below a folder that the ignore rules leave."""
+    """Walks all below a folder that the ignore rules keep."""
     builder = (
         ignore.WalkBuilder(root)
         .hidden(not settings.hidden)
@@ -101,8 +101,7 @@ def walk_of(root: Path, settings: IngestSettings) -> ignore.Walk:
         .git_exclude(settings.ignore_files)
         .git_global(False)
         .require_git(False)
-        # A .gitignore above the folder counts only inside the same repository: `*` in a home folder must not hide
-        # notes.
+        # A .gitignore above the folder counts only inside one repository: `*` in a home folder must not hide notes.
         .parents(settings.ignore_files and _inside_repository(root))
         .follow_links(settings.follow_links)
     )
@@ -112,7 +111,7 @@ def walk_of(root: Path, settings: IngestSettings) -> ignore.Walk:
 
 
 def _walk(root: Path, settings: IngestSettings) -> tuple[list[str], set[str]]:
-    """What the ignore rules leave: folders in order, and every entry."""
+    """What the ignore rules keep: the folders in order, and all entries."""
     entries, walk = [], iter(walk_of(root, settings))
     while True:
         try:
@@ -120,7 +119,7 @@ def _walk(root: Path, settings: IngestSettings) -> tuple[list[str], set[str]]:
         except StopIteration:
             break
         except (ignore.Error, ignore.IOError):
-            continue  # an unreadable folder or a loop of links; the former shows again when it is listed
+            continue  # an unreadable folder, which fails again when it is listed, or a loop of links
     is_folder, is_link = os.path.isdir, os.path.islink  # not Path: a million of them are slow
     follow = settings.follow_links
     folders = [path for path in entries if is_folder(path) and (follow or not is_link(path) or path == str(root))]
@@ -144,7 +143,7 @@ def _take(
     try:
         status = entry.stat(follow_symlinks=settings.follow_links)
     except OSError:
-        # A folder that may be listed but not entered, or a link to nothing: whatever was indexed of it stays.
+        # A folder that may be listed but not entered, or a broken link: what was indexed of it stays.
         scan.skips.append(Skip(_shown(path), "link" if entry.is_symlink() else "unreadable"))
         scan.unreadable.append(path)
         return
@@ -166,11 +165,11 @@ def _reason_to_skip(
     settings: IngestSettings,
     exclude: Collection[str],
 ) -> str | None:
-    """None to take it, "" to pass over it without a word, else the word under which it is counted."""
+    """None to take it, "" to leave it out silently, else the reason under which it is counted."""
     if stat.S_ISLNK(status.st_mode) or (entry.path not in kept and entry.is_symlink()):
         return "link"
     if entry.path not in kept:
-        if entry.name in _NOT_WORTH_A_WORD:
+        if entry.name in _UNREPORTED:
             return ""
         return "hidden" if entry.name.startswith(".") and not settings.hidden else "ignored"
     if stat.S_ISDIR(status.st_mode) or entry.path in exclude:
@@ -191,7 +190,7 @@ def _shown(path: str) -> str:
 
 
 def _relative(root: Path, path: str) -> str:
-    """What the walk yields always begins with the root as it was given."""
+    """The path relative to the root, with which every path of the walk begins."""
     return nfc(path[len(str(root)) :].lstrip(os.sep).replace(os.sep, "/"))
 
 
@@ -212,17 +211,15 @@ class FileBytes(NamedTuple):
     data: bytes
     size: int
     mtime_ns: int | None
-    """None when the file is too young for its time to prove anything later, or its time is no date."""
+    """None if the file is too young for its time to prove anything later, or the time is out of range."""
     modified: float
 
 
 def read_file(path: Path, settings: IngestSettings, *, follow_link: bool) -> FileBytes | None:
-    """The bytes of one moment, or None for a file that kept changing while it was read.
+    """The bytes at one moment, or None for a file that kept changing while it was read.
 
-    ParseError when it is no longer what a scan would take.
+    ParseError if a scan would no longer take it.
     """
-    import time
-
     for _ in range(_READ_ATTEMPTS):
         with _opened(path, follow_link) as handle:
             before = os.fstat(handle.fileno())

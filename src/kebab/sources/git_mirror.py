@@ -1,11 +1,10 @@
-"""A bare repository of our own that holds the states of somebody else's that were asked for, and nothing else of it.
+"""A bare repository with only those states of a remote repository that were requested.
 
-One mirror per library, shared by all its versions: each state is fetched without its history, and read out of git's
-store without being checked out. git is run for both. It asks nobody, runs no hook, helper or submodule, and speaks the
-few protocols it is allowed to.
+One mirror per library, shared by all its versions: git fetches each state without its history, and reads files from it
+without a checkout. git prompts for nothing, runs no hook, helper or submodule, and uses only a few protocols.
 
 All databases of a user share the mirrors. One process at a time fetches into a mirror; nothing in it is deleted while
-somebody reads. Whatever is wrong with it, because a fetch was killed or a disk failed, is mended by fetching again.
+another process reads. Fetching again repairs a mirror that a killed fetch or a failed disk has damaged.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ import signal
 import subprocess
 import time
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from shutil import rmtree, which
@@ -33,18 +32,18 @@ from kebab.sources.web import PASSWORD_HINT, FetchLimits
 _PROTOCOLS = ("https", "http", "ssh", "git", "file")
 _SCP_LIKE = re.compile(r"[\w.+-]+@[\w.-]+:(?!//).+")
 _REF = re.compile(r"(?![-./]|@$)(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)|\.$|/$|/\.))[^\x00-\x20\x7f~^:?*\[\\]{1,255}")
-"""What git takes as the name of a tag or a branch, and cannot take for an option."""
+"""Names of tags and branches that git accepts, none of which it can take for an option."""
 _IN_USER = "%:!$&'()*+,;=-._~"
-"""What may stand before the @ of an address as it is; git takes another @ for the end of the password."""
+"""Characters that need no quoting before the @ of an address; git takes another @ for the end of the password."""
 _LOOK_S = 0.2
 _DEFAULT = "refs/kebab/default"
 _DAMAGED = "kebab-damaged"
-"""A file in a mirror out of which something could not be read: it is not used again."""
+"""A file in a mirror that could not be read, which is not used again."""
 _LEFT_BEHIND = ("**/*.lock", "gc.pid", "gc.log", "objects/**/tmp_*", "objects/incoming-*")
-"""What a git that was killed leaves in a repository."""
+"""What a killed git leaves in a repository."""
 _ENDED_WITH_US = 'exec 3<&0 </dev/null; (read -r _ <&3; kill -9 0) >/dev/null 2>&1 & exec git "$@" 3<&-'
-"""git, and a shell that ends it when nobody holds the other end of its input any more: we may be killed, and could not
-end it then.
+"""git, and a shell that kills it when the other end of its input is closed, which also happens when this process is
+killed.
 """
 _OURS: dict[str, str] = {
     "core.hooksPath": os.devnull,
@@ -62,25 +61,23 @@ _OURS: dict[str, str] = {
 }
 
 _HELPER = '!f() { test "$1" = get && printf "username=%s\npassword=%s\n" "$KEBAB_GIT_NAME" "$KEBAB_GIT_PASSWORD"; }; f'
-"""Tells git the name and password from its environment: everyone can read the arguments of a process, and they are part
-of messages.
+"""Gives git the name and password from its environment: everyone can read the arguments of a process, and messages
+contain them.
 """
 _UNDELTAED = "--upload-pack=git -c pack.window=0 upload-pack"
-"""On the same machine nothing is saved by looking for what files have in common, and that look is most of the work."""
+"""On the same machine, compressing files against each other saves nothing, and is most of the work."""
 
 
 class _TooMuch(SourceError):
-    """More came than the limit allows."""
+    """The size limit is exceeded."""
 
 
 class _TooLong(SourceError):
-    """It took longer than the limit allows."""
+    """The time limit is exceeded."""
 
 
 class GitTree:
-    """The files of one commit. Links and submodules are left out: they lead elsewhere. While it lives, nothing in the
-    mirror is deleted.
-    """
+    """The files of one commit without links and submodules. While it exists, nothing in the mirror is deleted."""
 
     def __init__(self, mirror: GitMirror, commit: str, held: int) -> None:
         self.commit = commit
@@ -107,7 +104,7 @@ class GitTree:
 
 
 class BlobReader:
-    """Reads files of a tree, one after the other, by a process that stays."""
+    """Reads files of a tree from one git process."""
 
     def __init__(self, process: subprocess.Popen[bytes], mirror: GitMirror) -> None:
         self._mirror = mirror
@@ -128,29 +125,27 @@ class BlobReader:
                 raise ValueError("broken off")
         except (OSError, ValueError) as error:
             self._mirror.mark_damaged()
-            raise SourceError(
-                f"git could not read {file.path} in its own copy of the repository.",
-                hint="Run kb lib refresh to fetch it anew.",
-            ) from error
+            message = f"git could not read {file.path} in its own copy of the repository."
+            raise SourceError(message, hint="Run kb lib refresh to fetch it anew.") from error
         return data
 
 
 class GitMirror:
     def __init__(self, folder: Path, url: str, limits: FetchLimits) -> None:
+        """A name and password in `url` are used, but neither stored nor passed as an argument."""
         self._folder = folder
-        """A name and password in `url` are used, and neither stored nor passed as an argument."""
         self._given = checked_url(url)
         self._url = without_password(self._given)
         self._limits = limits
         self._ends: float | None = None
-        """When the fetch that is under way must be over, whatever number of git commands it takes."""
+        """When the current fetch must be over, however many git commands it takes."""
 
     def tags(self) -> list[str]:
         said = self.run("ls-remote", "--tags", "--refs", "--", self._url, local=False).decode("utf-8", "replace")
         return [line.partition("\trefs/tags/")[2] for line in said.splitlines() if "\trefs/tags/" in line]
 
     def fetch_default(self) -> GitTree:
-        """What the other side has checked out: its default branch, or a commit of none."""
+        """The state that the remote repository has checked out: its default branch, or a commit without one."""
         return self._fetched("HEAD", _DEFAULT, "branch to read", hint="Name one with --branch.")
 
     def fetch_branch(self, branch: str) -> GitTree:
@@ -165,39 +160,33 @@ class GitMirror:
             make_file(self._folder / _DAMAGED)
 
     def _fetched(self, theirs: str, ours: str, called: str, hint: str = "Look at its tags and branches.") -> GitTree:
-        with _fetching(self._folder, self._limits.seconds) as lock, self._one_time_limit():
+        with _fetching(self._folder, self._limits.seconds) as lock:
+            self._ends = time.monotonic() + self._limits.seconds
             try:
                 self._fetch(f"+{theirs}:{ours}", lock)
+                return GitTree(self, self._commit(ours, called), _held(self._folder, fcntl.LOCK_SH))
+            except _TooMuch:
+                _deleted(self._folder)  # a fetch with a higher limit starts anew
+                raise
             except SourceError as error:
                 if "couldn't find remote ref" in error.message:
                     raise SourceError(f"{shown_address(self._url)} has no {called}.", hint=hint) from error
-                if isinstance(error, _TooMuch):
-                    _deleted(self._folder)  # it is fetched again by whoever allows more
                 raise
-            return GitTree(self, self._commit(ours, called), _held(self._folder, fcntl.LOCK_SH))
-
-    @contextmanager
-    def _one_time_limit(self) -> Iterator[None]:
-        self._ends = time.monotonic() + self._limits.seconds
-        try:
-            yield
-        finally:
-            self._ends = None
+            finally:
+                self._ends = None
 
     def _commit(self, reference: str, called: str) -> str:
-        """A tag may also name a file or a folder."""
+        """The commit of a reference. A tag may also name a file or a folder."""
         try:
             return self.run("rev-parse", "--verify", f"{reference}^{{commit}}").decode().strip()
         except _TooLong:
             raise
         except SourceError as error:
-            raise SourceError(
-                f"{shown_address(self._url)} has a {called}, but it leads to no commit.",
-                hint="Name one that does: git tag lists them.",
-            ) from error
+            message = f"{shown_address(self._url)} has a {called}, but it leads to no commit."
+            raise SourceError(message, hint="Name one that does: git tag lists them.") from error
 
     def _fetch(self, refspec: str, lock: int) -> None:
-        """Into the mirror as it is, or, where that is what fails, into a new one."""
+        """Fetches into the existing mirror, or into a new one if that fails."""
         was_there = self._is_usable()
         if not was_there:
             self._make("sha1")
@@ -212,10 +201,12 @@ class GitMirror:
             self._fetch_anew(refspec, lock, error, was_there)
         else:
             if before < (now := _megabytes(self._folder)) and now > self._limits.megabytes / 2:
-                self._drop_what_nobody_needs()
+                # Drops states of branches that have moved on, unless another process reads.
+                with suppress(BlockingIOError, SourceError), _left_alone(self._folder):
+                    self.run("gc", "--prune=now", "--quiet")
 
     def _fetch_anew(self, refspec: str, lock: int, error: SourceError, was_there: bool) -> None:
-        """Unless the reason is the other side's: it does not answer, or a new mirror has just been tried."""
+        """Raises `error` if the remote repository does not answer, or a new mirror has just been tried."""
         try:
             their_format = self._object_format()
         except SourceError:
@@ -232,10 +223,10 @@ class GitMirror:
         self.run("fetch", *options, "--", self._url, refspec, held=lock)
 
     def _is_usable(self) -> bool:
-        """After whatever a killed git left is taken away: under our lock there is no other."""
+        """Removes what a killed git left, which is safe under the lock for fetching, and checks the mirror."""
         for pattern in _LEFT_BEHIND:
             for left in list(self._folder.glob(pattern)):
-                rmtree(left, ignore_errors=True) if left.is_dir() else left.unlink(missing_ok=True)
+                _remove(left)
         if not (self._folder / "HEAD").is_file() or (self._folder / _DAMAGED).exists():
             return False
         try:
@@ -246,12 +237,10 @@ class GitMirror:
             return False
 
     def _make(self, object_format: str) -> None:
-        """Whole, or not at all."""
+        """Makes an empty mirror, completely or not at all."""
         if not _deleted(self._folder):
-            raise SourceError(
-                f"The copy of {shown_address(self._url)} is damaged, and another process reads it.",
-                hint="Try again when that one has finished.",
-            )
+            message = f"The copy of {shown_address(self._url)} is damaged, and another process reads it."
+            raise SourceError(message, hint="Try again when that one has finished.")
         unfinished = self._folder.with_name(f"{self._folder.name}.new")
         rmtree(unfinished, ignore_errors=True)
         form = () if object_format == "sha1" else (f"--object-format={object_format}",)
@@ -259,38 +248,53 @@ class GitMirror:
         unfinished.rename(self._folder)
 
     def _object_format(self) -> str:
-        """The other side's, told by how long its ids are."""
+        """The object format of the remote repository, by the length of its ids."""
         first = self.run("ls-remote", "--", self._url, local=False).partition(b"\t")[0]
         return "sha256" if len(first) == 64 else "sha1"
 
-    def _drop_what_nobody_needs(self) -> None:
-        """States of branches that have moved on. While somebody reads, one may be needed still; the next fetch will do
-        it.
-        """
-        with suppress(BlockingIOError, SourceError), _left_alone(self._folder):
-            self.run("gc", "--prune=now", "--quiet")
-
     def run(self, *arguments: str, local: bool = True, held: int | None = None) -> bytes:
-        """What it printed; SourceError with what it said when it fails or takes too long, or, while `held` is the lock
-        for fetching, brings too much.
+        """The output of git; SourceError if it fails or takes too long. With `held`, the lock for fetching, also if it
+        fetches too much.
         """
         ours, theirs = os.pipe()
+        kept = () if held is None else (held,)
         try:
-            process = self.open_process(
-                *arguments, local=local, errors=subprocess.PIPE, ended_with=ours, kept=() if held is None else (held,)
-            )
-            folder = None if held is None else self._folder
-            ends = self._ends or time.monotonic() + self._limits.seconds
-            output, errors = _Watched(process, folder, self._limits, ends).communicate()
+            process = self.open_process(*arguments, local=local, errors=subprocess.PIPE, ended_with=ours, kept=kept)
+            output, errors = self._wait_for(process, limits_size=held is not None)
         finally:
             os.close(ours)
             os.close(theirs)
         if process.returncode != 0:
-            raise SourceError(
-                f"git {arguments[0]} failed for {shown_address(self._url)}: {_reason(errors, self._given)}.",
-                hint=f"Check the address. {PASSWORD_HINT}",
-            )
+            message = f"git {arguments[0]} failed for {shown_address(self._url)}: {_reason(errors, self._given)}."
+            raise SourceError(message, hint=f"Check the address. {PASSWORD_HINT}")
         return output
+
+    def _wait_for(self, process: subprocess.Popen[bytes], *, limits_size: bool) -> tuple[bytes, bytes]:
+        """The output and the errors of a process, which is stopped when it takes too long or makes the mirror too
+        large.
+        """
+        limits = self._limits
+        ends = self._ends or time.monotonic() + limits.seconds
+        try:
+            while True:
+                said = None
+                with suppress(subprocess.TimeoutExpired):
+                    said = process.communicate(timeout=_LOOK_S)
+                if said is None and time.monotonic() > ends:
+                    raise _TooLong(
+                        f"git was stopped: it took longer than {limits.seconds:g} seconds.",
+                        hint="Raise the setting library.fetch_seconds if that is to be expected.",
+                    )
+                if limits_size and _megabytes(self._folder) > limits.megabytes:
+                    raise _TooMuch(
+                        f"git was stopped: it brought more than {limits.megabytes:g} MB.",
+                        hint="Raise the setting library.fetch_mb if that is to be expected.",
+                    )
+                if said is not None:
+                    return said
+        except BaseException:
+            _stop(process)
+            raise
 
     def open_process(
         self,
@@ -300,8 +304,8 @@ class GitMirror:
         ended_with: int | None = None,
         kept: tuple[int, ...] = (),
     ) -> subprocess.Popen[bytes]:
-        """`ended_with` is a pipe: git ends when its other side is closed. What is `kept` open stays locked as long as
-        git runs.
+        """Starts git. It ends when the other end of the pipe `ended_with` is closed; the locks `kept` stay locked until
+        then.
         """
         own = [part for key, value in _OURS.items() for part in ("-c", f"{key}={value}")]
         place = ["--git-dir", str(self._folder)] if local else []
@@ -328,59 +332,26 @@ class GitMirror:
         )
 
 
-class _Watched:
-    """A process that is ended when it takes too long, or, where a folder is given, too much room in it."""
-
-    def __init__(self, process: subprocess.Popen[bytes], folder: Path | None, limits: FetchLimits, ends: float) -> None:
-        self._process = process
-        self._folder = folder
-        self._limits = limits
-        self._ends = ends
-
-    def communicate(self) -> tuple[bytes, bytes]:
-        while True:
-            said = None
-            try:
-                said = self._process.communicate(timeout=_LOOK_S)
-            except subprocess.TimeoutExpired:
-                pass
-            except BaseException:
-                _stop(self._process)
-                raise
-            if said is None and time.monotonic() > self._ends:
-                self._give_up(_TooLong, f"took longer than {self._limits.seconds:g} seconds", "library.fetch_seconds")
-            if self._folder is not None and _megabytes(self._folder) > self._limits.megabytes:
-                self._give_up(_TooMuch, f"brought more than {self._limits.megabytes:g} MB", "library.fetch_mb")
-            if said is not None:
-                return said
-
-    def _give_up(self, kind: type[SourceError], what: str, setting: str) -> None:
-        _stop(self._process)
-        raise kind(f"git was stopped: it {what}.", hint=f"Raise the setting {setting} if that is to be expected.")
-
-
 @contextmanager
 def _fetching(folder: Path, seconds: float) -> Iterator[int]:
-    """The only one who fetches into this mirror. The lock is the operating system's: it ends with whoever holds it."""
+    """Holds the lock for fetching into this mirror. The operating system releases it with its process."""
     path = folder.with_name(f"{folder.name}.fetching")
     ends = time.monotonic() + seconds
     while (lock := _locked(path, fcntl.LOCK_EX)) is None:
         if time.monotonic() > ends:
-            raise SourceError(
-                f"Another process has been fetching this repository for longer than {seconds:g} seconds.",
-                hint="Wait for it to finish, or raise the setting library.fetch_seconds.",
-            )
+            message = f"Another process has been fetching this repository for longer than {seconds:g} seconds."
+            raise SourceError(message, hint="Wait for it to finish, or raise the setting library.fetch_seconds.")
         time.sleep(_LOOK_S / 4)
     try:
         yield lock
     finally:
-        fcntl.flock(lock, fcntl.LOCK_UN)  # also for a git that is ended but has not ended yet
+        fcntl.flock(lock, fcntl.LOCK_UN)  # also for a killed git that has not ended yet
         os.close(lock)
 
 
 @contextmanager
 def _left_alone(folder: Path) -> Iterator[None]:
-    """Nobody reads, and nobody begins to, because that takes the lock for fetching. BlockingIOError if somebody does."""
+    """Holds the mirror while no process reads it; BlockingIOError if one does. A reader needs the lock for fetching."""
     lock = _held(folder, fcntl.LOCK_EX)
     try:
         yield
@@ -396,14 +367,13 @@ def _held(folder: Path, kind: int) -> int:
 
 
 def _locked(path: Path, kind: int) -> int | None:
-    """An open file; None while another has the lock."""
+    """A locked open file; None while another process has the lock."""
     try:
         make_folder(path.parent)
         lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
-        raise SourceError(
-            f"{path} cannot be written: {error.strerror}.", hint="Check its permissions.", path=str(path)
-        ) from error
+        message = f"{path} cannot be written: {error.strerror}."
+        raise SourceError(message, hint="Check its permissions.", path=str(path)) from error
     try:
         fcntl.flock(lock, kind | fcntl.LOCK_NB)
         if os.fstat(lock).st_ino == path.stat().st_ino:  # it may have been deleted with its mirror in between
@@ -415,7 +385,7 @@ def _locked(path: Path, kind: int) -> int | None:
 
 
 def _deleted(folder: Path) -> bool:
-    """Under the lock for fetching. False while somebody reads."""
+    """Deletes the mirror, under the lock for fetching. False while another process reads it."""
     try:
         with _left_alone(folder):
             rmtree(folder, ignore_errors=True)
@@ -425,7 +395,7 @@ def _deleted(folder: Path) -> bool:
 
 
 def forget(folder: Path) -> bool:
-    """Deletes a mirror. False if it is in use: it is left then."""
+    """Deletes a mirror with its locks. False if it is in use."""
     if not folder.parent.is_dir():
         return True
     try:
@@ -433,50 +403,43 @@ def forget(folder: Path) -> bool:
             gone = _deleted(folder)
             if gone:
                 for beside in ("new", "reading", "fetching"):
-                    path = folder.with_name(f"{folder.name}.{beside}")
-                    rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+                    _remove(folder.with_name(f"{folder.name}.{beside}"))
             return gone
     except SourceError:
         return False
 
 
+def _remove(path: Path) -> None:
+    rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+
+
 def checked_url(url: str) -> str:
-    """As git takes it; SourceError if it is none that git may be given."""
+    """The address in the form that git takes; SourceError if git must not be given it."""
+    shown, example = f"{shown_address(url)!r}", "For example: https://github.com/owner/project"
     if any(ord(character) < 32 or ord(character) == 127 for character in url) or url.startswith("-"):
-        raise SourceError(
-            f"{shown_address(url)!r} is not the address of a repository.",
-            hint="For example: https://github.com/owner/project",
-        )
+        raise SourceError(f"{shown} is not the address of a repository.", hint=example)
     if _SCP_LIKE.fullmatch(url):
         return url
     try:
         parts = urlsplit(url)
-        _ = parts.port  # ValueError where a password with a slash stands in its place
+        _ = parts.port  # ValueError if a password with a slash is in its place
     except ValueError:
-        raise SourceError(
-            f"{shown_address(url)!r} is not the address of a repository.",
-            hint="In a password, / is written %2F, @ %40 and : %3A.",
-        ) from None
+        hint = "In a password, / is written %2F, @ %40 and : %3A."
+        raise SourceError(f"{shown} is not the address of a repository.", hint=hint) from None
     if parts.scheme not in _PROTOCOLS:
-        raise SourceError(
-            f"{shown_address(url)!r} is not an address that is read.",
-            hint=f"It begins with {', '.join(f'{name}://' for name in _PROTOCOLS)}.",
-        )
-    if parts.scheme != "file" and (
-        not parts.hostname or parts.hostname.startswith("-") or (parts.username or "").startswith("-")
-    ):
-        raise SourceError(
-            f"{shown_address(url)!r} names no host.", hint="For example: https://github.com/owner/project"
-        )
+        hint = f"It begins with {', '.join(f'{name}://' for name in _PROTOCOLS)}."
+        raise SourceError(f"{shown} is not an address that is read.", hint=hint)
+    host, name = parts.hostname or "", parts.username or ""
+    if parts.scheme != "file" and (not host or host.startswith("-") or name.startswith("-")):
+        raise SourceError(f"{shown} names no host.", hint=example)
     user, given, host = parts.netloc.rpartition("@")
     return url.replace(parts.netloc, f"{quote(user, safe=_IN_USER)}@{host}", 1) if given and "@" in user else url
 
 
 def checked_ref(name: str) -> str:
     if not _REF.fullmatch(name):
-        raise SourceError(
-            f"{name!r} cannot be the name of a tag or a branch.", hint="git tag lists those of a repository."
-        )
+        message = f"{name!r} cannot be the name of a tag or a branch."
+        raise SourceError(message, hint="git tag lists those of a repository.")
     return name
 
 
@@ -492,10 +455,8 @@ def _tree_file(entry: bytes) -> TreeFile | None:
 
 
 def _environment() -> dict[str, str]:
-    """The user's, but for what would let git ask questions or read another repository than ours."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-    return {
-        **kept,
+    """The environment of the user, except what lets git prompt or read another repository."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("GIT_")} | {
         "GIT_TERMINAL_PROMPT": "0",
         "GIT_ASKPASS": "true",
         "SSH_ASKPASS": "true",
@@ -526,13 +487,9 @@ def _megabytes(folder: Path) -> float:
 
 
 def _reason(errors: bytes, url: str) -> str:
-    """Its last words, on one line and without a password."""
-    said = [
-        line.strip()
-        for line in without_credentials(errors.decode("utf-8", "replace"), url).splitlines()
-        if line.strip()
-    ]
-    told: Sequence[str] = [line for line in said if line.startswith(("fatal:", "error:", "remote:"))] or said
-    return (told[-1].partition(":")[2].strip() if told and ":" in told[-1] else " ".join(told[-1:]))[:300].rstrip(
-        "."
-    ) or "it gave no reason"
+    """The last message of git, on one line and without a password."""
+    lines = map(str.strip, without_credentials(errors.decode("utf-8", "replace"), url).splitlines())
+    said = list(filter(None, lines))
+    told = [line for line in said if line.startswith(("fatal:", "error:", "remote:"))] or said or [""]
+    reason = told[-1].partition(":")[2].strip() if ":" in told[-1] else told[-1]
+    return reason[:300].rstrip(".") or "it gave no reason"

@@ -1,68 +1,93 @@
-"""The git repository a folder belongs to: its name, the branch and the commit that are checked out.
+"""The git repository of a folder: its name, the checked-out branch and commit. Addresses of repositories.
 
-Read from git's own files, without running git: it may not be installed, and it runs what a repository tells it to.
-Whatever is missing, damaged or in a form not known here is simply not told; no file of a repository can make this fail.
+Reads git's own files without running git, which may not be installed and runs what a repository tells it to. Whatever
+is missing, damaged or of an unknown form is left out; no file of a repository can make this fail.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
-from urllib.parse import unquote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from kebab.core.documents import Repository
 from kebab.core.files import read_regular
 
 _MOST_BYTES = 1 << 20
-"""Of a file of git's: `config` and the like are small, and what is longer is none of them."""
+"""Of a file of git: `config` and the like are small."""
 _MOST_PACKED_REFS = 1 << 26
 _MOST_STEPS = 5
-"""From one reference to the next."""
-_COMMIT = re.compile(r"[0-9a-f]{40}(?:[0-9a-f]{24})?")
-_NAME = re.compile(r"[\w.+-]{1,255}")
-"""Of a repository in a url. Whatever has other characters may be a password, and is not kept."""
-_SECTION = re.compile(r'\[\s*([\w.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]')
+"""How many references to follow."""
+SCP_LIKE = re.compile(r"[\w.+-]+@(?P<host>[\w.-]+):(?P<path>.+)")
+_COMMIT = r"[0-9a-f]{40}(?:[0-9a-f]{24})?"
+_NAME = r"[\w.+-]{1,255}"
+"""Of a repository in a url. Text with other characters may be a password, and is not kept."""
+_SECTION = r'\[\s*([\w.-]+)(?:\s+"((?:[^"\\]|\\.)*)")?\s*\]'
 _BRANCHES = "refs/heads/"
 
 
 class _GitFolder(NamedTuple):
     work_tree: Path
     own: Path
-    """HEAD is here."""
+    """The folder with HEAD."""
     shared: Path
-    """`config` and branches are here: the same, except in a linked work tree."""
+    """The folder with `config` and branches: the same, except in a linked work tree."""
 
 
 def repository_of(folder: Path) -> Repository | None:
-    """Of the innermost work tree that holds the folder; None outside of any."""
+    """The repository of the innermost work tree that contains the folder; None outside of any."""
     for place in (folder, *folder.parents):
         with suppress(OSError, ValueError):  # no permission, a loop of links, a NUL in a name
-            found = _git_folder(place)
-            if found is not None:
-                return _described(found)
+            if git := _git_folder(place):
+                return _described(git)
     return None
 
 
 def checked_out(folder: Path) -> object:
-    """Another value whenever another branch or commit may be checked out; read often, so it follows no more than it has
-    to.
-    """
+    """A value that changes whenever another branch or commit may be checked out. Called often, so it reads little."""
     for place in (folder, *folder.parents):
         with suppress(OSError, ValueError):
-            found = _git_folder(place)
-            if found is not None:
-                head = _text_of(found.own / "HEAD").strip()
-                reference = _reference_in(head)
-                kept_in = (
-                    ()
-                    if reference is None
-                    else (found.own / reference, found.shared / reference, found.shared / "packed-refs")
-                )
-                return found.own, head, tuple(_time_of(file) for file in kept_in)
+            if git := _git_folder(place):
+                head = _text_of(git.own / "HEAD").strip()
+                name = _reference_in(head)
+                files = (git.own / name, git.shared / name, git.shared / "packed-refs") if name else ()
+                return git.own, head, tuple(map(_time_of, files))
     return None
+
+
+def source_url(repository: str | None, commit: str | None, path: str, lines: tuple[int, int] | None) -> str | None:
+    """The web address of lines of a file, on the hosts whose addresses are known."""
+    host, place = host_and_place(repository or "")
+    blob = {"github.com": "blob", "gitlab.com": "-/blob"}.get(host)
+    if blob is None or commit is None:
+        return None
+    fragment = f"#L{lines[0]}-L{lines[1]}" if lines else ""
+    return f"https://{host}/{place.strip('/').removesuffix('.git')}/{blob}/{commit}/{quote(path)}{fragment}"
+
+
+def same_repository(one: str, other: str) -> bool:
+    """Whether two addresses differ only in .git, a final slash, a name and password, or ssh and https."""
+    (host, place), (other_host, other_place) = host_and_place(one), host_and_place(other)
+    plain, other_plain = (each.strip("/").removesuffix(".git").casefold() for each in (place, other_place))
+    return host == other_host and plain == other_plain
+
+
+@lru_cache(maxsize=1 << 6)
+def host_and_place(url: str) -> tuple[str, str]:
+    scp = SCP_LIKE.fullmatch(url)
+    parts = urlsplit(url)
+    host, place = (scp["host"], scp["path"]) if scp else (parts.hostname or "", parts.path)
+    return host.lower(), place
+
+
+def on_github(repository: str | None) -> tuple[str, str] | None:
+    """Owner and project of a repository on GitHub."""
+    host, place = host_and_place(repository or "")
+    parts = place.strip("/").removesuffix(".git").split("/")
+    return (parts[0], parts[1]) if host == "github.com" and len(parts) == 2 and all(parts) else None
 
 
 def _git_folder(place: Path) -> _GitFolder | None:
@@ -82,16 +107,16 @@ def _described(git: _GitFolder) -> Repository:
     head = _text_of(git.own / "HEAD").strip()
     reference = _reference_in(head)
     branch = reference.removeprefix(_BRANCHES) if reference and reference.startswith(_BRANCHES) else None
-    if branch == ".invalid":  # what stands there for older programs when references are kept in another format
+    if branch == ".invalid":  # written for older programs when references are kept in another format
         branch = None
     name = _name_in_url(_origin_url(_text_of(git.shared / "config")))
     return Repository(name or git.work_tree.name or "root", branch, _commit_of(git, head))
 
 
 def _commit_of(git: _GitFolder, value: str) -> str | None:
-    """Follows references until one holds a commit; a branch without commits leads nowhere."""
+    """The commit that a chain of references leads to; None for a branch without commits."""
     for _ in range(_MOST_STEPS):
-        if _COMMIT.fullmatch(value):
+        if re.fullmatch(_COMMIT, value):
             return value
         reference = _reference_in(value)
         if reference is None:
@@ -102,7 +127,7 @@ def _commit_of(git: _GitFolder, value: str) -> str | None:
 
 
 def _reference_in(value: str) -> str | None:
-    """The reference that `ref: refs/heads/main` names; nothing that would lead out of the folder of git."""
+    """The reference in `ref: refs/heads/main`; None if it leads out of the folder of git."""
     key, _, name = value.partition(":")
     name = name.strip()
     inside = name.startswith("refs/") and ".." not in name.split("/") and "\0" not in name
@@ -110,7 +135,7 @@ def _reference_in(value: str) -> str | None:
 
 
 def _packed(path: Path, reference: str) -> str:
-    """A line is a commit and the reference it belongs to; others are comments, or tell more of the line before."""
+    """The commit of a reference. Lines of another form are comments, or belong to the line before."""
     with suppress(OSError):
         for line in read_regular(path, _MOST_PACKED_REFS).decode("utf-8", "replace").splitlines():
             commit, _, name = line.strip().partition(" ")
@@ -121,8 +146,10 @@ def _packed(path: Path, reference: str) -> str:
 
 def _origin_url(config: str) -> str:
     section = ("", "")
-    for line in _config_lines(config):
-        if match := _SECTION.match(line):
+    for line in map(str.strip, config.replace("\\\r\n", "").replace("\\\n", "").splitlines()):
+        if line.startswith(("#", ";")):
+            continue
+        if match := re.match(_SECTION, line):
             section = (match[1].lower(), match[2] or "")
             line = line[match.end() :].strip()  # a key may follow on the same line
         key, _, value = line.partition("=")
@@ -131,26 +158,19 @@ def _origin_url(config: str) -> str:
     return ""
 
 
-def _config_lines(config: str) -> Iterator[str]:
-    """Without comments; a line may go on after a backslash."""
-    for line in config.replace("\\\r\n", "").replace("\\\n", "").splitlines():
-        if line.strip() and line.strip()[0] not in "#;":
-            yield line.strip()
-
-
 def _name_in_url(url: str) -> str | None:
-    """The last part of its path without .git. Only that is kept: a url may hold a user's name, a password or a token."""
+    """The last part of its path without .git. Nothing else is kept: a url may contain a name, password or token."""
     try:
         path = unquote(urlsplit(url).path) if "://" in url else url
     except ValueError:
         return None
     path = path.rstrip("/\\").removesuffix("/.git").removesuffix(".git")
     name = re.split(r"[/\\:]", path)[-1]
-    return name if _NAME.fullmatch(name) and name.strip(".") else None
+    return name if re.fullmatch(_NAME, name) and name.strip(".") else None
 
 
 def _text_of(path: Path) -> str:
-    """Empty where there is no such file. A pipe or device, which could keep us waiting, is none."""
+    """The text of a regular file; empty without one. A pipe or device could block."""
     with suppress(OSError, ValueError):
         return read_regular(path, _MOST_BYTES).decode("utf-8", "replace")
     return ""

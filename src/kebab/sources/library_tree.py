@@ -1,58 +1,58 @@
-"""The files of a library as they are now, wherever it comes from."""
+"""The files of a library as they are now: of a repository, a folder, an archive or a single file."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from difflib import get_close_matches
 from hashlib import sha256
 from pathlib import Path
+from typing import Self
 from urllib.parse import unquote, urlsplit
 
-from kebab.config.settings import Settings
+from kebab.config.settings import IngestSettings, Settings
 from kebab.core.addresses import shown_address
 from kebab.core.errors import SourceError
-from kebab.core.files import open_regular
-from kebab.core.ports import FileTree
-from kebab.sources.archive import ArchiveTree
-from kebab.sources.folder_tree import FolderTree, SingleFile
+from kebab.core.files import open_regular, read_regular
+from kebab.core.ports import FileTree, TreeFile
+from kebab.sources.archive import read_archive
+from kebab.sources.folder import scan_folder
 from kebab.sources.git_mirror import GitMirror, checked_ref, forget
 from kebab.sources.origin import Origin
 from kebab.sources.web import FetchLimits, fetch
 
 
 def library_tree(origin: Origin, tag: str | None, branch: str | None, settings: Settings, cache: Path) -> FileTree:
-    """Fetched, where it is not on this machine. `tag`, else `branch`, else the default branch, of a repository."""
-    limits = _limits(settings)
+    """The files, fetched unless they are on this machine. Of a repository those of the tag, else of the branch, else
+    of the default branch.
+    """
     if origin.kind == "git":
-        mirror = _mirror(origin, limits, cache)
+        mirror = _mirror(origin, settings, cache)
         if tag is not None:
             return mirror.fetch_tag(tag)
         return mirror.fetch_branch(branch) if branch else mirror.fetch_default()
     if origin.kind == "folder":
         return FolderTree(Path(origin.place), settings.ingest)
-    name, data = _file(origin.address, limits)
-    return ArchiveTree(shown_address(origin.place), data) if origin.kind == "archive" else SingleFile(name, data)
+    name, data = _file(origin.address, _limits(settings))
+    return MemoryTree(read_archive(shown_address(origin.place), data) if origin.kind == "archive" else {name: data})
 
 
 def check_tags(origin: Origin, tags: Sequence[str], settings: Settings, cache: Path) -> None:
-    """SourceError, with what may have been meant, when a repository does not have all of these."""
+    """SourceError, with similar tags, unless a repository has all of these."""
     if origin.kind != "git":
         return
-    there = _mirror(origin, _limits(settings), cache).tags()
-    missing = [tag for tag in tags if checked_ref(tag) not in there]
+    existing = _mirror(origin, settings, cache).tags()
+    missing = [tag for tag in tags if checked_ref(tag) not in existing]
     if missing:
-        from difflib import get_close_matches
-
-        close = dict.fromkeys(name for tag in missing for name in get_close_matches(tag, there, n=2, cutoff=0.5))
-        last = f"Its last tags: {', '.join(there[-5:])}." if there else "It has no tags."
+        close = dict.fromkeys(name for tag in missing for name in get_close_matches(tag, existing, n=2, cutoff=0.5))
+        last = f"Its last tags: {', '.join(existing[-5:])}." if existing else "It has no tags."
         hint = f"Did you mean {' or '.join(close)}?" if close else last
         raise SourceError(f"{shown_address(origin.place)} has no tag {' and no tag '.join(missing)}.", hint=hint)
 
 
 def forget_mirror(place: str, cache: Path) -> bool:
-    """Deletes what was fetched of a repository; libraries that come from it fetch it again. False if it is just in use,
-    and so left.
-    """
+    """Deletes the mirror of a repository; libraries that come from it fetch it again. False if it is in use."""
     return forget(_mirror_folder(place, cache))
 
 
@@ -60,8 +60,8 @@ def _limits(settings: Settings) -> FetchLimits:
     return FetchLimits(settings.library.fetch_seconds, settings.library.fetch_mb)
 
 
-def _mirror(origin: Origin, limits: FetchLimits, cache: Path) -> GitMirror:
-    return GitMirror(_mirror_folder(origin.place, cache), origin.address, limits)
+def _mirror(origin: Origin, settings: Settings, cache: Path) -> GitMirror:
+    return GitMirror(_mirror_folder(origin.place, cache), origin.address, _limits(settings))
 
 
 def _mirror_folder(place: str, cache: Path) -> Path:
@@ -69,20 +69,69 @@ def _mirror_folder(place: str, cache: Path) -> Path:
 
 
 def _file(place: str, limits: FetchLimits) -> tuple[str, bytes]:
-    """Its name, and what is in it."""
+    """The name of a file on the web or on this machine, and its bytes."""
     if "://" in place:
         return unquote(urlsplit(place).path).rpartition("/")[2], fetch(place, limits)
     path = Path(place)
     try:
         with open_regular(path) as file:
             if os.fstat(file.fileno()).st_size > limits.megabytes * 2**20:
-                raise SourceError(
-                    f"{path} is larger than {limits.megabytes:g} MB.",
-                    hint="Raise the setting library.fetch_mb.",
-                    path=place,
-                )
+                message = f"{path} is larger than {limits.megabytes:g} MB."
+                raise SourceError(message, hint="Raise the setting library.fetch_mb.", path=place)
             return path.name, file.read()
     except OSError as error:
-        raise SourceError(
-            f"{path} cannot be read: {error.strerror}.", hint="Check its name and permissions.", path=place
-        ) from error
+        message = f"{path} cannot be read: {error.strerror}."
+        raise SourceError(message, hint="Check its name and permissions.", path=place) from error
+
+
+class MemoryTree:
+    """Files in memory, by path."""
+
+    commit = None
+
+    def __init__(self, contents: dict[str, bytes]) -> None:
+        self._contents = contents
+
+    def files(self) -> list[TreeFile]:
+        return [TreeFile(path, sha256(data).hexdigest(), len(data)) for path, data in self._contents.items()]
+
+    @contextmanager
+    def reading(self) -> Iterator[Self]:
+        yield self
+
+    def read(self, file: TreeFile) -> bytes:
+        return self._contents[file.path]
+
+
+class FolderTree:
+    """The files of a folder by the same rules as for notes: ignored and hidden files are left out."""
+
+    commit = None
+
+    def __init__(self, root: Path, settings: IngestSettings) -> None:
+        if not root.is_dir():
+            message, hint = f"The folder {root} is not there.", "Its text stays searchable until it is removed."
+            raise SourceError(message, hint=hint, path=str(root))
+        self._follow_links = settings.follow_links
+        self._places = {file.path: file.absolute for file in scan_folder(root, settings).files}
+
+    def files(self) -> list[TreeFile]:
+        found = []
+        for path, place in self._places.items():
+            try:
+                data = read_regular(place, follow_link=self._follow_links)
+            except OSError:  # deleted in the meantime, or no permission
+                continue
+            found.append(TreeFile(path, sha256(data).hexdigest(), len(data)))
+        return found
+
+    @contextmanager
+    def reading(self) -> Iterator[Self]:
+        yield self
+
+    def read(self, file: TreeFile) -> bytes:
+        try:
+            return read_regular(self._places[file.path], follow_link=self._follow_links)
+        except OSError as error:
+            message = f"{file.path} cannot be read: {error.strerror}."
+            raise SourceError(message, hint="Run the command again.", path=file.path) from error

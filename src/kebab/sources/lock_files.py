@@ -1,11 +1,11 @@
-"""Which versions of which packages a project uses, as the lock files in its folder say.
+"""The packages of a project and their versions, as the lock files in its folder have them.
 
     uv.lock, poetry.lock, Cargo.lock     TOML with [[package]] name and version
     requirements*.txt                    name==version
     package-lock.json                    packages of npm
     go.mod                               require lines, and replace lines that name a version
-A folder without any belongs to the project around it, up to the folder that is the git repository. Files of other
-people's making: whatever cannot be understood is left out, and nothing here raises but for a folder that is not there.
+A folder without a lock file belongs to the project around it, up to the root of the git repository. Strangers may have
+written the files: whatever is not understood is left out, and only a missing folder is an error.
 """
 
 from __future__ import annotations
@@ -24,10 +24,11 @@ from kebab.core.toml_text import read_toml
 
 _MOST_BYTES = 64 << 20
 _REQUIREMENT = re.compile(
-    r"\s*+(?P<name>[A-Za-z0-9][\w.-]*+)\s*+(?:\[[^\]]*+\])?\s*+\(?(?:===?\s*+(?P<version>[^\s;#,*()\\]++)|(?=[<>=!~;#@\\]|$))"
+    r"\s*+(?P<name>[A-Za-z0-9][\w.-]*+)\s*+(?:\[[^\]]*+\])?\s*+\(?"
+    r"(?:===?\s*+(?P<version>[^\s;#,*()\\]++)|(?=[<>=!~;#@\\]|$))"
 )
 _UTF_16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
-"""PowerShell writes so what a program prints."""
+"""PowerShell redirects output in this encoding."""
 _NODE_MODULES = "node_modules/"
 _GO_VERSION = re.compile(r"v\d")
 
@@ -35,11 +36,11 @@ _GO_VERSION = re.compile(r"v\d")
 class LockedPackage(NamedTuple):
     name: str
     version: str | None
-    """None: it is named, and any version will do."""
+    """None if any version will do."""
     file: str
-    """The lock file that says so, seen from the project's folder."""
+    """The lock file, relative to the folder of the project."""
     depth: int = 0
-    """0: the project asks for it itself, as far as the file tells; else something that it uses does."""
+    """0 for a direct dependency, as far as the file tells; more for dependencies of dependencies."""
 
 
 class _Entry(NamedTuple):
@@ -52,11 +53,10 @@ _Reader = Callable[[str], Iterator[_Entry]]
 
 
 def locked_packages(project: Path) -> list[LockedPackage]:
-    """In the order of the table above; a package may be in it more than once."""
+    """The packages in the order of the table above, possibly more than once."""
     if not project.is_dir():
-        raise SourceError(
-            f"{project} is not a folder.", hint="Name the folder that holds the project's lock file.", path=str(project)
-        )
+        hint = "Name the folder that holds the project's lock file."
+        raise SourceError(f"{project} is not a folder.", hint=hint, path=str(project))
     found: list[LockedPackage] = []
     project = project.resolve()
     for path, read in _lock_files(project):
@@ -68,28 +68,17 @@ def locked_packages(project: Path) -> list[LockedPackage]:
 
 
 def _lock_files(project: Path) -> list[tuple[Path, _Reader]]:
-    """Those of the folder, else of the nearest one around it in the same repository."""
-    for folder in _folders(project):
-        files = [
-            (path, read) for pattern, read in _READERS for path in sorted(folder.glob(pattern), key=_shortest_first)
-        ]
-        if files:
-            return files
-    return []
-
-
-def _shortest_first(path: Path) -> tuple[int, str]:
-    """What the project runs with is in requirements.txt; requirements-dev.txt and the like add to it."""
-    return len(path.name), path.name
-
-
-def _folders(project: Path) -> list[Path]:
-    """From the project up to its repository. Where there is none nothing tells what belongs together: the project
-    alone.
-    """
+    """The lock files of the folder, else of the nearest one around it in the same repository."""
     above = [project, *project.parents]
     root = next((number for number, folder in enumerate(above) if (folder / ".git").exists()), 0)
-    return above[: root + 1]
+    for folder in above[: root + 1]:
+        found = []
+        for pattern, read in _READERS:  # the shortest name first: requirements-dev.txt adds to requirements.txt
+            paths = sorted(folder.glob(pattern), key=lambda path: (len(path.name), path.name))
+            found += [(path, read) for path in paths]
+        if found:
+            return found
+    return []
 
 
 def _text(path: Path) -> str | None:
@@ -104,15 +93,14 @@ def _text(path: Path) -> str | None:
 
 def _understood(read: _Reader, text: str) -> list[_Entry]:
     try:
-        return [
-            entry for entry in read(text) if _is_name(entry.name) and (entry.version is None or _is_name(entry.version))
-        ]
+        entries = list(read(text))
     except (ValueError, AttributeError, TypeError, RecursionError):
         return []
+    return [each for each in entries if _is_name(each.name) and (each.version is None or _is_name(each.version))]
 
 
 def _is_name(value: Any) -> bool:
-    """It is shown to people: nothing that a terminal would obey or that cannot be written."""
+    """Names are shown to people: no control characters, and nothing that cannot be written."""
     return isinstance(value, str) and value != "" and value.isprintable()
 
 
@@ -123,8 +111,8 @@ def _toml_packages(text: str) -> Iterator[_Entry]:
 
 
 def _cargo_packages(text: str) -> Iterator[_Entry]:
-    """The project's own packages come from no registry. Where there are two versions, what they depend on says which:
-    "widget 1.2.0".
+    """The project's own packages have no source. They name a dependency with its version, "widget 1.2.0", if there are
+    two.
     """
     packages = read_toml(text).get("package", [])
     own = [package for package in packages if package.get("source") is None]
@@ -145,19 +133,14 @@ def _requirements(text: str) -> Iterator[_Entry]:
 def _npm_packages(text: str) -> Iterator[_Entry]:
     lock = json.loads(text)
     packages = lock.get("packages") or {}
-    # What the project asks for itself lies directly below; deeper copies belong to its dependencies, or to other
-    # packages in the folder.
-    depths = {
-        place: place.count(_NODE_MODULES) - place.startswith(_NODE_MODULES)
-        for place in packages
-        if _NODE_MODULES in place
-    }
+    # Direct dependencies are at the top; deeper copies belong to dependencies, or to other packages in the folder.
+    places = [place for place in packages if _NODE_MODULES in place]
+    depths = {place: place.count(_NODE_MODULES) - place.startswith(_NODE_MODULES) for place in places}
     for place, depth in sorted(depths.items(), key=lambda item: item[1]):
         package = packages[place]
         if package.get("version") is not None:
-            yield _Entry(
-                package.get("name") or place.rpartition(_NODE_MODULES)[2], package["version"], depth
-            )  # a name: of an alias
+            name = package.get("name") or place.rpartition(_NODE_MODULES)[2]  # an alias has a name
+            yield _Entry(name, package["version"], depth)
     for name, package in (lock.get("dependencies") or {}).items():  # the form before npm 7
         if package.get("version") is not None:
             yield _Entry(name, package["version"])
@@ -172,10 +155,9 @@ def _go_modules(text: str) -> Iterator[_Entry]:
         elif keyword == "replace" and "=>" in words:
             arrow = words.index("=>")
             old, new = words[:arrow], words[arrow + 1 :]
-            if old and len(new) == 2 and _GO_VERSION.match(new[1]):  # else a folder, whose version nobody knows
-                replacing.append(
-                    (old[0], _go_version(old[1]) if len(old) > 1 else None, _Entry(new[0], _go_version(new[1])))
-                )
+            if old and len(new) == 2 and _GO_VERSION.match(new[1]):  # else a folder, whose version is unknown
+                only = _go_version(old[1]) if len(old) > 1 else None
+                replacing.append((old[0], only, _Entry(new[0], _go_version(new[1]))))
     used: list[_Entry] = []
     for module, only, other in replacing:
         entry = required.get(module)
@@ -188,7 +170,7 @@ def _go_modules(text: str) -> Iterator[_Entry]:
 
 
 def _go_lines(text: str) -> Iterator[tuple[str, list[str], str]]:
-    """Each line with the keyword it belongs to, its own or that of the block it stands in, and what is noted behind it."""
+    """The keyword of each line, its own or that of its block, its words and its comment."""
     block = None
     for line in text.splitlines():
         code, _, comment = line.partition("//")

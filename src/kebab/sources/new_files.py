@@ -1,9 +1,8 @@
-"""Files that have come into a folder since it was last looked through: those that an ingest would take, and in a short
-time.
+"""How many files have come into a folder since its last scan that an ingest would take, counted in a short time.
 
-A file that nobody knows is new when it is younger than the last look; what was left out then is older. New files are in
-folders that are younger, too, so few have to be read; ignore rules are asked only when there is something they might
-hide. What comes deep into a folder of which nothing was ever taken is not seen.
+An unknown file is new if it is younger than the last scan; files that the scan left out are older. Only folders with
+known files are read, and ignore rules are applied only if there are candidates. A new file deep inside a folder without
+any known file is missed.
 """
 
 from __future__ import annotations
@@ -25,20 +24,20 @@ from kebab.sources.folder import is_too_large, walk_of
 class NewFiles(NamedTuple):
     number: int
     complete: bool
-    """Whether there was time to see all."""
+    """Whether the time was enough."""
 
 
 class KnownFolder(NamedTuple):
     root: Path
     paths: Collection[str]
-    """Of the files that are known, relative to it."""
+    """The known files, relative to the root."""
     looked_at: float
     excluded: Collection[str]
-    """Files and folders that do not belong to it."""
+    """Files and folders that do not belong to the source."""
 
 
 def count_new_files(known: KnownFolder, settings: IngestSettings, until: float) -> NewFiles:
-    """`until`: a time of `time.perf_counter`."""
+    """Counts until a time of `time.perf_counter`."""
     search = _Search(known, settings, until)
     try:
         candidates = search.candidates()
@@ -55,7 +54,7 @@ class _Search:
         self._until = until
         self._top = str(known.root)
         self._files: dict[str, set[str]] = {"": set()}
-        """The names of known files, by folder; with every folder above one."""
+        """The names of known files by folder, with every folder above them."""
         for path in known.paths:
             folder, _, name = path.rpartition("/")
             while folder not in self._files:
@@ -64,9 +63,7 @@ class _Search:
             self._files[path.rpartition("/")[0]].add(name)
 
     def candidates(self) -> set[str]:
-        """Files and folders that nobody knows and that are young, as absolute paths; the ignore rules have not been
-        asked.
-        """
+        """Unknown young files and folders, as absolute paths, before ignore rules apply."""
         found: set[str] = set()
         folders = [self._top]
         while folders:
@@ -79,24 +76,22 @@ class _Search:
                         path = self._relative(entry.path)
                         if path in self._files and entry.is_dir(follow_symlinks=self._settings.follow_links):
                             folders.append(entry.path)
-                        elif (
-                            not self._is_known(path)
-                            and entry.path not in self._known.excluded
-                            and self._is_young(entry.path)
-                        ):
+                        elif self._is_known(path) or entry.path in self._known.excluded:
+                            continue
+                        elif self._is_young(entry.path):
                             found.add(entry.path)
             except OSError:
-                continue  # gone, or nobody may look
+                continue  # deleted, or no permission
         return found
 
     def kept_of(self, candidates: set[str]) -> int:
-        """How many files an ingest would take of the candidates and what is below them.
+        """How many of the candidates, and of the files below them, an ingest would take.
 
-        The walk gives no more than a depth for free; asking for a path takes longer than all else. So a folder's is
-        asked for when something below it follows, and a file's only where there is a candidate.
+        The walk tells the depth of an entry at no cost, but its path takes longer than all else. So it asks for the
+        path of a folder when an entry below follows, and for that of a file only beside a candidate.
         """
         beside = {os.path.dirname(path) for path in candidates}  # noqa: PTH120 - as below
-        waiting = set(candidates)  # those about which the walk may still have something to say
+        waiting = set(candidates)  # candidates that the walk may still reach
         folders: list[str] = []  # the way from the top to where the walk is
         before: ignore.DirEntry | None = None
         walk = iter(walk_of(self._known.root, self._settings))
@@ -114,7 +109,8 @@ class _Search:
             before = entry
             if left := folders[depth:]:
                 del folders[depth:]
-                waiting = {path for path in waiting if path not in left and os.path.dirname(path) not in left}  # noqa: PTH120 - as below
+                done = {path for path in waiting if path in left or os.path.dirname(path) in left}  # noqa: PTH120
+                waiting -= done
             inside = any(folder in candidates for folder in folders)
             if inside or (depth and folders[-1] in beside):
                 path = str(entry.path())
@@ -143,7 +139,7 @@ class _Search:
         try:
             return os.stat(path, follow_symlinks=self._settings.follow_links)  # noqa: PTH116 - maybe thousands of them
         except OSError:
-            return None  # gone meanwhile
+            return None  # deleted in the meantime
 
     def _relative(self, path: str) -> str:
         return nfc(path[len(self._top) :].lstrip(os.sep).replace(os.sep, "/"))

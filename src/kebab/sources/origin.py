@@ -1,6 +1,4 @@
-"""What `kb lib add` was given: a repository, a folder, a file or an archive, and what the library is called if nobody
-says.
-"""
+"""What `kb lib add` was given: a repository, a folder, a file or an archive, and the default name of the library."""
 
 from __future__ import annotations
 
@@ -15,31 +13,32 @@ from kebab.core.libraries import OriginKind
 from kebab.core.paths import file_stem
 from kebab.sources.archive import SUFFIXES
 from kebab.sources.git_mirror import checked_url
-from kebab.sources.repository_address import SCP_LIKE, host_and_place
+from kebab.sources.git_repository import SCP_LIKE, host_and_place
 from kebab.sources.web import checked_web_address
 
 _NOT_IN_NAMES = re.compile(r"[^\w.+-]+")
 _WEB_FILES = (".txt", ".md", ".mdx", ".rst", ".html", ".htm", ".ipynb")
 _RELEASE = re.compile(r"(?P<name>.+?)[-_](?P<version>v?\d+(?:\.\d+)+(?:[-._+]?[A-Za-z0-9]+)*)")
 EXPORTED = ".kebab"
-"""What files of kb lib export are called."""
+"""The extension of files of kb lib export."""
+_EXAMPLE = "For example: https://github.com/owner/project"
 _LIBRARY_ID = re.compile(r"/[^/\s@]{1,200}/[^/\s@]{1,200}")
 
 
 class Origin(NamedTuple):
     kind: OriginKind
     address: str
-    """As it was given, with a name and password if it has them; or an absolute path."""
+    """As given, with name and password; or an absolute path."""
     library_id: str
     name: str
     repository: str | None = None
     """The address of the git repository, without a password."""
     version: str | None = None
-    """What the name of an archive says: widget-1.2.tar.gz."""
+    """The version in the name of an archive: widget-1.2.tar.gz."""
 
     @property
     def place(self) -> str:
-        """The address as it is stored and shown: without a password."""
+        """The address that is stored and shown: without a password."""
         return without_password(self.address)
 
 
@@ -53,40 +52,30 @@ def origin_of(given: str) -> Origin:
     _, path = host_and_place(url)
     names = [_name(unquote(name)) for name in path.removesuffix("/").removesuffix(".git").split("/") if name]
     if not names:
-        raise SourceError(
-            f"{shown_address(given)} names no repository.", hint="For example: https://github.com/owner/project"
-        )
+        raise SourceError(f"{shown_address(given)} names no repository.", hint=_EXAMPLE)
     owner = "local" if parts.scheme == "file" or len(names) < 2 else names[-2]
-    return Origin(
-        "git", url, f"/{owner}/{names[-1]}", names[-1], None if parts.scheme == "file" else shown_address(url)
-    )
+    repository = None if parts.scheme == "file" else shown_address(url)
+    return Origin("git", url, f"/{owner}/{names[-1]}", names[-1], repository)
 
 
 def _local(path: Path, given: str) -> Origin:
     if path.is_dir():
         is_git = (path / ".git").exists() or ((path / "HEAD").is_file() and (path / "objects").is_dir())
-        name = _name(path.resolve().name.removesuffix(".git"))
-        return Origin(
-            "git" if is_git else "folder",
-            path.resolve().as_uri() if is_git else str(path.resolve()),
-            f"/local/{name}",
-            name,
-        )
+        path = path.resolve()
+        name = _name(path.name.removesuffix(".git"))
+        if is_git:
+            return Origin("git", path.as_uri(), f"/local/{name}", name)
+        return Origin("folder", str(path), f"/local/{name}", name)
     if not path.is_file():
-        raise SourceError(
-            f"{given} is neither an address nor a file or folder here.",
-            hint="For example: https://github.com/owner/project",
-            path=given,
-        )
+        raise SourceError(f"{given} is neither an address nor a file or folder here.", hint=_EXAMPLE, path=given)
     name, version = _name_and_version(path.name)
-    kind: OriginKind = (
-        "export" if path.suffix.lower() == EXPORTED else "archive" if _archive_suffix(path.name) else "file"
-    )
+    kind: OriginKind = "archive" if _archive_suffix(path.name) else "file"
+    kind = "export" if path.suffix.lower() == EXPORTED else kind
     return Origin(kind, str(path.resolve()), f"/local/{name}", name, version=version)
 
 
 def _kind_of_web_file(url: str) -> OriginKind | None:
-    """None: a repository."""
+    """None for a repository."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https"):
         return None
@@ -96,7 +85,7 @@ def _kind_of_web_file(url: str) -> OriginKind | None:
 
 
 def _web_file(url: str, kind: OriginKind) -> Origin:
-    """Of a site the host is the better name than llms.txt, which they all have."""
+    """The host is a better name than llms.txt, which many sites have."""
     parts = urlsplit(url)
     name, version = _name_and_version(unquote(parts.path).rpartition("/")[2])
     host = _name(parts.hostname or "web")
@@ -108,7 +97,7 @@ def _archive_suffix(name: str) -> str:
 
 
 def _name_and_version(file: str) -> tuple[str, str | None]:
-    """Of an archive also the version that the name of a release ends in."""
+    """The name of a library, and of an archive the version at the end of its name."""
     suffix = _archive_suffix(file)
     if not suffix:
         return _name(file_stem(file)), None
@@ -118,11 +107,8 @@ def _name_and_version(file: str) -> tuple[str, str | None]:
 
 
 def checked_id(library_id: str) -> str:
-    if (
-        not _LIBRARY_ID.fullmatch(library_id)
-        or not library_id.isprintable()
-        or {".", ".."} & set(library_id.split("/"))
-    ):
+    is_id = _LIBRARY_ID.fullmatch(library_id) and library_id.isprintable()
+    if not is_id or {".", ".."} & set(library_id.split("/")):
         raise SourceError(f"{library_id!r} cannot be the id of a library.", hint="It looks like /owner/project.")
     return library_id
 

@@ -1,6 +1,4 @@
-"""Notices when something below a folder changes, and says where. What changed, and whether it matters, is for an ingest
-to find out.
-"""
+"""Watches folders and files for changes. An ingest finds out what changed and whether it matters."""
 
 from __future__ import annotations
 
@@ -11,24 +9,23 @@ from stat import S_ISDIR
 from threading import Event, Lock, Thread
 from typing import NamedTuple
 
+from watchfiles import watch
+
 from kebab.core.errors import SourceError
 from kebab.sources.git_repository import checked_out
 
 _QUIET_MS = 100
-"""Changes that follow each other faster than this belong together: an editor's save is several."""
+"""Changes that follow each other faster than this belong together: an editor saves in several steps."""
 _LONGEST_MS = 800
-"""But nobody waits longer for a storm to end."""
+"""The longest wait for a series of changes to end."""
 _TICK_MS = 300
-"""How often single files are looked at: editors put a new file in the place of the old one, and a watch would stay with
-the old.
-"""
+"""How often single files are checked: editors replace a file by a new one, and the system would watch the old one."""
 
 
 class Watch:
-    """Looks at folders and files from a thread of its own, so that whoever is at work can ask now and then whether to
-    make way.
+    """Watches folders and files in a thread, so that a running ingest can ask whether there are changes.
 
-    All of them have news at first, since something may have changed before the watch began.
+    At first all of them count as changed, because something may have changed before the watch began.
     """
 
     def __init__(self, roots: Sequence[Path], own_files: Collection[Path] = ()) -> None:
@@ -47,7 +44,7 @@ class Watch:
         return self._news.is_set()
 
     def wait(self, seconds: float) -> None:
-        """Until there are news, and not longer than this."""
+        """Waits for a change, at most for this time."""
         self._news.wait(seconds)
 
     def take(self) -> set[Path]:
@@ -56,10 +53,8 @@ class Watch:
             changed, self._changed = self._changed, set()
             self._news.clear()
         if self._error is not None:
-            raise SourceError(
-                f"The system does not watch these folders: {self._error}.",
-                hint="On Linux, raise the limit fs.inotify.max_user_watches; or run kb ingest now and then instead.",
-            ) from self._error
+            hint = "On Linux, raise the limit fs.inotify.max_user_watches; or run kb ingest now and then instead."
+            raise SourceError(f"The system does not watch these folders: {self._error}.", hint=hint) from self._error
         return changed
 
     def close(self) -> None:
@@ -70,7 +65,7 @@ class Watch:
         try:
             for changed in _changes(self.roots, self._own, self._end):
                 self._tell(changed)
-        except (OSError, RuntimeError) as error:  # nobody sees what a thread raises; whoever asks next does
+        except (OSError, RuntimeError) as error:  # `take` raises it in the thread of the caller
             self._error = error
             self._tell(set())
 
@@ -80,40 +75,38 @@ class Watch:
             self._news.set()
 
 
-class _Look(NamedTuple):
-    """What a glance at a folder or file shows, without what is below it."""
+class _State(NamedTuple):
+    """The state of a folder or file itself, without what is below it."""
 
     folder: tuple[int, int] | None
-    """Which folder it is, whatever its name: another one after it was deleted and made again."""
+    """The identity of the folder: another one after it was deleted and made again."""
     file: tuple[int, int, int] | None
     head: object
-    """The commit that is checked out: a new one may leave all files as they are."""
+    """The checked-out commit: a new one may leave all files unchanged."""
 
 
 def _changes(roots: Sequence[Path], own: Collection[str], stop: Event) -> Iterator[set[Path]]:
-    looks = {root: _look(root) for root in roots}
+    states = {root: _state(root) for root in roots}
     changed = set(roots)
     while not stop.is_set():
-        folders = [root for root in roots if looks[root].folder]
-        changed |= set(folders)  # what happens before the system watches is not reported
+        folders = [root for root in roots if states[root].folder]
+        changed |= set(folders)  # the system does not report changes before it watches
         for reported in _changes_below(folders, own, stop):
-            before, looks = looks, {root: _look(root) for root in roots}
-            changed |= reported | {root for root in roots if looks[root] != before[root]}
+            before, states = states, {root: _state(root) for root in roots}
+            changed |= reported | {root for root in roots if states[root] != before[root]}
             if changed:
                 yield changed
             changed = set()
-            if any(looks[root].folder != before[root].folder for root in roots):
-                break  # the system goes on watching what stood there before
+            if any(states[root].folder != before[root].folder for root in roots):
+                break  # the system still watches the folder that was there before
 
 
 def _changes_below(folders: Sequence[Path], own: Collection[str], stop: Event) -> Iterator[set[Path]]:
-    """The folders in which something has changed, and nothing now and then."""
+    """The folders in which something has changed, or nothing, at least once per tick."""
     if not folders:
         while not stop.wait(_TICK_MS / 1000):
             yield set()
         return
-    from watchfiles import watch
-
     try:
         for changes in watch(
             *folders,
@@ -125,19 +118,19 @@ def _changes_below(folders: Sequence[Path], own: Collection[str], stop: Event) -
             stop_event=stop,
             ignore_permission_denied=True,
         ):
-            # Filtered here: watchfiles would not say anything while only its filtered files are written.
+            # Filtered here, because watchfiles yields nothing while only filtered files change.
             paths = [Path(path) for _, path in changes if path not in own and f"{os.sep}.git{os.sep}" not in path]
             yield {folder for folder in folders if any(folder == path or folder in path.parents for path in paths)}
-    except FileNotFoundError:  # gone between the look and the watch
+    except FileNotFoundError:  # deleted before the watch began
         stop.wait(_TICK_MS / 1000)
         yield set()
 
 
-def _look(root: Path) -> _Look:
+def _state(root: Path) -> _State:
     try:
         status = root.stat()
     except OSError:
-        return _Look(None, None, None)
+        return _State(None, None, None)
     if S_ISDIR(status.st_mode):
-        return _Look((status.st_dev, status.st_ino), None, checked_out(root))
-    return _Look(None, (status.st_ino, status.st_size, status.st_mtime_ns), checked_out(root.parent))
+        return _State((status.st_dev, status.st_ino), None, checked_out(root))
+    return _State(None, (status.st_ino, status.st_size, status.st_mtime_ns), checked_out(root.parent))

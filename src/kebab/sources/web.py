@@ -6,20 +6,19 @@ from __future__ import annotations
 
 import json
 import re
-import urllib.error
-import urllib.request
+import time
 from base64 import b64encode
 from contextlib import suppress
-from http.client import HTTPException, HTTPMessage
 from netrc import NetrcParseError, netrc
-from typing import IO, NamedTuple
-from urllib.parse import SplitResult, quote, unquote, urlsplit
+from typing import NamedTuple
+from urllib.parse import SplitResult, quote, unquote, urljoin, urlsplit
 
 from kebab.core.addresses import shown_address, without_credentials, without_password
 from kebab.core.errors import SourceError
-from kebab.timed_http import TimeBudget, TimedOpener
+from kebab.http_client import Response, opened
 
-_STEP = 1 << 16
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_MOST_REDIRECTS = 5
 _QUIET_SECONDS = 30.0
 """How long nothing may come before it counts as broken off."""
 _MOST_FACT_BYTES = 4 << 20
@@ -45,35 +44,56 @@ def fetch(url: str, limits: FetchLimits) -> bytes:
 
     A name and password in the address are sent to that host, and to no other that it may lead to.
     """
-    deadline = TimeBudget(limits.seconds, _QUIET_SECONDS)
-    request = _request(checked_web_address(url))
-    parts, length = [], 0
+    ends = time.monotonic() + limits.seconds
+    address, authorization = without_password(checked_web_address(url)), _authorization(url)
     try:
-        with _OPENER.open(request, deadline) as answer:
-            while part := answer.read(_STEP):
-                length += len(part)
-                parts.append(part)
-                if length > limits.megabytes * 2**20:
-                    raise SourceError(
-                        f"{_shown(url)} is larger than {limits.megabytes:g} MB.",
-                        hint="Raise the setting library.fetch_mb.",
-                    )
-    except urllib.error.HTTPError as error:
-        error.close()
-        reason = without_credentials(str(error.reason), url)
-        hint = PASSWORD_HINT if error.code in (401, 403) else "Check the address."
-        raise SourceError(f"{_shown(url)} answered {error.code} {reason}.", hint=hint) from error
-    except (OSError, HTTPException, ValueError) as error:
-        if deadline.is_over:
+        for redirects_left in range(_MOST_REDIRECTS, -1, -1):
+            with opened(
+                "GET",
+                address,
+                headers={"Accept": "*/*", **authorization},
+                seconds=ends - time.monotonic(),
+                quiet_seconds=_QUIET_SECONDS,
+            ) as response:
+                if 200 <= response.status < 300:
+                    return _body(response, url, limits)
+                location = response.headers.get("Location")
+                if response.status not in _REDIRECTS or location is None or not redirects_left:
+                    raise _refused(url, response.status, response.reason)
+            before, following = urlsplit(address), urlsplit(urljoin(address, location))
+            if following.scheme not in ("http", "https"):
+                raise _refused(url, response.status, "and leads to something that is not on the web")
+            if (before.scheme, _host(before)) != (following.scheme, _host(following)):
+                authorization = {}
+            address = without_password(following.geturl())
+    except (OSError, ValueError) as error:
+        if time.monotonic() >= ends:
             raise SourceError(
                 f"{_shown(url)} took longer than {limits.seconds:g} seconds.",
                 hint="Raise the setting library.fetch_seconds.",
             ) from error
-        reason = without_credentials(str(getattr(error, "reason", None) or error), url).rstrip(".")
+        reason = without_credentials(str(error), url).rstrip(".")
         raise SourceError(
             f"{_shown(url)} could not be fetched: {reason}.", hint="Check the address and the network."
         ) from error
+    raise AssertionError("unreachable")
+
+
+def _body(response: Response, url: str, limits: FetchLimits) -> bytes:
+    parts, length = [], 0
+    for part in response.parts():
+        length += len(part)
+        parts.append(part)
+        if length > limits.megabytes * 2**20:
+            raise SourceError(
+                f"{_shown(url)} is larger than {limits.megabytes:g} MB.", hint="Raise the setting library.fetch_mb."
+            )
     return b"".join(parts)
+
+
+def _refused(url: str, status: int, reason: str) -> SourceError:
+    hint = PASSWORD_HINT if status in (401, 403) else "Check the address."
+    return SourceError(f"{_shown(url)} answered {status} {without_credentials(reason, url)}.", hint=hint)
 
 
 def repository_facts(owner: str, project: str, api: str, seconds: float) -> RepositoryFacts:
@@ -107,40 +127,15 @@ def checked_web_address(url: str) -> str:
     return url
 
 
-class _OnTheWeb(urllib.request.HTTPRedirectHandler):
-    """A redirect may lead to another page, never to a file of this machine, and takes a password no further than the
-    host it is for.
-    """
-
-    max_redirections = 5
-
-    def redirect_request(
-        self, req: urllib.request.Request, fp: IO[bytes], code: int, msg: str, headers: HTTPMessage, newurl: str
-    ) -> urllib.request.Request | None:
-        if urlsplit(newurl).scheme not in ("http", "https"):
-            raise urllib.error.HTTPError(
-                req.full_url, code, "and leads to something that is not on the web", headers, fp
-            )
-        parts = urlsplit(newurl)
-        following = super().redirect_request(req, fp, code, msg, headers, without_password(newurl))
-        if following is not None and (parts.scheme, _host(parts)) == (req.type, req.host):
-            following.unredirected_hdrs.update(req.unredirected_hdrs)
-        return following
-
-
-_OPENER = TimedOpener(_OnTheWeb)
-
-
-def _request(url: str) -> urllib.request.Request:
+def _authorization(url: str) -> dict[str, str]:
+    """The header with the name and password of an address, or of ~/.netrc; none without any."""
     parts = urlsplit(url)
-    request = urllib.request.Request(without_password(url), headers={"User-Agent": "kebab", "Accept": "*/*"})
     name, password = (
         (unquote(parts.username), unquote(parts.password or "")) if parts.username is not None else _in_netrc(parts)
     )
-    if name or password:
-        coded = b64encode(f"{name}:{password}".encode()).decode()
-        request.add_unredirected_header("Authorization", f"Basic {coded}")
-    return request
+    if not name and not password:
+        return {}
+    return {"Authorization": f"Basic {b64encode(f'{name}:{password}'.encode()).decode()}"}
 
 
 def _in_netrc(parts: SplitResult) -> tuple[str, str]:

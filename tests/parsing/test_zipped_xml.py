@@ -9,9 +9,7 @@ import zipfile
 import pytest
 
 from kebab.core.errors import ParseError
-from kebab.parsing.office_parts import member_name
-from kebab.parsing.safe_xml import read_xml
-from kebab.parsing.zip_container import ZipContainer
+from kebab.parsing.zipped_xml import XmlHandler, ZipContainer, part_name, read_xml
 
 
 def pack(parts: dict[str, bytes], compression: int = zipfile.ZIP_DEFLATED) -> bytes:
@@ -33,7 +31,7 @@ def bomb(name: str, size: int = 2**30) -> bytes:
     return packed.getvalue()
 
 
-class Recorder:
+class Recorder(XmlHandler):
     def __init__(self) -> None:
         self.events: list[object] = []
 
@@ -129,10 +127,10 @@ def test_names_that_lead_outside_are_refused_with_the_reason(name: str) -> None:
 
 def test_what_a_part_refers_to_is_inside() -> None:
     with pytest.raises(ParseError, match="leads out of it"):
-        member_name("word", "../../../etc/passwd")
-    assert member_name("word", "../docProps/core.xml") == "docProps/core.xml"
-    assert member_name("word", "/ppt/a.xml") == "ppt/a.xml"
-    assert member_name("", "word/document.xml") == "word/document.xml"
+        part_name("word", "../../../etc/passwd")
+    assert part_name("word", "../docProps/core.xml") == "docProps/core.xml"
+    assert part_name("word", "/ppt/a.xml") == "ppt/a.xml"
+    assert part_name("", "word/document.xml") == "word/document.xml"
 
 
 def test_names_come_without_namespaces_but_the_id_of_a_relationship() -> None:

@@ -1,0 +1,168 @@
+"""What parsers share: text put together piece by piece, blocks of lines, titles and headings, the document itself."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any, NamedTuple
+
+from kebab.analysis.language import language_of
+from kebab.core.documents import PAGE_BREAK, Block, ParsedDocument
+from kebab.core.paths import file_stem
+from kebab.core.text import line_starts, nfc, storable, whole_characters
+from kebab.parsing.file_types import classify
+
+LINE_BREAK = "\u2028"
+"""Separates lines that share one line of the file. White space that does not count as a line end."""
+BLOCK_BREAK = "\u2029"
+"""Marks where code begins that nothing else marks in the text, and where a heading ends that could run on."""
+NEVER_INSIDE = str.maketrans({PAGE_BREAK: " ", "\0": " "})
+"""Characters that extracted text must not contain."""
+_LONGEST_HEADING = 200
+
+# Compiled by `re` when the first heading with markup is read: most searches read none.
+_IMAGE_OR_LINK = r"!?\[([^\[\]]*)\](?:\([^()]*\)|\[[^\[\]]*\])"
+_WIKI_LINK = r"!?\[\[(?:[^\[\]|]*\|)?([^\[\]|]*)\]\]"
+_ATTRIBUTES = r"\s*\{[#.:][^{}]*\}\s*$"
+_TAG_OR_COMMENT = r"<!--.*?-->|</?[A-Za-z][^<>]*>"
+_STARS = r"(\*{1,3}|~~)(?=\S)(.+?)(?<=\S)\1"
+_UNDERSCORES = r"(?<!\w)(_{1,3})(?=\S)(.+?)(?<=\S)\1(?!\w)"
+_LITERAL = r"\\([!-/:-@\[-`{-~])|(`+)\s?(.+?)\s?(?<!`)\2(?!`)"
+_KEPT = "\ue000(\\d+)\ue001"
+_MARKUP = re.compile(r"[\[<{*_~`\\]")
+
+
+def document(path: str, text: str, blocks: Iterable[Block], title: str, **details: Any) -> ParsedDocument:
+    """A document of the type and format that its path tells, in the language of its text unless `lang` is given."""
+    doc_type, format_ = classify(path)
+    lang = details.pop("lang", None) or language_of(text)
+    return ParsedDocument(text, title, tuple(blocks), doc_type, format_, lang, **details)
+
+
+def title_of(declared: str, blocks: Iterable[Block], path: str) -> str:
+    """The declared title, else the first heading, else the file's name: one line, never empty."""
+    name = file_stem(path)
+    return storable(" ".join(declared.split())) or first_heading(blocks) or storable(" ".join(name.split())) or path
+
+
+def first_heading(blocks: Iterable[Block]) -> str:
+    """The first heading of the highest level that occurs."""
+    headings = [block for block in blocks if block.kind == "heading" and block.title]
+    return min(headings, key=lambda block: block.level).title if headings else ""
+
+
+def plain_heading(source: str) -> str:
+    """A Markdown heading as a reader sees it: without links, emphasis, code marks, tags and {#anchors}."""
+    if not _MARKUP.search(source):
+        return nfc(" ".join(source.split()))
+    literals: list[str] = []
+
+    def keep(match: re.Match[str]) -> str:
+        """Escaped characters and code stay as they are, whatever they look like."""
+        literals.append(match[1] or match[3])
+        return f"\ue000{len(literals) - 1}\ue001"
+
+    source = re.sub(_ATTRIBUTES, "", source)
+    source = re.sub(_LITERAL, keep, source)
+    source = re.sub(_TAG_OR_COMMENT, "", source)
+    source = re.sub(_WIKI_LINK, r"\1", source)
+    source = re.sub(_IMAGE_OR_LINK, r"\1", source)
+    for emphasis in (_STARS, _UNDERSCORES) * 2:  # one inside the other
+        source = re.sub(emphasis, r"\2", source)
+    source = re.sub(_KEPT, lambda match: literals[int(match[1])] if int(match[1]) < len(literals) else "", source)
+    return nfc(" ".join(source.split()))
+
+
+class LineBlock(NamedTuple):
+    """The whole lines `first` <= n < `end`, counted from 0."""
+
+    kind: str
+    first: int
+    end: int
+    level: int = 0
+    title: str = ""
+
+
+def as_ranges(text: str, lines: list[str], found: Iterable[LineBlock]) -> tuple[Block, ...]:
+    """Blocks of lines as ranges of the text; `lines` are all its lines without their line feeds."""
+    starts = line_starts(lines)
+    starts[-1] = len(text)
+    return tuple(Block(block.kind, starts[block.first], starts[block.end], block.level, block.title) for block in found)
+
+
+class LinedText:
+    """Text on the lines of its file: line N of one is line N of the other. Add the pieces in order."""
+
+    def __init__(self) -> None:
+        self._pieces: list[str] = []
+        self.length = 0
+        self.line = 0
+        """Counted from 0."""
+
+    def go_to(self, line: int) -> None:
+        """Continues on this line, or on the current one if that is further down."""
+        feeds = line - self.line
+        if feeds > 0:
+            self._pieces.append("\n" * feeds)
+            self.length += feeds
+            self.line = line
+
+    def write(self, text: str, separator: str = " ") -> int:
+        """Writes one line, or lines that the file has too, separated from text on the same line. Returns its start."""
+        if self._pieces and not self._pieces[-1].endswith("\n"):
+            self._pieces.append(separator)
+            self.length += len(separator)
+        start = self.length
+        self._pieces.append(text)
+        self.length += len(text)
+        self.line += text.count("\n")
+        return start
+
+    @property
+    def text(self) -> str:
+        return "".join(self._pieces)
+
+
+class ExtractedText:
+    """The text of a file that is no text itself, block by block, with pages or chapters."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+        self._length = 0
+        self._chapter_has_text = False
+        self.blocks: list[Block] = []
+        self.chapters: list[int] = []
+        """Where each chapter but the first begins."""
+
+    def add(self, kind: str, text: str, level: int = 0) -> None:
+        """Adds a block of whole lines, unless it is blank. A heading of the first level begins a chapter."""
+        text = whole_characters(text.translate(NEVER_INSIDE).rstrip().lstrip("\r\n"))
+        if not text.strip():
+            return
+        if kind == "heading" and level == 1:
+            self.begin_chapter()
+        self._chapter_has_text = self._chapter_has_text or kind != "heading"
+        title = nfc(" ".join(text.split()))[:_LONGEST_HEADING].rstrip() if kind == "heading" else ""
+        self.blocks.append(Block(kind, self._length, self._length + len(text), level, title))
+        self._write(text + "\n")
+
+    def begin_chapter(self) -> None:
+        """Headings without text, such as a title page, belong to the chapter that follows."""
+        if self._chapter_has_text:
+            self.chapters.append(self._length)
+            self._chapter_has_text = False
+
+    def blank_line(self) -> None:
+        if self._parts and self._parts[-1] not in (PAGE_BREAK, "\n"):
+            self._write("\n")
+
+    def end_page(self) -> None:
+        self._write(PAGE_BREAK)
+
+    def _write(self, text: str) -> None:
+        self._parts.append(text)
+        self._length += len(text)
+
+    @property
+    def text(self) -> str:
+        return "".join(self._parts)

@@ -1,0 +1,262 @@
+"""Zip files of XML parts: what Word, PowerPoint and Excel files and e-books have in common.
+
+The files come from strangers. Nothing is written to disk, so the name of a part is a key and no path; archives inside
+are not opened. Limits count the bytes that come out, whatever the headers say. The XML has no document type, no
+entities and a bounded depth, and nothing is fetched.
+"""
+
+from __future__ import annotations
+
+import struct
+import zlib
+from collections.abc import Sequence
+from io import BytesIO
+from posixpath import dirname, join, normpath
+from typing import NamedTuple
+from xml.parsers.expat import ExpatError, ParserCreate
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile
+
+from kebab.core.documents import ParsedDocument
+from kebab.core.errors import ParseError
+from kebab.parsing.building import ExtractedText, document, title_of
+
+_OLE = b"\xd0\xcf\x11\xe0"
+_OLD_FORMATS = tuple(name.encode("utf-16-le") for name in ("WordDocument", "PowerPoint Document", "Workbook"))
+_MOST_PARTS = 20_000
+_MOST_BYTES = 200 * 2**20
+_MOST_PART_BYTES = 100 * 2**20
+_FREE_BYTES = 16 * 2**20
+"""Up to here the compression ratio does not count: repeated small tables compress very well."""
+_MOST_RATIO = 150
+_STEP = 2**18
+_DEEPEST = 1000
+_LONGEST_PROPERTY = 1000
+_DAMAGED_ZIP = (
+    *(BadZipFile, zlib.error, struct.error, ValueError, OSError, RuntimeError, KeyError, IndexError),
+    *(OverflowError, EOFError),
+)
+
+
+class ZipContainer:
+    """ParseError if these bytes are no zip file, or a password is needed."""
+
+    def __init__(self, data: bytes) -> None:
+        if data.startswith(_OLE):  # Office puts encrypted files into the container of its old formats
+            if any(name in data for name in _OLD_FORMATS):
+                raise damaged("This is a file of Office 2003 or before, with a new extension.")
+            raise _encrypted()
+        self._allowed = min(_MOST_BYTES, max(_FREE_BYTES, _MOST_RATIO * len(data)))
+        self._taken = 0
+        try:
+            self._zip = ZipFile(BytesIO(data))
+            self._names = frozenset(self._zip.namelist())
+        except _DAMAGED_ZIP as error:
+            raise damaged("The file is no zip archive, or its end is missing.") from error
+        if len(self._names) > _MOST_PARTS:
+            raise unsafe(f"The file holds more than {_MOST_PARTS:,} parts.")
+        outside = next((name for name in sorted(self._names) if _leads_out(name)), None)
+        if outside is not None:
+            raise unsafe(f"The file holds a part named {outside[:80]!r}, which leads out of it.")
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._names
+
+    def read(self, name: str) -> bytes:
+        """The bytes of a part; ParseError if it is missing."""
+        if name not in self._names:
+            raise damaged(f"The part {name} is missing.")
+        part = self._zip.getinfo(name)
+        if part.compress_type not in (ZIP_STORED, ZIP_DEFLATED):
+            raise damaged(f"The part {name} is packed in a way that none of these formats use.")
+        if part.flag_bits & 1:
+            raise _encrypted()
+        steps, length = [], 0
+        try:
+            with self._zip.open(name) as file:
+                while step := file.read(_STEP):
+                    length += len(step)
+                    self._taken += len(step)
+                    if length > _MOST_PART_BYTES or self._taken > self._allowed:
+                        raise unsafe(f"The part {name} unpacks to far more than the file itself.")
+                    steps.append(step)
+        except _DAMAGED_ZIP as error:
+            raise damaged(f"The part {name} cannot be unpacked.") from error
+        return b"".join(steps)
+
+
+def _leads_out(name: str) -> bool:
+    path = name.replace("\\", "/")
+    return path.startswith("/") or normpath(path).startswith("../") or path[1:3] == ":/"
+
+
+def part_name(folder: str, target: str) -> str:
+    """The name of the part that `target` means in a folder of the container."""
+    if not target.startswith("/") and _leads_out(join(folder, target)):
+        raise unsafe(f"A part of the file refers to {target[:80]!r}, which leads out of it.")
+    return normpath(join("/", folder, target)).lstrip("/")
+
+
+def _encrypted() -> ParseError:
+    return ParseError("The file is encrypted.", reason="encrypted", hint="Save it without a password.")
+
+
+def damaged(message: str) -> ParseError:
+    hint = "Open it in the program it comes from and save it again."
+    return ParseError(message, reason="damaged", hint=hint)
+
+
+def unsafe(message: str) -> ParseError:
+    hint = "If you trust the file, save it again from the program it comes from, or as PDF."
+    return ParseError(message, reason="unsafe", hint=hint)
+
+
+class XmlHandler:
+    """Receives what `read_xml` reads. Each method does nothing unless overridden."""
+
+    def start(self, name: str, attributes: dict[str, str]) -> None: ...
+
+    def end(self, name: str) -> None: ...
+
+    def text(self, data: str) -> None: ...
+
+
+def read_xml(data: bytes, handler: XmlHandler) -> None:
+    """Calls the handler for everything in order; ParseError for malformed or dangerous XML.
+
+    Names come without their namespaces: these formats use each name for one thing only. The exception is `r:id`, which
+    keeps its prefix because it occurs beside `id`.
+    """
+    names: dict[str, str] = {}
+    depth = 0
+
+    def local(name: str) -> str:
+        known = names.get(name)
+        if known is None:
+            space, _, known = name.rpartition(" ")
+            if known == "id" and space.endswith("/relationships"):
+                known = "r:id"
+            names[name] = known
+        return known
+
+    def start(name: str, attributes: dict[str, str]) -> None:
+        nonlocal depth
+        depth += 1
+        if depth > _DEEPEST:
+            raise unsafe("The XML inside is nested too deeply.")
+        handler.start(local(name), {local(key): value for key, value in attributes.items()})
+
+    def end(name: str) -> None:
+        nonlocal depth
+        depth -= 1
+        handler.end(local(name))
+
+    def refuse(*_: object) -> None:
+        raise unsafe("The XML inside declares a document type, which these formats never do.")
+
+    parser = ParserCreate(namespace_separator=" ")
+    parser.buffer_text = True
+    parser.StartElementHandler = start
+    parser.EndElementHandler = end
+    parser.CharacterDataHandler = handler.text
+    parser.StartDoctypeDeclHandler = refuse
+    parser.EntityDeclHandler = refuse
+    try:
+        parser.Parse(data, True)  # all at once: old versions of expat read an unfinished token again with every piece
+    except (ExpatError, ValueError, LookupError) as error:
+        raise damaged(f"The XML inside is not well-formed: {error}.") from error
+
+
+class _Elements(XmlHandler):
+    def __init__(self, name: str) -> None:
+        self.found: list[dict[str, str]] = []
+        self._name = name
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        if name == self._name:
+            self.found.append(attributes)
+
+
+def elements(data: bytes, name: str) -> list[dict[str, str]]:
+    """The attributes of all elements with this name, in order."""
+    handler = _Elements(name)
+    read_xml(data, handler)
+    return handler.found
+
+
+class Relationship(NamedTuple):
+    kind: str
+    """The last word of its type: slide, notesSlide, styles, …"""
+    part: str
+    """The name of the part it leads to."""
+
+
+def relationships(container: ZipContainer, part: str) -> dict[str, Relationship]:
+    """The relationships of a part by their ids; "" is the file as a whole. External links are left out."""
+    folder = dirname(part)
+    name = join(folder, "_rels", part.rpartition("/")[2] + ".rels")
+    if name not in container:
+        return {}
+    return {
+        found.get("Id", ""): Relationship(
+            found.get("Type", "").rpartition("/")[2], part_name(folder, found.get("Target", ""))
+        )
+        for found in elements(container.read(name), "Relationship")
+        if found.get("TargetMode") != "External"
+    }
+
+
+def first_of_kind(found: dict[str, Relationship], kind: str, otherwise: str) -> str:
+    """The part that the first relationship of this kind leads to."""
+    return next((relationship.part for relationship in found.values() if relationship.kind == kind), otherwise)
+
+
+class Properties(XmlHandler):
+    """Title, author and date of docProps/core.xml and of e-books: one element each."""
+
+    def __init__(self) -> None:
+        self.values: dict[str, str] = {}
+        self._name = ""
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:  # noqa: ARG002 - as in XmlHandler
+        self._name = name
+
+    def end(self, name: str) -> None:  # noqa: ARG002 - as in XmlHandler
+        self._name = ""
+
+    def text(self, data: str) -> None:
+        if self._name and len(self.values.get(self._name, "")) < _LONGEST_PROPERTY:
+            self.values[self._name] = self.values.get(self._name, "") + data
+
+    def get(self, name: str) -> str:
+        return " ".join(self.values.get(name, "").split())
+
+
+def office_document(
+    container: ZipContainer,
+    extracted: ExtractedText,
+    path: str,
+    *,
+    headings_title: bool = True,
+    paged: bool = False,
+    warnings: Sequence[str] = (),
+) -> ParsedDocument:
+    """The extracted text with the properties of the file. With `headings_title` the first heading replaces a missing
+    title.
+    """
+    properties = Properties()
+    try:
+        read_xml(container.read("docProps/core.xml"), properties)
+    except ParseError as error:  # properties that cannot be read are no reason to lose the document
+        if error.reason == "unsafe":
+            raise
+    names = {"creator": "author", "created": "created", "keywords": "keywords", "subject": "subject"}
+    return document(
+        path,
+        extracted.text,
+        extracted.blocks,
+        title_of(properties.get("title"), extracted.blocks if headings_title else (), path),
+        metadata={name: value for key, name in names.items() if (value := properties.get(key))},
+        warnings=tuple(warnings),
+        paged=paged,
+        chapters=() if paged else tuple(extracted.chapters),
+    )
