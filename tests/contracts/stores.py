@@ -20,9 +20,10 @@ import kebab
 from kebab.analysis.query_syntax import parse
 from kebab.config.cluster_address import cluster_address as cluster_address_of
 from kebab.config.loading import LoadedSettings
-from kebab.config.settings import EmbeddingSettings, Settings, StoreSettings
+from kebab.config.settings import AnalysisSettings, EmbeddingSettings, Settings, StoreSettings
 from kebab.core.documents import Source, embedded_text
 from kebab.core.ports import (
+    ChunkContext,
     ColumnWeights,
     Embedder,
     EmbeddingModels,
@@ -35,9 +36,9 @@ from kebab.core.ports import (
 from kebab.core.records import ChunkRecord, ContextNote
 from kebab.core.search import SearchFilters
 from kebab.core.store_ports import Catalog, Reading, Store, Writing
-from kebab.store.qdrant.client import Answered, Client
+from kebab.session import open_store
+from kebab.store.qdrant.client import Client, StatusError
 from kebab.store.qdrant.schema import Layout, Schema
-from kebab.stores import open_store
 
 Case = Callable[[pytest.FixtureRequest], StoreSettings]
 
@@ -75,7 +76,7 @@ def _put_back(settings: StoreSettings) -> bool:
             return False
         for collection in (schema.catalog, schema.documents, schema.terms, schema.chunks):
             collection.delete({"must": []})
-    except Answered:  # the test has taken it away
+    except StatusError:  # the test has taken it away
         return False
     finally:
         client.close()
@@ -93,20 +94,19 @@ CASES: dict[str, Case] = {"sqlite": sqlite_file, "qdrant": qdrant_server, "clust
 class Corpus:
     """A store, and short ways to do and to ask what tests do and ask."""
 
-    def __init__(self, settings: StoreSettings, korean: str = "bigrams") -> None:
+    def __init__(self, settings: StoreSettings) -> None:
         self.settings = settings
-        self.korean = korean
         self.store = self.another()
 
-    def another(self, **settings: Any) -> Store:
+    def another(self, *, korean: str = "bigrams", **settings: Any) -> Store:
         """The same place, as somebody else would open it."""
-        return open_store(Settings(store=self.settings._replace(**settings)))
+        return open_store(Settings(store=self.settings._replace(**settings), analysis=AnalysisSettings(korean)))
 
     def open(self, models: EmbeddingModels | None = None) -> kebab.KnowledgeBase:
         settings = Settings(store=self.settings, embedding=EmbeddingSettings(model="none"))
         knowledge_base = kebab.KnowledgeBase(LoadedSettings(settings, {}, None))
         if models is not None:
-            knowledge_base._models = (models,)  # where it keeps those that the settings name
+            knowledge_base.session.models = models
         return knowledge_base
 
     def close(self) -> None:
@@ -128,7 +128,7 @@ class Corpus:
     @contextmanager
     def writing(self) -> Iterator[Writing]:
         with self.store.writing("a test") as writing:
-            writing.settle_analysis(self.korean)
+            writing.settle_analysis()
             yield writing
 
     # --- documents
@@ -141,7 +141,7 @@ class Corpus:
     def write_all(self, *documents: IndexedDocument) -> int:
         """In one call; sources that are not there are made."""
         with self.writing() as writing:
-            store = writing.documents(self.korean)
+            store = writing.documents()
             known = {source.name for source in store.sources()}
             for name in dict.fromkeys(document.source for document in documents):
                 if name not in known:
@@ -150,7 +150,7 @@ class Corpus:
 
     def remove(self, *paths: str, source: str = "notes") -> int:
         with self.writing() as writing:
-            return writing.documents(self.korean).remove(source, paths)
+            return writing.documents().remove(source, paths)
 
     def chunks(self) -> list[ChunkRecord]:
         """Of one's own documents, by path."""
@@ -168,7 +168,7 @@ class Corpus:
     def note(self, folder: str, text: str, source: str = "notes") -> int:
         """An empty text takes it away."""
         with self.writing() as writing:
-            notes = writing.notes(self.korean)
+            notes = writing.notes()
             return (
                 notes.put(source, ContextNote(folder, text))
                 if text
@@ -176,7 +176,7 @@ class Corpus:
             )
 
     def is_healthy(self) -> bool:
-        return all(check.ok for check in self.store.health(self.korean))
+        return all(check.ok for check in self.store.health())
 
     # --- search
 
@@ -185,17 +185,23 @@ class Corpus:
     ) -> LexicalMatches:
         options = {"drop_stop_words": False, **options}
         with self.reading() as reading:
-            index = reading.lexical_index(self.korean, ColumnWeights())
+            index = reading.lexical_index(ColumnWeights())
             return index.search(parse(query), match=match, filters=filters or SearchFilters(), limit=limit, **options)
 
     def search(self, query: str, *, match: str = "all", drop_stop_words: bool = False, **filters: Any) -> list[str]:
         """The paths that answer, best first, each once."""
         found = self.matches(query, match=match, drop_stop_words=drop_stop_words, filters=SearchFilters(**filters))
-        return list(dict.fromkeys(match.chunk.doc_path for match in found.matches))
+        return list(dict.fromkeys(chunk.doc_path for chunk in self.read(found)))
+
+    def read(self, found: LexicalMatches) -> list[ChunkContext]:
+        """The passages of these matches, in their order."""
+        with self.reading() as reading:
+            chunks = reading.chunks().contexts([match.chunk_id for match in found.matches])
+        return [chunks[match.chunk_id] for match in found.matches if match.chunk_id in chunks]
 
     def count(self, query: str, *, match: str = "all", **filters: Any) -> int:
         with self.reading() as reading:
-            index = reading.lexical_index(self.korean, ColumnWeights())
+            index = reading.lexical_index(ColumnWeights())
             return index.count(parse(query), match=match, drop_stop_words=False, filters=SearchFilters(**filters))
 
     # --- vectors

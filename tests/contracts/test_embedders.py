@@ -203,8 +203,8 @@ print(json.dumps([embedder.fingerprint, list(vectors.shape), vectors.tobytes().h
     assert np.abs(theirs - made.embedder.embed(TEXTS, "passage")).max() <= 1e-6
 
 
-def test_r118_the_fingerprint_is_model_version_and_dimension(made: Made) -> None:
-    """R118: by it the store knows which vectors may be compared."""
+def test_the_fingerprint_is_model_version_and_dimension(made: Made) -> None:
+    """By it the store knows which vectors may be compared."""
     embedder = made.embedder
     assert embedder.fingerprint == f"{embedder.name}@{embedder.version}:{embedder.dimension}"
     assert embedder.name

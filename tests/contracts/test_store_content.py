@@ -61,7 +61,7 @@ def test_documents_come_in_the_order_in_which_they_were_asked_for(corpus: Corpus
 
 def test_a_source_may_have_been_ingested_long_ago(corpus: Corpus) -> None:
     with corpus.writing() as writing:
-        documents = writing.documents(corpus.korean)
+        documents = writing.documents()
         documents.add_source(Source("notes", "folder", "/notes"))
         documents.source_ingested("notes", None, "2020-01-02T03:04:05Z")
     with corpus.catalog() as catalog:
@@ -125,7 +125,7 @@ def test_where_everything_comes_from_is_remembered_until_it_is_there(corpus: Cor
         writing.remember_migration("/elsewhere")
     with corpus.reading() as reading:
         assert reading.migrating_from() == "/elsewhere"
-        assert reading.korean_analysis() == corpus.korean
+        assert reading.korean_analysis() == "bigrams"
     with corpus.writing() as writing:
         writing.remember_migration(None)
     with corpus.reading() as reading:
@@ -138,6 +138,6 @@ def test_what_was_written_is_whole(corpus: Corpus, toy: type[Toy]) -> None:
     corpus.note("a", "사과 orchard")
     corpus.write("c.md", "A third text.")
     corpus.remove("a/b.md")
-    checks = corpus.store.wholeness(corpus.korean)
+    checks = corpus.store.wholeness()
     assert checks
     assert all(check.ok for check in checks), checks

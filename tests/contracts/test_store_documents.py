@@ -61,8 +61,8 @@ def test_a_chunk_that_only_moved_keeps_its_id_and_learns_its_new_place(corpus: C
     moved = next(chunk for chunk in corpus.chunks() if chunk.text == "moves down")
     assert (moved.chunk_id, moved.start_offset) == (before, len("short, now\nover two lines") + 2)
     assert moved.citation.uri == "a.md#L4-L4"
-    (match,) = corpus.matches("moves").matches
-    assert match.chunk.spans == moved.spans
+    (found,) = corpus.read(corpus.matches("moves"))
+    assert found.spans == moved.spans
 
 
 def test_a_shorter_version_loses_its_last_chunks(corpus: Corpus) -> None:
@@ -102,7 +102,7 @@ def test_headings_come_back_as_they_were_even_with_the_separator_inside(
 def test_tags_aliases_and_the_name_of_the_file_are_searchable_once_per_document(corpus: Corpus) -> None:
     corpus.write("a/minutes.md", "one", "two", title="T", tags=["kubernetes"], aliases=["Cluster handbook"])
     for query in ("kubernetes", "handbook", "minutes"):
-        assert [match.chunk.text for match in corpus.matches(query).matches] == ["one"], query
+        assert [chunk.text for chunk in corpus.read(corpus.matches(query))] == ["one"], query
 
 
 def test_tags_are_replaced_and_those_that_differ_only_in_case_are_one(corpus: Corpus) -> None:
@@ -150,7 +150,7 @@ def test_the_same_path_in_two_sources_is_two_documents(corpus: Corpus) -> None:
     corpus.remove("a.md", source="one")
     assert [text for _, text in corpus.texts()] == ["from two"]
     with corpus.writing() as writing:
-        documents = writing.documents(corpus.korean)
+        documents = writing.documents()
         assert (list(documents.known_files("two")), dict(documents.known_files("one"))) == (["a.md"], {})
 
 
@@ -161,7 +161,7 @@ def test_what_is_known_of_files_is_what_was_written(corpus: Corpus) -> None:
         corpus.document("young.md", "one", state=FileState(1, None, "h", "f")),
     )
     with corpus.writing() as writing:
-        documents = writing.documents(corpus.korean)
+        documents = writing.documents()
         assert documents.known_files("notes") == {"a.md": state, "young.md": FileState(1, None, "h", "f")}
         documents.touch("notes", "a.md", later, "2024-05-31")
         assert documents.date_of("notes", "a.md") == "2024-05-31"
@@ -183,7 +183,7 @@ def test_what_is_known_of_files_is_what_was_written(corpus: Corpus) -> None:
 
 def test_sources_are_added_once_and_known_with_what_was_said_of_them(corpus: Corpus) -> None:
     with corpus.writing() as writing:
-        documents = writing.documents(corpus.korean)
+        documents = writing.documents()
         assert not documents.has_chunks()
         documents.add_source(Source("notes", "folder", "/notes"))
         documents.add_source(Source("lone.md", "file", "/lone.md", "secondary"))
@@ -210,7 +210,7 @@ def test_sources_are_added_once_and_known_with_what_was_said_of_them(corpus: Cor
 def test_a_source_goes_with_all_that_came_from_it(corpus: Corpus) -> None:
     corpus.write_all(corpus.document("a.md", "one", source="goes"), corpus.document("b.md", "one", source="stays"))
     with corpus.writing() as writing:
-        writing.documents(corpus.korean).remove_source("goes")
+        writing.documents().remove_source("goes")
     assert corpus.texts() == [("b.md", "one")]
     assert corpus.search("one") == ["b.md"]
     with corpus.catalog() as catalog:
@@ -245,7 +245,7 @@ def test_the_body_read_back_is_the_document(shared_corpus: Corpus, text: str) ->
             assert chunk.text in (text, "end")
 
 
-def test_r054_search_finds_what_was_just_written(corpus: Corpus) -> None:
+def test_search_finds_what_was_just_written(corpus: Corpus) -> None:
     corpus.write("git.md", "Run the installer and follow it.", title="Install Git")
     assert corpus.search("install git") == ["git.md"]
 

@@ -55,7 +55,7 @@ def begin(corpus: Corpus, writing: Writing, library: Library, tag: str | None, f
         library_document(corpus, library.library_id, making, path, text, **details) for path, text in new.items()
     ]
     if documents:
-        writing.documents(corpus.korean, for_libraries=True).write(*documents)
+        writing.documents(for_libraries=True).write(*documents)
         libraries.link(
             making, [(document.doc_id or "", text) for document, text in zip(documents, new.values(), strict=True)]
         )
@@ -142,9 +142,9 @@ def test_versions_share_what_they_have_in_common_and_are_searched_apart(corpus: 
 
 def test_libraries_and_notes_are_searched_apart_and_do_not_change_each_others_scores(corpus: Corpus) -> None:
     corpus.write_all(*(corpus.document(f"{number}.md", f"dials of note{number}", title="t") for number in range(3)))
-    before = [(match.bm25, match.chunk.chunk_id) for match in corpus.matches("dials note1", match="any").matches]
+    before = [(match.bm25, match.chunk_id) for match in corpus.matches("dials note1", match="any").matches]
     make(corpus, WIDGET, None, {f"{number}.md": f"dials show {number}" for number in range(20)})
-    after = [(match.bm25, match.chunk.chunk_id) for match in corpus.matches("dials note1", match="any").matches]
+    after = [(match.bm25, match.chunk_id) for match in corpus.matches("dials note1", match="any").matches]
     assert [chunk for _, chunk in after] == [chunk for _, chunk in before]
     assert [score for score, _ in after] == pytest.approx([score for score, _ in before])
     assert corpus.search("show") == []
@@ -155,7 +155,7 @@ def test_libraries_and_notes_are_searched_apart_and_do_not_change_each_others_sc
         with pytest.raises(NotFound):
             catalog.find_document("19.md")
     with corpus.writing() as writing:
-        assert [source.name for source in writing.documents(corpus.korean).sources()] == ["notes"]
+        assert [source.name for source in writing.documents().sources()] == ["notes"]
 
 
 def test_a_version_in_the_making_is_not_seen_and_replaces_the_old_one_at_once(corpus: Corpus) -> None:
@@ -237,7 +237,7 @@ def test_snippets_are_asked_for_by_their_kind(corpus: Corpus) -> None:
     assert found(corpus, "dials", kinds=("info",)) == []
     assert found(corpus, "dials", "/acme/gadget", kinds=("info",)) == ["b.md"]
     assert found(corpus, "dials", "", None) == ["a.md", "b.md"], "of all libraries"
-    chunks = [match.chunk.chunk_id for match in corpus.matches("dials", filters=SearchFilters(library="")).matches]
+    chunks = [match.chunk_id for match in corpus.matches("dials", filters=SearchFilters(library="")).matches]
     with corpus.reading() as reading:
         assert sorted(reading.libraries().kinds_of([*chunks, "nothing"]).values()) == ["code", "info"]
 

@@ -44,7 +44,7 @@ def test_a_note_taken_away_or_replaced_leaves_no_word_behind(noted: Corpus) -> N
     assert noted.search("team-a roadmap") == []
     assert sorted(noted.search("gardener roadmap")) == BELOW
     with noted.writing() as writing:
-        notes = writing.notes(noted.korean)
+        notes = writing.notes()
         assert list(notes.notes("notes")) == [ContextNote("team", "what the gardeners wrote")]
         assert (sorted(notes.source_names()), sorted(notes.document_paths("other"))) == (
             ["notes", "other"],
@@ -121,26 +121,26 @@ def test_a_half_typed_word_of_a_note_is_widened(noted: Corpus) -> None:
     noted.note("team", "the xylophonists")
     assert sorted(noted.search("roadmap xylopho*")) == BELOW
     with noted.writing() as writing:
-        writing.rebuild_fts(noted.korean)
+        writing.rebuild_fts()
     assert sorted(noted.search("roadmap xylopho*")) == BELOW
 
 
 def test_forgetting_a_source_forgets_its_notes(noted: Corpus) -> None:
     noted.note("team", TEAM)
     with noted.writing() as writing:
-        writing.documents(noted.korean).remove_source("notes")
+        writing.documents().remove_source("notes")
     noted.write("team/plans.md", "the roadmap comes back")
     assert noted.search("team-a") == []
     with noted.writing() as writing:
-        assert list(writing.notes(noted.korean).notes("notes")) == []
+        assert list(writing.notes().notes("notes")) == []
 
 
 def test_the_note_of_a_lone_file_goes_with_it_into_its_folder(corpus: Corpus) -> None:
     corpus.write_all(corpus.document("a.md", "alpha", source="a.md"), corpus.document("deep/b.md", "alpha"))
     corpus.note("", "the first letter", source="a.md")
     with corpus.writing() as writing:
-        writing.documents(corpus.korean).absorb_source("a.md", "notes", "deep/a.md")
+        writing.documents().absorb_source("a.md", "notes", "deep/a.md")
     corpus.write("deep/a.md", "alpha")
     with corpus.writing() as writing:
-        assert list(writing.notes(corpus.korean).notes("notes")) == [ContextNote("deep/a.md", "the first letter")]
+        assert list(writing.notes().notes("notes")) == [ContextNote("deep/a.md", "the first letter")]
     assert corpus.search("letter alpha") == ["deep/a.md"]

@@ -75,7 +75,7 @@ def test_chunks_by_key_are_those_that_still_exist(corpus: Corpus, words: WordEmb
 
 
 def test_only_a_vector_in_its_first_space_makes_a_chunk_done(corpus: Corpus, toy: type[Toy]) -> None:
-    """R118: a vector of another model, or one that is there for other languages' questions, does not count."""
+    """A vector of another model, or one that is there for other languages' questions, does not count."""
     first, second, former = (toy.embedder(name, dimension=16) for name in ("first", "second", "former"))
     corpus.write("a.md", "one", "two", "three")
     corpus.give(first, {"one": EYE[0]})
@@ -109,7 +109,7 @@ def test_a_chunk_that_has_vanished_meanwhile_needs_no_vector(corpus: Corpus, wor
     with corpus.writing() as writing:
         writer = writing.vectors()
         (chunk,) = writer.pending([words], after=None, limit=10)
-        writing.documents(corpus.korean).remove("notes", ["a.md"])
+        writing.documents().remove("notes", ["a.md"])
         writer.add(words, [NewVector(hash_of("text"), EYE[0], [chunk.key])], home=True)
         writer.link(words, [(chunk.key, hash_of("text"))], home=True)
     assert corpus.near(words, EYE[0]) == []
@@ -150,7 +150,6 @@ def test_vectors_made_elsewhere_are_kept_for_texts_that_come(corpus: Corpus, wor
 
 
 def test_settling_and_clearing_forget_what_they_should(corpus: Corpus, toy: type[Toy], words: WordEmbedder) -> None:
-    """R118."""
     former = toy.embedder("former", dimension=24)
     corpus.write("a.md", "one", "two")
     corpus.embed(former)
@@ -190,7 +189,7 @@ def test_the_closest_come_first_with_their_cosines(corpus: Corpus, words: WordEm
 
 
 def test_equal_similarities_are_ordered_by_chunk_id(corpus: Corpus, words: WordEmbedder) -> None:
-    """R091: the same everywhere, so that a fusion of ranks is the same every time."""
+    """The same everywhere, so that a fusion of ranks is the same every time."""
     texts = [f"text {number}" for number in range(30)]
     corpus.write("a.md", *texts)
     corpus.give(words, {text: EYE[int(number % 3 == 1)] for number, text in enumerate(texts)})
@@ -220,7 +219,7 @@ def test_chunks_may_be_restricted_to_those_at_home_or_to_the_others(corpus: Corp
 
 
 def test_two_spaces_are_never_mixed(corpus: Corpus, toy: type[Toy]) -> None:
-    """R118: each has its own vectors, dimension and version, and a query of one sees nothing of the other."""
+    """Each has its own vectors, dimension and version, and a query of one sees nothing of the other."""
     one, other, newer = (
         toy.embedder("one", dimension=16),
         toy.embedder("other", dimension=24),
@@ -298,7 +297,7 @@ def test_chunks_with_and_without_a_vector_are_counted_until_all_have_one(
 def test_vectors_of_other_models_and_versions_do_not_count_and_are_named(
     corpus: Corpus, toy: type[Toy], words: WordEmbedder
 ) -> None:
-    """R118: vectors of a model that is not in use are as good as none."""
+    """Vectors of a model that is not in use are as good as none."""
     corpus.write("a.md", "one", "two")
     former, older = toy.embedder("former", dimension=24), toy.embedder("words", version="0", dimension=16)
     for embedder in (former, older):
@@ -311,7 +310,6 @@ def test_vectors_of_other_models_and_versions_do_not_count_and_are_named(
 def test_the_versions_of_several_spaces_are_joined_and_a_chunk_in_two_counts_once(
     corpus: Corpus, toy: type[Toy]
 ) -> None:
-    """R096"""
     two = toy.two_scripts()
     corpus.write("a.md", "one", "two", "둘")
     corpus.give(two.latin, embedded(two.latin, "one"))
@@ -324,8 +322,7 @@ def test_the_versions_of_several_spaces_are_joined_and_a_chunk_in_two_counts_onc
 # --- chunks by their ids
 
 
-def test_r094_a_chunk_comes_with_its_document_and_the_model_that_embedded_it(corpus: Corpus, toy: type[Toy]) -> None:
-    """R094."""
+def test_a_chunk_comes_with_its_document_and_the_model_that_embedded_it(corpus: Corpus, toy: type[Toy]) -> None:
     corpus.write(
         "a/b.md",
         "the text",

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.conftest import REPOSITORY
@@ -18,7 +18,7 @@ from tests.conftest import REPOSITORY
 import kebab
 from kebab.analysis.query_syntax import parse
 from kebab.core.errors import Locked, NotFound, StoreError
-from kebab.core.ports import ColumnWeights
+from kebab.core.ports import ChunkContext, ColumnWeights
 from kebab.core.search import SearchFilters
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ from tests.contracts.stores import Corpus
 corpus = Corpus(StoreSettings(**json.loads(sys.argv[1])))
 with corpus.writing() as writing:
     print("writing", flush=True)
-    store = writing.documents("bigrams")
+    store = writing.documents()
     if sys.argv[2] == "hold":
         sys.stdin.read()
     for number in range(0 if sys.argv[2] == "hold" else 10_000):
@@ -76,7 +76,7 @@ def test_what_is_not_there_yet_is_said_so_and_not_made_by_looking(corpus: Corpus
         pass
     assert not store.reset()
     assert not store.exists()
-    assert [check.ok for check in store.health("bigrams")].count(False) == 1
+    assert [check.ok for check in store.health()].count(False) == 1
     with store.writing("a test"):
         assert store.exists()
 
@@ -92,7 +92,7 @@ def test_a_store_says_where_it_is_and_what_it_is_made_with(corpus: Corpus) -> No
     with corpus.reading() as reading:
         assert not reading.is_immutable
         stats = reading.stats()
-        assert reading.index_version("bigrams") == store.index_version("bigrams") == stats.index_version
+        assert reading.index_version() == store.index_version() == stats.index_version
     assert (stats.path, stats.sources, stats.documents, stats.chunks, stats.tags, stats.vectors) == (
         store.address,
         1,
@@ -122,9 +122,12 @@ def test_any_number_of_threads_read_while_one_writes(corpus: Corpus) -> None:
 
     def read() -> None:
         while not stop.is_set():
-            found = corpus.matches("seed").matches
-            paths = [match.chunk.doc_path for match in found]
-            if "a.md" not in paths or len(paths) != len(set(paths)):
+            with corpus.reading() as reading:
+                index = reading.lexical_index(ColumnWeights())
+                options: Any = {"match": "all", "drop_stop_words": False, "filters": SearchFilters(), "limit": 1000}
+                found = [match.chunk_id for match in index.search(parse("seed"), **options).matches]
+                paths = [chunk.doc_path for chunk in reading.chunks().contexts(found).values()]
+            if "a.md" not in paths or len(paths) != len(set(paths)) or len(set(found)) != len(found):
                 wrong.append(str(paths))
         corpus.store.close()
 
@@ -159,7 +162,7 @@ def test_a_second_writer_learns_what_the_first_one_does(corpus: Corpus) -> None:
         assert caught.value.hint
         impatient.close()
     with corpus.another().writing("second") as writing:
-        assert writing.documents("bigrams").sources() == []
+        assert writing.documents().sources() == []
 
 
 def test_a_second_writer_waits_for_the_first_to_finish(corpus: Corpus) -> None:
@@ -168,7 +171,7 @@ def test_a_second_writer_waits_for_the_first_to_finish(corpus: Corpus) -> None:
     timer = threading.Timer(0.5, process.stdin.close)
     timer.start()
     with corpus.another(lock_wait_s=60).writing("second") as writing:
-        assert not writing.documents("bigrams").has_chunks()
+        assert not writing.documents().has_chunks()
     timer.join()
     assert process.wait() == 0
     assert process.stdout is not None
@@ -191,7 +194,7 @@ def test_a_killed_writer_leaves_whole_documents_and_loses_none_that_were_acknowl
     acknowledged = [int(process.stdout.readline()) for _ in range(3)]
     killed(process)
     with corpus.another(lock_wait_s=60).writing("the next") as writing:
-        writing.settle_analysis(corpus.korean)
+        writing.settle_analysis()
     assert corpus.is_healthy()
     by_document: dict[str, list[str]] = {}
     for path, text in corpus.texts():
@@ -212,28 +215,27 @@ def test_a_killed_writer_leaves_whole_documents_and_loses_none_that_were_acknowl
 # --- analysis
 
 
-def test_r056_another_analysis_is_noticed_and_settled(corpus: Corpus) -> None:
-    """R056"""
+def test_another_analysis_is_noticed_and_settled(corpus: Corpus) -> None:
     pytest.importorskip("kiwipiepy")
     corpus.write("a.md", "한국어 문서를 검색한다", "english words")
-    store = corpus.store
-    with corpus.reading() as reading:
-        before = reading.index_version("morphemes")
-        assert before == store.index_version("bigrams") != store.index_version("morphemes")
-        index = reading.lexical_index("morphemes", ColumnWeights())  # asks in terms of what the index was built with
+    other = corpus.another(korean="morphemes")
+    with other.reading() as reading:
+        assert reading is not None
+        assert reading.index_version() == corpus.store.index_version() != other.index_version()
+        index = reading.lexical_index(ColumnWeights())  # asks in terms of what the index was built with
         assert index.count(parse("문서"), match="all", drop_stop_words=False, filters=SearchFilters()) == 1
-    assert not all(check.ok for check in store.health("morphemes"))
-    with store.writing("a test") as writing:
-        assert writing.settle_analysis("morphemes") == 2
-        assert writing.settle_analysis("morphemes") == 0
+    assert not all(check.ok for check in other.health())
+    with other.writing("a test") as writing:
+        assert writing.settle_analysis() == 2
+        assert writing.settle_analysis() == 0
     with corpus.reading() as reading:
-        assert reading.index_version("bigrams") == store.index_version("morphemes")
-    assert all(check.ok for check in store.health("morphemes"))
+        assert reading.index_version() == other.index_version()
+    assert all(check.ok for check in other.health())
+    other.close()
     assert corpus.search("문서 검색") == ["a.md"]
 
 
-def test_r055_a_rebuild_gives_the_very_same_answers(corpus: Corpus) -> None:
-    """R055"""
+def test_a_rebuild_gives_the_very_same_answers(corpus: Corpus) -> None:
     corpus.write_all(
         *(corpus.document(f"{number}.md", f"word{number} 문서 shared text", "more text") for number in range(5))
     )
@@ -241,15 +243,18 @@ def test_r055_a_rebuild_gives_the_very_same_answers(corpus: Corpus) -> None:
     corpus.write("gone.md", "ephemeral")
     corpus.remove("gone.md")
     queries = ("shared", "문서", "note text", '"shared text"', "word*")
-    before = [[(round(match.bm25, 9), match.chunk) for match in corpus.matches(query).matches] for query in queries]
+
+    def found() -> list[tuple[list[float], list[ChunkContext]]]:
+        answers = [corpus.matches(query) for query in queries]
+        return [([round(match.bm25, 9) for match in answer.matches], corpus.read(answer)) for answer in answers]
+
+    before = found()
     with corpus.writing() as writing:
-        assert writing.rebuild_fts(corpus.korean) == 10
+        assert writing.rebuild_fts() == 10
         writing.optimize()
-    assert [
-        [(round(match.bm25, 9), match.chunk) for match in corpus.matches(query).matches] for query in queries
-    ] == before
+    assert found() == before
     with corpus.reading() as reading:
-        assert reading.lexical_index(corpus.korean, ColumnWeights()).near_words("ephemerel", 1) == []
+        assert reading.lexical_index(ColumnWeights()).near_words("ephemerel", 1) == []
     assert corpus.is_healthy()
 
 

@@ -20,6 +20,7 @@ from kebab.store.sqlite.database import Database
 from kebab.store.sqlite.documents import SqliteDocumentStore
 from kebab.store.sqlite.filters import document_filter
 from kebab.store.sqlite.lexical import SqliteLexicalIndex
+from kebab.store.sqlite.rows import SqliteChunkReader
 from kebab.store.sqlite.vector_writer import SqliteVectorWriter
 from kebab.store.sqlite.vectors import SqliteVectorStore
 
@@ -75,7 +76,9 @@ class Shelf:
         found = index.search(
             parse(query), match=match, drop_stop_words=drop_stop_words, filters=SearchFilters(**filters), limit=1000
         )  # fmt: skip
-        return list(dict.fromkeys(hit.chunk.doc_path for hit in found.matches))
+        ids = [match.chunk_id for match in found.matches]
+        chunks = SqliteChunkReader(self.connection).contexts(ids)
+        return list(dict.fromkeys(chunks[chunk_id].doc_path for chunk_id in ids))
 
     # --- vectors
 

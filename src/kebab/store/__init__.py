@@ -1,1 +1,1 @@
-"""Where knowledge is kept. One package per kind of store; each implements `core.store_ports` and `core.library_ports`."""
+"""Where knowledge is kept: one package per kind of store, which implements the ports of `core`."""

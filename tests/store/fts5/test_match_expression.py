@@ -13,8 +13,7 @@ from kebab.core.query_tree import And, Bag, Not, Or, Phrase, Prefix, QueryTree, 
 from kebab.core.search import SearchFilters
 from kebab.store.fts5.match_expression import MatchExpressionBuilder
 from kebab.store.fts5.tokenizer import SqliteTokenizer
-from kebab.store.sqlite.lexical import SqliteLexicalIndex
-from kebab.store.sqlite.vocabulary import Vocabulary
+from kebab.store.sqlite.lexical import SqliteLexicalIndex, Vocabulary
 
 if TYPE_CHECKING:
     from tests.store.conftest import Shelf
@@ -57,37 +56,34 @@ def build(
         ("... -- !!", "", ""),
     ],
 )
-def test_r011_r115_rendering_in_all_and_any(corpus: Shelf, query: str, every: str, some: str) -> None:
-    """R011, R115"""
+def test_rendering_in_all_and_any(corpus: Shelf, query: str, every: str, some: str) -> None:
     assert build(corpus, query, match="all") == every
     assert build(corpus, query, match="any") == some
 
 
-def test_r011_a_bare_query_wants_every_word(corpus: Shelf) -> None:
+def test_a_bare_query_wants_every_word(corpus: Shelf) -> None:
     assert corpus.search("install git") == ["git.md"]
     assert corpus.search("install vector") == []
     assert sorted(corpus.search("install vector", match="any")) == ["cpp.md", "git.md"]
 
 
-def test_r012_single_quotes_pass_fts5_through(corpus: Shelf) -> None:
-    """R012"""
+def test_single_quotes_pass_fts5_through(corpus: Shelf) -> None:
     assert build(corpus, "'title : git OR NEAR(a b)'") == "title : git OR NEAR(a b)"
     assert corpus.search("'text : installation NOT vector'") == ["git.md"]
     assert corpus.search("'inst*'") == ["git.md"]
 
 
-@pytest.mark.parametrize(
-    "query",
-    ['"', '""', "^", "*", ":", "(", ")", "(x", "x)", "a:b", "title:git", "^git", "git^2", "c++", "std::vector", "install AND", "NOT git",
-     "AND OR NOT", "a AND OR b", "NEAR(a b)", "{title}: x", "-git", "+git", '"unclosed', 'a"b"c', "\\", "%", "\0", "\ufeff", "'", "''", ";DROP TABLE chunks", "a,b", "[x]", "@x", "#tag", "$x", "`x`", "~x", "a|b", "a&b", "🙂", "\u0301", "١٢٣", "ﬁ", "İ"],
-)  # fmt: skip
-@pytest.mark.parametrize("match", ["all", "any"])
-def test_r013_r115_special_characters_are_just_text(corpus: Shelf, query: str, match: str) -> None:
-    """R013, R115"""
-    corpus.search(query, match=match)
+SPECIAL_CHARACTERS = ['"', '""', "^", "*", ":", "(", ")", "(x", "x)", "a:b", "title:git", "^git", "git^2", "c++", "std::vector", "install AND", "NOT git",
+     "AND OR NOT", "a AND OR b", "NEAR(a b)", "{title}: x", "-git", "+git", '"unclosed', 'a"b"c', "\\", "%", "\0", "\ufeff", "'", "''", ";DROP TABLE chunks", "a,b", "[x]", "@x", "#tag", "$x", "`x`", "~x", "a|b", "a&b", "🙂", "\u0301", "١٢٣", "ﬁ", "İ"]  # fmt: skip
 
 
-def test_r013_a_column_filter_or_a_near_must_be_asked_for(corpus: Shelf) -> None:
+def test_special_characters_are_just_text(corpus: Shelf) -> None:
+    for match in ["all", "any"]:
+        for query in SPECIAL_CHARACTERS:
+            corpus.search(query, match=match)
+
+
+def test_a_column_filter_or_a_near_must_be_asked_for(corpus: Shelf) -> None:
     assert build(corpus, "title:git") == '"title:git"'
     assert corpus.search("title:git") == []
     assert corpus.search("'title:git'") == ["git.md"]
@@ -97,7 +93,7 @@ def test_operators_in_lower_case_are_words(corpus: Shelf) -> None:
     assert build(corpus, "install or git") == '"install" AND "or" AND "git"'
 
 
-def test_r013_an_upper_case_operator_a_phrase_and_a_star_are_the_opt_in(corpus: Shelf) -> None:
+def test_an_upper_case_operator_a_phrase_and_a_star_are_the_opt_in(corpus: Shelf) -> None:
     assert sorted(corpus.search("installation OR vector")) == ["cpp.md", "git.md"]
     assert corpus.search("git NOT installation") == []
     assert corpus.search('"installation of git"') == ["git.md"]
@@ -139,33 +135,32 @@ def test_a_known_last_word_is_widened_only_while_typing(corpus: Shelf) -> None:
 
 
 @pytest.mark.parametrize("query", ["문서", "검색", "문서를", "검색 방법", "한국어", "kubernetes", "kubernetes는", "문"])
-def test_r070_korean_words_are_found_inside_longer_ones(corpus: Shelf, query: str) -> None:
-    """R070"""
+def test_korean_words_are_found_inside_longer_ones(corpus: Shelf, query: str) -> None:
     assert corpus.search(query) == ["ko.md"]
 
 
-def test_r070_a_mixed_query_finds_both_scripts(corpus: Shelf) -> None:
+def test_a_mixed_query_finds_both_scripts(corpus: Shelf) -> None:
     assert corpus.search("kubernetes 문서") == ["ko.md"]
     assert sorted(corpus.search("git 문서", match="any")) == ["git.md", "ko.md"]
 
 
 @pytest.mark.parametrize("operator", ["AND", "OR", "NOT"])
 @pytest.mark.parametrize("count", [2, 30, 128, 300])
-def test_r115_long_chains_of_operators_are_accepted(corpus: Shelf, operator: str, count: int) -> None:
-    """R115: FTS5's parser has a small stack; a chain of the same operator must not nest."""
+def test_long_chains_of_operators_are_accepted(corpus: Shelf, operator: str, count: int) -> None:
+    """FTS5's parser has a small stack; a chain of the same operator must not nest."""
     query = f" {operator} ".join(f"w{number}" for number in range(count))
     for match in ("all", "any"):
         assert corpus.search(query, match=match) == []
 
 
 @pytest.mark.parametrize("count", [50, 256, 5000])
-def test_r115_a_pasted_page_is_accepted(corpus: Shelf, count: int) -> None:
+def test_a_pasted_page_is_accepted(corpus: Shelf, count: int) -> None:
     query = " ".join(f"w{number} 문서{number} user-agent{number}" for number in range(count))
     for match in ("all", "any"):
         corpus.search(query, match=match)
 
 
-def test_r115_one_endless_word_is_accepted(corpus: Shelf) -> None:
+def test_one_endless_word_is_accepted(corpus: Shelf) -> None:
     for query in ("x" * 200_000, "문" * 20_000, "a-" * 20_000, '"' + "a " * 20_000 + '"'):
         for match in ("all", "any"):
             corpus.search(query, match=match)
@@ -210,10 +205,8 @@ def accepted(corpus: Shelf, tree: QueryTree, match: str, drop: bool, ahead: bool
 @given(text=texts, match=st.sampled_from(["all", "any"]), drop=st.booleans(), ahead=st.booleans())
 @example(text="a\udc80b", match="all", drop=False, ahead=False)
 @example(text='"a\udc80b"', match="all", drop=False, ahead=False)
-def test_r013_r115_fts5_accepts_whatever_was_typed(
-    shared_corpus: Shelf, text: str, match: str, drop: bool, ahead: bool
-) -> None:
-    """R013, R115: only a query in single quotes may be refused."""
+def test_fts5_accepts_whatever_was_typed(shared_corpus: Shelf, text: str, match: str, drop: bool, ahead: bool) -> None:
+    """Only a query in single quotes may be refused."""
     if not (
         len(text.replace("\0", " ").strip()) > 2
         and text.replace("\0", " ").strip()[0] == text.replace("\0", " ").strip()[-1] == "'"
@@ -236,10 +229,8 @@ trees: st.SearchStrategy[QueryTree] = st.recursive(
 
 @settings(max_examples=300, deadline=None)
 @given(tree=trees, match=st.sampled_from(["all", "any"]), drop=st.booleans(), ahead=st.booleans())
-def test_r115_fts5_accepts_every_tree(
-    shared_corpus: Shelf, tree: QueryTree, match: str, drop: bool, ahead: bool
-) -> None:
-    """R115: also a Not whose left side is empty, an And of nothing, a phrase of quotes."""
+def test_fts5_accepts_every_tree(shared_corpus: Shelf, tree: QueryTree, match: str, drop: bool, ahead: bool) -> None:
+    """Also a Not whose left side is empty, an And of nothing, a phrase of quotes."""
     accepted(shared_corpus, tree, match, drop, ahead)
 
 

@@ -17,7 +17,7 @@ from kebab.store.fts5.match_expression import MatchExpression, MatchExpressionBu
 from kebab.store.fts5.passage_check import matching
 from kebab.store.fts5.tokenizer import SqliteTokenizer
 from kebab.store.fts5.wanted_terms import IndexTerm, WantedTerms, wanted_terms
-from kebab.store.sqlite.vocabulary import Vocabulary
+from kebab.store.sqlite.lexical import Vocabulary
 
 if TYPE_CHECKING:
     from tests.store.conftest import Shelf

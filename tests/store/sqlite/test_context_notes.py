@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from kebab.core.errors import Corrupt
 from kebab.core.records import ContextNote
 from kebab.store.sqlite import maintenance
-from kebab.store.sqlite.context_notes import SqliteNoteStore
+from kebab.store.sqlite.documents import SqliteNoteStore
 
 if TYPE_CHECKING:
     from tests.store.conftest import Shelf

@@ -248,8 +248,7 @@ def test_the_pragmas_of_a_writer_are_those_that_were_measured(path: Path) -> Non
     reader.close()
 
 
-def test_r029_a_reader_cannot_write(shelf: Shelf) -> None:
-    """R029"""
+def test_a_reader_cannot_write(shelf: Shelf) -> None:
     shelf.write("a.md", "text")
     reader = shelf.database.reader()
     assert reader.pragma("query_only") == 1

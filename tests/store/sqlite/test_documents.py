@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import apsw
 import pytest
 
-from kebab.analysis.derived_terms import cjk_column
+from kebab.analysis.terms import cjk_column
 from kebab.core.documents import chunk_id, document_id
 from kebab.store.sqlite.documents import compress, decompress
 
@@ -55,7 +55,7 @@ def test_ids_do_not_depend_on_where_the_source_lies() -> None:
     assert len({chunk_id("d", 0, "x"), chunk_id("d", 1, "x"), chunk_id("d", 0, "y"), chunk_id("e", 0, "x")}) == 4
 
 
-def test_r074_a_document_that_fails_half_way_leaves_the_old_version_whole(shelf: Shelf) -> None:
+def test_a_document_that_fails_half_way_leaves_the_old_version_whole(shelf: Shelf) -> None:
     shelf.write("a.md", "old one", "old two")
     shelf.connection.execute(
         "CREATE TEMP TRIGGER fail BEFORE INSERT ON main.chunks WHEN new.text = 'bad' BEGIN SELECT RAISE(ABORT, 'no'); END"
@@ -73,8 +73,8 @@ def test_r074_a_document_that_fails_half_way_leaves_the_old_version_whole(shelf:
     assert shelf.value("SELECT count(*) FROM words WHERE word = 'bad'") == 1  # the vocabulary noticed the rollback
 
 
-def test_r074_of_documents_written_together_all_are_there_or_none(shelf: Shelf) -> None:
-    """R074: the second one cannot be written, so the first is not there either; a reader never sees a part."""
+def test_of_documents_written_together_all_are_there_or_none(shelf: Shelf) -> None:
+    """The second one cannot be written, so the first is not there either; a reader never sees a part."""
     shelf.write("a.md", "old")
     broken = shelf.document("b.md", "new")
     with pytest.raises(apsw.Error):

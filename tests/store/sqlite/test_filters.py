@@ -15,8 +15,8 @@ def test_no_filter_is_no_sql() -> None:
     assert document_filter(SearchFilters()) == ("", {})
 
 
-def test_r130_tags_are_applied_by_join_inside_the_ranked_statement(shelf: Shelf) -> None:
-    """R130: in SQL, by JOIN, before the limit; the plan reads document_tags by an index."""
+def test_tags_are_applied_by_join_inside_the_ranked_statement(shelf: Shelf) -> None:
+    """In SQL, by JOIN, before the limit; the plan reads document_tags by an index."""
     sql, bindings = document_filter(SearchFilters(tags_any=("rust",), tags_all=("ops",)))
     assert sql.count("JOIN document_tags") == 2
     plan = " ".join(row[3] for row in shelf.rows(f"EXPLAIN QUERY PLAN {sql}", bindings))

@@ -10,10 +10,10 @@ import apsw
 import pytest
 
 from kebab.core.errors import Corrupt, StoreError
-from kebab.store.fts5.index_config import fts_config
+from kebab.store.fts5.index_config import fts_config, lexical_index_version
 from kebab.store.sqlite import maintenance, migrations
 from kebab.store.sqlite.database import Database, our_errors
-from kebab.store.sqlite.index_version import lexical_index_version, remember_fts_config, stored_fts_config
+from kebab.store.sqlite.index_state import remember_fts_config, stored_fts_config
 
 if TYPE_CHECKING:
     from tests.store.conftest import Shelf
@@ -65,8 +65,7 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_r055_a_rebuild_heals_the_text_index(corpus: Shelf, damage: str) -> None:
-    """R055"""
+def test_a_rebuild_heals_the_text_index(corpus: Shelf, damage: str) -> None:
     for _ in corpus.connection.execute(DAMAGES[damage]):
         pass
     reopen(corpus)
@@ -76,7 +75,7 @@ def test_r055_a_rebuild_heals_the_text_index(corpus: Shelf, damage: str) -> None
     assert_whole(corpus)
 
 
-def test_r055_a_rebuild_gives_the_very_same_answers(corpus: Shelf) -> None:
+def test_a_rebuild_gives_the_very_same_answers(corpus: Shelf) -> None:
     queries = ["install", "git", "문서 검색", "branches cheap", "vcs"]
     before = [corpus.search(query, match="any") for query in queries]
     rebuild(corpus)
@@ -122,27 +121,25 @@ def test_readers_see_the_old_index_until_the_new_one_is_complete(corpus: Shelf) 
 # --- version
 
 
-def test_r056_the_index_version_names_schema_and_configuration() -> None:
-    """R056"""
+def test_the_index_version_names_schema_and_configuration() -> None:
     config = fts_config("bigrams")
-    version = lexical_index_version(config)
+    version = lexical_index_version(config, migrations.LATEST)
     kind, schema, digest = version.split(":")
     assert (kind, schema) == ("lex", str(migrations.LATEST))
     assert len(digest) == 8
-    assert lexical_index_version(dict(reversed(config.items()))) == version
+    assert lexical_index_version(dict(reversed(config.items())), migrations.LATEST) == version
 
 
 @pytest.mark.parametrize("key", ["tokenize", "columns", "korean", "analysis"])
-def test_r056_the_index_version_changes_with_the_tokenizer_and_the_rest(key: str) -> None:
-    """R056"""
+def test_the_index_version_changes_with_the_tokenizer_and_the_rest(key: str) -> None:
     config = fts_config("bigrams")
     changed = {**config, key: "other"}
-    assert lexical_index_version(changed) != lexical_index_version(config)
+    assert lexical_index_version(changed, 1) != lexical_index_version(config, 1)
     assert lexical_index_version(config, schema=2) != lexical_index_version(config, schema=1)
 
 
-def test_r056_the_configuration_describes_the_real_table(shelf: Shelf) -> None:
-    """R056: what is hashed is what SQLite was told."""
+def test_the_configuration_describes_the_real_table(shelf: Shelf) -> None:
+    """What is hashed is what SQLite was told."""
     config = fts_config("bigrams")
     sql = shelf.value("SELECT sql FROM sqlite_master WHERE name = 'chunks_fts'")
     assert f"tokenize = '{config['tokenize']}'" in sql
@@ -244,7 +241,7 @@ def test_a_busy_writer_is_not_taken_for_a_damaged_index(corpus: Shelf) -> None:
 def test_statistics_count_what_is_there(corpus: Shelf) -> None:
     stats = maintenance.stats(corpus.connection, corpus.database)
     assert (stats.sources, stats.documents, stats.chunks, stats.tags, stats.schema) == (1, 2, 3, 1, migrations.LATEST)
-    assert stats.index_version == lexical_index_version(fts_config("bigrams"))
+    assert stats.index_version == lexical_index_version(fts_config("bigrams"), migrations.LATEST)
 
 
 # --- copies

@@ -21,29 +21,27 @@ def definition(shelf: Shelf, name: str) -> str:
     return " ".join(str(shelf.value("SELECT sql FROM sqlite_master WHERE name = ?", (name,))).split())
 
 
-def test_r043_the_text_index_has_its_columns_in_this_order_and_text_is_column_3(shelf: Shelf) -> None:
-    """R043, R141"""
+def test_the_text_index_has_its_columns_in_this_order_and_text_is_column_3(shelf: Shelf) -> None:
     columns = [row[1] for row in shelf.rows("PRAGMA table_info(chunks_fts)")]
     assert columns == COLUMNS
     assert columns.index("text") == 3
     assert "chunk_id UNINDEXED, doc_id UNINDEXED, heading_path, text, title, cjk" in definition(shelf, "chunks_fts")
 
 
-def test_r043_unindexed_columns_cannot_be_searched(shelf: Shelf) -> None:
+def test_unindexed_columns_cannot_be_searched(shelf: Shelf) -> None:
     shelf.write("a.md", "some words")
     chunk_id, doc_id = shelf.rows("SELECT chunk_id, doc_id FROM chunks")[0]
     assert shelf.matching(f'"{chunk_id}"') == []
     assert shelf.matching(f'"{doc_id}"') == []
 
 
-def test_r044_r114_the_tokenizer_is_porter_over_unicode61_without_diacritics(shelf: Shelf) -> None:
-    """R044, R114, R155"""
+def test_the_tokenizer_is_porter_over_unicode61_without_diacritics(shelf: Shelf) -> None:
     assert "tokenize = 'porter unicode61 remove_diacritics 2'" in definition(shelf, "chunks_fts")
 
 
 @pytest.mark.parametrize("text", ["café", "cafe", "CAFÉ", "cafe\u0301"])
 @pytest.mark.parametrize("query", ["café", "cafe", "Café", "cafe\u0301"])
-def test_r044_cafe_with_and_without_its_accent_are_one_word(shelf: Shelf, text: str, query: str) -> None:
+def test_cafe_with_and_without_its_accent_are_one_word(shelf: Shelf, text: str, query: str) -> None:
     shelf.write("a.md", f"the {text} at the corner")
     assert len(shelf.matching(f'"{query}"')) == 1
 
@@ -58,13 +56,12 @@ def test_r044_cafe_with_and_without_its_accent_are_one_word(shelf: Shelf, text: 
         ("indexed", "indexing"),
     ],
 )
-def test_r114_r116_english_stems_meet(shelf: Shelf, written: str, asked: str) -> None:
-    """R114, R116"""
+def test_english_stems_meet(shelf: Shelf, written: str, asked: str) -> None:
     shelf.write("a.md", f"a note on {written} here")
     assert len(shelf.matching(asked)) == 1
 
 
-def test_r113_the_text_index_is_external_content_over_chunks(shelf: Shelf) -> None:
+def test_the_text_index_is_external_content_over_chunks(shelf: Shelf) -> None:
     sql = definition(shelf, "chunks_fts")
     assert "content = 'own_chunks'" in sql
     assert "FROM chunks WHERE id >= 0" in definition(shelf, "own_chunks"), "libraries have an index of their own"
@@ -83,14 +80,13 @@ def test_r113_the_text_index_is_external_content_over_chunks(shelf: Shelf) -> No
         ("chunks_au", "AFTER UPDATE OF"),
     ],
 )
-def test_r045_r046_r047_the_triggers_exist_by_name(shelf: Shelf, name: str, event: str) -> None:
-    """R045, R046, R047"""
+def test_the_triggers_exist_by_name(shelf: Shelf, name: str, event: str) -> None:
     assert shelf.value("SELECT type || ' ' || tbl_name FROM sqlite_master WHERE name = ?", (name,)) == "trigger chunks"
     assert event in definition(shelf, name)
 
 
-def test_r046_removal_is_fts5s_delete_command_with_the_old_values(shelf: Shelf) -> None:
-    """R046: a plain DELETE corrupts an external-content index."""
+def test_removal_is_fts5s_delete_command_with_the_old_values(shelf: Shelf) -> None:
+    """A plain DELETE corrupts an external-content index."""
     for name in ("chunks_ad", "chunks_au"):
         sql = definition(shelf, name)
         assert (
@@ -114,8 +110,7 @@ def insert(shelf: Shelf, text: str = "alpha beta", title: str = "Title", **value
     return int(number)
 
 
-def test_r045_an_insert_copies_every_column_into_the_index(shelf: Shelf) -> None:
-    """R045, R054, R113"""
+def test_an_insert_copies_every_column_into_the_index(shelf: Shelf) -> None:
     row = insert(shelf, "bodyword", "titleword", heading_path="headword", cjk="문서")
     for column, word in (("heading_path", "headword"), ("text", "bodyword"), ("title", "titleword"), ("cjk", "문서")):
         assert shelf.matching(f"{column} : {word}") == [row]
@@ -126,7 +121,7 @@ def test_r045_an_insert_copies_every_column_into_the_index(shelf: Shelf) -> None
     shelf.check_text_index()
 
 
-def test_r046_a_delete_takes_the_row_out_of_the_index(shelf: Shelf) -> None:
+def test_a_delete_takes_the_row_out_of_the_index(shelf: Shelf) -> None:
     row = insert(shelf, "vanishing words")
     kept = insert(shelf, "staying words")
     shelf.connection.execute("DELETE FROM chunks WHERE id = ?", (row,))
@@ -135,8 +130,8 @@ def test_r046_a_delete_takes_the_row_out_of_the_index(shelf: Shelf) -> None:
     shelf.check_text_index()
 
 
-def test_r046_deleting_a_source_takes_everything_below_it_out_of_the_index(shelf: Shelf) -> None:
-    """R046: also through the cascade from source to document to chunk."""
+def test_deleting_a_source_takes_everything_below_it_out_of_the_index(shelf: Shelf) -> None:
+    """Also through the cascade from source to document to chunk."""
     shelf.write("a.md", "alpha", source="one", tags=["x"])
     shelf.write("a.md", "alpha", source="two", tags=["x"])
     shelf.store.remove_source("one")
@@ -146,7 +141,7 @@ def test_r046_deleting_a_source_takes_everything_below_it_out_of_the_index(shelf
 
 
 @pytest.mark.parametrize("column", ["heading_path", "text", "title", "cjk"])
-def test_r047_an_update_replaces_the_old_words_by_the_new(shelf: Shelf, column: str) -> None:
+def test_an_update_replaces_the_old_words_by_the_new(shelf: Shelf, column: str) -> None:
     row = insert(shelf, **{column: "oldword"})
     shelf.connection.execute(f"UPDATE chunks SET {column} = 'newword' WHERE id = ?", (row,))
     assert shelf.matching("oldword") == []
@@ -154,7 +149,7 @@ def test_r047_an_update_replaces_the_old_words_by_the_new(shelf: Shelf, column: 
     shelf.check_text_index()
 
 
-def test_r047_an_update_of_other_columns_leaves_the_index_alone(shelf: Shelf) -> None:
+def test_an_update_of_other_columns_leaves_the_index_alone(shelf: Shelf) -> None:
     row = insert(shelf, "unmoved")
     before = shelf.rows("SELECT id, block FROM chunks_fts_data ORDER BY id")
     shelf.connection.execute("UPDATE chunks SET ordinal = 99, start_offset = 7 WHERE id = ?", (row,))
@@ -168,8 +163,8 @@ class RolledBackError(Exception):
 
 
 @pytest.mark.parametrize("change", ["INSERT", "UPDATE", "DELETE"])
-def test_r074_a_rollback_leaves_no_trace_in_the_index(shelf: Shelf, change: str) -> None:
-    """R074: the triggers run inside the writer's transaction."""
+def test_a_rollback_leaves_no_trace_in_the_index(shelf: Shelf, change: str) -> None:
+    """The triggers run inside the writer's transaction."""
     row = insert(shelf, "before")
     with pytest.raises(RolledBackError), write_transaction(shelf.connection):
         if change == "INSERT":
@@ -184,7 +179,7 @@ def test_r074_a_rollback_leaves_no_trace_in_the_index(shelf: Shelf, change: str)
     shelf.check_text_index()
 
 
-def test_r074_another_connection_sees_chunk_and_index_row_together_or_neither(shelf: Shelf) -> None:
+def test_another_connection_sees_chunk_and_index_row_together_or_neither(shelf: Shelf) -> None:
     insert(shelf, "first")
     reader = shelf.database.reader()
     sql = "SELECT (SELECT count(*) FROM chunks WHERE text = 'second'), (SELECT count(*) FROM chunks_fts WHERE chunks_fts MATCH 'second')"
@@ -211,10 +206,9 @@ changes = st.lists(
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(changes=changes)
-def test_r113_whatever_is_written_and_removed_the_index_stays_in_step(
+def test_whatever_is_written_and_removed_the_index_stays_in_step(
     shared_shelf: Shelf, changes: list[tuple[str, list[str] | None]]
 ) -> None:
-    """R113, R141"""
     now: dict[str, list[str]] = {}
     shared_shelf.add_source("notes")
     shared_shelf.store.remove("notes", ["a.md", "b.md", "c.md"])

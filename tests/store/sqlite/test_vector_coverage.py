@@ -1,6 +1,4 @@
-"""What part of a corpus has vectors of the models in use: what every search asks first, and what it says to the user
-(R108, R118).
-"""
+"""What part of a corpus has vectors of the models in use: what every search asks first, and what it says to the user."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kebab.core.ports import VectorCoverage
-from kebab.store.sqlite.vector_coverage import coverage, stored_spaces
+from kebab.store.sqlite.index_state import coverage, stored_spaces
 from kebab.store.vector_spaces import models_key
 
 if TYPE_CHECKING:
@@ -56,7 +54,7 @@ def test_what_is_complete_for_one_model_is_not_for_another(shelf: Shelf, toy: ty
 
 
 def test_after_a_change_of_dimension_only_the_new_vectors_count(shelf: Shelf, toy: type[Toy]) -> None:
-    """R118: an endpoint may give longer vectors one day under the same name."""
+    """An endpoint may give longer vectors one day under the same name."""
     shelf.write("a.md", "one", "two")
     before = toy.embedder("m", dimension=16)
     give(shelf, before, "one", "two")
@@ -96,7 +94,7 @@ def test_the_models_are_named_without_asking_for_their_dimension(toy: type[Toy])
 
 def test_it_is_found_out_without_numpy() -> None:
     """A lexical search of a knowledge base without vectors must not pay for it."""
-    code = "import sys, kebab.store.sqlite.vector_coverage, kebab.knowledge_base; print('numpy' in sys.modules)"
+    code = "import sys, kebab.store.sqlite.index_state, kebab.knowledge_base; print('numpy' in sys.modules)"
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
         == "False"

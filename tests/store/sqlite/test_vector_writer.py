@@ -17,7 +17,7 @@ from kebab.core.documents import embedded_text
 from kebab.core.ports import Key, NewVector, PendingChunk
 from kebab.core.search import SearchFilters
 from kebab.store.sqlite import vector_writer, vectors
-from kebab.store.sqlite.index_version import complete_vectors
+from kebab.store.sqlite.index_state import complete_vectors
 from kebab.store.sqlite.vector_writer import SqliteVectorWriter
 
 if TYPE_CHECKING:

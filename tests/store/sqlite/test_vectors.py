@@ -1,6 +1,4 @@
-"""Searching vectors, held to brute force over the rows as they are stored: the query is compared with all of them
-(R119).
-"""
+"""Searching vectors, held to brute force over the rows as they are stored: the query is compared with all of them."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from kebab.core.ports import VectorMatch
 from kebab.core.search import SearchFilters
 from kebab.store.sqlite import bit_codes, vectors
 from kebab.store.sqlite.filters import document_filter
-from kebab.store.sqlite.vector_coverage import stored_spaces
+from kebab.store.sqlite.index_state import stored_spaces
 from kebab.store.sqlite.vectors import _HOME, EXACT_UP_TO, SqliteVectorStore
 
 if TYPE_CHECKING:
@@ -173,14 +171,13 @@ def large(toy: type[Toy], new_shelf: Any) -> Iterator[Library]:
 
 @pytest.mark.parametrize("limit", [1, 10, 1000])
 def test_a_small_space_is_compared_exactly_with_all_its_vectors(small: Library, limit: int) -> None:
-    """R119."""
     for query in small.queries[:5]:
         check(small.shelf, small.embedder, query, limit)
 
 
 @pytest.mark.parametrize("name", sorted({*FEW, *MANY}))
 def test_a_filter_comes_before_the_ranking_in_a_small_space(small: Library, name: str) -> None:
-    """R093, R119: each filter of SearchFilters, through the builder that lexical search uses too."""
+    """Each filter of SearchFilters, through the builder that lexical search uses too."""
     for known in (FEW, MANY):
         if name in known:
             for query in small.queries[:3]:
@@ -224,7 +221,7 @@ def test_a_space_beyond_the_limit_has_codes_and_a_smaller_one_has_none(small: Li
 
 
 def test_a_large_space_is_searched_with_a_recall_of_98_of_100(large: Library) -> None:
-    """R119: all codes are compared, and the best by their codes exactly."""
+    """All codes are compared, and the best by their codes exactly."""
     recalls = []
     for query in large.queries:
         expected = large.shelf.closest(large.embedder.fingerprint, query)
@@ -238,7 +235,6 @@ def test_a_large_space_is_searched_with_a_recall_of_98_of_100(large: Library) ->
 
 @pytest.mark.parametrize("name", FEW)
 def test_a_selective_filter_in_a_large_space_is_answered_exactly(large: Library, name: str) -> None:
-    """R093."""
     filters = large.filters(FEW, name)
     assert (
         large.shelf.value(
@@ -252,7 +248,6 @@ def test_a_selective_filter_in_a_large_space_is_answered_exactly(large: Library,
 
 @pytest.mark.parametrize("name", MANY)
 def test_an_unselective_filter_in_a_large_space_ranks_only_what_it_leaves(large: Library, name: str) -> None:
-    """R093."""
     filters = large.filters(MANY, name)
     assert (
         large.shelf.value(f"SELECT sum(chunk_count) FROM documents WHERE id IN ({_sql(filters)})", _bound(filters))
@@ -373,7 +368,7 @@ def test_all_chunks_that_share_a_vector_are_found_in_order_of_their_ids(shelf: S
 def test_equal_similarities_are_ordered_by_chunk_id(
     shelf: Shelf, words: WordEmbedder, tiny_limits: None, count: int
 ) -> None:
-    """R091: the same everywhere, so that a fusion of ranks is the same every time; also where codes choose what is
+    """The same everywhere, so that a fusion of ranks is the same every time; also where codes choose what is
     compared.
     """
     rows = write_chunks(shelf, count)

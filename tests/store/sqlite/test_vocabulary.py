@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kebab.analysis.edit_distance import edit_distance
+from kebab.analysis.word_forms import edit_distance
 from kebab.store.fts5.known_words import MAX_EXPANSIONS, MAX_NEAR
 from kebab.store.fts5.tokenizer import SqliteTokenizer
-from kebab.store.sqlite.vocabulary import Vocabulary
+from kebab.store.sqlite.lexical import Vocabulary
 
 if TYPE_CHECKING:
     from tests.store.conftest import Shelf

@@ -1,11 +1,11 @@
-"""What the text index knows of a chunk: its headings, its text, its title, and the terms that stand in none of those."""
+"""What the text index knows of a chunk: headings, text, title, and the terms that stand in none of those."""
 
 from __future__ import annotations
 
 from string import ascii_lowercase, ascii_uppercase
 from typing import TYPE_CHECKING, NamedTuple
 
-from kebab.analysis.derived_terms import cjk_column
+from kebab.analysis.terms import cjk_column
 from kebab.core.paths import file_stem
 
 if TYPE_CHECKING:

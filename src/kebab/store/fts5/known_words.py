@@ -22,7 +22,7 @@ def nearest(word: str, known: Iterable[tuple[str, str]], edits: int) -> list[Nea
     """Of these words, given with their stems, those that so many slips lead to, one for each stem, the nearest and
     those with the same first letter first.
     """
-    from kebab.analysis.edit_distance import edit_distance  # searches that find something do without it
+    from kebab.analysis.word_forms import edit_distance  # searches that find something do without it
 
     found = [(distance, other, stem) for other, stem in known if (distance := edit_distance(word, other, edits))]
     by_stem: dict[str, NearWord] = {}

@@ -98,7 +98,8 @@ class MatchExpressionBuilder:
                     or expression.count("*") > _MOST_RAW_PREFIXES
                 ):
                     raise QueryError(
-                        f"An FTS5 expression may have {_MOST_RAW_WORDS} words and {_MOST_RAW_PREFIXES} prefixes at most.",
+                        f"An FTS5 expression may have {_MOST_RAW_WORDS} words and {_MOST_RAW_PREFIXES} prefixes at "
+                        "most.",
                         hint="Shorten it, or remove the single quotes around the query to search for its words.",
                     )
                 self._show_words(expression)

@@ -15,16 +15,16 @@ from kebab.core.records import ChunkRecord, ContextNote, DocumentRecord, SourceR
 from kebab.core.search import SearchFilters
 from kebab.core.spans import PageSpan
 from kebab.core.text import content_hash, storable
-from kebab.store.sqlite.context_notes import notes_by_source
-from kebab.store.sqlite.documents import decompress
+from kebab.store.sqlite.documents import decompress, notes_by_source
 from kebab.store.sqlite.filters import PERSONAL, document_filter
-from kebab.store.sqlite.rows import NOTES_ABOVE, heading_list, rows_of, spans_from_json, split_values
+from kebab.store.sqlite.rows import NOTES_ABOVE, TAGS_OF_DOCUMENT, heading_list, rows_of, spans_from_json, split_values
 from kebab.store.tags import tag_records
 
 _DOCUMENTS = f"""
 SELECT d.doc_id, s.name, d.path, d.title, d.doc_type, d.format, d.lang, d.trust_level,
-       (SELECT group_concat(tag, char(31)) FROM (SELECT tag FROM document_tags t WHERE t.document_id = d.id ORDER BY tag)),
-       d.date, d.size, d.encoding, d.line_count, d.chunk_count, d.content_hash, d.chunker_version, d.indexed_at, d.metadata,
+       {TAGS_OF_DOCUMENT},
+       d.date, d.size, d.encoding, d.line_count, d.chunk_count, d.content_hash, d.chunker_version,
+       d.indexed_at, d.metadata,
        {NOTES_ABOVE}
 FROM documents d JOIN sources s ON s.id = d.source_id
 """
@@ -61,9 +61,11 @@ class SqliteCatalog:
     def sources(self) -> list[SourceRecord]:
         rows = rows_of(
             self._connection,
-            """SELECT s.name, s.kind, s.root, s.trust_level, count(d.id), coalesce(sum(d.chunk_count), 0), s.ingested_at,
+            """SELECT s.name, s.kind, s.root, s.trust_level, count(d.id), coalesce(sum(d.chunk_count), 0),
+                      s.ingested_at,
                       s.repository, s.branch, s.commit_id
-               FROM sources s LEFT JOIN documents d ON d.source_id = s.id WHERE s.kind <> 'library' GROUP BY s.id ORDER BY s.name""",
+               FROM sources s LEFT JOIN documents d ON d.source_id = s.id WHERE s.kind <> 'library'
+               GROUP BY s.id ORDER BY s.name""",
         )
         notes = notes_by_source(self._connection)
         return [_source(row, notes.get(row[0], [])) for row in rows]
@@ -93,7 +95,8 @@ class SqliteCatalog:
         """
         key = storable(key)
         rows = self._select(
-            f"{_DOCUMENTS} WHERE d.doc_id = :key OR (s.kind <> 'library' AND (d.path = :key OR s.name || ':' || d.path = :key))",
+            f"{_DOCUMENTS} WHERE d.doc_id = :key OR (s.kind <> 'library' AND (d.path = :key OR s.name || ':' || "
+            "d.path = :key))",
             {"key": key},
         )
         if not rows:

@@ -1,24 +1,23 @@
-"""Reading back all that was written, as it was written: documents with their chunks, and the vectors of chunks."""
+"""Reading back all that was written, as it was written: documents with their chunks, vectors, whole libraries."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import apsw
 
 from kebab.core.documents import Chunk, ParsedDocument
-from kebab.core.libraries import VectorSpace
+from kebab.core.libraries import VectorSpace, VersionDocument
 from kebab.core.ports import ChunkVector, FileState, IndexedDocument, Key, StoredDocument
 from kebab.core.records import ContentCounts, SpaceCount
 from kebab.store.fts5.chunk_columns import Names, names_in
 from kebab.store.sqlite.database import our_errors
 from kebab.store.sqlite.documents import decompress
-from kebab.store.sqlite.index_version import complete_vectors
-from kebab.store.sqlite.rows import heading_list, rows_of, spans_from_json, split_values
-from kebab.store.sqlite.vector_coverage import stored_spaces
+from kebab.store.sqlite.index_state import complete_vectors, stored_spaces
+from kebab.store.sqlite.rows import TAGS_OF_DOCUMENT, heading_list, rows_of, spans_from_json, split_values
 
 _STATE = "d.size, d.mtime_ns, d.content_hash, d.fingerprint"
 _SEARCHED = (
@@ -39,9 +38,9 @@ class SqliteContentReader:
 
     def documents(self, keys: Sequence[Key]) -> list[IndexedDocument]:
         rows = self._rows(
-            f"""SELECT d.id, d.path, d.title, d.doc_type, d.format, d.lang, d.encoding, d.metadata, d.body, d.chunker_version, d.date,
-                       d.trust_level, d.doc_id, d.indexed_at,
-                       (SELECT group_concat(tag, char(31)) FROM (SELECT tag FROM document_tags WHERE document_id = d.id ORDER BY tag)),
+            f"""SELECT d.id, d.path, d.title, d.doc_type, d.format, d.lang, d.encoding, d.metadata, d.body,
+                       d.chunker_version, d.date, d.trust_level, d.doc_id, d.indexed_at,
+                       {TAGS_OF_DOCUMENT},
                        (SELECT title FROM chunks WHERE document_id = d.id AND ordinal = 0), {_STATE}
                 FROM json_each(?) AS wanted CROSS JOIN documents d ON d.id = wanted.value ORDER BY wanted.key""",
             json.dumps(list(keys)),
@@ -58,7 +57,8 @@ class SqliteContentReader:
         rows = self._rows(
             """SELECT c.chunk_id, x.text_hash, x.vector, cv.home FROM embedding_spaces e
                CROSS JOIN json_each(?) AS wanted CROSS JOIN chunks c ON c.chunk_id = wanted.value
-               CROSS JOIN chunks_vec cv ON cv.chunk = c.id AND cv.space_id = e.id CROSS JOIN vectors x ON x.id = cv.vector_id
+               CROSS JOIN chunks_vec cv ON cv.chunk = c.id AND cv.space_id = e.id
+               CROSS JOIN vectors x ON x.id = cv.vector_id
                WHERE e.model = ? AND e.version = ? AND e.dimension = ?""",
             json.dumps(list(chunk_ids)),
             *space,
@@ -71,10 +71,10 @@ class SqliteContentReader:
 
     def counts(self) -> ContentCounts:
         carried = f"(c.id >= 0 OR c.document_id IN ({_SEARCHED}))"
+        vectors = f"FROM chunks_vec cv JOIN chunks c ON c.id = cv.chunk WHERE cv.space_id = e.id AND {carried}"
         spaces = self._rows(
             f"""SELECT e.model || '@' || e.version || ':' || e.dimension,
-                    (SELECT count(*) FROM chunks_vec cv JOIN chunks c ON c.id = cv.chunk WHERE cv.space_id = e.id AND {carried}),
-                    (SELECT count(*) FROM chunks_vec cv JOIN chunks c ON c.id = cv.chunk WHERE cv.space_id = e.id AND cv.home AND {carried})
+                    (SELECT count(*) {vectors}), (SELECT count(*) {vectors} AND cv.home)
                 FROM embedding_spaces e ORDER BY e.id"""
         )
         return ContentCounts(
@@ -145,3 +145,52 @@ class SqliteContentReader:
 
     def _number(self, sql: str) -> int:
         return int(self._rows(sql)[0][0])
+
+
+_AT_ONCE = 1000
+
+
+class SqliteLibraryReader:
+    def __init__(self, connection: apsw.Connection, content: SqliteContentReader, library_id: str) -> None:
+        self._connection = connection
+        self._content = content
+        self._library_id = library_id
+
+    def version_documents(self) -> list[VersionDocument]:
+        """Of the versions that are searched, the default one first."""
+        rows = rows_of(
+            self._connection,
+            """SELECT nullif(v.tag, ''), v.commit_id, ld.document_id, ld.file_key, d.doc_id, d.path, d.fingerprint
+               FROM libraries l
+               JOIN library_versions v ON v.library = l.id AND NOT v.in_making
+               JOIN library_documents ld ON ld.version = v.id JOIN documents d ON d.id = ld.document_id
+               WHERE l.library_id = ? ORDER BY v.tag, d.path""",
+            (self._library_id,),
+        )
+        return [VersionDocument(*row) for row in rows]
+
+    def document(self, row: Key) -> IndexedDocument:
+        """Without a source: it belongs to several."""
+        return self._content.documents([row])[0]
+
+    def spaces(self) -> list[VectorSpace]:
+        return self._content.spaces()
+
+    def vectors(self, space: VectorSpace) -> Iterator[tuple[bytes, bytes]]:
+        """Hash of the embedded text, and float16."""
+        sql = "SELECT id FROM embedding_spaces WHERE model = ? AND version = ? AND dimension = ?"
+        row = rows_of(self._connection, sql, space)[0][0]
+        last = 0
+        while rows := rows_of(
+            self._connection,
+            """SELECT x.id, x.text_hash, x.vector FROM vectors x WHERE x.space_id = ?1 AND x.id > ?2 AND EXISTS (
+                   SELECT 1 FROM chunks_vec cv JOIN chunks c ON c.id = cv.chunk
+                   JOIN library_documents ld ON ld.document_id = c.document_id
+                   JOIN library_versions v ON v.id = ld.version AND NOT v.in_making
+                   JOIN libraries l ON l.id = v.library AND l.library_id = ?3
+                   WHERE cv.vector_id = x.id AND +cv.space_id = ?1)
+               ORDER BY x.id LIMIT ?4""",
+            (row, last, self._library_id, _AT_ONCE),
+        ):
+            yield from ((text_hash, vector) for _, text_hash, vector in rows)
+            last = rows[-1][0]

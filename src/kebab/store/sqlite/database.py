@@ -210,7 +210,8 @@ class Database:
                 may_write = os.access(self.path.absolute().parent, os.W_OK)
                 if has_log and not may_write:
                     raise ReadOnly(
-                        f"The latest changes of {self.path} are in {log.name}, which cannot be read in a read-only place.",
+                        f"The latest changes of {self.path} are in {log.name}, which cannot be read in a read-only "
+                        "place.",
                         hint="Copy both files to where they can be written to, and name the copy with --db.",
                         path=str(self.path),
                     ) from None

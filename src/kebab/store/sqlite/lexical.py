@@ -1,64 +1,109 @@
-"""Ranked full-text search: one statement that ranks, and one that reads what a hit needs."""
+"""Ranked full-text search, and the words that occur. The passages are read by whoever shows them."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from functools import partial
-from typing import TYPE_CHECKING, Any, Unpack
+from collections.abc import Collection, Iterable
+from itertools import pairwise
+from typing import Any
 
 import apsw
 
 from kebab.core.errors import QueryError
-from kebab.core.ports import ChunkContext, ColumnWeights, LexicalMatch, LexicalMatches, NearWord
+from kebab.core.ports import ColumnWeights, LexicalMatch, LexicalMatches, NearWord
 from kebab.core.query_tree import QueryTree, Raw
 from kebab.core.search import QueryTerms, SearchFilters
+from kebab.store.fts5.known_words import MAX_EXPANSIONS, nearest, worth_keeping
 from kebab.store.fts5.match_expression import MatchExpression, MatchExpressionBuilder
 from kebab.store.fts5.tokenizer import SqliteTokenizer
 from kebab.store.sqlite.database import read_transaction
-from kebab.store.sqlite.filters import document_filter
-from kebab.store.sqlite.library_chunks import LIBRARIES, OWN, is_library_alone, library_condition
-from kebab.store.sqlite.rows import CHUNK_CONTEXT, chunk_context, rows_of
-from kebab.store.sqlite.vocabulary import Vocabulary
+from kebab.store.sqlite.filters import LIBRARIES, OWN, document_filter, is_library_alone, library_condition
+from kebab.store.sqlite.rows import rows_of
 
-if TYPE_CHECKING:
-    from kebab.core.store_ports import LexicalOptions
+
+class Vocabulary:
+    """The words that occur, unstemmed: half a word or a misspelt one is found here, and not in a stemmed index."""
+
+    def __init__(self, connection: apsw.Connection, tokenizer: SqliteTokenizer) -> None:
+        self._connection = connection
+        self._tokenizer = tokenizer
+        self._seen: set[str] = set()
+
+    def add(self, texts: Iterable[str]) -> None:
+        """Inside the caller's transaction. Words are only ever added; `kb index --rebuild-fts` starts afresh."""
+        words = set(self._tokenizer.words("\n".join(texts))) - self._seen
+        kept = sorted(word for word in words if worth_keeping(word))
+        stems = self._tokenizer.stems("\n".join(kept))  # one call, one stem per word
+        self._connection.executemany(
+            "INSERT INTO words VALUES (?, ?) ON CONFLICT DO NOTHING", zip(kept, stems, strict=True)
+        )
+        self._seen |= words
+
+    def forget_seen(self) -> None:
+        """After a rollback, what was added may not be there."""
+        self._seen.clear()
+
+    def known(self, words: Collection[str]) -> set[str]:
+        """Which of these occur."""
+        sql = "SELECT w.word FROM json_each(?) AS wanted CROSS JOIN words w ON w.word = wanted.value"
+        return {word for (word,) in self._connection.execute(sql, (json.dumps(list(words)),))}
+
+    def expand(self, prefix: str) -> list[str]:
+        """Known words that begin so, one for each stem, shortest first."""
+        rows = self._connection.execute(
+            """SELECT word FROM (SELECT min(word) AS word, min(length(word)) AS length FROM words
+                                 WHERE word >= ?1 AND word < ?2 GROUP BY stem)
+               ORDER BY length, word LIMIT ?3""",
+            (prefix, prefix + "\U0010ffff", MAX_EXPANSIONS),
+        )
+        return [word for (word,) in rows]
+
+    def near(self, word: str, edits: int) -> list[NearWord]:
+        """Known words that so many slips lead to, one for each stem, the nearest and those with the same first letter
+        first.
+
+        Of as many pieces as there may be slips and one more, one is left whole, at most `edits` places away from where
+        it was. SQLite looks for that in one walk through the table (0.1 s for 500,000 words), and only what passes is
+        compared letter by letter. A swap may break two pieces at once: the swaps of letters that two pieces part are
+        looked up by themselves.
+        """
+        starts = [len(word) * number // (edits + 1) for number in range(edits + 2)]
+        pieces = [(max(0, start - edits), word[start:end], end + edits) for start, end in pairwise(starts)]
+        swapped = [word[: cut - 1] + word[cut] + word[cut - 1] + word[cut + 1 :] for cut in starts[1:-1]]
+        has_piece = " OR ".join(["instr(substr(word, ?, ?), ?)"] * len(pieces))
+        rows = self._connection.execute(
+            f"""SELECT word, stem FROM words
+                WHERE length(word) BETWEEN ? AND ? AND ({has_piece} OR word IN ({",".join("?" * len(swapped))}))""",
+            [
+                *(len(word) - edits, len(word) + edits),
+                *(value for first, piece, last in pieces for value in (first + 1, last - first, piece)),
+                *swapped,
+            ],
+        )
+        return nearest(word, rows, edits)
+
 
 # bm25() costs 93 % of a query, so it must run only on rows that pass the filter, and everything else only on the final
-# few: the ranking stands in a subquery of its own, and the texts are read by a second statement. (A materialised CTE
-# that does all in one costs 10 %.) It is cut a little deeper than asked, because equal scores are put in order by chunk
-# id afterwards.
+# few: the ranking stands in a subquery of its own. It is cut a little deeper than asked, because equal scores are put
+# in order by chunk id afterwards.
 _BY_RELEVANCE = """
-SELECT ranked.bm25, c.chunk_id, ranked.id FROM (
+SELECT ranked.bm25, c.chunk_id, d.doc_type FROM (
     SELECT rowid AS id, bm25({index}, 0, 0, :heading, :text, :title, :cjk) AS bm25
     FROM {index} WHERE {index} MATCH :match {filter}
     ORDER BY bm25 LIMIT :depth
-) ranked CROSS JOIN chunks c ON c.id = ranked.id
+) ranked CROSS JOIN chunks c ON c.id = ranked.id CROSS JOIN documents d ON d.id = c.document_id
 """
 _BY_DATE = """
-SELECT bm25({index}, 0, 0, :heading, :text, :title, :cjk) AS bm25, owner.chunk_id, owner.id
+SELECT bm25({index}, 0, 0, :heading, :text, :title, :cjk) AS bm25, owner.chunk_id, dated.doc_type
 FROM {index}
 CROSS JOIN chunks owner ON owner.id = {index}.rowid
 JOIN documents dated ON dated.id = owner.document_id
 WHERE {index} MATCH :match {filter}
 ORDER BY dated.date DESC, bm25, owner.chunk_id LIMIT :limit OFFSET :offset
 """
-_CONTEXTS = f"""
-SELECT c.id, {CHUNK_CONTEXT}
-FROM json_each(?) AS wanted
-CROSS JOIN chunks c ON c.id = wanted.value
-JOIN documents d ON d.id = c.document_id
-JOIN sources s ON s.id = d.source_id
-"""
-_TYPES = """
-SELECT c.id, d.doc_type FROM json_each(?) AS wanted CROSS JOIN chunks c ON c.id = wanted.value JOIN documents d ON d.id = c.document_id
-"""
 _COUNT = "SELECT count(*) FROM {index} WHERE {index} MATCH :match {filter}"
 _DEEPER = 16
 """How much deeper than asked the ranking is cut: room for a few equal scores at its end."""
-
-_Ranked = tuple[Any, ...]
-"""bm25, chunk id, row of `chunks`."""
 
 
 class SqliteLexicalIndex:
@@ -73,10 +118,6 @@ class SqliteLexicalIndex:
         self._vocabulary = Vocabulary(connection, self.tokenizer)
         self._builder = MatchExpressionBuilder(self.tokenizer, self._vocabulary, korean_analysis)
 
-    def begin(self, tree: QueryTree, **options: Unpack[LexicalOptions]) -> Callable[[], LexicalMatches]:
-        """It is here, so that nothing goes faster by beginning early."""
-        return partial(self.search, tree, **options)
-
     def search(
         self,
         tree: QueryTree,
@@ -88,7 +129,6 @@ class SqliteLexicalIndex:
         offset: int = 0,
         sort: str = "relevance",
         type_ahead: bool = False,
-        outline: bool = False,
     ) -> LexicalMatches:
         expression = self._builder.build(tree, match=match, drop_stop_words=drop_stop_words, type_ahead=type_ahead)
         if not expression.text.strip():
@@ -106,14 +146,14 @@ class SqliteLexicalIndex:
                 ranked = self._by_relevance(
                     _BY_RELEVANCE.format(index=index, filter=condition), bindings, tree, limit + 1, offset
                 )
-            found = (self._with_outlines if outline else self._with_contexts)(ranked[:limit])
+        found = tuple(LexicalMatch(*row) for row in ranked[:limit])
         return LexicalMatches(
             found, len(ranked) > limit, expression.terms, expression.text, expression.dropped, expression.shortened
         )
 
     def _by_relevance(
         self, sql: str, bindings: dict[str, Any], tree: QueryTree, limit: int, offset: int
-    ) -> list[_Ranked]:
+    ) -> list[tuple[Any, ...]]:
         depth = offset + limit + _DEEPER
         while True:
             ranked = sorted(self._run(sql, {**bindings, "depth": depth}, tree))
@@ -121,17 +161,6 @@ class SqliteLexicalIndex:
             if not page or page[-1][0] != ranked[-1][0] or len(ranked) < depth:
                 return page
             depth *= 8  # the last score equals the worst one ranked: there may be more of the same
-
-    def _with_contexts(self, ranked: list[_Ranked]) -> tuple[LexicalMatch, ...]:
-        rows = rows_of(self._connection, _CONTEXTS, (json.dumps([row[2] for row in ranked]),))
-        contexts = {row[0]: chunk_context(row[1:]) for row in rows}
-        return tuple(LexicalMatch(bm25, contexts[number]) for bm25, _, number in ranked)
-
-    def _with_outlines(self, ranked: list[_Ranked]) -> tuple[LexicalMatch, ...]:
-        types = dict(rows_of(self._connection, _TYPES, (json.dumps([row[2] for row in ranked]),)))
-        return tuple(
-            LexicalMatch(bm25, ChunkContext.outline(chunk_id, types[number])) for bm25, chunk_id, number in ranked
-        )
 
     def count(self, tree: QueryTree, *, match: str, drop_stop_words: bool, filters: SearchFilters) -> int:
         expression: MatchExpression = self._builder.build(tree, match=match, drop_stop_words=drop_stop_words)

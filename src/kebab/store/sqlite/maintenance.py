@@ -9,24 +9,22 @@ from typing import Any
 
 import apsw
 
-from kebab.analysis.derived_terms import cjk_column
+from kebab.analysis.terms import cjk_column
 from kebab.core.errors import Corrupt, NotFound, ReadOnly, StoreError
 from kebab.core.private_files import make_file
 from kebab.core.records import NOT_CHECKED, Check, StoreStats
-from kebab.store.fts5.index_config import fts_config
+from kebab.store.fts5.index_config import fts_config, lexical_index_version
 from kebab.store.fts5.tokenizer import SqliteTokenizer
 from kebab.store.sqlite import migrations
-from kebab.store.sqlite.context_notes import NoteTerms
 from kebab.store.sqlite.database import Database, our_errors, run_script, write_transaction
-from kebab.store.sqlite.index_version import lexical_index_version, remember_fts_config, stored_fts_config
-from kebab.store.sqlite.library_chunks import TEXT_INDEXES
+from kebab.store.sqlite.documents import NoteTerms
+from kebab.store.sqlite.filters import TEXT_INDEXES
+from kebab.store.sqlite.index_state import remember_fts_config, stored_fts_config, stored_spaces
+from kebab.store.sqlite.lexical import Vocabulary
 from kebab.store.sqlite.rows import rows_of
 from kebab.store.sqlite.schema import restore
-from kebab.store.sqlite.vector_coverage import stored_spaces
-from kebab.store.sqlite.vocabulary import Vocabulary
 
 _BATCH = 500
-_ANALYSIS = "analysis"
 _RESTORE = "Restore a backup, or: kb reset and ingest again"
 
 
@@ -123,15 +121,8 @@ def stats(connection: apsw.Connection, database: Database) -> StoreStats:
         vectors=number("SELECT count(*) FROM vectors"),
         embedded_chunks=number("SELECT count(DISTINCT chunk) FROM chunks_vec"),
         embedding_models=tuple(space.fingerprint for space in stored_spaces(connection)),
-        index_version=lexical_index_version(config or fts_config("bigrams")),
+        index_version=lexical_index_version(config or fts_config("bigrams"), migrations.LATEST),
     )
-
-
-def wholeness_checks(database: Database, korean_analysis: str, *, named: bool) -> list[Check]:
-    """What `kb doctor` looks at is all of it: SQLite compares every row and every word in little time. An index that
-    was built with other settings may well be whole.
-    """
-    return [check for check in health_checks(database, korean_analysis, named=named) if check.name != _ANALYSIS]
 
 
 def health_checks(database: Database, korean_analysis: str, *, named: bool) -> list[Check]:
@@ -179,9 +170,11 @@ def _reference_check(connection: apsw.Connection) -> Check:
 
 def _vector_check(connection: apsw.Connection) -> Check:
     """Every vector as long as its model says, and every one of a large space to be found by its code."""
-    wrong = "SELECT count(*) FROM vectors v JOIN embedding_spaces e ON e.id = v.space_id WHERE length(v.vector) != 2 * e.dimension"
+    wrong = """SELECT count(*) FROM vectors v JOIN embedding_spaces e ON e.id = v.space_id
+        WHERE length(v.vector) != 2 * e.dimension"""
     uncoded = """SELECT count(*) FROM embedding_spaces e WHERE e.centre IS NOT NULL
-        AND (SELECT count(*) FROM vectors v WHERE v.space_id = e.id) != (SELECT sum(count) FROM vector_codes c WHERE c.space_id = e.id)"""
+        AND (SELECT count(*) FROM vectors v WHERE v.space_id = e.id)
+            != (SELECT sum(count) FROM vector_codes c WHERE c.space_id = e.id)"""
     broken = [int(rows_of(connection, sql)[0][0]) for sql in (wrong, uncoded)]
     message = (
         f"{broken[0]} vectors of a wrong size, {broken[1]} models with missing codes"
@@ -194,9 +187,9 @@ def _vector_check(connection: apsw.Connection) -> Check:
 def _analysis_check(connection: apsw.Connection, korean_analysis: str) -> Check:
     stored = stored_fts_config(connection)
     if stored is None or stored == fts_config(korean_analysis):
-        return Check(_ANALYSIS, True, "the text index was built with the current settings")
+        return Check("analysis", True, "the text index was built with the current settings")
     built = f"korean = {stored.get('korean')}, analysis {stored.get('analysis')}"
-    return Check(_ANALYSIS, False, f"the text index was built with {built}", "kb index --rebuild-fts")
+    return Check("analysis", False, f"the text index was built with {built}", "kb index --rebuild-fts")
 
 
 def _file_check(connection: apsw.Connection) -> Check:
@@ -216,7 +209,7 @@ def _unchecked_fts() -> Check:
 
 
 def _fts_check(connection: apsw.Connection) -> Check:
-    """Rank 1 compares the index with the chunks; the plain form, and SQLite's own check, find a stale index in order."""
+    """Rank 1 compares the index with the chunks; without it, as in SQLite's own check, a stale index passes."""
     try:
         for index in TEXT_INDEXES:
             connection.execute(f"INSERT INTO {index} ({index}, rank) VALUES ('integrity-check', 1)")

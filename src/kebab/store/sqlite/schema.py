@@ -13,7 +13,7 @@ import apsw
 
 from kebab.core.errors import SchemaAltered
 from kebab.store.sqlite import migrations
-from kebab.store.sqlite.library_chunks import TEXT_INDEXES
+from kebab.store.sqlite.filters import TEXT_INDEXES
 
 _MOST_NAMED = 5
 _SHADOW_TABLES = tuple(f"{index}_" for index in TEXT_INDEXES)
@@ -67,7 +67,7 @@ def refuse_altered(connection: apsw.Connection, path: Path, *, mending: bool = F
 
 
 def refuse_altered_file(path: Path) -> None:
-    """After a statement failed: the schema may have been altered since the file was opened, or before it was migrated."""
+    """After a failed statement: whether the schema was altered since the file was opened, or before it was migrated."""
     try:
         connection = apsw.Connection(str(path), flags=apsw.SQLITE_OPEN_READONLY)
     except apsw.Error:
@@ -94,7 +94,7 @@ def differences(connection: apsw.Connection) -> list[Difference]:
 
 
 def restore(connection: apsw.Connection) -> None:
-    """Makes indexes, triggers and views as the migrations do, and drops those that were added. Tables are left alone."""
+    """Makes indexes, triggers and views as the migrations do, and drops those that were added; tables stay."""
     for made, found, _ in differences(connection):
         if (made or found).type == "table":  # type: ignore[union-attr]  # one of them is there
             continue

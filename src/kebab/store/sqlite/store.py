@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,32 +16,22 @@ import apsw
 
 from kebab.core.errors import Corrupt, NotFound, StoreError
 from kebab.core.indexed_file import IndexedFile
-from kebab.store.fts5.index_config import fts_config
-from kebab.store.sqlite.database import Database, our_errors, write_transaction
-from kebab.store.sqlite.index_version import (
-    lexical_index_version,
-    migrating_from,
-    remember_fts_config,
-    remember_migration,
-    stored_fts_config,
-)
+from kebab.store.fts5.index_config import fts_config, lexical_index_version
+from kebab.store.sqlite import migrations
+from kebab.store.sqlite.database import Database, our_errors
+from kebab.store.sqlite.index_state import coverage, migrating_from, stored_fts_config
 from kebab.store.sqlite.lexical import SqliteLexicalIndex
-from kebab.store.sqlite.rows import rows_of
+from kebab.store.sqlite.rows import SqliteChunkReader, rows_of
 from kebab.store.sqlite.writer_lock import WriterLock
 
 if TYPE_CHECKING:
-    from kebab.core.ports import ColumnWeights, Embedder, EmbeddingModels, VectorCoverage
+    from kebab.core.ports import ColumnWeights, EmbeddingModels, VectorCoverage
     from kebab.core.records import Check, StoreStats
     from kebab.store.sqlite.catalog import SqliteCatalog
-    from kebab.store.sqlite.chunk_contexts import SqliteChunkReader
-    from kebab.store.sqlite.content_reader import SqliteContentReader
-    from kebab.store.sqlite.context_notes import SqliteNoteStore
-    from kebab.store.sqlite.documents import SqliteDocumentStore
+    from kebab.store.sqlite.content_reader import SqliteContentReader, SqliteLibraryReader
     from kebab.store.sqlite.libraries import SqliteLibraryCatalog
-    from kebab.store.sqlite.library_reader import SqliteLibraryReader
-    from kebab.store.sqlite.library_writer import SqliteLibraryWriter
-    from kebab.store.sqlite.vector_writer import SqliteVectorWriter
     from kebab.store.sqlite.vectors import SqliteVectorStore
+    from kebab.store.sqlite.writing import SqliteWriting
 
 _LOGS = ("-wal", "-shm", "-journal")
 _BESIDE = (*_LOGS, ".lock")
@@ -58,11 +48,13 @@ class SqliteReading:
         database: Database,
         known_vectors: dict[str, dict[int, Any]],
         paths_on_disk: bool,
+        korean_analysis: str,
     ) -> None:
         self._connection = connection
         self._database = database
         self._known_vectors = known_vectors
         self._paths_on_disk = paths_on_disk
+        self._korean_analysis = korean_analysis
         self._built: dict[str, object] | None = None
 
     @property
@@ -76,22 +68,22 @@ class SqliteReading:
         """Whether the file is taken as it stands, because its folder cannot be written to."""
         return self._database.immutable
 
-    def index_version(self, korean_analysis: str) -> str:
-        return lexical_index_version(self._analysis(korean_analysis))
+    def index_version(self) -> str:
+        return lexical_index_version(self._analysis(), migrations.LATEST)
 
     def korean_analysis(self) -> str | None:
         built = stored_fts_config(self._connection)
         return str(built["korean"]) if built else None
 
-    def lexical_index(self, korean_analysis: str, weights: ColumnWeights) -> SqliteLexicalIndex:
-        built_with = str(self._analysis(korean_analysis)["korean"])
+    def lexical_index(self, weights: ColumnWeights) -> SqliteLexicalIndex:
+        built_with = str(self._analysis()["korean"])
         return SqliteLexicalIndex(self._connection, korean_analysis=built_with, weights=weights)
 
-    def _analysis(self, korean_analysis: str) -> dict[str, object]:
+    def _analysis(self) -> dict[str, object]:
         """How the text index was built; before anything is indexed, how it would be."""
         if self._built is None:
             self._built = stored_fts_config(self._connection)
-        return self._built or fts_config(korean_analysis)
+        return self._built or fts_config(self._korean_analysis)
 
     def files(self, doc_ids: Collection[str] | None = None) -> list[IndexedFile]:
         """Of these documents or of all, as far as they come from files."""
@@ -100,7 +92,8 @@ class SqliteReading:
         on = "" if doc_ids is None else "ON d.doc_id = wanted.value"
         rows = rows_of(
             self._connection,
-            f"""SELECT d.doc_id, s.root, s.kind, d.path, d.size, d.mtime_ns, d.indexed_at, coalesce(s.ingested_at, d.indexed_at)
+            f"""SELECT d.doc_id, s.root, s.kind, d.path, d.size, d.mtime_ns, d.indexed_at,
+                       coalesce(s.ingested_at, d.indexed_at)
                 FROM {some} documents d {on} JOIN sources s ON s.id = d.source_id WHERE s.root IS NOT NULL""",
             () if doc_ids is None else (json.dumps(list(doc_ids)),),
         )
@@ -112,13 +105,9 @@ class SqliteReading:
         return SqliteVectorStore(self._connection, self._known_vectors)
 
     def vector_coverage(self, models: EmbeddingModels) -> VectorCoverage:
-        from kebab.store.sqlite.vector_coverage import coverage
-
         return coverage(self._connection, models)
 
     def chunks(self) -> SqliteChunkReader:
-        from kebab.store.sqlite.chunk_contexts import SqliteChunkReader
-
         return SqliteChunkReader(self._connection)
 
     def libraries(self) -> SqliteLibraryCatalog:
@@ -127,7 +116,7 @@ class SqliteReading:
         return SqliteLibraryCatalog(self._connection)
 
     def library_reader(self, library_id: str) -> SqliteLibraryReader:
-        from kebab.store.sqlite.library_reader import SqliteLibraryReader
+        from kebab.store.sqlite.content_reader import SqliteLibraryReader
 
         return SqliteLibraryReader(self._connection, self.content(), library_id)
 
@@ -150,64 +139,6 @@ class SqliteReading:
         maintenance.backup(self._connection, self._database.path, target)
 
 
-class SqliteWriting:
-    """What the one writer may do, while it holds the writer's lock."""
-
-    def __init__(self, connection: apsw.Connection, path: Path) -> None:
-        self._connection = connection
-        self._path = path
-
-    def documents(self, korean_analysis: str, *, for_libraries: bool = False) -> SqliteDocumentStore:
-        from kebab.store.sqlite.documents import SqliteDocumentStore
-
-        return SqliteDocumentStore(
-            self._connection, self._path, korean_analysis=korean_analysis, for_libraries=for_libraries
-        )
-
-    def libraries(self) -> SqliteLibraryWriter:
-        from kebab.store.sqlite.library_writer import SqliteLibraryWriter
-
-        return SqliteLibraryWriter(self._connection, self._path)
-
-    def notes(self, korean_analysis: str) -> SqliteNoteStore:
-        from kebab.store.sqlite.context_notes import SqliteNoteStore
-
-        return SqliteNoteStore(self._connection, self._path, korean_analysis=korean_analysis)
-
-    def vectors(self) -> SqliteVectorWriter:
-        from kebab.store.sqlite.vector_writer import SqliteVectorWriter
-
-        return SqliteVectorWriter(self._connection, self._path)
-
-    def expect_vectors(self, embedders: Sequence[Embedder]) -> None:
-        """They need no preparation here."""
-
-    def settle_analysis(self, korean_analysis: str) -> int:
-        """Makes the text index one of this analysis; how many chunks had to be analysed again for that."""
-        wanted, stored = fts_config(korean_analysis), stored_fts_config(self._connection)
-        if stored is None:
-            with our_errors(self._path), write_transaction(self._connection):
-                remember_fts_config(self._connection, wanted)
-        return self.rebuild_fts(korean_analysis) if stored not in (None, wanted) else 0
-
-    def rebuild_fts(self, korean_analysis: str) -> int:
-        from kebab.store.sqlite import maintenance
-
-        return maintenance.rebuild_fts(self._connection, self._path, korean_analysis)
-
-    def optimize(self) -> None:
-        from kebab.store.sqlite import maintenance
-
-        maintenance.optimize(self._connection, self._path)
-
-    def migrating_from(self) -> str | None:
-        return migrating_from(self._connection)
-
-    def remember_migration(self, origin: str | None) -> None:
-        with our_errors(self._path), write_transaction(self._connection):
-            remember_migration(self._connection, origin)
-
-
 class SqliteStore:
     def __init__(
         self,
@@ -216,6 +147,7 @@ class SqliteStore:
         named: bool,
         busy_timeout_ms: int = 5000,
         lock_wait_s: float = 10.0,
+        korean_analysis: str = "bigrams",
         paths_on_disk: bool = True,
     ) -> None:
         """`named`: the user asked for this very file, so reading it when it is not there is an error. `paths_on_disk`:
@@ -225,6 +157,7 @@ class SqliteStore:
         self._paths_on_disk = paths_on_disk
         self._named = named
         self._lock_wait_s = lock_wait_s
+        self._korean_analysis = korean_analysis
         self._database = Database(path, busy_timeout_ms=busy_timeout_ms)
         self._local = threading.local()
         self._known_codes: tuple[_File, dict[int, Any]] = (None, {})
@@ -271,8 +204,8 @@ class SqliteStore:
     def engine(self) -> str:
         return f"SQLite {apsw.sqlite_lib_version()}"
 
-    def index_version(self, korean_analysis: str) -> str:
-        return lexical_index_version(fts_config(korean_analysis))
+    def index_version(self) -> str:
+        return lexical_index_version(fts_config(self._korean_analysis), migrations.LATEST)
 
     def exists(self) -> bool:
         return self._database.exists()
@@ -287,9 +220,8 @@ class SqliteStore:
             self._close_if_replaced()
         connection: apsw.Connection | None = getattr(self._local, "connection", None)
         if connection is None and (self._named or self._database.exists()):
-            file = _file_at(
-                self.path
-            )  # looked at before it is opened: when it is replaced in between, it is opened once more
+            # Looked at before it is opened: when it is replaced in between, it is opened once more.
+            file = _file_at(self.path)
             try:
                 connection = self._local.connection = self._database.reader()
                 self._local.file = file
@@ -304,7 +236,11 @@ class SqliteStore:
                     yield None
                 else:
                     yield SqliteReading(
-                        connection, self._database, self._vectors_of(self._local.file), self._paths_on_disk
+                        connection,
+                        self._database,
+                        self._vectors_of(self._local.file),
+                        self._paths_on_disk,
+                        self._korean_analysis,
                     )
         finally:
             self._local.readings -= 1
@@ -312,6 +248,8 @@ class SqliteStore:
     @contextmanager
     def writing(self, purpose: str, *, existing: bool = False, mending: bool = False) -> Iterator[SqliteWriting]:
         """`existing`: there must be something already. `mending`: to rebuild the text index."""
+        from kebab.store.sqlite.writing import SqliteWriting
+
         if existing:
             self._require_existing()
         self._database.make_folder()
@@ -320,7 +258,7 @@ class SqliteStore:
         with WriterLock(self.path, wait_s=self._lock_wait_s, purpose=purpose):
             connection = self._database.writer(mending=mending)
             with our_errors(self.path), closing(connection):
-                yield SqliteWriting(connection, self.path)
+                yield SqliteWriting(connection, self.path, self._korean_analysis)
 
     def backup(self, target: Path, *, force: bool) -> int:
         """The size of the copy."""
@@ -359,15 +297,16 @@ class SqliteStore:
                 self.path.with_name(self.path.name + suffix).unlink(missing_ok=True)
         return True
 
-    def health(self, korean_analysis: str) -> list[Check]:
+    def health(self) -> list[Check]:
         from kebab.store.sqlite import maintenance
 
-        return maintenance.health_checks(self._database, korean_analysis, named=self._named)
+        return maintenance.health_checks(self._database, self._korean_analysis, named=self._named)
 
-    def wholeness(self, korean_analysis: str) -> list[Check]:
-        from kebab.store.sqlite import maintenance
-
-        return maintenance.wholeness_checks(self._database, korean_analysis, named=self._named)
+    def wholeness(self) -> list[Check]:
+        """The checks of `kb doctor`, in which SQLite compares every row and every word; an index that was built with
+        other settings may well be whole.
+        """
+        return [check for check in self.health() if check.name != "analysis"]
 
     def own_files(self) -> set[Path]:
         """The database and what stands beside it: never to be ingested."""

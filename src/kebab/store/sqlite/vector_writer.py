@@ -16,7 +16,7 @@ from kebab.core.libraries import VectorSpace
 from kebab.core.ports import Embedder, Key, NewVector, PendingChunk
 from kebab.store.sqlite import bit_codes
 from kebab.store.sqlite.database import now, our_errors, write_transaction
-from kebab.store.sqlite.index_version import forget_complete_vectors, remember_complete_vectors
+from kebab.store.sqlite.index_state import forget_complete_vectors, remember_complete_vectors
 from kebab.store.sqlite.rows import heading_list, rows_of
 from kebab.store.sqlite.vectors import EXACT_UP_TO
 from kebab.store.vector_spaces import models_key
@@ -65,12 +65,14 @@ class SqliteVectorWriter:
 
     def count_pending(self, embedders: Sequence[Embedder]) -> int:
         homes = self._placeholders(embedders)
-        sql = f"SELECT count(*) FROM chunks WHERE id NOT IN (SELECT chunk FROM chunks_vec WHERE home = 1 AND space_id IN ({homes}))"
+        embedded = f"SELECT chunk FROM chunks_vec WHERE home = 1 AND space_id IN ({homes})"
+        sql = f"SELECT count(*) FROM chunks WHERE id NOT IN ({embedded})"
         return self._number(sql)
 
     def count_pending_in(self, embedder: Embedder) -> int:
         return self._number(
-            f"SELECT count(*) FROM chunks WHERE id NOT IN (SELECT chunk FROM chunks_vec WHERE space_id = {self._space(embedder)})"
+            "SELECT count(*) FROM chunks WHERE id NOT IN (SELECT chunk FROM chunks_vec WHERE space_id = "
+            f"{self._space(embedder)})"
         )
 
     def is_home(self, embedder: Embedder) -> bool:
@@ -298,7 +300,8 @@ class SqliteVectorWriter:
                 with write_transaction(self._connection):
                     found = rows_of(
                         self._connection,
-                        "INSERT INTO embedding_spaces (model, version, dimension, created_at) VALUES (?, ?, ?, ?) RETURNING id",
+                        "INSERT INTO embedding_spaces (model, version, dimension, created_at) VALUES (?, ?, ?, ?) "
+                        "RETURNING id",
                         (*space, now()),
                     )
                     forget_complete_vectors(self._connection)  # what was complete lies in another space

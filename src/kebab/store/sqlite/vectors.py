@@ -8,9 +8,8 @@ only ones ranked when they are many.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, Unpack
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import apsw
 import numpy as np
@@ -21,12 +20,12 @@ from kebab.core.search import SearchFilters
 from kebab.store.sqlite import bit_codes
 from kebab.store.sqlite.database import read_transaction
 from kebab.store.sqlite.filters import document_filter
+from kebab.store.sqlite.index_state import Space, stored_spaces
 from kebab.store.sqlite.rows import rows_of
-from kebab.store.sqlite.vector_coverage import Space, stored_spaces
 from kebab.store.vector_spaces import refuse_other_dimension
 
 if TYPE_CHECKING:
-    from kebab.core.store_ports import VectorOptions
+    pass
 
 Array = NDArray[Any]
 _Id = TypeVar("_Id", int, str)
@@ -136,9 +135,6 @@ class _Permitted(NamedTuple):
 
 
 class SqliteVectorStore:
-    is_lasting = False
-    """Whoever writes meanwhile may take it away."""
-
     def __init__(self, connection: apsw.Connection, known: dict[str, dict[int, Any]] | None = None) -> None:
         """`known`: where what was read is kept for the next store of this process."""
         self._connection = connection
@@ -152,7 +148,8 @@ class SqliteVectorStore:
             for space in stored_spaces(self._connection)
             if (space.model, space.version) == (embedder.name, embedder.version)
         ]
-        sql = "SELECT EXISTS (SELECT 1 FROM chunks_vec WHERE space_id = ?)"  # what no chunk refers to any more cannot be found
+        # A vector that no chunk refers to any more cannot be found.
+        sql = "SELECT EXISTS (SELECT 1 FROM chunks_vec WHERE space_id = ?)"
         return any(rows_of(self._connection, sql, (space.id,))[0][0] for space in ours)
 
     def search(
@@ -164,7 +161,6 @@ class SqliteVectorStore:
         limit: int,
         homes_only: bool = False,
         others_only: bool = False,
-        outline: bool = False,  # noqa: ARG002  # who is at home is known without reading anything
     ) -> list[VectorMatch]:
         """The closest chunks of a space, best first; equal ones by chunk id."""
         home = True if homes_only else False if others_only else None
@@ -174,10 +170,6 @@ class SqliteVectorStore:
                 refuse_other_dimension(space, spaces.values())
                 return []
             return self._search(spaces[space], np.asarray(vector, np.float32), filters, limit, home)
-
-    def begin(self, space: str, vector: Array, **options: Unpack[VectorOptions]) -> Callable[[], list[VectorMatch]]:
-        """It is here, so that nothing goes faster by beginning early."""
-        return partial(self.search, space, vector, **options)
 
     def middle_of(self, chunk_ids: Sequence[str], embedders: Sequence[Embedder]) -> Middle | None:
         ours = {(embedder.name, embedder.version): embedder for embedder in embedders}
@@ -189,8 +181,10 @@ class SqliteVectorStore:
             for some in _batches(list(chunk_ids)):
                 rows += rows_of(
                     self._connection,
-                    f"""SELECT cv.space_id, v.vector FROM chunks c CROSS JOIN chunks_vec cv ON cv.chunk = c.id AND cv.home = 1
-                        CROSS JOIN vectors v ON v.id = cv.vector_id WHERE c.chunk_id IN ({_marks(some)}) ORDER BY c.chunk_id""",
+                    f"""SELECT cv.space_id, v.vector FROM chunks c
+                        CROSS JOIN chunks_vec cv ON cv.chunk = c.id AND cv.home = 1
+                        CROSS JOIN vectors v ON v.id = cv.vector_id
+                        WHERE c.chunk_id IN ({_marks(some)}) ORDER BY c.chunk_id""",
                     some,
                 )
         homes = Counter(space for space, _ in rows if space in spaces)
@@ -325,7 +319,7 @@ class SqliteVectorStore:
     def _matches(
         self, space: Space, ids: Array, similarities: Array, limit: int, permitted: _Permitted
     ) -> list[VectorMatch]:
-        """The chunks of the closest vectors. Several chunks may share one vector, and some vectors have no chunk left."""
+        """The chunks of the closest vectors; several chunks may share one, and some vectors have no chunk left."""
         found: list[VectorMatch] = []
         start, step = 0, limit + 8  # a few may have lost their chunk
         order = _closest(similarities, step)
