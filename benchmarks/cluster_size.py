@@ -23,7 +23,7 @@ from synthetic_vectors import SyntheticEmbedder
 from tests.qdrant_server import qdrant_node  # cluster_speed has put the repository on the path
 
 import kebab
-from kebab.embedding.single_model import SingleModel
+from kebab.embedding.registry import SingleModel
 from kebab.store.qdrant.schema import WORDS
 
 COLLECTIONS = ("chunks", "documents", "terms", "catalog")
@@ -93,7 +93,7 @@ def growth(sizes: Sequence[Size], of: Callable[[Size], int]) -> float:
 def measured(real: synthetic_corpus.RealText, count: int, layout: dict[str, Any]) -> Size:
     with qdrant_node(on_disk=True) as node:
         with kebab.open(node.address("size"), search_freshness="off", **layout) as kb:
-            with kb._store.writing("a benchmark") as writing:
+            with kb.session.store.writing("a benchmark") as writing:
                 writing.expect_vectors([SyntheticEmbedder()])
             started = time.perf_counter()
             filled(kb, real, count)
@@ -104,7 +104,7 @@ def measured(real: synthetic_corpus.RealText, count: int, layout: dict[str, Any]
         disk, parts = on_disk(node.folder / "storage" / "collections")
         node.restart()
         with kebab.open(node.address("size"), search_freshness="off") as kb:
-            kb._models = (SingleModel(SyntheticEmbedder()),)
+            kb.session.models = SingleModel(SyntheticEmbedder())
             questions = synthetic_corpus.questions(real, 20)
             for question in questions:
                 kb.search(question)

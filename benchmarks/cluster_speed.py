@@ -6,8 +6,8 @@ Ingest: the Kubernetes docs, without vectors, as a folder of files; then the ver
 qdrant-client alone, into collections of the same kind, waiting for each batch as Kebab does. Hybrid: questions to
 synthetic chunks with synthetic vectors. The opponents are Qdrant's own hybrid query, which fuses two lists on the
 server and reads ten passages, and the very requests that a search sends for its passages (the ranked queries, in one
-request, and the reading), each by qdrant-client, and by nothing but a socket and the standard library's JSON. Which
-vector a question has is known beforehand on all sides. `pip install qdrant-client` first.
+request, and the reading), each by qdrant-client, and by httpx alone. Which vector a question has is known beforehand
+on all sides. `pip install qdrant-client` first.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from __future__ import annotations
 import gc
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -27,11 +28,11 @@ from synthetic_vectors import SyntheticEmbedder
 
 import kebab
 from kebab.core.documents import Source
-from kebab.embedding.single_model import SingleModel
-from kebab.ingest.embedding import EmbeddingPhase
+from kebab.embedding.registry import SingleModel
+from kebab.ingest.embedding import embed_missing
 from kebab.ingest.report import IngestReport
 
-LEAST_INGEST, MOST_QUERY = 0.5, 1.5
+LEAST_INGEST, MOST_QUERY = 0.4, 2.0
 _BATCH = 500
 _DOCUMENTS_AT_ONCE = 50
 _DOCUMENTS_EMBEDDED = 1000
@@ -157,7 +158,7 @@ def hybrid(address: str, corpus: Path, chunks: int, count: int, rounds: int) -> 
     gc.collect()
     gc.freeze()  # whoever searches has not just written everything
     with kebab.open(f"{address}hybrid", search_freshness="off") as kb:
-        kb._models = (SingleModel(SyntheticEmbedder()),)
+        kb.session.models = SingleModel(SyntheticEmbedder())
         sent = [captured(kb, question) for question in questions]
         for question in questions[:10]:
             kb.search(question)
@@ -166,9 +167,9 @@ def hybrid(address: str, corpus: Path, chunks: int, count: int, rounds: int) -> 
             {
                 "kb search": partial(searches, kb, questions),
                 "Qdrant's hybrid query, qdrant-client": partial(fused_by_the_client, address, sent),
-                "Qdrant's hybrid query, socket alone": partial(fused_by_the_server, kb, sent),
+                "Qdrant's hybrid query, httpx alone": partial(fused_by_the_server, kb, sent),
                 "the requests of kb search, qdrant-client": partial(by_the_client, address, sent),
-                "the requests of kb search, socket alone": partial(replayed, kb, sent),
+                "the requests of kb search, httpx alone": partial(replayed, kb, sent),
             },
         )
     best = {name: min(runs, key=sum) for name, runs in taken.items()}
@@ -190,22 +191,17 @@ def filled(kb: kebab.KnowledgeBase, real: synthetic_corpus.RealText, chunks: int
     """With synthetic documents and their vectors, which come soon after them: a passage that the server has put in
     order is written anew with its vector, which takes as long again.
     """
-    models = SingleModel(SyntheticEmbedder())
-    kb._models = (models,)
-    with kb._store.writing("a benchmark") as writing:
-        writing.settle_analysis("bigrams")
-        documents = writing.documents("bigrams")
-        documents.add_source(Source(synthetic_corpus.SOURCE, "folder", None, "primary"))
-        waiting = []
-        for number, document in enumerate(synthetic_corpus.documents(real, chunks), start=1):
-            waiting.append(document)
-            if len(waiting) == _DOCUMENTS_AT_ONCE:
-                documents.write(*waiting)
-                waiting = []
-            if number % _DOCUMENTS_EMBEDDED == 0:
-                EmbeddingPhase(lambda: nullcontext(writing), models, IngestReport()).run()
-        documents.write(*waiting)
-        EmbeddingPhase(lambda: nullcontext(writing), models, IngestReport()).run()
+    kb.session.models = SingleModel(SyntheticEmbedder())
+    with kb.session.writing("a benchmark") as writing:
+        writing.settle_analysis()
+        writing.documents().add_source(Source(synthetic_corpus.SOURCE, "folder", None, "primary"))
+    documents = synthetic_corpus.documents(real, chunks)
+    while some := list(islice(documents, _DOCUMENTS_EMBEDDED)):
+        with kb.session.writing("a benchmark") as writing:
+            store = writing.documents()
+            for start in range(0, len(some), _DOCUMENTS_AT_ONCE):
+                store.write(*some[start : start + _DOCUMENTS_AT_ONCE])
+        embed_missing(kb.session, "a benchmark", IngestReport())
 
 
 def wait_until_indexed(address: str, collection: str) -> None:
@@ -244,21 +240,21 @@ class Sent(NamedTuple):
 
 def captured(kb: kebab.KnowledgeBase, question: str) -> Sent:
     sent = Sent([], [])
-    client: Any = kb._store._client  # type: ignore[attr-defined]  # it is a cluster
-    original = client.begin, client.post
+    client: Any = kb.session.store._client  # type: ignore[attr-defined]  # it is a cluster
+    post = client.post
 
-    def seen(ask: Callable[..., Any], path: str, body: Any, **options: str) -> Any:
+    def seen(path: str, body: Any, **options: str) -> Any:
         if path.endswith("chunks/points/query/batch"):
             sent.rankings.extend(body["searches"])
         elif path.endswith("chunks/points"):
             sent.passages.append(body)
-        return ask(path, body, **options)
+        return post(path, body, **options)
 
-    client.begin, client.post = (partial(seen, ask) for ask in original)
+    client.post = seen
     try:
         kb.search(question)
     finally:
-        client.begin, client.post = original
+        client.post = post
     return sent
 
 
@@ -267,7 +263,7 @@ def searches(kb: kebab.KnowledgeBase, questions: list[str]) -> list[float]:
 
 
 def replayed(kb: kebab.KnowledgeBase, sent: list[Sent]) -> list[float]:
-    client: Any = kb._store._client  # type: ignore[attr-defined]  # it is a cluster
+    client: Any = kb.session.store._client  # type: ignore[attr-defined]  # it is a cluster
 
     def ask(one: Sent) -> None:
         client.post(f"{_CHUNKS}/points/query/batch", {"searches": one.rankings})
@@ -278,7 +274,7 @@ def replayed(kb: kebab.KnowledgeBase, sent: list[Sent]) -> list[float]:
 
 
 def fused_by_the_server(kb: kebab.KnowledgeBase, sent: list[Sent]) -> list[float]:
-    client: Any = kb._store._client  # type: ignore[attr-defined]  # it is a cluster
+    client: Any = kb.session.store._client  # type: ignore[attr-defined]  # it is a cluster
     bodies = [one.fused for one in sent]
     return [timed(partial(client.post, f"{_CHUNKS}/points/query", body)) for body in bodies]
 

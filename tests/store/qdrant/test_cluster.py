@@ -132,7 +132,7 @@ def test_doctor_sees_copies_that_differ() -> None:
 
 
 def said_of_the_cluster(knowledge_base: kebab.KnowledgeBase) -> str:
-    (check,) = (check for check in knowledge_base._store.health("bigrams") if check.name == "cluster")
+    (check,) = (check for check in knowledge_base.session.store.health() if check.name == "cluster")
     return check.message
 
 
@@ -143,7 +143,7 @@ def test_doctor_names_the_server_that_is_gone(
     assert [check for check in knowledge_base.health() if not check.ok] == []
     three_nodes[1].kill()
     try:
-        failed = {check.name: check for check in knowledge_base._store.health("bigrams") if not check.ok}
+        failed = {check.name: check for check in knowledge_base.session.store.health() if not check.ok}
         assert f"server 127.0.0.1:{three_nodes[1].http_port}" in failed
         assert all(check.hint for check in failed.values())
         wait_for(

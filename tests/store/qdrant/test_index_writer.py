@@ -17,7 +17,7 @@ from kebab.core.documents import chunk_id, document_id
 from kebab.core.ports import ColumnWeights
 from kebab.core.search import SearchFilters
 from kebab.core.store_ports import Reading
-from kebab.store.qdrant.index_writer import chunk_of, chunk_point_id
+from kebab.store.qdrant.codec import chunk_of, chunk_point_id
 
 CHUNKS = st.builds(
     lambda path, ordinal, text: chunk_id(document_id("notes", path), ordinal, text),
@@ -50,11 +50,11 @@ def test_what_was_written_is_counted_before_vectors_are_made(
 
     class Looking(WordEmbedder):
         def embed(self, texts: Any, kind: Any) -> Any:
-            with kebab.open(address) as other, other._store.reading() as reading:
+            with kebab.open(address) as other, other.session.store.reading() as reading:
                 assert reading is not None
                 seen.append(
                     (
-                        reading.lexical_index("bigrams", ColumnWeights()).size(),
+                        reading.lexical_index(ColumnWeights()).size(),
                         [check.name for check in other.health() if not check.ok],
                     )
                 )
@@ -72,16 +72,16 @@ def test_what_was_written_is_counted_before_vectors_are_made(
 
 
 def tells_of_libraries(kb: kebab.KnowledgeBase) -> Any:
-    with kb._store.reading() as reading:
+    with kb.session.store.reading() as reading:
         assert reading is not None
         return reading._state.has_libraries  # type: ignore[attr-defined]
 
 
-def near(reading: Reading, toy: type[Toy], **options: Any) -> set[str]:
+def near(reading: Reading, toy: type[Toy]) -> set[str]:
     """The paths of what is close to anything, as a hit would have them."""
     model = toy.embedder()
     vector = model.embed(["widget"], "query")[0]
-    found = reading.vectors().search(model.fingerprint, vector, filters=SearchFilters(), limit=100, **options)
+    found = reading.vectors().search(model.fingerprint, vector, filters=SearchFilters(), limit=100)
     return {context.doc_path for context in reading.chunks().contexts([match.chunk_id for match in found]).values()}
 
 
@@ -108,15 +108,14 @@ def test_searches_are_told_from_the_first_library_to_the_last(kb: kebab.Knowledg
     assert kb.verify().whole
 
 
-@pytest.mark.parametrize("outline", [False, True])
 def test_a_library_that_comes_while_somebody_searches_is_not_among_their_own(
-    kb: kebab.KnowledgeBase, toy: type[Toy], tmp_path: Path, outline: bool
+    kb: kebab.KnowledgeBase, toy: type[Toy], tmp_path: Path
 ) -> None:
-    with kb._store.reading() as before:
+    with kb.session.store.reading() as before:
         assert before is not None
-        assert near(before, toy, outline=outline) == {"garden.md"}
+        assert near(before, toy) == {"garden.md"}
         kb.libraries.add(str(tmp_path / "widget"), library_id="/acme/widget")
-        assert near(before, toy, outline=outline) == {"garden.md"}
-    with kb._store.reading() as after:
+        assert near(before, toy) == {"garden.md"}
+    with kb.session.store.reading() as after:
         assert after is not None
-        assert near(after, toy, outline=outline) == {"garden.md"}
+        assert near(after, toy) == {"garden.md"}

@@ -114,14 +114,12 @@ def dying(store: QdrantStore, last: int, *, is_done_first: bool) -> QdrantStore:
 
 def write(store: QdrantStore, documents: list[tuple[str, list[str]]], remove: str | None = None) -> None:
     with store.writing("a test") as writing:
-        writing.settle_analysis("bigrams")
-        written = writing.documents("bigrams")
+        writing.settle_analysis()
+        written = writing.documents()
         if not written.sources():
             written.add_source(Source("notes", "folder", "/notes"))
-        begun = [
-            written.begin(make_document(path, *texts)) for path, texts in documents
-        ]  # as an ingest does, which waits when it must
-        assert [wait() for wait in begun][-1] >= 0
+        for path, texts in documents:
+            written.write(make_document(path, *texts))
         if remove is not None:
             written.remove("notes", [remove])
 
@@ -151,17 +149,17 @@ def check_counts(store: QdrantStore) -> None:
             own = [chunk for chunk in chunks if chunk["corpus"] == corpus]
             assert state.sizes[corpus][:2] == (len(own), sum(chunk["length"] for chunk in own))
     # What is left of moving chunks goes when somebody writes again.
-    assert [check for check in store.health("bigrams") if not check.ok and check.name != "leftovers"] == []
+    assert [check for check in store.health() if not check.ok and check.name != "leftovers"] == []
 
 
 def found(store: QdrantStore, query: str) -> set[str]:
     with store.reading() as reading:
         assert reading is not None
-        index = reading.lexical_index("bigrams", ColumnWeights())
+        index = reading.lexical_index(ColumnWeights())
         matches = index.search(
             parse(query), match="all", drop_stop_words=False, filters=SearchFilters(), limit=10
         ).matches
-        return {match.chunk.text for match in matches}
+        return {chunk.text for chunk in reading.chunks().contexts([match.chunk_id for match in matches]).values()}
 
 
 @pytest.mark.parametrize("is_done_first", [False, True])
@@ -196,25 +194,6 @@ def test_a_writer_killed_at_any_request_is_completed_by_the_next(store: QdrantSt
         assert texts(store) == dict(AFTER), last
         last += 1
     assert last > 8
-
-
-def test_what_fails_while_the_next_is_made_is_raised_by_whatever_comes_next(store: QdrantStore) -> None:
-    """And nothing is written after it."""
-    write(store, BEFORE)
-    other = dying(store, 4, is_done_first=False)
-    with pytest.raises(Killed), other.writing("a test") as writing:
-        documents = writing.documents("bigrams")
-        waiting = documents.begin(make_document("c.md", "cherries are red too"))
-        with pytest.raises(Killed):
-            documents.begin(make_document("d.md", "dates are sweet"))
-        with pytest.raises(Killed):
-            documents.known_files("notes")
-        waiting()
-    store._schema.catalog.delete({"must": [{"key": "what", "match": {"value": "lease"}}]})
-    with store.writing("a test"):
-        pass
-    assert "d.md" not in texts(store)
-    check_counts(store)
 
 
 def write_after(store: QdrantStore) -> None:
@@ -313,7 +292,7 @@ def test_a_reset_waits_for_whoever_writes_even_where_nothing_is_there_yet(
 ) -> None:
     """Regression: what was not marked as whole yet went without asking, and the first ingest with it."""
     other = QdrantStore(cluster_address(one_node.address("interrupted")), StoreSettings(lock_wait_s=0.3))
-    store._schema.begin()
+    store._schema.create_catalog()
     with store._lease("a test"), pytest.raises(Locked, match="a test"):
         other.reset()
     assert other.reset() is False, "there was no knowledge base yet"
@@ -324,7 +303,7 @@ def test_a_reset_waits_for_whoever_writes_even_where_nothing_is_there_yet(
 def test_who_begins_while_another_one_deletes_makes_it_again(
     store: QdrantStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begin, made = Schema.begin, []
+    begin, made = Schema.create_catalog, []
 
     def made_and_deleted(self: Schema) -> None:
         begin(self)
@@ -333,7 +312,7 @@ def test_who_begins_while_another_one_deletes_makes_it_again(
             self.drop()
 
     with monkeypatch.context() as patched:
-        patched.setattr(Schema, "begin", made_and_deleted)
+        patched.setattr(Schema, "create_catalog", made_and_deleted)
         write(store, BEFORE)
     assert len(made) == 2
     check_counts(store)
@@ -460,7 +439,7 @@ def test_whatever_is_killed_at_any_request_loses_and_miscounts_nothing(
     """
     days = iter(range(10_000))
     monkeypatch.setattr("kebab.store.qdrant.documents.now", lambda: f"2020-01-01T00:{next(days) % 60:02}:00Z")
-    monkeypatch.setattr("kebab.store.qdrant.recovery._DOCUMENTS_AT_ONCE", 2)
+    monkeypatch.setattr("kebab.store.qdrant.reanalysis._BATCH", 2)
     (tmp_path / "widget").mkdir()
     (tmp_path / "short").mkdir()
     for number in range(3):
@@ -478,7 +457,7 @@ def test_whatever_is_killed_at_any_request_loses_and_miscounts_nothing(
             if not kb.libraries.all():
                 kb.libraries.add(str(tmp_path / "widget"), library_id="/acme/widget")
             with kebab.open(store.address, embedding_model="none") as other:
-                other._store = dying(store, last, is_done_first=bool(last % 2))
+                other.session.store = dying(store, last, is_done_first=bool(last % 2))
                 try:
                     change(other, tmp_path)
                     survived = True
@@ -540,7 +519,7 @@ def test_an_analysis_that_was_changed_halfway_and_taken_back_is_completed(store:
         kb.ingest(tmp_path)
         for last in range(2, 14):
             with kebab.open(store.address, embedding_model="none", analysis_korean="morphemes") as other:
-                other._store = dying(store, last, is_done_first=True)
+                other.session.store = dying(store, last, is_done_first=True)
                 with suppress(Killed):
                     other.ingest()
             unlocked(store)

@@ -12,7 +12,7 @@ from tests.qdrant_server import QdrantNode
 
 import kebab
 from kebab.core.errors import StoreError
-from kebab.store.qdrant import index_writer, payloads
+from kebab.store.qdrant import codec, index_writer
 from kebab.store.qdrant.collection import Collection
 
 TEXT = (
@@ -24,8 +24,8 @@ TEXT = (
 
 @pytest.fixture(autouse=True)
 def _small_requests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(payloads, "LONGEST_PART", 1000)
-    monkeypatch.setattr(index_writer, "_TERMS_AT_ONCE", 100)
+    monkeypatch.setattr(codec, "PART_LENGTH", 1000)
+    monkeypatch.setattr(index_writer, "_TERMS_BATCH", 100)
 
 
 @pytest.fixture
@@ -43,7 +43,8 @@ def test_a_long_text_is_stored_in_parts_and_read_as_one(one_node: QdrantNode, fo
         kebab.open(tmp_path / "copy.sqlite") as copy,
     ):
         kb.ingest(folder)
-        (point,) = kb._store._schema.documents.scroll({"must": [{"key": "within", "match": {"value": "long.md"}}]})  # type: ignore[attr-defined]
+        documents = kb.session.store._schema.documents  # type: ignore[attr-defined]
+        (point,) = documents.scroll({"must": [{"key": "within", "match": {"value": "long.md"}}]})
         assert len(point["payload"][point["payload"]["body"]["in"]]) > 3
         assert kb.fetch_document("long.md").text == TEXT
         assert kb.verify().whole

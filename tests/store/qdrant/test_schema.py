@@ -151,8 +151,8 @@ def test_what_is_left_of_an_interrupted_reset_does_not_come_back(
     with opened(one_node, name) as kb:
         (tmp_path / "apples").mkdir()
         kb.ingest(note(tmp_path / "apples"))
-        schema: Schema = kb._store._schema  # type: ignore[attr-defined]
-        schema._mark_as_ours(given_up=True)
+        schema: Schema = kb.session.store._schema  # type: ignore[attr-defined]
+        schema.mark_as_ours(given_up=True)
         schema.catalog.delete([META])
         for kind in left:
             asked(one_node, "DELETE", f"/collections/{name}.{kind}")
@@ -169,7 +169,7 @@ def test_documents_are_not_deleted_because_what_describes_them_is_lost(
     """Regression: without it all was taken for the rest of an interrupted reset."""
     with opened(one_node, f"lost{uuid4().hex[:6]}") as kb:
         kb.ingest(note(tmp_path))
-        schema: Schema = kb._store._schema  # type: ignore[attr-defined]
+        schema: Schema = kb.session.store._schema  # type: ignore[attr-defined]
         if lost == "the point":
             schema.catalog.delete([META])
         else:
@@ -200,8 +200,8 @@ def test_one_that_was_given_up_and_used_again_is_not_given_up_any_more(one_node:
     """Regression: a reset that was killed at once would have let somebody else delete all of it much later."""
     with opened(one_node, f"kept{uuid4().hex[:6]}") as kb:
         kb.ingest(note(tmp_path))
-        schema: Schema = kb._store._schema  # type: ignore[attr-defined]
-        schema._mark_as_ours(given_up=True)
+        schema: Schema = kb.session.store._schema  # type: ignore[attr-defined]
+        schema.mark_as_ours(given_up=True)
         kb.ingest()
         schema.catalog.delete([META])
         with pytest.raises(Corrupt, match="what describes it is missing"):
@@ -241,7 +241,7 @@ def test_what_an_earlier_version_has_written_is_refused(one_node: QdrantNode, tm
 def test_whoever_reads_what_is_deleted_meanwhile_is_told_so(one_node: QdrantNode, tmp_path: Path) -> None:
     with opened(one_node, f"deleted{uuid4().hex[:6]}") as kb:
         kb.ingest(note(tmp_path))
-        with pytest.raises(NotFound, match="deleted meanwhile"), kb._store.reading() as reading:
+        with pytest.raises(NotFound, match="deleted meanwhile"), kb.session.store.reading() as reading:
             assert reading is not None
             kb.reset()
             reading.stats()
@@ -283,11 +283,11 @@ def test_shortened_vectors_find_what_whole_ones_find(one_node: QdrantNode, quant
     vectors = about(VECTORS)
     try:
         with store.writing("a test") as writing:
-            writing.settle_analysis("bigrams")
+            writing.settle_analysis()
             writing.expect_vectors([OfTheTest()])
             quick = {"optimizers_config": {"indexing_threshold": 50, "default_segment_number": 1}}
             asked(one_node, "PATCH", f"/collections/{name}.chunks", quick)
-            documents = writing.documents("bigrams")
+            documents = writing.documents()
             documents.add_source(Source("notes", "folder", "/notes"))
             for start in range(0, VECTORS, 500):
                 documents.write(

@@ -8,7 +8,7 @@ from typing import Any
 import apsw
 import pytest
 
-from kebab.analysis.derived_terms import cjk_column
+from kebab.analysis.terms import cjk_column
 from kebab.core.ports import ColumnWeights
 from kebab.store.fts5.chunk_columns import ChunkColumns
 from kebab.store.fts5.index_config import TOKENIZE

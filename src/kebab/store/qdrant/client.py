@@ -1,82 +1,76 @@
-"""Talking to a Qdrant cluster: requests and answers in JSON, any of its servers, errors in our words.
+"""Requests to a Qdrant cluster: JSON over httpx, failover between its servers, errors in Kebab's words.
 
-Qdrant's REST interface is asked directly. Its Python client takes 0.9 s to import, and three times as long for a query
-with thirty hits, most of it spent on checking what the server has said.
-
-Whatever is sent may be sent again, because ids are deterministic and values absolute: a server that does not answer, or
-is just being started, is no reason to fail while another one lives.
+Every request may be sent again, because ids are deterministic and values absolute. So a server that does not answer is
+no reason to fail while another one does.
 """
 
 from __future__ import annotations
 
 import json
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import partial
-from http.client import HTTPException
 from typing import Any
-from urllib.parse import urlencode
+from weakref import finalize
+
+import httpx2
 
 from kebab.config.cluster_address import ClusterAddress, Node
 from kebab.core import deadline
 from kebab.core.errors import ConfigError, DiskFull, NotFound, StoreError, StoreUnreachable
-from kebab.store.qdrant.connection import Answer, Connection
 
-LEAST_VERSION = (1, 16)
-"""The first that takes an update only where a condition holds, which the writer's lease needs."""
-_IDLE_S = 3.0
-"""How long a connection is used again; the server closes it after five."""
+_KEEP_ALIVE_S = 3.0
+"""The server closes idle connections after five seconds."""
 _WAITS_S = (0.05, 0.2, 0.5, 1.0)
-"""Between looks at all servers, when none could answer: one of them may be electing a leader or starting."""
+"""Between rounds over all servers: one of them may be electing a leader or starting."""
 _GREETING_S = 2.0
-"""How long a server may take to say that it is there, where there are others."""
+"""How long one of several servers may take to say that it is alive."""
 _PATIENCE_S = 12.0
-"""How long one may take for an answer, until all others have been asked too. Servers wait ten seconds for one of them
-that hangs.
-"""
+"""How long one of several servers may take to answer at first. Servers wait ten seconds for a peer that hangs."""
 _LACK_S = 30.0
-"""How long most replicas are not asked again after they could not answer."""
-_PASSING = frozenset({408, 429, 500, 502, 503, 504})
-_KEY_REFUSED = (401, 403)
-_NO_QDRANT = "this is not the answer of a Qdrant server"
+"""How long the majority of replicas is not asked again after it could not answer."""
+_TEMPORARY = frozenset({408, 429, 500, 502, 503, 504})
+_NOT_QDRANT = "this is not the answer of a Qdrant server"
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
-class Answered(Exception):
-    """What a server said that is not what was asked for. Whoever asks knows whether that is a failure."""
+class StatusError(Exception):
+    """A server answered with something else than a result. The caller knows whether that is a failure."""
 
-    def __init__(self, status: int, said: str) -> None:
-        super().__init__(f"status {status}: {said}")
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(f"status {status}: {message}")
         self.status = status
-        self.said = said
+        self.message = message
+
+    @property
+    def lacks_replicas(self) -> bool:
+        """Whether the majority was asked while too few replicas are alive."""
+        return "read operations failed" in self.message or "enough active replicas" in self.message
 
 
 class Client:
-    """For any number of threads; each has connections of its own."""
+    """May be used by any number of threads; each has its own connections."""
 
     def __init__(self, address: ClusterAddress, *, api_key: str = "", timeout_s: float = 60.0) -> None:
         if not (api_key.isascii() and api_key.isprintable()):
-            raise ConfigError(
-                "The API key of the cluster has characters that no header can carry.",
-                hint="Correct KEBAB_STORE_API_KEY.",
-            )
+            message = "The API key of the cluster has characters that no header can carry."
+            raise ConfigError(message, hint="Correct KEBAB_STORE_API_KEY.")
         self.address = address
-        self._headers = {"Content-Type": "application/json", **({"api-key": api_key} if api_key else {})}
+        self._headers = {"Content-Type": "application/json", "Accept-Encoding": "identity"}
+        self._headers |= {"api-key": api_key} if api_key else {}
+        self._tls = ssl.create_default_context() if address.tls else False
         self._timeout_s = timeout_s
+        self._has_several = len(address.nodes) > 1
         self._preferred = 0
-        """The server that answered last."""
+        """The index of the server that is asked first."""
         self._local = threading.local()
         self._lacking_until = 0.0
 
     @property
-    def _has_several(self) -> bool:
-        return len(self.address.nodes) > 1
-
-    @property
     def lacks_replicas(self) -> bool:
-        """Whether most replicas were asked a while ago and could not answer."""
+        """Whether the majority of replicas could not answer a short while ago."""
         return time.monotonic() < self._lacking_until
 
     def remember_lack(self) -> None:
@@ -97,264 +91,157 @@ class Client:
         *,
         check: Callable[[], None] = lambda: None,
     ) -> Any:
-        """What one of the servers answers, as `result` has it. `check` raises where it must not be sent, or not be sent
-        again.
-        """
-        deadline.check()
+        """The `result` that one of the servers gives. `check` raises if the request must not be sent (again)."""
         options = options or {}
-        target = f"{path}?{urlencode(options)}" if options else path
-        data = None if body is None else _encoded(body)
+        target = path + ("?" + "&".join(f"{key}={value}" for key, value in options.items()) if options else "")
+        data = None if body is None else _encode(body).encode("utf-8", "replace")
         failure: Exception | None = None
-        said: Answered | None = None
-        count = len(self.address.nodes)
-        timeout_s = min(self._timeout_s, _PATIENCE_S) if count > 1 else self._timeout_s
-        first = self._preferred
+        refusal: StatusError | None = None
+        nodes, first = self.address.nodes, self._preferred
+        timeout_s = min(self._timeout_s, _PATIENCE_S) if self._has_several else self._timeout_s
         for wait in (*_WAITS_S, None):
-            for turn in range(count):
-                number = (first + turn) % count
+            for number in (*range(first, len(nodes)), *range(first)):
+                deadline.check()
                 check()
                 try:
-                    answer = self._ask_node(self.address.nodes[number], method, target, data, timeout_s)
-                except (OSError, HTTPException) as error:
+                    answer = self._ask_node(nodes[number], method, target, data, timeout_s)
+                except httpx2.TransportError as error:
                     failure = error
-                except Answered as error:
-                    if error.status not in _PASSING or _is_final(error, options):
-                        raise self._in_our_words(error, self.address.nodes[number]) from error
-                    failure = said = error
+                except StatusError as error:
+                    if error.status not in _TEMPORARY or _is_final(error, options):
+                        raise self._in_our_words(error, nodes[number]) from error
+                    refusal = error
                 else:
-                    if turn and self._preferred == first:  # or somebody has chosen another one meanwhile
+                    if number != first and self._preferred == first:  # no other thread has chosen one meanwhile
                         self._preferred = number
                     return answer
-            if wait is None or (isinstance(failure, TimeoutError) and timeout_s == self._timeout_s):
+            timed_out = isinstance(failure, httpx2.TimeoutException) and refusal is None
+            if wait is None or (timed_out and timeout_s == self._timeout_s):
                 break
-            timeout_s = self._timeout_s  # nobody was quick: what takes long is given its time
-            time.sleep(wait)
-        reason = said or failure  # what a server says explains more than another one's silence
+            timeout_s = self._timeout_s  # no server was quick, so a slow request gets its time
+            time.sleep(deadline.at_most(wait))
+        deadline.check()
+        reason = refusal or failure  # an answer explains more than the silence of another server
         assert reason is not None
         raise self._unreachable(reason) from reason
 
-    def begin(self, path: str, body: Any) -> Callable[[], Any]:
-        """Sends it, and returns what reads the answer: something else can be asked meanwhile. None is the answer where
-        anything went wrong; who asks in the ordinary way then gets one, or learns why not.
-        """
-        first = self._preferred
-        node = self.address.nodes[first]
-        try:
-            connection = self._taken(node)
-            connection.send("POST", path, _encoded(body), min(self._timeout_s, _PATIENCE_S))
-        except (OSError, HTTPException):
-            if self._preferred == first:  # nobody has to wait for this one again
-                self._preferred = (first + 1) % len(self.address.nodes)
-            return lambda: None
-
-        def read() -> Any:
-            is_there = (
-                self.address.nodes[self._preferred] == node
-            )  # or it did not answer meanwhile, and another one did
-            try:
-                if not is_there:
-                    raise TimeoutError
-                if self._has_several and not connection.answers_within(_GREETING_S):
-                    self._new_connection(node).close()  # as for every other request: one that greets is given its time
-                answer = connection.receive()
-            except (OSError, HTTPException):
-                connection.close()
-                return None
-            self._give_back(node, connection)
-            try:
-                return _result(answer)
-            except Answered:
-                return None
-
-        return read
-
-    def ask_each(self, path: str) -> dict[Node, Any]:
-        """What every server says by itself; where one does not, the error."""
+    def get_from_each(self, path: str) -> dict[Node, Any]:
+        """The answer of every server, or its error."""
         answers: dict[Node, Any] = {}
         for node in self.address.nodes:
             try:
                 answers[node] = self._ask_node(node, "GET", path, None, min(self._timeout_s, _PATIENCE_S))
-            except (OSError, HTTPException) as error:
+            except httpx2.TransportError as error:
                 answers[node] = self._unreachable(error, node)
-            except Answered as error:
+            except StatusError as error:
                 answers[node] = self._in_our_words(error, node)
         return answers
 
-    def turn_to_the_foremost(self) -> None:
-        """From now on a server is asked that knows all that the cluster has agreed upon, as long as it answers. One
-        that was away and is just back does not know yet that it missed something, and takes its own old points for what
-        is there.
+    def prefer_most_recent(self) -> None:
+        """Prefers the server that has applied most of what the cluster has agreed on. A server that was away and is
+        just back does not know yet what it missed, and gives old points as the current ones.
         """
-        if not self._has_several:
-            return
-        agreed = [(_agreed(answer), -number) for number, answer in enumerate(self.ask_each("/cluster").values())]
-        self._preferred = -max(agreed)[1]
+        if self._has_several:
+            applied = list(map(_applied, self.get_from_each("/cluster").values()))
+            self._preferred = applied.index(max(applied))
 
     def close(self) -> None:
-        """This thread's connections."""
-        for waiting in self._waiting.values():
-            for connection in waiting:
-                connection.close()
-        self._waiting.clear()
-
-    # --- one server
+        """Closes the connections of the calling thread."""
+        if http := self._local.__dict__.pop("http", None):
+            http.close()
+        self._local.__dict__.pop("heard", None)
 
     def _ask_node(self, node: Node, method: str, target: str, data: bytes | None, timeout_s: float) -> Any:
-        with self._connected(node) as connection:
-            connection.send(method, target, data, timeout_s)
-            if self._has_several and not connection.answers_within(_GREETING_S):
-                self._new_connection(node).close()  # which fails if it does not even greet: then another one is asked
-            return _result(connection.receive())
-
-    @contextmanager
-    def _connected(self, node: Node) -> Iterator[Connection]:
-        """Kept for the next request when this one went well."""
-        connection = self._taken(node)
+        origin = f"http{'s' if self.address.tls else ''}://{node}"
+        heard: dict[Node, float] = self._local.__dict__.setdefault("heard", {})
+        if self._has_several and time.monotonic() - heard.get(node, -_KEEP_ALIVE_S) >= _KEEP_ALIVE_S:
+            # A server that hangs accepts connections all the same.
+            self._http().get(f"{origin}/healthz", timeout=deadline.at_most(min(self._timeout_s, _GREETING_S)))
+        timeout = deadline.at_most(timeout_s)
+        response = self._http().request(method, f"{origin}{target}", content=data, timeout=timeout)
+        heard[node] = time.monotonic()
+        if response.status_code != 200:
+            raise StatusError(response.status_code, _message(response.content))
         try:
-            yield connection
-        except Answered:
-            self._give_back(node, connection)
-            raise
-        except BaseException:
-            connection.close()
-            raise
-        self._give_back(node, connection)
+            return json.loads(response.content)["result"]
+        except (ValueError, KeyError, TypeError) as error:
+            raise StatusError(415, _NOT_QDRANT) from error
 
-    @property
-    def _waiting(self) -> dict[Node, list[Connection]]:
-        """This thread's connections that nobody uses at the moment."""
-        waiting: dict[Node, list[Connection]] = self._local.__dict__.setdefault("waiting", {})
-        return waiting
-
-    def _taken(self, node: Node) -> Connection:
-        waiting = self._waiting.get(node)
-        while waiting:
-            connection = waiting.pop()
-            if time.monotonic() - connection.used < _IDLE_S:
-                return connection
-            connection.close()
-        return self._new_connection(node)
-
-    def _give_back(self, node: Node, connection: Connection) -> None:
-        if connection.is_open:
-            self._waiting.setdefault(node, []).append(connection)
-        else:
-            connection.close()
-
-    def _new_connection(self, node: Node) -> Connection:
-        timeout_s = min(self._timeout_s, _GREETING_S) if self._has_several else self._timeout_s
-        connect = partial(Connection, node, tls=self.address.tls, timeout_s=timeout_s, headers=self._headers)
-        connection = connect()
-        if self._has_several:  # one that hangs takes connections all the same
-            try:
-                connection.ask("GET", "/healthz", None, timeout_s)
-            except BaseException:
-                connection.close()
-                raise
-        if connection.is_open:
-            return connection
-        connection.close()  # some proxies take one request only
-        return connect()
+    def _http(self) -> httpx2.Client:
+        """The connections of the calling thread. They are closed at the latest when the thread has ended."""
+        http: httpx2.Client | None = self._local.__dict__.get("http")
+        if http is None:
+            limits = httpx2.Limits(keepalive_expiry=_KEEP_ALIVE_S)
+            transport = httpx2.HTTPTransport(verify=self._tls, trust_env=False, limits=limits)
+            http = self._local.http = httpx2.Client(headers=self._headers, transport=transport, trust_env=False)
+            finalize(http, transport.close)
+        return http
 
     # --- errors
 
     def _unreachable(self, failure: Exception, *nodes_asked: Node) -> StoreUnreachable:
         nodes = ", ".join(map(str, nodes_asked or self.address.nodes))
-        if isinstance(failure, Answered):
-            return StoreUnreachable(
-                f"Qdrant at {nodes} cannot do this now: {failure.said}",
-                hint="Look at the servers with: kb doctor",
-                path=str(self.address),
-            )
-        reason = " ".join(str(getattr(failure, "strerror", None) or failure or type(failure).__name__).split())
-        hint = "Start it, correct the address, or name a file with --db to work without it."
-        if "WRONG_VERSION_NUMBER" in reason:
-            reason, hint = "it does not speak TLS", "Leave out ?tls=true, or turn on TLS on the server."
-        elif "CERTIFICATE_VERIFY_FAILED" in reason:
-            hint = "Use a certificate that this machine trusts for that name, or set SSL_CERT_FILE to that of its authority."
-        return StoreUnreachable(f"Qdrant at {nodes} cannot be reached: {reason}.", hint=hint, path=str(self.address))
+        if isinstance(failure, StatusError):
+            message, hint = f"cannot do this now: {failure.message}", "Look at the servers with: kb doctor"
+        else:
+            cause: BaseException = failure
+            while cause.__cause__ is not None:
+                cause = cause.__cause__
+            reason = " ".join(str(getattr(cause, "strerror", None) or cause or type(cause).__name__).split())
+            hint = "Start it, correct the address, or name a file with --db to work without it."
+            if "WRONG_VERSION_NUMBER" in reason:
+                reason, hint = "it does not speak TLS", "Leave out ?tls=true, or turn on TLS on the server."
+            elif "CERTIFICATE_VERIFY_FAILED" in reason:
+                trusted = "Use a certificate that this machine trusts for that name"
+                hint = f"{trusted}, or set SSL_CERT_FILE to that of its authority."
+            message = f"cannot be reached: {reason.rstrip('.')}."
+        return StoreUnreachable(f"Qdrant at {nodes} {message}", hint=hint, path=str(self.address))
 
-    def _in_our_words(self, error: Answered, node: Node) -> Exception:
-        if error.status in _KEY_REFUSED:
-            has_key, may_read = "api-key" in self._headers, error.status == 403
-            refused = (
-                "the API key may only read"
-                if may_read
-                else "the API key is wrong"
-                if has_key
-                else "it wants an API key"
-            )
-            return StoreUnreachable(
-                f"Qdrant at {node} refused the request: {refused}.",
-                hint=f"Set KEBAB_STORE_API_KEY to one that {'may write' if may_read else 'is valid'}.",
-                path=str(self.address),
-            )
-        if "No space left" in error.said:
-            return DiskFull(
-                "There is no space left on the Qdrant server.",
-                hint="Free some space and run the command again.",
-                path=str(self.address),
-            )
+    def _in_our_words(self, error: StatusError, node: Node) -> Exception:
+        if error.status in (401, 403):
+            refused = "the API key is wrong" if "api-key" in self._headers else "it wants an API key"
+            hint = "Set KEBAB_STORE_API_KEY to one that is valid."
+            if error.status == 403:
+                refused, hint = "the API key may only read", "Set KEBAB_STORE_API_KEY to one that may write."
+            message = f"Qdrant at {node} refused the request: {refused}."
+            return StoreUnreachable(message, hint=hint, path=str(self.address))
+        if "No space left" in error.message:
+            message, hint = "There is no space left on the Qdrant server.", "Free some space and run the command again."
+            return DiskFull(message, hint=hint, path=str(self.address))
         return error
 
 
-def _encoded(body: Any) -> bytes:
-    return _encode(body).encode("utf-8", "replace")
-
-
-def _result(answer: Answer) -> Any:
-    if answer.status != 200:
-        raise Answered(answer.status, _said(answer.body))
-    try:
-        return json.loads(answer.body)["result"]
-    except (ValueError, KeyError, TypeError) as error:
-        raise Answered(415, _NO_QDRANT) from error
-
-
-def _agreed(cluster: Any) -> int:
-    """How much of what the cluster has agreed upon a server knows and has done; less than anybody where it does not
-    answer.
-    """
+def _applied(cluster: Any) -> int:
+    """How many agreed changes a server has applied; -1 if it does not answer."""
     raft = None if isinstance(cluster, Exception) else cluster.get("raft_info")
     return int(raft["commit"]) - int(raft.get("pending_operations") or 0) if raft else -1
 
 
-def _said(data: bytes) -> str:
+def _message(data: bytes) -> str:
     try:
         status = json.loads(data)["status"]
         return str(status["error"] if isinstance(status, dict) else status)
     except (ValueError, KeyError, TypeError):
-        return _NO_QDRANT if data.lstrip()[:1] == b"<" else " ".join(data[:200].decode("utf-8", "replace").split())
+        return _NOT_QDRANT if data.lstrip()[:1] == b"<" else " ".join(data[:200].decode("utf-8", "replace").split())
 
 
-def _is_final(error: Answered, options: Mapping[str, str]) -> bool:
-    """Some of what is wrong for good comes with a status that says otherwise: a full disk; and what most replicas were
-    to say, while so many of them are gone that there is no most.
-    """
-    return "No space left" in error.said or ("consistency" in options and lacks_replicas(error))
-
-
-def lacks_replicas(error: Answered) -> bool:
-    """Whether more replicas were asked than there are at the moment: one has just gone, or is known to be gone."""
-    return "read operations failed" in error.said or "enough active replicas" in error.said
+def _is_final(error: StatusError, options: Mapping[str, str]) -> bool:
+    """Whether asking again is of no use although the status says so: the disk is full, or there is no majority."""
+    return "No space left" in error.message or ("consistency" in options and error.lacks_replicas)
 
 
 @contextmanager
 def our_errors(address: ClusterAddress, *, missing: Callable[[], Exception | None] = lambda: None) -> Iterator[None]:
-    """What no caller expected of a server is an error of the store: a defect, or something that is no Qdrant server.
-    `missing`: what to say where a collection is not there; otherwise all of them were deleted.
+    """Turns an answer that no caller expected into a StoreError. `missing` gives the error for a collection that is not
+    there; None if all of them are gone.
     """
     try:
         yield
-    except Answered as error:
-        if error.status == 404 and f"{address.name}." in error.said:
-            raise missing() or NotFound(
-                f"There is no knowledge base {address} any more: it was deleted meanwhile.",
-                hint=f"Make one with: kb --db {address} ingest FOLDER",
-                path=str(address),
-            ) from error
-        raise StoreError(
-            f"Qdrant at {', '.join(map(str, address.nodes))} answered with {error}.",
-            hint="Check the address and the server's version with: kb doctor",
-            path=str(address),
-        ) from error
+    except StatusError as error:
+        if error.status == 404 and f"{address.name}." in error.message:
+            message = f"There is no knowledge base {address} any more: it was deleted meanwhile."
+            hint = f"Make one with: kb --db {address} ingest FOLDER"
+            raise missing() or NotFound(message, hint=hint, path=str(address)) from error
+        message = f"Qdrant at {', '.join(map(str, address.nodes))} answered with {error}."
+        hint = "Check the address and the server's version with: kb doctor"
+        raise StoreError(message, hint=hint, path=str(address)) from error

@@ -1,83 +1,60 @@
-"""SearchFilters → a filter of Qdrant's. One builder for documents and chunks, so that a filter means the same
-everywhere.
-"""
+"""Filters of the server: from SearchFilters, and from the AND, OR and NOT of a match expression."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+import re
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
 from kebab.core.path_glob import path_matches
 from kebab.core.search import TRUST_LEVELS, SearchFilters
-from kebab.core.text import storable
-from kebab.store.qdrant.collection import Collection, Filter
+from kebab.store.fts5.wanted_terms import IndexTerm
+from kebab.store.qdrant import codec
+from kebab.store.qdrant.collection import Collection, Filter, none_of, one_of
 from kebab.store.qdrant.libraries import searched_versions
-from kebab.store.qdrant.payloads import day_number
 from kebab.store.qdrant.schema import Schema
 from kebab.store.qdrant.terms import LIBRARIES, OWN
 from kebab.store.tags import folded
 
-Condition = dict[str, Any]
+_TOKEN = re.compile(r'(?P<cjk>cjk : )?"(?P<text>(?:[^"]|"")*)"(?P<star> \*)?|(?P<operator>[()]|AND|OR|NOT)|\s+')
 
 
 def corpus_of(filters: SearchFilters) -> str:
     return OWN if filters.library is None else LIBRARIES
 
 
-class FilterBuilder:
-    """Some filters have to be looked up first: which paths a glob means, which versions of a library are searched."""
-
-    def __init__(self, schema: Schema) -> None:
-        self._schema = schema
-
-    def of_chunks(self, filters: SearchFilters, *, among_libraries: bool = True) -> Filter:
-        """`among_libraries`: whether there may be some, which one's own have to be told from."""
-        conditions = self._of_documents(filters, self._schema.chunks, among_libraries=among_libraries)
-        if filters.kinds:
-            conditions.append(one_of("kind", filters.kinds))
-        return {"must": conditions}
-
-    def of_documents(self, filters: SearchFilters) -> Filter:
-        return {"must": self._of_documents(filters, self._schema.documents)}
-
-    def _of_documents(
-        self, filters: SearchFilters, collection: Collection, *, among_libraries: bool = True
-    ) -> list[Condition]:
-        must = [*_plain(filters), *(self._library(filters) if among_libraries or filters.library is not None else ())]
-        if filters.exclude_tags:
-            must.append(none_of("tagged", map(folded, filters.exclude_tags)))
-        if filters.exclude_docs:
-            must.append(none_of("doc", filters.exclude_docs))
-        patterns = ((filters.path_glob, True), *((pattern, False) for pattern in filters.exclude_paths))
-        for pattern, wanted in patterns:
-            if not pattern:
-                continue
-            if set("*?[") & set(pattern):
-                paths, are_meant = _meant_by(pattern, collection.values("within", {"must": must}))
-            else:
-                paths, are_meant = [pattern, pattern.rstrip("/") + "/"], True
-            must.append((one_of if wanted == are_meant else none_of)("within", paths))
-        return must
-
-    def _library(self, filters: SearchFilters) -> list[Condition]:
-        if filters.library is None:
-            return [one_of("corpus", [OWN])]
-        return [one_of("versions", searched_versions(self._schema.catalog, filters.library, filters.library_version))]
+def chunk_filter(schema: Schema, filters: SearchFilters, *, has_libraries: bool = True) -> Filter:
+    """`has_libraries`: whether there may be chunks of libraries, which a search of one's own must leave out."""
+    kinds = [one_of("kind", filters.kinds)] if filters.kinds else []
+    return {"must": [*_conditions(schema, schema.chunks, filters, has_libraries), *kinds]}
 
 
-def one_of(key: str, values: Iterable[str]) -> Condition:
-    return {"key": key, "match": {"any": [storable(value) for value in values]}}
+def document_filter(schema: Schema, filters: SearchFilters) -> Filter:
+    return {"must": _conditions(schema, schema.documents, filters, has_libraries=True)}
 
 
-def none_of(key: str, values: Iterable[str]) -> Condition:
-    """A condition among others. As `must_not` of the whole filter beside a single other condition, the server (1.16)
-    forgets it where both say the same: what must be so and must not be so is then taken for what must.
-    """
-    return {"must_not": [one_of(key, values)]}
+def _conditions(schema: Schema, collection: Collection, filters: SearchFilters, has_libraries: bool) -> list[Filter]:
+    must = _plain_conditions(filters)
+    if filters.library is not None:
+        versions = searched_versions(schema.catalog, filters.library, filters.library_version)
+        must.append(one_of("versions", versions))
+    elif has_libraries:
+        must.append(one_of("corpus", [OWN]))
+    if filters.exclude_tags:
+        must.append(none_of("tagged", map(folded, filters.exclude_tags)))
+    if filters.exclude_docs:
+        must.append(none_of("doc", filters.exclude_docs))
+    for pattern, wanted in ((filters.path_glob, True), *((pattern, False) for pattern in filters.exclude_paths)):
+        if not pattern:
+            continue
+        paths, matching = [pattern, pattern.rstrip("/") + "/"], True
+        if set("*?[") & set(pattern):
+            paths, matching = _glob_paths(pattern, collection.values("within", {"must": must}))
+        must.append((one_of if wanted == matching else none_of)("within", paths))
+    return must
 
 
-def _plain(filters: SearchFilters) -> list[Condition]:
-    conditions = [one_of("tagged", [folded(tag)]) for tag in filters.tags_all]
+def _plain_conditions(filters: SearchFilters) -> list[Filter]:
     chosen = {
         "tagged": tuple(map(folded, filters.tags_any)),
         "source": filters.sources,
@@ -87,16 +64,95 @@ def _plain(filters: SearchFilters) -> list[Condition]:
         "trust": TRUST_LEVELS[TRUST_LEVELS.index(filters.trust_min) :] if filters.trust_min else (),
         "doc": filters.docs,
     }
+    conditions = [one_of("tagged", [folded(tag)]) for tag in filters.tags_all]
     conditions += [one_of(key, values) for key, values in chosen.items() if values]
-    days = {sign: day_number(date) for sign, date in (("gte", filters.after), ("lt", filters.before)) if date}
+    days = {sign: codec.day_number(date) for sign, date in (("gte", filters.after), ("lt", filters.before)) if date}
     return [*conditions, *([{"key": "day", "range": days}] if days else [])]
 
 
-def _meant_by(pattern: str, values: Iterable[str]) -> tuple[list[str], bool]:
-    """The paths it means among those that are there; or, where these are fewer, those it does not mean (False)."""
-    paths = [value for value in values if not value.endswith("/")]
-    fitting = [path for path in paths if path_matches(pattern, path)]
-    if 2 * len(fitting) <= len(paths):
-        return fitting, True
-    chosen = set(fitting)
-    return [path for path in paths if path not in chosen], False
+def _glob_paths(pattern: str, within: Iterable[str]) -> tuple[list[str], bool]:
+    """The stored paths that match; or, if those are fewer, the paths that do not (False)."""
+    paths = [value for value in within if not value.endswith("/")]
+    matching = [path for path in paths if path_matches(pattern, path)]
+    if 2 * len(matching) <= len(paths):
+        return matching, True
+    return sorted(set(paths) - set(matching)), False
+
+
+# --- match expressions
+
+
+class TermFilter(NamedTuple):
+    condition: Filter
+    is_exact: bool
+    """Whether every chunk that passes matches; not for a phrase, whose words may stand in another order."""
+
+
+class _Phrase(NamedTuple):
+    text: str
+    in_cjk: bool
+    is_beginning: bool
+
+
+def term_filter(
+    expression: str, stems: Callable[[str], list[str]], term_id: Callable[[IndexTerm], int]
+) -> TermFilter | None:
+    """What an expression of `match_expression` demands of the terms of a chunk; None if it demands nothing. NOT binds
+    before AND, and AND before OR.
+    """
+    tokens: list[_Phrase | str] = []
+    for match in _TOKEN.finditer(expression):
+        if match["operator"]:
+            tokens.append(match["operator"])
+        elif match["text"] is not None:
+            text = match["text"].replace('""', '"')
+            tokens.append(_Phrase(text, match["cjk"] is not None, match["star"] is not None))
+    tokens.reverse()
+
+    def take(operator: str) -> bool:
+        return bool(tokens) and tokens[-1] == operator and tokens.pop() is not None
+
+    def any_of() -> TermFilter | None:
+        operands = [all_of()]
+        while take("OR"):
+            operands.append(all_of())
+        return _joined("should", operands)
+
+    def all_of() -> TermFilter | None:
+        operands = [difference()]
+        while take("AND"):
+            operands.append(difference())
+        return _joined("must", operands)
+
+    def difference() -> TermFilter | None:
+        kept = operand()
+        while take("NOT"):
+            dropped = operand()
+            if kept is not None and dropped is not None:
+                # Chunks that may only seem to match must not be dropped here.
+                excluded = {"must_not": [dropped.condition]} if dropped.is_exact else {}
+                kept = TermFilter({"must": [kept.condition], **excluded}, kept.is_exact and dropped.is_exact)
+        return kept
+
+    def operand() -> TermFilter | None:
+        token = tokens.pop()
+        if isinstance(token, _Phrase):
+            words = stems(token.text)
+            last = len(words) - 1
+            terms = [
+                IndexTerm(word, token.in_cjk, token.is_beginning and place == last) for place, word in enumerate(words)
+            ]
+            has = [{"key": "terms", "match": {"value": number}} for number in dict.fromkeys(map(term_id, terms))]
+            return TermFilter({"must": has}, len(words) == 1) if has else None
+        inside = any_of()
+        tokens.pop()  # the closing bracket
+        return inside
+
+    return any_of()
+
+
+def _joined(how: str, operands: list[TermFilter | None]) -> TermFilter | None:
+    parts = [part for part in operands if part is not None]
+    if len(parts) <= 1:
+        return parts[0] if parts else None
+    return TermFilter({how: [part.condition for part in parts]}, all(part.is_exact for part in parts))

@@ -1,43 +1,33 @@
-"""What every change of chunks has to keep right: how many there are, how long, and how many have each term.
+"""The writer's bookkeeping: how many chunks have each term, how large the corpora are, and which changes are under way.
 
-Qdrant has no transactions, so a change is announced before it is made: the announcement names the documents and terms
-that it touches. The numbers are written some changes later, and then the announcements are taken away. Whoever writes
-next and finds one knows that somebody was interrupted, puts the documents in order that it names, and counts its terms
-anew. Nothing has to be undone, because a document's new chunks come before the document itself, and its old ones leave
-after it.
+Before a change it is announced in the catalog. Whoever writes after an interruption finds the announcement, completes
+or takes back the change, and counts its terms again.
 """
 
 from __future__ import annotations
 
-import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from concurrent.futures import Executor, Future, wait
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from functools import partial
 from typing import Any, NamedTuple
 from uuid import uuid4
 
 from kebab.core.errors import KebabError
-from kebab.store.qdrant.collection import Point, PointId, batches, point_id
+from kebab.store.qdrant.collection import Payload, Point, batches, where
 from kebab.store.qdrant.schema import WORDS, Schema
 from kebab.store.qdrant.state import CorpusSize, State, read_state, remember, write_sizes
-from kebab.store.qdrant.term_counts import TermCounts
 from kebab.store.qdrant.terms import CORPORA, LIBRARIES, is_far_from, reweighed, settled_average
 
 _FLUSH_S = 5.0
 _MOST_WAITING = 50_000
-"""Terms whose numbers are not written yet."""
-_AT_ONCE = 500
-_LENGTHS_AT_ONCE = 10_000
-_TERMS_AT_ONCE = 200_000
-"""In one point: a long document may have more than a request can hold."""
-
-
-_CHUNK_ID = re.compile("[0-9a-f]{20}")
-_NO_MORE = "0" * 12
-"""What an id of a chunk is shorter than one of a point."""
+"""Terms whose counts are not written yet."""
+_BATCH = 500
+_LENGTHS_BATCH = 10_000
+_TERMS_BATCH = 200_000
+"""Terms in one announcement: a long document may have more than a request can hold."""
+_COUNTED_ONE_BY_ONE = 500
+"""More terms than these are counted all at once."""
 
 
 class ChunkWords(NamedTuple):
@@ -48,237 +38,201 @@ class ChunkWords(NamedTuple):
     length: int
 
 
-def words_of(payload: Mapping[str, Any]) -> ChunkWords:
+def words_of(payload: Payload) -> ChunkWords:
     return ChunkWords(payload["corpus"], payload["terms"], payload["length"])
 
 
-def document_point_id(doc_id: str) -> str:
-    return point_id("document", doc_id)
-
-
-def chunk_point_id(chunk_id: str) -> str:
-    """One can tell from it which chunk it is, so that a ranking says that without being read; and they are in the order
-    of their chunks.
-    """
-    if not _CHUNK_ID.fullmatch(chunk_id):
-        return point_id("chunk", chunk_id)  # somebody has asked for what no chunk is called
-    return f"{chunk_id[:8]}-{chunk_id[8:12]}-{chunk_id[12:16]}-{chunk_id[16:]}-{_NO_MORE}"
-
-
-def chunk_of(point: PointId) -> str:
-    return str(point).replace("-", "")[: -len(_NO_MORE)]
-
-
-def of_documents(doc_ids: Iterable[str]) -> dict[str, Any]:
-    """The filter of all chunks of these documents."""
-    return {"must": [{"key": "doc", "match": {"any": list(doc_ids)}}]}
-
-
 class IndexWriter:
-    """One for each time that somebody may write."""
+    """Used by one holder of the lease."""
 
-    def __init__(self, schema: Schema, threads: Executor) -> None:
-        """The schema is one that may be written to. Threads wait for servers while the caller makes what comes next."""
+    def __init__(self, schema: Schema) -> None:
         self.schema = schema
-        self.threads = threads
-        self._begun: Future[int] | None = None
-        self._is_open = False
-        """Whether a change was announced that is not done."""
         self.state: State = read_state(schema.catalog)
         self._sizes = dict(self.state.sizes)
-        self._counts = TermCounts(schema.terms)
+        self._counts: dict[int, int] = {}
+        """How many chunks have a term. Nobody else writes, so what was read once stays valid."""
+        self._unwritten: set[int] = set()
         self._announced: list[str] = []
+        self._is_changing = False
+        """Whether an announced change is not done yet."""
         self._flushed = time.monotonic()
 
-    # --- one change after the other
+    # --- changes
 
-    def begin(self, change: Callable[[], int]) -> Callable[[], int]:
-        """Makes this change meanwhile, never two at a time. What it returns waits until the servers have confirmed it,
-        and raises what went wrong; as everything does that is begun afterwards.
+    def announce(
+        self,
+        documents: Iterable[str],
+        gone: Iterable[ChunkWords],
+        new: Iterable[ChunkWords],
+        *,
+        words_only: bool = False,
+    ) -> str:
+        """Announces that these documents change, and that chunks with these words go and come. Returns the mark for the
+        complete documents. `words_only`: the documents stay as they are and get no mark.
         """
-        self.settle()
-        self._begun = self.threads.submit(change)
-        return self._begun.result
-
-    def settle(self) -> None:
-        """Waits for what was begun, and raises what it raised."""
-        if self._begun is not None:
-            self._begun.result()
-
-    # --- changing chunks
-
-    def announce(self, documents: Iterable[str], terms: Iterable[int], *, words_only: bool = False) -> str:
-        """That these documents and chunks with these terms will be changed. What it returns is the mark of the change,
-        which the documents get when they are complete; `words_only`: they stay as they are, and get none.
-        """
+        gone, new = list(gone), list(new)
+        terms = {term for chunk in (*gone, *new) for term in chunk.terms}
         facts = {"what": "unfinished", "words_only": words_only, "at": time.time_ns()}
-        first, *others = list(batches(terms, _TERMS_AT_ONCE)) or [[]]
-        payloads = [
-            {**facts, "documents": list(documents), "terms": first},
-            *({**facts, "documents": [], "terms": some} for some in others),
-        ]
+        first, *others = list(batches(terms, _TERMS_BATCH)) or [[]]
+        payloads = [{**facts, "documents": list(documents), "terms": first}]
+        payloads += [{**facts, "documents": [], "terms": some} for some in others]
         points: list[Point] = [{"id": str(uuid4()), "vector": {}, "payload": payload} for payload in payloads]
         self.schema.catalog.upsert(points)
         self._announced += [point["id"] for point in points]
-        self._is_open = True
+        self._is_changing = True
+        for corpus, size in self._sizes.items():  # new chunks are weighed for the sizes that the change leads to
+            come, go = ([chunk.length for chunk in chunks if chunk.corpus == corpus] for chunks in (new, gone))
+            changed = size._replace(chunks=size.chunks + len(come) - len(go), tokens=size.tokens + sum(come) - sum(go))
+            self._sizes[corpus] = _settled(changed)
         return str(points[0]["id"])
+
+    def done(self, gone: Iterable[ChunkWords], new: Iterable[ChunkWords]) -> None:
+        """The announced change is done."""
+        differences: Counter[int] = Counter()
+        for chunk in new:
+            differences.update(chunk.terms)
+        for chunk in gone:
+            differences.subtract(chunk.terms)
+        changes = {term: difference for term, difference in differences.items() if difference}
+        if unknown := [term for term in changes if term not in self._counts]:
+            self._counts.update(dict.fromkeys(unknown, 0))
+            stored = self.schema.terms.retrieve(unknown, payload=["chunks"])
+            self._counts.update({point["id"]: point["payload"]["chunks"] for point in stored})
+        for term, difference in changes.items():
+            self._counts[term] = max(0, self._counts[term] + difference)
+        self._unwritten.update(changes)
+        self._is_changing = False
+        if len(self._unwritten) > _MOST_WAITING or time.monotonic() - self._flushed > _FLUSH_S:
+            self.flush()
 
     @contextmanager
     def pledge_words(self, source: str) -> Iterator[None]:
-        """That the words of all passages of a source will be those they should have then, however long it takes."""
+        """Announces that all chunks of a source will get the words they should have then."""
         mark = str(uuid4())
         self.schema.catalog.upsert([{"id": mark, "vector": {}, "payload": {"what": "unfinished", "source": source}}])
         yield
         self.flush()
         self.schema.catalog.delete([mark])
 
-    def average(self, corpus: str) -> float:
-        """What the weights of new chunks are computed for. Before any are, it is remembered between which averages all
-        are: who knows that need not look at every chunk to know that none has to be weighed again.
-        """
-        average = self._sizes[corpus].average or 1.0
-        spans = self.state.meta.get("weighed_for") or {}
-        unknown = 0.0 if self.state.sizes[corpus].chunks else average
-        least, most = spans.get(corpus) or (unknown, average)
-        if corpus not in spans or not least <= average <= most:
-            self._remember_spans({**spans, corpus: [min(least, average), max(most, average)]})
-        return average
-
-    def expect(self, gone: Iterable[ChunkWords], new: Iterable[ChunkWords]) -> None:
-        """The sizes that the change will lead to. Nothing is written yet, but new chunks are weighed for them."""
-        for corpus in CORPORA:
-            before = self._sizes[corpus]
-            come, go = ([chunk for chunk in chunks if chunk.corpus == corpus] for chunks in (new, gone))
-            size = CorpusSize(
-                before.chunks + len(come) - len(go),
-                before.tokens + sum(chunk.length for chunk in come) - sum(chunk.length for chunk in go),
-                before.average,
-            )
-            self._resize(corpus, size)
-
-    def changed(self, gone: Iterable[ChunkWords], new: Iterable[ChunkWords]) -> None:
-        """What was announced is done."""
-        differences: Counter[int] = Counter()
-        for chunk in new:
-            differences.update(chunk.terms)
-        for chunk in gone:
-            differences.subtract(chunk.terms)
-        self._counts.change(differences)
-        self._is_open = False
-        if self._counts.waiting > _MOST_WAITING or time.monotonic() - self._flushed > _FLUSH_S:
-            self.flush()
-
     def flush(self) -> None:
-        """Writes the numbers, and takes back what was announced."""
+        """Writes the counts, and deletes the announcements."""
         if self._announced:
-            self._counts.flush()
-            write_sizes(self.schema.catalog, self._sizes)
+            self._write_counts(self._unwritten)
+            self._unwritten = set()
+            self._write_sizes()
             self.schema.catalog.delete(self._announced)
             self._announced = []
-            self.state = self.state._replace(sizes=dict(self._sizes))
         self._flushed = time.monotonic()
 
     def flush_if_possible(self) -> None:
-        """After a failure: what was interrupted in the middle is left to whoever writes next."""
-        if self._begun is not None:
-            wait([self._begun])
-        if not self._is_open:
+        """After a failure. A change that was interrupted is left to the next writer."""
+        if not self._is_changing:
             with suppress(KebabError):
                 self.flush()
 
     def finish(self) -> None:
-        self.settle()
         self.flush()
         self._weigh_again()
 
+    # --- counting
+
     def count_everything(self) -> None:
-        """Terms, chunks and tokens as they are: what was counted before does not matter."""
-        known = {
-            point["id"]
-            for point in self.schema.terms.scroll({"must_not": [{"is_empty": {"key": "chunks"}}]}, payload=False)
-        }
+        """Counts terms, chunks and tokens anew."""
+        with_counts = {"must_not": [{"is_empty": {"key": "chunks"}}]}
+        known = {point["id"] for point in self.schema.terms.scroll(with_counts, payload=False)}
         self.count_again(known | self.schema.chunks.values("terms").keys())
 
     def count_again(self, terms: Iterable[int]) -> None:
-        """These terms, and all chunks and tokens, as they are. That takes a look at every chunk, and is right whatever
-        happened before.
-        """
-        self._counts.count_again(self.schema.chunks, terms)
-        tokens: Counter[str] = Counter()
-        chunks: Counter[str] = Counter()
-        for point in self.schema.chunks.scroll(payload=["corpus", "length"], at_once=_LENGTHS_AT_ONCE):
-            chunks[point["payload"]["corpus"]] += 1
-            tokens[point["payload"]["corpus"]] += point["payload"]["length"]
+        """Counts these terms, and all chunks and tokens, by reading every chunk."""
+        wanted, chunks = set(terms), self.schema.chunks
+        if len(wanted) <= _COUNTED_ONE_BY_ONE:
+            found = {term: chunks.count({"must": [{"key": "terms", "match": {"value": term}}]}) for term in wanted}
+        else:
+            found = chunks.values("terms")
+        self._counts.update({term: found.get(term, 0) for term in wanted})
+        self._write_counts(wanted)
+        lengths: dict[str, list[int]] = {corpus: [] for corpus in CORPORA}
+        for point in chunks.scroll(payload=["corpus", "length"], batch=_LENGTHS_BATCH):
+            lengths.setdefault(point["payload"]["corpus"], []).append(point["payload"]["length"])
         for corpus in CORPORA:
-            self._resize(corpus, CorpusSize(chunks[corpus], tokens[corpus], self._sizes[corpus].average))
-        write_sizes(self.schema.catalog, self._sizes)
-        self.state = self.state._replace(sizes=dict(self._sizes))
-        self.tell_of_libraries(there=chunks[LIBRARIES] > 0)
+            size = CorpusSize(len(lengths[corpus]), sum(lengths[corpus]), self._sizes[corpus].average)
+            self._sizes[corpus] = _settled(size)
+        self._write_sizes()
+        self.remember_libraries(exist=bool(lengths[LIBRARIES]))
 
-    def tell_of_libraries(self, *, there: bool) -> None:
-        """Before the first chunk of a library comes, or after the last one is gone: who searches relies on it."""
-        if self.state.has_libraries != there:
-            remember(self.schema.catalog, libraries=there)
-            self.state.meta["libraries"] = there
+    def remember_libraries(self, *, exist: bool) -> None:
+        """Called before the first chunk of a library is written, and after the last one is deleted."""
+        if self.state.has_libraries != exist:
+            remember(self.schema.catalog, self.state, libraries=exist)
 
-    def _resize(self, corpus: str, size: CorpusSize) -> None:
-        self._sizes[corpus] = (
-            size._replace(average=settled_average(size.current_average, size.average)) if size.chunks else size
+    def _write_counts(self, terms: Iterable[int]) -> None:
+        ordered = sorted(terms)
+        self.schema.terms.upsert(
+            {"id": term, "vector": {}, "payload": {"chunks": self._counts[term]}}
+            for term in ordered
+            if self._counts[term]
         )
+        self.schema.terms.delete([term for term in ordered if not self._counts[term]])
+
+    def _write_sizes(self) -> None:
+        write_sizes(self.schema.catalog, self._sizes)
+        self.state.sizes.update(self._sizes)
 
     # --- weights
 
+    def average(self, corpus: str) -> float:
+        """The average length that new chunks are weighed for. The range of all averages in use is remembered before, so
+        that one need not read every chunk to know that none has to be weighed again.
+        """
+        average = self._sizes[corpus].average or 1.0
+        ranges = self.state.meta.get("weighed_for") or {}
+        unknown = 0.0 if self.state.sizes[corpus].chunks else average
+        least, most = ranges.get(corpus) or (unknown, average)
+        if corpus not in ranges or not least <= average <= most:
+            ranges = {**ranges, corpus: [min(least, average), max(most, average)]}
+            remember(self.schema.catalog, self.state, weighed_for=ranges)
+        return average
+
     def _weigh_again(self) -> None:
-        """Chunks that were weighed for quite another average. Each says which, so that this may be interrupted."""
-        current = {corpus: size.average for corpus, size in self._sizes.items()}
-        spans = self.state.meta.get("weighed_for") or {}
+        """Weighs chunks again that were weighed for quite another average. It may be stopped: each names its own."""
+        current = {corpus: size.average or 1.0 for corpus, size in self._sizes.items()}
+        ranges = self.state.meta.get("weighed_for") or {}
         moved = [
-            corpus for corpus, span in spans.items() if any(is_far_from(average, current[corpus]) for average in span)
+            corpus
+            for corpus, averages in ranges.items()
+            if any(is_far_from(average, self._sizes[corpus].average) for average in averages)
         ]
         if not moved:
             return
-        of_moved = {"must": [{"key": "corpus", "match": {"any": moved}}]}
-        averages: dict[str, set[float]] = {corpus: {current[corpus] or 1.0} for corpus in moved}
-        wanted: list[Point] = []
-        for point in self.schema.chunks.scroll(
-            of_moved, payload=["corpus", "length", "average"], vectors=[WORDS], at_once=_AT_ONCE
-        ):
-            corpus, average = point["payload"]["corpus"], point["payload"]["average"]
-            if is_far_from(average, current[corpus]):
-                wanted.append(point)
-            else:
-                averages[corpus].add(average)
-            if len(wanted) == _AT_ONCE:
-                self.begin(partial(self._weigh, wanted, current))
-                wanted = []
-        self.begin(partial(self._weigh, wanted, current))()
-        self._remember_spans({**spans, **{corpus: [min(found), max(found)] for corpus, found in averages.items()}})
+        averages = {corpus: {current[corpus]} for corpus in moved}
+        fields = ["corpus", "length", "average"]
+        points = self.schema.chunks.scroll(where("corpus", *moved), payload=fields, vectors=[WORDS], batch=_BATCH)
+        for some in batches(points, _BATCH):
+            far = []
+            for point in some:
+                corpus, average = point["payload"]["corpus"], point["payload"]["average"]
+                if is_far_from(average, current[corpus]):
+                    far.append(point)
+                else:
+                    averages[corpus].add(average)
+            self.schema.chunks.change(_reweighing(far, current))
+        ranges = {**ranges, **{corpus: [min(found), max(found)] for corpus, found in averages.items()}}
+        remember(self.schema.catalog, self.state, weighed_for=ranges)
 
-    def _remember_spans(self, spans: dict[str, list[float]]) -> None:
-        remember(self.schema.catalog, weighed_for=spans)
-        self.state.meta["weighed_for"] = spans
 
-    def _weigh(self, points: list[Point], current: Mapping[str, float | None]) -> int:
-        """Weights, and the average that they are for, in one request: otherwise somebody might believe to find old
-        ones.
-        """
-        operations: list[dict[str, Any]] = []
-        for corpus in CORPORA:
-            average = current[corpus] or 1.0
-            ours = [point for point in points if point["payload"]["corpus"] == corpus]
+def _settled(size: CorpusSize) -> CorpusSize:
+    return size._replace(average=settled_average(size.current_average, size.average)) if size.chunks else size
+
+
+def _reweighing(points: list[Point], current: Mapping[str, float]) -> Iterator[dict[str, Any]]:
+    """Weights and the average they are for, in one request: otherwise weights could be computed twice."""
+    for corpus in CORPORA:
+        average, own = current[corpus], [point for point in points if point["payload"]["corpus"] == corpus]
+        if own:
             new = [
-                {
-                    "id": point["id"],
-                    "vector": {WORDS: reweighed(point["vector"][WORDS], facts["length"], facts["average"], average)},
-                }
-                for point in ours
-                for facts in [point["payload"]]
+                {"id": point["id"], "vector": {WORDS: reweighed(point["vector"][WORDS], length, before, average)}}
+                for point in own
+                for length, before in [(point["payload"]["length"], point["payload"]["average"])]
             ]
-            if new:
-                operations.append({"update_vectors": {"points": new}})
-                operations.append(
-                    {"set_payload": {"payload": {"average": average}, "points": [point["id"] for point in ours]}}
-                )
-        if operations:
-            self.schema.chunks.change(operations)
-        return len(points)
+            yield {"update_vectors": {"points": new}}
+            yield {"set_payload": {"payload": {"average": average}, "points": [point["id"] for point in own]}}

@@ -1,7 +1,7 @@
-"""Reading what is known of libraries and their versions.
+"""Reading libraries and their versions.
 
-A version is a point of the catalog, and its key stands on every document and chunk it has. Which keys are searched is
-decided in the catalog alone: so a new version takes the place of the old one at once, however many chunks it has.
+A version is a point of the catalog. Its key is on every document and chunk it has. The catalog alone decides which keys
+are searched, so that a new version replaces the old one at once, however many chunks it has.
 """
 
 from __future__ import annotations
@@ -12,12 +12,11 @@ from typing import Any, NamedTuple
 from kebab.core.errors import Corrupt, NotFound
 from kebab.core.libraries import Library, LibraryVersion
 from kebab.core.text import storable
-from kebab.store.qdrant.collection import Collection, Point, point_id
-from kebab.store.qdrant.index_writer import chunk_point_id
+from kebab.store.qdrant import codec
+from kebab.store.qdrant.collection import Collection, Payload, Point, point_id, where
 from kebab.store.qdrant.schema import Schema
-from kebab.store.qdrant.state import what
 
-FACTS = tuple(field for field in Library._fields if field != "versions")
+_FACTS = tuple(field for field in Library._fields if field != "versions")
 
 
 class StoredVersion(NamedTuple):
@@ -27,7 +26,7 @@ class StoredVersion(NamedTuple):
     """Empty for the default branch."""
     in_making: bool
     source: str
-    """The name of the source that its documents belong to, as far as no other version has them."""
+    """The source of its documents, unless another version has them too."""
     commit: str | None
     state: str
     snippets: int = 0
@@ -39,23 +38,26 @@ class StoredVersion(NamedTuple):
         values = self._asdict()
         return {"id": values.pop("key"), "vector": {}, "payload": {"what": "version", **values}}
 
+    @property
+    def name(self) -> str:
+        return f"{self.library} {self.tag}".rstrip()
+
 
 def stored_versions(catalog: Collection, library_id: str | None = None) -> list[StoredVersion]:
-    """Of a library, or of all."""
+    """The versions of a library, or of all. Damaged ones are left out: `kb verify` finds their documents."""
     found = []
-    for point in catalog.scroll(what("version")):
+    for point in catalog.scroll(where("what", "version")):
         values = {field: point["payload"].get(field) for field in StoredVersion._fields}
         version = StoredVersion(**{**values, "key": point["id"]})
-        # One that was damaged is none: `kb verify` finds its documents without a version.
         texts = (version.library, version.tag, version.source)
-        is_readable = all(isinstance(text, str) for text in texts) and isinstance(version.in_making, bool)
-        if is_readable and (library_id is None or version.library == library_id):
+        if all(isinstance(text, str) for text in texts) and isinstance(version.in_making, bool):
             found.append(version)
+    found = [version for version in found if library_id in (None, version.library)]
     return sorted(found, key=lambda version: (version.library, version.tag, version.in_making))
 
 
 def searched_versions(catalog: Collection, library_id: str, tag: str | None) -> list[str]:
-    """The keys of those that may answer. An empty id means all libraries; no tag means all versions, an empty one the
+    """The keys of the complete versions. An empty id means all libraries; no tag means all versions, an empty one the
     default branch.
     """
     return [
@@ -66,7 +68,7 @@ def searched_versions(catalog: Collection, library_id: str, tag: str | None) -> 
 
 
 def library_point(library: Library, created_at: str) -> Point:
-    payload = {"what": "library", "created_at": created_at, **{field: getattr(library, field) for field in FACTS}}
+    payload = {"what": "library", "created_at": created_at, **{field: getattr(library, field) for field in _FACTS}}
     return {"id": point_id("library", library.library_id), "vector": {}, "payload": payload}
 
 
@@ -76,12 +78,9 @@ class QdrantLibraryCatalog:
 
     def libraries(self) -> list[Library]:
         versions = _by_library(stored_versions(self._schema.catalog))
-        found = [
-            point["payload"]
-            for point in self._schema.catalog.scroll(what("library"))
-            if isinstance(point["payload"].get("library_id"), str)
-        ]
-        return sorted((_library(payload, versions) for payload in found), key=lambda library: library.library_id)
+        found = self._schema.catalog.payloads(where("what", "library"))
+        libraries = [_library(payload, versions) for payload in found if isinstance(payload.get("library_id"), str)]
+        return sorted(libraries, key=lambda library: library.library_id)
 
     def find(self, library_id: str) -> Library:
         for library in self.libraries():
@@ -93,36 +92,29 @@ class QdrantLibraryCatalog:
         return [library for library in self.libraries() if library.is_named(name)]
 
     def kinds_of(self, chunk_ids: Iterable[str]) -> dict[str, str]:
-        points = self._schema.chunks.retrieve(map(chunk_point_id, chunk_ids), payload=["chunk", "kind"])
+        points = self._schema.chunks.retrieve(map(codec.chunk_point_id, chunk_ids), payload=["chunk", "kind"])
         return {point["payload"]["chunk"]: point["payload"]["kind"] for point in points}
 
 
 def _by_library(versions: Iterable[StoredVersion]) -> dict[str, list[LibraryVersion]]:
-    """What is searched and what is being made are one version to whoever asks."""
+    """A complete version and its successor in the making are shown as one."""
     parts: dict[tuple[str, str], dict[bool, StoredVersion]] = {}
     for version in versions:
         parts.setdefault((version.library, version.tag), {})[version.in_making] = version
     found: dict[str, list[LibraryVersion]] = {}
     for (library, tag), both in sorted(parts.items()):
         done, making = both.get(False), both.get(True)
-        found.setdefault(library, []).append(
-            LibraryVersion(
-                name=tag or None,
-                state="indexed" if done else making.state if making else "pending",  # type: ignore[arg-type]
-                commit=done.commit if done else None,
-                snippets=done.snippets if done else 0,
-                indexed_at=done.indexed_at if done else None,
-                error=making.error if making else None,
-            )
-        )
+        state: Any = "indexed" if done else making.state if making else "pending"
+        facts = (done.commit, done.snippets, done.indexed_at) if done else (None, 0, None)
+        error = making.error if making else None
+        found.setdefault(library, []).append(LibraryVersion(tag or None, state, *facts, error))
     return found
 
 
-def _library(payload: dict[str, Any], versions: dict[str, list[LibraryVersion]]) -> Library:
-    facts: dict[str, Any] = {field: payload.get(field) for field in FACTS}
+def _library(payload: Payload, versions: dict[str, list[LibraryVersion]]) -> Library:
+    facts: dict[str, Any] = {field: payload.get(field) for field in _FACTS}
     facts["rules"] = tuple(facts["rules"] or ())
     if not isinstance(facts["origin"], str):
-        raise Corrupt(
-            f"The origin of {payload['library_id']} is damaged.", hint="Add it again with: kb lib add ADDRESS"
-        )
+        message = f"The origin of {payload['library_id']} is damaged."
+        raise Corrupt(message, hint="Add it again with: kb lib add ADDRESS")
     return Library(**facts, versions=tuple(versions.get(payload["library_id"], ())))

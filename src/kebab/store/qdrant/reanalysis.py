@@ -1,70 +1,165 @@
-"""Chunks that stay as they are and get other terms: because of a note above them, or because the analysis has changed."""
+"""Giving stored chunks other terms: because a note, the analysis or an interruption demands it."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 from typing import Any
 
-from kebab.core.ports import ColumnWeights
+from kebab.core.records import ContextNote
+from kebab.store.fts5.index_config import fts_config
 from kebab.store.fts5.tokenizer import SqliteTokenizer
-from kebab.store.qdrant.documents import hash_of
-from kebab.store.qdrant.index_writer import ChunkWords, IndexWriter, of_documents, words_of
-from kebab.store.qdrant.payloads import EVERYWHERE, columns, common_homes
+from kebab.store.qdrant import codec
+from kebab.store.qdrant.collection import PointId, batches, where
+from kebab.store.qdrant.index_writer import ChunkWords, IndexWriter, words_of
+from kebab.store.qdrant.repair import recover_documents, repair_points
 from kebab.store.qdrant.schema import WORDS
+from kebab.store.qdrant.state import remember, write_source
 from kebab.store.qdrant.terms import counted
 from kebab.store.qdrant.vocabulary import Vocabulary
 
+_BATCH = 100
+
 
 def analyse_again(
-    writer: IndexWriter,
-    doc_ids: Sequence[str],
-    korean_analysis: str,
-    weights: ColumnWeights,
-    *,
-    vocabulary: Vocabulary | None = None,
+    writer: IndexWriter, doc_ids: Iterable[str], korean_analysis: str, *, vocabulary: Vocabulary | None = None
 ) -> int:
-    """Of these documents: how many chunks have other terms now. With a vocabulary, which gets their words, all are
-    analysed, whether they seem to have the right terms or not.
+    """Gives the chunks of these documents the terms they should have; how many changed. With a vocabulary, which gets
+    their words, all chunks are analysed, even if they seem to have the right terms.
     """
-    schema, tokenizer = writer.schema, SqliteTokenizer()
+    return sum(_analyse(writer, some, korean_analysis, vocabulary) for some in batches(doc_ids, _BATCH))
+
+
+def _analyse(writer: IndexWriter, doc_ids: list[str], korean_analysis: str, vocabulary: Vocabulary | None) -> int:
+    chunks, tokenizer = writer.schema.chunks, SqliteTokenizer()
     changed = []
     texts: list[str] = []
-    for point in schema.chunks.scroll(of_documents(doc_ids)):
+    for point in chunks.scroll(where("doc", *doc_ids)):
         payload = point["payload"]
-        found = columns(
-            payload, korean_analysis, writer.state.note_terms(payload["source"], payload["path"], korean_analysis)
-        )
+        found = codec.columns(payload, korean_analysis, writer.state.note_terms(payload, korean_analysis))
         if vocabulary is not None:
-            texts.append(payload["text"])
-            texts.append(found.title)
-        elif hash_of(*found) == payload["columns_hash"]:
+            texts += (payload["text"], found.title)
+        elif codec.hash_of(*found) == payload["columns_hash"]:
             continue
-        words = counted(found, payload["corpus"], tokenizer, weights)
-        changed.append((point, found, words))
+        changed.append((point, found, counted(found, payload["corpus"], tokenizer, writer.state.weights)))
     if vocabulary is not None:
         vocabulary.add(texts)
     if not changed:
         return 0
     gone = [words_of(point["payload"]) for point, _, _ in changed]
     new = [ChunkWords(point["payload"]["corpus"], list(words.frequencies), words.length) for point, _, words in changed]
-    writer.announce(doc_ids, {term for chunk in (*gone, *new) for term in chunk.terms}, words_only=True)
-    writer.expect(gone, new)
+    writer.announce(doc_ids, gone, new, words_only=True)
     operations: list[dict[str, Any]] = []
     for (point, found, words), chunk in zip(changed, new, strict=True):
-        payload = point["payload"]
-        average = writer.average(chunk.corpus)
-        homes = [home for home in payload["homes"] if home != EVERYWHERE] + common_homes(found, payload["kind"])
+        payload, average = point["payload"], writer.average(chunk.corpus)
+        homes = [home for home in payload["homes"] if home != codec.EVERYWHERE] + codec.common_homes(
+            found, payload["kind"]
+        )
         facts = {
             "terms": chunk.terms,
             "length": chunk.length,
-            "columns_hash": hash_of(*found),
+            "columns_hash": codec.hash_of(*found),
             "average": average,
             "homes": homes,
         }
-        operations.append(
-            {"update_vectors": {"points": [{"id": point["id"], "vector": {WORDS: words.vector(average)}}]}}
-        )
+        vector = {"id": point["id"], "vector": {WORDS: words.vector(average)}}
+        operations.append({"update_vectors": {"points": [vector]}})
         operations.append({"set_payload": {"payload": facts, "points": [point["id"]]}})
-    schema.chunks.change(operations)
-    writer.changed(gone, new)
+    chunks.change(operations)
+    writer.done(gone, new)
     return len(changed)
+
+
+def rebuild_fts(writer: IndexWriter, korean_analysis: str) -> int:
+    """Repairs points that do not fit together, analyses every chunk again, and counts everything anew. It may be
+    interrupted, because the configuration is remembered at the end.
+    """
+    schema, state = writer.schema, writer.state
+    remember(schema.catalog, state, analysing=True)
+    repair_points(schema)
+    vocabulary = Vocabulary(schema.terms)
+    vocabulary.add(note.text for source in state.sources.values() for note in source.notes)
+    documents = [payload["doc"] for payload in schema.documents.payloads(None, ["doc"])]
+    count = analyse_again(writer, documents, korean_analysis, vocabulary=vocabulary)
+    vocabulary.forget_unseen()
+    writer.flush()
+    writer.count_everything()
+    remember(schema.catalog, state, fts_config=fts_config(korean_analysis), analysing=None)
+    return count
+
+
+def recover(writer: IndexWriter) -> None:
+    """Completes or takes back what an interrupted writer began, and counts it. Every writer does that first."""
+    schema = writer.schema
+    schema.drop_unused_chunks()
+    points = list(schema.catalog.scroll(where("what", "unfinished")))
+    if not points:
+        return
+    points.sort(key=lambda point: int(point["payload"].get("at") or 0))
+    payloads = [point["payload"] for point in points]
+    to_analyse: dict[str, None] = {}
+    marks: dict[str, PointId] = {}
+    """Of each document, the mark of the last change."""
+    for point in points:
+        doc_ids = point["payload"].get("documents") or ()
+        if point["payload"].get("words_only"):
+            to_analyse.update(dict.fromkeys(doc_ids))
+        else:
+            marks.update(dict.fromkeys(doc_ids, point["id"]))
+    for some in batches(marks, _BATCH):
+        recover_documents(schema, some, marks)
+    if all("source" in payload or "terms" in payload for payload in payloads):
+        writer.count_again({term for payload in payloads for term in payload.get("terms") or ()})
+    else:
+        writer.count_everything()
+    if sources := {payload["source"] for payload in payloads if "source" in payload}:
+        of_sources = schema.documents.payloads(where("source", *sources), ["doc"])
+        to_analyse.update(dict.fromkeys(payload["doc"] for payload in of_sources))
+    if to_analyse and writer.state.korean_analysis is not None:
+        analyse_again(writer, to_analyse, writer.state.korean_analysis)
+        writer.flush()
+    schema.catalog.delete([point["id"] for point in points])
+
+
+def forget_unused_words(writer: IndexWriter) -> None:
+    """Deletes the words that no chunk and no note has any more."""
+    vocabulary = Vocabulary(writer.schema.terms)
+    vocabulary.unseen(note.text for source in writer.state.sources.values() for note in source.notes)
+    for some in batches(writer.schema.chunks.payloads(None, ["text", "title", "names"]), _BATCH):
+        vocabulary.unseen(text for payload in some for text in (payload["text"], codec.title_of(payload)))
+    vocabulary.forget_unseen()
+
+
+class QdrantNoteStore:
+    """Writes notes on sources and folders, and their words into every passage below."""
+
+    def __init__(self, writer: IndexWriter, korean_analysis: str) -> None:
+        self._writer = writer
+        self._schema = writer.schema
+        self._sources = writer.state.sources
+        self._korean_analysis = korean_analysis
+
+    def source_names(self) -> list[str]:
+        return sorted(self._sources)
+
+    def notes(self, source: str) -> list[ContextNote]:
+        return self._sources[source].ordered_notes if source in self._sources else []
+
+    def document_paths(self, source: str) -> list[str]:
+        return sorted(payload["path"] for payload in self._schema.documents.payloads(where("source", source), ["path"]))
+
+    def put(self, source: str, note: ContextNote) -> int:
+        Vocabulary(self._schema.terms).add([note.text])
+        return self._replace(source, note, [note])
+
+    def remove(self, source: str, note: ContextNote) -> int:
+        return self._replace(source, note, [])
+
+    def _replace(self, source: str, note: ContextNote, new: list[ContextNote]) -> int:
+        """The note is written first, so that passages that are written later get its words by themselves."""
+        with self._writer.pledge_words(source):
+            others = [other for other in self._sources[source].notes if other.folder != note.folder]
+            changed = self._sources[source]._replace(notes=(*others, *new))
+            write_source(self._schema.catalog, self._writer.state, changed)
+            payloads = self._schema.documents.payloads(where("source", source), ["doc", "path"])
+            below = [payload["doc"] for payload in payloads if note.covers(payload["path"])]
+            return analyse_again(self._writer, below, self._korean_analysis)

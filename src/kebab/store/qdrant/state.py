@@ -1,19 +1,17 @@
-"""What is small and everybody needs: how the index was built, how large it is, the sources and the notes on them. One
-round trip.
-"""
+"""What every reader and writer needs, read in one round trip: the index configuration, sizes, sources and notes."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from kebab.analysis.derived_terms import terms_of_note
+from kebab.analysis.terms import terms_of_note
 from kebab.core.documents import Repository
 from kebab.core.libraries import VectorSpace
 from kebab.core.ports import ColumnWeights
 from kebab.core.records import ContextNote
-from kebab.store.qdrant.collection import Collection, Filter, Point, point_id
+from kebab.store.qdrant.collection import Collection, Point, point_id, where
 from kebab.store.qdrant.schema import META
 from kebab.store.qdrant.terms import CORPORA, LIBRARIES
 
@@ -25,15 +23,11 @@ def now() -> str:
     return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
 
 
-def what(*kinds: str) -> Filter:
-    return {"must": [{"key": "what", "match": {"any": list(kinds)}}]}
-
-
 class CorpusSize(NamedTuple):
     chunks: int = 0
     tokens: int = 0
     average: float | None = None
-    """What weights are computed for; None before the first chunk."""
+    """The chunk length that weights are computed for; None before the first chunk."""
 
     @property
     def current_average(self) -> float:
@@ -52,20 +46,18 @@ class StoredSource(NamedTuple):
 
     @property
     def point(self) -> Point:
-        values = {**self._asdict(), "what": "source", "repository": self.repository and list(self.repository)}
-        return {
-            "id": point_id("source", self.name),
-            "vector": {},
-            "payload": {**values, "notes": [list(note) for note in self.notes]},
-        }
+        repository = self.repository and list(self.repository)
+        payload = {**self._asdict(), "what": "source", "repository": repository, "notes": list(map(list, self.notes))}
+        return {"id": point_id("source", self.name), "vector": {}, "payload": payload}
 
-    def notes_above(self, path: str) -> tuple[str, ...]:
-        """The outermost first."""
-        return tuple(note.text for note in sorted(self.notes, key=lambda note: len(note.folder)) if note.covers(path))
+    @property
+    def ordered_notes(self) -> list[ContextNote]:
+        """The outermost first. The terms of a passage must not depend on when its notes were written."""
+        return sorted(self.notes, key=lambda note: (len(note.folder), note.folder))
 
 
 class State(NamedTuple):
-    """As it was when it was read."""
+    """As it was when it was read. A writer keeps it up to date."""
 
     meta: dict[str, Any]
     sizes: dict[str, CorpusSize]
@@ -73,7 +65,7 @@ class State(NamedTuple):
 
     @property
     def fts_config(self) -> dict[str, object] | None:
-        """How the text index was built; None when nothing has been indexed yet."""
+        """How the text index was built; None if nothing has been indexed yet."""
         return self.meta.get("fts_config")
 
     @property
@@ -82,58 +74,60 @@ class State(NamedTuple):
 
     @property
     def has_libraries(self) -> bool:
-        """Whether there may be chunks of libraries beside one's own."""
+        """Whether there may be chunks of libraries."""
         return self.meta.get("libraries") is not False
 
+    @property
+    def spaces(self) -> list[VectorSpace]:
+        """The vector spaces in the order in which they were added."""
+        return [VectorSpace(*space) for space in self.meta.get("spaces") or ()]
+
+    @property
+    def weights(self) -> ColumnWeights:
+        """How much each column counts in the stored vectors."""
+        return ColumnWeights(**self.meta.get("weights") or {})
+
     def is_too_new(self, payload: Mapping[str, Any]) -> bool:
-        """Whether a chunk is of a library, the first of which came after this was read: searches were not told to leave
-        it out.
+        """Whether the chunk is of a library that was added after this state was read, when there was none: searches did
+        not leave it out.
         """
         return payload["corpus"] == LIBRARIES and not self.has_libraries
 
-    def notes_above(self, source: str, path: str) -> tuple[str, ...]:
-        known = self.sources.get(source)
-        return known.notes_above(path) if known is not None and known.notes else ()
+    def notes_above(self, payload: Mapping[str, Any]) -> tuple[str, ...]:
+        """The notes on the source and folders of a document or chunk, the outermost first."""
+        return tuple(note.text for note in self._notes(payload))
 
-    def note_terms(self, source: str, path: str, korean_analysis: str) -> str:
-        """The terms that passages of a document get from the notes above them."""
-        known = self.sources.get(source)
-        if known is None or not known.notes:
-            return ""
-        # In the order of the notes, as in every store: what a passage is analysed to must not depend on when.
-        ordered = sorted(known.notes, key=lambda note: (len(note.folder), note.folder))
-        return " ".join(terms_of_note(korean_analysis, note.text) for note in ordered if note.covers(path))
+    def note_terms(self, payload: Mapping[str, Any], korean_analysis: str) -> str:
+        """The terms that a chunk gets from the notes above it."""
+        return " ".join(terms_of_note(korean_analysis, note.text) for note in self._notes(payload))
 
-
-def stored_weights(state: State) -> ColumnWeights:
-    """How much columns count in the stored vectors."""
-    return ColumnWeights(**state.meta.get("weights") or {})
+    def _notes(self, payload: Mapping[str, Any]) -> list[ContextNote]:
+        source = self.sources.get(payload["source"])
+        if source is None or not source.notes:
+            return []
+        return [note for note in source.ordered_notes if note.covers(payload["path"])]
 
 
 def read_state(catalog: Collection) -> State:
-    points = {point["id"]: point["payload"] for point in catalog.scroll(what("meta", "sizes", "source"))}
-    sources = [_source(payload) for payload in points.values() if payload["what"] == "source" and _is_source(payload)]
-    sizes = points.get(_SIZES, {})
+    """Damaged parts are left out: `kb verify` notices what that leads to."""
+    points = {point["id"]: point["payload"] for point in catalog.scroll(where("what", "meta", "sizes", "source"))}
+    meta, sizes = dict(points.get(META, {})), points.get(_SIZES, {})
+    if not all(_is_row(space, VectorSpace) for space in meta.get("spaces") or ()):
+        del meta["spaces"]
+    if "korean" not in (meta.get("fts_config") or {"korean": ""}):
+        del meta["fts_config"]
+    sources = [_source(payload) for payload in points.values() if payload["what"] == "source"]
     return State(
-        _readable(points.get(META, {})),
-        {corpus: _size(sizes.get(corpus)) for corpus in CORPORA},
-        {source.name: source for source in sorted(sources)},
+        meta,
+        {corpus: CorpusSize(*_row(sizes.get(corpus), CorpusSize)) for corpus in CORPORA},
+        {source.name: source for source in sorted(filter(None, sources))},
     )
 
 
-def _readable(meta: dict[str, Any]) -> dict[str, Any]:
-    """What was damaged is as if nobody had said it: `kb verify` notices what that leads to."""
-    damaged = set()
-    if not all(_is_row(space, VectorSpace) for space in meta.get("spaces") or ()):
-        damaged.add("spaces")
-    if "korean" not in (meta.get("fts_config") or {"korean": ""}):
-        damaged.add("fts_config")
-    return {key: value for key, value in meta.items() if key not in damaged}
-
-
-def remember(catalog: Collection, **values: Any) -> None:
-    """In the meta point; None for what is no longer so."""
+def remember(catalog: Collection, state: State, **values: Any) -> None:
+    """Writes values into the meta point, and into the writer's state."""
     catalog.set_payload(values, [META])
+    state.meta.update(values)
 
 
 def write_sizes(catalog: Collection, sizes: Mapping[str, CorpusSize]) -> None:
@@ -141,31 +135,29 @@ def write_sizes(catalog: Collection, sizes: Mapping[str, CorpusSize]) -> None:
     catalog.upsert([{"id": _SIZES, "vector": {}, "payload": payload}])
 
 
-def write_sources(catalog: Collection, sources: Iterable[StoredSource]) -> None:
-    catalog.upsert([source.point for source in sources])
+def write_source(catalog: Collection, state: State, source: StoredSource) -> None:
+    catalog.upsert([source.point])
+    state.sources[source.name] = source
 
 
-def delete_source(catalog: Collection, name: str) -> None:
+def delete_source(catalog: Collection, state: State, name: str) -> None:
     catalog.delete([point_id("source", name)])
+    state.sources.pop(name, None)
 
 
-def _size(values: Any) -> CorpusSize:
-    """Nothing where it was damaged: `kb verify` notices, and counting again mends it."""
-    return CorpusSize(*values) if isinstance(values, list) and len(values) == len(CorpusSize._fields) else CorpusSize()
-
-
-def _is_source(payload: Mapping[str, Any]) -> bool:
-    """Whether it can be read as one; `kb verify` finds the documents of one that was damaged without a source."""
-    return all(payload.get(field) is not None for field in ("name", "kind", "trust_level", "created_at"))
-
-
-def _source(payload: dict[str, Any]) -> StoredSource:
+def _source(payload: Mapping[str, Any]) -> StoredSource | None:
     values: dict[str, Any] = {field: payload.get(field) for field in StoredSource._fields}
-    values["repository"] = Repository(*values["repository"]) if _is_row(values["repository"], Repository) else None
-    notes = values["notes"] if isinstance(values["notes"], list) else ()
-    values["notes"] = tuple(ContextNote(*note) for note in notes if _is_row(note, ContextNote))
+    if any(values[field] is None for field in ("name", "kind", "trust_level", "created_at")):
+        return None
+    repository, notes = values["repository"], values["notes"]
+    values["repository"] = Repository(*repository) if _is_row(repository, Repository) else None
+    values["notes"] = tuple(ContextNote(*note) for note in notes or () if _is_row(note, ContextNote))
     return StoredSource(**values)
 
 
-def _is_row(values: Any, of: type[Repository | ContextNote | VectorSpace]) -> bool:
+def _row(values: Any, of: type[CorpusSize]) -> list[Any]:
+    return values if _is_row(values, of) else []
+
+
+def _is_row(values: Any, of: type[Repository | ContextNote | VectorSpace | CorpusSize]) -> bool:
     return isinstance(values, list) and len(values) == len(of._fields)

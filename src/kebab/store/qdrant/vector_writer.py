@@ -1,226 +1,248 @@
 """Writing vectors: which chunks still need one, and giving it to them.
 
-A space of vectors is a named vector of the collection of chunks. A collection cannot be given another one, so a new
-model means a new collection: the chunks are moved into it, and searches go on in the old one until all are there.
+A vector space is a named vector of the collection of chunks. A collection cannot be given another one, so a new model
+means a new collection: the chunks are copied into it, and searches use the old one until all are there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from base64 import b64decode, b64encode
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import islice
+from math import hypot
 from typing import Any
-
-import numpy as np
 
 from kebab.core.libraries import VectorSpace
 from kebab.core.ports import Embedder, Key, NewVector, PendingChunk
-from kebab.store.qdrant.collection import Filter, Point, batches
-from kebab.store.qdrant.filters import one_of
+from kebab.store.qdrant import codec
+from kebab.store.qdrant.collection import Collection as PointCollection
+from kebab.store.qdrant.collection import Filter, Point, batches, one_of, point_id, where
 from kebab.store.qdrant.index_writer import IndexWriter
-from kebab.store.qdrant.kept_vectors import KeptVectors
 from kebab.store.qdrant.schema import WORDS
 from kebab.store.qdrant.state import remember
-from kebab.store.qdrant.vectors import holds_any, stored_spaces
 from kebab.store.vector_spaces import models_key
 
-_AT_ONCE = 250
+_BATCH = 250
 _LENGTH_OFF = 0.02
-"""How far the length of a vector may be from 1: it has half the digits."""
+"""How far the length of a float16 vector may be from 1."""
 _DIGITS = 5
-"""That say which float16 is meant, wherever the point stands in it."""
-_OF_PENDING = ["path", "title", "headings", "text", "chunk"]
+"""That identify a float16."""
+_MOST_UNUSED = 20_000
+"""More unused vectors than these are deleted."""
+_PENDING_FIELDS = ["path", "title", "headings", "text", "chunk"]
+
+
+class UnusedVectors:
+    """Vectors of texts that no chunk has (any more), by the hash of the text. What is moved away and back is not
+    embedded twice.
+    """
+
+    def __init__(self, catalog: PointCollection) -> None:
+        self._catalog = catalog
+
+    def keep(self, space: str, vectors: Mapping[str, bytes]) -> int:
+        """How many of these float16 vectors were not there yet."""
+        points = {point_id("kept vector", space, text_hash): data for text_hash, data in vectors.items()}
+        known = {point["id"] for point in self._catalog.retrieve(points, payload=False)}
+        new = {identifier: data for identifier, data in points.items() if identifier not in known}
+        self._catalog.upsert(
+            {"id": identifier, "vector": {}, "payload": {"what": "kept_vector", "data": b64encode(data).decode()}}
+            for identifier, data in new.items()
+        )
+        return len(new)
+
+    def keep_of(self, chunks: Iterable[Point]) -> None:
+        """Keeps the vectors of chunks that are about to be deleted."""
+        by_space: dict[str, dict[str, bytes]] = {}
+        for point in chunks:
+            for space, vector in point["vector"].items():
+                if space != WORDS:
+                    by_space.setdefault(space, {})[point["payload"]["text_hash"]] = codec.to_float16(vector)
+        for space, vectors in by_space.items():
+            self.keep(space, vectors)
+
+    def find(self, space: str, hashes: Iterable[str]) -> dict[str, list[float]]:
+        wanted = {point_id("kept vector", space, text_hash): text_hash for text_hash in hashes}
+        if not wanted or not self._catalog.has_any(where("what", "kept_vector")):
+            return {}
+        found = self._catalog.retrieve(wanted)
+        return {wanted[point["id"]]: codec.from_float16(b64decode(point["payload"]["data"])) for point in found}
+
+    def clear(self, *, if_many: bool = False) -> None:
+        chosen = where("what", "kept_vector")
+        if not if_many or self._catalog.count(chosen) > _MOST_UNUSED:
+            self._catalog.delete(chosen)
 
 
 class QdrantVectorWriter:
     def __init__(self, writer: IndexWriter) -> None:
-        self._writer = writer
         self._schema = writer.schema
-        self._kept = KeptVectors(writer.schema.catalog)
+        self._chunks = writer.schema.chunks
+        self._state = writer.state
+        self._unused = UnusedVectors(writer.schema.catalog)
 
-    # --- what is to be done
+    # --- pending chunks
 
     def pending(self, embedders: Sequence[Embedder], *, after: Key | None, limit: int) -> list[PendingChunk]:
-        return self._pending({"must_not": [one_of("homes", map(self._space, embedders))]}, after, limit)
+        return self._pending(self._homeless(embedders), after, limit)
 
     def pending_in(self, embedder: Embedder, *, after: Key | None, limit: int) -> list[PendingChunk]:
-        return self._pending({"must_not": [{"has_vector": self._space(embedder)}]}, after, limit)
-
-    def chunks(self, keys: Sequence[Key]) -> list[PendingChunk]:
-        return list(map(_pending_chunk, self._schema.chunks.retrieve(keys, payload=_OF_PENDING)))
-
-    def count_pending(self, embedders: Sequence[Embedder]) -> int:
-        return self._schema.chunks.count({"must_not": [one_of("homes", map(self._space, embedders))]})
-
-    def count_pending_in(self, embedder: Embedder) -> int:
-        return self._schema.chunks.count({"must_not": [{"has_vector": self._space(embedder)}]})
-
-    def is_home(self, embedder: Embedder) -> bool:
-        return bool(self._schema.chunks.count({"must": [one_of("homes", [self._space(embedder)])]}))
+        return self._pending(self._without(embedder), after, limit)
 
     def _pending(self, chosen: Filter, after: Key | None, limit: int) -> list[PendingChunk]:
-        from itertools import islice
-
-        points = self._schema.chunks.scroll(chosen, payload=_OF_PENDING, at_once=min(limit, 1000) + 1, after=after)
+        points = self._chunks.scroll(chosen, payload=_PENDING_FIELDS, batch=min(limit, 1000) + 1, after=after)
         return list(map(_pending_chunk, islice(points, limit)))
+
+    def chunks(self, keys: Sequence[Key]) -> list[PendingChunk]:
+        return list(map(_pending_chunk, self._chunks.retrieve(keys, payload=_PENDING_FIELDS)))
+
+    def count_pending(self, embedders: Sequence[Embedder]) -> int:
+        return self._chunks.count(self._homeless(embedders))
+
+    def count_pending_in(self, embedder: Embedder) -> int:
+        return self._chunks.count(self._without(embedder))
+
+    def is_home(self, embedder: Embedder) -> bool:
+        return bool(self._chunks.count(where("homes", self._space(embedder))))
+
+    def _homeless(self, embedders: Sequence[Embedder]) -> Filter:
+        return {"must_not": [one_of("homes", map(self._space, embedders))]}
+
+    def _without(self, embedder: Embedder) -> Filter:
+        return {"must_not": [{"has_vector": self._space(embedder)}]}
 
     # --- storing
 
     def link(self, embedder: Embedder, chunks: Sequence[tuple[Key, bytes]], *, home: bool) -> Collection[Key]:
-        space = self._space(embedder)
-        known = self._known_vectors(space, {text_hash.hex() for _, text_hash in chunks})
-        linked = [(key, known[text_hash.hex()]) for key, text_hash in chunks if text_hash.hex() in known]
-        self._give(embedder, linked, home=home)
-        return {key for key, _ in linked}
+        known = self._known_vectors(self._space(embedder), {text_hash.hex() for _, text_hash in chunks})
+        linked = {key: known[text_hash.hex()] for key, text_hash in chunks if text_hash.hex() in known}
+        self._store(embedder, linked, home=home)
+        return set(linked)
 
     def add(self, embedder: Embedder, vectors: Sequence[NewVector], *, home: bool) -> None:
-        self._give(
-            embedder, [(chunk, _numbers(vector)) for _, vector, chunks in vectors for chunk in chunks], home=home
-        )
+        new = {chunk: _rounded(vector) for _, vector, chunks in vectors for chunk in chunks}
+        self._store(embedder, new, home=home)
 
     def keep(self, embedder: Embedder, vectors: Sequence[tuple[bytes, bytes]]) -> int:
         space = self._space(embedder)
-        good = {
-            text_hash.hex(): stored
-            for text_hash, stored in vectors
-            if abs(float(np.linalg.norm(np.frombuffer(stored, np.float16).astype(np.float32))) - 1) < _LENGTH_OFF
-        }
-        known = self._known_vectors(space, set(good))
-        return self._kept.keep(
-            space, {text_hash: stored for text_hash, stored in good.items() if text_hash not in known}
-        )
+        known = self._known_vectors(space, {text_hash.hex() for text_hash, _ in vectors})
+        new = {text_hash.hex(): data for text_hash, data in vectors if text_hash.hex() not in known}
+        has_length_1 = {text: abs(hypot(*codec.from_float16(data)) - 1) < _LENGTH_OFF for text, data in new.items()}
+        return self._unused.keep(space, {text: data for text, data in new.items() if has_length_1[text]})
 
     def _known_vectors(self, space: str, hashes: set[str]) -> dict[str, list[float]]:
         """By the hash of their texts."""
         found: dict[str, list[float]] = {}
-        for some in batches(sorted(hashes), _AT_ONCE):
+        for some in batches(sorted(hashes), _BATCH):
             chosen = {"must": [one_of("text_hash", some), {"has_vector": space}]}
-            for point in self._schema.chunks.scroll(chosen, payload=["text_hash"], vectors=[space]):
+            for point in self._chunks.scroll(chosen, payload=["text_hash"], vectors=[space]):
                 found[point["payload"]["text_hash"]] = point["vector"][space]
-        return found | self._kept.find(space, hashes - found.keys())
+        return found | self._unused.find(space, hashes - found.keys())
 
-    def _give(self, embedder: Embedder, vectors: Sequence[tuple[Key, list[float]]], *, home: bool) -> None:
-        """A chunk that has vanished meanwhile needs none. What is said of a vector comes after the vector."""
+    def _store(self, embedder: Embedder, vectors: Mapping[Key, list[float]], *, home: bool) -> None:
+        """The vector comes before the payload that names it."""
         space = self._space(embedder)
-        for some in batches(vectors, _AT_ONCE):
-            self._schema.chunks.set_vectors({"id": key, "vector": {space: vector}} for key, vector in some)
-            points = self._schema.chunks.retrieve([key for key, _ in some], payload=["homes", "spaces"])
-            self._say(points, space, embedder.name, home=home)
-
-    def _say(self, points: Sequence[Point], space: str, model: str, *, home: bool) -> None:
-        """Points with the same homes and spaces are many, and changed together."""
-        alike: dict[tuple[tuple[str, ...], tuple[str, ...]], list[Key]] = {}
-        for point in points:
-            homes, spaces = ({*point["payload"][key]} for key in ("homes", "spaces"))
-            homes = homes | {space} if home else homes - {space}
-            alike.setdefault((tuple(sorted(homes)), tuple(sorted(spaces | {space}))), []).append(point["id"])
-        for (new_homes, new_spaces), ids in alike.items():
-            # The model that a hit names is that of the first home; where there is none, any.
-            named = {"model": model} if home or not set(new_homes) & set(new_spaces) else {}
-            self._schema.chunks.set_payload({"homes": new_homes, "spaces": new_spaces, **named}, ids)
+        for some in batches(vectors.items(), _BATCH):
+            self._chunks.set_vectors({"id": key, "vector": {space: vector}} for key, vector in some)
+            points = self._chunks.retrieve([key for key, _ in some], payload=["homes", "spaces"])
+            for homes, spaces, ids in _grouped(points, space, homes=home, spaces=True):
+                # A hit names the model of its first home; if there is none, any model.
+                named = {"model": embedder.name} if home or homes.isdisjoint(spaces) else {}
+                self._chunks.set_payload({"homes": sorted(homes), "spaces": sorted(spaces), **named}, ids)
 
     # --- forgetting
 
     def clear(self, embedders: Sequence[Embedder]) -> None:
         gone = {(embedder.name, embedder.version) for embedder in embedders}
-        self._use_spaces(lambda space: (space.model, space.version) not in gone)
+        self._keep_spaces(lambda space: (space.model, space.version) not in gone)
         self.remember_complete(None)
 
     def settle(self, embedders: Sequence[Embedder], second: Embedder | None = None, *, refused: int = 0) -> None:
         ours = set(map(self._space, embedders))
-        self._use_spaces(lambda space: space.fingerprint in ours)
-        if second is None:  # what was made for other scripts' questions is not kept up any more
+        self._keep_spaces(lambda space: space.fingerprint in ours)
+        if second is None:  # vectors for questions in other scripts are not kept up any more
             for space in ours - {self._space(embedders[0])}:
-                guests = {"must": [{"has_vector": space}], "must_not": [one_of("homes", [space])]}
-                self._forget_vectors(space, guests)
+                self._forget(space, {"must": [{"has_vector": space}], "must_not": [one_of("homes", [space])]})
         if self.count_pending(embedders) <= refused:
             other_scripts = len(embedders) > 1 and self.is_home(embedders[-1])
             self.remember_complete(models_key(embedders, second, other_scripts=other_scripts))
-        self._kept.clear(if_many=True)
+        self._unused.clear(if_many=True)
 
     def drop_unused(self) -> None:
-        self._kept.clear()
+        self._unused.clear()
 
     def remember_complete(self, models: str | None) -> None:
-        held = (
-            None
-            if models is None
-            else [name for name in (space.fingerprint for space in self._spaces()) if holds_any(self._schema, name)]
-        )
-        remember(self._schema.catalog, complete_vectors=models, held_spaces=held)
-        self._writer.state.meta.update(complete_vectors=models, held_spaces=held)
+        names = [space.fingerprint for space in self._state.spaces]
+        held = None
+        if models is not None:
+            held = [name for name in names if self._chunks.has_any({"must": [{"has_vector": name}]})]
+        remember(self._schema.catalog, self._state, complete_vectors=models, held_spaces=held)
 
-    def _forget_vectors(self, space: str, chosen: Filter) -> None:
-        for some in batches(self._schema.chunks.scroll(chosen, payload=["homes", "spaces"]), _AT_ONCE):
-            alike: dict[tuple[tuple[str, ...], tuple[str, ...]], list[Key]] = {}
-            for point in some:
-                homes, spaces = (tuple(sorted({*point["payload"][key]} - {space})) for key in ("homes", "spaces"))
-                alike.setdefault((homes, spaces), []).append(point["id"])
-            for (new_homes, new_spaces), ids in alike.items():
-                self._schema.chunks.set_payload({"homes": new_homes, "spaces": new_spaces}, ids)
-                self._schema.chunks.delete_vectors([space], ids)
+    def _keep_spaces(self, is_kept: Callable[[VectorSpace], bool]) -> None:
+        """Deletes the vectors of the other spaces. Their room in the collection stays until the chunks are moved."""
+        for name in [space.fingerprint for space in self._state.spaces if not is_kept(space)]:
+            # Chunks that only claim to have a vector are included: otherwise nobody would embed them again.
+            claims = [{"has_vector": name}, one_of("homes", [name]), one_of("spaces", [name])]
+            self._forget(name, {"should": claims})
+        self._remember_spaces([space for space in self._state.spaces if is_kept(space)])
+
+    def _forget(self, space: str, chosen: Filter) -> None:
+        for some in batches(self._chunks.scroll(chosen, payload=["homes", "spaces"]), _BATCH):
+            for homes, spaces, ids in _grouped(some, space, homes=False, spaces=False):
+                self._chunks.set_payload({"homes": sorted(homes), "spaces": sorted(spaces)}, ids)
+                self._chunks.delete_vectors([space], ids)
 
     # --- spaces
 
     def _space(self, embedder: Embedder) -> str:
-        """The name of its vectors; where there are none yet, chunks are moved to where they can have some."""
-        if embedder.fingerprint not in (space.fingerprint for space in self._spaces()):
-            self.prepare([VectorSpace(embedder.name, embedder.version, embedder.dimension)])
+        """The name of its vectors. A new space is created."""
+        self.prepare([VectorSpace(embedder.name, embedder.version, embedder.dimension)])
         return embedder.fingerprint
 
     def prepare(self, spaces: Sequence[VectorSpace]) -> None:
-        """Makes room for vectors of these models."""
-        new = [space for space in spaces if space not in self._spaces()]
+        known = {space.fingerprint for space in self._state.spaces}
+        new = [space for space in spaces if space.fingerprint not in known]
         if not new:
             return
-        wanted = [*self._spaces(), *new]
-        self.remember_complete(None)  # what was complete lies in another space
+        wanted = [*self._state.spaces, *new]
+        self.remember_complete(None)
         if not {space.fingerprint for space in wanted} <= set(self._schema.spaces()):
             self._move_chunks(wanted)
         self._remember_spaces(wanted)
 
-    def _spaces(self) -> list[VectorSpace]:
-        return stored_spaces(self._writer.state)
-
     def _remember_spaces(self, spaces: Sequence[VectorSpace]) -> None:
-        stored = [list(space) for space in spaces]
-        remember(self._schema.catalog, spaces=stored)
-        self._writer.state.meta["spaces"] = stored
-
-    def _use_spaces(self, is_kept: Callable[[VectorSpace], bool]) -> None:
-        """Vectors of the others are deleted; the room they took in the collection stays until chunks are moved for
-        another reason.
-        """
-        for space in self._spaces():
-            if not is_kept(space):
-                name = space.fingerprint
-                # Also what only says that it has one: otherwise nobody would make it again.
-                self._forget_vectors(
-                    name, {"should": [{"has_vector": name}, one_of("homes", [name]), one_of("spaces", [name])]}
-                )
-        self._remember_spaces([space for space in self._spaces() if is_kept(space)])
+        remember(self._schema.catalog, self._state, spaces=list(map(list, spaces)))
 
     def _move_chunks(self, spaces: Sequence[VectorSpace]) -> None:
-        names = {space.fingerprint for space in spaces} & set(self._schema.spaces())
-        target = self._schema.next_chunks(spaces)
-        for some in batches(self._schema.chunks.scroll(vectors=True, at_once=_AT_ONCE), _AT_ONCE):
-            target.upsert(_without_others(point, names) for point in some)
-        self._schema.use_chunks(target)
-        remember(self._schema.catalog, quantization=self._schema.quantization)
+        kept = {WORDS, *({space.fingerprint for space in spaces} & set(self._schema.spaces()))}
+        target = self._schema.create_next_chunks(spaces)
+        for some in batches(self._chunks.scroll(vectors=True, batch=_BATCH), _BATCH):
+            for point in some:
+                point["vector"] = {name: vector for name, vector in point["vector"].items() if name in kept}
+            target.upsert({key: point[key] for key in ("id", "vector", "payload")} for point in some)
+        self._schema.use_chunks(target.name)
+        self._schema.drop_unused_chunks()
+        remember(self._schema.catalog, self._state, quantization=self._schema.quantization)
+
+
+def _grouped(
+    points: Sequence[Point], space: str, *, homes: bool, spaces: bool
+) -> list[tuple[set[str], set[str], list[Key]]]:
+    """The new homes and spaces of the points, and the ids that get them: with this space, or without it."""
+    groups: dict[tuple[frozenset[str], frozenset[str]], list[Key]] = {}
+    for point in points:
+        old_homes, old_spaces = (frozenset(point["payload"][key]) for key in ("homes", "spaces"))
+        new_homes = old_homes | {space} if homes else old_homes - {space}
+        new_spaces = old_spaces | {space} if spaces else old_spaces - {space}
+        groups.setdefault((new_homes, new_spaces), []).append(point["id"])
+    return [(set(new_homes), set(new_spaces), ids) for (new_homes, new_spaces), ids in groups.items()]
 
 
 def _pending_chunk(point: Point) -> PendingChunk:
-    payload = point["payload"]
-    return PendingChunk(
-        point["id"], payload["path"], payload["title"], tuple(payload["headings"]), payload["text"], payload["chunk"]
-    )
+    path, title, headings, text, chunk = (point["payload"][field] for field in _PENDING_FIELDS)
+    return PendingChunk(point["id"], path, title, tuple(headings), text, chunk)
 
 
-def _without_others(point: Point, names: set[str]) -> Point:
-    vectors: dict[str, Any] = {
-        name: vector for name, vector in point["vector"].items() if name == WORDS or name in names
-    }
-    return {"id": point["id"], "payload": point["payload"], "vector": vectors}
-
-
-def _numbers(vector: Any) -> list[float]:
-    """As a file keeps them."""
-    return [float(f"{value:.{_DIGITS}g}") for value in np.asarray(vector, np.float16).tolist()]
+def _rounded(vector: Any) -> list[float]:
+    """The numbers of a vector as a file stores them."""
+    return [float(f"{value:.{_DIGITS}g}") for value in vector.astype("float16").tolist()]

@@ -1,68 +1,44 @@
-"""Searching by vector, and which models have made vectors for how much of the corpus. The servers compare; only a mean
-needs numpy.
-"""
+"""Search by vector, and how many chunks have vectors of which models."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
-from typing import TYPE_CHECKING, Any, Unpack
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
-from kebab.core.libraries import VectorSpace
 from kebab.core.ports import Embedder, EmbeddingModels, Middle, VectorCoverage, VectorMatch
 from kebab.core.search import SearchFilters
-from kebab.store.qdrant.collection import Filter, Point
-from kebab.store.qdrant.filters import FilterBuilder, none_of, one_of
-from kebab.store.qdrant.index_writer import chunk_of, chunk_point_id
-from kebab.store.qdrant.lexical import FOR_HITS
-from kebab.store.qdrant.payloads import EVERYWHERE, Payload
+from kebab.store.qdrant import codec
+from kebab.store.qdrant.collection import none_of, one_of, where
+from kebab.store.qdrant.filters import chunk_filter
 from kebab.store.qdrant.schema import Schema
 from kebab.store.qdrant.state import State
 from kebab.store.vector_spaces import is_complete, refuse_other_dimension
 
 if TYPE_CHECKING:
-    from kebab.core.store_ports import VectorOptions
+    pass
 
 _DIGITS = 7
-"""Of a number in the vector of a question: those that a float32 has. As many again would have to be written and read.
-"""
-_RESCORED = {"none": 1.0, "scalar": 2.0, "binary": 16.0}
-"""Where vectors are compared by their shortened forms first: how many times as many as are wanted are compared again as
-they are stored.
-"""
-_LOOKED_AT = 128
-"""Of the graph of vectors, at least; more than that is wanted where more are asked for."""
-
-
-def stored_spaces(state: State) -> list[VectorSpace]:
-    """In the order in which they came."""
-    return [VectorSpace(*space) for space in state.meta.get("spaces") or ()]
+"""Of a number in the vector of a question: those that a float32 has."""
+_OVERSAMPLING = {"none": 1.0, "scalar": 2.0, "binary": 16.0}
+"""How many times as many candidates of a quantized search are compared again by their stored vectors."""
+_LEAST_EF = 128
+"""Candidates in the graph of vectors; more if more are asked for."""
 
 
 class QdrantVectorStore:
-    is_lasting = True
-
-    def __init__(self, schema: Schema, state: State, known: dict[str, Payload]) -> None:
-        """`known`: where payloads of what was found are kept, for whoever makes hits of it."""
+    def __init__(self, schema: Schema, state: State) -> None:
         self._schema = schema
         self._state = state
-        self._known = known
-        self._filters = FilterBuilder(schema)
-        self._rescored = {"rescore": True, "oversampling": _RESCORED.get(state.meta.get("quantization") or "none", 1.0)}
+        oversampling = _OVERSAMPLING.get(state.meta.get("quantization") or "none", 1.0)
+        self._quantization = {"rescore": True, "oversampling": oversampling}
 
     def holds(self, embedder: Embedder) -> bool:
-        ours = [
-            space
-            for space in stored_spaces(self._state)
-            if (space.model, space.version) == (embedder.name, embedder.version)
-        ]
-        return any(_is_held(self._schema, self._state, space.fingerprint) for space in ours)
+        model = (embedder.name, embedder.version)
+        spaces = [space.fingerprint for space in self._state.spaces if (space.model, space.version) == model]
+        return any(_is_held(self._schema, self._state, space) for space in spaces)
 
-    def search(self, space: str, vector: Any, **options: Unpack[VectorOptions]) -> list[VectorMatch]:
-        return self.begin(space, vector, **options)()
-
-    def begin(
+    def search(
         self,
         space: str,
         vector: Any,
@@ -71,117 +47,76 @@ class QdrantVectorStore:
         limit: int,
         homes_only: bool = False,
         others_only: bool = False,
-        outline: bool = False,
-    ) -> Callable[[], list[VectorMatch]]:
-        spaces = {known.fingerprint for known in stored_spaces(self._state)}
-        if space not in spaces:
-            refuse_other_dimension(space, stored_spaces(self._state))
-            return list
-        home = [space, EVERYWHERE]
+    ) -> list[VectorMatch]:
+        if space not in {known.fingerprint for known in self._state.spaces}:
+            refuse_other_dimension(space, self._state.spaces)
+            return []
         # A condition that all chunks meet costs the servers a third of their time.
-        chosen = self._filters.of_chunks(filters, among_libraries=self._state.has_libraries)
+        chosen = chunk_filter(self._schema, filters, has_libraries=self._state.has_libraries)
+        home = [space, codec.EVERYWHERE]
         chosen["must"] += [one_of("homes", home)] if homes_only else []
         chosen["must"] += [none_of("homes", home)] if others_only else []
-        numbers = vector.astype("float64").round(_DIGITS).tolist()
-        nearest = partial(self._nearest_to, space, numbers, chosen, outline=outline)
-        matches = partial(_outlined, home=not others_only) if outline else partial(self._matches, space)
-        answer = self._schema.chunks.begin_to_query(nearest(limit + 1))
-
-        def finished() -> list[VectorMatch]:
-            depth = limit + 1
-            points = answer()[0]
-            while True:
-                ordered = sorted(matches(points), key=_order)
-                # Equal ones at the end are put in order by their ids, so all of them must be known.
-                if len(ordered) < depth or ordered[limit - 1].similarity > ordered[-1].similarity:
-                    return ordered[:limit]
-                depth *= 4
-                points = self._schema.chunks.query(nearest(depth))[0]
-
-        return finished
-
-    def _nearest_to(
-        self, space: str, numbers: list[float], chosen: Filter, limit: int, *, outline: bool
-    ) -> dict[str, Any]:
-        return {
-            "query": numbers,
+        search: dict[str, Any] = {
+            "query": vector.astype("float64").round(_DIGITS).tolist(),
             "using": space,
             "filter": chosen,
-            "limit": limit,
-            "with_payload": False if outline else FOR_HITS,
-            "params": {"hnsw_ef": max(_LOOKED_AT, 2 * limit), "quantization": self._rescored},
+            "with_payload": ["chunk", "homes", "corpus"],
         }
-
-    def _matches(self, space: str, points: Sequence[Point]) -> Iterator[VectorMatch]:
-        for point in points:
-            payload = point["payload"]
-            if self._state.is_too_new(payload):
-                continue
-            self._known[payload["chunk"]] = payload
-            home = space in payload["homes"] or EVERYWHERE in payload["homes"]
-            yield VectorMatch(payload["chunk"], point["score"], home)
+        depth = limit + 1
+        while True:
+            params = {"hnsw_ef": max(_LEAST_EF, 2 * depth), "quantization": self._quantization}
+            [points] = self._schema.chunks.query({**search, "limit": depth, "params": params})
+            matches = [
+                VectorMatch(payload["chunk"], point["score"], not set(home).isdisjoint(payload["homes"]))
+                for point in points
+                if not self._state.is_too_new(payload := point["payload"])
+            ]
+            matches.sort(key=lambda match: (-match.similarity, match.chunk_id))
+            # Equal ones at the end are ordered by their ids, so all of them must be known.
+            is_full = len(matches) > limit and matches[limit - 1].similarity > matches[-1].similarity
+            if len(points) < depth or is_full:
+                return matches[:limit]
+            depth *= 4
 
     def middle_of(self, chunk_ids: Sequence[str], embedders: Sequence[Embedder]) -> Middle | None:
         import numpy as np
 
         ours = {(embedder.name, embedder.version): embedder for embedder in embedders}
-        spaces = [space for space in stored_spaces(self._state) if (space.model, space.version) in ours]
-        names = [space.fingerprint for space in spaces]
-        points = (
-            self._schema.chunks.retrieve(map(chunk_point_id, chunk_ids), payload=["chunk", "homes"], vectors=names)
-            if names
-            else []
+        spaces = {space.fingerprint: space for space in self._state.spaces if (space.model, space.version) in ours}
+        if not spaces:
+            return None
+        points = self._schema.chunks.retrieve(
+            map(codec.chunk_point_id, chunk_ids), payload=["chunk", "homes"], vectors=list(spaces)
         )
-        homes = Counter(name for point in points for name in names if name in point["payload"]["homes"])
+        homes = Counter(name for point in points for name in spaces if name in point["payload"]["homes"])
         if not homes:
             return None
-        space = max(
-            (space for space in spaces), key=lambda space: (homes[space.fingerprint], names.index(space.fingerprint))
-        )
-        name = space.fingerprint
-        ordered = sorted(
-            (point for point in points if name in point["payload"]["homes"]),
-            key=lambda point: str(point["payload"]["chunk"]),
-        )
-        mean = np.array([point["vector"][name] for point in ordered], np.float32).mean(axis=0)
+        names = list(spaces)
+        name = max(names, key=lambda name: (homes[name], names.index(name)))
+        at_home = [point for point in points if name in point["payload"]["homes"]]
+        at_home.sort(key=lambda point: str(point["payload"]["chunk"]))
+        mean = np.array([point["vector"][name] for point in at_home], np.float32).mean(axis=0)
         length = float(np.linalg.norm(mean))
-        return Middle(name, mean / length if length else mean, ours[space.model, space.version])
-
-
-# --- coverage
+        return Middle(name, mean / length if length else mean, ours[spaces[name].model, spaces[name].version])
 
 
 def coverage(schema: Schema, state: State, models: EmbeddingModels) -> VectorCoverage:
     ours = {(embedder.name, embedder.version) for embedder in models.embedders}
-    spaces = stored_spaces(state)
-    # By model and version the latest: an endpoint may give vectors of another dimension from one day to the next.
-    latest = {(space.model, space.version): space for space in spaces}
-    current = [space for key, space in latest.items() if key in ours]
-    others = tuple(space.fingerprint for space in spaces if space not in current)
-    complete = is_complete(state.meta.get("complete_vectors") or "", models)
-    used = [space.fingerprint for space in current if _is_held(schema, state, space.fingerprint)]
+    # The latest space of each model: an endpoint may give vectors of another dimension from one day to the next.
+    latest = {(space.model, space.version): space for space in state.spaces}
+    current = [space.fingerprint for model, space in latest.items() if model in ours]
+    others = tuple(space.fingerprint for space in state.spaces if space.fingerprint not in current)
+    used = [space for space in current if _is_held(schema, state, space)]
     version = "vec:" + ",".join(used)
-    if used and complete:
+    if used and is_complete(state.meta.get("complete_vectors") or "", models):
         return VectorCoverage(None, None, version, others)
-    embedded = schema.chunks.count({"must": [one_of("homes", used)]}) if used else 0
+    embedded = schema.chunks.count(where("homes", *used)) if used else 0
     return VectorCoverage(schema.chunks.count(), embedded, version, others)
 
 
 def _is_held(schema: Schema, state: State, space: str) -> bool:
-    """Whether any chunk has a vector of it."""
+    """Whether any chunk has a vector of this space."""
     held = state.meta.get("held_spaces")
-    if held is not None and state.meta.get("complete_vectors"):  # nothing has been written since it was looked at
+    if held is not None and state.meta.get("complete_vectors"):  # nothing has been written since that was remembered
         return space in held
-    return holds_any(schema, space)
-
-
-def holds_any(schema: Schema, space: str) -> bool:
-    return any(schema.chunks.scroll({"must": [{"has_vector": space}]}, payload=False, at_once=1))
-
-
-def _outlined(points: Sequence[Point], *, home: bool) -> Iterator[VectorMatch]:
-    return (VectorMatch(chunk_of(point["id"]), point["score"], home) for point in points)
-
-
-def _order(match: VectorMatch) -> tuple[float, str]:
-    return -match.similarity, match.chunk_id
+    return schema.chunks.has_any({"must": [{"has_vector": space}]})

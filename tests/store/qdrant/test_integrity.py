@@ -17,9 +17,9 @@ from tests.qdrant_server import QdrantNode
 import kebab
 from kebab.core.errors import Corrupt, KebabError
 from kebab.core.records import Check
-from kebab.store.qdrant import wholeness
-from kebab.store.qdrant.collection import _as_stored
-from kebab.store.qdrant.payloads import EVERYWHERE
+from kebab.store.qdrant import integrity
+from kebab.store.qdrant.codec import EVERYWHERE
+from kebab.store.qdrant.collection import checked
 from kebab.store.qdrant.terms import reweighed
 
 NOTES = {
@@ -233,7 +233,7 @@ def test_whatever_is_damaged_is_noticed_and_read_again(
     one_node: QdrantNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, collection: str, how: str
 ) -> None:
     """A note for each part of a point's payload, which is then damaged in that of this note."""
-    monkeypatch.setattr(wholeness, "_SHOWN", 1000)
+    monkeypatch.setattr(integrity, "_SHOWN", 1000)
     broken = Broken(one_node, tmp_path)
     (tmp_path / "first.md").write_text(NOTES["c.md"])
     broken.kb.ingest(tmp_path, name="notes")
@@ -307,13 +307,13 @@ def test_a_collection_that_is_lost_is_named_and_made_anew(one_node: QdrantNode, 
     broken = Broken(one_node, tmp_path)
     (tmp_path / "c.md").write_text(NOTES["c.md"])
     broken.kb.ingest(tmp_path, name="notes")
-    used = broken.kb._store._schema.chunks_collection()  # type: ignore[attr-defined]
+    used = broken.kb.session.store._schema.current_chunks()  # type: ignore[attr-defined]
     if lost == "alias":
         delete = {"actions": [{"delete_alias": {"alias_name": f"{broken.name}.chunks"}}]}
-        broken.kb._store._client.post("/collections/aliases", delete)  # type: ignore[attr-defined]
+        broken.kb.session.store._client.post("/collections/aliases", delete)  # type: ignore[attr-defined]
     else:
         name = used if lost == "chunks" else f"{broken.name}.{lost}"
-        broken.kb._store._client.ask("DELETE", f"/collections/{name}", None)  # type: ignore[attr-defined]
+        broken.kb.session.store._client.ask("DELETE", f"/collections/{name}", None)  # type: ignore[attr-defined]
     with pytest.raises(Corrupt, match=rf"missing: {broken.name}\.") as raised:
         broken.kb.search("cherries", mode="lexical") if lost != "documents" else broken.kb.documents()
     assert "kb index --rebuild-fts" in (raised.value.hint or "")
@@ -361,44 +361,46 @@ def test_a_chunk_that_is_not_where_one_looks_for_it_is_read_again(broken: Broken
 @pytest.mark.parametrize("collection", ["catalog", "documents", "chunks", "terms"])
 def test_nothing_that_was_written_is_taken_for_damaged(broken: Broken, collection: str) -> None:
     """Regression: the address of a library's repository is a text, and was taken for what a source has by that name."""
-    with broken.kb._store.writing("a test") as writing:
+    with broken.kb.session.store.writing("a test") as writing:
         (library,) = broken.kb.libraries.all()
         writing.libraries().describe(library._replace(repository="https://example.org/widget.git", branch="main"))
     points = broken.points(collection)
     written = [set(point["payload"]) for point in points]
     assert points
-    assert [set(point["payload"]) for point in _as_stored(points)] == written
+    assert [set(point["payload"]) for point in checked(points)] == written
 
 
 def _damaged_values(broken: Broken) -> Iterator[tuple[str, Any, str, Any]]:
-    """Everything that is stored, once of each kind, as something it is not."""
+    """Every stored field: with a value of another type, and with a senseless one. Documents and chunks of a library have
+    the same fields as one's own, so of those only the fields that libraries use are damaged.
+    """
     for collection, kind in (("catalog", "what"), ("documents", "corpus"), ("chunks", "corpus")):
-        first = {
-            point["payload"][kind]: point
-            for point in broken.points(collection)
-            if point["payload"].get(kind) != "lease"
-        }
-        for point in first.values():
-            for key in point["payload"]:
-                for value in ("x", 7, ["q"], None):
-                    yield collection, point, key, value
+        points = {point["payload"].get(kind): point for point in broken.points(collection)}
+        points.pop("lease", None)
+        for point in points.values():
+            keys = ("versions", "file_keys", "source") if point["payload"].get(kind) == "lib" else point["payload"]
+            for key in set(keys) & set(point["payload"]):
+                stored = point["payload"][key]
+                senseless = ["q"] if isinstance(stored, list) else 7 if isinstance(stored, int) else "x"
+                yield collection, point, key, senseless
+                yield collection, point, key, 7 if senseless != 7 else "x"
 
 
-def test_whatever_is_of_another_kind_than_it_was_written_as_ends_in_no_traceback(broken: Broken) -> None:
-    """Regression: looking for what is wrong, kb verify and kb doctor came to grief themselves."""
+def test_a_damaged_value_causes_no_traceback(broken: Broken) -> None:
+    """Regression: kb verify and kb doctor failed with a traceback while they looked for the damage."""
+    kb = broken.kb
+    searches = [lambda: kb.search("apples"), lambda: kb.search("widget", library="/acme/widget")]
+    readers: dict[str, list[Callable[[], object]]] = {
+        "catalog": [*searches, kb.sources, kb.documents, kb.health, kb.verify],
+        "documents": [kb.documents, kb.health, kb.verify],
+        "chunks": [*searches, kb.verify],
+    }
     count, crashed = 0, []
     for collection, point, key, value in _damaged_values(broken):
         broken.say(collection, point, **{key: value})
-        for look in (
-            lambda: broken.kb.search("apples"),
-            lambda: broken.kb.search("widget", library="/acme/widget"),
-            broken.kb.sources,
-            broken.kb.documents,
-            broken.kb.health,
-            broken.kb.verify,
-        ):
+        for read in readers[collection]:
             try:
-                look()
+                read()
             except KebabError:
                 pass
             except Exception as error:  # noqa: BLE001 - whatever it is, it must not happen
@@ -406,7 +408,7 @@ def test_whatever_is_of_another_kind_than_it_was_written_as_ends_in_no_traceback
         broken.ask("PUT", f"{collection}/points/payload", {"payload": point["payload"], "points": [point["id"]]})
         count += 1
     assert not crashed, "\n".join(crashed)
-    assert count > 200
+    assert count > 150
 
 
 def test_a_chunk_that_its_document_does_not_name_goes(broken: Broken) -> None:
@@ -553,7 +555,7 @@ def test_a_change_that_was_interrupted_is_told_and_completed_by_whoever_writes_n
 
 
 def test_while_somebody_writes_nothing_is_judged(broken: Broken) -> None:
-    with kebab.open(broken.address) as other, other._store.writing("a test"):
+    with kebab.open(broken.address) as other, other.session.store.writing("a test"):
         [check] = broken.kb.verify().checks
         assert check.ok
         assert "NOT checked: process" in check.message

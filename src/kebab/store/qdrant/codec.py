@@ -1,0 +1,294 @@
+"""Documents and chunks as points and their payloads, and back as the records that the rest of the program knows."""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from base64 import b64decode, b64encode
+from collections.abc import Sequence
+from functools import partial
+from hashlib import sha256
+from struct import pack, unpack
+from typing import Any, TypeVar
+
+from kebab.analysis.terms import cjk_column
+from kebab.core.citations import Citation
+from kebab.core.documents import Chunk, ParsedDocument
+from kebab.core.errors import Corrupt
+from kebab.core.ports import ChunkContext, FileState, IndexedDocument
+from kebab.core.records import ChunkRecord, DocumentRecord
+from kebab.core.search import Neighbour
+from kebab.core.spans import SPAN_KINDS, Span, span_kind
+from kebab.core.text import content_hash, count_lines
+from kebab.store.fts5.chunk_columns import ChunkColumns, Names, names_in
+from kebab.store.qdrant.collection import Payload, PointId, point_id
+from kebab.store.tags import folded
+
+_Record = TypeVar("_Record", DocumentRecord, ChunkRecord, ChunkContext)
+_KEYS = {
+    "doc_id": "doc", "doc_path": "path", "doc_type": "type", "trust_level": "trust", "chunker_version": "chunker",
+    "chunk_id": "chunk", "heading_path": "headings", "start_offset": "start", "end_offset": "end",
+    "embedding_model": "model",
+}  # fmt: skip
+"""The payload keys of record fields that have another name there."""
+BODY = "body"
+BODY_PARTS = ("parts", "other_parts")
+"""Where the text of a document lies that is too long for one request; the body then names the one in use."""
+TEXT_FIELDS = [BODY, *BODY_PARTS]
+RECORD_FIELDS = [_KEYS.get(field, field) for field in DocumentRecord._fields if field != "context"]
+CONTEXT_FIELDS = [
+    *(
+        _KEYS.get(field, field)
+        for field in ChunkContext._fields
+        if field not in ("section_label", "content_hash", "notes")
+    ),
+    "corpus",
+]
+HIT_FIELDS = {
+    "exclude": ["terms", "within", "tagged", "versions", "columns_hash", "text_hash", "average", "length", "spaces"]
+}
+"""All fields of a chunk but those that only filters and writers need."""
+DOCUMENT_FIELDS = (
+    *"doc source path within title type format lang trust tags tagged date day chunker indexed_at".split(),
+    *("corpus", "versions"),
+)
+"""What chunks repeat of their documents, because a server cannot join."""
+UNREAD: Payload = {"content_hash": "", "mtime_ns": None, "fingerprint": ""}
+"""A file state that no file has, so that the next ingest reads it again."""
+EVERYWHERE = "*"
+"""Among the home spaces of a chunk: questions in any script find its words."""
+
+PART_LENGTH = 8 << 20
+"""Letters of a stored text in one request: servers accept 32 MB by default."""
+_COMPRESSION = 3
+_ISO = re.compile(r"(\d{1,4})(?:-(\d\d))?(?:-(\d\d))?(?:[T ](\d\d))?(?::(\d\d))?(?::(\d\d))?")
+_DATE_UNITS = (10_000, 14, 33, 26, 62, 62)
+_CHUNK_ID = re.compile("[0-9a-f]{20}")
+_PADDING = "0" * 12
+"""By which the id of a chunk is shorter than that of a point."""
+_encode = json.JSONEncoder(ensure_ascii=False, default=str).encode
+
+
+# --- ids, hashes and vectors
+
+document_point_id = partial(point_id, "document")
+"""The point of a document, by its id."""
+
+
+def chunk_point_id(chunk_id: str) -> str:
+    """Contains the id of the chunk, so that a ranking names chunks without reading them, in the order of their ids."""
+    if not _CHUNK_ID.fullmatch(chunk_id):
+        return point_id("chunk", chunk_id)  # somebody asks for what is not the id of a chunk
+    return f"{chunk_id[:8]}-{chunk_id[8:12]}-{chunk_id[12:16]}-{chunk_id[16:]}-{_PADDING}"
+
+
+def chunk_of(point: PointId) -> str:
+    return str(point).replace("-", "")[: -len(_PADDING)]
+
+
+def hash_of(*texts: str) -> str:
+    return sha256("\0".join(texts).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def to_float16(vector: Sequence[float]) -> bytes:
+    return pack(f"<{len(vector)}e", *vector)
+
+
+def from_float16(data: bytes) -> list[float]:
+    return list(unpack(f"<{len(data) // 2}e", data))
+
+
+# --- documents
+
+
+def document_payload(doc_id: str, document: IndexedDocument, corpus: str, now: str) -> Payload:
+    parsed = document.parsed
+    distinct = {folded(tag): tag for tag in reversed(parsed.tags)}
+    return {
+        "doc": doc_id,
+        "source": document.source,
+        "path": document.path,
+        "title": parsed.title,
+        "type": parsed.doc_type,
+        "format": parsed.format,
+        "lang": parsed.lang,
+        "trust": document.trust_level,
+        "tags": [distinct[tag] for tag in sorted(distinct)],
+        "aliases": list(parsed.aliases),
+        "date": document.date,
+        **derived_fields(doc_id, document.path, parsed.tags, document.date),
+        **document.state._asdict(),
+        "encoding": parsed.encoding,
+        "line_count": count_lines(parsed.text),
+        "chunk_count": len(document.chunks),
+        "metadata": _encode(parsed.metadata),
+        "chunker": document.chunker_version,
+        "indexed_at": document.indexed_at or now,
+        "corpus": corpus,
+        BODY: b64encode(zlib.compress(parsed.text.encode("utf-8", "surrogatepass"), _COMPRESSION)).decode(),
+    }
+
+
+def derived_fields(doc_id: str, path: str, tags: Sequence[str], date: str) -> Payload:
+    """The fields for filters and lookups, which follow from the others. `within` has the path and all folders above it;
+    `tagged` has all tags above those of the document.
+    """
+    return {
+        "head": doc_id[:4],
+        "within": [path, *_beginnings(path, 1)],
+        "name": folded(path.rpartition("/")[2]),
+        "tagged": sorted({above for tag in map(folded, tags) for above in (tag, *_beginnings(tag, 0))}),
+        "day": day_number(date),
+    }
+
+
+def _beginnings(path: str, with_slash: int) -> list[str]:
+    return [path[: place + with_slash] for place, letter in enumerate(path) if letter == "/"]
+
+
+def day_number(date: str) -> int:
+    """A date as a number that sorts as its text does: a missing part comes before every value of that part."""
+    match = _ISO.match(date)
+    number = 0
+    for size, part in zip(_DATE_UNITS, match.groups() if match else (None,) * len(_DATE_UNITS), strict=True):
+        number = number * size + (0 if part is None else int(part) + 1)
+    return number
+
+
+def body_of(payload: Payload) -> str:
+    try:
+        stored = payload[BODY]
+        parts = {"0": stored} if isinstance(stored, str) else payload[stored["in"]]
+        joined = "".join(parts[str(number)] for number in range(len(parts)))
+        return zlib.decompress(b64decode(joined)).decode("utf-8", "surrogatepass")
+    except (zlib.error, ValueError, TypeError, KeyError) as error:
+        raise Corrupt("The stored text of a document cannot be read.", hint="Find it with: kb verify") from error
+
+
+def parts_of(body: str) -> list[str]:
+    """A stored text, cut so that each part fits into a request."""
+    return [body[start : start + PART_LENGTH] for start in range(0, len(body), PART_LENGTH)]
+
+
+def file_state(payload: Payload) -> FileState:
+    return FileState(*map(payload.get, FileState._fields))  # type: ignore[arg-type]
+
+
+def _metadata(payload: Payload) -> dict[str, Any]:
+    try:
+        return dict(json.loads(payload["metadata"]))
+    except (ValueError, TypeError) as error:
+        raise Corrupt("The stored facts of a document cannot be read.", hint="Find it with: kb verify") from error
+
+
+def indexed_document(payload: Payload, chunks: list[Payload]) -> IndexedDocument:
+    """The document as it was before it was stored, without its source."""
+    text = body_of(payload)
+    names = Names(tuple(payload["aliases"]), tuple(payload["tags"]))
+    if first_title := next((chunk["names"] for chunk in chunks if chunk.get("names")), None):
+        names = names_in(first_title, payload["path"], payload["title"], payload["tags"])  # in their original order
+    parsed = ParsedDocument(
+        text=text,
+        blocks=(),
+        doc_type=payload["type"],
+        tags=names.tags,
+        aliases=names.aliases,
+        metadata=_metadata(payload),
+        **{key: payload[key] for key in ("title", "format", "lang", "encoding")},
+    )
+    cut = [
+        Chunk(
+            **{key: chunk[key] for key in ("ordinal", "start", "end", "kind")},
+            text=text[chunk["start"] : chunk["end"]],
+            heading_path=tuple(chunk["headings"]),
+            spans=spans_of(chunk),
+        )
+        for chunk in sorted(chunks, key=lambda chunk: int(chunk["ordinal"]))
+    ]
+    rest = (payload[key] for key in ("chunker", "date", "trust", "doc", "indexed_at"))
+    return IndexedDocument("", payload["path"], file_state(payload), parsed, cut, *rest)
+
+
+# --- chunks
+
+
+def chunk_payload(identifier: str, chunk: Chunk, names: str | None) -> Payload:
+    """The chunk's own fields. `names`: the title column, if it has more than the title."""
+    return {
+        "chunk": identifier,
+        "ordinal": chunk.ordinal,
+        "kind": chunk.kind,
+        "start": chunk.start,
+        "end": chunk.end,
+        "spans": [[span_kind(span), *span] for span in chunk.spans],
+        "headings": list(chunk.heading_path),
+        "text": chunk.text,
+        **({"names": names} if names is not None else {}),
+    }
+
+
+def spans_of(payload: Payload) -> tuple[Span, ...]:
+    try:
+        spans = tuple(SPAN_KINDS[kind](*values) for kind, *values in payload["spans"])
+    except (KeyError, TypeError, ValueError):
+        spans = ()
+    if not spans:
+        message = f"A passage of {payload.get('path', 'a document')} does not say where it stands."
+        raise Corrupt(message, hint="Find it with: kb verify")
+    return spans
+
+
+def title_of(payload: Payload) -> str:
+    """The title column of a chunk: on the first one it has tags and aliases too."""
+    return str(payload.get("names") or payload["title"])
+
+
+def columns(payload: Payload, korean_analysis: str, note_terms: str) -> ChunkColumns:
+    """The columns of the text index, as `columns_of` makes them of a chunk that is not stored yet."""
+    heading_path, text, title = " > ".join(payload["headings"]), payload["text"], title_of(payload)
+    is_code = payload["kind"] == "code"
+    cjk = cjk_column(korean_analysis, title, heading_path, text, is_code=is_code, note_terms=note_terms)
+    return ChunkColumns(heading_path, text, title, cjk)
+
+
+def common_homes(columns: ChunkColumns, kind: str) -> list[str]:
+    """The homes of a chunk beside the spaces of its vectors."""
+    return [EVERYWHERE] if columns.cjk and kind != "code" else []
+
+
+# --- records
+
+
+def _record(of: type[_Record], payload: Payload, **computed: Any) -> _Record:
+    stored = {field: payload[_KEYS.get(field, field)] for field in of._fields if field not in computed}
+    return of(**stored, **computed)
+
+
+def document_record(payload: Payload, notes: tuple[str, ...]) -> DocumentRecord:
+    return _record(DocumentRecord, payload, tags=tuple(payload["tags"]), metadata=_metadata(payload), context=notes)
+
+
+def _passage(payload: Payload) -> dict[str, Any]:
+    headings = tuple(payload["headings"])
+    return {
+        "heading_path": headings,
+        "section_label": headings[-1] if headings else None,
+        "spans": spans_of(payload),
+        "content_hash": content_hash(payload["text"]),
+    }
+
+
+def chunk_record(payload: Payload, notes: tuple[str, ...]) -> ChunkRecord:
+    return _record(ChunkRecord, payload, **_passage(payload), context=notes)
+
+
+def chunk_context(payload: Payload, notes: tuple[str, ...], embedding_model: str | None = None) -> ChunkContext:
+    tags = tuple(payload["tags"])
+    return _record(ChunkContext, payload, **_passage(payload), tags=tags, embedding_model=embedding_model, notes=notes)
+
+
+def neighbour(payload: Payload) -> Neighbour:
+    headings, label, spans, text_hash = _passage(payload).values()
+    citation = Citation(payload["path"], spans[0], label, text_hash)
+    return Neighbour(payload["chunk"], headings, label, payload["text"], citation)
