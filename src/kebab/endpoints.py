@@ -6,24 +6,20 @@ Nothing is sent anywhere unless a setting names a model behind an endpoint (`emb
 from __future__ import annotations
 
 import json
-import time
-import urllib.error
-import urllib.request
-from http.client import HTTPException
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from math import inf
 from typing import Any, NamedTuple
-from urllib.parse import urlsplit
 
 from kebab.core.addresses import masked_address
 from kebab.core.deadline import at_most
 from kebab.core.errors import ConfigError, ModelUnreachable, TextRefused
-from kebab.timed_http import TimeBudget, TimedOpener
+from kebab.http_client import Response, opened
 
 _PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
 """Answers after which the same request may succeed."""
 _ABOUT_THE_TEXT = frozenset({400, 413, 422})
 """Answers that say of a request, and so of a text in it, that it will not be taken."""
-_STEP = 1 << 16
 _LONGEST_EXCUSE_S = 5.0
 """How long an answer that is an error is read."""
 _LONGEST_ANSWER = 1 << 28
@@ -56,28 +52,37 @@ class Endpoint(NamedTuple):
     def key_variable(self) -> str:
         return f"KEBAB_{self.section.upper()}_API_KEY"
 
-    def opened(self, body: dict[str, Any], *, accept: str = "application/json") -> Any:
-        """The response to a request, to be closed by whoever asked: its body comes as it is read, all of it within the
-        time limit.
-        """
+    @contextmanager
+    def opened(
+        self, body: dict[str, Any], *, accept: str = "application/json", stop: Callable[[], bool] | None = None
+    ) -> Iterator[Response]:
+        """The response to a request; its body comes as it is read, all of it within the time limit."""
         headers = {"Content-Type": "application/json", "Accept": accept}
         if self.key:
             headers["Authorization"] = f"Bearer {self.key}"
-        try:
-            request = urllib.request.Request(self.address, json.dumps(body).encode(), headers, method="POST")
-            opener = _DIRECT if urlsplit(self.address).hostname in _HERE else _OPENER
-            return opener.open(request, TimeBudget(at_most(self.timeout_s)))
-        except urllib.error.HTTPError as error:
-            raise self._refused(error) from error
-        except (OSError, HTTPException, ValueError) as error:  # time-outs, hosts that cannot be
-            raise self.unreachable(error) from error
+        request = opened(
+            "POST",
+            self.address,
+            headers=headers,
+            content=json.dumps(body).encode(),
+            seconds=at_most(self.timeout_s),
+            stop=stop,
+        )
+        with ExitStack() as stack:
+            try:
+                response = stack.enter_context(request)
+            except OSError as error:
+                raise self.unreachable(error) from error
+            if not 200 <= response.status < 300:
+                raise self._refused(response)
+            yield response
 
     def asked(self, body: dict[str, Any]) -> Any:
         """What it answers, read as JSON."""
         try:
             with self.opened(body) as response:
-                said = read_all(response)
-        except (OSError, HTTPException, ValueError) as error:  # an answer that breaks off
+                said = _body(response)
+        except OSError as error:  # an answer that breaks off
             raise self.unreachable(error) from error
         try:
             return json.loads(said)
@@ -86,8 +91,8 @@ class Endpoint(NamedTuple):
                 f"{self.address} did not answer with JSON.", hint=f"Check {self.section}.endpoint."
             ) from error
 
-    def unreachable(self, error: Exception) -> Passing:
-        reason = " ".join(str(getattr(error, "reason", error)).split())
+    def unreachable(self, error: OSError) -> Passing:
+        reason = " ".join(str(error).split())
         return Passing(
             ModelUnreachable(
                 f"{self.address} cannot be reached: {reason}.",
@@ -95,19 +100,23 @@ class Endpoint(NamedTuple):
             )
         )
 
-    def _refused(self, error: urllib.error.HTTPError) -> Exception:
-        said = _said(error)
-        if error.code in (401, 403):
+    def _refused(self, response: Response) -> Exception:
+        status, said = response.status, _excuse(response)
+        if status in (401, 403):
             return ModelUnreachable(
-                f"{self.address} refused the key (status {error.code}){said}.",
+                f"{self.address} refused the key (status {status}){said}.",
                 hint=f"Set {self.key_variable} to a valid one.",
             )
-        kind = TextRefused if error.code in _ABOUT_THE_TEXT else ModelUnreachable
+        kind = TextRefused if status in _ABOUT_THE_TEXT else ModelUnreachable
         failure = kind(
-            f"{self.address} answered with status {error.code}{said}.",
-            hint=f"Check {self.section}.model and {self.section}.endpoint; {self.too_long} when a text is too long for the model.",
+            f"{self.address} answered with status {status}{said}.",
+            hint=f"Check {self.section}.model and {self.section}.endpoint; "
+            f"{self.too_long} when a text is too long for the model.",
         )
-        return Passing(failure, _retry_after(error), by_server=error.code == 500) if error.code in _PASSING else failure
+        if status not in _PASSING:
+            return failure
+        wait = response.headers.get("Retry-After", "")
+        return Passing(failure, float(wait) if wait.isdecimal() else None, by_server=status == 500)
 
 
 def endpoint(
@@ -133,45 +142,21 @@ def endpoint(
     return made
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A redirect would carry the texts and the key to an address that nobody named."""
-
-    def redirect_request(self, *_: Any, **__: Any) -> None:
-        return None
-
-
-_OPENER = TimedOpener(_NoRedirect)
-# What is meant for this machine does not go through a proxy, whatever the environment says.
-_DIRECT = TimedOpener(_NoRedirect, urllib.request.ProxyHandler({}))
-_HERE = frozenset({"localhost", "127.0.0.1", "::1"})
-
-
-def read_all(response: Any, ends: float = inf) -> bytes:
-    """Its body; an OSError when it breaks off or does not come in time."""
+def _body(response: Response, seconds: float = inf) -> bytes:
     parts, length = [], 0
-    while part := response.read1(_STEP):
+    for part in response.parts(seconds):
         parts.append(part)
         length += len(part)
         if length > _LONGEST_ANSWER:
-            raise ValueError("the answer has no end")
-        if time.monotonic() > ends:
-            raise TimeoutError("timed out")
-    if response.length:
-        raise ConnectionError(f"the answer breaks off {response.length:,} bytes before its end")
+            raise OSError("the answer has no end")
     return b"".join(parts)
 
 
-def _retry_after(error: urllib.error.HTTPError) -> float | None:
-    value = error.headers.get("Retry-After", "")
-    return float(value) if value.isdecimal() else None
-
-
-def _said(error: urllib.error.HTTPError) -> str:
-    """What the server says about it, on one line and not without end."""
+def _excuse(response: Response) -> str:
+    """What the server says about an error, on one short line."""
     try:
-        with error:
-            text = read_all(error.fp, time.monotonic() + _LONGEST_EXCUSE_S)[:2000].decode("utf-8", "replace")
-    except (OSError, HTTPException, ValueError):
+        text = _body(response, _LONGEST_EXCUSE_S)[:2000].decode("utf-8", "replace")
+    except OSError:
         return ""
     try:
         said = json.loads(text).get("error", text)

@@ -70,11 +70,21 @@ def test_a_named_config_file_must_exist(tmp_path: Path) -> None:
 
 
 def test_default_top_is_another_name_of_default_k(config: Path) -> None:
-    """R137."""
     loaded = load_settings(write(config, "[search]\ndefault_top = 5\n"), {})
     assert loaded.settings.search.default_k == 5
     assert "search.default_k" in loaded.origins
     assert "twice" in refused(write(config, "[search]\ndefault_top = 5\ndefault_k = 6\n")).message
+
+
+def test_the_alias_of_a_setting_works_in_the_environment_and_as_a_flag(config: Path) -> None:
+    by_alias = {"KEBAB_SEARCH_DEFAULT_TOP": "5"}
+    loaded = load_settings(write(config, "[search]\ndefault_k = 6\n"), by_alias)
+    assert loaded.settings.search.default_k == 5
+    assert loaded.origins["search.default_k"] == "environment KEBAB_SEARCH_DEFAULT_TOP"
+    assert load_settings(config, by_alias, {"search.default_top": 7}).settings.search.default_k == 7
+    assert "KEBAB_SEARCH_DEFAULT_TOP" in refused(config, {"KEBAB_SEARCH_DEFAULT_TOP": "0"}).message
+    both = refused(config, {**by_alias, "KEBAB_SEARCH_DEFAULT_K": "5"})
+    assert "KEBAB_SEARCH_DEFAULT_TOP and KEBAB_SEARCH_DEFAULT_K" in both.message
 
 
 @pytest.mark.parametrize(
@@ -165,7 +175,7 @@ def test_variables_of_the_flags_are_no_settings(config: Path) -> None:
 
 
 def test_folders_follow_the_xdg_rules(isolated_home: Path) -> None:
-    """R112: relative paths are ignored, the folder is called kebab, on every platform."""
+    """Relative paths are ignored, the folder is called kebab, on every platform."""
     assert config_folder({"XDG_CONFIG_HOME": "/abs"}) == Path("/abs/kebab")
     assert data_folder({"XDG_DATA_HOME": "/abs"}) == Path("/abs/kebab")
     for environment in (

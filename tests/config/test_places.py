@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from kebab.config.places import database_path
+from kebab.config.loading import database_path
 from kebab.config.settings import Settings, StoreSettings
 
 

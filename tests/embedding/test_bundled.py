@@ -71,7 +71,7 @@ def test_text_in_any_other_script_belongs_to_the_multilingual_model(tmp_path: Pa
 
 @given(st.text(), st.sampled_from(["auto", "on", "off"]))
 def test_an_english_only_model_is_never_asked_what_it_cannot_read(text: str, cross_language: str) -> None:
-    """R118: fused into Korean queries it would take the results with it (nDCG .937 → .528)."""
+    """Fused into Korean queries it would take the results with it (nDCG .937 → .528)."""
     models = BundledModels(Path("unused"), cross_language=cross_language)
     asked = names(models, text)
     assert (GRANITE in asked) == (is_latin(text) and not has_cjk(text))

@@ -228,8 +228,7 @@ def test_no_texts_are_no_request_once_the_dimension_is_known(endpoint: Endpoint,
     assert len(endpoint.requests) == asked == 1
 
 
-def test_r118_the_fingerprint_has_the_dimension_of_the_first_answer(endpoint: Endpoint, connect: Connect) -> None:
-    """R118"""
+def test_the_fingerprint_has_the_dimension_of_the_first_answer(endpoint: Endpoint, connect: Connect) -> None:
     embedder = connect().embedder
     assert not endpoint.requests
     assert embedder.fingerprint == "some-model@openai-1:8"
@@ -238,10 +237,7 @@ def test_r118_the_fingerprint_has_the_dimension_of_the_first_answer(endpoint: En
 
 
 @pytest.mark.parametrize("protocol", [OPENAI, OLLAMA], ids=lambda protocol: protocol.name)
-def test_r118_what_speaks_another_protocol_is_another_model_whatever_its_name(
-    connect: Connect, protocol: Protocol
-) -> None:
-    """R118"""
+def test_what_speaks_another_protocol_is_another_model_whatever_its_name(connect: Connect, protocol: Protocol) -> None:
     assert connect(protocol).embedder.fingerprint == f"some-model@{protocol.name}-1:8"
 
 
@@ -252,8 +248,8 @@ def test_vectors_without_an_index_are_in_the_order_of_the_texts(endpoint: Endpoi
     np.testing.assert_allclose(connect().embed(*texts), unit(texts), atol=1e-6)
 
 
-def test_r118_another_prefix_of_passages_is_another_fingerprint(connect: Connect) -> None:
-    """R118: the vectors are others; a prefix of queries changes none that are stored."""
+def test_another_prefix_of_passages_is_another_fingerprint(connect: Connect) -> None:
+    """The vectors are others; a prefix of queries changes none that are stored."""
     versions = [
         connect(**change).embedder.version
         for change in ({}, {"passage_prefix": "passage: "}, {"passage_prefix": "p: "})
@@ -279,7 +275,7 @@ def at_most(characters: int) -> Callable[[Request], Answer]:
 def test_a_text_longer_than_the_model_takes_is_embedded_in_parts_and_the_others_as_ever(
     endpoint: Endpoint, connect: Connect, protocol: Protocol
 ) -> None:
-    """R124: nothing is cut off unnoticed."""
+    """Nothing is cut off unnoticed."""
     long = " ".join(f"word{number}" for number in range(300))
     endpoint.script = [at_most(1500)] * 99
     client = connect(protocol)

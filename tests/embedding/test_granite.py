@@ -165,8 +165,7 @@ def _roberta(pack: Pack, ids: list[int]) -> Array:
     return np.asarray(state[0] / np.linalg.norm(state[0]))
 
 
-def test_r121_a_page_on_git_is_closest_to_a_question_that_never_says_git(granite_model: OnnxEmbedder) -> None:
-    """R121"""
+def test_a_page_on_git_is_closest_to_a_question_that_never_says_git(granite_model: OnnxEmbedder) -> None:
     passages = [
         "Bake the bread for forty minutes, then let it cool on a rack.",
         "Install git, run git init in the project folder and make the first commit.",

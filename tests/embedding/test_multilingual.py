@@ -17,8 +17,7 @@ from hypothesis import strategies as st
 from kebab.core.errors import ModelCorrupt
 from kebab.embedding.multilingual import PACKAGE, read_weights
 from kebab.embedding.onnx_embedder import OnnxEmbedder
-from kebab.embedding.tokenizing import FileTokenizer
-from kebab.embedding.unigram import UNKNOWN, UnigramTokenizer
+from kebab.embedding.tokenizing import UNKNOWN, FileTokenizer, UnigramTokenizer
 
 VARIED = [
     "a",

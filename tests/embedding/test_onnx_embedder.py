@@ -230,8 +230,8 @@ def test_another_setting_that_changes_vectors_is_another_fingerprint(tiny: TinyM
     assert fingerprint(tiny.write(), **change) != fingerprint(tiny.folder)
 
 
-def test_r118_other_weights_or_another_tokenizer_are_another_fingerprint(tiny: TinyModel) -> None:
-    """R118: vectors of two models are never compared."""
+def test_other_weights_or_another_tokenizer_are_another_fingerprint(tiny: TinyModel) -> None:
+    """Vectors of two models are never compared."""
     seen = {fingerprint(tiny.write())}
     tiny.table[4] += 1
     seen.add(fingerprint(tiny.write()))
@@ -239,8 +239,8 @@ def test_r118_other_weights_or_another_tokenizer_are_another_fingerprint(tiny: T
     assert len(seen) == 3
 
 
-def test_r118_other_weights_in_the_file_beside_are_another_fingerprint(tiny: TinyModel) -> None:
-    """R118: large models are exported with their weights in model.onnx_data, and the graph itself stays the same."""
+def test_other_weights_in_the_file_beside_are_another_fingerprint(tiny: TinyModel) -> None:
+    """Large models are exported with their weights in model.onnx_data, and the graph itself stays the same."""
     tiny.table = np.random.default_rng(1).normal(size=(2000, 4)).astype(np.float32)
     before, graph = fingerprint(tiny.write(beside="model.onnx_data")), (tiny.folder / "model.onnx").read_bytes()
     tiny.table[4] += 1

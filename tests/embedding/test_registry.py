@@ -12,8 +12,7 @@ from kebab.config.settings import EmbeddingSettings
 from kebab.core.errors import ConfigError
 from kebab.core.ports import EmbeddingModels
 from kebab.embedding.bundled import BundledModels
-from kebab.embedding.registry import models_for
-from kebab.embedding.single_model import SingleModel
+from kebab.embedding.registry import SingleModel, models_for
 
 if TYPE_CHECKING:
     from tests.embedding.conftest import Python, TinyModel
@@ -83,7 +82,7 @@ def test_the_settings_of_a_folder_reach_its_model(tiny: TinyModel, tmp_path: Pat
 
 
 def test_a_model_for_latin_script_leaves_the_other_scripts_to_the_bundled_one(tiny: TinyModel, tmp_path: Path) -> None:
-    """R118: told by its tokenizer, which knows eight English words; an English-only model is never asked a Korean
+    """Told by its tokenizer, which knows eight English words; an English-only model is never asked a Korean
     question.
     """
     tiny.write()

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kebab.core.errors import ModelCorrupt
-from kebab.embedding.tokenizing import FileTokenizer, QuickTokenizer
-from kebab.embedding.unigram import UnigramTokenizer
+from kebab.embedding.tokenizing import FileTokenizer, QuickTokenizer, UnigramTokenizer
 
 if TYPE_CHECKING:
     from tests.embedding.conftest import Python, TinyModel
@@ -100,7 +99,7 @@ class Slow:  # long enough for the other thread to come in between
 
 sys.meta_path.insert(0, Slow())
 from kebab.embedding.tokenizing import FileTokenizer
-from kebab.embedding.unigram import UnigramTokenizer
+from kebab.embedding.tokenizing import UnigramTokenizer
 
 nowhere = Path(sys.argv[1])
 

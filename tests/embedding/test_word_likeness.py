@@ -6,14 +6,13 @@ from pathlib import Path
 
 import pytest
 
-from kebab.embedding.bundled import BundledModels
-from kebab.embedding.single_model import SingleModel
-from kebab.embedding.word_likeness import WordLikeness, likeness_by
+from kebab.embedding.bundled import BundledModels, WordLikeness, likeness_by
+from kebab.embedding.registry import SingleModel
 
 
 @pytest.fixture(scope="module")
-def models(tmp_path_factory: pytest.TempPathFactory) -> BundledModels:
-    return BundledModels(tmp_path_factory.mktemp("models"))
+def models(model_cache: Path) -> BundledModels:
+    return BundledModels(model_cache / "kebab")
 
 
 def made(models: BundledModels) -> WordLikeness:

@@ -8,11 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
-from http.client import HTTPException
-from queue import Empty, SimpleQueue
-from threading import Event, Thread
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from kebab.answering.thoughts import WithoutThoughts, without_thoughts
@@ -21,14 +17,12 @@ from kebab.core.errors import ModelMismatch, ModelUnreachable
 from kebab.core.ports import Message, Written
 from kebab.core.text import estimate_tokens, whole_characters
 from kebab.endpoints import Passing, endpoint
-from kebab.timed_http import shut_down
+from kebab.http_client import Stopped
 
 _SEED = 1
 _LONGEST_LINE = 1 << 20
 _LONGEST_ANSWER = 1 << 22
 """Characters; a model that repeats itself without end is cut off."""
-_LOOK_UP_S = 0.05
-"""How often, while nothing comes, it is asked whether to go on."""
 _CONTEXT_STEP = 2048
 _THOUGHTS = ("thinking", "reasoning")
 """Parts of an answer that are none."""
@@ -144,11 +138,9 @@ class ChatClient:
         breaks off; TextRefused when the question with its sources is too long for the model.
         """
         sent = [{"role": message.role, "content": whole_characters(message.content)} for message in messages]
-        stream = _Stream(
-            lambda: self._endpoint.opened(
-                self._body(sent), accept="text/event-stream, application/x-ndjson, application/json"
-            )
-        )
+        body = self._protocol.body(self._model, sent, self._settings.answer_tokens)
+        accept = "text/event-stream, application/x-ndjson, application/json"
+        ends = time.monotonic() + self._settings.timeout_s
         parts: list[str] = []
         thoughts = WithoutThoughts()
         received = 0
@@ -161,33 +153,29 @@ class ChatClient:
 
         unfinished = ""
         try:
-            for line in stream.lines(time.monotonic() + self._settings.timeout_s, stop):
-                if line is None:
-                    return Written("".join(parts), stopped=True)
-                unfinished += line
-                if _may_go_on(unfinished):
-                    continue
-                piece, unfinished = self._read(unfinished), ""
-                received += len(piece.text)
-                take(thoughts.shown(piece.text))
-                if piece.last or received > _LONGEST_ANSWER:
-                    take(thoughts.rest())
-                    return Written(without_thoughts("".join(parts)), cut_off=piece.cut_off or not piece.last)
-        except Passing as failure:
-            raise failure.error from failure
-        except TimeoutError as error:
-            raise ModelUnreachable(
-                f"{self._endpoint.address} took longer than {self._settings.timeout_s:g} seconds for its answer.",
-                hint="Raise ask.timeout_s, or lower ask.max_tokens.",
-            ) from error
-        except (OSError, HTTPException, ValueError) as error:
+            with self._endpoint.opened(body, accept=accept, stop=stop) as response:
+                for line in response.lines(_LONGEST_LINE):
+                    unfinished += line
+                    if _may_go_on(unfinished):
+                        continue
+                    piece, unfinished = self._read(unfinished), ""
+                    received += len(piece.text)
+                    take(thoughts.shown(piece.text))
+                    if piece.last or received > _LONGEST_ANSWER:
+                        take(thoughts.rest())
+                        return Written(without_thoughts("".join(parts)), cut_off=piece.cut_off or not piece.last)
+        except Stopped:
+            return Written("".join(parts), stopped=True)
+        except (OSError, Passing) as error:
+            if time.monotonic() > ends:
+                raise ModelUnreachable(
+                    f"{self._endpoint.address} took longer than {self._settings.timeout_s:g} seconds for its answer.",
+                    hint="Raise ask.timeout_s, or lower ask.max_tokens.",
+                ) from error
+            if isinstance(error, Passing):
+                raise error.error from error
             raise self._broke_off(f": {error}") from error
-        finally:
-            stream.give_up()
         raise self._broke_off("")
-
-    def _body(self, sent: list[dict[str, str]]) -> dict[str, Any]:
-        return self._protocol.body(self._model, sent, self._settings.answer_tokens)
 
     def _broke_off(self, reason: str) -> ModelUnreachable:
         return ModelUnreachable(
@@ -226,50 +214,6 @@ def _may_go_on(text: str) -> bool:
     except (ValueError, RecursionError):
         return True
     return False
-
-
-class _Stream:
-    """The lines of a response, read by a thread of its own: a read that waits for the server cannot be asked to stop."""
-
-    def __init__(self, opened: Callable[[], Any]) -> None:
-        self._opened = opened
-        self._lines: SimpleQueue[str | Exception | None] = SimpleQueue()
-        self._given_up = Event()
-        self._response: Any = None
-
-    def lines(self, ends: float, stop: Callable[[], bool] | None) -> Iterator[str | None]:
-        """Every line, and None when it was stopped. What goes wrong is raised here; TimeoutError after `ends`."""
-        Thread(target=self._read, name="kebab-chat", daemon=True).start()
-        while True:
-            if stop is not None and stop():
-                yield None
-                return
-            if time.monotonic() > ends:
-                raise TimeoutError
-            try:
-                line = self._lines.get(timeout=_LOOK_UP_S)
-            except Empty:
-                continue
-            if line is None:
-                return
-            if isinstance(line, Exception):
-                raise TimeoutError if time.monotonic() > ends else line
-            yield line
-
-    def give_up(self) -> None:
-        """The thread is woken from its read, and closes what it opened."""
-        self._given_up.set()
-        with suppress(OSError):  # it may be closed already
-            shut_down(self._response)
-
-    def _read(self) -> None:
-        try:
-            with self._opened() as self._response:
-                while not self._given_up.is_set() and (line := self._response.readline(_LONGEST_LINE)):
-                    self._lines.put(line.decode("utf-8", "replace"))
-            self._lines.put(None)
-        except Exception as error:  # noqa: BLE001 - raised again by whoever waits for the lines
-            self._lines.put(error)
 
 
 def chat_client(settings: AskSettings) -> ChatClient | None:

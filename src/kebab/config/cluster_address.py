@@ -45,7 +45,8 @@ def cluster_address(url: str) -> ClusterAddress:
     def wrong(message: str) -> UsageError:
         return UsageError(
             message,
-            hint="An address looks like this: qdrant://127.0.0.1:6333/notes, or …/notes?tls=true; several servers: host,host:port.",
+            hint="An address looks like this: qdrant://127.0.0.1:6333/notes, or …/notes?tls=true; several servers: "
+            "host,host:port.",
         )
 
     if "@" in url:

@@ -1,18 +1,24 @@
-"""defaults < config file < environment < flags, each value with its origin; strict about keys, types and bounds."""
+"""Settings from defaults < config file < environment < flags, each value with its origin; strict about keys, types and
+bounds. And where the database is when nobody says: the nearest `.kebab` folder upwards, else the user's data folder.
+"""
 
 from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from kebab.config.settings import ChunkingSettings, SettingField, Settings, all_settings
-from kebab.core.errors import ConfigError
+from kebab.core.addresses import masked_address
+from kebab.core.checking import checked, close_to, from_text
+from kebab.core.errors import ConfigError, UsageError
 
 NOT_SETTINGS = frozenset({"KEBAB_CONFIG", "KEBAB_DB"})
 """Variables that stand for the flags --config and --db."""
+FILE_NAME = "kebab.sqlite"
+LOCAL_FOLDER = ".kebab"
 
 
 class LoadedSettings(NamedTuple):
@@ -65,8 +71,9 @@ def load_settings(
         flags["store.url"] = flags.pop("store.path")
     for key, value in flags.items():
         if value is not None:
-            values[key] = _checked(_field(key), value, f"flag for {key}")
-            origins[key] = "flag"
+            item = _field(key)
+            values[item.key] = _checked(item, value, f"flag for {key}")
+            origins[item.key] = "flag"
     if values.get("store.path") and values.get("store.url"):
         _settle_place(values, origins)
     if "chunking.target_tokens" in values or "chunking.max_tokens" in values:
@@ -100,7 +107,8 @@ def _settle_chunk_sizes(values: dict[str, Any], origins: Mapping[str, str]) -> N
         values[target] = min(ChunkingSettings().target_tokens, longest)
     elif values[target] > longest:
         raise ConfigError(
-            f"{target} = {values[target]} ({origins[target]}) is more than {most} = {longest} ({origins.get(most, 'default')}).",
+            f"{target} = {values[target]} ({origins[target]}) is more than {most} = {longest} "
+            f"({origins.get(most, 'default')}).",
             hint="Set target_tokens to max_tokens or less.",
         )
 
@@ -127,8 +135,7 @@ def _read_file(path: Path, values: dict[str, Any], origins: dict[str, str]) -> N
         raise ConfigError(
             f"{path} cannot be read: {error}", hint="Correct the line, or see: kb init --force", path=str(path)
         ) from error
-    known = {item.key: item for item in all_settings()}
-    known |= {f"{item.section}.{item.alias}": item for item in known.values() if item.alias}
+    known = _by_key()
     sections = {item.section for item in known.values()}
     for section, content in document.items():
         if section not in sections:
@@ -153,66 +160,81 @@ def _read_file(path: Path, values: dict[str, Any], origins: dict[str, str]) -> N
 
 
 def _read_environment(environment: Mapping[str, str], values: dict[str, Any], origins: dict[str, str]) -> None:
-    known = {item.variable: item for item in all_settings()}
+    known = {_variable(key): item for key, item in _by_key().items()}
+    read: dict[str, str] = {}
     for variable, value in environment.items():
         if not variable.startswith("KEBAB_") or variable in NOT_SETTINGS:
             continue
         if variable not in known:
             raise _unknown(variable, known, "the environment", "variable", None)
         item = known[variable]
-        values[item.key] = _checked(item, _from_text(item, value), f"environment variable {variable}")
+        if item.key in read:
+            raise ConfigError(f"{read[item.key]} and {variable} are the same setting.", hint="Keep one of them.")
+        read[item.key] = variable
+        values[item.key] = _checked(item, from_text(value, item.type), f"environment variable {variable}")
         origins[item.key] = f"environment {variable}"
 
 
-def _from_text(item: SettingField, value: str) -> Any:
-    if item.type is bool:
-        return {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}.get(value.lower(), value)
-    try:
-        return item.type(value)
-    except ValueError:
-        return value
+def _by_key() -> dict[str, SettingField]:
+    """Every setting by its key, and by its alias where it has one."""
+    known = {item.key: item for item in all_settings()}
+    return known | {f"{item.section}.{item.alias}": item for item in known.values() if item.alias}
+
+
+def _variable(key: str) -> str:
+    return f"KEBAB_{key.replace('.', '_')}".upper()
 
 
 def _checked(item: SettingField, value: Any, where: str, path: str | None = None) -> Any:
     """The value as the setting's type, or an error that names the place, the key and what is allowed."""
-    if item.type is float and isinstance(value, int) and not isinstance(value, bool):
-        value = float(value)
-    right_type = isinstance(value, item.type) and (item.type is bool or not isinstance(value, bool))
-    in_range = (
-        right_type
-        and (not item.choices or value in item.choices)
-        and (not item.form or re.fullmatch(item.form, value) is not None)
-        and (item.least is None or value >= item.least)
-        and (item.most is None or value <= item.most)
-    )
-    if not in_range:
+    is_allowed = item.type is not int or not isinstance(value, float)  # unlike JSON, TOML tells 10.0 from 10
+    try:
+        bounds: dict[str, Any] = {"least": item.least, "most": item.most, "choices": item.choices}
+        value = checked(item.key, value, item.type, **bounds, may_be_empty=True)
+    except UsageError:
+        is_allowed = False
+    if not is_allowed or (item.form and not re.fullmatch(item.form, value)):
+        shown = masked_address(value) if isinstance(value, str) else value
         raise ConfigError(
-            f"{where}: {item.key}{'' if item.secret else f' = {_shown(value)!r}'} is not allowed.",
+            f"{where}: {item.key}{'' if item.secret else f' = {shown!r}'} is not allowed.",
             hint=f"Allowed: {item.allowed}. Default: {item.default!r}.",
             path=path,
         )
     return value
 
 
-def _shown(value: Any) -> Any:
-    from kebab.core.addresses import masked_address
-
-    return masked_address(value) if isinstance(value, str) else value
-
-
 def _field(key: str) -> SettingField:
-    for item in all_settings():
-        if item.key == key:
-            return item
-    raise _unknown(key, {item.key for item in all_settings()}, "flags", "setting", None)
+    known = _by_key()
+    if key not in known:
+        raise _unknown(key, known, "flags", "setting", None)
+    return known[key]
 
 
-def _unknown(name: str, known: Any, where: str, noun: str, path: str | None) -> ConfigError:
-    from difflib import get_close_matches
-
+def _unknown(name: str, known: Iterable[str], where: str, noun: str, path: str | None) -> ConfigError:
     section, _, last = name.rpartition(".")
     # By the last part alone: within a section all names begin alike, and anything would be close.
-    close = get_close_matches(last, [key.rpartition(".")[2] for key in known if key.rpartition(".")[0] == section], n=1)
-    close = [f"{section}.{close[0]}".lstrip(".")] if close else get_close_matches(name, list(known), n=1, cutoff=0.8)
-    hint = f"Did you mean {close[0]}?" if close else "All settings are listed by: kb config show"
+    close = close_to(last, [key.rpartition(".")[2] for key in known if key.rpartition(".")[0] == section])
+    meant = f"{section}.{close}".lstrip(".") if close else close_to(name, known, cutoff=0.8)
+    hint = f"Did you mean {meant}?" if meant else "All settings are listed by: kb config show"
     return ConfigError(f"{where}: there is no {noun} {name}.", hint=hint, path=path)
+
+
+def database_path(settings: Settings, start: Path | None = None) -> tuple[Path, bool]:
+    """The file, and whether it was named by the user (then it must exist for reading)."""
+    if settings.store.path:
+        return Path(settings.store.path).expanduser(), True
+    folder = (start or Path.cwd()).absolute()
+    for candidate in (folder, *folder.parents):
+        local = candidate / LOCAL_FOLDER / FILE_NAME
+        if local.is_file() or local.parent.is_dir():
+            return local, False
+    return data_folder() / FILE_NAME, False
+
+
+def database_address(settings: Settings) -> str:
+    """What leads to the same database from anywhere on this machine, given as --db."""
+    if not settings.store.url:
+        return str(database_path(settings)[0].absolute())
+    from kebab.config.cluster_address import cluster_address
+
+    return str(cluster_address(settings.store.url))

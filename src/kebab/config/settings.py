@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any, NamedTuple, get_type_hints
 
+from kebab.core.search import DEFAULT_K, DUPLICATES, FUSIONS, MATCHES, MAX_K, RRF_K, SNIPPET_CHARS
+
 
 class Setting(NamedTuple):
     doc: str
@@ -116,7 +118,8 @@ class EmbeddingSettings(NamedTuple):
     model: Annotated[
         str,
         Setting(
-            "What makes vectors: `bundled`, `none`, `onnx:FOLDER`, `openai:MODEL` (any endpoint that speaks its API) or `ollama:MODEL`.",
+            "What makes vectors: `bundled`, `none`, `onnx:FOLDER`, `openai:MODEL` (any endpoint that speaks its API) "
+            "or `ollama:MODEL`.",
             form=r"\s*(bundled|none|(onnx|openai|ollama):.+)\s*",
             form_words="bundled | none | onnx:FOLDER | openai:MODEL | ollama:MODEL",
         ),
@@ -124,15 +127,18 @@ class EmbeddingSettings(NamedTuple):
     cross_language: Annotated[
         str,
         Setting(
-            "Whether a question in one script finds text in another by meaning. auto: questions in Korean, Japanese, … find English "
-            "text once the corpus has text in such a script, and English questions find such text where there is no other; on: always.",
+            "Whether a question in one script finds text in another by meaning. auto: questions in Korean, Japanese, "
+            "… find English "
+            "text once the corpus has text in such a script, and English questions find such text where there is no "
+            "other; on: always.",
             choices=("auto", "on", "off"),
         ),
     ] = "auto"
     scripts: Annotated[
         str,
         Setting(
-            "What a model of your own reads: all, or latin (text in other scripts then goes to the bundled model). auto looks at the "
+            "What a model of your own reads: all, or latin (text in other scripts then goes to the bundled model). "
+            "auto looks at the "
             "tokenizer of onnx:FOLDER, and takes an endpoint's model to read all.",
             choices=("auto", "all", "latin"),
         ),
@@ -141,7 +147,8 @@ class EmbeddingSettings(NamedTuple):
     endpoint: Annotated[
         str,
         Setting(
-            "Address of the endpoint; empty means http://127.0.0.1:11434 for ollama and https://api.openai.com/v1 for openai.",
+            "Address of the endpoint; empty means http://127.0.0.1:11434 for ollama and https://api.openai.com/v1 "
+            "for openai.",
             form=r"(https?://.+)?",
             form_words="an address that begins with http:// or https://",
         ),
@@ -161,30 +168,29 @@ class EmbeddingSettings(NamedTuple):
 
 
 class SearchSettings(NamedTuple):
-    default_k: Annotated[int, Setting("How many hits a search returns.", 1, 1000, alias="default_top")] = 10
+    default_k: Annotated[int, Setting("How many hits a search returns.", 1, MAX_K, alias="default_top")] = DEFAULT_K
     timeout_s: Annotated[float, Setting("How long one search may take before it is stopped.", 0.1, 3600)] = 30.0
-    snippet_chars: Annotated[int, Setting("Longest snippet, in characters.", 16, 4000)] = 220
+    snippet_chars: Annotated[int, Setting("Longest snippet, in characters.", 16, 4000)] = SNIPPET_CHARS
     match: Annotated[
         str,
-        Setting(
-            "All words, any of them, or all first and any when that gives too few.", choices=("auto", "all", "any")
-        ),
+        Setting("All words, any of them, or all first and any when that gives too few.", choices=MATCHES),
     ] = "auto"
     hybrid_fusion: Annotated[
         str,
         Setting(
             "How lexical and vector hits become one list: by their ranks, or by their scores.",
-            choices=("rrf", "convex"),
+            choices=FUSIONS,
         ),
     ] = "rrf"
     rrf_k: Annotated[
         int, Setting("The constant of reciprocal rank fusion: the larger, the less the first ranks stand out.", 1, 1000)
-    ] = 60
+    ] = RRF_K
     vector_weight: Annotated[float, Setting("Weight of a vector hit in rrf; a lexical hit has 1.", 0, 10)] = 1.0
     vector_weight_weak: Annotated[
         float,
         Setting(
-            "The same where the words know better: the bundled multilingual model on text in the question's own script.",
+            "The same where the words know better: the bundled multilingual model on text in the question's own "
+            "script.",
             0,
             10,
         ),
@@ -201,7 +207,8 @@ class SearchSettings(NamedTuple):
     lexical_weight_all: Annotated[
         float,
         Setting(
-            "The same for a passage with all the words, where vectors are weak: in questions in another script than Latin.",
+            "The same for a passage with all the words, where vectors are weak: in questions in another script than "
+            "Latin.",
             0,
             10,
         ),
@@ -210,7 +217,8 @@ class SearchSettings(NamedTuple):
     convex_weight_weak: Annotated[
         float,
         Setting(
-            "The same where the words know better: the bundled multilingual model on text in the question's own script.",
+            "The same where the words know better: the bundled multilingual model on text in the question's own "
+            "script.",
             0,
             1,
         ),
@@ -218,15 +226,17 @@ class SearchSettings(NamedTuple):
     duplicates: Annotated[
         str,
         Setting(
-            "Passages with the same text, but for a small edit in long ones. fold: the best one is shown and names the others; show: each "
+            "Passages with the same text, but for a small edit in long ones. fold: the best one is shown and names "
+            "the others; show: each "
             "is a hit of its own.",
-            choices=("fold", "show"),
+            choices=DUPLICATES,
         ),
     ] = "fold"
     freshness: Annotated[
         str,
         Setting(
-            "What a search looks at beside the index. hits: whether the files of its hits have changed since (`stale`); check: also "
+            "What a search looks at beside the index. hits: whether the files of its hits have changed since "
+            "(`stale`); check: also "
             "whether any file has, which is said in a note; off: nothing.",
             choices=("hits", "check", "off"),
         ),
@@ -303,7 +313,8 @@ class AskSettings(NamedTuple):
     model: Annotated[
         str,
         Setting(
-            "What writes answers: empty for none (answers are quotations), `openai:MODEL` (any endpoint that speaks its API) or "
+            "What writes answers: empty for none (answers are quotations), `openai:MODEL` (any endpoint that speaks "
+            "its API) or "
             "`ollama:MODEL`.",
             form=r"\s*((openai|ollama):.+)?\s*",
             form_words="empty | openai:MODEL | ollama:MODEL",
@@ -312,7 +323,8 @@ class AskSettings(NamedTuple):
     endpoint: Annotated[
         str,
         Setting(
-            "Address of the endpoint; empty means http://127.0.0.1:11434 for ollama and https://api.openai.com/v1 for openai.",
+            "Address of the endpoint; empty means http://127.0.0.1:11434 for ollama and https://api.openai.com/v1 "
+            "for openai.",
             form=r"(https?://.+)?",
             form_words="an address that begins with http:// or https://",
         ),
@@ -324,7 +336,8 @@ class AskSettings(NamedTuple):
     score_gate: Annotated[
         float,
         Setting(
-            "Hits with a lower score, 0 to 1, are no evidence. Only a floor: whether there is an answer is decided by evidence.",
+            "Hits with a lower score, 0 to 1, are no evidence. Only a floor: whether there is an answer is decided "
+            "by evidence.",
             0,
             1,
         ),
@@ -336,7 +349,8 @@ class AskSettings(NamedTuple):
     unsupported: Annotated[
         str,
         Setting(
-            "What becomes of an answer with a claim that no cited passage supports: the claim is marked, or there is no answer.",
+            "What becomes of an answer with a claim that no cited passage supports: the claim is marked, or there is "
+            "no answer.",
             choices=("mark", "refuse"),
         ),
     ] = "mark"

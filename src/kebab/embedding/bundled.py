@@ -9,13 +9,17 @@ the user's that reads Latin script only takes granite's place.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from threading import Lock
+from typing import Any
 
 from kebab.analysis.cjk import has_cjk
 from kebab.analysis.language import is_mostly_latin, language_of
 from kebab.core.errors import ModelError
-from kebab.core.ports import Embedder, SpaceQuery
-from kebab.embedding.onnx_embedder import granite, multilingual
+from kebab.core.ports import Embedder, EmbeddingModels, SpaceQuery
+from kebab.embedding.model_files import package_file
+from kebab.embedding.onnx_embedder import MULTILINGUAL_NAME, granite, multilingual
 
 # Of the questions of five judged sets, the right passage is farther away than this in 1 of 100; asked of a corpus about
 # something else, the closest passage is in half of all cases (benchmarks/README.md).
@@ -66,7 +70,6 @@ def weights_fault() -> ModelError | None:
     """What is wrong with the installed weights: ModelMissing or ModelCorrupt; None when they are what was published."""
     from kebab.embedding import granite as latin
     from kebab.embedding import multilingual as all_scripts
-    from kebab.embedding.model_files import package_file
 
     try:
         package_file(latin.PACKAGE, latin.PACK, latin.PACK_SHA256)
@@ -81,3 +84,42 @@ def is_latin(text: str) -> bool:
     """Also true of text without any letters."""
     language = language_of(text)
     return language == "en" or (language == "und" and not any(map(str.isalpha, text[:4096])))
+
+
+_MOST_WORDS = 1 << 14
+"""That are remembered, with 2 KB each."""
+
+
+class WordLikeness:
+    """How alike two words are, by the encoder for all scripts: the one model whose distances between single words were
+    measured.
+    """
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self._known: dict[str, Any] = {}
+        self._lock = Lock()
+
+    def __call__(self, words: Sequence[str], others: Sequence[str]) -> list[list[float]]:
+        """For each word, its cosine with each of the others."""
+        if not words or not others:
+            return [[] for _ in words]
+        import numpy as np
+
+        with self._lock:
+            new = [word for word in dict.fromkeys((*words, *others)) if word not in self._known]
+            if len(self._known) + len(new) > _MOST_WORDS:
+                self._known.clear()
+                new = list(dict.fromkeys((*words, *others)))
+            if new:
+                self._known.update(zip(new, self._embedder.embed(new, "passage"), strict=True))
+            left, right = (np.stack([self._known[word] for word in side]) for side in (words, others))
+        cosines: list[list[float]] = (left @ right.T).tolist()
+        return cosines
+
+
+def likeness_by(models: EmbeddingModels | None) -> WordLikeness | None:
+    """None where nothing makes vectors, or that encoder is not among what does."""
+    return (
+        next((WordLikeness(one) for one in models.embedders if one.name == MULTILINGUAL_NAME), None) if models else None
+    )

@@ -16,7 +16,7 @@ from kebab.core.private_files import make_folder, open_file
 
 
 def package_file(package: str, name: str, digest: str) -> bytes:
-    """The bytes of a file that `package` installed, if they are the ones we know. The package itself is not imported."""
+    """The bytes of a file that `package` installed, if they are the ones we know; the package is not imported."""
     from importlib.metadata import PackageNotFoundError, distribution
 
     reinstall = f"pip install --force-reinstall {package}"

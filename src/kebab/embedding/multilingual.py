@@ -56,7 +56,7 @@ class Graph(NamedTuple):
 
 
 def build_graph(weights: dict[str, Array], beside: str) -> Graph:
-    """An ONNX model from token ids to unit vectors; `beside` is what the file with the large constants will be called."""
+    """An ONNX model from token ids to unit vectors; `beside` names the file for the large constants."""
     graph = OnnxGraph("universal-sentence-encoder-multilingual-3", beside=beside)
     encoder = _EncoderGraph(graph, weights)
     encoder.build()

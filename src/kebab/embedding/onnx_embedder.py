@@ -5,6 +5,7 @@ first used.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -18,11 +19,7 @@ if TYPE_CHECKING:
     from kebab.core.ports import EmbeddingKind, Vectors
     from kebab.embedding.onnx_encoder import OnnxEncoder
 
-_GRANITE_TOKENS = 512
 MULTILINGUAL_NAME = "universal-sentence-encoder-multilingual"
-_MULTILINGUAL_TOKENS = 2048
-"""The model knows no limit; this one bounds the memory that a single text takes."""
-
 _MULTILINGUAL_LEAD = 0.75
 """The model was made for sentences, and adds up what it sees: in a passage of twenty of them the title is lost.
 Measured on 26 Korean questions to English pages: among the first three 14 without, 19 with it; Korean sets gain too.
@@ -65,7 +62,8 @@ class OnnxEmbedder:
         )
         if len(texts) and vectors.shape[1] != self.dimension:
             raise ModelMismatch(
-                f"{self.name} gives vectors of {vectors.shape[1]} dimensions, and its config.json says {self.dimension}.",
+                f"{self.name} gives vectors of {vectors.shape[1]} dimensions, and its config.json says "
+                f"{self.dimension}.",
                 hint='Correct "hidden_size" there, or remove it.',
             )
         return vectors
@@ -95,9 +93,9 @@ def granite(cache: Path, threads: int) -> OnnxEmbedder:
     """English and other text in Latin script."""
 
     def load() -> OnnxEncoder:
-        from kebab.embedding.onnx_encoder import OnnxEncoder
+        from kebab.embedding.onnx_encoder import granite_encoder
 
-        return OnnxEncoder(_granite_folder(cache), max_tokens=_GRANITE_TOKENS, pad_id=1, threads=threads)
+        return granite_encoder(cache, threads)
 
     return OnnxEmbedder("granite-embedding-30m-english", "int8-2", 384, load)
 
@@ -106,51 +104,11 @@ def multilingual(cache: Path, threads: int) -> OnnxEmbedder:
     """Sixteen languages in one space: Korean, Japanese, Chinese, Thai, Arabic, Russian, and nine in Latin script."""
 
     def load() -> OnnxEncoder:
-        from kebab.embedding.onnx_encoder import OnnxEncoder
-        from kebab.embedding.tokenizing import QuickTokenizer
-        from kebab.embedding.unigram import UnigramTokenizer
+        from kebab.embedding.onnx_encoder import multilingual_encoder
 
-        folder = _multilingual_folder(cache)
-        tokenizer = QuickTokenizer(UnigramTokenizer(folder), folder)
-        return OnnxEncoder(folder, max_tokens=_MULTILINGUAL_TOKENS, pad_id=0, threads=threads, tokenizer=tokenizer)
+        return multilingual_encoder(cache, threads)
 
     return OnnxEmbedder(MULTILINGUAL_NAME, "3-2", 512, load, lead_weight=_MULTILINGUAL_LEAD)
-
-
-def _granite_folder(cache: Path) -> Path:
-    """Named by what it is made of and by what makes it, so that a change of either makes it anew."""
-    from kebab.embedding.model_files import ModelCache
-
-    def make() -> dict[str, bytes]:
-        from kebab.embedding import granite as model
-        from kebab.embedding.model_files import package_file
-
-        pack = model.read_pack(package_file(model.PACKAGE, model.PACK, model.PACK_SHA256))
-        return {"model.onnx": model.build_graph(pack), "tokenizer.json": pack.tokenizer}
-
-    return ModelCache(cache).get("granite-6a1cc247-2", make)
-
-
-def _multilingual_folder(cache: Path) -> Path:
-    from kebab.embedding.model_files import ModelCache
-
-    def make() -> dict[str, bytes]:
-        from kebab.embedding import multilingual as model
-        from kebab.embedding.model_files import package_file
-        from kebab.embedding.unigram import vocabulary_files
-
-        graph = model.build_graph(
-            model.read_weights(package_file(model.PACKAGE, model.WEIGHTS, model.WEIGHTS_SHA256)), "constants.bin"
-        )
-        vocabulary = model.read_vocabulary(package_file(model.PACKAGE, model.VOCABULARY, model.VOCABULARY_SHA256))
-        return {
-            "model.onnx": graph.model,
-            "constants.bin": graph.data,
-            "tokenizer.json": model.tokenizer_json(vocabulary),
-            **vocabulary_files(vocabulary.pieces, vocabulary.charsmap),
-        }
-
-    return ModelCache(cache).get("multilingual-0db566fd-3", make)
 
 
 def from_folder(
@@ -161,7 +119,8 @@ def from_folder(
         if not (folder / name).is_file():
             raise ModelMissing(
                 f"{folder} has no {name}.",
-                hint="embedding.model = onnx:FOLDER needs model.onnx and tokenizer.json there; kb ingest --no-embed does without.",
+                hint="embedding.model = onnx:FOLDER needs model.onnx and tokenizer.json there; kb ingest --no-embed "
+                "does without.",
                 path=str(folder),
             )
 
@@ -170,9 +129,8 @@ def from_folder(
 
         return OnnxEncoder(folder, max_tokens=max_tokens, pad_id=_pad_id(folder), pooling=pooling, threads=threads)
 
-    version = _folder_version(
-        folder, pooling, max_tokens, passage_prefix
-    )  # a prefix of queries changes no vector that is stored
+    # A prefix of queries changes no vector that is stored.
+    version = _folder_version(folder, pooling, max_tokens, passage_prefix)
     return OnnxEmbedder(
         folder.name, version, _dimension(folder), load, query_prefix=query_prefix, passage_prefix=passage_prefix
     )
@@ -217,3 +175,37 @@ def _json(path: Path) -> dict[str, Any]:
     except ValueError as error:
         raise ModelCorrupt(f"{path} is not JSON: {error}.", hint="Check the model's folder.", path=str(path)) from error
     return value if isinstance(value, dict) else {}
+
+
+_CHARACTERS = 2000
+"""Different characters of East Asian scripts. Vocabularies for English have some hundred of them, those for one of
+these languages and for many have several thousand."""
+_AS_ITSELF = re.compile(rb"(?:[\xe3-\xec][\x80-\xbf]|\xed[\x80-\x9e])[\x80-\xbf]")
+_ESCAPED = re.compile(rb"\\u(?:3[0-9a-fA-F]|[4-9a-cA-C][0-9a-fA-F]|[dD][0-7])[0-9a-fA-F]{2}")
+
+
+def reads_east_asian(tokenizer: Path) -> bool:
+    data = tokenizer.read_bytes()
+    return any(
+        len(found) >= _CHARACTERS
+        for found in (_characters(data), set(_ESCAPED.findall(data)), _characters(_byte_pieces(data)))
+    )
+
+
+def _characters(data: bytes) -> set[bytes]:
+    return set(_AS_ITSELF.findall(data))
+
+
+def _byte_pieces(data: bytes) -> bytes:
+    """Tokenizers that go by bytes write each as a visible character; what they stand for."""
+    return data.decode("utf-8", "replace").translate(_BYTES).encode("latin-1", "ignore")
+
+
+def _byte_table() -> dict[int, int]:
+    """The convention of GPT-2: visible bytes stand for themselves, the others follow from 256 on."""
+    visible = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+    hidden = [byte for byte in range(256) if byte not in visible]
+    return {256 + place: byte for place, byte in enumerate(hidden)}
+
+
+_BYTES = _byte_table()

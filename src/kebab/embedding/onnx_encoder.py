@@ -10,9 +10,13 @@ from typing import Any
 import numpy as np
 
 from kebab.core.errors import ModelCorrupt, ModelMismatch
+from kebab.embedding.model_files import ModelCache, package_file
 from kebab.embedding.onnx_graph import Array
-from kebab.embedding.tokenizing import FileTokenizer, Tokenizer
+from kebab.embedding.tokenizing import FileTokenizer, QuickTokenizer, Tokenizer, UnigramTokenizer, vocabulary_files
 
+_GRANITE_TOKENS = 512
+_MULTILINGUAL_TOKENS = 2048
+"""The model knows no limit; this one bounds the memory that a single text takes."""
 _TOKENS_PER_BATCH = 1024
 """Small batches stay in the processor's cache: twice as many texts at once are 10 to 20 % slower."""
 
@@ -92,7 +96,8 @@ class OnnxEncoder:
             )[0]
         except Exception as error:  # onnxruntime raises a class of its own per status code, with no base but this one
             raise ModelMismatch(
-                f"The model in {self._folder} cannot take a text of {length} tokens: {' '.join(str(error).split())[:200]}.",
+                f"The model in {self._folder} cannot take a text of {length} tokens: "
+                f"{' '.join(str(error).split())[:200]}.",
                 hint="Set embedding.max_tokens to what the model takes.",
             ) from error
         vectors = unit(_pooled(output, mask, self._pooling))
@@ -175,3 +180,38 @@ def _load_session(path: Path, threads: int) -> Any:
             hint=f"Delete {path.parent} if it is in Kebab's cache: it is made anew.",
             path=str(path),
         ) from error
+
+
+# --- the bundled models, whose folders are named by what they are made of and by what makes them: a change of either
+# makes them anew
+
+
+def granite_encoder(cache: Path, threads: int) -> OnnxEncoder:
+    def make() -> dict[str, bytes]:
+        from kebab.embedding import granite as model
+
+        pack = model.read_pack(package_file(model.PACKAGE, model.PACK, model.PACK_SHA256))
+        return {"model.onnx": model.build_graph(pack), "tokenizer.json": pack.tokenizer}
+
+    folder = ModelCache(cache).get("granite-6a1cc247-2", make)
+    return OnnxEncoder(folder, max_tokens=_GRANITE_TOKENS, pad_id=1, threads=threads)
+
+
+def multilingual_encoder(cache: Path, threads: int) -> OnnxEncoder:
+    def make() -> dict[str, bytes]:
+        from kebab.embedding import multilingual as model
+
+        graph = model.build_graph(
+            model.read_weights(package_file(model.PACKAGE, model.WEIGHTS, model.WEIGHTS_SHA256)), "constants.bin"
+        )
+        vocabulary = model.read_vocabulary(package_file(model.PACKAGE, model.VOCABULARY, model.VOCABULARY_SHA256))
+        return {
+            "model.onnx": graph.model,
+            "constants.bin": graph.data,
+            "tokenizer.json": model.tokenizer_json(vocabulary),
+            **vocabulary_files(vocabulary.pieces, vocabulary.charsmap),
+        }
+
+    folder = ModelCache(cache).get("multilingual-0db566fd-3", make)
+    tokenizer = QuickTokenizer(UnigramTokenizer(folder), folder)
+    return OnnxEncoder(folder, max_tokens=_MULTILINGUAL_TOKENS, pad_id=0, threads=threads, tokenizer=tokenizer)

@@ -7,7 +7,9 @@ from pathlib import Path
 
 from kebab.config.settings import EmbeddingSettings
 from kebab.core.errors import ConfigError
-from kebab.core.ports import Embedder, EmbeddingModels
+from kebab.core.ports import Embedder, EmbeddingModels, SpaceQuery
+from kebab.embedding.bundled import BundledModels
+from kebab.embedding.onnx_embedder import from_folder, reads_east_asian
 
 
 def models_for(settings: EmbeddingSettings, cache: Path) -> EmbeddingModels | None:
@@ -24,15 +26,10 @@ def models_for(settings: EmbeddingSettings, cache: Path) -> EmbeddingModels | No
 
 
 def _bundled(_name: str, settings: EmbeddingSettings, cache: Path) -> EmbeddingModels:
-    from kebab.embedding.bundled import BundledModels
-
     return BundledModels(cache, cross_language=settings.cross_language, threads=settings.threads)
 
 
 def _onnx(name: str, settings: EmbeddingSettings, cache: Path) -> EmbeddingModels:
-    from kebab.embedding.model_scripts import reads_east_asian
-    from kebab.embedding.onnx_embedder import from_folder
-
     folder = Path(name).expanduser().absolute()
     embedder = from_folder(
         folder,
@@ -48,20 +45,13 @@ def _onnx(name: str, settings: EmbeddingSettings, cache: Path) -> EmbeddingModel
     return _alone_or_with_bundled(embedder, settings, cache, latin_only=latin_only)
 
 
-def _openai(name: str, settings: EmbeddingSettings, cache: Path) -> EmbeddingModels:
-    from kebab.embedding.endpoint import OPENAI, EndpointEmbedder
+def _endpoint(name: str, settings: EmbeddingSettings, cache: Path) -> EmbeddingModels:
+    from kebab.embedding.endpoint import OLLAMA, OPENAI, EndpointEmbedder
 
+    protocol = OLLAMA if settings.model.strip().startswith("ollama:") else OPENAI
     # What is behind an endpoint cannot be looked at.
     return _alone_or_with_bundled(
-        EndpointEmbedder(OPENAI, name, settings), settings, cache, latin_only=settings.scripts == "latin"
-    )
-
-
-def _ollama(name: str, settings: EmbeddingSettings, cache: Path) -> EmbeddingModels:
-    from kebab.embedding.endpoint import OLLAMA, EndpointEmbedder
-
-    return _alone_or_with_bundled(
-        EndpointEmbedder(OLLAMA, name, settings), settings, cache, latin_only=settings.scripts == "latin"
+        EndpointEmbedder(protocol, name, settings), settings, cache, latin_only=settings.scripts == "latin"
     )
 
 
@@ -71,9 +61,6 @@ def _alone_or_with_bundled(
     """A model that knows nothing of other scripts must not be asked about them; the bundled one for all scripts stands
     in.
     """
-    from kebab.embedding.bundled import BundledModels
-    from kebab.embedding.single_model import SingleModel
-
     if latin_only:
         return BundledModels(cache, latin=embedder, cross_language=settings.cross_language, threads=settings.threads)
     return SingleModel(embedder)
@@ -82,6 +69,26 @@ def _alone_or_with_bundled(
 _PROVIDERS: dict[str, Callable[[str, EmbeddingSettings, Path], EmbeddingModels]] = {
     "bundled": _bundled,
     "onnx": _onnx,
-    "openai": _openai,
-    "ollama": _ollama,
+    "openai": _endpoint,
+    "ollama": _endpoint,
 }
+
+
+class SingleModel:
+    """One model for everything."""
+
+    def __init__(self, embedder: Embedder) -> None:
+        self._embedder = embedder
+        self.embedders = (embedder,)
+
+    def home_of(self, _text: str) -> Embedder:
+        return self._embedder
+
+    def also_of(self, _text: str) -> Embedder | None:
+        return None
+
+    def second_home(self, *, other_scripts: bool) -> Embedder | None:  # noqa: ARG002 - there is only one home
+        return None
+
+    def for_query(self, _text: str) -> list[SpaceQuery]:
+        return [SpaceQuery(self._embedder)]

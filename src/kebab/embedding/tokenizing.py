@@ -1,4 +1,10 @@
-"""Texts → ids of tokens."""
+"""Texts → ids of tokens.
+
+The library `tokenizers` takes a quarter of a second to read 128,000 pieces, which a search from the command line pays
+every time. `UnigramTokenizer` has them as three arrays that are mapped into memory: the hashes of the pieces in order,
+their ids, their scores. For a question of a few words that is enough, and its result is the same. Many texts, or long
+ones, are still the library's business.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +12,12 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from kebab.core.errors import ModelCorrupt
-
-if TYPE_CHECKING:
-    from kebab.embedding.unigram import UnigramTokenizer
 
 _FEW, _SHORT = 4, 500
 """Texts, and characters of each, up to which cutting them without loading the vocabulary is faster."""
@@ -74,3 +80,127 @@ def _load(path: Path) -> Any:
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
+
+
+Array = NDArray[Any]
+
+UNKNOWN, BEGIN, END = 0, 1, 2
+_SPACE = "▁"
+_UNKNOWN_PENALTY = 10.0
+_FACTOR = np.uint64(0x9E3779B97F4A7C15)
+_POWERS = 64
+_HEADER = 24
+"""Bytes of the header of pieces.bin: how many there are, the longest, the least score."""
+
+
+def _powers(count: int) -> Array:
+    powers = np.ones(count, np.uint64)
+    powers[1:] = _FACTOR
+    return np.cumprod(powers, dtype=np.uint64)
+
+
+def _code_points(text: str) -> Array:
+    return np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32).astype(np.uint64)
+
+
+def _hashes(points: Array, longest: int) -> Array:
+    """Row `n - 1` has the hashes of all stretches of n characters, by where they begin."""
+    rows = np.zeros((longest, len(points)), np.uint64)
+    current = np.zeros(len(points), np.uint64)
+    for offset, power in enumerate(_powers(longest)[: len(points)]):
+        shifted = np.zeros(len(points), np.uint64)
+        shifted[: len(points) - offset] = points[offset:] + np.uint64(1)
+        current = current + shifted * power
+        rows[offset, : len(points) - offset] = current[: len(points) - offset]
+    return rows
+
+
+def vocabulary_files(pieces: list[tuple[str, float]], charsmap: bytes) -> dict[str, bytes]:
+    """What `UnigramTokenizer` needs, by file name."""
+    by_length: dict[int, list[int]] = {}
+    for number, (piece, _) in enumerate(pieces):
+        by_length.setdefault(len(piece), []).append(number)
+    hashes = np.zeros(len(pieces), np.uint64)
+    for length, numbers in by_length.items():
+        points = (
+            np.stack([_code_points(pieces[number][0]) for number in numbers])
+            if length
+            else np.zeros((len(numbers), 0), np.uint64)
+        )
+        hashes[numbers] = ((points + np.uint64(1)) * _powers(length)[None, :]).sum(axis=1, dtype=np.uint64)
+    order = np.argsort(hashes, kind="stable")
+    scores = np.array([score for _, score in pieces], np.float64)
+    header = np.array([len(pieces), max(by_length), scores.min()], np.float64)
+    return {
+        "pieces.bin": b"".join(
+            (header.tobytes(), hashes[order].tobytes(), order.astype(np.int64).tobytes(), scores[order].tobytes())
+        ),
+        "charsmap.bin": charsmap,
+    }
+
+
+class UnigramTokenizer:
+    def __init__(self, folder: Path) -> None:
+        try:
+            self._open(folder)
+        except Exception as error:  # a damaged file fails in numpy or in the normalizer, each in its own way
+            raise ModelCorrupt(
+                f"The vocabulary in {folder} cannot be read: {error}.",
+                hint=f"Delete {folder}: it is made again.",
+                path=str(folder),
+            ) from error
+
+    def _open(self, folder: Path) -> None:
+        data = np.memmap(folder / "pieces.bin", np.uint8, "r")
+        header, arrays = data[:_HEADER].view(np.float64), data[_HEADER:]
+        count = int(header[0])
+        if len(arrays) != 24 * count:
+            raise ValueError("pieces.bin is not whole")
+        self._longest, self._unknown_score = min(_POWERS, int(header[1])), float(header[2]) - _UNKNOWN_PENALTY
+        self._hashes = arrays[: 8 * count].view(np.uint64)
+        self._ids = arrays[8 * count : 16 * count].view(np.int64)
+        self._scores = arrays[16 * count :].view(np.float64)
+        self._normalizer = tokenizers_library().normalizers.Precompiled((folder / "charsmap.bin").read_bytes())
+
+    def ids(self, text: str) -> list[int]:
+        words = self._normalizer.normalize_str(text).split(" ")
+        ids = [BEGIN]
+        for word in words:
+            if word:
+                ids += self._word(_SPACE + word)
+        return [*ids, END]
+
+    def _word(self, word: str) -> list[int]:
+        """The likeliest way to put the word together from pieces."""
+        found = self._pieces(word)
+        best = [0.0] + [-np.inf] * len(word)
+        cut: list[tuple[int, int]] = [(0, UNKNOWN)] * (len(word) + 1)
+        for start in range(len(word)):
+            pieces = found.get(start, [])
+            if not any(end == start + 1 for end, _, _ in pieces):
+                pieces = [*pieces, (start + 1, UNKNOWN, self._unknown_score)]
+            for end, piece, score in pieces:
+                if best[start] + score > best[end]:
+                    best[end], cut[end] = best[start] + score, (start, piece)
+        ids: list[int] = []
+        end = len(word)
+        while end:
+            end, piece = cut[end]
+            if piece != UNKNOWN or ids[-1:] != [UNKNOWN]:  # several unknown characters are one unknown piece
+                ids.append(piece)
+        return ids[::-1]
+
+    def _pieces(self, word: str) -> dict[int, list[tuple[int, int, float]]]:
+        """By where they begin: end, id and score of all pieces in the word."""
+        longest = min(self._longest, len(word))
+        hashes = _hashes(_code_points(word), longest)
+        places = np.minimum(np.searchsorted(self._hashes, hashes), len(self._hashes) - 1)
+        lengths, starts = np.nonzero(self._hashes[places] == hashes)
+        found: dict[int, list[tuple[int, int, float]]] = {}
+        for length, start in zip(lengths.tolist(), starts.tolist(), strict=True):
+            place = places[length, start]
+            if start + length < len(word):
+                found.setdefault(start, []).append(
+                    (start + length + 1, int(self._ids[place]), float(self._scores[place]))
+                )
+        return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import threading
 import time
@@ -117,7 +118,7 @@ def test_a_chat_ends_at_its_limit_and_leaves_no_thread(server: DroppingServer, p
 
     assert seconds_of(run) < LATEST_S
     ends = time.monotonic() + 2
-    while any(thread.name == "kebab-chat" for thread in threading.enumerate()):
+    while any(thread.name == "kebab-http" for thread in threading.enumerate()):
         assert time.monotonic() < ends
         time.sleep(0.02)
 
@@ -145,3 +146,22 @@ def test_all_git_commands_of_one_fetch_share_one_limit(server: DroppingServer, t
             GitMirror(tmp_path / "mirror.git", f"git://127.0.0.1:{server.port}/x", limits).fetch_default()
 
     assert seconds_of(run) < 4
+
+
+def test_a_request_goes_through_the_proxy_of_the_environment(
+    server: DroppingServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.answer = b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nthe proxy"
+    monkeypatch.setenv("http_proxy", f"127.0.0.1:{server.port}")
+    monkeypatch.setenv("no_proxy", "")
+    assert fetch("http://docs.example.invalid/llms.txt", FetchLimits(10, 1)) == b"the proxy"
+
+
+def test_a_request_can_be_made_where_an_event_loop_runs(server: DroppingServer) -> None:
+    """In a notebook, for example."""
+    server.answer = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi"
+
+    async def run() -> bytes:
+        return fetch(f"http://127.0.0.1:{server.port}/", FetchLimits(10, 1))
+
+    assert asyncio.run(run()) == b"hi"

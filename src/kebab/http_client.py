@@ -1,0 +1,171 @@
+"""HTTP requests with one time limit for everything, which the caller can give up at any moment.
+
+The limits of httpx hold for each read, so a server that sends a byte now and then would be waited for without end. A
+request therefore runs on an event loop in its own thread, where it can be cancelled whatever it waits for; only a name
+lookup is left to the limits of the resolver.
+"""
+
+from __future__ import annotations
+
+import os
+import ssl
+import time
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from math import inf
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    import httpx2
+    from anyio.from_thread import BlockingPortal
+
+T = TypeVar("T")
+
+_LOOK_UP_S = 0.05
+"""How often a waiting request asks whether to go on."""
+_THIS_MACHINE = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+class Stopped(Exception):
+    """The caller does not want the answer any more."""
+
+
+class Response:
+    """A status with its headers, and a body that arrives while it is read. OSError when it breaks off."""
+
+    def __init__(self, response: httpx2.Response, waiting: _Waiting) -> None:
+        self.status = response.status_code
+        self.reason = response.reason_phrase
+        self.headers: Mapping[str, str] = response.headers
+        self._parts = response.aiter_raw()
+        self._waiting = waiting
+
+    def parts(self, seconds: float = inf) -> Iterator[bytes]:
+        """The body as it comes; TimeoutError when it takes longer than this or than the request may."""
+        ends = time.monotonic() + seconds
+        while part := self._waiting.result(lambda: anext(self._parts, b""), ends):
+            yield part
+
+    def lines(self, longest: int) -> Iterator[str]:
+        """Text lines with their ends; what is longer is cut."""
+        line = b""
+        for part in self.parts():
+            *whole, line = (line + part).split(b"\n")
+            yield from (each.decode("utf-8", "replace") + "\n" for each in whole)
+            if len(line) > longest:
+                yield line.decode("utf-8", "replace")
+                line = b""
+        if line:
+            yield line.decode("utf-8", "replace")
+
+
+@contextmanager
+def opened(
+    method: str,
+    url: str,
+    *,
+    headers: Mapping[str, str],
+    content: bytes | None = None,
+    seconds: float,
+    quiet_seconds: float | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> Iterator[Response]:
+    """The response to a request, whatever its status; redirects are not followed.
+
+    OSError when nobody answers, TimeoutError after `seconds` altogether or `quiet_seconds` in which nothing comes,
+    Stopped once `stop` says so.
+    """
+    import httpx2
+    from anyio.from_thread import start_blocking_portal
+
+    ends = time.monotonic() + seconds
+    headers = {"User-Agent": "kebab", "Accept-Encoding": "identity", **headers}
+    connections: list[Any] = []
+
+    async def trace(event: str, info: Mapping[str, Any]) -> None:
+        if event == "connection.connect_tcp.complete":
+            connections.append(info["return_value"])
+
+    with start_blocking_portal(name="kebab-http") as portal:
+        waiting = _Waiting(portal, ends, stop)
+        with _as_os_errors():
+            client = httpx2.AsyncClient(
+                proxy=_proxy(url),
+                trust_env=False,
+                timeout=quiet_seconds,
+                # A response is never redirected, so one without TLS needs no certificates.
+                verify=ssl.create_default_context() if url.startswith("https:") else False,
+            )
+        try:
+            with _as_os_errors():
+                request = client.build_request(
+                    method, url, headers=headers, content=content, extensions={"trace": trace}
+                )
+            response = waiting.result(lambda: client.send(request, auth=None, stream=True))
+            yield Response(response, waiting)
+        finally:
+            portal.call(client.aclose)
+            for connection in connections:  # httpx leaves one open that is cancelled while it shakes hands
+                portal.call(connection.aclose)
+
+
+class _Waiting:
+    """Waits for what runs on the event loop, and cancels it when it is no longer wanted."""
+
+    def __init__(self, portal: BlockingPortal, ends: float, stop: Callable[[], bool] | None) -> None:
+        self._portal = portal
+        self._ends = ends
+        self._stop = stop
+
+    def result(self, work: Callable[[], Awaitable[T]], ends: float = inf) -> T:
+        ends = min(ends, self._ends)
+        future = self._portal.start_task_soon(work)
+        try:
+            while True:
+                if self._stop is not None and self._stop():
+                    raise Stopped
+                left = max(0.0, ends - time.monotonic())
+                try:
+                    with _as_os_errors():
+                        return future.result(left if self._stop is None else min(left, _LOOK_UP_S))
+                except TimeoutError:
+                    if future.done() or time.monotonic() >= ends:
+                        raise TimeoutError("timed out") from None
+        finally:
+            future.cancel()  # does nothing to one that is done
+
+
+@contextmanager
+def _as_os_errors() -> Iterator[None]:
+    import httpx2
+
+    try:
+        yield
+    except httpx2.TimeoutException as error:
+        raise TimeoutError("timed out") from error
+    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, ImportError) as error:  # of a proxy that cannot be used
+        raise OSError(_reason(error)) from error
+
+
+def _reason(error: BaseException) -> str:
+    """What the system said when connecting failed, out of the exceptions of httpx and anyio around it."""
+    said, inner = str(error) or type(error).__name__, error.__context__
+    while inner is not None:
+        if isinstance(inner, BaseExceptionGroup):  # one for each address of the host
+            inner = inner.exceptions[0]
+        if isinstance(inner, OSError) and inner.errno is not None and "Connect call failed" in str(inner):
+            return f"[Errno {inner.errno}] {os.strerror(inner.errno)}"
+        inner = inner.__cause__ or inner.__context__
+    return said
+
+
+def _proxy(url: str) -> str | None:
+    """The proxy that the environment names for an address; none for this machine, whatever the environment says."""
+    from urllib.request import getproxies, proxy_bypass
+
+    parts = urlsplit(url)
+    if parts.hostname in _THIS_MACHINE or proxy_bypass(parts.netloc):
+        return None
+    proxy = getproxies().get(parts.scheme)
+    return proxy if not proxy or "://" in proxy else f"http://{proxy}"
