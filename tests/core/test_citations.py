@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from kebab.core.citations import Citation, parse
 from kebab.core.ports import ChunkContext
-from kebab.core.search import RetrievalDetail, SearchHit
+from kebab.core.search import QueryTerms, RetrievalDetail, SearchHit, SearchQuery
 from kebab.core.spans import (
     SPAN_KINDS,
     CaptionSpan,
@@ -20,9 +20,9 @@ from kebab.core.spans import (
     TimeSpan,
     span_kind,
 )
-from kebab.search.hits import make_hit
-from kebab.wire.citations import citation_v1
-from kebab.wire.objects import plain
+from kebab.search.listing import HitMaker, Listed
+from kebab.wire import plain
+from kebab.wire.search import citation_v1
 
 NUMBER = st.integers(0, 999_999_999)
 LABEL = st.text(
@@ -134,7 +134,8 @@ def hit_with(*spans: Span, section: str | None = "Install") -> SearchHit:
         "c1", "d1", "notes/a.md", "A", ("Top", "Install"), section, "text", spans, "hash", "v1", "markdown", "en", (), "primary", "notes", "now", "2026-01-01"
     )  # fmt: skip
     detail = RetrievalDetail(method="lexical", fusion_score=0.5, lexical_score=0.5, lexical_rank=1)
-    return make_hit(chunk, rank=1, detail=detail, score_kind="bm25", index_version="v")
+    make = HitMaker(None, "bm25", "v", QueryTerms(), SearchQuery("text", without_snippets=True))
+    return make.hit(Listed(place=None, chunk=chunk), 1, detail)
 
 
 def test_the_citation_of_a_hit_comes_from_the_first_span() -> None:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable
+from itertools import islice
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kebab.search.duplicates import MOST_COPIES, REACH, Passage, folded, is_duplicate, places_folded
+from kebab.search.duplicates import MOST_COPIES, REACH, Passage, fold, is_duplicate
 
 NAMES = ["quagga", "okapi", "kudu", "eland", "gnu", "oryx", "topi", "bongo", "nyala", "dikdik"]
 WORDS = st.text(alphabet="abcdefghijklmnopqrstuvwxyzäß가나다", min_size=1, max_size=9)
@@ -119,58 +120,55 @@ def test_equal_hashes_are_enough_where_the_text_is_not_known() -> None:
 # --- lists
 
 
-def fold(texts: Sequence[str], *, complete: bool = True) -> list[tuple[str, list[str]]]:
-    return folded(texts, lambda text: Passage(text[0]), complete=complete)
+def folded(items: Iterable[str]) -> list[tuple[str, list[str]]]:
+    """Items with the same first letter are copies of each other."""
+    return list(fold(items, lambda item: Passage(item[0])))
+
+
+LISTS = st.lists(st.sampled_from("aaaabbcdefghijklmnopqrstuvwxyz"), max_size=80).map(
+    lambda letters: [f"{letter}{number}" for number, letter in enumerate(letters)]
+)
 
 
 def test_the_first_one_stands_and_carries_the_others_in_order() -> None:
-    assert fold(["a1", "b1", "a2", "c1", "a3", "b2"]) == [("a1", ["a2", "a3"]), ("b1", ["b2"]), ("c1", [])]
-
-
-LISTS = st.lists(st.sampled_from("aaaabbcdefghijklmnopqrstuvwxyz"), max_size=80)
+    assert folded(["a1", "b1", "a2", "c1", "a3", "b2"]) == [("a1", ["a2", "a3"]), ("b1", ["b2"]), ("c1", [])]
 
 
 @given(LISTS)
-def test_nothing_is_lost_and_nothing_repeated(letters: list[str]) -> None:
-    items = [f"{letter}{number}" for number, letter in enumerate(letters)]
-    assert sorted(item for stands, copies in fold(items) for item in (stands, *copies)) == sorted(items)
-
-
-@given(LISTS, st.integers(0, 80))
-def test_a_longer_list_begins_as_the_shorter_one_did(letters: list[str], seen: int) -> None:
-    """Whatever was shown of a list that goes on stays as it was: the same hits with the same copies."""
-    items = [f"{letter}{number}" for number, letter in enumerate(letters)]
-    before = fold(items[:seen], complete=seen >= len(items))
-    assert fold(items)[: len(before)] == before
+def test_folding_loses_nothing_repeats_nothing_and_keeps_the_order(items: list[str]) -> None:
+    groups = folded(items)
+    assert sorted(item for stands, copies in groups for item in (stands, *copies)) == sorted(items)
+    for group in ([stands for stands, _ in groups], *([stands, *copies] for stands, copies in groups)):
+        assert sorted(group, key=items.index) == group
 
 
 @given(LISTS, st.integers(1, 30))
-def test_no_more_than_enough_is_the_beginning_of_all(letters: list[str], enough: int) -> None:
-    items = [f"{letter}{number}" for number, letter in enumerate(letters)]
-    some = folded(items, lambda item: Passage(item[0]), complete=True, enough=enough)
-    assert some == fold(items)[:enough]
-
-
-def test_no_more_items_are_taken_than_enough_needs() -> None:
-    items = iter(range(1000))
-    assert len(folded(items, lambda item: Passage(f"text {item}"), complete=True, enough=5)) == 5
-    assert next(items) == 5 + REACH + 1
+def test_whoever_takes_the_first_groups_gets_them_whole_and_reads_only_what_could_be_a_copy(
+    items: list[str], wanted: int
+) -> None:
+    """So a list that is looked at more deeply begins as it did before, and pages fit together."""
+    rest = iter(items)
+    taken = list(islice(fold(rest, lambda item: Passage(item[0])), wanted))
+    assert taken == folded(items)[:wanted]
+    if taken and len(folded(items)) > wanted:
+        last_of_first_groups = max(items.index(item) for stands, copies in taken for item in (stands, *copies))
+        assert len(items) - len(list(rest)) <= last_of_first_groups + 1 + REACH + 1
 
 
 def test_copies_are_looked_for_nearby_and_from_one_copy_to_the_next() -> None:
     others = [chr(ord("A") + number) for number in range(REACH)]
-    assert len(fold(["z1", *others[1:], "z2"])) == REACH
-    assert len(fold(["z1", *others, "z2"])) == REACH + 2
-    assert fold(["z1", *others[1:], "z2", *others[1:], "z3"])[0] == ("z1", ["z2", "z3"])
+    assert len(folded(["z1", *others[1:], "z2"])) == REACH
+    assert len(folded(["z1", *others, "z2"])) == REACH + 2
+    assert folded(["z1", *others[1:], "z2", *others[1:], "z3"])[0] == ("z1", ["z2", "z3"])
 
 
 def test_one_passage_carries_no_endless_list() -> None:
-    groups = places_folded([Passage("text")] * (2 * MOST_COPIES + 12))
-    assert [len(group.copies) for group in groups] == [MOST_COPIES, MOST_COPIES, 9]
+    groups = folded(["text"] * (2 * MOST_COPIES + 12))
+    assert [len(copies) for _, copies in groups] == [MOST_COPIES, MOST_COPIES, 9]
 
 
 def test_what_is_left_out_of_the_comparison_stands_for_itself() -> None:
-    assert folded([1, 2, 1, 1], lambda number: None if number == 1 else Passage("x"), complete=True) == [
+    assert list(fold([1, 2, 1, 1], lambda number: None if number == 1 else Passage("x"))) == [
         (1, []),
         (2, []),
         (1, []),
@@ -181,5 +179,5 @@ def test_what_is_left_out_of_the_comparison_stands_for_itself() -> None:
 def test_a_thousand_long_passages_are_folded_in_linear_time() -> None:
     texts = [long_text(300, seed) for seed in range(1000)]
     started = time.process_time()
-    assert len(folded(texts, Passage, complete=True)) > 900
+    assert len(list(fold(texts, Passage))) > 900
     assert time.process_time() - started < 2, "each is compared with a few before it, not with all"

@@ -65,7 +65,7 @@ def test_a_time_that_is_up_is_said(kb: kebab.KnowledgeBase, notes: Path) -> None
         (notes / f"{number:03}.md").write_text(f"note {number}")
     kb.ingest()
     (notes / "000.md").write_text("changed, and longer")
-    with kb._store.reading() as reading:
+    with kb.session.store.reading() as reading:
         assert reading is not None
         files = reading.files()
 

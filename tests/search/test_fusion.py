@@ -14,7 +14,7 @@ from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from kebab.config.settings import SearchSettings
-from kebab.core.search import Ranked, SearchQuery
+from kebab.core.search import Ranked
 from kebab.search.fusion import Fused, FusionPolicy, best_beyond, fuse
 from kebab.search.hybrid import policy_of
 
@@ -46,7 +46,7 @@ def test_the_constant_of_rrf_is_60_unless_a_setting_says_otherwise() -> None:
     """R079, R085, R124."""
     assert FusionPolicy().k_rrf == SearchSettings().rrf_k == 60
     assert SearchSettings().hybrid_fusion == FusionPolicy().kind == "rrf"
-    assert policy_of(SearchSettings(rrf_k=7), SearchQuery("x")).k_rrf == 7
+    assert policy_of(SearchSettings(rrf_k=7)).k_rrf == 7
 
 
 def test_a_chunk_gets_the_sum_of_the_reciprocals_of_its_ranks() -> None:

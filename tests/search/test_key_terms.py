@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import kebab
-from kebab.search.key_terms import MOST_WORDS, telling_words
+from kebab.search.key_terms import MOST_WORDS, key_terms
 from kebab.store.sqlite.database import Database
 from kebab.store.sqlite.lexical import SqliteLexicalIndex
 
@@ -29,7 +29,7 @@ def test_rare_words_come_before_common_ones_and_stop_words_not_at_all(tmp_path: 
     files["a.txt"] = "the meeting was about okapi and quagga"
     files["b.txt"] = "an okapi in the meeting"
     with index_of(tmp_path, files) as index:
-        assert telling_words(files["a.txt"], index) == [
+        assert key_terms(files["a.txt"], index) == [
             "okapi",
             "meeting",
         ]  # quagga is nowhere else, so it finds nothing
@@ -37,26 +37,26 @@ def test_rare_words_come_before_common_ones_and_stop_words_not_at_all(tmp_path: 
 
 def test_what_a_text_repeats_comes_first(tmp_path: Path) -> None:
     with index_of(tmp_path, {"a.txt": "okapi zebra", "b.txt": "zebra okapi", "c.txt": "nothing"}) as index:
-        assert telling_words("zebra okapi zebra zebra", index) == ["zebra", "okapi"]
-        assert telling_words("okapi zebra okapi okapi", index) == ["okapi", "zebra"]
+        assert key_terms("zebra okapi zebra zebra", index) == ["zebra", "okapi"]
+        assert key_terms("okapi zebra okapi okapi", index) == ["okapi", "zebra"]
 
 
 def test_forms_of_one_word_are_one(tmp_path: Path) -> None:
     with index_of(tmp_path, {"a.txt": "connect", "b.txt": "connected", "c.txt": "other"}) as index:
-        assert telling_words("Connections connecting connects", index) == ["connections"]
+        assert key_terms("Connections connecting connects", index) == ["connections"]
 
 
 def test_korean_words_go_without_their_particle_and_chinese_ones_by_pairs(tmp_path: Path) -> None:
     with index_of(
         tmp_path, {"a.txt": "저장소를 만든다", "b.txt": "저장소에서 kubernetes는", "c.txt": "知识库", "d.txt": "知识库"}
     ) as index:
-        assert telling_words("저장소가", index) == ["저장소"]
-        assert telling_words("kubernetes를 저장소에", index) == ["저장소"]
-        assert telling_words("知识库", index) == ["知识", "识库"]
+        assert key_terms("저장소가", index) == ["저장소"]
+        assert key_terms("kubernetes를 저장소에", index) == ["저장소"]
+        assert key_terms("知识库", index) == ["知识", "识库"]
 
 
 def test_a_long_text_gives_a_few_words_and_an_empty_one_none(tmp_path: Path) -> None:
     text = " ".join(f"word{number}" for number in range(300))
     with index_of(tmp_path, {"a.txt": text, "b.txt": text, "c.txt": "other"}) as index:
-        assert len(telling_words(text, index)) == MOST_WORDS
-        assert telling_words("", index) == telling_words(" \n… !?", index) == telling_words("the of and", index) == []
+        assert len(key_terms(text, index)) == MOST_WORDS
+        assert key_terms("", index) == key_terms(" \n… !?", index) == key_terms("the of and", index) == []

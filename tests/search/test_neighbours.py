@@ -12,9 +12,7 @@ import kebab
 from kebab.core.errors import UsageError
 from kebab.core.search import Neighbours
 from kebab.core.text import estimate_tokens
-from kebab.search.request import MAX_NEIGHBOURS
-from kebab.store.sqlite import chunk_contexts
-from kebab.store.sqlite.rows import rows_of
+from kebab.search.options import MAX_NEIGHBOURS
 
 PARTS = 9
 
@@ -50,45 +48,31 @@ def beside(kb: kebab.KnowledgeBase, query: str, **options: Any) -> Neighbours:
     return neighbours
 
 
-@pytest.mark.parametrize("count", range(1, MAX_NEIGHBOURS + 1))
-@pytest.mark.parametrize("number", range(PARTS))
-def test_neighbours_are_those_of_the_document_in_its_order_and_never_beyond_it(
-    kb: kebab.KnowledgeBase, number: int, count: int
-) -> None:
-    hit = kb.search(f"animals{number}x7", mode="lexical", neighbours=count).hits[0]
-    _, chunks = kb.document("animals.md")
-    ids = [chunk.chunk_id for chunk in chunks]
-    place = ids.index(hit.chunk_id)
-    before, after = hit.neighbours or Neighbours()
-    assert [one.chunk_id for one in before] == ids[max(0, place - count) : place]
-    assert [one.chunk_id for one in after] == ids[place + 1 : place + 1 + count]
-    for one in (*before, *after):
-        own = chunks[ids.index(one.chunk_id)]
-        assert (one.text, one.heading_path, one.section_label) == (own.text, own.heading_path, own.section_label)
-        assert one.text.strip() in kb.fetch_span(one.citation.uri).text
-        assert one.citation.content_hash == own.content_hash
+def test_neighbours_are_those_of_the_document_in_its_order_and_never_beyond_it(kb: kebab.KnowledgeBase) -> None:
+    for number in range(PARTS):
+        for count in range(1, MAX_NEIGHBOURS + 1):
+            hit = kb.search(f"animals{number}x7", mode="lexical", neighbours=count).hits[0]
+            _, chunks = kb.document("animals.md")
+            ids = [chunk.chunk_id for chunk in chunks]
+            place = ids.index(hit.chunk_id)
+            before, after = hit.neighbours or Neighbours()
+            assert [one.chunk_id for one in before] == ids[max(0, place - count) : place]
+            assert [one.chunk_id for one in after] == ids[place + 1 : place + 1 + count]
+            for one in (*before, *after):
+                own = chunks[ids.index(one.chunk_id)]
+                assert (one.text, one.heading_path, one.section_label) == (
+                    own.text,
+                    own.heading_path,
+                    own.section_label,
+                )
+                assert one.text.strip() in kb.fetch_span(one.citation.uri).text
+                assert one.citation.content_hash == own.content_hash
 
 
 def test_a_lone_passage_has_none_and_without_asking_there_is_nothing(kb: kebab.KnowledgeBase) -> None:
     assert beside(kb, "nothing beside", neighbours=2) == Neighbours((), ())
     assert kb.search("animals", neighbours=0).hits[0].neighbours is None
     assert kb.search("animals").hits[0].neighbours is None
-
-
-def test_one_statement_reads_the_neighbours_of_a_whole_page(
-    kb: kebab.KnowledgeBase, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked: list[str] = []
-
-    def counted(connection: Any, sql: str, bindings: Any = ()) -> list[tuple[Any, ...]]:
-        asked.append(sql)
-        return rows_of(connection, sql, bindings)
-
-    monkeypatch.setattr(chunk_contexts, "rows_of", counted)
-    hits = kb.search("animals OR plants", mode="lexical", k=15, neighbours=2).hits
-    assert len(hits) == 15
-    assert all(hit.neighbours is not None for hit in hits)
-    assert len(asked) == 1
 
 
 def test_neighbours_count_in_the_budget(kb: kebab.KnowledgeBase) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 import kebab
 from kebab.core.errors import Ambiguous, KebabError, NotFound, UsageError
-from kebab.search.passage_lookup import Passage, find_passage, find_span
+from kebab.search.lookup import Passage, find_passage, find_span
 from kebab.store.sqlite.catalog import SqliteCatalog
 from kebab.store.sqlite.database import Database
 

@@ -122,30 +122,15 @@ def test_a_cursor_of_another_query_is_refused(kb: kebab.KnowledgeBase, changed: 
     assert caught.value.hint
 
 
-def test_a_cursor_of_another_index_is_refused(kb: kebab.KnowledgeBase, database: Path, tmp_path: Path) -> None:
+def test_a_cursor_of_another_index_is_refused(kb: kebab.KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
     """The version is part of the cursor: an index with another analysis orders its hits otherwise."""
-    from kebab.core.search import HitList, SearchQuery
-    from kebab.search.pipeline import Retrievers, WordRetriever, search
-    from kebab.search.request import SearchRequest
+    from kebab.search.lexical import LexicalRetriever
 
-    class Nothing:
-        def search(self, query: SearchQuery) -> HitList:  # noqa: ARG002
-            return HitList()
-
-        def index_version(self) -> str:
-            return "lex:2:other"
-
-        def suggestions(self, query: SearchQuery) -> list[str]:  # noqa: ARG002
-            return []
-
-        def telling_words(self, text: str) -> list[str]:  # noqa: ARG002
-            return []
-
-    retriever: WordRetriever = Nothing()
     cursor = kb.search("okapi", k=2).next_cursor
-    request = SearchRequest.from_options({"query": "okapi", "k": 2, "cursor": cursor})
+    assert kb.search("okapi", k=2, cursor=cursor).hits
+    monkeypatch.setattr(LexicalRetriever, "index_version", lambda _: "lex:2:other")
     with pytest.raises(StaleCursor):
-        search(request, kb.settings.search, Retrievers(retriever, None))
+        kb.search("okapi", k=2, cursor=cursor)
 
 
 @pytest.mark.parametrize(
@@ -205,13 +190,11 @@ def test_hybrid_without_vectors_answers_lexically_with_a_notice(kb: kebab.Knowle
 
 @pytest.mark.parametrize("query", ["", "  ", "\n\t"])
 def test_an_empty_query_is_an_empty_answer_with_a_notice(kb: kebab.KnowledgeBase, query: str) -> None:
-    """R027."""
     response = kb.search(query, mode="lexical", explain=True)
     assert (response.hits, response.match, response.next_cursor, codes(response)) == ((), None, None, ["empty_query"])
 
 
 def test_a_database_not_yet_made_is_an_empty_corpus_with_a_notice(isolated_home: Path) -> None:
-    """R032, R063."""
     with kebab.open() as empty:
         response = empty.search("okapi", mode="lexical")
         assert (response.hits, codes(response)) == ((), ["empty_corpus"])
@@ -259,7 +242,6 @@ def test_a_tag_that_only_stands_above_others_is_known(tmp_path: Path) -> None:
 
 
 def test_the_default_number_of_hits_comes_from_the_settings(database: Path) -> None:
-    """R137."""
     with kebab.open(database) as kb:
         assert len(kb.search("okapi")) == 10
     with kebab.open(database, search_default_k=3) as kb:
@@ -310,7 +292,6 @@ def vkb(vector_database: Path, toy: type[Toy]) -> Iterator[kebab.KnowledgeBase]:
 
 
 def test_every_mode_reports_the_version_of_what_answered(vkb: kebab.KnowledgeBase) -> None:
-    """R096."""
     versions = {mode: vkb.search("okapi", mode=mode).index_version for mode in ("lexical", "vector", "hybrid")}
     assert versions["lexical"].startswith("lex:")
     assert versions["vector"] == "vec:words@1:32"
@@ -325,7 +306,6 @@ def test_every_mode_reports_the_version_of_what_answered(vkb: kebab.KnowledgeBas
 
 
 def test_a_threshold_excludes_every_hit_whose_rrf_score_is_below_it(vkb: kebab.KnowledgeBase) -> None:
-    """R135."""
     everything = vkb.search("okapi", k=30)
     scores = [hit.retrieval.rrf_score or 0 for hit in everything]
     assert len(set(scores)) > 5
@@ -340,7 +320,7 @@ def test_a_threshold_excludes_every_hit_whose_rrf_score_is_below_it(vkb: kebab.K
 
 
 def test_at_a_threshold_of_002_the_first_of_one_list_alone_is_dropped(tmp_path: Path, toy: type[Toy]) -> None:
-    """R136: 1/61 = 0.0164 < 0.02 < 1/61 + 1/62."""
+    """1/61 = 0.0164 < 0.02 < 1/61 + 1/62."""
     (tmp_path / "notes").mkdir()
     for name, text in {"both": "okapi", "meaning": "giraffe giraffe", "other": "unrelated words"}.items():
         (tmp_path / "notes" / f"{name}.md").write_text(f"---\ntitle: {name}\n---\n{text}\n", encoding="utf-8")
@@ -369,16 +349,35 @@ def test_where_there_is_no_rrf_a_threshold_removes_nothing_and_says_so(
 
 
 def test_a_list_cut_by_a_threshold_ends_there(vkb: kebab.KnowledgeBase) -> None:
-    """R135: all that follows is below it too."""
+    """All that follows is below it too."""
     best = vkb.search("okapi", k=5).hits[2].retrieval.rrf_score
     assert vkb.search("okapi", k=5, threshold=best).next_cursor is None
+
+
+@pytest.mark.parametrize("least", [{"threshold": 1.0}, {"min_score": 1.0}], ids=str)
+@pytest.mark.parametrize("mode", ["lexical", "hybrid"])
+def test_where_a_minimum_has_removed_the_hits_no_other_spelling_is_suggested(
+    vkb: kebab.KnowledgeBase, least: dict[str, Any], mode: str
+) -> None:
+    removed = vkb.search("giraffe zebra", mode=mode, **least)
+    assert "did_you_mean" not in codes(removed)
+    assert not removed.hits or mode == "lexical", "a threshold is about hybrid scores"
+
+
+@pytest.mark.parametrize("options", [{}, {"threshold": 0.001}, {"min_score": 0.001}], ids=str)
+def test_words_that_are_unknown_are_suggested_whatever_minimum_is_asked_for(
+    vkb: kebab.KnowledgeBase, options: dict[str, Any]
+) -> None:
+    for mode in ("lexical", "hybrid"):
+        response = vkb.search('"girafffe"', mode=mode, **options)
+        assert not response.hits
+        assert [notice.suggestions for notice in response.notices if notice.code == "did_you_mean"] == [('"giraffe"',)]
 
 
 # --- notices: what answered, and why not more
 
 
 def test_without_vectors_hybrid_is_lexical_and_says_how_to_make_them(database: Path, toy: type[Toy]) -> None:
-    """R108."""
     with toy.open(database) as kb:
         response = kb.search("okapi")
         assert (response.mode, response.method, codes(response)) == ("hybrid", "lexical", ["no_vectors"])
@@ -392,7 +391,6 @@ def test_without_vectors_hybrid_is_lexical_and_says_how_to_make_them(database: P
 
 
 def test_with_vectors_of_another_model_hybrid_is_lexical_and_names_both(vector_database: Path, toy: type[Toy]) -> None:
-    """R108, R118."""
     for other in (toy.embedder("other"), toy.embedder(version="2")):
         with toy.open(vector_database, toy.models(other)) as kb:
             response = kb.search("okapi")
@@ -405,7 +403,7 @@ def test_with_vectors_of_another_model_hybrid_is_lexical_and_names_both(vector_d
 
 
 def test_a_model_of_another_size_under_the_same_name_is_noticed(vector_database: Path, toy: type[Toy]) -> None:
-    """R118: only the first answer of an endpoint tells."""
+    """Only the first answer of an endpoint tells."""
     with toy.open(vector_database, toy.models(toy.embedder(dimension=64))) as kb:
         response = kb.search("okapi")
         assert (response.method, codes(response)) == ("lexical", ["model_mismatch"])
@@ -415,7 +413,7 @@ def test_a_model_of_another_size_under_the_same_name_is_noticed(vector_database:
 
 
 def test_while_vectors_are_missing_the_answer_says_how_many(tmp_path: Path, toy: type[Toy]) -> None:
-    """R108: hybrid all the same."""
+    """Hybrid all the same."""
     (tmp_path / "notes").mkdir()
     with toy.open(tmp_path / "kb.sqlite") as kb:
         for number in range(3):
@@ -473,7 +471,7 @@ class Down:
 def test_when_the_endpoint_is_down_hybrid_gives_words_and_a_notice_and_vector_mode_the_error(
     vector_database: Path, toy: type[Toy]
 ) -> None:
-    from kebab.embedding.single_model import SingleModel
+    from kebab.embedding.registry import SingleModel
 
     with toy.open(vector_database, SingleModel(Down(toy.embedder()))) as kb:
         response = kb.search("okapi", k=5)
@@ -518,7 +516,7 @@ def test_vectors_turned_off_are_named_as_such(vector_database: Path) -> None:
 def test_pages_by_cursor_are_disjoint_pieces_of_one_list(
     vkb: kebab.KnowledgeBase, options: dict[str, Any], k: int
 ) -> None:
-    """product.md 3.8: all pages belong to the list that the depth of the first page gives, and to what follows it."""
+    """All pages belong to the list that the depth of the first page gives, and to what follows it."""
     found = pages(vkb, "okapi number", k=k, **options)
     assert len(found) >= 2
     paged = [chunk for page in found for chunk in ids(page)]
@@ -569,28 +567,23 @@ def test_a_cursor_of_a_hybrid_list_is_bound_to_it(vkb: kebab.KnowledgeBase, chan
         vkb.search("okapi", k=2, cursor=cursor, **changed)
 
 
-def test_a_cursor_carries_the_depth_and_the_setting_of_fusion_is_bound_too(
-    vector_database: Path, toy: type[Toy]
-) -> None:
+def test_the_setting_of_fusion_is_bound_to_a_cursor_too(vector_database: Path, toy: type[Toy]) -> None:
     with toy.open(vector_database, models_of(toy)) as kb:
-        small, large = kb.search("okapi", k=10).next_cursor, kb.search("okapi", k=12).next_cursor
-        assert small
-        assert large
-        assert [cursor.split(".")[3] for cursor in (small, large)] == ["30", "36"]
+        cursor = kb.search("okapi", k=10).next_cursor
+        assert cursor
     with toy.open(vector_database, models_of(toy), search_hybrid_fusion="convex") as kb, pytest.raises(StaleCursor):
-        kb.search("okapi", k=10, cursor=small)
+        kb.search("okapi", k=10, cursor=cursor)
 
 
-@pytest.mark.parametrize("depth", ["-1", "x", "99999999999", "1.5", ""])
-def test_a_cursor_with_a_depth_of_its_own_is_refused(vkb: kebab.KnowledgeBase, depth: str) -> None:
-    parts = (vkb.search("okapi", k=2).next_cursor or "").split(".")
-    parts[3] = depth
+@pytest.mark.parametrize("offset", ["-1", "x", "99999999999", "1.5", ""])
+def test_a_cursor_with_a_place_of_its_own_is_refused(vkb: kebab.KnowledgeBase, offset: str) -> None:
+    *bound, _ = (vkb.search("okapi", k=2).next_cursor or "").split(".")
     with pytest.raises(StaleCursor):
-        vkb.search("okapi", k=2, cursor=".".join(parts))
+        vkb.search("okapi", k=2, cursor=".".join([*bound, offset]))
 
 
 def test_a_cursor_made_before_the_vectors_changed_their_model_is_refused(vector_database: Path, toy: type[Toy]) -> None:
-    """product.md 3.8: it binds the index version."""
+    """It binds the index version."""
     with toy.open(vector_database, models_of(toy)) as kb:
         cursor = kb.search("okapi", k=2).next_cursor
     with toy.open(vector_database, toy.models(toy.embedder("other"))) as kb, pytest.raises(StaleCursor):
@@ -601,7 +594,6 @@ def test_a_cursor_made_before_the_vectors_changed_their_model_is_refused(vector_
 
 
 def test_what_is_short_of_k_is_said_in_the_explanation(vkb: kebab.KnowledgeBase) -> None:
-    """R109."""
     response = vkb.search("okapi", k=30, path="0*.md", explain=True)
     assert response.explanation is not None
     assert len(response) == 10
@@ -616,7 +608,7 @@ def test_what_is_short_of_k_is_said_in_the_explanation(vkb: kebab.KnowledgeBase)
 
 @pytest.mark.parametrize("query", ['"okapi number"', "okapi AND number", "zebra OR okapi"])
 def test_phrases_and_operators_are_binding_in_hybrid_too(vkb: kebab.KnowledgeBase, query: str) -> None:
-    """product.md 3.4: they keep their meaning, whatever is close to it."""
+    """They keep their meaning, whatever is close to it."""
     words = {hit.chunk_id for hit in vkb.search(query, mode="lexical", k=1000)}
     response = vkb.search(query, k=1000)
     assert response.method == "hybrid"

@@ -16,13 +16,15 @@ import numpy as np
 import pytest
 
 from kebab.core.errors import ModelMismatch, ModelMissing, ModelUnreachable
+from kebab.core.notices import Says
 from kebab.core.ports import EmbeddingModels, Middle, Retriever, SpaceQuery, VectorMatch
-from kebab.core.search import HitList, Notice, SearchFilters, SearchHit, SearchQuery
+from kebab.core.search import HitList, SearchFilters, SearchQuery
 from kebab.core.text import LineTable
+from kebab.search.listing import FIRST_DEPTH
 from kebab.search.vector import VectorRetriever
-from kebab.store.sqlite.chunk_contexts import SqliteChunkReader
 from kebab.store.sqlite.database import Database
 from kebab.store.sqlite.lexical import SqliteLexicalIndex
+from kebab.store.sqlite.rows import SqliteChunkReader
 from kebab.store.sqlite.vectors import SqliteVectorStore
 
 if TYPE_CHECKING:
@@ -45,8 +47,6 @@ class SpyStore:
         self._store = store
         self.asked: list[dict[str, Any]] = []
 
-    is_lasting = False
-
     def holds(self, embedder: Any) -> bool:
         return self._store.holds(embedder)
 
@@ -54,11 +54,8 @@ class SpyStore:
         return self._store.middle_of(chunk_ids, embedders)
 
     def search(self, space: str, vector: Any, **options: Any) -> list[VectorMatch]:
-        return self.begin(space, vector, **options)()
-
-    def begin(self, space: str, vector: Any, **options: Any) -> Callable[[], list[VectorMatch]]:
         self.asked.append({"space": space, "vector": np.array(vector), **options})
-        return self._store.begin(space, vector, **options)
+        return self._store.search(space, vector, **options)
 
 
 class Opened:
@@ -75,6 +72,12 @@ class Opened:
 
     def paths(self, text: str, **options: Any) -> list[str]:
         return [hit.doc_path for hit in self.search(text, **options)]
+
+    def marked(self, text: str, mark: str) -> set[str]:
+        """The documents of the places in its ranking that have this mark."""
+        places = self.retriever.rank(SearchQuery(text, mode="vector"), 30).chunks
+        chunks = self.retriever.contexts([place.chunk_id for place in places])
+        return {chunks[place.chunk_id].doc_path for place in places if getattr(place, mark)}
 
 
 @contextmanager
@@ -139,14 +142,13 @@ def cosines(corpus: Path, embedder: WordEmbedder, text: str) -> dict[str, float]
 
 
 def test_a_store_and_a_model_make_a_retriever_with_the_version_it_was_given(vector: Opened) -> None:
-    """R081."""
     retriever: Retriever = vector.retriever
     assert retriever.index_version() == "vec:v1"
     assert {hit.index_version for hit in retriever.search(SearchQuery("git", mode="vector"))} == {"vec:v1"}
 
 
 def test_a_query_is_compared_with_every_chunk_by_cosine(corpus: Path, vector: Opened, words: WordEmbedder) -> None:
-    """R119: the order and the scores are those of brute force."""
+    """The order and the scores are those of brute force."""
     for text in ("install git", "salt", "깃을 설치하고", "nothing of this"):
         hits = vector.search(text, k=100)
         expected = cosines(corpus, words, text)
@@ -158,7 +160,6 @@ def test_a_query_is_compared_with_every_chunk_by_cosine(corpus: Path, vector: Op
 
 
 def test_the_detail_of_a_vector_hit_has_only_its_own_side(vector: Opened) -> None:
-    """R083."""
     hits = vector.search("install git")
     assert hits
     for place, hit in enumerate(hits, start=1):
@@ -170,7 +171,6 @@ def test_the_detail_of_a_vector_hit_has_only_its_own_side(vector: Opened) -> Non
 
 
 def test_a_cosine_below_zero_is_a_score_of_zero(corpus: Path, vector: Opened, words: WordEmbedder) -> None:
-    """product.md 3.7."""
     below = next(
         text for text in (f"word{number}" for number in range(50)) if min(cosines(corpus, words, text).values()) < -0.1
     )
@@ -183,7 +183,6 @@ def test_a_cosine_below_zero_is_a_score_of_zero(corpus: Path, vector: Opened, wo
 def test_a_query_is_embedded_as_a_query_and_a_passage_as_a_passage(
     vector: Opened, words: WordEmbedder, tmp_path: Path, toy: type[Toy]
 ) -> None:
-    """R092."""
     vector.search("how to install git")
     assert words.batches == [("query", ["how to install git"])]
     own = toy.embedder()
@@ -191,21 +190,16 @@ def test_a_query_is_embedded_as_a_query_and_a_passage_as_a_passage(
     assert {kind for kind, _ in own.batches} == {"passage"}
 
 
-@pytest.mark.parametrize("k", [1, 2, 3])
-def test_the_store_is_asked_for_twice_what_is_wanted_with_the_filters_and_the_list_is_trimmed(
-    vector: Opened, words: WordEmbedder, k: int
-) -> None:
-    """R093."""
+def test_the_store_is_asked_with_the_filters_and_the_vector_of_the_query(vector: Opened, words: WordEmbedder) -> None:
     filters = SearchFilters(tags_any=("git",))
-    hits = vector.search("install", k=k, filters=filters)
+    assert len(vector.search("install", k=1, filters=filters)) == 1
     (asked,) = vector.store.asked
-    assert (asked["limit"], asked["filters"], asked["space"]) == (2 * k, filters, words.fingerprint)
+    assert (asked["filters"], asked["space"]) == (filters, words.fingerprint)
     assert np.array_equal(asked["vector"], words.embed(["install"], "query")[0])
-    assert len(hits) == min(k, 2)
 
 
 def test_hits_are_filled_from_the_database_by_chunk_id(corpus: Path, vector: Opened) -> None:
-    """R094: path, headings, label, chunker and the model that embedded the chunk."""
+    """Path, headings, label, chunker and the model that embedded the chunk."""
     (hit,) = vector.search("install git and tell it your name", k=1)
     with closing(Database(corpus).reader()) as connection:
         ((doc_id, chunker),) = connection.execute(
@@ -225,7 +219,7 @@ def test_hits_are_filled_from_the_database_by_chunk_id(corpus: Path, vector: Ope
 
 
 def test_every_hit_cites_the_lines_that_hold_it(corpus: Path, vector: Opened) -> None:
-    """R095: from the first span, as in lexical search."""
+    """From the first span, as in lexical search."""
     for hit in vector.search("install git", k=100, full_text=True):
         assert hit.citation.kind == ("code" if hit.doc_type == "code" else "line")
         assert hit.citation.lines
@@ -242,24 +236,13 @@ def test_snippets_show_and_mark_the_words_of_the_query_where_they_stand(corpus: 
         assert {hits[0].snippet[start:end].lower() for start, end in hits[0].highlights} >= {"install", "git"}
         whole = vector.search("install git", k=1, full_text=True)[0]
         assert whole.text == "# Setup\n\n## Install git\n\nInstall git and tell it your name."
-        bare = vector.search("install git", k=1, bare=True)[0]
+        bare = vector.search("install git", k=1, without_snippets=True)[0]
         assert (bare.snippet, bare.text) == ("", whole.text)
-
-
-def test_a_search_by_meaning_asks_the_text_index_nothing(vector: Opened) -> None:
-    """R083, R122: only the tokenizer is used, to mark words in snippets."""
-    statements: list[str] = []
-    vector.connection.exec_trace = lambda _, sql, __: statements.append(sql) or True  # type: ignore[func-returns-value]
-    assert vector.search("install git", explain=True)
-    vector.connection.exec_trace = None
-    assert statements
-    assert not [sql for sql in statements if "MATCH" in sql or "bm25" in sql]
 
 
 def test_searching_changes_nothing_in_the_file_and_opens_no_socket(
     corpus: Path, vector: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """R097."""
 
     def refuse(*_: object, **__: object) -> None:
         raise AssertionError("a search opened a socket")
@@ -276,7 +259,7 @@ def test_searching_changes_nothing_in_the_file_and_opens_no_socket(
 
 
 def test_vectors_of_another_model_are_not_compared(corpus: Path, toy: type[Toy]) -> None:
-    """R118: neither of another name nor of another version."""
+    """Neither of another name nor of another version."""
     for other in (toy.embedder("other"), toy.embedder(version="2")):
         with opened(corpus, toy.models(other)) as vector:
             with pytest.raises(ModelMissing):
@@ -286,7 +269,6 @@ def test_vectors_of_another_model_are_not_compared(corpus: Path, toy: type[Toy])
 
 
 def test_a_model_that_gives_vectors_of_another_size_is_refused(corpus: Path, toy: type[Toy]) -> None:
-    """R118."""
     with opened(corpus, toy.models(toy.embedder(dimension=64))) as vector, pytest.raises(ModelMismatch):
         vector.search("install git")
 
@@ -303,10 +285,8 @@ def test_an_error_of_the_model_is_passed_on(corpus: Path, toy: type[Toy], monkey
 
 
 def test_what_is_wrong_with_the_vectors_is_said_with_every_answer(corpus: Path, toy: type[Toy]) -> None:
-    """R108."""
-    notice = Notice("partial_vectors", "3 of 6")
+    notice = Says.PARTIAL_VECTORS.notice(3, 6)
     with opened(corpus, toy.models(), notices=[notice]) as vector:
-        assert vector.retriever.notices == (notice,)
         for text in ("install git", '""'):
             assert vector.search(text).notices == (notice,)
 
@@ -368,7 +348,7 @@ def test_any_text_may_be_asked(vector: Opened, text: str) -> None:
 def test_filters_leave_only_what_passes_them_however_far_away_it_is(
     vector: Opened, filters: dict[str, Any], expected: set[str]
 ) -> None:
-    """R093, R109: fewer than were asked for is no error."""
+    """Fewer than were asked for is no error."""
     hits = vector.search("install git", filters=SearchFilters(**filters))
     assert {hit.doc_path for hit in hits} == expected
 
@@ -390,25 +370,28 @@ def many(tmp_path_factory: pytest.TempPathFactory, toy: type[Toy]) -> Path:
 
 
 @pytest.mark.parametrize("per_doc", [None, 1, 2])
+@pytest.mark.parametrize("duplicates", ["show", "fold"])
 @pytest.mark.parametrize("k", [1, 7, 100])
-def test_pages_are_disjoint_and_together_complete(many: Path, toy: type[Toy], per_doc: int | None, k: int) -> None:
+def test_a_page_is_a_piece_of_the_list(
+    many: Path, toy: type[Toy], per_doc: int | None, duplicates: Any, k: int
+) -> None:
     """Also when a document fills the beginning of the list with more than is looked at first."""
+    options: dict[str, Any] = {"per_doc": per_doc, "duplicates": duplicates}
     with opened(many, toy.models()) as vector:
-        whole = vector.search("okapi", k=1000, per_doc=per_doc)
-        pages: list[SearchHit] = []
-        offset = 0
-        while True:
-            page = vector.search("okapi", k=k, offset=offset, per_doc=per_doc)
-            pages += page
-            offset += k
-            if not page.more:
-                break
-    assert [hit.chunk_id for hit in pages] == [hit.chunk_id for hit in whole]
-    assert [hit.rank for hit in pages] == list(range(1, len(whole) + 1))
-    assert len(whole) == {None: 49 + 90, 1: 26, 2: 25 + 16 + 2}[per_doc] or per_doc == 2
-    if per_doc is not None:
+        whole = vector.search("okapi", k=1000, **options)
+        assert [hit.rank for hit in whole] == list(range(1, len(whole) + 1))
+        for offset in range(0, len(whole) + 1, 1 + len(whole) // 9):
+            page = vector.search("okapi", k=k, offset=offset, **options)
+            assert list(page) == whole[offset : offset + k]
+            assert page.more == (offset + k < len(whole))
+    folded = [copy.chunk_id for hit in whole for copy in hit.duplicates]
+    assert len({*folded, *(hit.chunk_id for hit in whole)}) == len(folded) + len(whole)
+    if per_doc is None:
+        assert len(folded) + len(whole) == 49 + 90
+    else:
         documents = [hit.doc_id for hit in whole]
         assert max(documents.count(document) for document in documents) == per_doc
+        assert len(set(documents)) == 26 or duplicates == "fold"
 
 
 def test_the_nearest_are_sorted_by_date_on_demand(many: Path, toy: type[Toy]) -> None:
@@ -433,7 +416,7 @@ KOREAN = {"깃을": "git", "설치한다": "install", "설치": "install", "컴�
 
 
 def test_a_question_enters_only_the_spaces_that_its_script_belongs_to(corpus_of: Corpus, toy: type[Toy]) -> None:
-    """R118, and an English model is never asked in Korean."""
+    """An English model is never asked in Korean."""
     models = toy.two_scripts(KOREAN)
     vector = corpus_of(MIXED, models)
     assert set(vector.paths("install git")) == {"en/git.md", "en/bread.md"}
@@ -448,10 +431,9 @@ def test_a_question_enters_only_the_spaces_that_its_script_belongs_to(corpus_of:
 
 
 def test_what_words_know_better_is_weak_and_what_they_cannot_reach_is_not(corpus_of: Corpus, toy: type[Toy]) -> None:
-    """product.md 3.18."""
-    hits = corpus_of(MIXED, toy.two_scripts(KOREAN)).search("깃을 설치", k=4)
-    assert {hit.doc_path for hit in hits if hit.chunk_id in hits.weak} == {"ko/git.md", "ko/bread.md"}
-    assert corpus_of(MIXED, toy.two_scripts(KOREAN)).search("install git").weak == frozenset()
+    vector = corpus_of(MIXED, toy.two_scripts(KOREAN))
+    assert vector.marked("깃을 설치", "weak") == {"ko/git.md", "ko/bread.md"}
+    assert vector.marked("install git", "weak") == set()
 
 
 def test_the_lists_of_two_spaces_are_merged_by_place_into_one(corpus_of: Corpus, toy: type[Toy]) -> None:
@@ -561,7 +543,7 @@ def test_where_there_is_text_in_its_own_script_an_english_question_leaves_the_ot
     assert models.everything.texts("query") == []
 
 
-def test_what_is_closer_in_another_script_than_all_of_the_questions_own_is_not_doubtful(
+def test_what_is_closer_in_another_script_than_all_of_the_questions_own_is_not_too_far_away(
     corpus_of: Corpus, toy: type[Toy]
 ) -> None:
     """Regression: the English page that answers was left out for being below its floor, and Korean ones farther away
@@ -586,12 +568,12 @@ def test_what_is_closer_in_another_script_than_all_of_the_questions_own_is_not_d
             ]
 
     corpus = {path: text for path, text in MIXED.items() if path in ("en/git.md", "ko/bread.md")}
-    hits = corpus_of(corpus, Floored()).search("깃을 설치", k=4)
-    assert next(hit.doc_path for hit in hits) == "en/git.md"
-    assert hits.doubtful == frozenset()
+    vector = corpus_of(corpus, Floored())
+    assert vector.paths("깃을 설치", k=4)[0] == "en/git.md"
+    assert vector.marked("깃을 설치", "below_floor") == set()
 
 
-def test_what_lies_below_the_floor_of_its_space_is_called_doubtful(corpus_of: Corpus, toy: type[Toy]) -> None:
+def test_what_lies_below_the_floor_of_its_space_is_called_so(corpus_of: Corpus, toy: type[Toy]) -> None:
     class Floored:
         def __init__(self, embedder: WordEmbedder) -> None:
             self._models = toy.models(embedder)
@@ -605,21 +587,24 @@ def test_what_lies_below_the_floor_of_its_space_is_called_doubtful(corpus_of: Co
         def for_query(self, _text: str) -> list[SpaceQuery]:
             return [SpaceQuery(self.embedders[0], floor=0.5)]
 
-    hits = corpus_of(MIXED, Floored(toy.embedder())).search("Setup install git on the computer")
-    assert hits[0].doc_path == "en/git.md"
-    assert hits[0].score > 0.5
-    assert {hit.chunk_id for hit in hits if hit.score < 0.5} == hits.doubtful
-    assert len(hits.doubtful) == 3
+    vector = corpus_of(MIXED, Floored(toy.embedder()))
+    hits = vector.search("Setup install git on the computer")
+    assert (hits[0].doc_path, hits[0].score > 0.5) == ("en/git.md", True)
+    assert vector.marked("Setup install git on the computer", "below_floor") == {hit.doc_path for hit in hits[1:]}
+    assert all(hit.score < 0.5 == hit.retrieval.vector_floor for hit in hits[1:])
 
 
 # --- explanations
 
 
 def test_an_explanation_names_model_cosine_rank_and_what_was_asked_for(vector: Opened) -> None:
-    """R109."""
     hits = vector.search("install git", k=3, explain=True)
     assert hits.explanation == {
-        "vector": {"spaces": [{"model": "words@1:32", "scope": "all", "found": 3}], "asked_for": 3, "found": 3}
+        "vector": {
+            "spaces": [{"model": "words@1:32", "scope": "all", "found": 6}],
+            "asked_for": FIRST_DEPTH,
+            "found": 6,
+        }
     }
     for hit in hits:
         assert hit.explanation is not None
@@ -633,7 +618,6 @@ def test_an_explanation_names_model_cosine_rank_and_what_was_asked_for(vector: O
 
 
 def test_the_same_query_gives_the_same_hits_to_the_last_bit(corpus: Path, toy: type[Toy]) -> None:
-    """R105."""
     runs = []
     for _ in range(2):
         with opened(corpus, toy.models()) as vector:
@@ -644,14 +628,13 @@ def test_the_same_query_gives_the_same_hits_to_the_last_bit(corpus: Path, toy: t
 def test_a_chunk_deleted_between_search_and_reading_is_left_out(
     corpus: Path, vector: Opened, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """R093: that is what twice as many are asked for."""
     everything = vector.search("install git", k=2)
-    really = SqliteChunkReader.contexts
+    really = vector.retriever.contexts
 
-    def without_first(reader: SqliteChunkReader, chunks: Sequence[str]) -> Any:
-        return {chunk: context for chunk, context in really(reader, chunks).items() if chunk != everything[0].chunk_id}
+    def without_first(chunks: Sequence[str]) -> Any:
+        return {chunk: context for chunk, context in really(chunks).items() if chunk != everything[0].chunk_id}
 
-    monkeypatch.setattr(SqliteChunkReader, "contexts", without_first)
+    monkeypatch.setattr(vector.retriever, "contexts", without_first)
     hits = vector.search("install git", k=2)
     assert len(hits) == 2
     assert hits[0].chunk_id == everything[1].chunk_id

@@ -12,7 +12,7 @@ _SHORTEST_SECRET = 4
 
 
 def without_password(address: str) -> str:
-    """The address that may be stored. ssh needs its user name; elsewhere a name may itself be a token, so it goes too."""
+    """The address that may be stored. ssh needs its user name; elsewhere a name may be a token, so it goes too."""
     try:
         parts = urlsplit(address)
     except ValueError:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, Literal, NamedTuple
 
 from kebab.core.citations import Citation
-from kebab.core.search import Notice, SearchHit
+from kebab.core.notices import Notice
+from kebab.core.search import SearchHit
 
 Verdict = Literal["supported", "misattributed", "stitched", "unsupported"]
 VERDICTS: tuple[str, ...] = ("supported", "misattributed", "stitched", "unsupported")

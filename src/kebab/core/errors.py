@@ -1,34 +1,43 @@
 """Everything Kebab raises on purpose.
 
-    KebabError                 kebab_error ├── UsageError             usage               contradicting or missing
-    options ├── ConfigError            invalid_config      a setting that is unknown or out of range ├── QueryError
-    invalid_query       a raw FTS5 expression that does not parse │   └── StaleCursor        stale_cursor        a
-    cursor of another query or index ├── SourceError            source_error        a folder that is missing, a name
-    that is taken │   └── NothingIndexable   nothing_indexable   a library without any file that could be documentation
-    ├── StoreError             store_error │   ├── NotFound           not_found           no such database, document,
-    chunk, span │   ├── StillIndexing      still_indexing      a library that is just being indexed for the first time │
-    ├── Ambiguous          ambiguous           an id prefix or path that fits several │   ├── Locked             locked
-    another process is writing │   ├── TooNew             too_new             a file written by a later version │   ├──
-    TooOld             too_old             a server of an earlier version than is needed │   ├── StoreUnreachable
-    store_unreachable   a server that does not answer, or refuses the key │   ├── NotEmpty           not_empty
-    a place that all of a database should go to, and that holds something else │   ├── CopyDiffers        copy_differs
-    all of a database was carried over, and is not the same │   ├── Corrupt            corrupt             not a
-    database, or a damaged one │   ├── SchemaAltered      schema_altered      a database whose tables another program
-    has changed │   ├── ReadOnly           read_only           no permission to write │   └── DiskFull
-    disk_full           no space left for the database ├── ModelError             model_error │   ├── ModelMissing
-    no_vectors          vectors were asked for and there are none │   │   └── VectorsOff     vectors_off         the
-    settings say that there shall be none │   ├── ModelCorrupt       model_corrupt       weights that are not what they
-    should be │   ├── ModelMismatch      model_mismatch      vectors of another size or model than expected │   └──
-    ModelUnreachable   model_unreachable   an endpoint that does not answer, or refuses │       └── TextRefused
-    text_refused        a text that an endpoint does not take, too long for instance ├── ParseError
-    parse_error         one file that cannot be read as text ├── GoldenSetError         invalid_golden_set  judged
-    queries, or a run of them, that cannot be read ├── MissingExtra           missing_extra       an optional package is
-    not installed ├── Refused                forbidden           what a server does not do for this caller: another host
-    or origin, writing │   ├── Unauthorized       unauthorized        no token, or a wrong one │   ├── NoSuchMethod
-    method_not_allowed  an address that is read with POST, or written to with GET │   ├── TooLarge           too_large
-    a request beyond the limit of its size │   ├── TooMany            too_many_requests   more requests, or wrong
-    tokens, than one address may send │   └── TimedOut           timed_out           an answer that took too long └──
-    Internal               internal            a defect of ours
+    KebabError                 kebab_error
+    ├── UsageError             usage               contradicting or missing options
+    ├── ConfigError            invalid_config      a setting that is unknown or out of range
+    ├── QueryError             invalid_query       a raw FTS5 expression that does not parse
+    │   └── StaleCursor        stale_cursor        a cursor of another query or index
+    ├── SourceError            source_error        a folder that is missing, a name that is taken
+    │   └── NothingIndexable   nothing_indexable   a library without any file that could be documentation
+    ├── StoreError             store_error
+    │   ├── NotFound           not_found           no such database, document, chunk, span
+    │   ├── StillIndexing      still_indexing      a library that is just being indexed for the first time
+    │   ├── Ambiguous          ambiguous           an id prefix or path that fits several
+    │   ├── Locked             locked              another process is writing
+    │   ├── TooNew             too_new             a file written by a later version
+    │   ├── TooOld             too_old             a server of an earlier version than is needed
+    │   ├── StoreUnreachable   store_unreachable   a server that does not answer, or refuses the key
+    │   ├── NotEmpty           not_empty           the target of a migration holds something else
+    │   ├── CopyDiffers        copy_differs        all of a database was carried over, and is not the same
+    │   ├── Corrupt            corrupt             not a database, or a damaged one
+    │   ├── SchemaAltered      schema_altered      a database whose tables another program has changed
+    │   ├── ReadOnly           read_only           no permission to write
+    │   └── DiskFull           disk_full           no space left for the database
+    ├── ModelError             model_error
+    │   ├── ModelMissing       no_vectors          vectors were asked for and there are none
+    │   │   └── VectorsOff     vectors_off         the settings say that there shall be none
+    │   ├── ModelCorrupt       model_corrupt       weights that are not what they should be
+    │   ├── ModelMismatch      model_mismatch      vectors of another size or model than expected
+    │   └── ModelUnreachable   model_unreachable   an endpoint that does not answer, or refuses
+    │       └── TextRefused    text_refused        a text that an endpoint does not take, too long for instance
+    ├── ParseError             parse_error         one file that cannot be read as text
+    ├── GoldenSetError         invalid_golden_set  judged queries, or a run of them, that cannot be read
+    ├── MissingExtra           missing_extra       an optional package is not installed
+    ├── Refused                forbidden           what a server does not do for this caller
+    │   ├── Unauthorized       unauthorized        no token, or a wrong one
+    │   ├── NoSuchMethod       method_not_allowed  an address that is read with POST, or written to with GET
+    │   ├── TooLarge           too_large           a request beyond the limit of its size
+    │   ├── TooMany            too_many_requests   more requests, or wrong tokens, than one address may send
+    │   └── TimedOut           timed_out           an answer that took too long
+    └── Internal               internal            a defect of ours
 
 Exceptions are for a whole operation that cannot go on. What happens to one file of many is a value in the report.
 """
@@ -180,7 +189,7 @@ class ParseError(KebabError):
 
 @contextmanager
 def only_parse_errors() -> Iterator[None]:
-    """Whatever parsing or chunking one file raises leaves this block as a ParseError, so that it costs that file only."""
+    """Whatever parsing one file raises leaves this block as a ParseError, so that it costs that file only."""
     try:
         yield
     except ParseError:
@@ -237,7 +246,7 @@ class Internal(KebabError):
 
     @classmethod
     def of(cls, error: BaseException) -> KebabError:
-        """What every surface says of an exception that nothing caught. A file system that fails is no defect of ours."""
+        """What every surface says of an uncaught exception. A file system that fails is no defect of ours."""
         if isinstance(error, OSError) and error.filename is not None and error.errno in _STORAGE_ERRNOS:
             place = os.fsdecode(error.filename)
             kind = DiskFull if error.errno in (errno.ENOSPC, errno.EDQUOT) else StoreError

@@ -25,7 +25,7 @@ def path_matches(pattern: str, path: str) -> bool:
 
 
 def passes(pattern: str, path: str) -> bool:
-    """What the filter `path` means: a glob; a plain path may also name a folder, and then means all that is below it."""
+    """What the filter `path` means: a glob, a path, or a folder, which means all that is below it."""
     if set("*?[") & set(pattern):
         return path_matches(pattern, path)
     return path == pattern or path.startswith(pattern.rstrip("/") + "/")

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from kebab.core.documents import Chunk, ParsedDocument
-    from kebab.core.search import HitList, QueryTerms, Ranking, SearchQuery
+    from kebab.core.search import HitList, QueryTerms, SearchQuery
     from kebab.core.spans import Span
 
 
@@ -34,18 +34,6 @@ class Retriever(Protocol):
 
     def search(self, query: SearchQuery) -> HitList: ...
     def index_version(self) -> str: ...
-
-
-class BegunRetriever(Retriever, Protocol):
-    def begin(self, query: SearchQuery) -> Callable[[], HitList]:
-        """Its search, part of which may be done elsewhere until the hits are called for."""
-        ...
-
-
-class RankingRetriever(BegunRetriever, Protocol):
-    def begin_ranking(self, query: SearchQuery) -> Callable[[], Ranking]:
-        """The same, without reading any passage. Nothing is folded or counted by document, and it is not explained."""
-        ...
 
 
 class ChunkContext(NamedTuple):
@@ -72,13 +60,6 @@ class ChunkContext(NamedTuple):
     notes: tuple[str, ...] = ()
     """On the document's source and folders, the outermost first."""
 
-    @classmethod
-    def outline(cls, chunk_id: str, doc_type: str) -> ChunkContext:
-        """Of a chunk that has a place in a list, and that nobody has read: all else about it is empty, so that it makes
-        no hit.
-        """
-        return cls(chunk_id, "", "", "", (), None, "", (), "", "", doc_type, "", (), "", "", "", "")
-
 
 class ColumnWeights(NamedTuple):
     """How much a word counts in each part of a chunk."""
@@ -92,7 +73,8 @@ class ColumnWeights(NamedTuple):
 class LexicalMatch(NamedTuple):
     bm25: float
     """As FTS5 gives it: negative, lower is better."""
-    chunk: ChunkContext
+    chunk_id: str
+    doc_type: str
 
 
 class LexicalMatches(NamedTuple):

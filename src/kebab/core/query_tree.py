@@ -51,7 +51,7 @@ QueryTree = Bag | And | Or | Not | Raw
 
 
 def excludes(tree: QueryTree) -> bool:
-    """Whether it says what must not be there, or says it in the store's own language: meaning alone cannot answer that."""
+    """Whether it excludes words or is written in the store's own language: meaning alone cannot answer that."""
     if isinstance(tree, And | Or):
         return excludes(tree.left) or excludes(tree.right)
     return isinstance(tree, Not | Raw)

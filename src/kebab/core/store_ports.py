@@ -6,7 +6,7 @@ goes wrong in any of them is a KebabError: no exception of a driver or a client 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NotRequired, Protocol, TypedDict, Unpack
 
 if TYPE_CHECKING:
@@ -71,8 +71,8 @@ class Store(Protocol):
         """The software here that stores: its name and version."""
         ...
 
-    def index_version(self, korean_analysis: str) -> str:
-        """Of a text index that were built now."""
+    def index_version(self) -> str:
+        """Of a text index that is built now, with the settings of this store."""
         ...
 
     def exists(self) -> bool: ...
@@ -111,13 +111,13 @@ class Store(Protocol):
         """In bytes, as far as it can be told; otherwise 0."""
         ...
 
-    def health(self, korean_analysis: str) -> list[Check]:
+    def health(self) -> list[Check]:
         """What is so and what is wrong. Never raises for a store that is damaged or out of reach: that is what it
         tells.
         """
         ...
 
-    def wholeness(self, korean_analysis: str) -> list[Check]:
+    def wholeness(self) -> list[Check]:
         """Whether all that is stored fits together, to the last chunk: each line names what does not, and what puts it
         in order. As `health`, it never raises.
         """
@@ -138,9 +138,9 @@ class Reading(Protocol):
         """Whether it is read as it stands, because it cannot be written to."""
         ...
 
-    def index_version(self, korean_analysis: str) -> str:
+    def index_version(self) -> str:
         """Of the text index as it was built, whatever the settings say now; before anything is indexed, as it would be
-        built with this analysis.
+        built.
         """
         ...
 
@@ -148,8 +148,8 @@ class Reading(Protocol):
         """That the text index was built with; None before anything is indexed."""
         ...
 
-    def lexical_index(self, korean_analysis: str, weights: ColumnWeights) -> LexicalIndex:
-        """Asks in terms of the analysis it was built with; this one counts only before anything is indexed."""
+    def lexical_index(self, weights: ColumnWeights) -> LexicalIndex:
+        """Asks in terms of the analysis it was built with, whatever the settings say now."""
         ...
 
     def vectors(self) -> VectorStore: ...
@@ -172,22 +172,25 @@ class Reading(Protocol):
 class Writing(Protocol):
     """What the one writer may do, while nobody else can."""
 
-    def documents(self, korean_analysis: str, *, for_libraries: bool = False) -> DocumentStore:
+    def documents(self, *, for_libraries: bool = False) -> DocumentStore:
         """`for_libraries`: where search of one's own documents does not look."""
         ...
 
     def libraries(self) -> LibraryWriter: ...
-    def notes(self, korean_analysis: str) -> NoteStore: ...
+    def notes(self) -> NoteStore: ...
     def vectors(self) -> VectorWriter: ...
     def expect_vectors(self, embedders: Sequence[Embedder]) -> None:
         """Vectors of these models will be made: what it takes to hold them is had for less before there are chunks."""
         ...
 
-    def settle_analysis(self, korean_analysis: str) -> int:
-        """Makes the text index one of this analysis; how many chunks had to be analysed again for that."""
+    def settle_analysis(self, built_with: str | None = None) -> int:
+        """Analyses all chunks again where the text index was built with another Korean analysis than the settings say;
+        returns how many. `built_with`: the analysis of the store that this one becomes a copy of, instead of the
+        settings'.
+        """
         ...
 
-    def rebuild_fts(self, korean_analysis: str) -> int:
+    def rebuild_fts(self) -> int:
         """The text index and the known words anew from the stored texts; of how many chunks."""
         ...
 
@@ -238,12 +241,6 @@ class DocumentStore(Protocol):
     def write(self, *documents: IndexedDocument) -> int:
         """In place of what was there under their ids; how many chunks were written or changed. A chunk that stays the
         same keeps its vectors.
-        """
-        ...
-
-    def begin(self, *documents: IndexedDocument) -> Callable[[], int]:
-        """To write them, perhaps while the caller goes on; one that was begun before is done first. What it returns
-        waits until they are stored, and raises what went wrong; so does whatever is asked of the store next.
         """
         ...
 
@@ -362,8 +359,6 @@ class LexicalOptions(TypedDict):
     offset: NotRequired[int]
     sort: NotRequired[str]
     type_ahead: NotRequired[bool]
-    outline: NotRequired[bool]
-    """Outlines of chunks will do (`ChunkContext.outline`): whoever asks reads those that it keeps."""
 
 
 class LexicalIndex(Protocol):
@@ -371,10 +366,6 @@ class LexicalIndex(Protocol):
     def tokenizer(self) -> Tokenizer: ...
 
     def search(self, tree: QueryTree, **options: Unpack[LexicalOptions]) -> LexicalMatches: ...
-    def begin(self, tree: QueryTree, **options: Unpack[LexicalOptions]) -> Callable[[], LexicalMatches]:
-        """The same search, perhaps elsewhere while the caller goes on; what it returns waits for the answer."""
-        ...
-
     def count(self, tree: QueryTree, *, match: str, drop_stop_words: bool, filters: SearchFilters) -> int: ...
     def near_words(self, word: str, edits: int) -> Sequence[NearWord]:
         """Known words that so many slips lead to, the nearest first and one for each stem; some may be in no chunk any
@@ -404,10 +395,6 @@ class KnownWords(Protocol):
 
 
 class ChunkReader(Protocol):
-    def expect(self, chunk_ids: Sequence[str]) -> None:
-        """Some of these will be asked for soon: where they are elsewhere, they may be on their way until then."""
-        ...
-
     def contexts(self, chunk_ids: Sequence[str]) -> Mapping[str, ChunkContext]:
         """What is there of these chunks."""
         ...
@@ -425,29 +412,16 @@ class VectorOptions(TypedDict):
     limit: int
     homes_only: NotRequired[bool]
     others_only: NotRequired[bool]
-    outline: NotRequired[bool]
-    """Nobody asks of what is found whether it is at home, where neither of those was asked for; and not all of it will
-    be read.
-    """
 
 
 class VectorStore(Protocol):
     """Compares a vector with all that are stored of its space."""
-
-    @property
-    def is_lasting(self) -> bool:
-        """Whether what a search finds can surely be read afterwards, because it is read with it."""
-        ...
 
     def holds(self, embedder: Embedder) -> bool:
         """Whether there are vectors of this model; the model itself is not needed for the answer."""
         ...
 
     def search(self, space: str, vector: Any, **options: Unpack[VectorOptions]) -> Sequence[VectorMatch]: ...
-    def begin(self, space: str, vector: Any, **options: Unpack[VectorOptions]) -> Callable[[], Sequence[VectorMatch]]:
-        """The same search, perhaps elsewhere while the caller goes on; what it returns waits for the answer."""
-        ...
-
     def middle_of(self, chunk_ids: Sequence[str], embedders: Sequence[Embedder]) -> Middle | None:
         """Of these chunks, in the space where most of them are at home; None when none has a vector of these models."""
         ...

@@ -8,9 +8,10 @@ before, and pages fit together.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
-from typing import NamedTuple, TypeVar
+from typing import Generic, TypeVar
 
 REACH = 10
 """How many places after the last copy the next one may stand."""
@@ -64,15 +65,24 @@ class Passage:
         return shingles if len(shingles) >= _LEAST_SHINGLES else frozenset()
 
 
-class Folded(NamedTuple):
-    """Places in a list: of the passage that stands, and of its copies."""
+class _Group(Generic[T]):
+    """A passage that stands, and the copies that are folded under it."""
 
-    place: int
-    copies: list[int]
+    def __init__(self, item: T, passage: Passage | None, place: int) -> None:
+        self.item = item
+        self.passage = passage
+        self.copies: list[T] = []
+        self.last = place
+        """Where its last copy stands, or it itself."""
 
-    @property
-    def last(self) -> int:
-        return self.copies[-1] if self.copies else self.place
+    def is_open(self, place: int) -> bool:
+        """Whether what stands at this place may be one of its copies."""
+        return self.passage is not None and self.last >= place - REACH and len(self.copies) < MOST_COPIES
+
+    def takes(self, passage: Passage | None, place: int) -> bool:
+        if self.passage is None or passage is None or not self.is_open(place):
+            return False
+        return is_duplicate(self.passage, passage)
 
 
 def is_duplicate(one: Passage, other: Passage) -> bool:
@@ -110,60 +120,22 @@ def _overlap(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]])
     return common / (len(one) + len(other) - common) if common else 0.0
 
 
-def places_folded(passages: Iterable[Passage | None], enough: int | None = None) -> list[Folded]:
-    """In the order of the list. None stands for what is never folded. `enough`: of so many the copies are found, and no
-    more stand.
+def fold(items: Iterable[T], passage_of: Callable[[T], Passage | None]) -> Iterator[tuple[T, list[T]]]:
+    """Each item that stands, with its copies, as soon as no further copy can follow. None as a passage is never folded.
+
+    Only what stands is compared with what follows, never its copies: otherwise many small edits would add up.
     """
-    groups: list[Folded] = []
-    open_groups: list[Folded] = []
-    seen: list[Passage | None] = []
-    for place, passage in enumerate(passages):
-        seen.append(passage)
-        open_groups = [
-            group for group in open_groups if group.last >= place - REACH and len(group.copies) < MOST_COPIES
-        ]
-        are_enough = enough is not None and len(groups) >= enough
-        if are_enough and not open_groups:
-            break
-        group = _group_of(passage, open_groups, seen) if passage is not None else None
+    waiting: deque[_Group[T]] = deque()
+    for place, item in enumerate(items):
+        while waiting and not waiting[0].is_open(place):
+            done = waiting.popleft()
+            yield done.item, done.copies
+        passage = passage_of(item)
+        group = next((group for group in waiting if group.takes(passage, place)), None)
         if group is not None:
-            group.copies.append(place)
-        if group is not None or are_enough:
-            continue
-        groups.append(Folded(place, []))
-        if passage is not None:
-            open_groups.append(groups[-1])
-    return groups
-
-
-def _group_of(passage: Passage, groups: Sequence[Folded], passages: Sequence[Passage | None]) -> Folded | None:
-    """The best one. Only what stands is compared, never its copies: otherwise many small edits would add up."""
-    for group in groups:
-        standing = passages[group.place]
-        if standing is not None and is_duplicate(standing, passage):
-            return group
-    return None
-
-
-def folded(
-    items: Iterable[T], passage_of: Callable[[T], Passage | None], *, complete: bool, enough: int | None = None
-) -> list[tuple[T, list[T]]]:
-    """Each item that stands, or the first so many if that is `enough`, with its copies; no more items are taken than
-    that needs.
-
-    Unless the list is `complete`, those at its end are left out whose copies may stand beyond it: what is shown once
-    must not get another copy when somebody looks deeper, which no page would then show.
-    """
-    taken: list[T] = []
-
-    def passages() -> Iterator[Passage | None]:
-        for item in items:
-            taken.append(item)
-            yield passage_of(item)
-
-    settled: list[tuple[T, list[T]]] = []
-    for group in places_folded(passages(), enough):
-        if not complete and len(group.copies) < MOST_COPIES and group.last + REACH >= len(taken):
-            break
-        settled.append((taken[group.place], [taken[copy] for copy in group.copies]))
-    return settled
+            group.copies.append(item)
+            group.last = place
+        else:
+            waiting.append(_Group(item, passage, place))
+    for group in waiting:
+        yield group.item, group.copies

@@ -10,8 +10,7 @@ from kebab.core.errors import NotFound, StoreError
 from kebab.core.records import DocumentRecord
 from kebab.core.spans import PageSpan, Span
 from kebab.core.text import estimate_tokens
-from kebab.search import document_lookup
-from kebab.search.passage_lookup import find_span
+from kebab.search.lookup import find_cited_document, find_span
 
 if TYPE_CHECKING:
     from kebab.core.store_ports import Catalog
@@ -33,7 +32,7 @@ class Fetched(NamedTuple):
 
 
 def fetch_document(catalog: Catalog, key: str) -> Fetched:
-    record = document_lookup.find_cited_document(catalog, key)
+    record = find_cited_document(catalog, key)
     return Fetched("document", record, catalog.body(record.doc_id))
 
 
@@ -86,7 +85,7 @@ def open_cited(catalog: Catalog, uri: str, chunk_id: str | None = None) -> Opene
     """The document a citation is of. Of a page, the chunk tells which part of it is meant, as long as it is there."""
     path, span = citations.parse(uri)
     if span is None:
-        record = document_lookup.find_cited_document(catalog, uri)
+        record = find_cited_document(catalog, uri)
         start = end = 0
     else:
         cited = find_span(catalog, uri)

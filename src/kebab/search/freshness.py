@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kebab.core.indexed_file import IndexedFile
-from kebab.core.search import Notice
+from kebab.core.notices import Notice, Says
 
 if TYPE_CHECKING:
     from kebab.config.settings import IngestSettings, Settings
@@ -55,11 +55,7 @@ def pending_notice(
     if not pending:
         return ()
     count = f"{pending} file{'s' if pending != 1 else ''}" + ("" if complete else " at least")
-    return (
-        Notice(
-            "pending", f"{count} pending: changed since the last ingest. Bring the index up to date with: kb ingest"
-        ),
-    )
+    return (Says.PENDING.notice(count),)
 
 
 def _new_files(

@@ -1,23 +1,16 @@
-"""The hybrid retriever: lexical and vector search behind one door. Only this module knows how their hits become one
-list.
-"""
+"""The hybrid retriever: lexical and vector search behind one door. Only this module knows how two lists become one."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
-from itertools import chain, islice
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Protocol, runtime_checkable
 
 from kebab.config.settings import SearchSettings
-from kebab.core.ports import BegunRetriever
+from kebab.core.notices import Notice, Says
+from kebab.core.ports import ChunkContext, Retriever
 from kebab.core.search import (
-    FAR_AWAY,
-    SIMILAR_ONLY,
     HitList,
-    Match,
     Mode,
-    Notice,
     QueryTerms,
     Ranked,
     Ranking,
@@ -25,42 +18,28 @@ from kebab.core.search import (
     SearchHit,
     SearchQuery,
 )
-from kebab.search.depth import DEEPEST, depth_of
-from kebab.search.duplicates import REACH
 from kebab.search.fusion import Fused, FusionPolicy, best_beyond, fuse
-from kebab.search.hits import (
-    RETRIEVAL_METHODS,
-    at_most_per_document,
-    fold_duplicates,
-    make_hit,
-    shortened,
-    with_snippet,
-    without_repetition,
+from kebab.search.lexical import pinned
+from kebab.search.listing import (
+    DEEPER,
+    DEEPEST,
+    FIRST_DEPTH,
+    HitMaker,
+    Listed,
+    new_in_each,
+    newest_first,
+    page_of,
+    read_passages,
 )
 from kebab.search.snippets import SnippetMaker
 
-if TYPE_CHECKING:
-    from kebab.core.ports import RankingRetriever
-    from kebab.core.store_ports import ChunkReader
-
-_DEEPER = 4
-"""How many times as deep the next look is."""
-_SOME_COPIES = 2
-"""Room for a few passages that are folded, so that what is shown is read in one go."""
 _NEAREST = 3
 """How many are shown of what is too far away to mean anything, when there is nothing else."""
-_FAR_AWAY = Notice(FAR_AWAY, "No passage has these words, and none is close in meaning; these are the nearest.")
-_NO_WORDS = Notice(SIMILAR_ONLY, "No passage has these words; these are the closest in meaning.")
-
-_INSISTED = Notice(
-    "insisted",
-    "No passage has what was insisted on. Without quotes, operators and --match all, what is close in meaning is found too.",
-)
 
 
-def policy_of(settings: SearchSettings, query: SearchQuery) -> FusionPolicy:
+def policy_of(settings: SearchSettings) -> FusionPolicy:
     return FusionPolicy(
-        kind=query.fusion or "rrf",
+        kind=settings.hybrid_fusion,  # type: ignore[arg-type]  # the loader checked it
         k_rrf=settings.rrf_k,
         vector_weight=settings.vector_weight,
         vector_weight_weak=settings.vector_weight_weak,
@@ -72,87 +51,46 @@ def policy_of(settings: SearchSettings, query: SearchQuery) -> FusionPolicy:
     )
 
 
-class _Side(NamedTuple):
-    ranking: Ranking
-    hits: Mapping[str, SearchHit]
-    """By their chunks, as far as passages were read."""
+@runtime_checkable
+class _RankingRetriever(Protocol):
+    """A retriever that can list passages before it reads them, as those of this package do."""
 
+    snippets: SnippetMaker
 
-class _Found(NamedTuple):
-    """A passage of the fused list, and what was told of it by the sides that have read it."""
-
-    fused: Fused
-    by_meaning: SearchHit | None
-    by_words: SearchHit | None
-
-    @property
-    def hit(self) -> SearchHit | None:
-        return self.by_meaning or self.by_words
-
-    @property
-    def explained(self) -> dict[str, Any]:
-        sides = (side.explanation for side in (self.by_meaning, self.by_words) if side is not None)
-        return {key: value for explanation in sides for key, value in (explanation or {}).items() if value is not None}
+    def rank(self, query: SearchQuery, depth: int) -> Ranking: ...
+    def contexts(self, chunk_ids: Sequence[str]) -> Mapping[str, ChunkContext]: ...
 
 
 class _Look:
-    """What one look has found and none before it, as hits with their scores in this list. Of most of it nobody wants
-    more than its place: what no side has read is read when it is wanted, some at a time; what is gone by then is left
-    out.
-    """
+    """Both lists down to one depth, and what they give together."""
 
-    def __init__(
-        self, found: Sequence[_Found], read: Callable[[Sequence[Fused]], Mapping[str, SearchHit]], *, at_once: int
-    ) -> None:
-        self._found = found
-        self._read = read
-        self._at_once = at_once
-        self._hits: list[SearchHit | None] = []
-
-    def __len__(self) -> int:
-        """As far as is known."""
-        return len(self._found) - self._hits.count(None)
-
-    def __iter__(self) -> Iterator[SearchHit]:
-        for place in range(len(self._found)):
-            if place == len(self._hits):
-                self._read_some()
-            hit = self._hits[place]
-            if hit is not None:
-                yield hit
-
-    def _read_some(self) -> None:
-        some = self._found[len(self._hits) : len(self._hits) + self._at_once]
-        unread = [one.fused for one in some if one.hit is None]
-        read = self._read(unread) if unread else {}
-        for one in some:
-            hit = one.hit or read.get(one.fused.chunk_id)
-            self._hits.append(None if hit is None else hit._replace(score=one.fused.score))
+    def __init__(self, lexical: Ranking, vector: Ranking, policy: FusionPolicy, query: SearchQuery, depth: int) -> None:
+        self.lexical = lexical
+        self.vector = vector
+        all_fused = fuse(policy, lexical.chunks, vector.chunks)
+        self.fused = _worth_showing(all_fused, query)
+        self.far_away = not (self.fused or query.insists or query.type_ahead)
+        if self.far_away:  # the right answer may be among them: how close is close enough differs by corpus
+            self.fused = all_fused[:_NEAREST]
+        self.good = [item for item in self.fused if _is_good_enough(item, query)]
+        vector_goes_on = vector.more and bool(vector.chunks) and not vector.chunks[-1].below_floor
+        self.goes_on = (
+            not self.far_away
+            and (lexical.more or (vector_goes_on and not query.insists))
+            and _is_good_enough(best_beyond(policy, depth, lexical.chunks, vector.chunks), query)
+        )
 
 
 class HybridRetriever:
-    """Dispatches by the mode of the query; in hybrid mode it asks both sides and fuses."""
+    """Answers in the mode of the query; in hybrid mode it asks both retrievers and fuses their lists."""
 
-    def __init__(
-        self,
-        config: SearchSettings,
-        lexical: BegunRetriever,
-        vector: BegunRetriever,
-        *,
-        snippets: SnippetMaker | None = None,
-        chunks: ChunkReader | None = None,
-    ) -> None:
-        """`snippets`: makes those of the final hits; without it both sides make their own for all of theirs. `chunks`:
-        reads the passages of the hits that are kept; with it both sides must be able to rank without reading, as a
-        `RankingRetriever` is.
-        """
-        self._config = config
+    def __init__(self, config: SearchSettings | FusionPolicy, lexical: Retriever, vector: Retriever) -> None:
+        self._policy = config if isinstance(config, FusionPolicy) else policy_of(config)
         self._lexical = lexical
         self._vector = vector
-        self._snippets = snippets
-        self._chunks = chunks
-        self.notices: tuple[Notice, ...] = getattr(vector, "notices", ())
-        """What is wrong with the vectors, known from the start."""
+        ranking = [side for side in (lexical, vector) if isinstance(side, _RankingRetriever)]
+        self._reader = ranking[0] if ranking else None
+        """Reads and cuts the passages of the final list; without it both sides bring them."""
 
     def index_version(self, mode: Mode = "hybrid") -> str:
         """Of what answers in this mode."""
@@ -161,196 +99,84 @@ class HybridRetriever:
         return (self._lexical if mode == "lexical" else self._vector).index_version()
 
     def search(self, query: SearchQuery) -> HitList:
-        if query.mode == "lexical":
-            return self._lexical.search(query)
-        if query.mode == "vector":
-            return self._vector.search(query)
-        query = query._replace(fusion=query.fusion or self._config.hybrid_fusion)  # type: ignore[arg-type]  # the loader checked it
-        policy = policy_of(self._config, query)
-        wanted = query.offset + query.k
-        depth = looked = query.depth or depth_of(query)
-        looks: list[_Look] = []
-        found: dict[str, _Found] = {}
-        read = partial(self._read, policy)
-        at_once = wanted + 1 + (REACH + _SOME_COPIES if query.duplicates == "fold" else 0)
-        while True:
-            by_words, by_meaning = self._both_sides(query, looked)
-            lexical, vector = by_words.ranking, by_meaning.ranking
-            ranked = lexical.chunks, vector.chunks
-            all_fused = fuse(policy, *ranked)
-            fused = _worth_showing(all_fused, vector, query)
-            far_away = not (fused or looks or query.insists or query.type_ahead)
-            if far_away:  # the right answer may be among them: how close is close enough differs from corpus to corpus
-                fused = all_fused[:_NEAREST]
-            good = [item for item in fused if _is_good_enough(item, query)]
-            # What a deeper look finds follows what was found before: a page that was shown stays what it was.
-            new = [
-                _Found(item, by_meaning.hits.get(item.chunk_id), by_words.hits.get(item.chunk_id))
-                for item in good
-                if item.chunk_id not in found
-            ]
-            looks.append(_Look(new, read, at_once=at_once))
-            found.update((one.fused.chunk_id, one) for one in new)
-            listed = self._listed(looks, query)
-            goes_on = (
-                query.sort == "relevance"
-                and not far_away
-                and looked < DEEPEST
-                and (lexical.more or (_goes_on(vector) and not query.insists))
-                and _is_good_enough(best_beyond(policy, looked, *ranked), query)
-            )
-            # A first page is never short; a later one may be, and so may be any where documents or passages repeat
-            # themselves.
-            is_long_enough = query.depth is None and query.per_doc is None and len(listed) == sum(map(len, looks))
-            if len(listed) > wanted or not goes_on or is_long_enough:
-                break
-            looked *= _DEEPER
-            query = _pinned(query, lexical)
-        page = listed[query.offset : wanted]
+        if query.mode != "hybrid":
+            return (self._lexical if query.mode == "lexical" else self._vector).search(query)
+        policy = self._policy._replace(kind=query.fusion or self._policy.kind)
+        known: dict[str, SearchHit] = {}
+        first = self._look(query, policy, FIRST_DEPTH, known)
+
+        def contexts(chunk_ids: Sequence[str]) -> Mapping[str, ChunkContext]:
+            unknown = [chunk_id for chunk_id in chunk_ids if chunk_id not in known]
+            read = self._reader.contexts(unknown) if self._reader and unknown else {}
+            return {**read, **{chunk_id: known[chunk_id].chunk for chunk_id in chunk_ids if chunk_id in known}}
+
+        if query.sort == "date":
+            page = page_of(newest_first(read_passages(first.good, contexts, query), query), query)
+        else:
+            places = new_in_each(self._looks(query, policy, first, known))
+            page = page_of(read_passages(places, contexts, query), query)
+        terms = first.lexical.terms or first.vector.terms or QueryTerms()
+        snippets = self._reader.snippets if self._reader else None
+        make = HitMaker(snippets, policy.kind, self.index_version(), terms, query, known)
         return HitList(
-            [
-                self._shown(self._hit(hit, found[hit.chunk_id], policy, query), rank, lexical, vector, query)
-                for rank, hit in enumerate(page, start=query.offset + 1)
-            ],
-            match=lexical.match,
-            more=len(listed) > wanted or goes_on,
-            explanation=_explanation(policy, looked, lexical, vector, fused, query) if query.explain else None,
-            notices=_notices(query, fused, lexical, vector, far_away=far_away),
-            terms=lexical.terms,
-            depth=depth,
+            [_hit(make, listed, rank, policy) for rank, listed in enumerate(page.listed, start=query.offset + 1)],
+            match=first.lexical.match,
+            more=page.more,
+            explanation=_explanation(policy, first, query) if query.explain else None,
+            notices=_notices(query, first),
+            terms=first.lexical.terms,
+            below_scores=len(first.fused) - len(first.good),
         )
 
-    def _both_sides(self, query: SearchQuery, depth: int) -> tuple[_Side, _Side]:
-        part = query._replace(
-            k=depth,
-            offset=0,
-            sort="relevance",
-            per_doc=None,
-            duplicates="show",
-            bare=query.bare or self._snippets is not None,
-        )
-        by_meaning, by_words = part._replace(mode="vector"), part._replace(mode="lexical", tell_all_words=True)
-        # By date, by document, and where it is explained, everything that was found has to be read.
-        may_read_later = (
-            self._chunks is not None and query.sort == "relevance" and query.per_doc is None and not query.explain
-        )
-        # Meaning first, which takes longer: what it has found is read while words are still looked for, where that is
-        # done elsewhere.
-        if may_read_later:
-            meant, said = cast("RankingRetriever", self._vector), cast("RankingRetriever", self._lexical)
-            closest, matching = meant.begin_ranking(by_meaning), said.begin_ranking(by_words)
-            vector = _Side(closest(), {})
-            self._expect(vector.ranking, query)
-            return _Side(matching(), {}), vector
-        meaning, words = self._vector.begin(by_meaning), self._lexical.begin(by_words)
-        vector = _side(meaning(), "vector")
-        return _side(words(), "lexical"), vector
+    def _looks(
+        self, query: SearchQuery, policy: FusionPolicy, look: _Look, known: dict[str, SearchHit]
+    ) -> Iterator[Sequence[Fused]]:
+        depth = FIRST_DEPTH
+        query = query._replace(explain=False)
+        yield look.good
+        while look.goes_on and depth < DEEPEST:
+            depth *= DEEPER
+            query = pinned(query, look.lexical.match)
+            look = self._look(query, policy, depth, known)
+            yield look.good
 
-    def _expect(self, closest: Ranking, query: SearchQuery) -> None:
-        """What is foremost by meaning is nearly always shown, unless words know better: it can be fetched while these
-        are looked for.
-        """
-        assert self._chunks is not None
-        self._chunks.expect([chunk.chunk_id for chunk in closest.chunks[: query.offset + query.k] if not chunk.weak])
+    def _look(self, query: SearchQuery, policy: FusionPolicy, depth: int, known: dict[str, SearchHit]) -> _Look:
+        side = query._replace(k=depth, offset=0, sort="relevance", per_doc=None, duplicates="show")
 
-    def _read(self, policy: FusionPolicy, items: Sequence[Fused]) -> dict[str, SearchHit]:
-        """What is there of these passages, as hits."""
-        assert self._chunks is not None  # otherwise both sides have read theirs
-        contexts = self._chunks.contexts([item.chunk_id for item in items])
-        return {
-            item.chunk_id: make_hit(
-                # Which model has made its vector is told of what was found by it.
-                contexts[item.chunk_id] if item.vector else contexts[item.chunk_id]._replace(embedding_model=None),
-                rank=0,
-                detail=RetrievalDetail(
-                    "hybrid", item.score, vector_floor=item.vector.vector_floor if item.vector else None
-                ),
-                score_kind=policy.kind,
-                index_version="",
-            )
-            for item in items
-            if item.chunk_id in contexts
-        }
+        def ranking(retriever: Retriever, mode: Mode) -> Ranking:
+            if isinstance(retriever, _RankingRetriever):
+                return retriever.rank(side, depth)
+            hits = retriever.search(side._replace(mode=mode, without_snippets=self._reader is not None))
+            for hit in hits:
+                known.setdefault(hit.chunk_id, hit)
+            places = [
+                Ranked(hit.chunk_id, rank, hit.score, floor=hit.retrieval.vector_floor)
+                for rank, hit in enumerate(hits, start=1)
+            ]
+            return Ranking(places, hits.more, hits.match, hits.notices, hits.terms, hits.explanation)
 
-    def _listed(self, looks: list[_Look], query: SearchQuery) -> list[SearchHit]:
-        """As far as the page that was asked for, and one more.
-
-        Copies are looked for within one look, so that a page that was shown stays what it was; what is equal to
-        something of an earlier look is not shown again.
-        """
-        whole_texts = self._snippets is not None or query.full_text or query.bare
-        hits_of_all = chain.from_iterable(looks)
-        if query.sort == "date" or (
-            query.duplicates == "show" and query.per_doc is not None
-        ):  # by date there is one look only
-            return shortened(list(hits_of_all), query, complete=True, whole_texts=whole_texts)
-        if query.duplicates == "show":
-            return list(islice(hits_of_all, query.offset + query.k + 1))
-        fold = partial(fold_duplicates, query=query, complete=True, whole_texts=whole_texts)
-        if query.per_doc is not None:
-            return at_most_per_document(without_repetition(fold(look, enough=None) for look in looks), query.per_doc)
-        wanted = enough = query.offset + query.k + 1
-        while True:  # what repeats something far before it is not shown either, and leaves its place to what follows
-            folded = [fold(look, enough=enough) for look in looks]
-            hits = without_repetition(folded)
-            if len(hits) >= wanted or all(len(some) < enough for some in folded):
-                return hits
-            enough += wanted - len(hits)
-
-    def _hit(self, hit: SearchHit, found: _Found, policy: FusionPolicy, query: SearchQuery) -> SearchHit:
-        item = found.fused
-        lexical, vector = item.lexical, item.vector
-        detail = RetrievalDetail(
-            method="hybrid",
-            fusion_score=item.score,
-            lexical_score=lexical.score if lexical else None,
-            lexical_rank=lexical.rank if lexical else None,
-            vector_score=vector.score if vector else None,
-            vector_rank=vector.rank if vector else None,
-            rrf_score=item.rrf_score,
-            vector_floor=vector.vector_floor if vector else None,
-            weights=None if item.weights == (1.0, 1.0) else {"lexical": item.weights[0], "vector": item.weights[1]},
-        )
-        return hit._replace(
-            score=item.score,
-            score_kind=policy.kind,
-            retrieval=detail,
-            retrieval_method=RETRIEVAL_METHODS[policy.kind],
-            index_version=self.index_version(),
-            explanation=_hit_explanation(found.explained, item, policy) if query.explain else None,
-        )
-
-    def _shown(self, hit: SearchHit, rank: int, lexical: Ranking, vector: Ranking, query: SearchQuery) -> SearchHit:
-        if self._snippets is not None and not query.bare:
-            hit = with_snippet(
-                hit, self._snippets, lexical.terms or vector.terms or QueryTerms(), full_text=query.full_text
-            )
-        return hit._replace(rank=rank)
+        lexical, vector = ranking(self._lexical, "lexical"), ranking(self._vector, "vector")
+        return _Look(lexical, vector, policy, query, depth)
 
 
-def _notices(
-    query: SearchQuery, fused: list[Fused], lexical: Ranking, vector: Ranking, *, far_away: bool
-) -> tuple[Notice, ...]:
-    """A side's excuse for having found nothing matters when the other one has found nothing either; what both say is
-    said once.
-    """
-    said: dict[str, Notice] = {}
-    for notice in (*lexical.notices, *vector.notices):
-        if far_away or not (fused and notice.code == "other_scripts"):
-            said.setdefault(notice.code, notice)
-    about_words = (_FAR_AWAY,) if far_away and fused else _about_words(query, fused, lexical, vector)
-    return (*said.values(), *about_words)
+def _hit(make: HitMaker, listed: Listed, rank: int, policy: FusionPolicy) -> SearchHit:
+    item: Fused = listed.place
+    lexical, vector = item.lexical, item.vector
+    detail = RetrievalDetail(
+        method="hybrid",
+        fusion_score=item.score,
+        lexical_score=lexical.score if lexical else None,
+        lexical_rank=lexical.rank if lexical else None,
+        vector_score=vector.score if vector else None,
+        vector_rank=vector.rank if vector else None,
+        rrf_score=item.rrf_score,
+        vector_floor=vector.floor if vector else None,
+        weights=None if item.weights == (1.0, 1.0) else {"lexical": item.weights[0], "vector": item.weights[1]},
+    )
+    return make.hit(listed, rank, detail, _hit_explanation(make, listed, policy) if make.query.explain else None)
 
 
-def _about_words(query: SearchQuery, fused: list[Fused], lexical: Ranking, vector: Ranking) -> tuple[Notice, ...]:
-    if lexical.chunks:
-        return ()
-    if query.insists:
-        return (_INSISTED,) if any(chunk.chunk_id not in vector.doubtful for chunk in vector.chunks) else ()
-    return (_NO_WORDS,) if fused else ()
-
-
-def _worth_showing(fused: list[Fused], vector: Ranking, query: SearchQuery) -> list[Fused]:
+def _worth_showing(fused: list[Fused], query: SearchQuery) -> list[Fused]:
     """Without what is only close, and not close enough to mean anything, or not asked for: whoever insists on words
     gets passages that have them, and by date a passage with the words must not come after everything that is vaguely
     alike and younger.
@@ -358,7 +184,7 @@ def _worth_showing(fused: list[Fused], vector: Ranking, query: SearchQuery) -> l
     with_words = [item for item in fused if item.lexical is not None]
     if query.insists or (query.sort == "date" and with_words):
         return with_words
-    return [item for item in fused if item.lexical is not None or item.chunk_id not in vector.doubtful]
+    return [item for item in fused if item.lexical is not None or not (item.vector and item.vector.below_floor)]
 
 
 def _is_good_enough(item: Fused, query: SearchQuery) -> bool:
@@ -368,30 +194,25 @@ def _is_good_enough(item: Fused, query: SearchQuery) -> bool:
     )
 
 
-def _goes_on(vector: Ranking) -> bool:
-    """Whether a deeper look could find anything near enough to mean something."""
-    return vector.more and bool(vector.chunks) and vector.chunks[-1].chunk_id not in vector.doubtful
+def _notices(query: SearchQuery, look: _Look) -> tuple[Notice, ...]:
+    """One list's excuse for having found nothing matters if the other has found nothing either; each is said once."""
+    said = {
+        notice.code: notice
+        for notice in (*look.lexical.notices, *look.vector.notices)
+        if look.far_away or not look.fused or notice.code != Says.OTHER_SCRIPTS.code
+    }
+    about_words: tuple[Notice, ...] = ()
+    if look.far_away and look.fused:
+        about_words = (Says.FAR_AWAY.notice(),)
+    elif not look.lexical.chunks and query.insists:
+        about_words = (Says.INSISTED.notice(),) if not all(place.below_floor for place in look.vector.chunks) else ()
+    elif not look.lexical.chunks and look.fused:
+        about_words = (Says.SIMILAR_ONLY.notice(),)
+    return (*said.values(), *about_words)
 
 
-def _pinned(query: SearchQuery, lexical: Ranking) -> SearchQuery:
-    """How the words matched is decided by the first look: deeper ones go on with the same list."""
-    if query.match != "auto" or lexical.match not in ("all", "any"):
-        return query
-    return query._replace(match=cast("Match", lexical.match), keep_stop_words=False)
-
-
-def _side(hits: HitList, side: str) -> _Side:
-    ranked = []
-    for place, hit in enumerate(hits, start=1):
-        detail = hit.retrieval
-        score = detail.lexical_score if side == "lexical" else detail.vector_score
-        known = hit.chunk_id in hits.weak, hit.chunk_id in hits.all_words, detail.vector_floor
-        ranked.append(Ranked(hit.chunk_id, place, hit.score if score is None else score, *known))
-    ranking = Ranking(ranked, hits.match, hits.more, hits.explanation, hits.notices, hits.terms, hits.doubtful)
-    return _Side(ranking, {hit.chunk_id: hit for hit in hits})
-
-
-def _hit_explanation(parts: dict[str, Any], item: Fused, policy: FusionPolicy) -> dict[str, Any]:
+def _hit_explanation(make: HitMaker, listed: Listed, policy: FusionPolicy) -> dict[str, Any]:
+    item: Fused = listed.place
     words, meaning = item.weights
     fusion: dict[str, Any] = {
         "method": policy.kind,
@@ -402,36 +223,30 @@ def _hit_explanation(parts: dict[str, Any], item: Fused, policy: FusionPolicy) -
         fusion["rrf"] = item.rrf_score
         fusion["from_lexical"] = words / (policy.k_rrf + item.lexical.rank) if item.lexical else 0.0
         fusion["from_vector"] = meaning / (policy.k_rrf + item.vector.rank) if item.vector else 0.0
-    return {
-        **parts,
-        "lexical": {"rank": item.lexical.rank, "score": item.lexical.score} if item.lexical else None,
-        "vector": {
-            **(parts.get("vector") or {}),
-            "rank": item.vector.rank,
-            "score": item.vector.score,
-            "weak": item.vector.weak,
-        }
-        if item.vector
-        else None,
-        "fusion": fusion,
-    }
+    explanation: dict[str, Any] = {"lexical": None, "vector": None, "fusion": fusion}
+    if item.lexical:
+        explanation["lexical"] = {"rank": item.lexical.rank, "score": item.lexical.score}
+        explanation["matched"] = make.matched(listed.chunk)
+    if item.vector:
+        of_vector = item.vector.explanation or {}
+        place = {"rank": item.vector.rank, "score": item.vector.score, "weak": item.vector.weak}
+        explanation["vector"] = {**of_vector, **place}
+    return explanation
 
 
-def _explanation(
-    policy: FusionPolicy, depth: int, lexical: Ranking, vector: Ranking, fused: list[Fused], query: SearchQuery
-) -> dict[str, Any]:
-    below = sum(query.min_score is not None and item.score < query.min_score for item in fused)
+def _explanation(policy: FusionPolicy, look: _Look, query: SearchQuery) -> dict[str, Any]:
+    below = sum(query.min_score is not None and item.score < query.min_score for item in look.fused)
     return {
         "removed_by_min_score": below,
-        "removed_by_threshold": sum(not _is_good_enough(item, query) for item in fused) - below,
-        **(lexical.explanation or {}),
-        **(vector.explanation or {}),
+        "removed_by_threshold": len(look.fused) - len(look.good) - below,
+        **(look.lexical.explanation or {}),
+        **(look.vector.explanation or {}),
         "fusion": {
             **policy._asdict(),
-            "depth": depth,
-            "both": sum(item.lexical is not None and item.vector is not None for item in fused),
-            "lexical_only": sum(item.vector is None for item in fused),
-            "vector_only": sum(item.lexical is None for item in fused),
-            "too_far": len(vector.doubtful),
+            "depth": FIRST_DEPTH,
+            "both": sum(item.lexical is not None and item.vector is not None for item in look.fused),
+            "lexical_only": sum(item.vector is None for item in look.fused),
+            "vector_only": sum(item.lexical is None for item in look.fused),
+            "too_far": sum(place.below_floor for place in look.vector.chunks),
         },
     }

@@ -6,7 +6,7 @@ from collections import Counter
 from math import log
 from typing import TYPE_CHECKING
 
-from kebab.analysis.content_words import content_words
+from kebab.analysis.terms import content_words
 from kebab.core.ports import Tokenizer
 from kebab.core.query_tree import Bag, Phrase
 from kebab.core.search import SearchFilters
@@ -21,7 +21,7 @@ _MOST_WEIGHED = 200
 """Each one is counted in the whole corpus; of a long document only its most frequent words are."""
 
 
-def telling_words(text: str, index: LexicalIndex) -> list[str]:
+def key_terms(text: str, index: LexicalIndex) -> list[str]:
     """The most telling first. A word that no other passage has finds nothing, and is left out."""
     frequencies = _frequencies(nfc(text), index.tokenizer)
     total = index.size()

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from kebab.analysis.query_syntax import parse
-from kebab.core.ports import ChunkContext, LexicalMatch, LexicalMatches
+from kebab.core.notices import Says
+from kebab.core.ports import LexicalMatches
 from kebab.core.query_tree import QueryTree, Raw
 from kebab.core.search import (
-    LONG_QUERY,
+    SNIPPET_CHARS,
     HitList,
-    Notice,
+    Match,
     QueryTerms,
     Ranked,
     Ranking,
@@ -19,19 +20,14 @@ from kebab.core.search import (
     SearchHit,
     SearchQuery,
 )
-from kebab.search.depth import first_look, shortens
-from kebab.search.duplicates import Passage, folded
-from kebab.search.hits import make_hit, with_snippet
+from kebab.search.duplicates import REACH
+from kebab.search.listing import DEEPER, DEEPEST, HitMaker, Listed, new_in_each, page_of, read_passages
 from kebab.search.snippets import SnippetLimits, SnippetMaker
 
 if TYPE_CHECKING:
-    from kebab.core.store_ports import LexicalIndex
+    from kebab.core.store_ports import ChunkReader, LexicalIndex
 
-_Begun = Callable[[], LexicalMatches]
 _LEAST_SCORE = 1e-12
-_DEEPER = 4
-"""How many times as deep the next look is."""
-_SOME_WORDS = Notice("some_words", "No passage has all the words; these have some of them.")
 
 
 def normalised(bm25: float) -> float:
@@ -39,258 +35,165 @@ def normalised(bm25: float) -> float:
     return max(_LEAST_SCORE, -bm25 / (1 + abs(bm25)))
 
 
-class _Listed(NamedTuple):
-    """A match, and those that are folded under it."""
+class _Found(NamedTuple):
+    """The matches of one expression."""
 
-    match: LexicalMatch
-    copies: list[ChunkContext]
-
-
-class _Answer(NamedTuple):
-    matches: list[_Listed]
-    more: bool
-    terms: QueryTerms
-    expression: str
-    dropped: tuple[str, ...]
+    matches: LexicalMatches
     match: str
-    some_words: bool = False
-    """Whether to say that no passage has all of them."""
-    shortened: bool = False
+    """all, any or raw"""
     all_words: frozenset[str] = frozenset()
     """The chunks that are known to have all the words."""
     none_has_all: bool = False
 
     @property
-    def notices(self) -> tuple[Notice, ...]:
-        return (
-            *((_SOME_WORDS,) if self.some_words and self.matches else ()),
-            *((LONG_QUERY,) if self.shortened else ()),
-        )
-
-    @property
-    def weak(self) -> frozenset[str]:
-        """Code seldom says what it does in the words of a question: a few of them that it happens to have tell little."""
-        chunks = (listed.match.chunk for listed in self.matches) if self.none_has_all else ()
-        return frozenset(chunk.chunk_id for chunk in chunks if chunk.doc_type == "code")
-
-
-def _ids(answer: _Answer) -> frozenset[str]:
-    return frozenset(listed.match.chunk.chunk_id for listed in answer.matches)
-
-
-def _knowing(some: _Answer, every: _Answer, *, complete: bool) -> _Answer:
-    """The list of any, told which of its passages have all the words; `complete`: with those of them that stand further
-    down.
-    """
-    known = _ids(some)
-    further = [listed for listed in every.matches if listed.match.chunk.chunk_id not in known] if complete else []
-    return some._replace(matches=[*some.matches, *further], all_words=_ids(every), none_has_all=not every.matches)
+    def ids(self) -> frozenset[str]:
+        return frozenset(match.chunk_id for match in self.matches.matches)
 
 
 class LexicalRetriever:
     """Needs nothing but a full-text index: no model, no network."""
 
-    def __init__(self, store: LexicalIndex, index_version: str, *, snippet_chars: int = 220) -> None:
-        self._store = store
+    def __init__(
+        self, index: LexicalIndex, chunks: ChunkReader, index_version: str, *, snippet_chars: int = SNIPPET_CHARS
+    ) -> None:
+        self._index = index
+        self.contexts = chunks.contexts
         self._index_version = index_version
-        self._snippets = SnippetMaker(store.tokenizer, SnippetLimits(snippet_chars))
+        self.snippets = SnippetMaker(index.tokenizer, SnippetLimits(snippet_chars))
 
     def index_version(self) -> str:
         return self._index_version
 
     def search(self, query: SearchQuery) -> HitList:
-        return self.begin(query)()
+        depth = 2 * (query.offset + query.k) + REACH  # room for copies; a deeper look begins like this one
+        first = self.rank(query, depth)
+        places = new_in_each(self._looks(query, first, depth))
+        page = page_of(read_passages(places, self.contexts, query), query)
+        make = HitMaker(self.snippets, "bm25", self._index_version, first.terms or QueryTerms(), query)
+        return HitList(
+            [self._hit(make, listed, rank) for rank, listed in enumerate(page.listed, start=query.offset + 1)],
+            match=first.match,
+            more=page.more,
+            explanation=first.explanation,
+            notices=first.notices,
+            terms=first.terms,
+        )
 
-    def begin(self, query: SearchQuery) -> Callable[[], HitList]:
-        """Asks the store, which may be at work elsewhere until the answer is called for."""
+    def _looks(self, query: SearchQuery, ranking: Ranking, depth: int) -> Iterator[Sequence[Ranked]]:
+        yield ranking.chunks
+        query = pinned(query, ranking.match)._replace(explain=False)
+        while ranking.more and depth < DEEPEST:
+            depth *= DEEPER
+            ranking = self.rank(query, depth)
+            yield ranking.chunks
+
+    def rank(self, query: SearchQuery, depth: int) -> Ranking:
+        """The best passages by their words, as many as `depth`.
+
+        For a hybrid query it says which of them have all the words, and adds passages with all words that a list of
+        any word does not reach.
+        """
         tree = parse(query.text)
-        answer = self._begun(tree, query)
-
-        def finished() -> HitList:
-            found = answer()
-            return HitList(
-                [
-                    self._hit(match, query.offset + number, found, query)
-                    for number, match in enumerate(found.matches, start=1)
-                ],
-                match=found.match,
-                more=found.more,
-                explanation=self._explanation(tree, query, found) if query.explain else None,
-                notices=found.notices,
-                terms=found.terms,
-                weak=found.weak,
-                all_words=found.all_words,
+        found = self._find(tree, query, depth)
+        matches = found.matches
+        notices = [Says.LONG_QUERY.notice()] if matches.shortened else []
+        if query.match == "auto" and found.none_has_all and matches.matches and not query.offset:
+            notices.insert(0, Says.SOME_WORDS.notice())
+        # Code seldom says what it does in the words of a question: a few of them that it happens to have tell little.
+        ranked = [
+            Ranked(
+                match.chunk_id,
+                rank,
+                normalised(match.bm25),
+                weak=found.none_has_all and match.doc_type == "code",
+                all_words=match.chunk_id in found.all_words,
             )
-
-        return finished
-
-    def begin_ranking(self, query: SearchQuery) -> Callable[[], Ranking]:
-        answer = self._begun(parse(query.text), query._replace(outline=True))
-
-        def finished() -> Ranking:
-            found = answer()
-            weak, all_words = found.weak, found.all_words
-            chunks = []
-            for rank, listed in enumerate(found.matches, start=query.offset + 1):
-                chunk = listed.match.chunk.chunk_id
-                chunks.append(Ranked(chunk, rank, normalised(listed.match.bm25), chunk in weak, chunk in all_words))
-            return Ranking(chunks, found.match, found.more, notices=found.notices, terms=found.terms)
-
-        return finished
-
-    def _begun(self, tree: QueryTree, query: SearchQuery) -> Callable[[], _Answer]:
-        is_any = query.match == "any" and not query.tell_all_words and not isinstance(tree, Raw)
-        first = None if shortens(query) else self._begin(tree, query, "any" if is_any else "all")(query.k, query.offset)
-        return lambda: self._answer(tree, query, first)
+            for rank, match in enumerate(matches.matches, start=1)
+        ]
+        explanation = self._explanation(tree, query, found) if query.explain else None
+        return Ranking(ranked, matches.more, found.match, tuple(notices), matches.terms, explanation)
 
     def suggestions(self, query: SearchQuery) -> list[str]:
         """What to ask instead of a query that finds nothing; nothing when no word of it is unknown."""
         from kebab.search.suggestions import suggestions
 
-        probe = query._replace(mode="lexical", k=1, offset=0, bare=True, explain=False)
-        return suggestions(query.text, self._store, lambda text: bool(self.search(probe._replace(text=text))))
+        probe = query._replace(mode="lexical", k=1, offset=0, without_snippets=True, explain=False)
+        return suggestions(
+            query.text, self._index, self.contexts, lambda text: bool(self.search(probe._replace(text=text)))
+        )
 
-    def telling_words(self, text: str) -> list[str]:
+    def key_terms(self, text: str) -> list[str]:
         """The words of a text by which passages like it are found."""
-        from kebab.search.key_terms import telling_words
+        from kebab.search.key_terms import key_terms
 
-        return telling_words(text, self._store)
+        return key_terms(text, self._index)
 
-    def _answer(self, tree: QueryTree, query: SearchQuery, first: _Begun | None) -> _Answer:
+    def _find(self, tree: QueryTree, query: SearchQuery, depth: int) -> _Found:
+        all_words_too = query.mode == "hybrid"
         if isinstance(tree, Raw):
-            return self._matches(tree, query, "all", "raw", first)
-        if query.match == "any" and not query.tell_all_words:
-            return self._matches(tree, query, "any", "any", first)
-        every = self._matches(tree, query, "all", query.match if query.match != "auto" else "all", first)
-        every = every._replace(all_words=_ids(every))
-        if query.match == "all" or (query.match == "auto" and len(every.matches) >= query.k):
+            return _Found(self._matches(tree, query, "all", depth), "raw")
+        if query.match == "any" and not all_words_too:
+            return _Found(self._matches(tree, query, "any", depth), "any")
+        every = _Found(self._matches(tree, query, "all", depth), "all" if query.match == "auto" else query.match)
+        every = every._replace(all_words=every.ids)
+        enough = depth if all_words_too else query.offset + query.k
+        if query.match == "all" or (query.match == "auto" and len(every.all_words) >= enough):
             return every
-        some = self._matches(tree, query, "any", "any")
-        if some.expression == every.expression:
+        some = _Found(self._matches(tree, query, "any", depth), "any", every.ids, none_has_all=not every.ids)
+        if some.matches.expression == every.matches.expression:
             return every
-        some_words = query.match == "auto" and not every.matches and not query.offset
-        return _knowing(some, every, complete=query.tell_all_words)._replace(some_words=some_words)
+        if all_words_too:
+            further = tuple(match for match in every.matches.matches if match.chunk_id not in some.ids)
+            some = some._replace(matches=some.matches._replace(matches=(*some.matches.matches, *further)))
+        return some
 
-    def _matches(
-        self, tree: QueryTree, query: SearchQuery, match: str, reported: str, begun: _Begun | None = None
-    ) -> _Answer:
-        """`begun`: where it was asked for already."""
-        ask = self._begin(tree, query, match)
-        if shortens(query):
-            found, page, more = _page(lambda limit, offset: ask(limit, offset)(), query)
-        else:
-            found = (begun or ask(query.k, query.offset))()
-            page, more = [_Listed(match, []) for match in found.matches], found.more
-        return _Answer(page, more, found.terms, found.expression, found.dropped, reported, shortened=found.shortened)
-
-    def _begin(self, tree: QueryTree, query: SearchQuery, match: str) -> Callable[[int, int], _Begun]:
-        """What asks for so many from there on."""
-        return lambda limit, offset: self._store.begin(
+    def _matches(self, tree: QueryTree, query: SearchQuery, match: str, depth: int) -> LexicalMatches:
+        return self._index.search(
             tree,
             match=match,
             drop_stop_words=_drops_stop_words(query),
             filters=query.filters,
-            limit=limit,
-            offset=offset,
+            limit=depth,
             sort=query.sort,
             type_ahead=query.type_ahead,
-            outline=query.outline,
         )
 
-    def _hit(self, listed: _Listed, rank: int, answer: _Answer, query: SearchQuery) -> SearchHit:
-        match = listed.match
-        score = normalised(match.bm25)
+    def _hit(self, make: HitMaker, listed: Listed, rank: int) -> SearchHit:
+        score = listed.place.score
         detail = RetrievalDetail(method="lexical", fusion_score=score, lexical_score=score, lexical_rank=rank)
-        hit = make_hit(
-            match.chunk,
-            rank=rank,
-            detail=detail,
-            score_kind="bm25",
-            index_version=self._index_version,
-            explanation=self._hit_explanation(match, detail, answer.terms) if query.explain else None,
-            copies=listed.copies,
-        )
-        return hit if query.bare else with_snippet(hit, self._snippets, answer.terms, full_text=query.full_text)
-
-    def _hit_explanation(self, match: LexicalMatch, detail: RetrievalDetail, terms: QueryTerms) -> dict[str, Any]:
-        columns = {
-            "title": match.chunk.title,
-            "heading": " > ".join(match.chunk.heading_path),
-            "text": match.chunk.text,
-            "context": "\n".join(match.chunk.notes),
-        }
-        return {
-            "lexical": {"rank": detail.lexical_rank, "score": detail.lexical_score},
+        if not make.query.explain:
+            return make.hit(listed, rank, detail)
+        explanation = {
+            "lexical": {"rank": rank, "score": score},
             "vector": None,
-            "fusion": {"method": "none", "score": detail.fusion_score},
-            "matched": {name: self._matched(text, terms) for name, text in columns.items()},
+            "fusion": {"method": "none", "score": score},
+            "matched": make.matched(listed.chunk),
         }
+        return make.hit(listed, rank, detail, explanation)
 
-    def _matched(self, text: str, terms: QueryTerms) -> list[str]:
-        present = " ".join(["", *self._store.tokenizer.stems(text), ""])
-        phrases = sorted(" ".join(phrase) for phrase in terms.phrases)
-        return [phrase for phrase in phrases if f" {phrase} " in present] + [term for term in terms.cjk if term in text]
-
-    def _explanation(self, tree: QueryTree, query: SearchQuery, answer: _Answer) -> dict[str, Any]:
+    def _explanation(self, tree: QueryTree, query: SearchQuery, found: _Found) -> dict[str, Any]:
+        match = "any" if found.match == "any" else "all"
         drop = _drops_stop_words(query)
-        match = "any" if answer.match == "any" else "all"
-        kept = self._store.count(tree, match=match, drop_stop_words=drop, filters=query.filters)
-        place = query.filters.place
-        unfiltered = (
-            self._store.count(tree, match=match, drop_stop_words=drop, filters=place)
-            if query.filters != place
-            else kept
-        )
+        kept = unfiltered = self._index.count(tree, match=match, drop_stop_words=drop, filters=query.filters)
+        if query.filters != query.filters.place:
+            unfiltered = self._index.count(tree, match=match, drop_stop_words=drop, filters=query.filters.place)
         return {
             "lexical": {
-                "expression": answer.expression,
-                "match": answer.match,
-                "stop_words_dropped": list(answer.dropped),
+                "expression": found.matches.expression,
+                "match": found.match,
+                "stop_words_dropped": list(found.matches.dropped),
                 "matches": kept,
                 "removed_by_filters": unfiltered - kept,
             }
         }
 
 
+def pinned(query: SearchQuery, match: str | None) -> SearchQuery:
+    """How the words matched is decided by the first look: deeper ones go on with the same list."""
+    if query.match != "auto" or match not in ("all", "any"):
+        return query
+    return query._replace(match=cast("Match", match), keep_stop_words=False)
+
+
 def _drops_stop_words(query: SearchQuery) -> bool:
     return query.match != "all" if query.keep_stop_words is None else not query.keep_stop_words
-
-
-def _page(ask: Callable[[int, int], LexicalMatches], query: SearchQuery) -> tuple[LexicalMatches, list[_Listed], bool]:
-    """Of a list that is shorter than what matched; and whether more follows. How deep one must look for it depends on
-    how often documents, or passages, repeat themselves.
-    """
-    wanted = query.offset + query.k
-    depth = first_look(query)
-    while True:
-        found = ask(depth, 0)
-        listed = (
-            _folded(found, query) if query.duplicates == "fold" else [_Listed(match, []) for match in found.matches]
-        )
-        if query.per_doc is not None:
-            listed = _at_most_per_document(listed, query.per_doc)
-        if len(listed) > wanted or not found.more:
-            return found, listed[query.offset : wanted], len(listed) > wanted
-        depth *= _DEEPER
-
-
-def _folded(found: LexicalMatches, query: SearchQuery) -> list[_Listed]:
-    def passage(match: LexicalMatch) -> Passage | None:
-        if query.min_score is not None and normalised(match.bm25) < query.min_score:
-            return None  # by date, it could take copies with it that are good enough
-        return Passage(match.chunk.text, match.chunk.content_hash)
-
-    enough = query.offset + query.k + 1 if query.per_doc is None else None
-    groups = folded(found.matches, passage, complete=not found.more, enough=enough)
-    return [_Listed(match, [copy.chunk for copy in copies]) for match, copies in groups]
-
-
-def _at_most_per_document(listed: list[_Listed], most: int) -> list[_Listed]:
-    seen: dict[str, int] = {}
-    kept = []
-    for item in listed:
-        document = item.match.chunk.doc_id
-        seen[document] = seen.get(document, 0) + 1
-        if seen[document] <= most:
-            kept.append(item)
-    return kept

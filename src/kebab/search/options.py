@@ -1,163 +1,468 @@
-"""The search options as other programs see them: JSON Schemas for OpenAPI and MCP, and values read out of an address or
-a form.
+"""The one table of search options. The request, `kb search`, bulk lines, HTTP parameters, MCP arguments, their JSON
+Schemas and the reference all come from it.
 """
 
-from __future__ import annotations
+# Without `from __future__ import annotations`: the table below is made of the annotations themselves.
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, NamedTuple
 
+from kebab.core.checking import checked, close_to, empty, from_text
 from kebab.core.errors import UsageError
-from kebab.core.search import DUPLICATES
-from kebab.search.request import (
-    ALIASES,
-    CHOICES,
-    LISTS,
-    MAX_NEIGHBOURS,
-    NUMBERS,
-    SWITCHES,
-    WHOLE_NUMBERS,
-    SearchRequest,
+from kebab.core.libraries import SNIPPET_KINDS
+from kebab.core.search import (
+    DEFAULT_K,
+    DOC_TYPES,
+    DUPLICATES,
+    FUSIONS,
+    MATCHES,
+    MAX_K,
+    MODES,
+    RRF_K,
+    SORTS,
+    TRUST_LEVELS,
+    SearchFilters,
 )
+
+MAX_NEIGHBOURS = 5
+_ANY_NUMBER = 10**9
+_UNITS = {"day": 1, "week": 7, "month": 30, "year": 365, "d": 1, "w": 7, "m": 30, "y": 365}
+_RELATIVE = re.compile(r"(\d{1,6})\s*(day|week|month|year|d|w|m|y)s?(?:\s+ago)?", re.IGNORECASE)
+_ISO_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2})?)?")
+_LIBRARY_PLACE = re.compile(r"(?P<id>/[^/@\s]+/[^/@\s]+)(?:[/@](?P<version>.*)|\s*)", re.DOTALL)
 
 _BLANK = r"\t-\r\x1c-\x20\x85\xa0\u1680\u2000-\u200a\u2028\u2029\u202f\u205f\u3000"
 """White space as Python has it, written out: in the regular expressions of other languages \\s is something else."""
 SOMETHING = f"[^{_BLANK}]"
 LIBRARY = rf"^[{_BLANK}]*/[^/@{_BLANK}]+/[^/@{_BLANK}]+([{_BLANK}]*|[/@][\s\S]*)$"
 """As split_library has it: a version is verbatim, whatever is in it."""
-_DATE = r"^\s*([1-9]\d{3}-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])|\d{1,6}\s*([dD]ays?|[wW]eeks?|[mM]onths?|[yY]ears?)(\s+ago)?)\s*$"
-FILTERS = (
-    "tags_any",
-    "tags_all",
-    "type",
-    "format",
-    "lang",
-    "path",
-    "trust_min",
-    "source",
-    "after",
-    "before",
-    "exclude_path",
-    "exclude_tag",
+_DATE = (
+    r"^\s*([1-9]\d{3}-(0[1-9]|1[0-2])-(0[1-9]|1\d|2[0-8])"
+    r"|\d{1,6}\s*([dD]ays?|[wW]eeks?|[mM]onths?|[yY]ears?)(\s+ago)?)\s*$"
 )
-"""Those of the options that say which documents may be in a list."""
-_SENTENCES = {
-    "query": 'What to look for. "A phrase", prefix*, AND, OR and NOT in capitals mean what they say; in single quotes it is raw FTS5.',
-    "mode": "hybrid: by words and by meaning (the default); lexical: by words; vector: by meaning.",
-    "k": "How many hits (setting search.default_k).",
-    "offset": "Leave out this many hits.",
-    "cursor": "Where the page before ended: its next_cursor.",
-    "tags_any": "Documents with any of these tags.",
-    "tags_all": "Documents with all of these tags.",
-    "type": "Documents of these types.",
-    "format": "Finer than type: md, txt, py, …",
-    "lang": "Language of the document: en, ko, ja, zh, …",
-    "path": "Paths like 'docs/**/*.md'; * stops at a slash.",
-    "trust_min": "Documents trusted at least as much.",
-    "source": "Only these sources.",
-    "doc": "Only these documents, by id or path.",
-    "after": "Not older than 2026-01-31, or '2 weeks'.",
-    "before": "Older than 2026-01-31, or '1 year'.",
-    "exclude_path": "Leave out these paths.",
-    "exclude_tag": "Leave out documents with these tags.",
-    "library": "/owner/project or /owner/project/version: its documentation instead of what was ingested.",
-    "snippet_type": "Of a library: examples only, or prose only.",
-    "match": "All words, any of them, or all first and any when that gives too few (auto).",
-    "fusion": "How hybrid mixes: rrf, by rank, or convex, by score.",
-    "sort": "By relevance, or the newest first.",
-    "per_doc": "At most this many hits of one document.",
-    "duplicates": f"Passages with nearly the same text: {' or '.join(DUPLICATES)} them.",
-    "threshold": "Least raw RRF score; first on both sides is 0.033. Only hybrid with rrf has one.",
-    "min_score": "Least score, 0 to 1, in every mode.",
-    "max_tokens": "Whole hits up to about this many tokens.",
-    "full_text": "The whole passage in text, not only a snippet.",
-    "highlight": "Whether to mark what matched.",
-    "explain": "Why each hit is where it is.",
-    "type_ahead": "The last word may be half typed.",
-    "group": "Hits of one document together, documents in the order of their best hits.",
-    "neighbours": f"This many passages before and after each hit too, {MAX_NEIGHBOURS} at most.",
-}
-_SOMETHING: dict[str, Any] = {"minLength": 1, "pattern": SOMETHING}
-_FORMS: dict[str, dict[str, Any]] = {
-    "after": {"pattern": _DATE},
-    "before": {"pattern": _DATE},
-    "library": {"pattern": LIBRARY},
-    "query": {},
-}
 
 
-def schemas() -> dict[str, dict[str, Any]]:
+class Option(NamedTuple):
+    """What a search option is, besides its name, type and default."""
+
+    help: str
+    least: float | None = None
+    most: float | None = None
+    choices: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    pattern: str | None = None
+    """Of a text, in JSON Schemas."""
+    lower_case: bool = False
+    """Upper and lower case are the same; always so where there are choices."""
+    is_filter: bool = False
+    """Whether it says which documents may be in a list."""
+    cli_help: str = ""
+    """On the command line, where the sentence is another."""
+    flags: tuple[str, ...] = ()
+    """On the command line, where they are not the name with dashes."""
+    metavar: str | None = None
+
+
+_Text = str | None
+_Whole = int | None
+_Number = float | None
+_Texts = tuple[str, ...]
+_KINDS: dict[Any, type] = {str: str, _Text: str, int: int, _Whole: int, _Number: float, bool: bool, _Texts: list}
+
+
+class SearchRequest(NamedTuple):
+    """A search as somebody asks for it. None means: as the settings say."""
+
+    query: Annotated[
+        str,
+        Option(
+            'What to look for. "A phrase", prefix*, AND, OR and NOT in capitals mean what they say; '
+            "in single quotes it is raw FTS5."
+        ),
+    ] = ""
+    mode: Annotated[
+        _Text,
+        Option(
+            "hybrid: by words and by meaning (the default); lexical: by words; vector: by meaning.",
+            choices=MODES,
+            metavar="MODE",
+        ),
+    ] = None
+    k: Annotated[
+        _Whole,
+        Option(
+            "How many hits (setting search.default_k).",
+            least=1,
+            most=MAX_K,
+            aliases=("top",),
+            cli_help=f"How many hits (setting search.default_k, {DEFAULT_K}).",
+            flags=("-k", "--k", "--top"),
+        ),
+    ] = None
+    offset: Annotated[
+        int,
+        Option("Leave out this many hits.", 0, _ANY_NUMBER, cli_help="Leave out this many from the beginning."),
+    ] = 0
+    cursor: Annotated[
+        _Text,
+        Option(
+            "Where the page before ended: its next_cursor.", cli_help="Go on where a response with next_cursor ended."
+        ),
+    ] = None
+    tags_any: Annotated[
+        _Texts,
+        Option(
+            "Documents with any of these tags.",
+            aliases=("tag",),
+            is_filter=True,
+            cli_help="Documents with this tag; repeat it for any of several.",
+            flags=("--tag",),
+        ),
+    ] = ()
+    tags_all: Annotated[
+        _Texts,
+        Option(
+            "Documents with all of these tags.", aliases=("tags",), is_filter=True, flags=("--tags",), metavar="A,B"
+        ),
+    ] = ()
+    type: Annotated[
+        _Texts,
+        Option(
+            "Documents of these types.",
+            choices=DOC_TYPES,
+            aliases=("types",),
+            is_filter=True,
+            cli_help="pdf, markdown, code or note; may be repeated.",
+        ),
+    ] = ()
+    format: Annotated[
+        _Texts,
+        Option(
+            "Finer than type: md, txt, py, …",
+            aliases=("formats",),
+            lower_case=True,
+            is_filter=True,
+            cli_help="Finer than --type: md, txt, py, …",
+        ),
+    ] = ()
+    lang: Annotated[_Text, Option("Language of the document: en, ko, ja, zh, …", lower_case=True, is_filter=True)] = (
+        None
+    )
+    path: Annotated[
+        _Text,
+        Option(
+            "Paths like 'docs/**/*.md'; * stops at a slash.",
+            aliases=("path_glob",),
+            is_filter=True,
+            cli_help="'docs/**/*.md'; * stops at a slash.",
+            metavar="GLOB",
+        ),
+    ] = None
+    trust_min: Annotated[
+        _Text,
+        Option(
+            "Documents trusted at least as much.",
+            choices=TRUST_LEVELS,
+            is_filter=True,
+            cli_help="primary, secondary or generated.",
+        ),
+    ] = None
+    source: Annotated[
+        _Texts,
+        Option(
+            "Only these sources.",
+            aliases=("sources",),
+            is_filter=True,
+            cli_help="Only this source; see kb list sources.",
+        ),
+    ] = ()
+    doc: Annotated[
+        _Texts,
+        Option("Only these documents, by id or path.", aliases=("docs",), cli_help="Only this document.", metavar="ID"),
+    ] = ()
+    after: Annotated[
+        _Text,
+        Option(
+            "Not older than 2026-01-31, or '2 weeks'.",
+            pattern=_DATE,
+            is_filter=True,
+            cli_help="Not older: 2026-01-31, or '2 weeks'.",
+            metavar="DATE",
+        ),
+    ] = None
+    before: Annotated[
+        _Text,
+        Option(
+            "Older than 2026-01-31, or '1 year'.",
+            pattern=_DATE,
+            is_filter=True,
+            cli_help="Older than: 2026-01-31, or '1 year'.",
+            metavar="DATE",
+        ),
+    ] = None
+    exclude_path: Annotated[
+        _Texts, Option("Leave out these paths.", aliases=("exclude_paths",), is_filter=True, metavar="GLOB")
+    ] = ()
+    exclude_tag: Annotated[
+        _Texts,
+        Option(
+            "Leave out documents with these tags.",
+            aliases=("exclude_tags",),
+            is_filter=True,
+            cli_help="Leave out documents with this tag.",
+        ),
+    ] = ()
+    library: Annotated[
+        _Text,
+        Option(
+            "/owner/project or /owner/project/version: its documentation instead of what was ingested.",
+            pattern=LIBRARY,
+            cli_help="The documentation of this library instead of what was ingested.",
+            metavar="/OWNER/PROJECT[/VERSION]",
+        ),
+    ] = None
+    snippet_type: Annotated[
+        _Text,
+        Option(
+            "Of a library: examples only, or prose only.",
+            choices=SNIPPET_KINDS,
+            cli_help="Of a library: code or info.",
+        ),
+    ] = None
+    match: Annotated[
+        _Text,
+        Option(
+            "All words, any of them, or all first and any when that gives too few (auto).",
+            choices=MATCHES,
+            cli_help="all words, any of them, or auto: all first, any when that gives too few.",
+        ),
+    ] = None
+    fusion: Annotated[
+        _Text,
+        Option(
+            "How hybrid mixes: rrf, by rank, or convex, by score.",
+            choices=FUSIONS,
+            cli_help="How hybrid mixes: rrf, by rank, or convex, by score (setting search.hybrid_fusion, rrf).",
+        ),
+    ] = None
+    sort: Annotated[
+        str,
+        Option("By relevance, or the newest first.", choices=SORTS, cli_help="relevance or date (newest first)."),
+    ] = "relevance"
+    per_doc: Annotated[_Whole, Option("At most this many hits of one document.", 1, _ANY_NUMBER)] = None
+    duplicates: Annotated[
+        _Text,
+        Option(
+            f"Passages with nearly the same text: {' or '.join(DUPLICATES)} them.",
+            choices=DUPLICATES,
+            cli_help="Passages with nearly the same text: fold them under the best one, or show each (setting, fold).",
+            metavar="HOW",
+        ),
+    ] = None
+    threshold: Annotated[
+        _Number,
+        Option(
+            f"Least raw RRF score; first on both sides is {2 / (RRF_K + 1):.3f}. Only hybrid with rrf has one.",
+            least=0.0,
+            most=2.0,
+        ),
+    ] = None
+    min_score: Annotated[_Number, Option("Least score, 0 to 1, in every mode.", 0.0, 1.0)] = None
+    max_tokens: Annotated[_Whole, Option("Whole hits up to about this many tokens.", 1, _ANY_NUMBER)] = None
+    full_text: Annotated[
+        bool,
+        Option("The whole passage in text, not only a snippet.", cli_help="The whole passage, not only a snippet."),
+    ] = False
+    highlight: Annotated[
+        bool, Option("Whether to mark what matched.", cli_help="No marks on what matched.", flags=("--no-highlight",))
+    ] = True
+    explain: Annotated[bool, Option("Why each hit is where it is.")] = False
+    type_ahead: Annotated[bool, Option("The last word may be half typed.")] = False
+    group: Annotated[bool, Option("Hits of one document together, documents in the order of their best hits.")] = False
+    neighbours: Annotated[
+        int,
+        Option(
+            f"This many passages before and after each hit too, {MAX_NEIGHBOURS} at most.",
+            least=0,
+            most=MAX_NEIGHBOURS,
+            cli_help=f"The N passages before and after each hit too; {MAX_NEIGHBOURS} at most.",
+            metavar="N",
+        ),
+    ] = 0
+
+    @classmethod
+    def from_options(cls, options: Mapping[str, Any], defaults: "SearchRequest | None" = None) -> "SearchRequest":
+        """Checked; an unknown name or value is an error that lists what is valid."""
+        values: dict[str, Any] = {} if defaults is None else defaults._asdict()
+        for given, value in options.items():
+            name = ALIASES.get(given, given)
+            if name not in OPTIONS:
+                raise unknown_option(given)
+            if value is not None:
+                values[name] = _checked_option(name, value)
+        return cls(**values)
+
+    def filters(self) -> SearchFilters:
+        of_library: dict[str, Any] = {}
+        if self.library is not None:
+            library_id, version = split_library(self.library)
+            kinds = (self.snippet_type,) if self.snippet_type else ()
+            of_library = {"library": library_id, "library_version": version or "", "kinds": kinds}
+        return SearchFilters(
+            tags_any=self.tags_any,
+            tags_all=self.tags_all,
+            types=self.type,
+            formats=self.format,
+            lang=self.lang,
+            path_glob=self.path,
+            trust_min=self.trust_min,
+            sources=self.source,
+            docs=self.doc,
+            after=absolute_date(self.after, "after") if self.after else None,
+            before=absolute_date(self.before, "before") if self.before else None,
+            exclude_paths=self.exclude_path,
+            exclude_tags=self.exclude_tag,
+            **of_library,
+        )
+
+
+OPTIONS: dict[str, Option] = {name: hint.__metadata__[0] for name, hint in SearchRequest.__annotations__.items()}
+KINDS = {name: _KINDS[hint.__origin__] for name, hint in SearchRequest.__annotations__.items()}
+"""str, int, float, bool, or list for several texts."""
+ALIASES = {alias: name for name, option in OPTIONS.items() for alias in option.aliases}
+FILTERS = tuple(name for name, option in OPTIONS.items() if option.is_filter)
+_TAGS = ("tags_any", "tags_all", "exclude_tag")
+
+
+def unknown_option(given: str, *others: str) -> UsageError:
+    """`others` are names that a surface takes besides."""
+    close = close_to(given, [*OPTIONS, *ALIASES, *others])
+    hint = f"Did you mean {close}?" if close else f"Options: {', '.join(OPTIONS)}."
+    return UsageError(f"There is no search option {given!r}.", hint=hint)
+
+
+def _checked_option(name: str, value: Any) -> Any:
+    option, kind = OPTIONS[name], KINDS[name]
+    lower = option.lower_case or bool(option.choices)
+    if kind is list:
+        value = _items(name, value)
+        if name in _TAGS:
+            value = [item.lstrip("#").rstrip("/") or item for item in value]  # as Obsidian writes them
+        return tuple(checked(name, [item.lower() for item in value] if lower else value, list, choices=option.choices))
+    if lower and isinstance(value, str):
+        value = value.lower()
+    return checked(
+        name,
+        value,
+        kind,
+        least=option.least,
+        most=option.most,
+        choices=option.choices,
+        may_be_empty=name == "query",
+    )
+
+
+def _items(name: str, value: Any) -> list[str]:
+    """A text may hold several, parted by commas. A comma at its end is a slip; nothing but commas, or an empty text in
+    a list, is a filter that would be lost.
+    """
+    texts = value.split(",") if isinstance(value, str) else value
+    items = [item.strip() for item in checked(name, texts, list, may_be_empty=True)]
+    kept = [item for item in items if item]
+    if (not kept and isinstance(value, str)) or (len(kept) < len(items) and not isinstance(value, str)):
+        raise empty(name)
+    return kept
+
+
+def read_texts(given: Mapping[str, Sequence[str]]) -> dict[str, Any]:
+    """Options whose values are texts, as in an address: each as often as it was given. A name that is none of ours
+    stays a text.
+    """
+    values: dict[str, Any] = {}
+    for written, texts in given.items():
+        name = ALIASES.get(written, written)
+        kind = KINDS.get(name, str)
+        if len(texts) > 1 and kind is not list:
+            raise UsageError(f"{name} is given {len(texts)} times.", hint="Give it once.")
+        values[written] = list(texts) if len(texts) > 1 else from_text(texts[0], kind)
+    return values
+
+
+# --- JSON Schemas
+
+
+def schemas(names: Iterable[str] = OPTIONS) -> dict[str, dict[str, Any]]:
     """The JSON Schema of each option, by its name."""
-    return {name: {**_schema(name), "description": _SENTENCES[name]} for name in SearchRequest._fields}
+    return {name: {**_schema(name), "description": OPTIONS[name].help} for name in names}
 
 
-def json_schemas() -> dict[str, dict[str, Any]]:
-    """The same for options in a JSON object, where null means: not given, and a list may be one text, parted by commas."""
-    return {name: schema if name == "query" else _or_null(name, schema) for name, schema in schemas().items()}
+def json_schemas(names: Iterable[str] = OPTIONS) -> dict[str, dict[str, Any]]:
+    """The same in a JSON object, where null means that it is not given, and a list may be one text with commas."""
+    return {name: schema if name == "query" else _or_null(name, schema) for name, schema in schemas(names).items()}
+
+
+def _schema(name: str) -> dict[str, Any]:
+    option, kind = OPTIONS[name], KINDS[name]
+    if kind is bool:
+        return {"type": "boolean", "default": SearchRequest._field_defaults[name]}
+    if kind in (int, float):
+        return {"type": "integer" if kind is int else "number", "minimum": option.least, "maximum": option.most}
+    text: dict[str, Any] = {"type": "string"}
+    if option.choices:
+        text["enum"] = list(option.choices)
+    elif option.pattern:
+        text["pattern"] = option.pattern
+    elif name != "query":
+        text |= {"minLength": 1, "pattern": SOMETHING}
+    return {"type": "array", "items": text} if kind is list else text
 
 
 def _or_null(name: str, schema: dict[str, Any]) -> dict[str, Any]:
-    if name in LISTS:
-        one = f"({'|'.join(CHOICES[name])})" if name in CHOICES else ""
-        text = {"type": "string", "pattern": f"^{one}(,{one})*$" if one else rf"[^,{_BLANK}]"}
+    choices = OPTIONS[name].choices
+    if KINDS[name] is list:
+        one = f"({'|'.join(choices)})"
+        text = {"type": "string", "pattern": f"^{one}(,{one})*$" if choices else rf"[^,{_BLANK}]"}
         return {
             "anyOf": [{key: schema[key] for key in ("type", "items")}, text, {"type": "null"}],
             "description": schema["description"],
         }
-    choices = {"enum": [*schema["enum"], None]} if "enum" in schema else {}
-    return {**schema, "type": [schema["type"], "null"], **choices}
+    return {**schema, "type": [schema["type"], "null"], **({"enum": [*choices, None]} if choices else {})}
 
 
-def _schema(name: str) -> dict[str, Any]:
-    choice = {"enum": list(CHOICES[name])} if name in CHOICES else {}
-    if name in LISTS:
-        return {"type": "array", "items": {"type": "string", **(choice or _SOMETHING)}}
-    if name in SWITCHES:
-        return {"type": "boolean", "default": SearchRequest._field_defaults[name]}
-    if name in WHOLE_NUMBERS:
-        least, most = WHOLE_NUMBERS[name]
-        return {"type": "integer", "minimum": least, "maximum": most}
-    if name in NUMBERS:
-        return {"type": "number", "minimum": NUMBERS[name][0], "maximum": NUMBERS[name][1]}
-    return {"type": "string", **(choice or _FORMS.get(name, _SOMETHING))}
+# --- values with a form of their own
 
 
-def typed(given: Mapping[str, Sequence[str]]) -> dict[str, Any]:
-    """Options whose values are texts, as in an address: each as often as it was given. A name that is none of ours
-    stays a text.
-    """
-    read: dict[str, Any] = {}
-    for written, texts in given.items():
-        name = ALIASES.get(written, written)
-        if len(texts) > 1 and name not in LISTS:
-            raise UsageError(f"{name} is given {len(texts)} times.", hint="Give it once.")
-        read[written] = _value(name, list(texts))
-    return read
+def split_library(library: str) -> tuple[str, str | None]:
+    """/owner/project and the version behind it, after a slash or an @; the version is verbatim and may contain both."""
+    match = _LIBRARY_PLACE.fullmatch(library.lstrip())
+    if match is None:
+        raise UsageError(f"{library!r} is no library id.", hint="It looks like /owner/project or /owner/project/v1.2.")
+    version: str | None = match["version"]
+    return match["id"], version if version and not version.isspace() else None
 
 
-def _value(name: str, values: list[str]) -> Any:
-    if name in LISTS:
-        return values if len(values) > 1 else values[0]
-    (text,) = values
-    if name in SWITCHES:
-        if text.lower() not in _TRUE | _FALSE:
-            raise UsageError(f"{name} takes true or false, not {text!r}.", hint=f"For example {name}=true.")
-        return text.lower() in _TRUE
-    if name in WHOLE_NUMBERS:
-        return int(_number(name, text, _WHOLE, "a whole number", "10"))
-    if name in NUMBERS:
-        return float(_number(name, text, _DECIMAL, "a number", "0.02"))
-    return text
+def join_library(library_id: str, version: str | None) -> str:
+    """What split_library splits into these two again, whatever the version is called."""
+    return library_id if version is None else f"{library_id}/{version}"
 
 
-_WHOLE = re.compile(r"[+-]?[0-9]{1,12}")
-_DECIMAL = re.compile(r"[+-]?([0-9]{1,12}(\.[0-9]{0,30})?|\.[0-9]{1,30})([eE][+-]?[0-9]{1,3})?")
-_TRUE, _FALSE = frozenset({"true", "1", "on", "yes"}), frozenset({"false", "0", "off", "no"})
-
-
-def _number(name: str, text: str, form: re.Pattern[str], words: str, example: str) -> str:
-    """As it is written; Python would also take 1_000 and NaN for numbers."""
-    if not form.fullmatch(text.strip()):
-        raise UsageError(f"{name} takes {words}, not {text!r}.", hint=f"For example {name}={example}.")
-    return text.strip()
+def absolute_date(text: str, option: str, now: datetime | None = None) -> str:
+    """An ISO date as it is; "1 week", "3 days", "2 months ago" counted back from now."""
+    text = text.strip()
+    if _ISO_DATE.fullmatch(text):
+        try:
+            return datetime.fromisoformat(text).isoformat()[: max(10, len(text))]
+        except ValueError:
+            pass
+    relative = _RELATIVE.fullmatch(text)
+    if relative is None:
+        raise UsageError(
+            f"--{option} {text!r} is not a date.", hint='Write 2026-01-31, or "2 weeks", "3 months", "1 year".'
+        )
+    try:
+        then = (now or datetime.now(UTC)) - timedelta(days=int(relative[1]) * _UNITS[relative[2].lower()])
+    except OverflowError:
+        return "0001-01-01"
+    return then.date().isoformat()

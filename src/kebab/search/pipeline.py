@@ -1,229 +1,183 @@
-"""Search, step by step: read the request, ask the retriever, cut to thresholds and budget, say what the user must know."""
+"""Search, step by step: check the request, ask a retriever, cut to scores and budget, say what the user must know."""
 
 from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from hashlib import sha256
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from kebab.analysis.orders import reads_like_orders
 from kebab.analysis.query_syntax import is_raw, parse
 from kebab.config.settings import SearchSettings
+from kebab.core.citations import Citation
+from kebab.core.deadline import time_limit
 from kebab.core.errors import ModelError, QueryError, StaleCursor, UsageError
-from kebab.core.ports import Retriever
+from kebab.core.notices import UNKNOWN_VALUES, Notice, Says
 from kebab.core.query_tree import excludes, insists
 from kebab.core.search import (
-    FAR_AWAY,
-    LONG_QUERY,
     MAX_QUERY_CHARS,
-    SIMILAR_ONLY,
     Duplicates,
     Fusion,
     HitList,
     Match,
     Mode,
-    Neighbour,
     Neighbours,
-    Notice,
     SearchFilters,
     SearchHit,
     SearchQuery,
     SearchResponse,
     Sort,
 )
-from kebab.search.request import SearchRequest
+from kebab.search.options import SearchRequest
+from kebab.search.retrievers import Retrievers, no_vectors_yet, open_retrievers
 
 if TYPE_CHECKING:
-    from kebab.core.store_ports import ChunkReader
-
-_WORDS_ONLY = Notice("words_only", "The query excludes words or is raw FTS5, so only words were compared.")
-_THRESHOLD_UNUSED = Notice(
-    "threshold_unused", "--threshold compares RRF scores, and there are none here; --min-score works in every mode."
-)
+    from kebab.core.store_ports import Reading
+    from kebab.session import Session
 
 
-class WordRetriever(Retriever, Protocol):
-    def telling_words(self, text: str) -> Sequence[str]: ...
-    def suggestions(self, query: SearchQuery) -> Sequence[str]: ...
+def search(session: Session, request: SearchRequest, *, without_snippets: bool = False) -> SearchResponse:
+    """The hits for a request whose library, if it names one, is known to exist."""
+    words = request.query[:MAX_QUERY_CHARS] if request.library is None and request.mode != "vector" else ""
+    with session.reading(about=words) as reading:
+        if reading is not None:
+            return search_in(reading, session, request, without_snippets=without_snippets)
+    if request.mode == "vector":
+        raise no_vectors_yet()
+    return _no_hits(request, session.store.index_version(), [Says.EMPTY_CORPUS.notice()])
 
 
-class ComposedRetriever(Retriever, Protocol):
-    def index_version(self, mode: Mode = "hybrid") -> str: ...
-
-
-class NearRetriever(Protocol):
-    def near(self, chunk_ids: Sequence[str], query: SearchQuery) -> HitList | None: ...
-
-
-UNMATCHED = frozenset({"unknown_tag", "unknown_lang", "unknown_format"})
-"""Codes of notices about filters that no document passes."""
-
-
-class Retrievers(NamedTuple):
-    """What can answer: words always, vectors when there are some."""
-
-    lexical: WordRetriever
-    hybrid: ComposedRetriever | None
-    """Composes both sides and answers in every mode."""
-    why_not: ModelError | None = None
-    """Why there is no hybrid."""
-    vector: NearRetriever | None = None
-    """The side of hybrid that goes by meaning."""
-    chunks: Callable[[], ChunkReader] | None = None
-    """What reads the neighbours of hits."""
-    passing: Callable[[SearchFilters], int] | None = None
-    """How many documents pass filters."""
-
-    def of(self, mode: Mode) -> Retriever:
-        return self.lexical if self.hybrid is None or mode == "lexical" else self.hybrid
-
-    def index_version(self, mode: Mode) -> str:
-        """Of the side that answers in this mode."""
-        return self.lexical.index_version() if self.hybrid is None else self.hybrid.index_version(mode)
-
-
-def search(
-    request: SearchRequest,
-    settings: SearchSettings,
-    retrievers: Retrievers | None,
-    *,
-    notices: Sequence[Notice] = (),
-    unbuilt_version: str = "",
-    bare: bool = False,
+def search_in(
+    reading: Reading, session: Session, request: SearchRequest, *, without_snippets: bool = False
 ) -> SearchResponse:
-    """`retrievers` is None for a knowledge base that does not exist yet: an empty corpus, said so in the notices, which
-    would be of `unbuilt_version`. `bare`: hits with their whole text and no snippet.
-    """
     started = time.perf_counter()
-    said = list(notices)
-    asked = request.query
-    if len(asked) > MAX_QUERY_CHARS and not is_raw(asked):
-        request = request._replace(query=asked[:MAX_QUERY_CHARS])
-        said.append(LONG_QUERY)
-    mode = cast("Mode", request.mode or "hybrid")
-    blank = not request.query.strip(" \t\r\n'")  # '' is raw FTS5 without an expression
-    if blank:
-        said.append(Notice("empty_query", "The query is empty: there is nothing to search for."))
-    if retrievers is None or blank:
-        version = retrievers.index_version(mode) if retrievers else unbuilt_version
-        return SearchResponse(
+    settings = session.settings.search
+    with time_limit(settings.timeout_s):
+        request, notices = checked(session, request, reading)
+        retrievers = open_retrievers(session, reading, with_vectors=request.mode != "lexical")
+        asked = request.query
+        if len(asked) > MAX_QUERY_CHARS and not is_raw(asked):
+            request = request._replace(query=asked[:MAX_QUERY_CHARS])
+            notices.append(Says.LONG_QUERY.notice())
+        if not request.query.strip(" \t\r\n'"):  # '' is raw FTS5 without an expression
+            return _no_hits(request, retrievers.index_version(_mode(request)), notices)
+        query, hits, version = _answer(request, settings, retrievers, notices, without_snippets=without_snippets)
+        notices = _with_reasons(query, hits, reading, retrievers, notices)
+        kept = with_neighbours(_above_scores(hits, request, notices), request, reading)
+        packed = within_budget(kept, request.max_tokens)
+        truncated = len(packed) < len(kept)
+        taken = packed[-1].rank - query.offset if truncated else len(hits)
+        by_score = all(hit.score >= after.score for hit, after in pairwise(hits))
+        below_minimum = len(kept) < len(hits) and by_score  # then all that follows is below it too
+        more = truncated or (hits.more and not below_minimum)
+        cursor = _cursor(query, request.match or settings.match, hits, version, query.offset + taken)
+        if request.library is not None and not without_snippets:
+            packed = [_cited_within(hit, request.library) for hit in packed]
+        response = SearchResponse(
             query=asked,
-            mode=mode,
-            method=mode,
-            hits=(),
+            mode=_mode(request),
+            method=query.mode,
+            hits=tuple(packed if request.highlight else (hit._replace(highlights=()) for hit in packed)),
             index_version=version,
-            match=None,
-            took_ms=0.0,
-            notices=tuple(said),
+            match=hits.match,
+            took_ms=(time.perf_counter() - started) * 1000,
+            notices=tuple(notices),
+            next_cursor=cursor if more and taken else None,
+            truncated=truncated,
+            explanation=_explanation(query, hits, kept, packed, request) if request.explain else None,
             grouped=request.group,
         )
-    query, hits, version = _answer(request, settings, retrievers, mode, said, bare=bare)
-    said.extend(notice for notice in hits.notices if notice not in said)
-    nothing = not hits or any(notice.code in (FAR_AWAY, SIMILAR_ONLY) for notice in hits.notices)
-    if nothing and query.mode != "vector" and not query.offset and not query.type_ahead:
-        said.extend(_did_you_mean(retrievers.lexical.suggestions(query)))
-    unmatched = about_filters(query.filters, retrievers, said) if not hits and not query.offset else []
-    if unmatched or (not hits and any(notice.code in UNMATCHED for notice in said)):
-        # Which scripts were compared is beside the point then.
-        said = [*(notice for notice in said if notice.code != "other_scripts"), *unmatched]
-    kept = with_neighbours(_above_scores(hits, request, said), request, retrievers)
-    packed = within_budget(kept, request.max_tokens)
-    truncated = len(packed) < len(kept)
-    taken = packed[-1].rank - query.offset if truncated else len(hits)
-    by_score = all(hit.score >= after.score for hit, after in pairwise(hits))
-    below_minimum = len(kept) < len(hits) and by_score  # then all that follows is below it too
-    more = truncated or (hits.more and not below_minimum)
+        add_freshness(response, session, reading)
+        return response
+
+
+def _mode(request: SearchRequest) -> Mode:
+    return cast("Mode", request.mode or "hybrid")
+
+
+def _no_hits(request: SearchRequest, index_version: str, notices: Sequence[Notice]) -> SearchResponse:
+    blank = [] if request.query.strip(" \t\r\n'") else [Says.EMPTY_QUERY.notice()]
     return SearchResponse(
-        query=asked,
-        mode=mode,
-        method=query.mode,
-        hits=tuple(packed if request.highlight else (hit._replace(highlights=()) for hit in packed)),
-        index_version=version,
-        match=hits.match,
-        took_ms=(time.perf_counter() - started) * 1000,
-        notices=tuple(said),
-        next_cursor=_cursor(query, request.match or settings.match, hits, version, query.offset + taken)
-        if more and taken
-        else None,
-        truncated=truncated,
-        explanation=_explanation(query, hits, kept, packed, request),
+        query=request.query,
+        mode=_mode(request),
+        method=_mode(request),
+        hits=(),
+        index_version=index_version,
+        match=None,
+        took_ms=0.0,
+        notices=(*notices, *blank),
         grouped=request.group,
     )
+
+
+def checked(session: Session, request: SearchRequest, reading: Reading) -> tuple[SearchRequest, list[Notice]]:
+    """The request with its filters checked, and what must be said of every answer that comes from this database."""
+    is_stale = reading.index_version() != session.store.index_version()
+    notices = [Says.STALE_INDEX.notice()] if is_stale else []
+    notices += [Says.READ_ONLY.notice()] if reading.is_immutable else []
+    origin = reading.migrating_from()
+    notices += [Says.INCOMPLETE_MIGRATION.notice(origin, session.store.address)] if origin is not None else []
+    if request.source or request.doc or request.tags_any or request.tags_all or request.lang or request.format:
+        from kebab.search.filters import checked_filters  # with the catalog, which most searches do without
+
+        request, about_values = checked_filters(request, reading.catalog)
+        notices += about_values
+    return request, notices
+
+
+# --- asking
 
 
 def _answer(
     request: SearchRequest,
     settings: SearchSettings,
     retrievers: Retrievers,
-    mode: Mode,
-    said: list[Notice],
+    notices: list[Notice],
     *,
-    bare: bool,
+    without_snippets: bool,
 ) -> tuple[SearchQuery, HitList, str]:
     """What the mode asks for; when hybrid cannot have its vectors, what the words give, and why."""
-    used = _possible_mode(request.query, mode, retrievers, said)
-    if used != "lexical":
+    mode = _possible_mode(request, retrievers, notices)
+    while True:
+        version = retrievers.index_version(mode)
+        query = _query(request, settings, mode, version)._replace(without_snippets=without_snippets)
         try:
-            return _ask(request, settings, retrievers, used, bare=bare)
+            hits = retrievers.of(mode).search(query)
         except ModelError as error:
             if mode != "hybrid":
                 raise
-            said.append(_instead(error))
-    return _ask(request, settings, retrievers, "lexical", bare=bare)
+            notices.append(_lexical_instead(error))
+            mode = "lexical"
+            continue
+        notices.extend(notice for notice in hits.notices if notice not in notices)
+        return query, hits, version
 
 
-def _instead(error: ModelError) -> Notice:
-    return Notice(error.code, f"These are lexical results: {error.message} {error.hint or ''}".strip())
-
-
-def about_filters(filters: SearchFilters, retrievers: Retrievers, said: Sequence[Notice]) -> list[Notice]:
-    """Whether it is for the filters that nothing was found, as far as that has not been said."""
-    if not filters or retrievers.passing is None:
-        return []
-    from kebab.search.unmatched_filters import unmatched_filters
-
-    codes = {notice.code for notice in said} & UNMATCHED
-    return [notice for notice in unmatched_filters(filters, retrievers.passing) if notice.code not in codes]
-
-
-def _did_you_mean(suggestions: Sequence[str]) -> list[Notice]:
-    *others, last = suggestions or ("",)
-    listed = f"{', '.join(others)} or {last}" if others else last
-    return (
-        [Notice("did_you_mean", f"Did you mean: {listed.removesuffix('?')}?", tuple(suggestions))]
-        if suggestions
-        else []
-    )
-
-
-def _ask(
-    request: SearchRequest, settings: SearchSettings, retrievers: Retrievers, mode: Mode, *, bare: bool
-) -> tuple[SearchQuery, HitList, str]:
-    version = retrievers.index_version(mode)
-    query = _query(request, settings, mode, version)._replace(bare=bare)
-    return query, retrievers.of(mode).search(query), version
-
-
-def _possible_mode(text: str, mode: Mode, retrievers: Retrievers, said: list[Notice]) -> Mode:
+def _possible_mode(request: SearchRequest, retrievers: Retrievers, notices: list[Notice]) -> Mode:
+    mode = _mode(request)
     if mode == "lexical":
         return mode
     if retrievers.why_not is not None:
         if mode == "vector":
             raise retrievers.why_not
-        said.append(_instead(retrievers.why_not))
+        notices.append(_lexical_instead(retrievers.why_not))
         return "lexical"
-    if excludes(parse(text)):
+    if excludes(parse(request.query)):
         if mode == "vector":
             raise QueryError(
                 "Meaning alone cannot exclude words or read FTS5 expressions.",
                 hint="Leave out NOT and single quotes, or use --mode lexical.",
             )
-        said.append(_WORDS_ONLY)
+        notices.append(Says.WORDS_ONLY.notice())
         return "lexical"
     return mode
+
+
+def _lexical_instead(error: ModelError) -> Notice:
+    return Notice(error.code, f"These are lexical results: {error.message} {error.hint or ''}".strip())
 
 
 def _query(request: SearchRequest, settings: SearchSettings, mode: Mode, index_version: str) -> SearchQuery:
@@ -265,42 +219,32 @@ def _fingerprint(query: SearchQuery, index_version: str) -> str:
 
 
 def _cursor(query: SearchQuery, asked: str, hits: HitList, index_version: str, offset: int) -> str:
-    """Match class and depth go along: the next page must come from the same list, which both of them shape."""
-    return f"{_fingerprint(query, index_version)}.{asked}.{hits.match}.{hits.depth or 0}.{offset}"
+    """The match class goes along: the next page must come from the same list."""
+    return f"{_fingerprint(query, index_version)}.{asked}.{hits.match}.{offset}"
 
 
 def _resumed(query: SearchQuery, cursor: str, index_version: str) -> SearchQuery:
     try:
-        of, asked, match, depth, offset = cursor.split(".")
-        start, deep = int(offset), int(depth)
+        of, asked, match, offset = cursor.split(".")
+        start = int(offset)
     except ValueError as error:
         raise StaleCursor("This is not a cursor of ours.", hint="Take next_cursor from the response before.") from error
-    if (
-        of != _fingerprint(query, index_version)
-        or asked != query.match
-        or not 0 <= start < 10**9
-        or not 0 <= deep < 10**6
-    ):
+    if of != _fingerprint(query, index_version) or asked != query.match or not 0 <= start < 10**9:
         raise StaleCursor(
             "This cursor belongs to another query, other filters or an older index.",
             hint="Run the search again without the cursor.",
         )
-    return query._replace(
-        offset=start, match=_pinned(match, query.match), keep_stop_words=asked == "all", depth=deep or None
-    )
+    pinned = cast("Match", match) if match in ("all", "any") else query.match
+    return query._replace(offset=start, match=pinned, keep_stop_words=asked == "all")
 
 
-def _pinned(match: str, asked: Match) -> Match:
-    return cast("Match", match) if match in ("all", "any") else asked
-
-
-# --- cutting
+# --- cutting, and what to say about it
 
 
 def _above_scores(hits: HitList, request: SearchRequest, notices: list[Notice]) -> list[SearchHit]:
     threshold, least = request.threshold, request.min_score
     if threshold is not None and hits and hits[0].retrieval.rrf_score is None:
-        notices.append(_THRESHOLD_UNUSED)
+        notices.append(Says.THRESHOLD_UNUSED.notice())
         threshold = None
     return [
         hit
@@ -308,6 +252,40 @@ def _above_scores(hits: HitList, request: SearchRequest, notices: list[Notice]) 
         if (least is None or hit.score >= least)
         and (threshold is None or (hit.retrieval.rrf_score or 0.0) >= threshold)
     ]
+
+
+def _with_reasons(
+    query: SearchQuery, hits: HitList, reading: Reading, retrievers: Retrievers, notices: list[Notice]
+) -> list[Notice]:
+    """Why a first page has found nothing, or nothing with the words: their spelling, or the filters."""
+    if query.offset:
+        return notices
+    no_words = not hits or Says.FAR_AWAY.is_in(hits.notices) or Says.SIMILAR_ONLY.is_in(hits.notices)
+    if no_words and not hits.below_scores and query.mode != "vector" and not query.type_ahead:
+        suggestions = retrievers.lexical.suggestions(query)
+        notices += [_did_you_mean(suggestions)] if suggestions else []
+    unmatched = [] if hits else about_filters(query.filters, reading, notices)
+    if unmatched or (not hits and any(notice.code in UNKNOWN_VALUES for notice in notices)):
+        # Which scripts were compared is beside the point then.
+        return [*(notice for notice in notices if notice.code != Says.OTHER_SCRIPTS.code), *unmatched]
+    return notices
+
+
+def about_filters(filters: SearchFilters, reading: Reading, notices: Sequence[Notice]) -> list[Notice]:
+    """Whether nothing was found because of the filters, as far as that has not been said."""
+    if not filters:
+        return []
+    from kebab.search.filters import unmatched_filters
+
+    said = {notice.code for notice in notices} & UNKNOWN_VALUES
+    unmatched = unmatched_filters(filters, reading.catalog.count_documents)
+    return [notice for notice in unmatched if notice.code not in said]
+
+
+def _did_you_mean(suggestions: Sequence[str]) -> Notice:
+    *others, last = suggestions
+    listed = f"{', '.join(others)} or {last}" if others else last
+    return Says.DID_YOU_MEAN.notice(listed.removesuffix("?"), suggestions=tuple(suggestions))
 
 
 def within_budget(hits: list[SearchHit], max_tokens: int | None) -> list[SearchHit]:
@@ -324,25 +302,52 @@ def within_budget(hits: list[SearchHit], max_tokens: int | None) -> list[SearchH
     return packed
 
 
-def with_neighbours(hits: list[SearchHit], request: SearchRequest, retrievers: Retrievers) -> list[SearchHit]:
-    if not request.neighbours or retrievers.chunks is None:
+def with_neighbours(hits: list[SearchHit], request: SearchRequest, reading: Reading) -> list[SearchHit]:
+    if not request.neighbours:
         return hits
-    beside = retrievers.chunks().neighbours([hit.chunk_id for hit in hits], request.neighbours)
-    return [
-        hit._replace(neighbours=Neighbours(*(tuple(map(_flagged, side)) for side in beside[hit.chunk_id])))
-        for hit in hits
-    ]
+    beside = reading.chunks().neighbours([hit.chunk_id for hit in hits], request.neighbours)
+    flagged = {
+        chunk_id: Neighbours(
+            *(tuple(one._replace(suspicious=reads_like_orders(one.text)) for one in side) for side in sides)
+        )
+        for chunk_id, sides in beside.items()
+    }
+    return [hit._replace(neighbours=flagged[hit.chunk_id]) for hit in hits]
 
 
-def _flagged(neighbour: Neighbour) -> Neighbour:
-    return neighbour._replace(suspicious=reads_like_orders(neighbour.text))
+def _cited_within(hit: SearchHit, library: str) -> SearchHit:
+    """Cited by the library's name: a path alone may be one of one's own notes, or of another version."""
+
+    def within(citation: Citation) -> Citation:
+        return citation._replace(path=f"{library}:{citation.path}")
+
+    neighbours = hit.neighbours
+    if neighbours is not None:
+        neighbours = Neighbours(
+            *(tuple(one._replace(citation=within(one.citation)) for one in side) for side in neighbours)
+        )
+    duplicates = tuple(copy._replace(citation=within(copy.citation)) for copy in hit.duplicates)
+    return hit._replace(citation=within(hit.citation), duplicates=duplicates, neighbours=neighbours)
+
+
+def add_freshness(response: SearchResponse, session: Session, reading: Reading) -> None:
+    """Marks hits whose files have changed since, and says how many files wait, as the settings want it."""
+    settings = session.settings
+    if settings.search.freshness == "off":
+        return
+    from kebab.search.freshness import pending_notice, stale_documents
+
+    if response.hits:
+        stale = stale_documents(reading.files({hit.doc_id for hit in response.hits}))
+        response.hits = tuple(hit._replace(stale=True) if hit.doc_id in stale else hit for hit in response.hits)
+    if settings.search.freshness == "check":
+        own_files = session.store.own_files()
+        response.notices += pending_notice(reading.files(), reading.catalog.sources(), settings, own_files)
 
 
 def _explanation(
     query: SearchQuery, hits: HitList, kept: list[SearchHit], packed: list[SearchHit], request: SearchRequest
-) -> dict[str, Any] | None:
-    if not request.explain:
-        return None
+) -> dict[str, Any]:
     below = sum(hit.score < request.min_score for hit in hits) if request.min_score is not None else 0
     return {
         "fewer_than_asked": max(0, query.k - len(hits)),

@@ -1,122 +1,108 @@
-"""What answers a search of one reading of the store, put together as the settings say: retrievers, filters that were
-checked, notices.
-"""
+"""What answers a search of one reading of the store, put together as the settings say."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from kebab.core.errors import ModelError
-from kebab.core.incomplete_migration import half_copied_notice
-from kebab.core.ports import ColumnWeights
-from kebab.core.search import Notice
-from kebab.search import vector_state
+from kebab.core.errors import ModelError, ModelMismatch, ModelMissing, VectorsOff
+from kebab.core.notices import Notice, Says
+from kebab.core.ports import ColumnWeights, EmbeddingModels, Retriever, VectorCoverage
+from kebab.core.search import Mode
 from kebab.search.lexical import LexicalRetriever
-from kebab.search.pipeline import Retrievers
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from kebab.config.settings import Settings
-    from kebab.core.ports import EmbeddingModels
-    from kebab.core.search import SearchResponse
-    from kebab.core.store_ports import LexicalIndex, Reading, Store
-    from kebab.search.request import SearchRequest
-
-_STALE_INDEX = Notice(
-    "stale_index",
-    "The text index was built with other analysis settings. Bring it up to date with: kb index --rebuild-fts",
-)
-_READ_ONLY = Notice("read_only", "The folder of the database cannot be written to: it is read as it stands.")
+    from kebab.core.store_ports import LexicalIndex, Reading
+    from kebab.search.hybrid import HybridRetriever
+    from kebab.search.vector import VectorRetriever
+    from kebab.session import Session
 
 
-def prepared(
-    request: SearchRequest,
-    reading: Reading,
-    store: Store,
-    settings: Settings,
-    models_of: Callable[[], EmbeddingModels | None],
-) -> tuple[SearchRequest, Retrievers, list[Notice]]:
-    """The request with its filters checked, what can answer it, and what must be said of the database."""
-    korean = settings.analysis.korean
-    notices = [_STALE_INDEX] if reading.index_version(korean) != store.index_version(korean) else []
-    notices += [_READ_ONLY] if reading.is_immutable else []
-    origin = reading.migrating_from()
-    notices += [half_copied_notice(origin, store.address)] if origin is not None else []
-    request, about_filters = checked_filters(request, reading)
-    retrievers = retrievers_of(reading, settings, models_of, with_vectors=request.mode != "lexical")
-    # The catalog is loaded when somebody counts: most searches do without it.
-    retrievers = retrievers._replace(
-        chunks=reading.chunks, passing=lambda filters: reading.catalog.count_documents(filters)
+class Retrievers(NamedTuple):
+    """What can answer: words always, vectors if they are wanted and there are some."""
+
+    lexical: LexicalRetriever
+    vector: VectorRetriever | None = None
+    hybrid: HybridRetriever | None = None
+    """Composes both and answers in every mode."""
+    why_not: ModelError | None = None
+    """Why there are no vectors."""
+
+    def of(self, mode: Mode) -> Retriever:
+        return self.lexical if self.hybrid is None or mode == "lexical" else self.hybrid
+
+    def index_version(self, mode: Mode) -> str:
+        """Of what answers in this mode."""
+        return self.lexical.index_version() if self.hybrid is None else self.hybrid.index_version(mode)
+
+
+def open_retrievers(session: Session, reading: Reading, *, with_vectors: bool = True) -> Retrievers:
+    settings = session.settings
+    chars = settings.search.snippet_chars
+    index, chunks = lexical_index(reading, settings), reading.chunks()
+    version = reading.index_version()
+    lexical = LexicalRetriever(index, chunks, version, snippet_chars=chars)
+    if not with_vectors:
+        return Retrievers(lexical)
+    from kebab.search.hybrid import HybridRetriever
+    from kebab.search.vector import VectorRetriever
+
+    try:
+        models = session.models
+    except ModelError as error:  # words can still answer
+        return Retrievers(lexical, why_not=error)
+    if models is None:
+        return Retrievers(lexical, why_not=vectors_off())
+    coverage = reading.vector_coverage(models)
+    is_incomplete = reading.migrating_from() is not None  # then vectors come with the rest, and a notice says how
+    if not coverage.any:
+        return Retrievers(lexical, why_not=_no_vectors_copied() if is_incomplete else _no_vectors(coverage, models))
+    notices = [] if is_incomplete else _partial_vectors(coverage)
+    vector = VectorRetriever(
+        reading.vectors(), models, chunks, coverage.index_version, index=index, snippet_chars=chars, notices=notices
     )
-    return request, retrievers, [*notices, *about_filters]
-
-
-def checked_filters(request: SearchRequest, reading: Reading) -> tuple[SearchRequest, list[Notice]]:
-    if not (request.source or request.doc or request.tags_any or request.tags_all or request.lang or request.format):
-        return request, []
-    from kebab.search import document_lookup
-
-    return document_lookup.checked_filters(request, reading.catalog)
-
-
-def add_freshness(
-    response: SearchResponse, reading: Reading, settings: Settings, own_files: Callable[[], set[Path]]
-) -> None:
-    """Marks hits whose files have changed since, and says how many files wait, as the settings want it."""
-    if settings.search.freshness == "off":
-        return
-    from kebab.search.freshness import pending_notice, stale_documents
-
-    if response.hits:
-        stale = stale_documents(reading.files({hit.doc_id for hit in response.hits}))
-        response.hits = tuple(hit._replace(stale=True) if hit.doc_id in stale else hit for hit in response.hits)
-    if settings.search.freshness == "check":
-        response.notices += pending_notice(reading.files(), reading.catalog.sources(), settings, own_files())
+    return Retrievers(lexical, vector, HybridRetriever(settings.search, lexical, vector))
 
 
 def lexical_index(reading: Reading, settings: Settings) -> LexicalIndex:
     chosen = settings.search
     weights = ColumnWeights(chosen.title_weight, chosen.heading_weight, chosen.text_weight, chosen.cjk_weight)
-    return reading.lexical_index(settings.analysis.korean, weights)
+    return reading.lexical_index(weights)
 
 
-def retrievers_of(
-    reading: Reading, settings: Settings, models_of: Callable[[], EmbeddingModels | None], *, with_vectors: bool
-) -> Retrievers:
-    """What can answer: words always, vectors when they are wanted and there are some."""
-    index = lexical_index(reading, settings)
-    version = reading.index_version(settings.analysis.korean)
-    lexical = LexicalRetriever(index, version, snippet_chars=settings.search.snippet_chars)
-    if not with_vectors:
-        return Retrievers(lexical, None)
-    try:
-        models = models_of()
-    except ModelError as error:  # words can still answer
-        return Retrievers(lexical, None, error)
-    if models is None:
-        return Retrievers(lexical, None, vector_state.vectors_off())
-    coverage = reading.vector_coverage(models)
-    is_copied = reading.migrating_from() is not None  # then vectors come with the rest, and it is said how
-    if not coverage.any:
-        return Retrievers(
-            lexical, None, vector_state.no_vectors_copied() if is_copied else vector_state.no_vectors(coverage, models)
-        )
-    from kebab.search.hybrid import HybridRetriever
-    from kebab.search.snippets import SnippetLimits, SnippetMaker
-    from kebab.search.vector import VectorRetriever
-
-    chunks = reading.chunks()
-    vector = VectorRetriever(
-        reading.vectors(),
-        models,
-        chunks,
-        coverage.index_version,
-        index=index,
-        snippet_chars=settings.search.snippet_chars,
-        notices=[] if is_copied else vector_state.partial_vectors(coverage),
+def vectors_off() -> ModelError:
+    return VectorsOff(
+        "Vectors are turned off (embedding.model is none).", hint="Set embedding.model to bundled, then: kb ingest"
     )
-    snippets = SnippetMaker(index.tokenizer, SnippetLimits(settings.search.snippet_chars))
-    hybrid = HybridRetriever(settings.search, lexical, vector, snippets=snippets, chunks=chunks)
-    return Retrievers(lexical, hybrid, vector=vector)
+
+
+def no_vectors_yet() -> ModelError:
+    return ModelMissing("There are no vectors yet.", hint="Make them with: kb ingest")
+
+
+def _no_vectors_copied() -> ModelError:
+    return ModelMissing(
+        "The vectors have not come here yet.", hint="They come with the rest, when the migration goes on."
+    )
+
+
+def _no_vectors(coverage: VectorCoverage, models: EmbeddingModels) -> ModelError:
+    if not coverage.other_models:
+        return no_vectors_yet()
+    names = [embedder.name for embedder in models.embedders]
+    made = [model.partition("@")[0] for model in coverage.other_models]
+    by = f"The vectors here were made by {', '.join(made)}"
+    happened = (
+        f"{by} in another version or with other settings"
+        if set(made) <= set(names)
+        else f"{by}, and embedding.model stands for {', '.join(names)}"
+    )
+    return ModelMismatch(f"{happened}.", hint="Make them anew with: kb index --rebuild-vectors")
+
+
+def _partial_vectors(coverage: VectorCoverage) -> list[Notice]:
+    if coverage.chunks is None:
+        return []
+    if not coverage.missing:
+        return [Says.UNFINISHED_VECTORS.notice()]
+    return [Says.PARTIAL_VECTORS.notice(coverage.embedded, coverage.chunks)]

@@ -1,98 +1,96 @@
-"""Passages like another one: by the vectors it has already, else by its most telling words."""
+"""Passages like another one: by the vectors it has already, else by its key terms."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, cast
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, cast
 
-from kebab.config.settings import SearchSettings
+from kebab.core.deadline import time_limit
 from kebab.core.errors import ModelError, ModelMissing, UsageError
-from kebab.core.search import HitList, Mode, Notice, SearchHit, SearchQuery, SearchResponse
-from kebab.search.depth import DEEPEST
-from kebab.search.hits import at_most_per_document
-from kebab.search.passage_lookup import Passage
-from kebab.search.pipeline import Retrievers, about_filters, with_neighbours, within_budget
-from kebab.search.request import SearchRequest
+from kebab.core.notices import Notice, Says
+from kebab.core.search import HitList, Mode, SearchHit, SearchQuery, SearchResponse
+from kebab.search.listing import DEEPER, DEEPEST
+from kebab.search.lookup import Passage, find_passage
+from kebab.search.options import SearchRequest
+from kebab.search.pipeline import about_filters, add_freshness, checked, with_neighbours, within_budget
+from kebab.search.retrievers import Retrievers, open_retrievers
+
+if TYPE_CHECKING:
+    from kebab.session import Session
 
 _ABOUT_QUERIES = ("cursor", "match", "fusion", "sort", "threshold", "explain", "type_ahead", "duplicates")
 """Options of search that say how a typed query is read, mixed or paged."""
 _SHOWN_WORDS = 5
 
 
-def similar_request(reference: str, options: Mapping[str, Any]) -> SearchRequest:
-    """The options of search as far as a passage has a use for them; its query is the reference."""
-    if not reference.strip():
+def similar(session: Session, request: SearchRequest, *, other_docs: bool = False) -> SearchResponse:
+    """Passages like the one that the request's query names, without that one.
+
+    `other_docs`: nothing of the passage's own document.
+    """
+    _check(request)
+    started = time.perf_counter()
+    with time_limit(session.settings.search.timeout_s), session.existing() as reading:
+        passage = find_passage(reading.catalog, request.query)
+        request, notices = checked(session, request, reading)
+        retrievers = open_retrievers(session, reading, with_vectors=request.mode != "lexical")
+        query = _query(passage, request, request.k or session.settings.search.default_k, other_docs)
+        method, hits = _answer(passage, request, query, retrievers, notices)
+        notices.extend(hits.notices)
+        above = [hit for hit in hits if request.min_score is None or hit.score >= request.min_score]
+        kept = with_neighbours(above, request, reading)
+        packed = within_budget(kept, request.max_tokens)
+        if not packed:
+            if not hits and not request.offset:
+                notices += about_filters(request.filters(), reading, notices)
+            notices.append(_nothing(method, hits, request, other_docs))
+        response = SearchResponse(
+            query=request.query,
+            mode=cast("Mode", request.mode or "vector"),
+            method=method,
+            hits=tuple(packed if request.highlight else (hit._replace(highlights=()) for hit in packed)),
+            index_version=retrievers.index_version(method),
+            match=hits.match,
+            took_ms=(time.perf_counter() - started) * 1000,
+            notices=tuple(notices),
+            truncated=len(packed) < len(kept),
+            grouped=request.group,
+        )
+        add_freshness(response, session, reading)
+        return response
+
+
+def _check(request: SearchRequest) -> None:
+    """A passage has no use for the options about a typed query."""
+    if not request.query.strip():
         raise UsageError(
             "No passage is named.", hint="Name a chunk id, a path, or a citation such as notes/git.md#L10-L20."
         )
-    request = SearchRequest.from_options({**options, "query": reference})
     unused = [name for name in _ABOUT_QUERIES if getattr(request, name) != SearchRequest._field_defaults[name]]
     if unused:
         raise UsageError(
             f"{unused[0]} is about a typed query, and a passage is none.",
-            hint="Use k, offset, mode, per_doc, min_score, max_tokens, full_text, group, neighbours and the filters of search.",
+            hint="Use k, offset, mode, per_doc, min_score, max_tokens, full_text, group, neighbours "
+            "and the filters of search.",
         )
     if request.mode == "hybrid":
         raise UsageError(
             "Passages are compared by vectors or by words, not by both.", hint="Valid modes: vector, lexical."
         )
-    return request
 
 
-def similar(
-    passage: Passage,
-    request: SearchRequest,
-    settings: SearchSettings,
-    retrievers: Retrievers,
-    *,
-    other_docs: bool = False,
-    notices: Sequence[Notice] = (),
-) -> SearchResponse:
-    """`other_docs`: nothing of the passage's own document; otherwise only the passage itself is left out."""
-    started = time.perf_counter()
-    said = list(notices)
-    query = _query(passage, request, settings, other_docs)
-    method, hits = _answer(passage, request, query, retrievers, said)
-    said.extend(hits.notices)
-    above = [hit for hit in hits if request.min_score is None or hit.score >= request.min_score]
-    kept = with_neighbours(above, request, retrievers)
-    packed = within_budget(kept, request.max_tokens)
-    if not packed:
-        said.extend(about_filters(request.filters(), retrievers, said) if not hits and not request.offset else ())
-        said.append(_nothing(method, hits, request, other_docs))
-    return SearchResponse(
-        query=request.query,
-        mode=cast("Mode", request.mode or "vector"),
-        method=method,
-        hits=tuple(packed if request.highlight else (hit._replace(highlights=()) for hit in packed)),
-        index_version=retrievers.index_version(method),
-        match=hits.match,
-        took_ms=(time.perf_counter() - started) * 1000,
-        notices=tuple(said),
-        truncated=len(packed) < len(kept),
-        grouped=request.group,
-    )
-
-
-def _query(passage: Passage, request: SearchRequest, settings: SearchSettings, other_docs: bool) -> SearchQuery:
+def _query(passage: Passage, request: SearchRequest, k: int, other_docs: bool) -> SearchQuery:
     filters = request.filters()
-    if (
-        other_docs or len(passage.chunks) == passage.document.chunk_count
-    ):  # a filter costs less than many chunks left out one by one
-        filters = filters._replace(exclude_docs=(passage.document.doc_id,))
+    if other_docs or len(passage.chunks) == passage.document.chunk_count:
+        filters = filters._replace(exclude_docs=(passage.document.doc_id,))  # cheaper than leaving out many chunks
     return SearchQuery(
-        "",
-        k=request.k or settings.default_k,
-        offset=request.offset,
-        filters=filters,
-        per_doc=request.per_doc,
-        full_text=request.full_text,
+        "", k=k, offset=request.offset, filters=filters, per_doc=request.per_doc, full_text=request.full_text
     )
 
 
 def _answer(
-    passage: Passage, request: SearchRequest, query: SearchQuery, retrievers: Retrievers, said: list[Notice]
+    passage: Passage, request: SearchRequest, query: SearchQuery, retrievers: Retrievers, notices: list[Notice]
 ) -> tuple[Mode, HitList]:
     """By vectors, and when that cannot be by words, saying why."""
     why_not: ModelError | None = None
@@ -103,9 +101,9 @@ def _answer(
             if request.mode == "vector":
                 raise
             why_not = error
-    words = retrievers.lexical.telling_words(passage.text)
+    words = retrievers.lexical.key_terms(passage.text)
     if why_not is not None:
-        said.append(_by_words_instead(words, why_not))
+        notices.append(_by_words_instead(words, why_not))
     by_words = query._replace(text=" ".join(words), match="any")
     return "lexical", _page(retrievers.lexical.search, passage, by_words) if words else HitList(match="any")
 
@@ -131,12 +129,15 @@ def _page(ask: Callable[[SearchQuery], HitList], passage: Passage, query: Search
     depth = wanted + len(own)
     while True:  # how deep one must look depends on how often one document repeats itself
         hits = ask(query._replace(k=depth, offset=0, per_doc=None))
-        others = [hit for hit in hits if hit.chunk_id not in own]
-        if query.per_doc is not None:
-            others = at_most_per_document(others, query.per_doc)
+        others: list[SearchHit] = []
+        of_document: dict[str, int] = {}
+        for hit in hits:
+            count = of_document[hit.doc_id] = of_document.get(hit.doc_id, 0) + (hit.chunk_id not in own)
+            if hit.chunk_id not in own and (query.per_doc is None or count <= query.per_doc):
+                others.append(hit)
         if len(others) >= wanted or not hits.more or depth >= DEEPEST:
             break
-        depth *= 4
+        depth *= DEEPER
     page = [_ranked(hit, rank) for rank, hit in enumerate(others[:wanted], start=1)]
     return HitList(page[query.offset :], match=hits.match, notices=hits.notices)
 
@@ -166,4 +167,4 @@ def _nothing(method: Mode, hits: HitList, request: SearchRequest, other_docs: bo
         filtered = " that passes the filters" if request.filters() else ""
         does = "can be compared with it" if method == "vector" else "shares a telling word with it"
         message = f"Nothing similar: no other passage{where}{filtered} {does}."
-    return Notice("nothing_similar", message)
+    return Says.NOTHING_SIMILAR.notice(message)

@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import normalize
 
 from kebab.analysis import cjk, korean
-from kebab.analysis.edit_distance import edit_distance
 from kebab.analysis.query_syntax import parse
+from kebab.analysis.word_forms import edit_distance
 from kebab.core.ports import NearWord
 from kebab.core.query_tree import Bag, Phrase, Raw, Word
 from kebab.core.search import SearchFilters
 from kebab.core.text import nfc
+from kebab.search.listing import Contexts
 
 if TYPE_CHECKING:
     from kebab.core.store_ports import LexicalIndex
@@ -44,14 +45,14 @@ class _Slip(NamedTuple):
     choices: list[str]
 
 
-def suggestions(text: str, index: LexicalIndex, finds: Callable[[str], bool]) -> list[str]:
+def suggestions(text: str, index: LexicalIndex, contexts: Contexts, finds: Callable[[str], bool]) -> list[str]:
     """The query with its unknown words replaced by words of the corpus, the likeliest first; only what `finds`
     something.
     """
     if isinstance(parse(text), Raw):
         return []
     text = nfc(text)
-    slips = [slip for slip in islice(_slips(text, index), _MOST_UNKNOWN) if slip.choices]
+    slips = [slip for slip in islice(_slips(text, index, contexts), _MOST_UNKNOWN) if slip.choices]
     if not slips:
         return []
     ways = sorted(product(*(range(len(slip.choices)) for slip in slips)), key=lambda way: (sum(way), way))
@@ -66,13 +67,14 @@ def _mended(text: str, slips: list[_Slip], way: tuple[int, ...]) -> str:
     return text
 
 
-def _slips(text: str, index: LexicalIndex) -> Iterator[_Slip]:
+def _slips(text: str, index: LexicalIndex, contexts: Contexts) -> Iterator[_Slip]:
     for match in islice(_WORD.finditer(text), _MOST_WORDS):
         start = match.start()
         for run in cjk.runs(match[0]):
             word = korean.strip_particle(run.text) if run.script == "hangul" else run.text
             if run.script in ("hangul", "other") and _is_unknown(word, run.script, index):
-                choices = _korean_choices(word, index) if run.script == "hangul" else _choices(word, index)
+                is_korean = run.script == "hangul"
+                choices = _korean_choices(word, index, contexts) if is_korean else _choices(word, index)
                 yield _Slip(start, start + len(word), choices)
             start += len(run.text)
 
@@ -94,7 +96,7 @@ def _choices(word: str, index: LexicalIndex) -> list[str]:
     return []
 
 
-def _korean_choices(word: str, index: LexicalIndex) -> list[str]:
+def _korean_choices(word: str, index: LexicalIndex, contexts: Contexts) -> list[str]:
     """The index has pairs of syllables and no words, so those of the passages that share a pair with it are compared,
     letter by letter.
     """
@@ -103,7 +105,8 @@ def _korean_choices(word: str, index: LexicalIndex) -> list[str]:
     found = index.search(
         Bag((Word(word),)), match="any", drop_stop_words=False, filters=SearchFilters(), limit=_PASSAGES_READ
     )
-    words = {other for match in found.matches for other in _korean_words(nfc(match.chunk.text))}
+    chunks = contexts([match.chunk_id for match in found.matches]).values()
+    words = {other for chunk in chunks for other in _korean_words(nfc(chunk.text))}
     near = ((other, edit_distance(letters, normalize("NFD", other), most)) for other in words)
     return _by_frequency([NearWord(other, edits) for other, edits in near if edits], index)
 

@@ -1,21 +1,23 @@
-"""Passages as people name them: by the id of a chunk, by a document, or by a citation."""
+"""Documents and passages as people name them: by id, path, SOURCE:path, a path on disk, or a citation."""
 
 from __future__ import annotations
 
 import re
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from kebab.core import citations
 from kebab.core.documents import PAGE_BREAK
-from kebab.core.errors import NotFound, UsageError
+from kebab.core.errors import Ambiguous, NotFound, UsageError
 from kebab.core.records import ChunkRecord, DocumentRecord
 from kebab.core.spans import LineSpan, PageSpan, Span
-from kebab.core.text import LineTable
-from kebab.search.document_lookup import find_cited_document
+from kebab.core.text import LineTable, storable
+from kebab.search.options import join_library
 
 if TYPE_CHECKING:
     from kebab.core.store_ports import Catalog
 
+_SHOWN = 5
 _BARE_LINES = re.compile(r"(.+)[:#](\d+)(?:-(\d+))?")
 
 
@@ -94,3 +96,51 @@ def _cited_page(record: DocumentRecord, span: PageSpan, body: str) -> CitedText:
 
 def _looks_like_an_id(reference: str) -> bool:
     return set(reference) <= set("0123456789abcdef")
+
+
+def find_document(catalog: Catalog, key: str) -> DocumentRecord:
+    """By what the catalog knows, else as a path on disk that lies in a known source."""
+    try:
+        return catalog.find_document(key)
+    except NotFound:
+        found = _on_disk(catalog, key) if catalog.paths_on_disk else None
+        if found is None:
+            raise
+        return found
+
+
+def find_cited_document(catalog: Catalog, path: str) -> DocumentRecord:
+    """The same, or one of a library: the citations of its snippets name the path in it."""
+    try:
+        return find_document(catalog, path)
+    except NotFound:
+        found = _in_a_library(catalog, path)
+        if found is None:
+            raise
+        return found
+
+
+def _on_disk(catalog: Catalog, key: str) -> DocumentRecord | None:
+    try:
+        absolute = Path(key).expanduser().resolve()
+    except (OSError, ValueError, RuntimeError):
+        return None
+    for source in catalog.sources():
+        root = Path(source.root or "")
+        if source.kind == "folder" and root in absolute.parents:
+            return catalog.find_document(f"{source.name}:{absolute.relative_to(root).as_posix()}")
+        if source.kind == "file" and root == absolute:
+            return catalog.find_document(f"{source.name}:{root.name}")
+    return None
+
+
+def _in_a_library(catalog: Catalog, path: str) -> DocumentRecord | None:
+    """What two versions have word for word is one document."""
+    found = catalog.in_libraries(path)
+    if len({record.doc_id for record in found.values()}) > 1:
+        places = [f"{join_library(library_id, tag or None)}:{storable(path)}" for library_id, tag in found]
+        some = ", ".join(places[:_SHOWN]) + (" …" if len(places) > _SHOWN else "")
+        raise Ambiguous(
+            f"{storable(path)} is in {len(places)} versions of libraries: {some}.", hint="Name one of them so."
+        )
+    return next(iter(found.values()), None)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from kebab.core.errors import UsageError
 from kebab.core.search import SearchFilters
-from kebab.search.request import SearchRequest, absolute_date, join_library, split_library
+from kebab.search.options import SearchRequest, absolute_date, join_library, split_library
 
 NOW = datetime(2026, 3, 31, 12, 0, tzinfo=UTC)
 
@@ -49,7 +49,7 @@ def test_options_have_aliases_and_lists_may_be_text(options: dict[str, Any], nam
         ({"k": "5"}, "For example 10"),
         ({"k": True}, "For example 10"),
         ({"offset": -1}, "0 to"),
-        ({"explain": "yes"}, "without quotes"),
+        ({"explain": "yes"}, "For example true"),
         ({"min_score": "high"}, "0.02"),
         ({"min_score": float("nan")}, "0.02"),
         ({"min_score": 1.01}, "0 to 1"),

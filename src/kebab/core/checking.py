@@ -1,0 +1,99 @@
+"""One checker for search options, parameters, tool arguments and settings: a wrong value gets the same words on every
+surface.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from kebab.core.errors import UsageError
+
+_WORDS: dict[type, tuple[str, str]] = {
+    str: ("a text", "Write it in quotes."),
+    int: ("a whole number", "For example 10."),
+    float: ("a number", "For example 0.02."),
+    bool: ("true or false", "For example true."),
+    list: ("a text or a list of texts", 'For example ["a", "b"].'),
+}
+_WHOLE = re.compile(r"[+-]?[0-9]{1,18}")
+_DECIMAL = re.compile(r"[+-]?([0-9]{1,18}(\.[0-9]{0,30})?|\.[0-9]{1,30})([eE][+-]?[0-9]{1,3})?")
+_SWITCHES = {
+    **dict.fromkeys(("true", "1", "on", "yes"), True),
+    **dict.fromkeys(("false", "0", "off", "no"), False),
+}
+
+
+def checked(
+    name: str,
+    value: Any,
+    kind: type,
+    *,
+    least: float | None = None,
+    most: float | None = None,
+    choices: Sequence[str] = (),
+    longest: int | None = None,
+    may_be_empty: bool = False,
+) -> Any:
+    """The value as its kind (str, int, float, bool, or list for texts), or a UsageError that says what is valid."""
+    if kind is int and isinstance(value, float) and value.is_integer():
+        value = int(value)  # JSON does not tell 10.0 from 10
+    if kind is float and type(value) is int:
+        value = float(value) if abs(value) < 1e300 else float("inf")
+    if not _is_a(value, kind):
+        words, hint = _WORDS[kind]
+        raise UsageError(f"{name} takes {words}, not {value!r}.", hint=hint)
+    if kind in (int, float):
+        _check_bounds(name, value, least, most)
+    for text in [value] if kind is str else value if kind is list else ():
+        if not may_be_empty and not text.strip():
+            raise empty(name)
+        if longest is not None and len(text) > longest:
+            raise UsageError(f"{name} is longer than {longest} characters.", hint="Ask in fewer words.")
+        if choices and text not in choices:
+            raise UsageError(f"{name} = {text!r} is not known.", hint=f"Valid: {', '.join(choices)}.")
+    return value
+
+
+def _is_a(value: Any, kind: type) -> bool:
+    if kind is list:
+        return isinstance(value, list | tuple) and all(isinstance(item, str) for item in value)
+    # A bool is an int, and NaN is a float: neither is a number that somebody means.
+    return isinstance(value, kind) and (kind is bool or not isinstance(value, bool)) and value == value
+
+
+def _check_bounds(name: str, value: float, least: float | None, most: float | None) -> None:
+    if (least is None or least <= value) and (most is None or value <= most):
+        return
+    hint = f"Allowed: {_number(least)} to {_number(most)}." if most is not None else f"At least {_number(least)}."
+    raise UsageError(f"{name} = {_number(value)} is out of range.", hint=hint)
+
+
+def _number(value: float | None) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def empty(name: str) -> UsageError:
+    return UsageError(f"{name} is empty.", hint="Name a value, or leave it out.")
+
+
+def from_text(text: str, kind: type) -> Any:
+    """What a text in an address, a variable or on a command line means. One that is no such value stays a text, which
+    `checked` then refuses; Python itself would also take 1_000 and NaN for numbers.
+    """
+    if kind is bool:
+        return _SWITCHES.get(text.strip().lower(), text)
+    if kind in (int, float):
+        if _WHOLE.fullmatch(text.strip()):
+            return int(text)
+        if _DECIMAL.fullmatch(text.strip()):
+            return float(text)
+    return text
+
+
+def close_to(name: str, known: Iterable[str], cutoff: float = 0.6) -> str | None:
+    """The known name that was probably meant."""
+    from difflib import get_close_matches  # only when something is wrong
+
+    return next(iter(get_close_matches(name, list(known), 1, cutoff)), None)
