@@ -1,17 +1,18 @@
-"""The Python API of product.md 2.4: one object that ingests, searches, and shows what it holds (R057)."""
+"""The Python API of product.md 2.4: one object that ingests, searches, and shows what it holds."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import kebab
 from kebab.core.errors import Ambiguous, ConfigError, NotFound, SourceError, UsageError
 from kebab.core.search import SearchFilters
-from kebab.search.request import SearchRequest
+from kebab.search.options import SearchRequest
 from kebab.store.sqlite import migrations
 
 NOTES = {
@@ -27,7 +28,7 @@ def notes(write_notes: Callable[..., Path]) -> Path:
 
 
 def test_the_example_of_the_contract_works(notes: Path, tmp_path: Path) -> None:
-    """R042, R057, R068: ingest and search need nothing else, and every hit carries a citation."""
+    """Ingest and search need nothing else, and every hit carries a citation."""
     with kebab.open(tmp_path / "notes.sqlite") as kb:
         report = kb.ingest(notes)
         assert report.added == 3
@@ -95,6 +96,35 @@ def test_a_response_is_a_sequence_of_hits_with_more_to_say(notes: Path, tmp_path
         assert response.index_version.startswith(f"lex:{migrations.LATEST}:")
         assert response.took_ms >= 0
         assert kb.search(SearchRequest.from_options({"query": "markdown", "k": 1})).hits == response.hits[:1]
+
+
+def test_a_search_may_be_asked_for_by_one_object(sample_kb: kebab.KnowledgeBase) -> None:
+    """Query and filters as objects mean what the spelt-out options mean."""
+    options: dict[str, Any] = {"mode": "lexical", "k": 3, "match": "any", "sort": "date", "per_doc": 1}
+    spelt = sample_kb.search("git install", path="**/*.md", exclude_path=["git/undo.md"], **options)
+    filters = kebab.SearchFilters(path_glob="**/*.md", exclude_paths=("git/undo.md",))
+    query = kebab.SearchQuery("git install", filters=filters, **options)
+    assert spelt.hits
+    assert sample_kb.search(query).hits == spelt.hits
+    assert sample_kb.search(query._replace(filters=kebab.SearchFilters()), filters=filters).hits == spelt.hits
+    assert sample_kb.search("git install", filters=filters, **options).hits == spelt.hits
+    assert sample_kb.search(query, k=1).hits == spelt.hits[:1], "an option says more than the object"
+
+
+def test_filters_that_no_option_names_are_refused(sample_kb: kebab.KnowledgeBase) -> None:
+    with pytest.raises(UsageError):
+        sample_kb.search("git", filters=kebab.SearchFilters(exclude_docs=("0" * 16,)))
+
+
+def test_retrievers_of_what_is_stored_can_be_composed_anew(sample_kb: kebab.KnowledgeBase) -> None:
+    query = kebab.SearchQuery("git", k=3)
+    with sample_kb.retrievers() as retrievers:
+        assert (retrievers.vector, retrievers.hybrid) == (None, None), "the settings turn vectors off"
+        assert retrievers.why_not is not None
+        assert tuple(retrievers.lexical.search(query)) == sample_kb.search("git", mode="lexical", match="all", k=3).hits
+        mixed = kebab.HybridRetriever(kebab.FusionPolicy(), retrievers.lexical, retrievers.lexical)
+        hits = mixed.search(query._replace(mode="hybrid"))
+        assert {hit.retrieval.fusion_score for hit in hits[:1]} == {1.0}
 
 
 def test_paths_may_be_text_with_a_tilde(isolated_home: Path) -> None:
@@ -245,7 +275,6 @@ def test_it_can_be_closed_twice_and_used_again_after_a_reset(notes: Path, tmp_pa
 
 
 def test_rebuilding_and_optimising_change_no_answer(notes: Path, tmp_path: Path) -> None:
-    """R055."""
     with kebab.open(tmp_path / "kb.sqlite") as kb:
         kb.ingest(notes)
         before = [(hit.chunk_id, hit.score) for hit in kb.search("markdown 문서")]
@@ -254,9 +283,7 @@ def test_rebuilding_and_optimising_change_no_answer(notes: Path, tmp_path: Path)
         assert [(hit.chunk_id, hit.score) for hit in kb.search("markdown 문서")] == before
 
 
-def test_an_index_built_with_another_analysis_is_searched_as_it_was_built_and_a_notice_says_so(
-    notes: Path, tmp_path: Path
-) -> None:
+def test_an_index_built_with_other_analysis_settings_is_searched_with_a_notice(notes: Path, tmp_path: Path) -> None:
     with kebab.open(tmp_path / "kb.sqlite") as kb:
         kb.ingest(notes)
         bigrams = kb.search("문서", mode="lexical").index_version
@@ -270,7 +297,7 @@ def test_an_index_built_with_another_analysis_is_searched_as_it_was_built_and_a_
         kb.ingest()
         fresh = kb.search("문서", mode="lexical")
         assert (len(fresh), fresh.notices) == (1, ())
-        assert fresh.index_version != bigrams, "R056: the version changes with the analysis"
+        assert fresh.index_version != bigrams, "the version changes with the analysis"
 
 
 def test_other_search_settings_share_the_store_and_leave_the_first_ones_alone(sample_kb: kebab.KnowledgeBase) -> None:

@@ -21,7 +21,7 @@ from kebab.core.errors import Ambiguous, NotFound, NothingIndexable, SourceError
 from kebab.core.libraries import Library
 from kebab.core.text import estimate_tokens
 from kebab.ingest.embedding import hash_of_text
-from kebab.library import indexing as library_indexing
+from kebab.library import adding as library_adding
 from kebab.library import version_writer as library_version
 from kebab.library.formatters import snippets_text
 from kebab.store.sqlite.database import Database
@@ -112,10 +112,10 @@ def test_a_repository_is_added_with_its_default_branch_and_the_tags_asked_for(
         assert f"dial = make_dial(limit={limit})" in contents(kb, f"/acme/widget{version}", kind="code")
 
 
-def test_r169_the_trust_score_is_computed_when_a_library_is_first_indexed_and_can_be_set(
+def test_the_trust_score_is_computed_when_a_library_is_first_indexed_and_can_be_set(
     kb: kebab.KnowledgeBase, upstream: Upstream
 ) -> None:
-    """R169, R172: indexed and described; nothing for stars that are not known."""
+    """Indexed and described; nothing for stars that are not known."""
     upstream.commit({**WIDGET, "kebab.json": json.dumps(CONFIG)})
     assert add(kb, upstream).trust_score == 2.0
     assert add(kb, upstream, trust=7.5).trust_score == 7.5
@@ -220,9 +220,7 @@ def test_tags_that_are_not_there_are_named_before_anything_is_done(kb: kebab.Kno
     assert kb.libraries.all() == []
 
 
-def test_a_tag_that_is_gone_keeps_what_was_indexed_and_the_others_are_refreshed(
-    kb: kebab.KnowledgeBase, upstream: Upstream
-) -> None:
+def test_a_deleted_tag_stays_indexed_and_the_others_are_refreshed(kb: kebab.KnowledgeBase, upstream: Upstream) -> None:
     upstream.commit(WIDGET, tag="v1")
     upstream.git("tag", "v2")
     add(kb, upstream, "v1", "v2")
@@ -261,7 +259,7 @@ def test_documents_that_versions_have_in_common_are_stored_and_embedded_once(
         assert "docs/five.md" not in paths(kb, version="v2")
 
 
-def test_refreshing_indexes_what_changed_and_forgets_what_is_gone_but_for_other_versions(
+def test_refresh_indexes_changes_and_drops_files_that_no_version_has(
     kb: kebab.KnowledgeBase, upstream: Upstream
 ) -> None:
     upstream.commit({**WIDGET, "docs/gone.md": "# Gone\n\nSoon.\n"}, tag="v1")
@@ -290,7 +288,7 @@ def test_an_add_that_is_killed_leaves_the_last_good_index_and_goes_on(
         | {"README.md": "# Other\n"}
     )
     monkeypatch.setattr(library_version, "_GROUP_CHARACTERS", 100)
-    really, left = library_indexing.LibraryIndexing._document, 12
+    really, left = library_adding.LibraryIndexing._document, 12
 
     def take(*arguments: Any) -> Any:
         nonlocal left
@@ -300,7 +298,7 @@ def test_an_add_that_is_killed_leaves_the_last_good_index_and_goes_on(
         return really(*arguments)
 
     with monkeypatch.context() as patch:
-        patch.setattr(library_indexing.LibraryIndexing, "_document", take)
+        patch.setattr(library_adding.LibraryIndexing, "_document", take)
         with pytest.raises(KeyboardInterrupt):
             kb.libraries.refresh("/acme/widget")
     assert paths(kb) == ["README.md", "docs/guide.md"], "what is searched is as it was"
@@ -381,7 +379,7 @@ def test_libraries_and_what_was_ingested_are_searched_apart(widget: kebab.Knowle
         widget.document("docs/guide.md")
 
 
-def test_the_citation_of_a_library_is_fetched_as_it_stands_or_says_which_versions_there_are(
+def test_a_library_citation_is_fetched_or_the_versions_are_named(
     widget: kebab.KnowledgeBase, upstream: Upstream
 ) -> None:
     hit = widget.search("css colour", library="/acme/widget").hits[0]
@@ -417,8 +415,7 @@ def test_a_citation_of_a_library_never_leads_to_a_note_of_the_same_path(
     ]
 
 
-def test_r142_to_r151_snippets_are_found_by_words_with_their_filters_and_pages(widget: kebab.KnowledgeBase) -> None:
-    """R142, R144, R145, R146, R147, R150, R151."""
+def test_snippets_are_found_by_words_with_their_filters_and_pages(widget: kebab.KnowledgeBase) -> None:
     with widget.libraries.service() as service:
         assert service is not None
         found = service.search_snippets("dial", "/acme/widget", version_id="")
@@ -447,10 +444,7 @@ def test_r142_to_r151_snippets_are_found_by_words_with_their_filters_and_pages(w
             service.search_snippets("dial", "/acme/widget", type="prose")
 
 
-def test_r143_r148_r160_libraries_are_found_by_title_id_description_and_content(
-    widget: kebab.KnowledgeBase, tmp_path: Path
-) -> None:
-    """R143, R148, R152, R153, R160"""
+def test_libraries_are_found_by_title_id_description_and_content(widget: kebab.KnowledgeBase, tmp_path: Path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     (other / "a.md").write_text("# Other\n\nIt mentions a widget once, and 100% of _x_.\n")
@@ -537,7 +531,7 @@ def test_unknown_libraries_and_versions_are_not_found(widget: kebab.KnowledgeBas
 # --- what else a repository and its user may say
 
 
-def test_the_versions_that_a_repository_names_itself_are_added_and_a_missing_one_is_a_warning(
+def test_previous_versions_named_by_the_repository_are_added_and_missing_ones_warned_about(
     kb: kebab.KnowledgeBase, upstream: Upstream
 ) -> None:
     upstream.commit(WIDGET, tag="v1")
@@ -579,7 +573,7 @@ def test_a_failed_attempt_leaves_everything_as_it_was(
     assert kb.libraries.refresh("/acme/widget")[0].versions[0].error is None
 
 
-def test_what_is_not_indexed_yet_or_could_not_be_is_an_error_and_never_an_empty_answer(
+def test_docs_of_an_unindexed_or_failed_version_are_an_error(
     kb: kebab.KnowledgeBase, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     upstream.commit({"logo.svg": "<svg/>"})
@@ -591,7 +585,7 @@ def test_what_is_not_indexed_yet_or_could_not_be_is_an_error_and_never_an_empty_
     upstream.commit(WIDGET)
     with monkeypatch.context() as patch:
         patch.setattr(
-            library_indexing.LibraryIndexing, "_document", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt())
+            library_adding.LibraryIndexing, "_document", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt())
         )
         with pytest.raises(KeyboardInterrupt):
             kb.libraries.refresh("/acme/widget")
@@ -638,10 +632,10 @@ def test_pages_are_disjoint_and_together_everything(kb: kebab.KnowledgeBase, ups
 
 
 @pytest.mark.parametrize("size", [1, 7, 20, 50, 1000])
-def test_r146_pages_of_snippets_of_any_size_are_parts_of_one_list(
+def test_pages_of_snippets_of_any_size_are_parts_of_one_list(
     kb: kebab.KnowledgeBase, upstream: Upstream, size: int
 ) -> None:
-    """R146: 30 snippets have both words, 60 one of them."""
+    """30 snippets have both words, 60 one of them."""
     texts = ["A dial with colour.", "A dial.", "Some colour."]
     upstream.commit({f"docs/{number:03}.md": f"# Page {number}\n\n{texts[number % 3]}\n" for number in range(90)})
     add(kb, upstream)
@@ -664,7 +658,6 @@ def test_a_version_may_be_named_as_people_name_it(widget: kebab.KnowledgeBase) -
 
 
 def test_scores_are_normalised_in_docs_and_bm25_in_the_service(widget: kebab.KnowledgeBase) -> None:
-    """R151"""
     assert all(0 < snippet.score <= 1 for snippet in widget.libraries.docs("/acme/widget", "dial").snippets)
 
 
@@ -807,9 +800,7 @@ def test_a_branch_of_an_archive_is_refused_without_showing_a_password(kb: kebab.
     assert "secret" not in str(caught.value)
 
 
-def test_an_archive_that_is_gone_is_told_in_the_list_and_stays_searched(
-    kb: kebab.KnowledgeBase, tmp_path: Path
-) -> None:
+def test_a_missing_archive_is_shown_in_the_list_and_stays_searchable(kb: kebab.KnowledgeBase, tmp_path: Path) -> None:
     place = release(tmp_path, "1.0")
     kb.libraries.add(place)
     Path(place).unlink()
@@ -901,7 +892,6 @@ def test_rules_that_read_like_orders_are_flagged_and_many_rules_keep_to_the_budg
 def test_a_library_is_found_by_its_content_however_much_others_have_of_it(
     kb: kebab.KnowledgeBase, tmp_path: Path
 ) -> None:
-    """R148"""
     for name, pages in (("big", 1100), ("small", 1)):
         (tmp_path / name).mkdir()
         for number in range(pages):
@@ -911,7 +901,6 @@ def test_a_library_is_found_by_its_content_however_much_others_have_of_it(
 
 
 def test_names_are_compared_in_any_case_of_any_alphabet(kb: kebab.KnowledgeBase, upstream: Upstream) -> None:
-    """R160"""
     upstream.commit(WIDGET)
     add(kb, upstream, title="Über-Widget")
     assert [match.library.title for match in kb.libraries.search("über-WIDGET")] == ["Über-Widget"]
@@ -928,7 +917,7 @@ def test_two_places_with_one_name_are_not_mixed(kb: kebab.KnowledgeBase, tmp_pat
     assert contents(kb, "/local/widget") == ["Of x2."]
 
 
-def test_tags_of_a_repository_stay_what_they_are_when_the_library_comes_from_a_folder(
+def test_tags_of_a_repository_stay_when_the_library_is_added_from_a_folder(
     kb: kebab.KnowledgeBase, upstream: Upstream, tmp_path: Path
 ) -> None:
     upstream.commit(WIDGET, tag="v1.0.0")
@@ -941,7 +930,7 @@ def test_tags_of_a_repository_stay_what_they_are_when_the_library_comes_from_a_f
     assert contents(kb, "/acme/widget", "vole") == ["A vole."]
 
 
-def test_what_the_user_said_stays_and_what_the_repository_says_is_followed(
+def test_values_of_the_user_stay_and_values_of_the_repository_are_updated(
     kb: kebab.KnowledgeBase, upstream: Upstream
 ) -> None:
     upstream.commit({**WIDGET, "kebab.json": json.dumps(CONFIG)})
@@ -1086,7 +1075,7 @@ def test_tags_of_another_repository_do_not_stay_when_it_is_replaced(
         kb.libraries.docs("/acme/widget/v1", "dial")
 
 
-def test_trust_stars_description_and_branch_of_another_repository_do_not_stay_either(
+def test_trust_stars_description_and_branch_of_a_replaced_repository_are_dropped(
     kb: kebab.KnowledgeBase, upstream: Upstream, tmp_path: Path
 ) -> None:
     upstream.commit({**WIDGET, "kebab.json": json.dumps(CONFIG)})
@@ -1126,3 +1115,28 @@ def test_what_filters_removed_is_counted_within_the_library(tmp_path: Path) -> N
     assert code is not None
     assert whole["lexical"]["removed_by_filters"] == 0
     assert code["lexical"]["removed_by_filters"] == whole["lexical"]["matches"] - code["lexical"]["matches"] > 0
+
+
+def test_documentation_is_read_in_one_reading_of_the_store(
+    widget: kebab.KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    readings = 0
+    really = widget.session.store.reading
+
+    def reading(**options: Any) -> Any:
+        nonlocal readings
+        readings += 1
+        return really(**options)
+
+    monkeypatch.setattr(widget.session.store, "reading", reading)
+    assert widget.libraries.docs("/acme/widget", "dial").snippets
+    assert readings == 1
+
+
+def test_documentation_is_made_of_the_snippets_that_the_search_service_finds(widget: kebab.KnowledgeBase) -> None:
+    docs = widget.libraries.docs("/acme/widget", "dial", kind="code")
+    found = widget.libraries.search_snippets("dial", "/acme/widget", type="code", limit=50, mode="hybrid")
+    assert [result.snippet for result in found] == list(docs.snippets)
+    assert found[1:2] == widget.libraries.search_snippets(
+        "dial", "/acme/widget", type="code", limit=1, offset=1, mode="hybrid"
+    )

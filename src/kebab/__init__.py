@@ -22,12 +22,13 @@ if TYPE_CHECKING:
     from kebab.core.search import RetrievalDetail, SearchFilters, SearchHit, SearchQuery, SearchResponse
     from kebab.core.store_ports import VectorStore
     from kebab.ingest.report import IngestReport
-    from kebab.knowledge_base import KnowledgeBase
-    from kebab.knowledge_base import open_knowledge_base as open
+    from kebab.knowledge_base import KnowledgeBase, open_knowledge_base
     from kebab.search.fusion import FusionPolicy
     from kebab.search.hybrid import HybridRetriever
     from kebab.search.lexical import LexicalRetriever
     from kebab.search.vector import VectorRetriever
+
+    open = open_knowledge_base
 
 # Loaded when first used: the command line imports this package too, and must not pay for what it does not need.
 _HOMES = {
@@ -70,8 +71,7 @@ __all__ = [
     "VectorRetriever",
     "VectorStore",
     "__version__",
-    "open",
-]
+]  # without open: `from kebab import *` must not hide the built-in function
 
 
 def __getattr__(name: str) -> Any:
@@ -83,4 +83,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted([*__all__, "open"])

@@ -7,6 +7,8 @@ and by words alone.
 
 from __future__ import annotations
 
+import json
+import os
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -21,14 +23,14 @@ from kebab.answering.sentences import sentences
 from kebab.answering.source_reading import Source
 from kebab.core.answers import VERDICTS
 from kebab.core.ports import WordsAlike
-from kebab.embedding.bundled import BundledModels
-from kebab.embedding.word_likeness import likeness_by
+from kebab.embedding.bundled import BundledModels, likeness_by
 from kebab.store.fts5.tokenizer import SqliteTokenizer
 
 FIXTURES = Path(__file__).parents[1] / "fixtures/answers"
-TABLE = yaml.safe_load((FIXTURES / "citation_pairs.yaml").read_text("utf-8"))
-PARAPHRASES = yaml.safe_load((FIXTURES / "paraphrases.yaml").read_text("utf-8"))
-TURNS = yaml.safe_load((FIXTURES / "names_and_turns.yaml").read_text("utf-8"))
+QUICK = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # every worker reads them
+TABLE = yaml.load((FIXTURES / "citation_pairs.yaml").read_bytes(), QUICK)
+PARAPHRASES = yaml.load((FIXTURES / "paraphrases.yaml").read_bytes(), QUICK)
+TURNS = yaml.load((FIXTURES / "names_and_turns.yaml").read_bytes(), QUICK)
 PARTS: dict[str, dict[str, Any]] = {
     "first": TABLE,
     **{name: TABLE[name] for name in ("second", "unseen", "adversarial", "side_by_side", "held_out")},
@@ -53,22 +55,41 @@ def verdict_of(pair: dict[str, Any], part: dict[str, Any], tokenizer: SqliteToke
     return CitationChecker(sources, tokenizer, alike).check(pair["claim"], pair["cites"]).verdict
 
 
-def judged_with(alike: WordsAlike | None) -> dict[str, Judged]:
-    tokenizer = SqliteTokenizer(apsw.Connection(":memory:"))
-    return {
-        name: [(pair, verdict_of(pair, part, tokenizer, alike)) for pair in part["pairs"]]
-        for name, part in PARTS.items()
-    }
+class Judgements(dict[str, Judged]):
+    """A part is judged when a test first asks for it, and once for all workers of a run."""
+
+    def __init__(self, folder: Path, alike: WordsAlike | None) -> None:
+        self._folder = folder
+        self._alike = alike
+        folder.mkdir(exist_ok=True)
+
+    def __missing__(self, name: str) -> Judged:
+        part = PARTS[name]
+        file = self._folder / f"{name}.json"
+        if file.exists():
+            verdicts = json.loads(file.read_text())
+        else:
+            tokenizer = SqliteTokenizer(apsw.Connection(":memory:"))
+            verdicts = [verdict_of(pair, part, tokenizer, self._alike) for pair in part["pairs"]]
+            written = file.with_suffix(f".{os.getpid()}")
+            written.write_text(json.dumps(verdicts))
+            written.rename(file)
+        self[name] = list(zip(part["pairs"], verdicts, strict=True))
+        return self[name]
+
+    def all(self) -> Judged:
+        return [pair for name in PARTS for pair in self[name]]
 
 
 @pytest.fixture(scope="module")
-def judged(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Judged]:
-    return judged_with(likeness_by(BundledModels(tmp_path_factory.mktemp("models"))))
+def judged(model_cache: Path) -> Judgements:
+    alike = likeness_by(BundledModels(model_cache / "kebab"))
+    return Judgements(model_cache.with_name("judged-citation-pairs"), alike)
 
 
 @pytest.fixture(scope="module")
-def judged_by_words_alone() -> dict[str, Judged]:
-    return judged_with(None)
+def judged_by_words_alone(model_cache: Path) -> Judgements:
+    return Judgements(model_cache.with_name("judged-citation-pairs-by-words"), None)
 
 
 def share(judged: Judged, verdict: str) -> tuple[float, float]:
@@ -95,7 +116,7 @@ def test_the_table_has_every_verdict_in_both_languages() -> None:
 
 @pytest.mark.parametrize("part", [part for part in PARTS if part != MINIMAL])
 def test_supported_is_right_and_complete(
-    judged: dict[str, Judged], part: str, record_property: Callable[[str, object], None]
+    judged: Judgements, part: str, record_property: Callable[[str, object], None]
 ) -> None:
     precision, recall = share(judged[part], "supported")
     record_property(f"{part}: precision, recall", (round(precision, 3), round(recall, 3)))
@@ -103,22 +124,20 @@ def test_supported_is_right_and_complete(
     assert recall >= LEAST_RECALL.get(part, 0.90), wrong(judged[part])
 
 
-def test_of_all_pairs_nine_in_ten_of_the_supported_are_found(judged: dict[str, Judged]) -> None:
-    every = [pair for part in judged.values() for pair in part]
+def test_of_all_pairs_nine_in_ten_of_the_supported_are_found(judged: Judgements) -> None:
+    every = judged.all()
     precision, recall = share(every, "supported")
     assert precision >= 0.95, wrong(every)
     assert recall >= 0.90, wrong(every)
 
 
-def test_one_changed_word_makes_a_claim_unsupported(
-    judged: dict[str, Judged], judged_by_words_alone: dict[str, Judged]
-) -> None:
+def test_one_changed_word_makes_a_claim_unsupported(judged: Judgements, judged_by_words_alone: Judgements) -> None:
     assert wrong(judged[MINIMAL]) == wrong(judged_by_words_alone[MINIMAL]) == []
 
 
 @pytest.mark.parametrize("part", [part for part in PARTS if part != MINIMAL])
 def test_by_words_alone_more_is_held_back_and_nothing_false_passes(
-    judged_by_words_alone: dict[str, Judged], part: str
+    judged_by_words_alone: Judgements, part: str
 ) -> None:
     precision, recall = share(judged_by_words_alone[part], "supported")
     assert precision >= 0.95, wrong(judged_by_words_alone[part])
@@ -126,12 +145,12 @@ def test_by_words_alone_more_is_held_back_and_nothing_false_passes(
 
 
 @pytest.mark.parametrize("verdict", [verdict for verdict in VERDICTS if verdict != "supported"])
-def test_the_other_verdicts_tell_what_is_wrong(judged: dict[str, Judged], verdict: str) -> None:
-    every = [pair for part in judged.values() for pair in part if pair[0]["verdict"] != "supported"]
+def test_the_other_verdicts_tell_what_is_wrong(judged: Judgements, verdict: str) -> None:
+    every = [pair for pair in judged.all() if pair[0]["verdict"] != "supported"]
     assert min(share(every, verdict)) >= 0.9, wrong(every)
 
 
-def test_names_of_one_letter_and_what_is_turned_round_are_told_apart(judged: dict[str, Judged]) -> None:
+def test_names_of_one_letter_and_what_is_turned_round_are_told_apart(judged: Judgements) -> None:
     every = [pair for part in TURNS for pair in judged[part]]
     assert len(every) >= 60
     assert [claim for expected, given, claim in wrong(every) if given == "supported"] == []

@@ -37,13 +37,14 @@ def notes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[kebab.KnowledgeB
 def found(notes: kebab.KnowledgeBase, path: str, similarity: float | None, floor: float | None) -> SearchHit:
     """The one passage of a note, as if a model had found it so close."""
     (hit,) = notes.search(WORDS[path], mode="lexical", doc=[path], full_text=True)
-    return hit._replace(score=0.5, retrieval=hit.retrieval._replace(vector_score=similarity, vector_floor=floor))
+    detail = hit.retrieval._replace(fusion_score=0.5, vector_score=similarity, vector_floor=floor)
+    return hit._replace(retrieval=detail)
 
 
 def refused(notes: kebab.KnowledgeBase, question: str, hits: Sequence[SearchHit]) -> Refusal | None:
-    with notes._store.reading() as reading:
+    with notes.session.store.reading() as reading:
         assert reading is not None
-        index = reading.lexical_index("bigrams", ColumnWeights(8, 2, 1, 1))
+        index = reading.lexical_index(ColumnWeights(8, 2, 1, 1))
         asked = read_question(question, index, SearchFilters())
         return refusal(asked, gather(asked, hits, index.tokenizer, score_gate=0.05, max_tokens=3000))
 
@@ -79,9 +80,9 @@ def test_some_of_the_words_in_a_passage_that_is_far_away_are_not(notes: kebab.Kn
 def test_nothing_is_quoted_first_from_a_passage_that_is_not_enough(notes: kebab.KnowledgeBase) -> None:
     """Whatever lets an answer pass, this passage does not."""
     hits = [found(notes, "outage.md", 0.58, 0.57)]
-    with notes._store.reading() as reading:
+    with notes.session.store.reading() as reading:
         assert reading is not None
-        index = reading.lexical_index("bigrams", ColumnWeights(8, 2, 1, 1))
+        index = reading.lexical_index(ColumnWeights(8, 2, 1, 1))
         quoted = []
         for question in ("Is the strong certificate of Kubernetes expired?", "Is the certificate expired?"):
             asked = read_question(question, index, SearchFilters())

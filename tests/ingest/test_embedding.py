@@ -67,7 +67,7 @@ def workshop(toy: type[Toy], write_notes: Notes, tmp_path: Path) -> Workshop:
 
 
 def test_every_chunk_gets_a_vector_after_its_text_is_searchable(workshop: Workshop) -> None:
-    """R121: from then on it is found by what it means."""
+    """From then on it is found by what it means."""
     report = workshop.ingest({"a.md": text(5, "apple"), "b.md": text(7, "berry"), "c.txt": "cherry one two three"})
     assert (report.added, report.vectors_made, report.vectors_reused) == (3, 3, 0)
     assert report.embedding_seconds > 0
@@ -77,7 +77,6 @@ def test_every_chunk_gets_a_vector_after_its_text_is_searchable(workshop: Worksh
 
 
 def test_what_is_embedded_is_title_headings_and_text_as_a_passage(workshop: Workshop) -> None:
-    """R092."""
     workshop.ingest({"a.md": "---\ntitle: The title\n---\n# Part\n\nThe text.\n", "b.txt": "plain text"})
     assert {kind for kind, _ in workshop.embedder.batches} == {"passage"}
     assert sorted(workshop.embedder.texts()) == ["The title > Part\n\n# Part\n\nThe text.", "plain text"]
@@ -176,9 +175,7 @@ def test_a_text_without_a_file_is_embedded_too(workshop: Workshop) -> None:
         assert kb.ingest_text("Another list: pears", title="More", embed=False).vectors_made == 0
 
 
-def test_a_source_that_is_missing_does_not_keep_the_others_from_their_vectors(
-    workshop: Workshop, tmp_path: Path
-) -> None:
+def test_a_missing_source_does_not_stop_the_embedding_of_others(workshop: Workshop, tmp_path: Path) -> None:
     workshop.ingest({"a.md": text(5)}, embed=False)
     gone = tmp_path / "gone"
     gone.mkdir()
@@ -230,7 +227,7 @@ def test_the_same_folder_as_another_source_embeds_nothing(workshop: Workshop, tm
         assert kb.ingest(tmp_path / "again").vectors_made == 0
 
 
-def test_cutting_anew_embeds_only_the_chunks_that_came_out_otherwise(workshop: Workshop) -> None:
+def test_other_chunking_embeds_only_the_chunks_that_changed(workshop: Workshop) -> None:
     """Another size of chunks indexes every file again; short ones give the same chunk as before."""
     files = {f"{number}.md": text(12, f"note{number}n") for number in range(6)}
     files["long.md"] = "".join(text(160, f"part{part}p") for part in range(5))
@@ -329,7 +326,7 @@ def test_an_interrupted_run_says_how_far_it_came(workshop: Workshop, monkeypatch
         with pytest.raises(StoppingError):
             kb.ingest(root)
         assert kb.last_ingest is not None
-        report = kb.last_ingest.report
+        report = kb.last_ingest
     assert (report.added, report.vectors_made) == (12, 5)
     assert report.embedding_seconds > 0
 
@@ -386,8 +383,7 @@ def test_progress_names_the_model_and_counts_chunks_up_to_all_of_them(
 # --- another model
 
 
-def test_after_a_change_of_the_model_everything_is_embedded_anew_and_the_old_vectors_go(workshop: Workshop) -> None:
-    """R118."""
+def test_a_new_model_embeds_everything_again_and_drops_the_old_vectors(workshop: Workshop) -> None:
     files = {f"{number}.md": text(9, f"note{number}n") for number in range(5)}
     workshop.ingest(files)
     workshop.embedder = workshop.toy.embedder("better", dimension=40)
@@ -422,7 +418,7 @@ def test_rebuilding_embeds_everything_again(workshop: Workshop) -> None:
         assert codes(kb.search("note3n1")) == []
 
 
-def test_a_model_that_is_gone_costs_no_vectors_when_they_are_to_be_made_anew(workshop: Workshop) -> None:
+def test_a_missing_model_is_reported_before_rebuild_drops_vectors(workshop: Workshop) -> None:
     """Regression: all of them were forgotten before the model was asked."""
     workshop.ingest({f"{number}.md": text(9, f"note{number}n") for number in range(5)})
     with workshop.open() as kb:
@@ -466,7 +462,7 @@ def test_without_other_scripts_the_second_model_is_never_asked(
         assert codes(kb.search("install git")) == []
 
 
-def test_with_the_first_text_of_another_script_all_text_enters_the_space_that_reads_both(
+def test_the_first_text_of_another_script_puts_all_texts_into_the_multilingual_space(
     toy: type[Toy], write_notes: Notes, tmp_path: Path
 ) -> None:
     models = two(toy)
@@ -485,7 +481,7 @@ def test_with_the_first_text_of_another_script_all_text_enters_the_space_that_re
         assert (len(models.everything.texts()), len(models.latin.texts())) == before
 
 
-def test_when_the_last_text_of_another_script_goes_what_was_made_for_its_questions_goes_too(
+def test_secondary_vectors_are_dropped_with_the_last_text_of_another_script(
     toy: type[Toy], write_notes: Notes, tmp_path: Path
 ) -> None:
     """Regression: every search said from then on that not everything was embedded, and no ingest could help."""
@@ -503,7 +499,7 @@ def test_when_the_last_text_of_another_script_goes_what_was_made_for_its_questio
         assert codes(kb.search("install git")) == []
 
 
-def test_a_text_of_two_scripts_is_a_guest_in_the_space_of_the_other_one(
+def test_a_text_of_two_scripts_is_also_in_the_secondary_space(
     toy: type[Toy], write_notes: Notes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Regression: one line of Korean hid an English note from English questions."""
@@ -557,15 +553,15 @@ def test_the_second_round_is_resumed_too_and_counted_in_the_progress(
     assert len(models.latin.texts()) == 10
 
 
-def test_who_wants_to_stop_waits_for_a_short_batch_only_and_the_next_run_goes_on(workshop: Workshop) -> None:
+def test_embedding_stops_after_a_short_batch_and_the_next_run_continues(workshop: Workshop) -> None:
     workshop.ingest({f"{number}.md": text(300, f"word{number}x") for number in range(12)}, embed=False)
     report = IngestReport()
     with workshop.open() as kb:
         chunks = len(rows(kb, "SELECT 1 FROM chunks"))
-        assert kb._ingesting.embed("kb watch", report, stop=lambda: report.vectors_made > 0) is False
+        assert embedding.embed_missing(kb.session, "kb watch", report, stop=lambda: report.vectors_made > 0) is False
         assert 0 < report.vectors_made < 4
         assert sum(map(len, workshop.embedder.batches[0][1])) < 5000
-        assert kb._ingesting.embed("kb watch", report, stop=lambda: False) is True
+        assert embedding.embed_missing(kb.session, "kb watch", report, stop=lambda: False) is True
         assert report.vectors_made == chunks
         assert rows(kb, "SELECT count(*) FROM chunks WHERE id NOT IN (SELECT chunk FROM chunks_vec)") == [(0,)]
 
@@ -573,7 +569,7 @@ def test_who_wants_to_stop_waits_for_a_short_batch_only_and_the_next_run_goes_on
 # --- other writers
 
 
-def test_another_process_writes_while_a_model_computes_and_no_vector_goes_to_another_text(
+def test_a_write_during_embedding_never_gives_a_vector_to_another_text(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Regression: the writer's lock was held until every vector was made."""
@@ -638,7 +634,7 @@ def test_arguments_are_checked_before_the_lock(
 ) -> None:
     with (
         workshop.open() as kb,
-        kb._writing("another writer"),
+        kb.session.writing("another writer"),
         workshop.open(store_lock_wait_s=0) as other,
         pytest.raises(error),
     ):

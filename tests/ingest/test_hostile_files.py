@@ -26,7 +26,7 @@ from kebab.ingest.report import IngestReport
 from kebab.parsing import markdown
 from kebab.parsing.markdown import parse_markdown
 from kebab.parsing.registry import all_parsers, parser_for
-from kebab.sources.folder_tree import FolderTree
+from kebab.sources.library_tree import FolderTree
 
 YAML = b"---\ntitle: Tapir\ndate: 2024-05-31\ntags: [a, b]\nmore: &m {x: 1}\nagain:\n  <<: *m\nn: 1.5\n---\n# Tapir\n\nText.\n"
 TOML = b'+++\ntitle = "Tapir"\ndate = 2024-05-31\ntags = ["a"]\n[more.of.it]\nx = 1\n[[list]]\ny = {z = 1.5}\n+++\n# Tapir\n'
@@ -103,7 +103,7 @@ def test_every_parser_has_a_sample() -> None:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(files=st.lists(FRONT_MATTER | MUTATED | RANDOM, min_size=FILES, max_size=FILES))
-def test_any_bytes_in_any_file_are_one_outcome_each_and_the_run_ends(
+def test_any_bytes_in_any_file_give_one_outcome_and_the_run_ends(
     tmp_path: Path, files: list[tuple[str, list[Any] | bytes]]
 ) -> None:
     folder = tmp_path / "files"
@@ -167,7 +167,7 @@ def fail_at_bad_files(patch: pytest.MonkeyPatch, error: BaseException) -> None:
     ],
     ids=lambda value: type(value).__name__,
 )
-def test_whatever_a_parser_raises_is_the_outcome_of_that_file(
+def test_an_error_in_a_parser_affects_only_its_file(
     notes: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
@@ -197,7 +197,7 @@ def test_an_interruption_is_no_outcome(
         kb.ingest(notes)
 
 
-def test_whatever_a_parser_raises_in_its_own_process_is_the_outcome_of_that_file(
+def test_an_error_in_a_parser_process_affects_only_its_file(
     notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "sitecustomize.py").write_text(
@@ -215,7 +215,7 @@ def test_whatever_a_parser_raises_in_its_own_process_is_the_outcome_of_that_file
     assert report.added == 4
 
 
-def test_a_chunker_that_fails_costs_one_file_and_what_was_indexed_of_it_stays(
+def test_a_failing_chunker_affects_one_file_whose_old_chunks_stay(
     notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     chunk = StructureChunker.chunk

@@ -10,7 +10,7 @@ import pytest
 
 import kebab
 from kebab.core.errors import Locked, NotFound, UsageError
-from kebab.ingest.notes import MOST_CHARACTERS
+from kebab.ingest.sources import MOST_CHARACTERS
 
 Notes = Callable[[Mapping[str, str]], Path]
 
@@ -73,9 +73,7 @@ def test_a_folder_without_documents_is_refused_and_the_others_are_named(kb: keba
     assert kb.sources()[0].notes == ()
 
 
-def test_the_note_of_a_folder_that_became_empty_can_still_be_taken_away(
-    kb: kebab.KnowledgeBase, tmp_path: Path
-) -> None:
+def test_the_note_of_an_emptied_folder_can_be_removed(kb: kebab.KnowledgeBase, tmp_path: Path) -> None:
     kb.describe_source("notes/team", "minutes")
     for file in (tmp_path / "notes" / "team").rglob("*.md"):
         file.unlink()
@@ -85,7 +83,7 @@ def test_the_note_of_a_folder_that_became_empty_can_still_be_taken_away(
     assert kb.sources()[0].notes == ()
 
 
-def test_an_empty_text_takes_the_note_away_and_says_when_there_was_none(kb: kebab.KnowledgeBase) -> None:
+def test_an_empty_text_removes_the_note_and_reports_if_there_was_none(kb: kebab.KnowledgeBase) -> None:
     kb.describe_source("notes", "minutes")
     assert kb.describe_source("notes", " \n ")[2:] == (None, "minutes", 3)
     assert kb.describe_source("notes", "")[2:] == (None, None, 0)
@@ -102,7 +100,7 @@ def test_a_note_is_one_line_of_bounded_length(kb: kebab.KnowledgeBase) -> None:
 def test_it_waits_for_the_writers_lock_as_every_writer(kb: kebab.KnowledgeBase) -> None:
     with (
         kebab.open(kb.path, store_lock_wait_s=0.1) as second,
-        kb._store.writing("a test"),
+        kb.session.store.writing("a test"),
         pytest.raises(Locked, match="a test"),
     ):
         second.describe_source("notes", "minutes")
@@ -117,7 +115,7 @@ def test_a_note_counts_towards_a_budget_of_tokens(kb: kebab.KnowledgeBase) -> No
 def test_a_changed_analysis_is_settled_first(kb: kebab.KnowledgeBase, tmp_path: Path) -> None:
     from kebab.store.fts5.index_config import fts_config
     from kebab.store.sqlite.database import Database
-    from kebab.store.sqlite.index_version import remember_fts_config
+    from kebab.store.sqlite.index_state import remember_fts_config
 
     with closing(Database(kb.path).writer()) as connection:
         remember_fts_config(connection, {**fts_config("bigrams"), "analysis": 0})

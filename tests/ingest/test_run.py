@@ -69,7 +69,7 @@ def test_what_was_read_before_an_interruption_is_written_and_counted(
         with pytest.raises(KeyboardInterrupt):
             kb.ingest(folder, progress=progress)
         assert kb.last_ingest is not None
-        assert kb.last_ingest.report.added == kb.count_documents() == after
+        assert kb.last_ingest.added == kb.count_documents() == after
         assert kb.ingest(folder).added == 10 - after
 
 
@@ -86,7 +86,7 @@ def test_a_group_that_cannot_be_written_is_not_counted(
                 kb.ingest(folder)
         assert caught.value.code == "disk_full"
         assert kb.last_ingest is not None
-        assert (kb.last_ingest.report.added, kb.last_ingest.report.chunks, kb.count_documents()) == (0, 0, 0)
+        assert (kb.last_ingest.added, kb.last_ingest.chunks, kb.count_documents()) == (0, 0, 0)
         assert kb.ingest(folder).added == 2
 
 

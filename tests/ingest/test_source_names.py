@@ -9,7 +9,7 @@ import pytest
 
 from kebab.core.documents import Source
 from kebab.core.errors import SourceError, UsageError
-from kebab.ingest.source_names import Scope, resolve, roots_below
+from kebab.ingest.sources import Scope, resolve, roots_below
 
 
 @pytest.fixture

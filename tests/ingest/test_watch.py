@@ -1,4 +1,4 @@
-"""Keeping up with what changes, on every kind of store: what is watched follows what others add and remove."""
+"""Watching, on every kind of store: it follows the sources that others add and remove."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from tests.qdrant_server import QdrantNode, qdrant_node
 
 import kebab
 from kebab.core.errors import KebabError, NotFound, StoreUnreachable
-from kebab.ingest import watch as keeping_up
+from kebab.ingest import watch
+from kebab.ingest.embedding import embed_missing
 from kebab.ingest.report import IngestReport
 
 Notes = Callable[[Mapping[str, str]], Path]
@@ -37,11 +38,11 @@ def watching(address: str) -> Iterator[list[IngestReport | KebabError]]:
     stop = Event()
     said: list[IngestReport | KebabError] = []
 
-    def watch() -> None:
+    def run() -> None:
         with opened(address) as kb:
             said.extend(kb.watch(stop=stop, embed=False))
 
-    thread = Thread(target=watch)
+    thread = Thread(target=run)
     thread.start()
     try:
         yield said
@@ -61,9 +62,7 @@ def paths(kb: kebab.KnowledgeBase) -> list[str]:
     return sorted(record.path for record in kb.documents())
 
 
-def test_a_source_that_is_removed_while_its_ingest_waits_for_its_turn_stays_removed(
-    address: str, write_notes: Notes
-) -> None:
+def test_a_source_removed_while_its_ingest_waits_for_the_lock_stays_removed(address: str, write_notes: Notes) -> None:
     """Regression: whoever watched it and waited for the one who removed it brought it back."""
     folder = write_notes({"a.md": "alpha"})
     with opened(address) as kb:
@@ -75,7 +74,7 @@ def test_a_source_that_is_removed_while_its_ingest_waits_for_its_turn_stays_remo
         assert kb.ingest(folder / "a.md", known_only=True).unchanged == 1
 
 
-def test_what_was_reset_is_not_made_anew(address: str, write_notes: Notes) -> None:
+def test_a_reset_database_is_not_created_again(address: str, write_notes: Notes) -> None:
     """Regression: an empty one was, in which nothing could be found."""
     folder = write_notes({"a.md": "alpha"})
     with opened(address) as kb:
@@ -83,11 +82,11 @@ def test_what_was_reset_is_not_made_anew(address: str, write_notes: Notes) -> No
         kb.reset()
         with pytest.raises(NotFound):
             kb.ingest(folder, known_only=True)
-        kb._ingesting.embed("kb watch", IngestReport(), stop=lambda: False)
-        assert not kb._store.exists()
+        embed_missing(kb.session, "kb watch", IngestReport(), stop=lambda: False)
+        assert not kb.session.store.exists()
 
 
-def test_a_server_that_is_away_for_a_while_is_waited_for(tmp_path: Path, write_notes: Notes) -> None:
+def test_watch_waits_for_a_server_that_is_down(tmp_path: Path, write_notes: Notes) -> None:
     """Regression: whoever watched a cluster gave up when it was asked for its sources in that moment."""
     folder = write_notes({"a.md": "alpha"})
     with qdrant_node() as node:
@@ -106,11 +105,11 @@ def test_a_server_that_is_away_for_a_while_is_waited_for(tmp_path: Path, write_n
     assert sum(isinstance(one, StoreUnreachable) for one in said) <= 3  # not with every look
 
 
-def test_what_others_add_is_watched_too(
+def test_watch_follows_sources_that_others_add(
     address: str, write_notes: Notes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Regression: on a cluster nobody asked again what the sources are."""
-    monkeypatch.setattr(keeping_up, "_ASK_AGAIN_S", 0.3)
+    monkeypatch.setattr(watch, "_ASK_AGAIN_S", 0.3)
     other = tmp_path / "other"
     other.mkdir()
     (other / "b.md").write_text("bravo")

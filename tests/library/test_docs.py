@@ -85,7 +85,7 @@ def test_the_lock_file_of_the_repository_around_a_folder_is_named_in_the_reason(
     assert choice == ("v2.0.0", "../../requirements.txt has widget 2.0.0: 2.0.0 exactly")
 
 
-def test_of_a_repository_of_many_packages_the_tags_of_the_one_that_is_used_count(tmp_path: Path) -> None:
+def test_only_tags_of_the_used_package_count_in_a_repository_of_several(tmp_path: Path) -> None:
     (tmp_path / "package-lock.json").write_text(npm({"node_modules/@acme/widget": "1.6.0"}))
     tags = ("gadget@1.5.0", "widget@1.0.0", "widget@2.0.0")
     assert chosen_version(library("/acme/widget", *tags), None, str(tmp_path)).version == "widget@1.0.0"

@@ -1,4 +1,4 @@
-"""R162 to R167: the text formats, to the letter. The golden files are what agents were taught to read."""
+"""The text formats, to the letter. The golden files are what agents were taught to read."""
 
 from __future__ import annotations
 
@@ -23,19 +23,16 @@ def golden(name: str) -> str:
     return (GOLDEN / name).read_text(encoding="utf-8").removesuffix("\n")
 
 
-def test_r162_libraries_are_numbered_entries_with_a_blank_line_between(library: MakeLibrary) -> None:
-    """R162"""
+def test_libraries_are_numbered_entries_with_a_blank_line_between(library: MakeLibrary) -> None:
     listed = [library(), library("Bare", description="", tags=(), snippets=0, trust_score=None)]
     assert libraries_text(listed) == golden("libraries.txt")
 
 
-def test_r163_no_libraries_are_a_sentence() -> None:
-    """R163"""
+def test_no_libraries_are_a_sentence() -> None:
     assert libraries_text([]) == golden("no-libraries.txt") == "No libraries found matching your search."
 
 
-def test_r164_to_r167_rules_code_and_prose_are_parted_by_a_line(snippet: MakeSnippet) -> None:
-    """R164, R165, R166, R167"""
+def test_rules_code_and_prose_are_parted_by_a_line(snippet: MakeSnippet) -> None:
     found = [
         snippet("dial = make_dial(limit=20)"),
         snippet("Any CSS colour is accepted.", "info", title="Colours"),
@@ -45,11 +42,15 @@ def test_r164_to_r167_rules_code_and_prose_are_parted_by_a_line(snippet: MakeSni
     assert snippets_text(found, ["Always close a gauge", "Never open two"]) == golden("snippets.md")
 
 
-def test_r164_without_rules_there_is_no_part_for_them_and_rules_may_stand_alone(snippet: MakeSnippet) -> None:
-    """R164"""
+def test_without_rules_there_is_no_part_for_them_and_rules_may_stand_alone(snippet: MakeSnippet) -> None:
     assert snippets_text([snippet("x = 1")]).startswith("### Create a dial\n")
     assert snippets_text([], ["Always close a gauge"]) == f"## Library Rules\n- Always close a gauge{LABEL}"
     assert snippets_text([]) == ""
+
+
+def test_prose_without_content_leaves_no_trailing_newline(snippet: MakeSnippet) -> None:
+    assert snippet_text(snippet("", "info")) == "### Create a dial\n*Widget > Guide*"
+    assert snippet_text(snippet("", "info", breadcrumb="")) == "### Create a dial"
 
 
 CONTENT = st.one_of(

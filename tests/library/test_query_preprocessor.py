@@ -1,4 +1,4 @@
-"""R147, R156 to R159: what becomes of a typed query before it is searched."""
+"""What becomes of a typed query before it is searched."""
 
 from __future__ import annotations
 
@@ -30,8 +30,7 @@ from kebab.library.query_preprocessor import preprocess
         (" () ", ""),
     ],
 )
-def test_r156_to_r159_whitespace_parentheses_operators_and_the_last_word(typed: str, searched: str) -> None:
-    """R156, R157, R158, R159"""
+def test_whitespace_parentheses_operators_and_the_last_word(typed: str, searched: str) -> None:
     assert preprocess(typed) == searched
 
 

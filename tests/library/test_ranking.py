@@ -1,4 +1,4 @@
-"""R161: which library is meant by a name."""
+"""Which library is meant by a name."""
 
 from __future__ import annotations
 
@@ -24,20 +24,15 @@ if TYPE_CHECKING:
         ("nothing", 0.42 + 60),
     ],
 )
-def test_r161_the_parts_are_added_and_an_exact_title_is_also_a_prefix(
-    library: MakeLibrary, name: str, score: float
-) -> None:
-    """R161"""
+def test_the_parts_are_added_and_an_exact_title_is_also_a_prefix(library: MakeLibrary, name: str, score: float) -> None:
     assert composite_score(library(), name) == pytest.approx(score)
 
 
-def test_r176_a_library_without_a_trust_score_counts_as_zero(library: MakeLibrary) -> None:
-    """R176"""
+def test_a_library_without_a_trust_score_counts_as_zero(library: MakeLibrary) -> None:
     assert composite_score(library(trust_score=None), "nothing") == pytest.approx(0.42)
 
 
-def test_r161_the_best_comes_first_whatever_the_order_before(library: MakeLibrary) -> None:
-    """R161"""
+def test_the_best_comes_first_whatever_the_order_before(library: MakeLibrary) -> None:
     exact, prefix, described = library("react"), library("react-router"), library("preact", description="Like react")
     named = frozenset(one.library_id for one in (exact, prefix, described))
     for order in ([exact, prefix, described], [described, prefix, exact], [prefix, exact, described]):

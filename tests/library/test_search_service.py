@@ -1,4 +1,4 @@
-"""The search service over seeded libraries, and where its parts stand. R149"""
+"""The search service over seeded libraries."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import kebab
-from kebab import library as room
 from kebab.library.search_service import SearchService
 
 PAGES = {
@@ -31,8 +30,7 @@ def service(tmp_path: Path) -> Iterator[SearchService]:
             yield service
 
 
-def test_r154_snippets_come_with_their_repository_in_order_of_bm25_and_by_pages(service: SearchService) -> None:
-    """R154, R144, R146, R150, R151"""
+def test_snippets_come_with_their_repository_in_order_of_bm25_and_by_pages(service: SearchService) -> None:
     found = service.search_snippets("dial", "/acme/one")
     assert [result.snippet.content for result in found] == ["A dial dial dial dial.", "A dial shows a number."]
     assert found[0].score < found[1].score < 0
@@ -45,14 +43,12 @@ def test_r154_snippets_come_with_their_repository_in_order_of_bm25_and_by_pages(
     assert service.search_snippets("dial", "/acme/one", type="code") == []
 
 
-def test_r150_r152_defaults(service: SearchService) -> None:
-    """R150, R152: limit 20 and offset 0; limit 10."""
+def test_defaults_are_limit_20_and_offset_0_and_ten_libraries(service: SearchService) -> None:
     assert service.search_snippets.__defaults__ == (None, None, 20, 0)
     assert service.search_repositories.__defaults__ == (None, 10)
 
 
-def test_r155_words_are_stemmed_and_folded(service: SearchService) -> None:
-    """R155: porter over unicode61."""
+def test_words_are_stemmed_and_folded(service: SearchService) -> None:
     assert [result.snippet.content for result in service.search_snippets("COLOÚR free", "/acme/one")] == [
         "Colours are free."
     ]
@@ -64,18 +60,3 @@ def test_r155_words_are_stemmed_and_folded(service: SearchService) -> None:
 def test_no_query_makes_it_raise(service: SearchService, query: str) -> None:
     service.search_snippets(query, "/acme/one")
     service.search_repositories(query, query)
-
-
-def test_r174_each_part_has_a_module_of_its_own() -> None:
-    """R174"""
-    folder = Path(str(room.__file__)).parent
-    for name in (
-        "search_service",
-        "query_preprocessor",
-        "formatters",
-        "trust_score",
-        "ranking",
-        "versions",
-        "extraction",
-    ):
-        assert (folder / f"{name}.py").is_file(), name

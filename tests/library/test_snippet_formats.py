@@ -135,7 +135,7 @@ def test_of_plain_text_nothing_vanishes(text: str) -> None:
 
 
 def test_llms_txt_is_cited_by_a_name_that_says_text_but_read_as_markdown() -> None:
-    from kebab.library.snippet_parts import format_of
+    from kebab.library.snippets import format_of
 
     assert [format_of(path) for path in ("llms.txt", "docs/llms-full.txt", "notes.txt", "a.htm")] == [
         "md",
@@ -208,7 +208,7 @@ LONG_CODE = f"def long():\n{LONG}"
         ),
     ],
 )
-def test_what_is_too_long_for_one_snippet_falls_into_parts_that_are_code_only(path: str, text: str) -> None:
+def test_a_long_example_is_split_into_parts_that_are_code_only(path: str, text: str) -> None:
     found = snippets(path, text)
     parts = [snippet for snippet in found if snippet.kind == "code"]
     assert len(parts) > 1

@@ -116,7 +116,7 @@ def test_fences(fence: str, language: str, code: str) -> None:
     )
 
 
-def test_sections_that_say_nothing_are_left_out_unless_there_is_nothing_else() -> None:
+def test_sections_without_text_are_skipped_unless_there_is_nothing_else() -> None:
     assert [snippet.title for snippet in snippets("a.md", "# One\n\n## Two\n\nText.\n\n## Three\n")] == ["Two"]
     assert [snippet.title for snippet in snippets("a.md", "# One\n")] == ["One"]
 

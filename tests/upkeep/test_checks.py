@@ -12,7 +12,7 @@ import kebab
 from kebab.core.errors import ModelCorrupt
 from kebab.core.records import Check
 from kebab.embedding import granite
-from kebab.upkeep.checks import model_check
+from kebab.upkeep.doctor import model_check
 
 if TYPE_CHECKING:
     from tests.conftest import Toy
@@ -35,7 +35,6 @@ def test_vectors_that_are_turned_off_are_no_fault(tmp_path: Path, write_notes: N
 def test_missing_vectors_are_counted_and_made_by_the_command_that_is_named(
     tmp_path: Path, write_notes: Notes, toy: type[Toy]
 ) -> None:
-    """R108."""
     with toy.open(tmp_path / "kb.sqlite") as kb:
         kb.ingest(write_notes({"a.md": "text"}))
         assert (vectors(kb).ok, vectors(kb).message) == (True, "every chunk that the model takes has a vector of words")
@@ -50,10 +49,9 @@ def test_missing_vectors_are_counted_and_made_by_the_command_that_is_named(
         assert (vectors(kb).ok, vectors(kb).hint) == (True, None)
 
 
-def test_vectors_of_another_model_are_named_with_the_command_that_makes_them_anew(
+def test_vectors_of_another_model_are_reported_with_the_command_that_rebuilds_them(
     tmp_path: Path, write_notes: Notes, toy: type[Toy]
 ) -> None:
-    """R108, R118."""
     with toy.open(tmp_path / "kb.sqlite") as kb:
         kb.ingest(write_notes({"a.md": "text"}))
     with toy.open(tmp_path / "kb.sqlite", toy.models(toy.embedder("other"))) as kb:

@@ -72,7 +72,7 @@ class Moved(NamedTuple):
 
 
 def batches_of(knowledge_base: kebab.KnowledgeBase) -> list[int]:
-    models = knowledge_base.embedding_models()
+    models = knowledge_base.session.models
     assert isinstance(models, TwoScripts)
     return [len(embedder.batches) for embedder in models.embedders]
 
@@ -353,7 +353,7 @@ def test_what_changed_in_between_is_carried_too(
     assert not cluster.search("cherries", mode="lexical").hits
 
 
-def test_what_was_begun_from_elsewhere_or_has_something_of_its_own_is_refused(
+def test_a_target_with_other_content_or_another_origin_is_refused(
     small: kebab.KnowledgeBase, cluster: kebab.KnowledgeBase, tmp_path: Path
 ) -> None:
     _, progress = stopping_at(2)
@@ -364,8 +364,8 @@ def test_what_was_begun_from_elsewhere_or_has_something_of_its_own_is_refused(
         with pytest.raises(NotEmpty, match=r"is being filled from .*small\.sqlite, and that is not finished") as raised:
             other.migration_to(cluster).run()
         assert f"kb migrate --from {small.address} --to {cluster.address}" in (raised.value.hint or "")
-    with cluster._store.writing("a test") as writing:
-        writing.documents("bigrams").add_source(Source("own", "folder", None, "primary"))
+    with cluster.session.store.writing("a test") as writing:
+        writing.documents().add_source(Source("own", "folder", None, "primary"))
     with pytest.raises(NotEmpty, match=r"has what .*small\.sqlite has not: own"):
         small.migration_to(cluster).run()
     assert cluster.count_documents() > 0
@@ -412,7 +412,7 @@ def test_halves_of_characters_are_the_same_question_marks_everywhere(
 
 
 @pytest.mark.parametrize("what", ["document", "passage", "vector", "note"])
-def test_a_difference_is_an_error_that_names_it_and_the_next_run_mends_what_it_can(
+def test_a_difference_is_named_and_the_next_run_repairs_what_it_can(
     small: kebab.KnowledgeBase, tmp_path: Path, what: str
 ) -> None:
     """Somebody changes the copy just before it is compared."""
@@ -445,3 +445,14 @@ def test_a_difference_is_an_error_that_names_it_and_the_next_run_mends_what_it_c
         if what in ("document", "note"):
             assert small.migration_to(target).run().resumed
             assert target.verify().whole
+
+
+def test_the_copy_is_built_with_the_analysis_of_its_origin_whatever_its_own_settings_say(tmp_path: Path) -> None:
+    with (
+        kebab.open(tmp_path / "a.sqlite", embedding_model="none") as origin,
+        kebab.open(tmp_path / "b.sqlite", embedding_model="none", analysis_korean="morphemes") as target,
+    ):
+        origin.ingest_text("문서를 검색한다.", title="한국어")
+        origin.migration_to(target).run()
+        assert rows_of(target.path, "meta") == rows_of(origin.path, "meta")
+        assert rows_of(target.path, "chunks") == rows_of(origin.path, "chunks")

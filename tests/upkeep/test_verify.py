@@ -42,7 +42,7 @@ def test_a_touched_file_with_the_same_text_is_whole(kb: kebab.KnowledgeBase, not
     assert counts(kb) == (5, 0, 0, 0, 0)
 
 
-def test_what_stands_elsewhere_is_moved_and_its_new_lines_are_named(kb: kebab.KnowledgeBase, notes: Path) -> None:
+def test_a_passage_at_other_lines_is_moved_and_its_new_lines_are_named(kb: kebab.KnowledgeBase, notes: Path) -> None:
     (notes / "a.md").write_text("new first line\n\n" + PARTS, encoding="utf-8")
     report = kb.verify()
     assert (report.ok, report.moved) == (1, 4)
@@ -119,9 +119,7 @@ def test_the_passages_of_a_renamed_file_are_moved_and_its_new_path_is_named(
         assert difference.now_at == difference.citation.replace("a.md#", "archive/old.md#")
 
 
-def test_a_copy_that_was_there_before_is_not_where_a_deleted_file_has_gone(
-    kb: kebab.KnowledgeBase, notes: Path
-) -> None:
+def test_an_older_copy_is_not_taken_for_the_moved_file(kb: kebab.KnowledgeBase, notes: Path) -> None:
     (notes / "copy.txt").write_bytes((notes / "b.txt").read_bytes())
     kb.ingest(notes)
     (notes / "b.txt").unlink()

@@ -7,8 +7,8 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from kebab.analysis import cjk, korean
-from kebab.analysis.identifiers import inner_words
 from kebab.analysis.stop_words import is_stop_word
+from kebab.analysis.terms import inner_words
 from kebab.answering.labels import LABEL, is_label, key_of
 from kebab.answering.word_senses import Senses, korean_like
 from kebab.core.ports import Tokenizer

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from kebab.analysis.edit_distance import edit_distance
+from kebab.analysis.word_forms import edit_distance
 from kebab.answering.kinds import Kind
 from kebab.answering.named import Named
 from kebab.answering.quantities import in_digits

@@ -8,7 +8,7 @@ from functools import cache
 from typing import NamedTuple
 
 from kebab.analysis import korean
-from kebab.analysis.korean_verbs import forms_of, verb_stem
+from kebab.analysis.korean import forms_of, verb_stem
 from kebab.analysis.stop_words import is_stop_word
 
 _RUN = re.compile(r"[가-힣]+")

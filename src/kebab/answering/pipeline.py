@@ -20,10 +20,10 @@ from kebab.answering.written_check import checked
 from kebab.config.settings import AskSettings
 from kebab.core.answers import Answer
 from kebab.core.errors import TextRefused
+from kebab.core.notices import UNKNOWN_VALUES, Notice
 from kebab.core.ports import ChatModel, Tokenizer, WordsAlike, Written
-from kebab.core.search import MAX_MEANING_CHARS, Notice, SearchHit, SearchResponse
-from kebab.search.pipeline import UNMATCHED
-from kebab.search.request import SearchRequest
+from kebab.core.search import MAX_MEANING_CHARS, SearchHit, SearchResponse
+from kebab.search.options import SearchRequest
 
 if TYPE_CHECKING:
     from kebab.core.store_ports import LexicalIndex
@@ -92,7 +92,7 @@ def answer(
 def _nothing_found(query: str, said: Sequence[Notice], index: LexicalIndex | None) -> Refusal:
     if index is None:
         return Refusal("no_evidence", "Nothing has been ingested yet.")
-    if any(notice.code == "unmatched_filter" or notice.code in UNMATCHED for notice in said):
+    if any(notice.code == "unmatched_filter" or notice.code in UNKNOWN_VALUES for notice in said):
         return Refusal("no_evidence", "No document passes the filters.")
     return (
         Refusal("no_evidence", "Nothing that was ingested is about this.")

@@ -1,14 +1,15 @@
 """The second half of an ingest: a vector for every chunk that has none.
 
-It begins when the text index is written, so that one can search meanwhile, and may be stopped anywhere: what is done is
-stored, and the next run goes on. A text that was embedded before, in whatever file, is not embedded again.
+It begins after the text index is written, so that search works meanwhile. It can be stopped anywhere: what is done is
+stored, and the next run continues. The same text is embedded only once, in however many files it occurs.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -16,61 +17,89 @@ from kebab.core.documents import embedded_text
 from kebab.core.errors import Locked, TextRefused
 from kebab.core.ports import Embedder, EmbeddingModels, Key, NewVector, PendingChunk, Progress
 from kebab.ingest.report import Failure, IngestReport, quiet
+from kebab.search.retrievers import vectors_off
 
 if TYPE_CHECKING:
-    from kebab.core.store_ports import VectorWriter, Writing
+    from kebab.core.store_ports import VectorWriter
+    from kebab.session import Session
 
 _WINDOW = 2048
-"""Chunks looked at together: enough to find many of one length, few enough to hold in memory."""
+"""Chunks that are read together: enough to find many of one length, few enough to hold in memory."""
 _AT_ONCE = 64
 """Texts embedded between two commits, at most."""
 _CHARS_AT_ONCE = 24_000
-"""Characters embedded between two commits, about a second's work: so much is lost when the process is killed, and so
-long waits whoever interrupts it."""
+"""Characters embedded between two commits: about a second of work, which is lost if the process is killed."""
 _CHARS_WHEN_STOPPABLE = 4096
-"""The same where somebody may want the work to stop any moment: a third of a second of it."""
+"""The same if the caller may stop the run: a third of a second of work."""
 _REFUSED_IN_A_ROW = 8
-"""After so many refused texts, and none taken between them, it may not be about the texts."""
+"""After so many refused texts in a row, the model may refuse everything."""
 _HARMLESS = "Is it about the text?"
 
 
 class _Waiting(NamedTuple):
-    """A chunk that waits for its vector."""
+    """A chunk without a vector."""
 
     key: Key
     path: str
     text: str
 
 
+@dataclass(slots=True, eq=False)
 class _Text:
-    """A text to embed, and all chunks that have it."""
+    """A text to embed, and the chunks that have it."""
 
-    __slots__ = ("chunks", "hash", "path", "text")
-
-    def __init__(self, text_hash: bytes, first: _Waiting) -> None:
-        self.hash = text_hash
-        self.text = first.text
-        self.path = first.path
-        self.chunks: list[Key] = []
+    hash: bytes
+    text: str
+    path: str
+    chunks: list[Key] = field(default_factory=list)
 
 
 class _Stopped(Exception):
-    """Somebody has something else to do."""
+    """`stop` said so."""
 
 
-class EmbeddingPhase:
+def embed_missing(
+    session: Session,
+    purpose: str,
+    report: IngestReport,
+    progress: Progress | None = None,
+    stop: Callable[[], bool] | None = None,
+) -> bool:
+    """Makes the missing vectors until `stop` says so. Returns whether all are made. `purpose`: what another writer is
+    told.
+    """
+    models = session.models
+    return models is None or _Embedding(session, purpose, models, report, progress, stop).run()
+
+
+def rebuild_vectors(session: Session, progress: Progress | None = None) -> IngestReport:
+    """Forgets all vectors and makes them again with the models of the settings."""
+    models = session.models
+    if models is None:
+        raise vectors_off()
+    for embedder in models.embedders:
+        embedder.embed(["Is it there?"], "passage")  # before anything is forgotten
+    report = IngestReport()
+    with session.writing("kb index --rebuild-vectors", existing=True) as writing:
+        writing.vectors().clear(models.embedders)
+    embed_missing(session, "kb index --rebuild-vectors", report, progress)
+    return report
+
+
+class _Embedding:
+    """One run. The writer's lock is held for a moment per batch and never while a model computes."""
+
     def __init__(
         self,
-        writing: Callable[[], AbstractContextManager[Writing]],
+        session: Session,
+        purpose: str,
         models: EmbeddingModels,
         report: IngestReport,
-        progress: Progress | None = None,
-        stop: Callable[[], bool] | None = None,
+        progress: Progress | None,
+        stop: Callable[[], bool] | None,
     ) -> None:
-        """`writing` takes the writer's lock. It is held for a moment per batch and never while a model computes.
-        `stop` is asked often; once it says so, the rest is left to another run.
-        """
-        self._writing = writing
+        self._session = session
+        self._purpose = purpose
         self._models = models
         self._report = report
         self._progress: Progress = progress or quiet
@@ -92,11 +121,11 @@ class EmbeddingPhase:
 
     @contextmanager
     def _store(self) -> Iterator[VectorWriter]:
-        """Waits for another writer as long as it takes: its text comes before these vectors."""
+        """Waits for another writer as long as it takes: text comes before vectors."""
         with ExitStack() as lock:
             while True:
                 try:
-                    writing = lock.enter_context(self._writing())
+                    writing = lock.enter_context(self._session.writing(self._purpose, existing=True))
                     break
                 except Locked:
                     self._check_stop()
@@ -140,7 +169,7 @@ class EmbeddingPhase:
         texts: dict[bytes, _Text] = {}
         for chunk in chunks:
             text_hash = hash_of_text(chunk.text)
-            texts.setdefault(text_hash, _Text(text_hash, chunk)).chunks.append(chunk.key)
+            texts.setdefault(text_hash, _Text(text_hash, chunk.text, chunk.path)).chunks.append(chunk.key)
         if not texts:
             return
         with self._store() as store:
@@ -151,15 +180,15 @@ class EmbeddingPhase:
             with self._store() as store:
                 batch = self._without_known(store, embedder, batches.pop(0), home=home)
             if not self._embed_batch(embedder, batch, home=home):
-                # Another process was faster with the same batch. From the other end, the two meet in the middle.
+                # Another process works on the same batches. From the other end, the two meet in the middle.
                 batches.reverse()
 
     def _without_known(
         self, store: VectorWriter, embedder: Embedder, texts: Iterable[_Text], *, home: bool
     ) -> list[_Text]:
-        """Links the texts that have a vector already; the others are left, with the chunks that still have them.
+        """Links the texts that already have a vector; returns the others, with the chunks that still have them.
 
-        Others may have written meanwhile, and a deleted chunk's key may have a new owner with another text.
+        Another process may have written meanwhile, so that a chunk's key may belong to another text now.
         """
         texts = list(texts)
         chunks = store.chunks([key for text in texts for key in text.chunks])
@@ -172,9 +201,9 @@ class EmbeddingPhase:
         return [text for text in texts if text.chunks and text.chunks[0] not in linked]
 
     def _embed_batch(self, embedder: Embedder, batch: list[_Text], *, home: bool) -> bool:
-        """Whether nobody else has made these vectors meanwhile.
+        """Returns False if another process has made some of these vectors meanwhile.
 
-        Of a batch that is refused each text is asked for alone: only the one that it was refused for gets no vector.
+        The texts of a refused batch are tried one by one, so that only the offending one gets no vector.
         """
         if not batch:
             return True
@@ -204,9 +233,9 @@ class EmbeddingPhase:
         self._refused.update(text.chunks)
         self._refused_in_a_row += 1
         if self._refused_in_a_row % _REFUSED_IN_A_ROW == 0:
-            embedder.embed([_HARMLESS], "passage")  # what refuses this too refuses everything, and that is an error
-        message = f"A passage of {len(text.text):,} characters got no vector and is found by its words only. {refusal.message}"
-        self._report.warnings.append(Failure(text.path, refusal.code, message))
+            embedder.embed([_HARMLESS], "passage")  # raises if the model refuses everything
+        what = f"A passage of {len(text.text):,} characters got no vector and is found by its words only."
+        self._report.warnings.append(Failure(text.path, refusal.code, f"{what} {refusal.message}"))
 
     def _advance(self, count: int, embedder: Embedder) -> None:
         self._done += count
@@ -225,9 +254,7 @@ def hash_of_text(text: str) -> bytes:
 
 
 def _by_length(texts: Iterable[_Text], most_characters: int) -> Iterator[list[_Text]]:
-    """Texts of about one length together, longest first: what runs out of memory does so at once, and the rate only
-    gets better.
-    """
+    """Batches of texts of about one length, the longest first: a lack of memory shows at once."""
     batch: list[_Text] = []
     for text in sorted(texts, key=lambda text: -len(text.text)):
         if batch and (len(batch) == _AT_ONCE or (len(batch) + 1) * len(batch[0].text) > most_characters):

@@ -1,4 +1,4 @@
-"""What an ingest did, file by file where it matters."""
+"""The report of an ingest."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ SKIP_REASONS = {
 
 
 def quiet(event: str, **details: Any) -> None:
-    """The progress nobody looks at."""
+    """Progress for nobody."""
 
 
 class Failure(NamedTuple):
-    """A file that should have been read and could not; what was indexed of it before stays."""
+    """A file that could not be indexed; what was indexed of it before stays."""
 
     path: str
     code: str
@@ -52,15 +52,15 @@ class Skipped:
 
 @dataclass
 class IngestReport:
+    started: bool = False
+    """Whether the run has got the writer's lock."""
     sources: list[str] = field(default_factory=list)
     scanned: int = 0
     added: int = 0
     updated: int = 0
     unchanged: int = 0
     unread: int = 0
-    """Scanned files that gave nothing to index: skipped for what is in them, or failed. Those excluded by name are not
-    scanned.
-    """
+    """Scanned files that were skipped for their content, or failed. Files excluded by name are not scanned."""
     removed: int = 0
     chunks: int = 0
     bytes: int = 0
@@ -74,7 +74,7 @@ class IngestReport:
     absorbed: list[str] = field(default_factory=list)
     """Single-file sources that are now part of a folder."""
     reanalysed: int = 0
-    """Chunks whose terms were made again because analysis settings had changed."""
+    """Chunks that were analysed again because the settings had changed."""
 
     vectors_made: int = 0
     """Texts that were embedded."""
@@ -95,7 +95,7 @@ class IngestReport:
         self.failed.append(failure)
 
     def reject(self, path: str, error: ParseError) -> None:
-        """A file that its parser refused is skipped; one at which the parser failed is a failure."""
+        """Counts a file that its parser refused as skipped, and one at which the parser crashed as failed."""
         if error.is_defect:
             self.fail(Failure(path, error.reason, error.message))
         else:
@@ -106,7 +106,7 @@ class IngestReport:
             self.changes.append((what, path))
 
     def include(self, other: IngestReport) -> None:
-        """Another run's numbers, as part of this one."""
+        """Adds the numbers of another run."""
         for name in ("scanned", "added", "updated", "unchanged", "removed", "chunks", "bytes", "unread", "seconds"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for reason, skipped in other.skipped.items():

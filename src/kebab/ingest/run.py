@@ -1,81 +1,76 @@
-"""Ingest, step by step: find the files, leave alone what is known, read, parse, chunk, write, drop what is gone.
+"""Ingest, step by step: find the files, skip what is known, read, parse, chunk, write, drop what is gone.
 
-Documents are written in small groups, each group one transaction: it can be stopped anywhere and run again. A file that
-cannot be taken in is an entry in the report; only what stops the whole run (no space, no permission, a missing folder)
+Documents are written in small groups, each in one transaction: a run can be stopped anywhere and run again. A file that
+cannot be indexed is an entry in the report; only what stops the whole run (no space, no permission, a missing folder)
 is an exception.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import time
 from collections import deque
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import partial
 from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
-from kebab.config.settings import Settings
+from kebab.chunking.by_structure import StructureChunker
+from kebab.config.settings import Settings, all_settings
 from kebab.core.documents import ParsedDocument, Source, bounded, date_in_name, document_id
-from kebab.core.errors import Corrupt, NotFound, ParseError, SourceError, UsageError, only_parse_errors
-from kebab.core.ports import BackgroundParser, Chunker, FileState, IndexedDocument, Parser, Progress
-from kebab.core.text import nfc
-from kebab.ingest.fingerprint import Fingerprints
+from kebab.core.errors import Corrupt, ModelError, NotFound, ParseError, SourceError, UsageError, only_parse_errors
+from kebab.core.ports import BackgroundParser, FileState, IndexedDocument, Parser, Progress
+from kebab.core.text import nfc, storable, whole_characters
+from kebab.ingest.embedding import embed_missing
 from kebab.ingest.report import Failure, IngestReport, quiet
-from kebab.ingest.source_names import Scope, resolve, roots_below
+from kebab.ingest.sources import Scope, resolve, roots_below
+from kebab.parsing import markdown
+from kebab.parsing.registry import parser_for
+from kebab.sources.folder import (
+    FileBytes,
+    FolderScan,
+    FoundFile,
+    Skip,
+    found_file,
+    is_too_large,
+    read_file,
+    scan_folder,
+)
+from kebab.sources.git_repository import repository_of
 
 if TYPE_CHECKING:
-    from kebab.core.store_ports import DocumentStore
+    from kebab.core.store_ports import Writing
+    from kebab.session import Session
 
 STDIN_SOURCE = "stdin"
 
-# What is written together: enough that the text index is not rewritten for every file, little enough that nobody waits
-# for it.
 _GROUP_CHARACTERS = 1 << 19
+"""Written together: enough that the text index is not rewritten for every file, few enough that nobody waits long."""
 _GROUP_SECONDS = 0.5
-# What may have been read and not been written yet.
 _MOST_AHEAD = 16
+"""Files that were read and are not written yet."""
 _MOST_BYTES_AHEAD = 1 << 25
 _FIRST_MOMENT = datetime(1, 1, 1, tzinfo=UTC).timestamp()
 _LAST_MOMENT = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC).timestamp()
 
 
-class FoundFile(Protocol):
-    @property
-    def path(self) -> str: ...
-    @property
-    def absolute(self) -> Path: ...
-    @property
-    def size(self) -> int: ...
-    @property
-    def mtime_ns(self) -> int: ...
-
-
-class FileBytes(Protocol):
-    @property
-    def data(self) -> bytes: ...
-    @property
-    def modified(self) -> float: ...
-
-
 class _Begun(NamedTuple):
-    """A file that was read and whose parser may be at work."""
+    """A file that was read; its parser may still run."""
 
     path: str
     is_new: bool
     state: FileState
     modified: float
     parsed: Callable[[], ParsedDocument]
-    """Waits for the parser, and raises what it raises."""
+    """Waits for the parser and raises what it raised."""
     elsewhere: bool
-    """Whether the parser is at work meanwhile."""
+    """Whether the parser runs in another process."""
     seconds: float
-    """What reading it took."""
-
-
-def _is_enough(ahead: Collection[_Begun]) -> bool:
-    return len(ahead) > _MOST_AHEAD or sum(begun.state.size for begun in ahead) > _MOST_BYTES_AHEAD
+    """Spent on reading it."""
 
 
 class _Waiting(NamedTuple):
@@ -84,26 +79,7 @@ class _Waiting(NamedTuple):
     document: IndexedDocument
     is_new: bool
     seconds: float
-    """What reading it took."""
-
-
-class _Group:
-    """Documents that will be written together."""
-
-    def __init__(self) -> None:
-        self.members: list[_Waiting] = []
-        self._characters = 0
-        self._since = 0.0
-
-    def add(self, document: IndexedDocument, *, is_new: bool, seconds: float) -> None:
-        if not self.members:
-            self._since = time.perf_counter()
-        self.members.append(_Waiting(document, is_new, seconds))
-        self._characters += len(document.parsed.text)
-
-    @property
-    def is_full(self) -> bool:
-        return self._characters >= _GROUP_CHARACTERS or time.perf_counter() - self._since >= _GROUP_SECONDS
+    """Spent on reading it."""
 
 
 def _date(parsed: ParsedDocument, path: str, modified: float) -> str:
@@ -111,7 +87,7 @@ def _date(parsed: ParsedDocument, path: str, modified: float) -> str:
 
 
 def _moment(time_of_file: float) -> str:
-    """As ISO in UTC; a file system may hold times beyond the years that a date can have."""
+    """As ISO in UTC, within the years that a date can have: file systems allow others."""
     within = min(max(time_of_file, _FIRST_MOMENT), _LAST_MOMENT)
     return datetime.fromtimestamp(within, UTC).replace(tzinfo=None).isoformat(timespec="seconds")
 
@@ -120,46 +96,121 @@ def nothing_yet() -> UsageError:
     return UsageError("There is nothing to ingest yet.", hint="Name a folder: kb ingest ~/notes")
 
 
+class Fingerprints:
+    """Tells when unchanged files must be indexed again: one text per parser, which changes if the same bytes would give
+    other chunks.
+    """
+
+    def __init__(self, settings: Settings, chunker_version: str) -> None:
+        self._settings = settings
+        self._chunker_version = chunker_version
+        self._known: dict[str, str] = {}
+
+    def of(self, parser_version: str) -> str:
+        if parser_version not in self._known:
+            shaping = {
+                item.key: getattr(getattr(self._settings, item.section), item.name)
+                for item in all_settings()
+                if item.changes_index
+            }
+            parts = json.dumps([parser_version, self._chunker_version, shaping], sort_keys=True)
+            self._known[parser_version] = sha256(parts.encode()).hexdigest()[:12]
+        return self._known[parser_version]
+
+
+def ingest(
+    session: Session,
+    paths: Sequence[str | os.PathLike[str]],
+    report: IngestReport,
+    *,
+    name: str | None = None,
+    embed: bool = True,
+    password: str | None = None,
+    known_only: bool = False,
+    progress: Progress | None = None,
+) -> IngestReport:
+    """Brings the paths, or every known source, up to date, and then the vectors. Fills `report` and returns it."""
+    if not all(map(os.fspath, paths)):
+        raise UsageError("A path is empty.", hint="Name a folder, or . for this one.")
+    models = session.models if embed else None  # a missing model is reported before the work, not after it
+    if not paths and not session.store.exists():
+        raise nothing_yet()
+    folders = [Path(path) for path in paths]
+    if folders:
+        resolve(folders, (), name)  # a wrong path is reported before waiting for another writer
+    missing: SourceError | None = None
+    with session.writing("kb ingest", existing=known_only) as writing, session.parsers(password) as parsers:
+        if embed:
+            with suppress(ModelError):  # words are indexed even if an endpoint cannot be asked now
+                writing.expect_vectors(models.embedders if models is not None else ())
+        run = Ingest(session, writing, parsers.of, report, progress)
+        try:
+            run.folders(folders, name, known_only=known_only)
+        except SourceError as error:  # the other sources are embedded all the same
+            missing = error
+    if embed and (missing is None or report.scanned):
+        embed_missing(session, "kb ingest", report, progress)
+    if missing is not None:
+        raise missing
+    return report
+
+
+def ingest_text(
+    session: Session, text: str, *, title: str, embed: bool, progress: Progress | None = None
+) -> IngestReport:
+    """Indexes one document without a file."""
+    if not title.strip():
+        raise UsageError(
+            "A text without a file needs a title.", hint="For example: kb ingest - --title 'Shopping list'"
+        )
+    if embed:
+        _ = session.models  # a missing model is reported before the work
+    report = IngestReport()
+    with session.writing("kb ingest -") as writing:
+        Ingest(session, writing, parser_for, report).text(whole_characters(text), storable(title.strip()))
+    if embed:
+        embed_missing(session, "kb ingest -", report, progress)
+    return report
+
+
 class Ingest:
     """One run. `report` is true at every moment, so that an interrupted run can say how far it came."""
 
     def __init__(
         self,
-        store: DocumentStore,
-        settings: Settings,
-        chunker: Chunker,
+        session: Session,
+        writing: Writing,
         parser_for: Callable[[str], Parser],
-        *,
-        own_files: Collection[Path] = (),
+        report: IngestReport,
         progress: Progress | None = None,
     ) -> None:
-        self.report = IngestReport()
-        self._store = store
-        self._settings = settings
-        self._chunker = chunker
+        self.report = report
+        self._session = session
+        self._settings = session.settings
         self._parser_for = parser_for
-        self._own_files = own_files
         self._progress: Progress = progress or quiet
         self._started = time.perf_counter()
-        self._fingerprints = Fingerprints(settings, chunker.version)
-        self._group = _Group()
-        self._begun: tuple[_Group, Callable[[], int]] | None = None
-        """What is being written, and how to wait for that."""
+        self._chunker = StructureChunker(self._settings.chunking)
+        self._fingerprints = Fingerprints(self._settings, self._chunker.version)
+        self._group: list[_Waiting] = []
+        self._group_since = 0.0
+        report.started = True
+        report.reanalysed = writing.settle_analysis()
+        self._store = writing.documents()
+        self._rewrite_incomplete_texts()
 
-    def run(self, paths: Sequence[Path], name: str | None = None, *, known_only: bool = False) -> IngestReport:
-        """Without paths, every source that is known. A remembered folder that is missing fails the run, at its end.
-        `known_only`: a path that belongs to no source is left alone.
+    def folders(self, paths: Sequence[Path], name: str | None = None, *, known_only: bool = False) -> None:
+        """Without paths, every known source; one whose folder is missing fails the run at its end. `known_only`: a path
+        that belongs to no known source is skipped.
         """
         known = self._store.sources()
         scopes = resolve(paths, known, name) if paths else [Scope(source) for source in known if source.root]
         if known_only:
             scopes = [scope for scope in scopes if not scope.is_new]
         if not scopes:
-            if known_only:
-                return self.report
-            if paths or not self._store.has_chunks():
+            if not known_only and (paths or not self._store.has_chunks()):
                 raise nothing_yet()
-            return self.report  # documentation of libraries, whose vectors are still to be made
+            return  # only libraries, whose vectors may still be missing
         missing: list[SourceError] = []
         try:
             for scope in scopes:
@@ -175,17 +226,15 @@ class Ingest:
             self.report.seconds = time.perf_counter() - self._started
         if missing:
             raise missing[0]
-        return self.report
 
-    def run_text(self, text: str, title: str) -> IngestReport:
-        """One document that is nowhere on disk."""
+    def text(self, text: str, title: str) -> None:
         if STDIN_SOURCE not in {source.name for source in self._store.sources()}:
             self._store.add_source(Source(STDIN_SOURCE, "stdin", None))
         known = self._store.known_files(STDIN_SOURCE).get(title)
         self.report.sources = [STDIN_SOURCE]
         self.report.scanned += 1
         try:
-            document = self._told(text, title)
+            document = self._document_of_text(text, title)
         except ParseError as error:
             self.report.reject(title, error)
             if known is not None and not error.is_defect:
@@ -195,41 +244,34 @@ class Ingest:
             if known is not None and (known.content_hash, known.fingerprint) == (state.content_hash, state.fingerprint):
                 self.report.unchanged += 1
             else:
-                self._group.add(document, is_new=known is None, seconds=0.0)
+                self._group.append(_Waiting(document, known is None, 0.0))
                 self._write_group()
-                self._finish_group()
         self._store.source_ingested(STDIN_SOURCE, None)
         self.report.seconds = time.perf_counter() - self._started
-        return self.report
 
-    def read_stored_texts(self, stored: Callable[[str], str]) -> None:
-        """Texts that are nowhere on disk, and that a store could not write to their end: what is `stored` of them is
-        read again.
-        """
+    def _rewrite_incomplete_texts(self) -> None:
+        """Texts without a file whose writing was interrupted are written again from what is stored."""
         if STDIN_SOURCE not in {source.name for source in self._store.sources()}:
             return
         for title, state in self._store.known_files(STDIN_SOURCE).items():
             if not state.content_hash:
                 try:
-                    self._store.write(self._told(stored(document_id(STDIN_SOURCE, title)), title))
+                    with self._session.existing() as reading:
+                        text = reading.catalog.body(document_id(STDIN_SOURCE, title))
+                    self._store.write(self._document_of_text(text, title))
                 except (Corrupt, NotFound):
                     pass
                 except ParseError as error:
                     self.report.scanned += 1
                     self.report.reject(title, error)
 
-    def _told(self, text: str, title: str) -> IndexedDocument:
-        from kebab.parsing.markdown import parse_markdown
-
+    def _document_of_text(self, text: str, title: str) -> IndexedDocument:
         data = text.encode("utf-8", "surrogatepass")
         state = FileState(len(data), None, sha256(data).hexdigest(), self._fingerprints.of("stdin"))
-        parse = partial(parse_markdown, text, title, doc_type="note", format="stdin")
+        parse = partial(markdown.parse_markdown, text, title, doc_type="note", format="stdin")
         return self._document(STDIN_SOURCE, title, parse, state, time.time(), "primary")
 
     def _ingest_scope(self, scope: Scope, known: Sequence[Source]) -> None:
-        from kebab.sources.folder import FolderScan, Skip, found_file, is_too_large, scan_folder
-        from kebab.sources.git_repository import repository_of
-
         source = scope.source
         root = Path(source.root or "")
         self.report.sources.append(source.name)
@@ -249,16 +291,15 @@ class Ingest:
                 scan.files.append(file)
         else:
             others = [Path(other.root or "") for other in roots_below(source, known, "folder")]
-            scan = scan_folder(
-                root, self._settings.ingest, exclude={str(path) for path in self._own_files}, other_sources=others
-            )
+            own = {str(path) for path in self._session.store.own_files()}
+            scan = scan_folder(root, self._settings.ingest, exclude=own, other_sources=others)
             self._absorb_lone_files(source, known, {file.absolute: file.path for file in scan.files})
         files = [file for file in scan.files if scope.holds(file.path)]
         for skip in scan.skips:
-            if scope.holds(skip.path) or scope.lies_in(
-                skip.path
-            ):  # also what was named, and is in a folder that is left out
-                self.report.skip(scope.below if scope.lies_in(skip.path) else skip.path, skip.reason)
+            if scope.lies_in(skip.path):  # the path that was named is in a skipped folder
+                self.report.skip(scope.below, skip.reason)
+            elif scope.holds(skip.path):
+                self.report.skip(skip.path, skip.reason)
         states = self._store.known_files(source.name)
         keep = self._take_files(source, files, states)
         gone = [path for path in states if path not in keep and scope.holds(path) and scan.covers(path)]
@@ -269,7 +310,7 @@ class Ingest:
         self._store.source_ingested(source.name, repository_of(root if source.kind == "folder" else root.parent))
 
     def _absorb_lone_files(self, folder: Source, known: Sequence[Source], files: dict[Path, str]) -> None:
-        """A file that was ingested alone and now comes with its folder is found once, in the folder."""
+        """A file that was ingested alone and now comes with its folder becomes part of the folder."""
         for lone in roots_below(folder, known, "file"):
             path = files.get(Path(lone.root or ""))
             if path is None:
@@ -278,7 +319,7 @@ class Ingest:
             self.report.absorbed.append(lone.name)
 
     def _take_files(self, source: Source, files: Sequence[FoundFile], states: Mapping[str, FileState]) -> set[str]:
-        """The paths that must stay in the index. Parsers in processes of their own are given files ahead; all is
+        """Returns the paths that must stay in the index. Parsers in other processes get files ahead; documents are
         written in order.
         """
         keep: set[str] = set()
@@ -294,26 +335,27 @@ class Ingest:
                     keep.add(file.path)
                 elif begun := self._begin_file(source, file, known, fingerprint, keep):
                     ahead.append(begun)
-                while ahead and (_is_enough(ahead) or not ahead[0].elsewhere):
+                while ahead and (
+                    not ahead[0].elsewhere
+                    or len(ahead) > _MOST_AHEAD
+                    or sum(begun.state.size for begun in ahead) > _MOST_BYTES_AHEAD
+                ):
                     self._finish_file(source, ahead.popleft(), keep)
             while ahead:
                 self._finish_file(source, ahead.popleft(), keep)
         finally:  # also when interrupted between two files
             self._write_group()
-            self._finish_group()
         return keep
 
     def _begin_file(
         self, source: Source, file: FoundFile, known: FileState | None, fingerprint: str, keep: set[str]
     ) -> _Begun | None:
-        """Reads the file and begins to parse it, if it has changed. What cannot be read just now stays as it was."""
-        from kebab.sources.folder import read_file
-
+        """Reads the file and begins to parse it if it has changed. A file that cannot be read now stays indexed."""
         started = time.perf_counter()
         try:
             settings = self._settings.ingest
             read = read_file(file.absolute, settings, follow_link=settings.follow_links or source.kind == "file")
-        except FileNotFoundError:  # gone since the folder was looked at
+        except FileNotFoundError:  # deleted since the folder was scanned
             self.report.scanned -= 1
             return None
         except ParseError as error:
@@ -344,13 +386,13 @@ class Ingest:
         return _Begun(file.path, known is None, state, read.modified, parsed, elsewhere, time.perf_counter() - started)
 
     def _date_of_touched(self, source: str, path: str, known: FileState, read: FileBytes) -> str:
-        """The date an ingest from scratch would give it: its own, or else the new time of the file."""
+        """The date that an ingest from scratch would give it: its own, or else the new time of the file."""
         date, modified = self._store.date_of(source, path), _moment(read.modified)
         if known.mtime_ns is not None:
             return modified if date == _moment(known.mtime_ns / 1e9) else date
         if date == modified or len(date) != len(modified):
             return date
-        try:  # nobody remembers whether that was the file's time
+        try:  # an older index does not say whether that was the file's time
             return _date(self._parser_for(path).parse(read.data, path), path, read.modified)
         except ParseError:
             return date
@@ -367,14 +409,17 @@ class Ingest:
                 keep.add(begun.path)
             return
         keep.add(begun.path)
-        self._group.add(document, is_new=begun.is_new, seconds=begun.seconds + time.perf_counter() - started)
-        if self._group.is_full:
+        now = time.perf_counter()
+        self._group_since = self._group_since if self._group else now
+        self._group.append(_Waiting(document, begun.is_new, begun.seconds + now - started))
+        characters = sum(len(waiting.document.parsed.text) for waiting in self._group)
+        if characters >= _GROUP_CHARACTERS or now - self._group_since >= _GROUP_SECONDS:
             self._write_group()
 
     def _document(
         self, source: str, path: str, parse: Callable[[], ParsedDocument], state: FileState, modified: float, trust: str
     ) -> IndexedDocument:
-        """ParseError, and nothing else, when there is none."""
+        """Raises nothing but ParseError."""
         with only_parse_errors():
             parsed = bounded(parse())
             chunks = self._chunker.chunk(parsed)
@@ -392,20 +437,11 @@ class Ingest:
         )
 
     def _write_group(self) -> None:
-        """Where the store is elsewhere, the next files are read meanwhile."""
-        group, self._group = self._group, _Group()
-        if group.members:
-            written = self._store.begin(*(member.document for member in group.members))
-            self._finish_group()
-            self._begun = group, written
-
-    def _finish_group(self) -> None:
-        """The report counts what is written, not what is about to be."""
-        if self._begun is None:
+        group, self._group = self._group, []
+        if not group:
             return
-        (group, written), self._begun = self._begun, None
-        self.report.chunks += written()
-        for document, is_new, seconds in group.members:
+        self.report.chunks += self._store.write(*(waiting.document for waiting in group))
+        for document, is_new, seconds in group:
             self.report.added += is_new
             self.report.updated += not is_new
             self.report.did("added" if is_new else "updated", document.path)

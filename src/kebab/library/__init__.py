@@ -1,3 +1,1 @@
-"""Documentation of libraries: what is particular to it. Storing, searching, embedding and citing are those of
-everything else.
-"""
+"""Documentation of libraries: adding, versions, extraction, search, one-file export."""

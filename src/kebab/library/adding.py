@@ -1,165 +1,404 @@
-"""Adding or refreshing a library: each of its versions in turn, and what is known of it."""
+"""Adding or refreshing a library: its files become documents of the store, version by version."""
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from kebab.config.settings import Settings
-from kebab.core.errors import KebabError, SourceError
+from kebab.config.loading import cache_folder
+from kebab.core.addresses import shown_address, without_password
+from kebab.core.documents import bounded
+from kebab.core.errors import (
+    KebabError,
+    ModelError,
+    NotFound,
+    NothingIndexable,
+    ParseError,
+    SourceError,
+    UsageError,
+    only_parse_errors,
+)
 from kebab.core.libraries import Library
-from kebab.core.ports import Embedder, Parser, Progress
+from kebab.core.ports import (
+    EmbeddingModels,
+    FileReader,
+    FileState,
+    FileTree,
+    IndexedDocument,
+    Parser,
+    Progress,
+    TreeFile,
+)
+from kebab.core.text import one_line
+from kebab.ingest.embedding import embed_missing
 from kebab.ingest.report import Failure, IngestReport, quiet
+from kebab.ingest.run import Fingerprints
 from kebab.library.extraction import SnippetChunker
-from kebab.library.indexing import LibraryIndexing, steering_of
-from kebab.library.library_file import open_library_file
-from kebab.library.steering import Steering
-from kebab.library.transfer import import_vectors, import_version
-from kebab.library.trust_score import trust_score
-from kebab.library.version_writer import VersionMaker
+from kebab.library.library_file import import_vectors, import_version, is_library_file, open_library_file
+from kebab.library.search_service import open_search_service, refuse_other_organisations
+from kebab.library.snippets import is_llms_txt
+from kebab.library.steering import Steering, documentation_files, steering_of
+from kebab.library.trust_score import to_fixed, trust_score
+from kebab.library.version_writer import VersionMaker, WantedFile, library_document_id
+from kebab.sources.git_repository import on_github, same_repository
 from kebab.sources.library_tree import check_tags, library_tree
-from kebab.sources.origin import Origin
-from kebab.sources.repository_address import on_github
+from kebab.sources.origin import Origin, checked_id, origin_of
+from kebab.sources.web import repository_facts
 
 if TYPE_CHECKING:
-    from kebab.core.library_ports import LibraryWriter
-    from kebab.core.store_ports import DocumentStore, VectorWriter
+    from kebab.core.store_ports import Writing
+    from kebab.session import Session
+
+_MOST_STARS = 10**9
 
 
-class Said(NamedTuple):
-    """What of a library was given by the user, and is not taken from elsewhere."""
+class Given(NamedTuple):
+    """What the user said of a library."""
 
-    stars: bool
-
-
-class IndexingJob(NamedTuple):
-    """What files are read with."""
-
-    parser_for: Callable[[str], Parser]
-    cache: Path
-    """Where copies of repositories lie."""
-    with_previous: bool
-    """Whether versions that the repository names itself are added."""
-    replaces: bool = False
-    """Whether this is another repository than before, to which tags that were indexed do not belong."""
+    library_id: str | None
+    title: str | None
+    description: str | None
+    stars: int | None
+    trust: float | None
+    versions: Sequence[str]
+    branch: str | None
 
 
-class LibraryAdding:
+def add(
+    session: Session, source: str, given: Given, *, fetch_metadata: bool, embed: bool, progress: Progress | None
+) -> tuple[Library, IngestReport]:
+    _check(source, given)
+    origin = _exported(origin_of(source))
+    tags = _checked_versions(origin, given)
+    library_id = checked_id(given.library_id or origin.library_id)
+    refuse_other_organisations(library_id, session.settings)
+    known: Library | None = None
+    with suppress(NotFound), open_search_service(session) as service:  # there may be no database yet
+        known = service.known(library_id)
+    is_other = known is not None and not _is_same_origin(known, origin)
+    if known and is_other and given.library_id is None and any(version.indexed_at for version in known.versions):
+        raise UsageError(
+            f"{library_id} is there already, from {shown_address(known.origin)}.",
+            hint=f"Name this one with --id /owner/project, or say --id {library_id} to put it in its place.",
+        )
+    library = _described(library_id, origin, given, known, is_other=is_other)
+    has_stars = given.stars is not None
+    if fetch_metadata:
+        library = _with_facts(session, library, has_stars=has_stars)
+    replaces = is_other and origin.kind == "git"
+    return _index(session, "kb lib add", library, origin, tags, has_stars, embed, progress, replaces=replaces)
+
+
+def refresh(
+    session: Session, library: Library, *, fetch_metadata: bool, embed: bool, progress: Progress | None
+) -> tuple[Library, IngestReport]:
+    if fetch_metadata:
+        library = _with_facts(session, library, has_stars=False)
+    # A named version of a folder or an archive stays as it was when it was added.
+    versions = library.versions if library.origin_kind == "git" else ()
+    tags = [version.name for version in versions if version.name is not None]
+    origin = Origin(library.origin_kind, library.origin, library.library_id, library.title, library.repository)
+    return _index(session, "kb lib refresh", library, origin, tags, False, embed, progress)
+
+
+def _check(source: str, given: Given) -> None:
+    if not source.strip():
+        raise UsageError("There is nothing to add.", hint="For example: kb lib add https://github.com/owner/project")
+    if given.trust is not None and not 0 <= given.trust <= 10:
+        raise UsageError("A trust score lies between 0 and 10.", hint="For example: --trust 7.5")
+    if given.stars is not None and not 0 <= given.stars < _MOST_STARS:
+        raise UsageError("That is no number of stars.", hint="For example: --stars 1200")
+    if any(not version.strip() for version in given.versions):
+        raise UsageError(
+            "A version without a name is the default branch, which is always indexed.",
+            hint="Leave out the empty --version.",
+        )
+
+
+def _exported(origin: Origin) -> Origin:
+    """A file that `kb lib export` wrote is recognised by its content, whatever it is called."""
+    if "://" in origin.place or origin.kind in ("git", "folder"):
+        return origin
+    if origin.kind != "export" and not is_library_file(Path(origin.place)):
+        return origin
+    with open_library_file(Path(origin.place)) as file:
+        return origin._replace(kind="export", library_id=file.library_id, name=file.title, repository=file.repository)
+
+
+def _checked_versions(origin: Origin, given: Given) -> Sequence[str]:
+    """Any tags of a repository; anything else is one state, which may have a name."""
+    if origin.kind == "git":
+        return given.versions
+    if given.versions and origin.kind == "export":
+        raise UsageError(
+            "What was exported brings all its versions along.", hint="Leave out --version; kb lib docs names one."
+        )
+    if given.branch or len(given.versions) > 1:
+        raise UsageError(
+            f"{shown_address(origin.place)} is no git repository, so it has no tags or branches.",
+            hint="Leave out --branch; --version names one.",
+        )
+    return given.versions or ([origin.version] if origin.version else [])
+
+
+def _is_same_origin(known: Library, origin: Origin) -> bool:
+    """However its address is written. Another release in the same place, or another export, counts as the same."""
+    if without_password(known.origin) == origin.place or known.origin_kind == origin.kind == "export":
+        return True
+    if known.origin_kind == origin.kind == "git":
+        return same_repository(known.origin, origin.place)
+    return origin.version is not None and known.origin.rpartition("/")[0] == origin.place.rpartition("/")[0]
+
+
+def _described(library_id: str, origin: Origin, given: Given, known: Library | None, *, is_other: bool) -> Library:
+    """What the user says now or said before. Trust, stars, branch and rules are kept only if the origin is the same."""
+    same = None if is_other else known
+    titled, described = known is not None and known.titled, known is not None and known.described
+    title = origin.name
+    if known is not None and (titled or known.origin == origin.place):
+        title = known.title
+    description = known.description if known is not None and (described or not is_other) else ""
+    return Library(
+        library_id=library_id,
+        title=one_line(given.title or "") or title,
+        description=description if given.description is None else one_line(given.description),
+        origin=origin.place,
+        origin_kind=origin.kind,
+        branch=given.branch or (same.branch if same else None),
+        titled=given.title is not None or titled,
+        described=given.description is not None or described,
+        repository=origin.repository,
+        stars=given.stars if given.stars is not None else (same.stars if same else None),
+        trust_score=to_fixed(given.trust) if given.trust is not None else (same.trust_score if same else None),
+        rules=same.rules if same else (),
+        versions=known.versions if known else (),
+    )
+
+
+def _with_facts(session: Session, library: Library, *, has_stars: bool) -> Library:
+    """With what GitHub says of it. `has_stars`: the user gave the stars."""
+    place = on_github(library.repository)
+    if place is None:
+        raise UsageError(
+            f"{library.library_id} does not come from github.com, so nobody is known to ask.",
+            hint="Leave out --fetch-metadata, and give --stars and --description.",
+        )
+    settings = session.settings.library
+    facts = repository_facts(*place, settings.github_api, settings.fetch_seconds)
+    return library._replace(
+        stars=library.stars if has_stars or facts.stars is None else facts.stars,
+        description=library.description or facts.description or "",
+    )
+
+
+def _index(
+    session: Session,
+    purpose: str,
+    library: Library,
+    origin: Origin,
+    tags: Sequence[str],
+    has_stars: bool,
+    embed: bool,
+    progress: Progress | None,
+    *,
+    replaces: bool = False,
+) -> tuple[Library, IngestReport]:
+    models = session.models if embed else None  # a missing model is reported before the work, not after it
+    report = IngestReport(sources=[library.library_id])
+    with session.writing(purpose) as writing, session.parsers() as parsers:
+        writing.settle_analysis()
+        if models is not None:
+            with suppress(ModelError):  # words are indexed even if an endpoint cannot be asked now
+                writing.expect_vectors(models.embedders)
+        run = LibraryIndexing(session, writing, parsers.of, report, progress or quiet)
+        if origin.kind == "export":
+            run.import_file(library, Path(origin.place), models, has_stars=has_stars)
+        else:
+            run.index(library, origin, tags, with_previous=purpose == "kb lib add", replaces=replaces)
+    if embed:
+        embed_missing(session, purpose, report, progress)
+    with open_search_service(session) as service:
+        return service.find(library.library_id), report
+
+
+class LibraryIndexing:
     """One run."""
 
     def __init__(
         self,
-        store: LibraryWriter,
-        documents: DocumentStore,
-        settings: Settings,
+        session: Session,
+        writing: Writing,
+        parser_for: Callable[[str], Parser],
         report: IngestReport,
-        progress: Progress | None,
+        progress: Progress,
     ) -> None:
-        self._store = store
-        self._documents = documents
-        self._settings = settings
+        self._settings = session.settings
+        self._cache = cache_folder()
+        self._writing = writing
+        self._store = writing.libraries()
+        self._documents = writing.documents(for_libraries=True)
+        self._parser_for = parser_for
+        self._chunker = SnippetChunker(session.settings.chunking)
+        self._fingerprints = Fingerprints(session.settings, self._chunker.version)
         self._report = report
-        self._progress = progress or quiet
+        self._progress = progress
         self._noted: KebabError | None = None
 
-    def index(self, library: Library, origin: Origin, tags: Sequence[str], job: IndexingJob) -> None:
-        """The default branch, these tags, and with `job.with_previous` those that the repository names itself. When one
-        of the tags is not there, nothing is done.
+    def index(
+        self, library: Library, origin: Origin, tags: Sequence[str], *, with_previous: bool, replaces: bool
+    ) -> None:
+        """The default branch and these tags. If one of the tags is missing, nothing is done.
+
+        `with_previous`: also the versions that the repository names itself. `replaces`: this is another repository than
+        before, so that tags that were indexed do not belong to it.
         """
-        if job.with_previous and tags:
-            check_tags(origin, tags, self._settings, job.cache)
-        if not library.versions:  # of one that is known, nothing changes before something came
+        if with_previous and tags:
+            check_tags(origin, tags, self._settings, self._cache)
+        if not library.versions:  # a known library changes only after the new files were fetched
             self._store.describe(library)
-        steering, snippets = self._version(library, origin, None, job)
-        self._store.describe(_scored(_described(library, steering), snippets))
-        for version in library.versions if job.replaces else ():
+        steering, snippets = self._version(library, origin, None)
+        described = library._replace(
+            title=library.title if library.titled or steering.title is None else steering.title,
+            description=library.description
+            if library.described or steering.description is None
+            else steering.description,
+            rules=steering.rules,
+        )
+        self._store.describe(_scored(described, snippets))
+        for version in library.versions if replaces else ():
             if version.name is not None and version.name not in tags:
                 self._store.remove(library.library_id, version.name, whole=False)
         failed: SourceError | None = None
         for tag in dict.fromkeys(tags):
             try:
-                self._version(library, origin, tag, job)
-            except SourceError as error:  # the others are wanted all the same
+                self._version(library, origin, tag)
+            except SourceError as error:  # the other versions are indexed all the same
                 failed = error
-        for tag in steering.previous_versions if job.with_previous and origin.kind == "git" else ():
+        for tag in steering.previous_versions if with_previous and origin.kind == "git" else ():
             if tag not in tags:
-                self._previous_version(library, origin, tag, job)
+                try:
+                    self._version(library, origin, tag)
+                except SourceError as error:  # the repository's own list may name tags that are gone
+                    self._store.forget_attempt(library.library_id, tag)
+                    self._report.warnings.append(Failure(tag, "fetch", error.message))
         if failed is not None:
             raise failed
 
-    def _previous_version(self, library: Library, origin: Origin, tag: str, job: IndexingJob) -> None:
-        """The repository's own list may be older than its tags: what is not there is worth a line, not the whole run."""
-        try:
-            self._version(library, origin, tag, job)
-        except SourceError as error:
-            self._store.forget_attempt(library.library_id, tag)
-            self._report.warnings.append(Failure(tag, "fetch", error.message))
-
-    def _version(self, library: Library, origin: Origin, tag: str | None, job: IndexingJob) -> tuple[Steering, int]:
-        """What the repository says of itself there, and how many snippets there are."""
-        chunker = SnippetChunker(self._settings.chunking)
-        indexing = LibraryIndexing(
-            self._store, self._documents, self._settings, chunker, job.parser_for, self._progress
-        )
-        try:
-            with self._noting(library, tag):
-                tree = library_tree(origin, tag, library.branch, self._settings, job.cache)
-                files = tree.files()  # once: of a folder it means reading them all
-                steering = steering_of(tree, files, indexing.report)
-                return steering, indexing.run(library.library_id, tag, tree, files, steering)
-        finally:
-            self._report.include(indexing.report)
-
-    @contextmanager
-    def _noting(self, library: Library, tag: str | None) -> Iterator[None]:
-        """What goes wrong is said in the list of libraries, too."""
-        try:
-            yield
-        except KebabError as error:
-            if error is not self._noted:
-                self._store.fail(library.library_id, tag, error.message)
-                self._noted = error
-            raise
-
-    def import_file(
-        self, library: Library, path: Path, said: Said, embedders: Sequence[Embedder], keeper: VectorWriter | None
-    ) -> None:
-        """What `kb lib export` wrote, with the vectors of models that are in use here. How far it is trusted is not for
-        the file to say.
-        """
-        with self._noting(library, None), open_library_file(path) as file:
-            known, library = (
-                library,
-                library._replace(
-                    title=library.title if library.titled else file.title,
-                    description=library.description if library.described else file.description,
-                    repository=file.repository,
-                    stars=library.stars if said.stars else file.stars,
-                    rules=file.rules,
-                ),
+    def import_file(self, library: Library, path: Path, models: EmbeddingModels | None, *, has_stars: bool) -> None:
+        """What `kb lib export` wrote, with the vectors of models that are in use here. Its trust score is not taken."""
+        with self._noting(library.library_id, None), open_library_file(path) as file:
+            is_new = not library.versions
+            library = library._replace(
+                title=library.title if library.titled else file.title,
+                description=library.description if library.described else file.description,
+                repository=file.repository,
+                stars=library.stars if has_stars else file.stars,
+                rules=file.rules,
             )
-            if not known.versions:
+            if is_new:
                 self._store.describe(library)
             for version in file.versions:
                 report = IngestReport()
                 maker = VersionMaker(self._store, self._documents, report, self._progress)
-                with self._noting(library, version.tag):
+                with self._noting(library.library_id, version.tag):
                     snippets = import_version(file, version, library.library_id, maker)
                 library = library if version.tag is not None else _scored(library, snippets)
                 self._report.include(report)
             self._store.describe(library)
-            if keeper is not None:
-                import_vectors(file, embedders, keeper)
+            if models is not None:
+                import_vectors(file, models.embedders, self._writing.vectors())
 
+    def _version(self, library: Library, origin: Origin, tag: str | None) -> tuple[Steering, int]:
+        """What the repository says of itself there, and the number of snippets."""
+        report = IngestReport()
+        try:
+            with self._noting(library.library_id, tag):
+                tree = library_tree(origin, tag, library.branch, self._settings, self._cache)
+                files = tree.files()  # once: listing a folder reads all its files
+                steering = steering_of(tree, files, report)
+                wanted = documentation_files(files, steering)
+                return steering, self._make(library.library_id, tag, tree, wanted, report)
+        finally:
+            self._report.include(report)
 
-def _described(library: Library, steering: Steering) -> Library:
-    return library._replace(
-        title=library.title if library.titled or steering.title is None else steering.title,
-        description=library.description if library.described or steering.description is None else steering.description,
-        rules=steering.rules,
-    )
+    @contextmanager
+    def _noting(self, library_id: str, tag: str | None) -> Iterator[None]:
+        """Stores the first error, which the list of libraries shows."""
+        try:
+            yield
+        except KebabError as error:
+            if error is not self._noted:
+                self._store.fail(library_id, tag, error.message)
+                self._noted = error
+            raise
+
+    def _make(
+        self, library_id: str, tag: str | None, tree: FileTree, files: Sequence[TreeFile], report: IngestReport
+    ) -> int:
+        started = time.perf_counter()
+        if not files:
+            raise NothingIndexable(
+                f"{library_id} has no documentation and no source code.",
+                hint="Look at folders and excludeFolders in its kebab.json, if it has one; "
+                f"or forget it: kb lib remove {library_id}",
+            )
+        by_path = {file.path: file for file in files}
+        wanted = [
+            WantedFile(file.path, file.key, self._fingerprints.of(self._parser(file.path).version)) for file in files
+        ]
+        maker = VersionMaker(self._store, self._documents, report, self._progress)
+        with tree.reading() as reader:
+
+            def document_of(file: WantedFile, source: str) -> IndexedDocument | None:
+                return self._document(library_id, source, by_path[file.path], reader, file.fingerprint, report)
+
+            snippets = maker.make(library_id, tag, tree.commit, wanted, document_of)
+        report.seconds = time.perf_counter() - started
+        return snippets
+
+    def _document(
+        self,
+        library_id: str,
+        source: str,
+        file: TreeFile,
+        reader: FileReader,
+        fingerprint: str,
+        report: IngestReport,
+    ) -> IndexedDocument | None:
+        if file.size > self._settings.ingest.max_file_mb * 2**20:
+            report.skip_scanned(file.path, "too_large")
+            return None
+        data = reader.read(file)
+        try:
+            with only_parse_errors():
+                parsed = bounded(self._parser(file.path).parse(data, file.path))
+                chunks = self._chunker.chunk(parsed)
+        except ParseError as error:
+            report.reject(file.path, error)
+            return None
+        if not chunks:
+            report.skip_scanned(file.path, "empty")
+            return None
+        content = sha256(data).hexdigest()
+        return IndexedDocument(
+            source=source,
+            path=file.path,
+            state=FileState(len(data), None, content, fingerprint),
+            parsed=parsed,
+            chunks=chunks,
+            chunker_version=self._chunker.version,
+            date=parsed.date or datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S"),
+            trust_level="secondary",
+            doc_id=library_document_id(library_id, file.path, content),
+        )
+
+    def _parser(self, path: str) -> Parser:
+        return self._parser_for(f"{path}.md" if is_llms_txt(path) else path)
 
 
 def _scored(library: Library, snippets: int) -> Library:

@@ -1,4 +1,4 @@
-"""Which version of a library is meant, and how much of what is found fits into a budget of tokens."""
+"""Which version of a library is meant, and which snippets fit into a budget of tokens."""
 
 from __future__ import annotations
 
@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from kebab.analysis.orders import reads_like_orders
 from kebab.core.errors import KebabError, NotFound, SourceError, StillIndexing
 from kebab.core.libraries import Library, LibrarySnippet, LibraryVersion
-from kebab.core.search import Notice
+from kebab.core.notices import Notice
 from kebab.core.text import estimate_tokens
 from kebab.library.formatters import BETWEEN_PARTS, snippet_text
+from kebab.library.versions import choose, latest_first, likeness, same_version, shortened
 
 if TYPE_CHECKING:
     from kebab.sources.lock_files import LockedPackage
@@ -26,10 +27,10 @@ class LibraryDocs(NamedTuple):
     version: str | None
     """None: the default branch."""
     reason: str | None
-    """Why this version, where it is not the one that was named."""
+    """Why this version, if it is not the one that was named."""
     page: int
     rules: tuple[str, ...]
-    """What the budget has room for besides the best snippet."""
+    """Those that fit into half of the budget."""
     snippets: tuple[LibrarySnippet, ...]
     notices: tuple[Notice, ...]
     truncated: bool
@@ -46,8 +47,8 @@ class VersionChoice(NamedTuple):
 
 
 def chosen_version(library: Library, named: str | None, project: str | None) -> VersionChoice:
-    """The one that is named, else the one that the lock file of a project asks for, else the default branch; it can be
-    searched.
+    """The version that is named, else the one in the lock file of the project, else the default branch. Raises if it
+    cannot be searched.
     """
     if named is not None:
         choice = _named(library, named)
@@ -63,8 +64,6 @@ def chosen_version(library: Library, named: str | None, project: str | None) -> 
 def _named(library: Library, named: str) -> VersionChoice:
     if named in library.tags:
         return VersionChoice(named)
-    from kebab.library.versions import same_version  # most questions are about the default version
-
     if (same := same_version(named, library.tags)) is not None:
         return VersionChoice(same, f"{named} is {same} here")
     known = next((version for version in library.versions if version.name == named), None)
@@ -74,8 +73,7 @@ def _named(library: Library, named: str) -> VersionChoice:
 
 
 def _locked(library: Library, project: Path) -> VersionChoice:
-    from kebab.library.versions import choose, shortened
-    from kebab.sources.lock_files import locked_packages  # brings a parser of TOML
+    from kebab.sources.lock_files import locked_packages  # loads a TOML parser
 
     package = _package_of(library, locked_packages(project))
     if package is None:
@@ -89,11 +87,9 @@ def _locked(library: Library, project: Path) -> VersionChoice:
 
 
 def _package_of(library: Library, packages: Sequence[LockedPackage]) -> LockedPackage | None:
-    """The one whose name is most surely the library's, rather with a version than without; of several, what the project
-    itself asks for; of several of those, the latest.
+    """The package that is most likely this library; of several, one with a version, then one that the project itself
+    requires, then the latest.
     """
-    from kebab.library.versions import latest_first, likeness
-
     likely: list[tuple[tuple[int, bool, int, int], LockedPackage]] = []
     files = list(dict.fromkeys(package.file for package in packages))
     for package in packages:
@@ -109,7 +105,7 @@ def _package_of(library: Library, packages: Sequence[LockedPackage]) -> LockedPa
 
 
 def not_searchable(library: Library, version: LibraryVersion | None) -> KebabError:
-    """Never an empty answer for what is not there yet."""
+    """Why a version cannot be searched."""
     what = f"{library.library_id}/{version.name}" if version is not None and version.name else library.library_id
     go_on = f"Go on with: kb lib refresh {library.library_id}"
     if version is not None and version.state == "failed":
@@ -138,15 +134,15 @@ def rules_within(rules: Sequence[str], tokens: int) -> tuple[tuple[str, ...], in
 
 
 def _shown_tokens(snippet: LibrarySnippet) -> int:
-    """With the lines that say where it stands: of short snippets they are the greater part. Never less than what it was
-    made of, which programs are given too.
+    """With its headings, which are the greater part of a short snippet; at least those of the passage, which programs
+    get.
     """
     return max(snippet.tokens, estimate_tokens(f"{snippet_text(snippet)}{BETWEEN_PARTS}", code=snippet.kind == "code"))
 
 
 def page_of(found: Iterable[LibrarySnippet], tokens: int, page: int) -> tuple[list[LibrarySnippet], bool]:
-    """Whole snippets up to the budget, and at least one: an answer too long is better than none. Whether there is
-    another page. No more is taken than is needed to tell.
+    """The whole snippets of a page (at least one, even if it exceeds the budget), and whether another page follows.
+    Reads no more of `found` than it needs.
     """
     current: list[LibrarySnippet] = []
     number, used = 1, 0

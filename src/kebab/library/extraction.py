@@ -1,6 +1,7 @@
-"""Documents → snippets. A block of code with the heading and the short paragraph before it is a `code` snippet; what
-else stands in a section is an `info` snippet. Like all chunks they are ranges of the document's text, so that their
-lines are exact.
+"""Documents → snippets.
+
+A block of code with the heading and the short paragraph before it is a `code` snippet; the rest of a section is an
+`info` snippet. Like all chunks they are ranges of the document's text, so that their lines are exact.
 """
 
 from __future__ import annotations
@@ -18,39 +19,39 @@ from kebab.config.settings import ChunkingSettings
 from kebab.core.documents import Block, Chunk, ParsedDocument
 from kebab.core.spans import CodeSpan
 from kebab.core.text import LineTable, estimate_tokens
-from kebab.library.snippet_parts import MARKDOWN_FORMATS
-from kebab.parsing.lined_text import BLOCK_BREAK, LINE_BREAK
+from kebab.library.snippets import MARKDOWN_FORMATS
+from kebab.parsing.building import BLOCK_BREAK, LINE_BREAK
 from kebab.parsing.notebook import OUTPUT
 
 _WHOLE = 2048
-"""Tokens that a snippet may have before it is cut. An example is of use only as a whole."""
+"""Tokens that a snippet may have before it is split: half an example is of little use."""
 _LONGEST_INTRODUCTION = 100
-"""Tokens. A longer paragraph says something by itself."""
+"""Tokens. A longer paragraph is a snippet by itself."""
 _CONTEXT = 200
-"""Tokens that title and headings may take of a passage."""
+"""Tokens reserved for title and headings."""
 _DIRECTIVES = {
     "rst": re.compile(r"^\.\.[ \t].*$|^[ \t]+:[\w-]+:.*$", re.MULTILINE),  # a directive or a label, and its options
     "md": re.compile(r"^\{\{[<%].*[%>]\}\}\r?$", re.MULTILINE),
 }
-"""What some other program replaces with text."""
+"""Directives that a site generator replaces with text."""
 _LINE = re.compile(f"[^\n{LINE_BREAK}]*[\n{LINE_BREAK}]?")
 
 
 class _Example(NamedTuple):
-    """A block of code with what introduces it."""
+    """A block of code with its introduction."""
 
     start: int
     end: int
     code: int
     """Where the block of code begins, its fence included."""
     language: str | None = None
-    """None: its text says so."""
+    """None: its fence names it."""
     body: tuple[int, int] | None = None
-    """Of one too long for one snippet: the code alone, which is all that its parts may show."""
+    """The code alone, if it is too long for one snippet: only this is split."""
 
 
 class SnippetChunker:
-    """A Chunker for documentation. Source code keeps its symbols, and pages stay pages."""
+    """A Chunker for documentation. Source code is split by symbols, and paged documents by pages."""
 
     def __init__(self, settings: ChunkingSettings) -> None:
         most = max(_WHOLE, settings.max_tokens)
@@ -75,7 +76,7 @@ class SnippetChunker:
 
 
 def _says_something(document: ParsedDocument, chunk: Chunk, headings: list[Block]) -> bool:
-    """A heading alone, or a directive that some other program replaces with text, answers nothing."""
+    """Whether there is more in it than headings and directives."""
     start, parts = chunk.start, []
     for heading in headings[bisect_left(headings, chunk.start, key=lambda heading: heading.start) :]:
         if heading.start >= chunk.end:
@@ -91,7 +92,7 @@ def _says_something(document: ParsedDocument, chunk: Chunk, headings: list[Block
 
 
 def _told(document: ParsedDocument, chunks: list[Chunk], examples: list[_Example]) -> Iterator[Chunk]:
-    """Each with its kind. Where text does not say which language its code is in, the span does."""
+    """The chunks with their kinds. Where the text does not name the language of code, the span does."""
     lines = LineTable(document.text)
     starts = [example.start for example in examples]
     for chunk in chunks:
@@ -110,7 +111,7 @@ def _told(document: ParsedDocument, chunks: list[Chunk], examples: list[_Example
 
 
 class _Examples:
-    """The blocks, with each introduction in one block with its code; and where the examples are, headings included."""
+    """Finds the examples of a document, and joins each introduction with its code into one block."""
 
     def __init__(self, document: ParsedDocument, most: int) -> None:
         self._document = document
@@ -120,7 +121,7 @@ class _Examples:
         self._blocks: list[Block] = []
         self._examples: list[_Example] = []
         self._lead: list[Block] = []
-        """What stands directly before the next block: headings, and then at most one introduction."""
+        """The blocks right before the next one: headings, and then at most one introduction."""
 
     def found(self) -> tuple[list[Block], list[_Example]]:
         blocks = self._document.blocks
@@ -172,7 +173,7 @@ class _Examples:
         )
 
     def _long(self, start: int, end: int, language: str, fence: Fence | None = None) -> _Example:
-        """One that falls into parts: the fence, or the directive, is in none of them."""
+        """An example that will be split: its parts show neither the fence nor the directive."""
         lines = self._lines(start, end)
         if self._format == "rst":
             code = directive_lines(lines, language)
@@ -189,12 +190,12 @@ class _Examples:
         return [match[0] for match in _LINE.finditer(self._text, start, end) if match[0]]
 
     def _nested(self, block: Block) -> Iterator[_Example]:
-        """Steps of a list have their code in them: each block of code with the words of its step."""
+        """The examples inside a list or a quotation: each block of code with the words of its step."""
         lines = self._lines(block.start, block.end)
         starts = list(accumulate(map(len, lines), initial=block.start))
         after = 0
         for fence in fences(lines):
-            # The blank line right before the code does not part it from its words.
+            # A blank line right before the code does not separate it from its words.
             words = fence.first
             while words > after and not unquoted(lines[words - 1]).strip():
                 words -= 1
@@ -221,7 +222,7 @@ def _parted(block: Block, examples: list[_Example]) -> Iterator[Block]:
 
 
 def _section_starts(blocks: list[Block]) -> Iterator[int]:
-    """A heading directly below another one begins nothing new."""
+    """Headings that begin a section; one directly below another does not."""
     before = None
     for block in blocks:
         if block.kind == "heading" and (before is None or before.kind != "heading"):

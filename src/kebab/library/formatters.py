@@ -36,7 +36,7 @@ def snippets_text(snippets: Iterable[LibrarySnippet], rules: Sequence[str] = ())
 
 
 def rules_text(rules: Sequence[str]) -> str:
-    """As bullets, with a label: a program must not take them for ours."""
+    """As bullets, labelled as the library's own words."""
     return "\n".join(
         [
             "## Library Rules",
@@ -50,7 +50,9 @@ def rules_text(rules: Sequence[str]) -> str:
 def snippet_text(snippet: LibrarySnippet) -> str:
     lines = [f"### {snippet.title}"] if snippet.title else []
     lines += [f"*{snippet.breadcrumb}*"] if snippet.breadcrumb else []
-    return "\n".join([*lines, _fenced(snippet) if snippet.kind == "code" else snippet.content])
+    if snippet.kind == "code" or snippet.content:
+        lines.append(_fenced(snippet) if snippet.kind == "code" else snippet.content)
+    return "\n".join(lines)
 
 
 def _fenced(snippet: LibrarySnippet) -> str:

@@ -1,11 +1,10 @@
-"""One library in one file, to carry to another machine: a zip archive with what is indexed of it, its vectors included.
+"""One library in one file, to carry to another machine: a zip archive with its documents and vectors.
 
-    library.json            what is known of it, and which documents each version has
-    documents/0.json …      text, passages and all that is said of them; one that versions share is there once
-    vectors/0.bin …         one file per model: the hash of a text, then its vector, again and again
+    library.json            the library, and which documents each version has
+    documents/0.json …      text and passages; a document that versions share is there once
+    vectors/0.bin …         one file per model: the hash of a text, its vector, and so on
 
-Whoever reads one does not believe it: every range, line and name is checked, and what does not fit is an error, never
-half a library.
+The reader trusts nothing: every range, line and name is checked, and a library is imported whole or not at all.
 """
 
 from __future__ import annotations
@@ -13,26 +12,37 @@ from __future__ import annotations
 import json
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from hashlib import sha256
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 from kebab.core.addresses import shown_address
-from kebab.core.documents import Chunk, ParsedDocument, bounded
-from kebab.core.errors import SourceError
+from kebab.core.documents import Chunk, ParsedDocument, bounded, embedded_text
+from kebab.core.errors import NotFound, SourceError
 from kebab.core.libraries import SNIPPET_KINDS, Library, VectorSpace
-from kebab.core.ports import FileState, IndexedDocument
+from kebab.core.ports import Embedder, FileState, IndexedDocument
 from kebab.core.private_files import open_file
 from kebab.core.spans import SPAN_KINDS, CodeSpan, LineSpan, Span, span_kind
 from kebab.core.text import count_lines, one_line, whole_characters
+from kebab.ingest.embedding import hash_of_text
+from kebab.library.version_writer import VersionMaker, WantedFile, library_document_id
 from kebab.sources.archive import path_inside
 from kebab.sources.git_mirror import checked_ref, checked_url
 
+if TYPE_CHECKING:
+    from kebab.core.library_ports import LibraryReader
+    from kebab.core.store_ports import VectorWriter
+
 FORMAT = "kebab.library.v1"
 _ABOUT = "library.json"
+_FROM_FILE = "from a file"
+"""The fingerprint of documents that another machine parsed: they are parsed again when the library comes from its
+repository.
+"""
 _MOST_BYTES = 256 << 20
-"""Of one member."""
+"""Of one member of the archive."""
 _MOST_IN_ALL = 8 << 30
 _MOST_DOCUMENTS = 500_000
 _MOST_STARS = 10**9
@@ -56,11 +66,11 @@ class FileVersion(NamedTuple):
     tag: str | None
     commit: str | None
     documents: tuple[tuple[int, str], ...]
-    """Number of the document, and the key of the file it was made of."""
+    """Number of each document, and the key of its file."""
 
 
 class LibraryContents(NamedTuple):
-    """What is to be written. The rest of it is read while writing."""
+    """What is written; documents and vectors are read meanwhile."""
 
     library: Library
     versions: tuple[FileVersion, ...]
@@ -74,7 +84,7 @@ class LibraryContents(NamedTuple):
 
 
 def write_library_file(path: Path, contents: LibraryContents) -> None:
-    """Beside its place first, so that a file by this name is always whole."""
+    """Writes a temporary file first, so that a file at `path` is always complete."""
     unfinished = path.with_name(f".{path.name}.part")
     try:
         unfinished.unlink(missing_ok=True)
@@ -155,7 +165,7 @@ def _put(archive: zipfile.ZipFile, name: str, value: Any) -> None:
 
 
 def _member(name: str) -> zipfile.ZipInfo:
-    """Without the time of day: the same library gives the same file."""
+    """Without a time, so that the same library gives the same file."""
     member = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
     member.compress_type = zipfile.ZIP_DEFLATED
     return member
@@ -203,7 +213,7 @@ class LibraryFile:
             return _document(found)
 
     def vectors(self, number: int) -> Iterator[list[tuple[bytes, bytes]]]:
-        """Of the space with this number, some at a time."""
+        """Of the model with this number, in batches."""
         space = self.spaces[number]
         size = _HASH_BYTES + 2 * space.dimension
         with self._checked(), self._archive.open(f"vectors/{number}.bin") as file:
@@ -282,9 +292,7 @@ def _document(found: dict[str, Any]) -> IndexedDocument:
     text = _text(found["text"])
     lines = count_lines(text)
     path = _text(found["path"])
-    if (
-        path_inside(path) is None
-    ):  # else it stays as it is written: a repository may have names that no archive has, and links need them
+    if path_inside(path) is None:  # otherwise it stays as it is: links need it
         raise ValueError("the path of a document leads elsewhere")
     chunks = [_chunk(number, chunk, text, lines) for number, chunk in enumerate(found["chunks"])]
     if not chunks:
@@ -350,7 +358,7 @@ def _text(value: Any) -> str:
 
 
 def _line(value: Any) -> str:
-    """Of a length that names and sentences have, on one line, and nothing in it that steers a terminal."""
+    """A text on one line, of limited length, without control characters."""
     return one_line(_text(value))[:_MOST_CHARACTERS]
 
 
@@ -360,3 +368,81 @@ def _trust(value: Any) -> float | None:
     if type(value) not in (int, float) or not 0 <= value <= 10:
         raise ValueError("its trust score is not between 0 and 10")
     return float(value)
+
+
+# --- between the store and a file
+
+
+def export_library(library: Library, reader: LibraryReader, path: Path) -> int:
+    """Writes a library into a file. Returns the number of documents."""
+    entries = reader.version_documents()
+    if not entries:
+        raise NotFound(
+            f"Nothing of {library.library_id} is indexed yet.",
+            hint=f"Index it with: kb lib refresh {library.library_id}",
+        )
+    keys = list(dict.fromkeys(entry.document for entry in entries))
+    numbers = {key: number for number, key in enumerate(keys)}
+    versions = dict.fromkeys((entry.tag, entry.commit) for entry in entries)
+    contents = LibraryContents(
+        library,
+        tuple(
+            FileVersion(
+                tag, commit, tuple((numbers[entry.document], entry.file_key) for entry in entries if entry.tag == tag)
+            )
+            for tag, commit in versions
+        ),
+        map(reader.document, keys),
+        ((space, reader.vectors(space)) for space in reader.spaces()),
+    )
+    write_library_file(path, contents)
+    return len(keys)
+
+
+def import_version(file: LibraryFile, version: FileVersion, library_id: str, maker: VersionMaker) -> int:
+    """Stores one version of a file. Returns the number of snippets."""
+    numbers: dict[str, int] = {}
+    wanted = []
+    for number, _ in version.documents:
+        document = file.document(number)
+        if document.path in numbers:
+            raise SourceError(
+                f"Two documents of one version in this file are called {document.path}.",
+                hint="Make it again: kb lib export",
+            )
+        numbers[document.path] = number
+        wanted.append(WantedFile(document.path, _key(document), _FROM_FILE))
+
+    def document_of(entry: WantedFile, source: str) -> IndexedDocument:
+        document = file.document(numbers[entry.path])
+        doc_id = library_document_id(library_id, document.path, entry.key)
+        return document._replace(source=source, doc_id=doc_id, state=document.state._replace(fingerprint=_FROM_FILE))
+
+    return maker.make(library_id, version.tag, version.commit, wanted, document_of)
+
+
+def _key(document: IndexedDocument) -> str:
+    """Computed from the content, because the file may claim any key; never equal to that of a repository's file."""
+    chunks = [(chunk.start, chunk.end, chunk.kind, chunk.heading_path, chunk.spans) for chunk in document.chunks]
+    return sha256(
+        repr((_FROM_FILE, document.path, document.parsed, chunks)).encode("utf-8", "surrogatepass")
+    ).hexdigest()
+
+
+def import_vectors(file: LibraryFile, embedders: Sequence[Embedder], keeper: VectorWriter) -> None:
+    """Takes only vectors of models that are in use here and of texts in this file: a file must not supply vectors for
+    one's own notes.
+    """
+    if not embedders or not file.spaces:
+        return
+    own = {
+        hash_of_text(embedded_text(document.path, document.parsed.title, chunk.heading_path, chunk.text))
+        for number in {number for version in file.versions for number, _ in version.documents}
+        for document in (file.document(number),)
+        for chunk in document.chunks
+    }
+    for number, space in enumerate(file.spaces):
+        for embedder in embedders:
+            if space == (embedder.name, embedder.version, embedder.dimension):
+                for vectors in file.vectors(number):
+                    keeper.keep(embedder, [vector for vector in vectors if vector[0] in own])

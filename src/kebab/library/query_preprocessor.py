@@ -1,6 +1,4 @@
-"""What somebody, or an agent, types into library search → a query of ours. The operators `*`, "…", AND, OR and NOT are
-kept.
-"""
+"""What a person or an agent types into library search → a query. The operators `*`, "…", AND, OR and NOT are kept."""
 
 from __future__ import annotations
 
@@ -13,9 +11,7 @@ _LEAST_PREFIX = 3
 
 
 def preprocess(query: str) -> str:
-    """One space between words, no parentheses, and the last word as the beginning of a longer one: it may be half
-    typed.
-    """
+    """One space between words, no parentheses, and the last word as a prefix, because it may be half typed."""
     words = query[:MAX_QUERY_CHARS].translate(_PARENTHESES).split()
     if words and _may_be_half_typed(words):
         words[-1] += "*"

@@ -1,4 +1,4 @@
-"""Which of several libraries is meant by a name. The parts of the score are added, and nothing else counts."""
+"""Which libraries are meant by a name: the sum of a few scores."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class LibraryMatch(NamedTuple):
     library: Library
     score: float
     matching_snippets: int
-    """How many of its snippets have the words of the name or the hint."""
+    """Snippets that have the words of the name or of the query."""
 
 
 def composite_score(library: Library, name: str) -> float:
-    """An exact title is a prefix of itself too. A library without a trust score counts as untrusted."""
+    """An exact title also counts as a prefix. No trust score counts as 0."""
     title, wanted = library.title.casefold(), name.casefold()
     return (
         _EXACT_TITLE * (title == wanted)
@@ -36,8 +36,8 @@ def composite_score(library: Library, name: str) -> float:
 def ranked(
     libraries: Iterable[Library], name: str, *, named: frozenset[str], matching: dict[str, int]
 ) -> list[LibraryMatch]:
-    """The best first. `named`: ids of those whose title, id or description has the name; the others, which only their
-    snippets lead to, come after all of them. `matching`: snippets found, by library.
+    """The best first. Libraries in `named` (by title, id or description) come before those that only their snippets
+    match. `matching`: the number of matching snippets by library.
     """
     matches = [
         LibraryMatch(library, composite_score(library, name), matching.get(library.library_id, 0))

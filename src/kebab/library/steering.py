@@ -1,16 +1,28 @@
-"""What a repository says about its own documentation in kebab.json, or in the context7.json that many have."""
+"""Which files of a library are its documentation: by kebab.json, or the context7.json that many repositories have."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
+from pathlib import PurePosixPath
 from typing import Any, NamedTuple
 
 from kebab.core.paths import file_name
+from kebab.core.ports import FileTree, TreeFile
 from kebab.core.text import one_line
+from kebab.ingest.report import Failure, IngestReport
+from kebab.library.snippets import is_llms_txt
 
-FILES = ("kebab.json", "context7.json")
-"""The first that is there counts."""
+_FILES = ("kebab.json", "context7.json")
+"""The first one found is used."""
+_MOST_BYTES = 1 << 20
+_DOCUMENTATION = frozenset({".md", ".mdx", ".markdown", ".rst", ".txt", ".ipynb", ".html", ".htm"})
+_CODE = frozenset(
+    ".py .js .mjs .ts .tsx .go .rs .java .kt .c .h .cc .cpp .hpp .cs .rb .php .swift .sh .sql .scala .lua".split()
+)
+_NEVER = frozenset({"node_modules", "__pycache__"})
+_NO_DOCUMENTATION = frozenset({"robots.txt", "requirements.txt", "cmakelists.txt"})
 _BEGINNING = 4096
 _MOST_RULES = 100
 _MOST_CHARACTERS = 1000
@@ -20,7 +32,7 @@ class Steering(NamedTuple):
     title: str | None = None
     description: str | None = None
     folders: tuple[str, ...] = ()
-    """Only files below these; empty means all."""
+    """Only files below these; all if empty."""
     exclude_folders: tuple[str, ...] = ()
     exclude_files: tuple[str, ...] = ()
     rules: tuple[str, ...] = ()
@@ -38,8 +50,41 @@ class Steering(NamedTuple):
         )
 
 
+def steering_of(tree: FileTree, files: Sequence[TreeFile], report: IngestReport) -> Steering:
+    """What the library says of itself, in the first of the files that may say it."""
+    by_path = {file.path: file for file in files}
+    with tree.reading() as reader:
+        for name in _FILES:
+            if name not in by_path:
+                continue
+            found = read_steering(reader.read(by_path[name])) if by_path[name].size <= _MOST_BYTES else None
+            if found is not None:
+                return found
+            report.warnings.append(Failure(name, "parse", "it is no JSON object, so what it says is not known"))
+        if len(files) == 1 and is_llms_txt(files[0].path):
+            return read_llms_txt(reader.read(files[0]))
+    return Steering()
+
+
+def documentation_files(files: Iterable[TreeFile], steering: Steering) -> list[TreeFile]:
+    """Documentation; source code only if there is nothing else."""
+    documentation, code = [], []
+    for file in files:
+        path = PurePosixPath(file.path)
+        is_hidden = any(part.startswith(".") or part in _NEVER for part in path.parts)
+        if is_hidden or file.path in _FILES or not steering.takes(file.path):
+            continue
+        suffix, name = path.suffix.lower(), path.name.lower()
+        is_data = name in _NO_DOCUMENTATION or (name.startswith("requirements") and suffix == ".txt")
+        if suffix in _DOCUMENTATION and not is_data:
+            documentation.append(file)
+        elif suffix in _CODE:
+            code.append(file)
+    return documentation or code
+
+
 def read_steering(data: bytes) -> Steering | None:
-    """None when it is no JSON object. Entries of another kind than they should be are left out."""
+    """None if it is no JSON object. Entries of a wrong type are ignored."""
     try:
         found = json.loads(data.decode("utf-8-sig"))
     except (ValueError, RecursionError):
@@ -60,7 +105,7 @@ def read_steering(data: bytes) -> Steering | None:
 
 
 def read_llms_txt(data: bytes) -> Steering:
-    """Such a file begins with the name of its project as a heading, and what it is as a quotation."""
+    """Title and description: the first heading and the first quotation."""
     lines = data[:_BEGINNING].decode("utf-8-sig", "replace").splitlines()
     title = next((line[2:] for line in lines if line.startswith("# ")), None)
     description = next((line.lstrip("> ") for line in lines if line.startswith(">")), None)

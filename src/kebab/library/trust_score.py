@@ -1,9 +1,8 @@
-"""How far a library's documentation is to be trusted, from 0 to 10: by how known, how well covered and how described it
-is.
-"""
+"""How far a library's documentation is trusted, from 0 to 10: by its stars, its size and what is known of it."""
 
 from __future__ import annotations
 
+from decimal import ROUND_HALF_UP, Decimal
 from math import log10
 
 
@@ -12,4 +11,11 @@ def trust_score(
 ) -> float:
     popularity = min(4.0, log10(max(0, stars or 0) + 1))
     coverage = min(3.0, max(0, total_snippets) / 500)
-    return round(min(10.0, popularity + coverage + is_github + is_indexed + has_description), 1)
+    return to_fixed(min(10.0, popularity + coverage + is_github + is_indexed + has_description))
+
+
+def to_fixed(score: float) -> float:
+    """A score with one decimal, as JavaScript's toFixed(1) rounds: the exact value, halves up. `round` takes halves to
+    the even digit.
+    """
+    return float(Decimal(score).quantize(Decimal("0.1"), ROUND_HALF_UP))

@@ -1,5 +1,6 @@
-"""Making one version of a library: beside the one that is searched, which it replaces when it is whole. Stopped
-anywhere, the next run goes on. What another version has too is neither read nor stored again.
+"""Makes one version of a library beside the one that is searched, and replaces that when it is complete.
+
+After an interruption the next run continues. Files that another version has too are neither read nor stored again.
 """
 
 from __future__ import annotations
@@ -7,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from kebab.core.documents import document_id
 from kebab.core.errors import NothingIndexable
 from kebab.core.libraries import Making
 from kebab.core.ports import IndexedDocument, Progress
@@ -25,7 +27,12 @@ class WantedFile(NamedTuple):
     key: str
     """The same for the same bytes."""
     fingerprint: str
-    """Of what makes a document of them."""
+    """Of the parser and the settings."""
+
+
+def library_document_id(library_id: str, path: str, content: str) -> str:
+    """The same in every version that has the same bytes at this path."""
+    return document_id(library_id, f"{path}\0{content}")
 
 
 class VersionMaker:
@@ -47,8 +54,8 @@ class VersionMaker:
         document_of: Callable[[WantedFile, str], IndexedDocument | None],
         indexed_at: str | None = None,
     ) -> int:
-        """How many snippets it has. `document_of` is given a file and the name of the source its document belongs to;
-        `indexed_at`: if not now.
+        """Returns the number of snippets. `document_of` gets a file and the name of its source. `indexed_at`: now, if
+        None.
         """
         making = self._libraries.begin(library_id, tag, commit)
         new = self._not_known(library_id, making, files)
@@ -72,7 +79,7 @@ class VersionMaker:
         return self._libraries.finish(making, indexed_at)
 
     def _not_known(self, library_id: str, making: Making, files: Sequence[WantedFile]) -> list[WantedFile]:
-        """Those that neither an interrupted run nor another version has."""
+        """Files that neither an interrupted run nor another version has."""
         wanted = {file.path: (file.key, file.fingerprint) for file in files}
         done = {path for path, file in making.done.items() if wanted.get(path) == (file.key, file.fingerprint)}
         self._libraries.drop(making, [file for path, file in making.done.items() if path not in done])

@@ -1,9 +1,9 @@
-"""Versions by their names: which of two is later, and which of those that are indexed is the one a project uses."""
+"""Versions by name: which of two is later, and which indexed one fits the version that a project uses."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from kebab.core.libraries import Library
@@ -13,12 +13,11 @@ _NUMBERS = re.compile(
 )
 """1.2.3, 1_2_3 and 2024-01-31, each with one kind of separator: py3_1.2 is not 3.1.2."""
 _STAGES = {
-    "dev": -9, "snapshot": -8, "nightly": -7, "canary": -6, "next": -5, "a": -4, "alpha": -4, "b": -3, "beta": -3, "m": -2, "milestone": -2,
-    "c": -1, "rc": -1, "pre": -1, "preview": -1, "final": 0, "ga": 0, "release": 0, "stable": 0, "p": 1, "patch": 1, "post": 1, "sp": 1,
+    "dev": -9, "snapshot": -8, "nightly": -7, "canary": -6, "next": -5, "a": -4, "alpha": -4, "b": -3, "beta": -3,
+    "m": -2, "milestone": -2, "c": -1, "rc": -1, "pre": -1, "preview": -1,
+    "final": 0, "ga": 0, "release": 0, "stable": 0, "p": 1, "patch": 1, "post": 1, "sp": 1,
 }  # fmt: skip
-"""What may follow the numbers: before the release, the release itself, after it. Tools write a for alpha, and people
-alpha.
-"""
+"""What may follow the numbers: negative before the release, 0 the release itself, positive after it."""
 _STAGE = re.compile(
     rf"[-._]?({'|'.join(sorted(_STAGES, key=len, reverse=True))})(?![a-z])(?:\.?(\d+(?:\.\d+)*)|[-_](\d+)(?!\.?\d))?",
     re.ASCII,
@@ -27,9 +26,9 @@ _STARTS_WITH_NUMBERS = re.compile(r"(?:.*[@/])?v?", re.DOTALL)
 _ANY = re.compile(r"\d\.[x*](?![a-z0-9])", re.ASCII)
 _SAYS_NOTHING = frozenset({"", "v", "ver", "version", "r", "rel", "release", "releases"})
 _LONGEST = 200
-"""Characters of a name that is a version."""
+"""Characters of a version's name."""
 _MOST_DIGITS = 18
-"""Longer numbers count nothing, and Python refuses to read the longest."""
+"""Of one number; Python refuses to read very long ones."""
 _NOT_IN_NAMES = re.compile(r"[-_.]+")
 _MAJOR_OF_GO = re.compile(r"(?:/|\.)v\d+$", re.ASCII)
 
@@ -43,7 +42,7 @@ class Choice(NamedTuple):
 
 
 def latest_first(names: Iterable[str]) -> list[str]:
-    """What is no version at the end."""
+    """Names that are no version come last."""
     return sorted(names, key=lambda name: (_order(name) or _NONE, name), reverse=True)
 
 
@@ -56,8 +55,8 @@ def ordered(library: Library) -> Library:
 
 
 def choose(wanted: str, indexed: Iterable[str], package: str = "") -> Choice:
-    """The same version; else the nearest lower one; else the default branch. Where tags name packages, only those of
-    this one count.
+    """The same version, else the nearest lower one, else the default branch. If tags name packages, only those of
+    `package` count.
     """
     names = _of_package(package, list(indexed))
     shown = shortened(wanted)
@@ -74,7 +73,7 @@ def choose(wanted: str, indexed: Iterable[str], package: str = "") -> Choice:
 
 
 def same_version(wanted: str, indexed: Iterable[str]) -> str | None:
-    """The one that means the same: 1.2 and v1.2.0, but neither gadget@1.2.0 for widget@1.2.0 nor 2.0 for 2.x."""
+    """The name that means the same: v1.2.0 for 1.2, but neither gadget@1.2.0 for widget@1.2.0 nor 2.0 for 2.x."""
     names = list(indexed)
     for text in (wanted, wanted.strip()):
         if text in names:
@@ -95,24 +94,11 @@ def shortened(version: str) -> str:
     return version if len(version) <= 60 else f"{version[:60]}…"
 
 
-def close_id(wanted: str, known: Sequence[str]) -> str | None:
-    """The library that was probably meant: the same in other letters, by its last part alone, or with a slip in it."""
-    plain = wanted.strip().casefold()
-    for library_id in known:
-        if plain.lstrip("/") in (library_id.casefold().lstrip("/"), library_id.casefold().rpartition("/")[2]):
-            return library_id
-    from difflib import get_close_matches
-
-    by_plain = {library_id.casefold(): library_id for library_id in known}
-    close = get_close_matches(plain if plain.startswith("/") else f"/{plain}", by_plain, n=1, cutoff=0.75)
-    return by_plain[close[0]] if close else None
-
-
 def likeness(package: str, library_id: str, title: str) -> int | None:
-    """How surely a package of a lock file is this library, 0 the most: by owner and project, by its whole name, by its
-    last part alone.
+    """How likely a package of a lock file is this library: 0 by owner and project, 1 by its name, 2 by its last part;
+    None if it is another.
 
-    None: it is another one. What is below @types describes a library of the same name and is versioned by itself.
+    @types/widget is not widget: it has versions of its own.
     """
     _, owner, project = library_id.split("/", 2)
     names = {_plain(name) for name in _names_of(package)}
@@ -136,7 +122,7 @@ def _names_of(package: str) -> set[str]:
 
 
 def _of_package(package: str, tags: list[str]) -> list[str]:
-    """In a repository of many packages each has tags of its own: those of this one, else those of none."""
+    """In a repository of several packages: the tags of this one, else the tags that name none."""
     if not package:
         return tags
     names = {_plain(part) for name in _names_of(package) for part in (name.lstrip("@"), name.rpartition("/")[2])}
@@ -150,19 +136,19 @@ def _plain(name: str) -> str:
 
 
 class _Order(NamedTuple):
-    """v1.2.0, 1.2 and widget-1.2.0 are the same; what precedes a release comes before it."""
+    """Compares versions: v1.2.0, 1.2 and widget-1.2.0 are equal; 1.2-rc.1 is lower."""
 
     numbers: tuple[int, ...]
     stage: int
     stage_numbers: tuple[int, ...]
     is_plain: bool
-    """Nothing unknown behind it: 1.2.3-arm64 is not 1.2.3, and below it."""
+    """Whether nothing unknown follows: 1.2.3-arm64 is lower than 1.2.3."""
     rest: str
 
 
 class _Version(NamedTuple):
     package: str
-    """What the name says before the numbers, where that says anything."""
+    """The name before the numbers, if it means anything."""
     order: _Order
 
 
@@ -179,7 +165,7 @@ def _agree(one: _Version, other: _Version) -> bool:
 
 
 def _read(name: str) -> _Version | None:
-    """None: no version can be read in it."""
+    """None if it is no version."""
     text = _without_build(name.strip().casefold())
     match = None if len(text) > _LONGEST or _ANY.search(text) else _version_numbers(text)
     if match is None:
@@ -197,15 +183,15 @@ def _read(name: str) -> _Version | None:
 
 
 def _without_build(text: str) -> str:
-    """2.1.0+cu118 is 2.1.0, built in some way; c++-1.2 is a name."""
+    """2.1.0+cu118 is a build of 2.1.0; the + in c++-1.2 belongs to the name."""
     digit = re.search(r"\d", text, re.ASCII)
     plus = text.find("+", digit.end()) if digit else -1
     return text if plus < 0 else text[:plus]
 
 
 def _version_numbers(text: str) -> re.Match[str] | None:
-    """Those that the name begins with; else the last that are several, for names have numbers in them too
-    (log4j-2.17.1); else the last.
+    """The numbers at the beginning; else the last that have dots, because names contain numbers too (log4j-2.17.1);
+    else the last.
     """
     many: list[re.Match[str]] = []
     single: list[re.Match[str]] = []

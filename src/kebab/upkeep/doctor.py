@@ -1,55 +1,56 @@
-"""What `kb doctor` looks at, one thing after the other, wired from the settings."""
+"""What `kb doctor` checks: each check says what is so, and what to do if it is wrong."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import os
+import shlex
+import shutil
+import sys
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kebab.config.loading import cache_folder, config_folder, data_folder
-from kebab.config.places import LOCAL_FOLDER
+from kebab._version import __version__
+from kebab.config.loading import LOCAL_FOLDER, cache_folder, config_folder, data_folder
+from kebab.core.addresses import without_password
 from kebab.core.errors import KebabError, ModelError
-from kebab.core.incomplete_migration import half_copied_checks
-from kebab.upkeep.checks import (
-    disk_check,
-    no_model_check,
-    privacy_check,
-    program_check,
-    source_checks,
-    stored_password_checks,
-    vector_check,
-)
+from kebab.core.incomplete_migration import incomplete_migration_checks
+from kebab.core.libraries import Library
+from kebab.core.ports import EmbeddingModels, VectorCoverage
+from kebab.core.records import NOT_CHECKED, Check, SourceRecord
 
 if TYPE_CHECKING:
-    from kebab.config.settings import Settings
-    from kebab.core.ports import EmbeddingModels
-    from kebab.core.records import Check, SourceRecord
     from kebab.core.store_ports import Store
+    from kebab.session import Session
+
+_LITTLE_SPACE = 200_000_000
+_GO_ON = "The rest is found by words only. Go on with: kb ingest"
+"""Unfinished is not unhealthy: a run may be interrupted anywhere."""
 
 
-def health(
-    store: Store,
-    settings: Settings,
-    models_of: Callable[[], EmbeddingModels | None],
-    bundled_models: Callable[[], Check],
-    sources_of: Callable[[], Sequence[SourceRecord]],
-) -> list[Check]:
-    """Ends with the store where something is wrong with it."""
-    checks = [program_check(store.engine), *([disk_check(store.file)] if store.file else [])]
-    checks += [*store.health(settings.analysis.korean), privacy_check(_kept_here(store))]
+def health(session: Session) -> list[Check]:
+    """All checks; only those of the store where something is wrong with it."""
+    store, settings = session.store, session.settings
+    python = ".".join(map(str, sys.version_info[:3]))
+    checks = [Check("program", True, f"Kebab {__version__}, Python {python}, {store.engine}")]
+    checks += [_disk_check(store.file)] if store.file else []
+    checks += [*store.health(), _privacy_check(_own_places(store))]
     if not all(check.ok for check in checks):
-        with suppress(KebabError):  # what is wrong has been said
-            checks += _migration_checks(store)
+        with suppress(KebabError), store.reading() as reading:  # a failed check has said why
+            checks += incomplete_migration_checks(reading, store.address, ok=True)
         return checks
-    bundled = [bundled_models()] if settings.embedding.model.strip() == "bundled" else []
-    copied = _migration_checks(store)  # then vectors come with the rest
     with store.reading() as reading:
-        checks += stored_password_checks(reading.libraries().libraries() if reading else ())
-    return [*checks, *(copied or _vector_checks(store, models_of)), *bundled, *source_checks(sources_of())]
+        checks += _stored_password_checks(reading.libraries().libraries() if reading else ())
+        migration = incomplete_migration_checks(reading, store.address, ok=True)
+        sources = reading.catalog.sources() if reading else []
+    checks += migration or [_vector_check(session)]  # vectors come with the rest of a migration
+    if settings.embedding.model.strip() == "bundled":
+        checks.append(model_check(*session.bundled_model_faults()))
+    return [*checks, *(_source_check(source, source.root) for source in sources if source.root is not None)]
 
 
-def _kept_here(store: Store) -> set[Path]:
+def _own_places(store: Store) -> set[Path]:
     """The files and folders that Kebab makes; a folder that the user chose with --db is the user's."""
     folders = {config_folder(), data_folder(), cache_folder()}
     if store.file is not None and store.file.parent.name == LOCAL_FOLDER:
@@ -57,16 +58,78 @@ def _kept_here(store: Store) -> set[Path]:
     return {path.resolve() for path in (*folders, config_folder() / "config.toml", *store.own_files())}
 
 
-def _migration_checks(store: Store) -> list[Check]:
-    with store.reading() as reading:
-        return half_copied_checks(reading, store.address, ok=True)
-
-
-def _vector_checks(store: Store, models_of: Callable[[], EmbeddingModels | None]) -> list[Check]:
+def _vector_check(session: Session) -> Check:
     try:
-        models = models_of()
+        models = session.models
     except ModelError as error:
-        return [no_model_check(error)]
-    with store.reading() as reading:
-        coverage = reading.vector_coverage(models) if reading and models else None
-    return [vector_check(coverage, models)]
+        return Check("vectors", False, error.message, error.hint)
+    with session.reading() as reading:
+        return vector_check(reading.vector_coverage(models) if reading and models else None, models)
+
+
+def _disk_check(path: Path) -> Check:
+    folder = next((parent for parent in path.absolute().parents if parent.exists()), Path("/"))
+    if hasattr(os, "statvfs") and os.statvfs(folder).f_flag & os.ST_RDONLY:
+        return Check("disk", True, f"{NOT_CHECKED}: it is read-only")
+    free = shutil.disk_usage(folder).free
+    return Check.judged(
+        "disk", free >= _LITTLE_SPACE, f"{free / 1e9:.1f} GB free", "Free some space: ingest needs room for its index."
+    )
+
+
+def _privacy_check(paths: Iterable[Path]) -> Check:
+    """Whether other users of this machine can open the files; the hint changes that."""
+    may_change = [path for path in sorted(paths) if os.name == "posix" and os.access(path, os.W_OK)]
+    too_open = [path for path in may_change if path.stat().st_mode & 0o077]
+    if not too_open:
+        return Check("privacy", True, "only you can open what Kebab keeps here")
+    names = " ".join(shlex.quote(str(path)) for path in too_open)
+    return Check("privacy", True, "others on this machine may open what Kebab keeps here", f"chmod go-rwx {names}")
+
+
+def _stored_password_checks(libraries: Iterable[Library]) -> list[Check]:
+    """One for each library whose stored address has a password, as older versions stored it."""
+    found = [library.library_id for library in libraries if without_password(library.origin) != library.origin]
+    message = "the address that {} was added from is stored with its password; the next refresh stores it without"
+    return [Check("password", True, message.format(name), f"kb lib refresh {name}") for name in found]
+
+
+def vector_check(coverage: VectorCoverage | None, models: EmbeddingModels | None) -> Check:
+    """`coverage` is None when there is nothing to cover."""
+    if models is None:
+        return Check("vectors", True, "turned off (embedding.model is none): search is lexical")
+    names = ", ".join(embedder.name for embedder in models.embedders)
+    if coverage is None:
+        return Check("vectors", True, f"none yet; {names}")
+    if coverage.other_models and not coverage.any:
+        made = ", ".join(coverage.other_models)
+        return Check(
+            "vectors", False, f"made by {made}; embedding.model stands for {names}", "kb index --rebuild-vectors"
+        )
+    if coverage.chunks is not None and not coverage.missing:
+        return Check("vectors", True, "not everything has been embedded yet that the settings ask for", _GO_ON)
+    if not coverage.missing:
+        return Check("vectors", True, f"every chunk that the model takes has a vector of {names}")
+    return Check(
+        "vectors", True, f"{coverage.embedded:,} of {coverage.chunks:,} chunks have a vector of {names}", _GO_ON
+    )
+
+
+def model_check(fault: ModelError | None, damaged: Sequence[Path]) -> Check:
+    """`fault`: of the installed weights. `damaged`: models in the cache that have changed."""
+    if fault is not None:
+        return Check("models", False, fault.message, fault.hint)
+    names = ", ".join(map(str, damaged))
+    return Check.judged(
+        "models",
+        not damaged,
+        f"changed since they were made: {names}" if damaged else "as they were published",
+        f"Delete {names}: what is needed is made anew.",
+    )
+
+
+def _source_check(source: SourceRecord, root: str) -> Check:
+    if Path(root).exists():
+        return Check(f"source {source.name}", True, f"{source.documents} documents from {root}")
+    hint = f"Mount its disk or restore the folder; or forget what came from it with: kb source remove {source.name}"
+    return Check(f"source {source.name}", False, f"{root} is not there", hint)

@@ -1,8 +1,8 @@
-"""All of a store carried into another one: `kb migrate`.
+"""`kb migrate`: copies everything from one store into another, and compares both.
 
-Nothing is read, cut, analysed for its language or embedded again: documents come as they were stored, and vectors as
-they were made. The target remembers where it is filled from until a comparison of both has found no difference; stopped
-anywhere, the same command goes on.
+Nothing is parsed, chunked, analysed or embedded again: documents come as they were stored, and vectors as they were
+made. The target remembers its origin until the comparison has found no difference; after an interruption the same
+command continues.
 """
 
 from __future__ import annotations
@@ -10,27 +10,44 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from hashlib import sha256
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
+from kebab.core.addresses import without_password
 from kebab.core.documents import Source
-from kebab.core.errors import ModelMissing, NotEmpty, NotFound, UsageError
-from kebab.core.incomplete_migration import refuse_half_copied_origin
-from kebab.core.libraries import Library, LibraryVersion, VectorSpace, VersionDocument
+from kebab.core.errors import CopyDiffers, ModelMissing, NotEmpty, NotFound, UsageError
+from kebab.core.libraries import LibraryVersion, VectorSpace, VersionDocument
 from kebab.core.ports import ChunkVector, EmbeddingKind, IndexedDocument, Key, NewVector, PendingChunk, Progress
+from kebab.core.records import SpaceCount
 from kebab.ingest.report import IngestReport, quiet
 from kebab.library.version_writer import VersionMaker, WantedFile
-from kebab.upkeep.migration_check import MigrationCounts, compare
 
 if TYPE_CHECKING:
     from kebab.core.records import SourceRecord
     from kebab.core.store_ports import ContentReader, DocumentStore, NoteStore, Reading, Store, VectorWriter, Writing
+    from kebab.session import Session
 
 _PURPOSE = "kb migrate"
 _DOCUMENTS_AT_ONCE = 50
 _GROUP_CHARACTERS = 500_000
 """Written together, about."""
 _CHUNKS_AT_ONCE = 500
-"""Given their vectors together."""
+"""Whose vectors are written together."""
+_COMPARED = 200
+"""Documents of which every word, span and vector is compared, spread over all."""
+
+
+class MigrationCounts(NamedTuple):
+    sources: int
+    notes: int
+    documents: int
+    chunks: int
+    tags: int
+    libraries: int
+    versions: int
+    library_documents: int
+    snippets: int
+    spaces: tuple[SpaceCount, ...]
 
 
 @dataclass
@@ -41,22 +58,20 @@ class MigrationReport:
     """Whether an earlier run was interrupted."""
     documents: int = 0
     vectors: int = 0
-    """How many this run has carried."""
+    """How many this run has copied."""
     counts: MigrationCounts | None = None
-    """Of both sides, once they were found the same."""
+    """Of both sides, after they were found equal."""
     compared: int = 0
     """Documents that were compared word by word."""
     seconds: float = 0.0
 
 
 class Migration:
-    def __init__(self, origin: Store, target: Store, korean_analysis: str, progress: Progress | None = None) -> None:
-        """`korean_analysis`: for an origin in which nothing has been indexed yet."""
+    def __init__(self, origin: Session, target: Store, progress: Progress | None = None) -> None:
         self._origin = origin
         self._target = target
-        self._korean_analysis = korean_analysis
         self._progress: Progress = progress or quiet
-        self.report = MigrationReport(_place(origin), _place(target))
+        self.report = MigrationReport(_place(origin.store), _place(target))
 
     def run(self) -> MigrationReport:
         started = time.perf_counter()
@@ -74,26 +89,30 @@ class Migration:
         with self._origin.reading(whole=True) as origin:
             if origin is None:
                 raise NotFound("There is nothing to carry over yet.", hint="Begin with: kb ingest FOLDER")
-            refuse_half_copied_origin(origin, self.report.origin)
+            if (before := origin.migrating_from()) is not None:  # a copy of a part would look like a copy of all
+                raise NotEmpty(
+                    f"{self.report.origin} is itself being filled from {before}, and that is not finished.",
+                    hint=f"Finish it first with: kb migrate --from {before} --to {self.report.origin}",
+                )
             with self._target.writing(_PURPOSE) as writing:
                 self._admit(origin, writing)
                 writing.remember_migration(self.report.origin)
                 self._carry(origin, writing)
             with self._target.reading(whole=True) as target:
                 assert target is not None  # it has just been written
-                self.report.counts, self.report.compared = compare(origin, target, self.report.target, self._progress)
+                self.report.counts, self.report.compared = _compare(origin, target, self.report.target, self._progress)
         with self._target.writing(_PURPOSE) as writing:
             writing.remember_migration(None)
 
     def _admit(self, origin: Reading, writing: Writing) -> None:
-        """Only what is empty, or was filled from the same place until it was interrupted."""
+        """Raises NotEmpty unless the target is empty or an interrupted migration from the same origin."""
         with self._target.reading() as target:
-            assert target is not None  # whoever writes makes it
+            assert target is not None  # the writer has created it
             sources = {source.name for source in target.catalog.sources()}
             libraries = {library.library_id for library in target.libraries().libraries()}
             before = target.migrating_from()
         place = self.report.target
-        if before is None and (sources or libraries or writing.documents(self._korean_analysis).has_chunks()):
+        if before is None and (sources or libraries or writing.documents().has_chunks()):
             raise NotEmpty(
                 f"{place} holds a knowledge base already.",
                 hint=f"Name another place with --to, or empty it with: kb --db {place} reset",
@@ -101,7 +120,8 @@ class Migration:
         if before not in (None, self.report.origin):
             raise NotEmpty(
                 f"{place} is being filled from {before}, and that is not finished.",
-                hint=f"Finish it with: kb migrate --from {before} --to {place}; or empty it with: kb --db {place} reset",
+                hint=f"Finish it with: kb migrate --from {before} --to {place}; "
+                f"or empty it with: kb --db {place} reset",
             )
         sources -= {source.name for source in origin.catalog.sources()}
         libraries -= {library.library_id for library in origin.libraries().libraries()}
@@ -113,20 +133,19 @@ class Migration:
         self.report.resumed = before is not None
 
     def _carry(self, origin: Reading, writing: Writing) -> None:
-        korean = origin.korean_analysis() or self._korean_analysis
         content, vectors = origin.content(), writing.vectors()
-        writing.settle_analysis(korean)
+        writing.settle_analysis(origin.korean_analysis())
         vectors.prepare(content.spaces())
-        documents, notes = writing.documents(korean), writing.notes(korean)
+        documents, notes = writing.documents(), writing.notes()
         known = {source.name for source in documents.sources()}
         for source in origin.catalog.sources():
             if source.name not in known:
                 documents.add_source(Source(source.name, cast("Any", source.kind), source.root, source.trust_level))
-            _carry_notes(source, notes)  # before the documents, which then get their words at once
+            _carry_notes(source, notes)  # before the documents, which are then analysed with their words
             self._carry_documents(source, content, documents)
             if source.ingested_at is not None:
                 documents.source_ingested(source.name, source.repository, source.ingested_at)
-        self._carry_libraries(origin, content, writing, korean)
+        self._carry_libraries(origin, content, writing)
         self._carry_vectors(content, vectors)
         vectors.remember_complete(content.complete_vectors())
 
@@ -145,55 +164,36 @@ class Migration:
 
     # --- libraries
 
-    def _carry_libraries(self, origin: Reading, content: ContentReader, writing: Writing, korean: str) -> None:
+    def _carry_libraries(self, origin: Reading, content: ContentReader, writing: Writing) -> None:
         with self._target.reading() as target:
-            assert target is not None
+            assert target is not None  # it is being written
             there = {
-                (library.library_id, version.name): version
+                (library.library_id, version.name): (version.commit, version.snippets, version.indexed_at)
                 for library in target.libraries().libraries()
                 for version in library.versions
             }
-        writer, documents = writing.libraries(), writing.documents(korean, for_libraries=True)
+        writer, documents = writing.libraries(), writing.documents(for_libraries=True)
         for library in origin.libraries().libraries():
+            library_id = library.library_id
             writer.describe(library)
-            entries = origin.library_reader(library.library_id).version_documents()
+            entries = origin.library_reader(library_id).version_documents()
             for version in library.versions:
-                if version.indexed_at is not None and not _is_same(
-                    there.get((library.library_id, version.name)), version
-                ):
+                state = (version.commit, version.snippets, version.indexed_at)
+                if version.indexed_at is not None and there.get((library_id, version.name)) != state:
                     report = IngestReport()
                     maker = VersionMaker(writer, documents, report, self._progress)
-                    self._carry_version(
-                        library, version, [entry for entry in entries if entry.tag == version.name], content, maker
-                    )
+                    own = [entry for entry in entries if entry.tag == version.name]
+                    _carry_version(library_id, version, own, content, maker)
                     self.report.documents += report.added
                 if version.error is not None:
-                    writer.fail(library.library_id, version.name, version.error)
+                    writer.fail(library_id, version.name, version.error)
                 elif version.indexed_at is None:
-                    writer.begin(library.library_id, version.name, version.commit)
-
-    def _carry_version(
-        self,
-        library: Library,
-        version: LibraryVersion,
-        entries: Sequence[VersionDocument],
-        content: ContentReader,
-        maker: VersionMaker,
-    ) -> None:
-        by_path = {entry.path: entry for entry in entries}
-        ahead = _ReadAhead(content, [(entry.doc_id, entry.document) for entry in entries])
-
-        def document_of(file: WantedFile, source: str) -> IndexedDocument | None:
-            document = ahead.document(by_path[file.path].doc_id)
-            return document and document._replace(source=source)
-
-        wanted = [WantedFile(entry.path, entry.file_key, entry.fingerprint) for entry in entries]
-        maker.make(library.library_id, version.name, version.commit, wanted, document_of, version.indexed_at)
+                    writer.begin(library_id, version.name, version.commit)
 
     # --- vectors
 
     def _carry_vectors(self, content: ContentReader, writer: VectorWriter) -> None:
-        """Chunks that have none yet are asked for, so that a later run goes on where this one was stopped."""
+        """Copies vectors of chunks that have none yet, so that a later run continues where this one was stopped."""
         for space in content.spaces():
             model = _Model(space)
             total, done, after = writer.count_pending_in(model), 0, None
@@ -208,7 +208,7 @@ class Migration:
 
 
 def _place(store: Store) -> str:
-    """The same from wherever it is named."""
+    """The address, the same from every working directory."""
     return store.address if store.file is None else str(store.file.resolve())
 
 
@@ -223,7 +223,7 @@ def _carry_notes(source: SourceRecord, notes: NoteStore) -> None:
 
 
 def _groups(content: ContentReader, keys: Sequence[Key]) -> Iterator[list[IndexedDocument]]:
-    """What is written together."""
+    """Documents that are written together."""
     waiting: list[IndexedDocument] = []
     characters = 0
     for start in range(0, len(keys), _DOCUMENTS_AT_ONCE):
@@ -237,34 +237,32 @@ def _groups(content: ContentReader, keys: Sequence[Key]) -> Iterator[list[Indexe
         yield waiting
 
 
-class _ReadAhead:
-    """Documents one by one for whoever takes them about in their order, read several at a time."""
+def _carry_version(
+    library_id: str,
+    version: LibraryVersion,
+    entries: Sequence[VersionDocument],
+    content: ContentReader,
+    maker: VersionMaker,
+) -> None:
+    places = {entry.path: place for place, entry in enumerate(entries)}
+    ahead: dict[str | None, IndexedDocument] = {}
 
-    def __init__(self, content: ContentReader, documents: Sequence[tuple[str, Key]]) -> None:
-        self._content = content
-        self._documents = documents
-        self._places = {doc_id: place for place, (doc_id, _) in enumerate(documents)}
-        self._ready: dict[str | None, IndexedDocument] = {}
+    def document_of(file: WantedFile, source: str) -> IndexedDocument | None:
+        """Reads several documents at a time; they are asked for about in this order."""
+        nonlocal ahead
+        place = places[file.path]
+        if entries[place].doc_id not in ahead:
+            some = [entry.document for entry in entries[place : place + _DOCUMENTS_AT_ONCE]]
+            ahead = {document.doc_id: document for document in content.documents(some)}
+        document = ahead.pop(entries[place].doc_id, None)  # None if it has vanished meanwhile
+        return document and document._replace(source=source)
 
-    def document(self, doc_id: str) -> IndexedDocument | None:
-        """None when it has vanished meanwhile."""
-        if doc_id not in self._ready:
-            first = self._places[doc_id]
-            some = [key for _, key in self._documents[first : first + _DOCUMENTS_AT_ONCE]]
-            self._ready = {document.doc_id: document for document in self._content.documents(some)}
-        return self._ready.pop(doc_id, None)
-
-
-def _is_same(there: LibraryVersion | None, version: LibraryVersion) -> bool:
-    return there is not None and (there.commit, there.snippets, there.indexed_at) == (
-        version.commit,
-        version.snippets,
-        version.indexed_at,
-    )
+    wanted = [WantedFile(entry.path, entry.file_key, entry.fingerprint) for entry in entries]
+    maker.make(library_id, version.name, version.commit, wanted, document_of, version.indexed_at)
 
 
 class _Model:
-    """A model by what it is called: its vectors are there."""
+    """Stands for a model whose vectors are copied."""
 
     def __init__(self, space: VectorSpace) -> None:
         self.name, self.version, self.dimension = space
@@ -288,3 +286,154 @@ def _of_chunks(chunks: Sequence[PendingChunk], found: Mapping[str, ChunkVector],
             )
             new[vector.text_hash] = known._replace(chunks=[*known.chunks, chunk.key])
     return list(new.values())
+
+
+# --- comparing both sides
+
+
+def _compare(origin: Reading, target: Reading, place: str, progress: Progress) -> tuple[MigrationCounts, int]:
+    """What both have, and how many documents were compared. CopyDiffers names the first difference."""
+    for difference in _differences(origin, target, progress):
+        raise CopyDiffers(
+            f"Not everything is the same in {place}: {difference}.",
+            hint=f"Run the command again, which carries what is missing; or begin anew after: kb --db {place} reset",
+            path=place,
+        )
+    counts = _counted(origin)
+    return counts, min(_COMPARED, counts.documents + counts.library_documents)
+
+
+def _differences(origin: Reading, target: Reading, progress: Progress) -> Iterator[str]:
+    """Totals first, then details."""
+    progress("verifying", path="counts", done=0, total=None)
+    yield from _between("the number of", *(_numbers(_counted(reading)) for reading in (origin, target)))
+    analysis = (target.korean_analysis(), origin.korean_analysis())
+    if analysis[1] not in (None, analysis[0]):
+        yield f"the Korean analysis is {analysis[0]} and was {analysis[1]}"
+    yield from _between(
+        "the vectors that are complete", *({"": reading.content().complete_vectors()} for reading in (origin, target))
+    )
+    yield from _between(
+        "the source", *({source.name: source for source in reading.catalog.sources()} for reading in (origin, target))
+    )
+    yield from _between("the tag", *({tag.tag: tag for tag in reading.catalog.tags()} for reading in (origin, target)))
+    ids: set[str] = set()
+    for source in origin.catalog.sources():
+        before, after = (
+            {
+                f"{source.name}:{path}": (stored.doc_id, stored.state)
+                for path, stored in reading.content().stored(source.name).items()
+            }
+            for reading in (origin, target)
+        )
+        yield from _between("the document", before, after)
+        ids |= {doc_id for doc_id, _ in before.values()}
+    own = frozenset(ids)
+    yield from _between("the library", *map(_libraries, (origin, target)))
+    for library in origin.libraries().libraries():
+        wanted, there = (_version_documents(reading, library.library_id) for reading in (origin, target))
+        yield from _between(f"the document of {library.library_id}", wanted, there)
+        ids |= set(wanted.values())
+    chosen = _spread(sorted(ids))
+    for number, doc_id in enumerate(chosen):
+        progress("verifying", path=doc_id, done=number, total=len(chosen))
+        yield from _in_document(origin, target, doc_id, is_own=doc_id in own)
+
+
+def _counted(reading: Reading) -> MigrationCounts:
+    sources, libraries, counts = reading.catalog.sources(), reading.libraries().libraries(), reading.content().counts()
+    return MigrationCounts(
+        sources=len(sources),
+        notes=sum(len(source.notes) for source in sources),
+        documents=counts.documents,
+        chunks=counts.chunks,
+        tags=len(reading.catalog.tags()),
+        libraries=len(libraries),
+        versions=sum(len(library.versions) for library in libraries),
+        library_documents=counts.library_documents,
+        snippets=counts.snippets,
+        spaces=counts.spaces,
+    )
+
+
+def _numbers(counts: MigrationCounts) -> dict[str, int]:
+    numbers = {name: value for name, value in counts._asdict().items() if name != "spaces"}
+    for space in counts.spaces:
+        numbers |= {
+            f"vectors of {space.fingerprint}": space.vectors,
+            f"chunks at home in {space.fingerprint}": space.homes,
+        }
+    return numbers
+
+
+def _libraries(reading: Reading) -> dict[str, Any]:
+    """Versions sorted by name, because stores list them differently, and without passwords, which are not copied."""
+    return {
+        library.library_id: library._replace(
+            origin=without_password(library.origin),
+            versions=tuple(sorted(library.versions, key=lambda version: version.name or "")),
+        )
+        for library in reading.libraries().libraries()
+    }
+
+
+def _version_documents(reading: Reading, library_id: str) -> dict[tuple[Any, ...], str]:
+    entries = reading.library_reader(library_id).version_documents()
+    return {(entry.tag or "", entry.path, entry.file_key, entry.fingerprint): entry.doc_id for entry in entries}
+
+
+def _in_document(origin: Reading, target: Reading, doc_id: str, *, is_own: bool) -> Iterator[str]:
+    before, after = (_document(reading, doc_id, is_own=is_own) for reading in (origin, target))
+    name = f"{before['source']}:{before['path']}"
+    yield from _between(f"of {name} the", before, after)
+    ids = [chunk.chunk_id for chunk in before["chunks"]]
+    for space in origin.content().spaces():
+        vectors = [reading.content().vectors_of(space, ids) for reading in (origin, target)]
+        for chunk_id in ids:
+            if vectors[0].get(chunk_id) != vectors[1].get(chunk_id):
+                yield f"of {name} the vector of {space.model} for chunk {chunk_id}"
+
+
+def _document(reading: Reading, doc_id: str, *, is_own: bool) -> dict[str, Any]:
+    """A document that versions of a library share may belong to the source of any of them."""
+    record, chunks = reading.catalog.find_document(doc_id), reading.catalog.chunks_of(doc_id)
+    if not is_own:
+        record = record._replace(source="library")
+        chunks = [chunk._replace(source="library") for chunk in chunks]
+    body = sha256(reading.catalog.body(doc_id).encode("utf-8", "surrogatepass")).hexdigest()
+    return {**record._asdict(), "text": body, "chunks": chunks}
+
+
+def _between(what: str, before: Mapping[Any, Any], after: Mapping[Any, Any]) -> Iterator[str]:
+    for key in (*before, *(key for key in after if key not in before)):
+        if key not in after:
+            yield f"{what} {_shown(key)} is missing"
+        elif key not in before:
+            yield f"{what} {_shown(key)} is there, and was not"
+        elif before[key] != after[key]:
+            yield f"{what} {_shown(key)}: {_contrast(before[key], after[key])}"
+
+
+def _contrast(before: Any, after: Any) -> str:
+    """What differs between two records or lists."""
+    if hasattr(before, "_asdict"):
+        parts = [
+            (name, value, getattr(after, name))
+            for name, value in before._asdict().items()
+            if value != getattr(after, name)
+        ]
+        return f"{parts[0][0]}: {_contrast(*parts[0][1:])}"
+    if isinstance(before, list | tuple) and len(before) == len(after):
+        return next(_contrast(*pair) for pair in zip(before, after, strict=True) if pair[0] != pair[1])
+    return f"{_shown(after)} instead of {_shown(before)}"
+
+
+def _shown(value: Any) -> str:
+    text = " ".join(str(part) for part in value) if type(value) is tuple else str(value)
+    return text if len(text) <= 200 else f"{text[:199]}…"
+
+
+def _spread(ids: Sequence[str]) -> list[str]:
+    """A sample that is the same in every run; ids are hashes, so it is fair."""
+    most = min(_COMPARED, len(ids))
+    return [ids[number * len(ids) // most] for number in range(most)]

@@ -1,13 +1,15 @@
-"""Does every stored passage still stand in its file? ok / moved / changed / gone, passage by passage. And is the store
-whole itself?
+"""Compares every stored passage with its file (ok, moved, changed or gone), and checks the store itself.
 
-A file that is gone is looked for under other names in its source: by its size, and then by its content.
+A missing file is searched under other names in its source, by size and then by content.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache, cached_property
 from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,15 +19,19 @@ from kebab.core.citations import Citation
 from kebab.core.documents import PAGE_BREAK
 from kebab.core.errors import Corrupt, NotFound, ParseError, SourceError
 from kebab.core.files import read_regular
+from kebab.core.incomplete_migration import incomplete_migration_checks
 from kebab.core.places import stands_there
 from kebab.core.records import Check, ChunkRecord, DocumentRecord, SourceRecord
 from kebab.core.spans import LineSpan, PageSpan, Span
 from kebab.core.text import LineTable, nfc
+from kebab.parsing.registry import parser_for
+from kebab.sources.folder import FoundFile, scan_folder
 
 if TYPE_CHECKING:
     from kebab.core.search import SearchHit
     from kebab.core.store_ports import Catalog
-    from kebab.sources.folder import FoundFile
+    from kebab.parsing.isolation import Parsers
+    from kebab.session import Session
 
 _MOST_LISTED = 1000
 
@@ -36,9 +42,7 @@ class Difference:
     citation: str
     source: str
     status: str
-    """moved (within its file or with it), changed or gone; `unreadable` when nobody may look, `corrupt` when the stored
-    passage is not even in the stored text.
-    """
+    """moved (within its file or with it), changed, gone, unreadable, or corrupt: not even in the stored text."""
     now_at: str | None = None
 
 
@@ -53,16 +57,7 @@ class VerifyReport:
     corrupt: int = 0
     differences: list[Difference] = field(default_factory=list)
     checks: list[Check] = field(default_factory=list)
-    """Of the store itself: whether all that is in it fits together."""
-
-    def judge_store(self, checks: Iterable[Check]) -> None:
-        """`checks`: what the store says of itself. Not every store compares passages with texts."""
-        self.checks = list(checks)
-        if self.corrupt and self.sound:
-            hint = "Restore a backup; or read them again with: kb source remove SOURCE, and kb ingest FOLDER"
-            self.checks.append(
-                Check("texts", False, f"{self.corrupt:,} passages are not in the stored texts of their documents", hint)
-            )
+    """Of the store itself."""
 
     @property
     def truncated(self) -> bool:
@@ -75,7 +70,7 @@ class VerifyReport:
 
     @property
     def sound(self) -> bool:
-        """Whether the store is whole, whatever has become of the files."""
+        """Whether the store is intact, whatever has happened to the files."""
         return all(check.ok for check in self.checks)
 
     @property
@@ -84,7 +79,7 @@ class VerifyReport:
 
 
 def locate(source: SourceRecord, path: str) -> Path:
-    """The file behind a document path. Paths are kept in NFC; on disk a name may be in another Unicode form."""
+    """The file behind a document path, which is stored in NFC; on disk a name may be in another Unicode form."""
     root = Path(source.root or "")
     if source.kind == "file":
         return root
@@ -99,8 +94,6 @@ def locate(source: SourceRecord, path: str) -> Path:
 
 def line_in_file(file: Path, hit: SearchHit, passage: Callable[[], str]) -> int | None:
     """Where the passage of a hit begins in its file now; None if it has no lines."""
-    from kebab.parsing.registry import parser_for
-
     parser = parser_for(hit.doc_path)
     if not file.is_file():
         raise NotFound(
@@ -112,7 +105,7 @@ def line_in_file(file: Path, hit: SearchHit, passage: Callable[[], str]) -> int 
 
 
 def line_now(text: str, passage: str, first: int) -> int:
-    """The line where a passage begins that was indexed as beginning at `first`; the nearest there is when it is gone."""
+    """The line where a passage begins now that was indexed at line `first`; about the same place if it is gone."""
     lines = LineTable(text)
     if first <= len(lines) and text.startswith(passage, lines.start_of(first)):
         return first
@@ -121,75 +114,74 @@ def line_now(text: str, passage: str, first: int) -> int:
 
 
 class _RenamedFiles:
-    """Files with a content that is not indexed under their path, looked up by what they say. Nothing is read before one
-    is gone.
-    """
+    """Finds the new path of a missing file by its content. Nothing is read before one is missing."""
 
     def __init__(self, catalog: Catalog, sources: Collection[SourceRecord], settings: IngestSettings) -> None:
         self._catalog = catalog
-        self._sources = sources
+        folders = [source for source in sources if source.kind == "folder"]
+        self._folders = {source.name: Path(source.root) for source in folders if source.root}
         self._settings = settings
-        self._by_size: dict[str, dict[int, list[FoundFile]]] = {}
-        self._hashes: dict[Path, str | None] = {}
-        self._indexed: set[tuple[str, str, str]] | None = None
+        self._files: dict[str, defaultdict[int, list[FoundFile]]] = {}
+        self._hash = cache(_hash_of_file)
 
     def find(self, source: SourceRecord, document: DocumentRecord) -> str | None:
-        """The path at which the file now is."""
-        if source.kind != "folder":
-            return None
-        if source.name not in self._by_size:
-            by_size = self._by_size[source.name] = {}
-            for file in self._files_of(source):
-                by_size.setdefault(file.size, []).append(file)
-        for file in self._by_size[source.name].get(document.size, ()):
-            if self._hash(file.absolute) == document.content_hash and not self._is_indexed(
-                source.name, file.path, document.content_hash
-            ):
+        """The new path, if there is one."""
+        content = document.content_hash
+        for file in self._files_of(source.name)[document.size] if source.name in self._folders else ():
+            if self._hash(file.absolute) == content and (source.name, file.path, content) not in self._indexed:
                 return file.path
         return None
 
-    def _files_of(self, source: SourceRecord) -> list[FoundFile]:
-        from kebab.sources.folder import scan_folder
+    def _files_of(self, source: str) -> Mapping[int, list[FoundFile]]:
+        """By size."""
+        if source not in self._files:
+            files = self._files[source] = defaultdict(list)
+            others = [folder for name, folder in self._folders.items() if name != source]
+            with suppress(SourceError):  # the whole folder is gone
+                for file in scan_folder(self._folders[source], self._settings, other_sources=others).files:
+                    files[file.size].append(file)
+        return self._files[source]
 
-        others = [
-            Path(other.root)
-            for other in self._sources
-            if other.root and other.kind == "folder" and other.name != source.name
-        ]
-        try:
-            return scan_folder(Path(source.root or ""), self._settings, other_sources=others).files
-        except SourceError:  # all of it is gone
-            return []
+    @cached_property
+    def _indexed(self) -> set[tuple[str, str, str]]:
+        """A copy that was there before is not the missing file."""
+        return {(document.source, document.path, document.content_hash) for document in self._catalog.all_documents()}
 
-    def _hash(self, file: Path) -> str | None:
-        if file not in self._hashes:
-            try:
-                self._hashes[file] = sha256(read_regular(file)).hexdigest()
-            except OSError:
-                self._hashes[file] = None
-        return self._hashes[file]
 
-    def _is_indexed(self, source: str, path: str, content_hash: str) -> bool:
-        """A copy that was there before is not where a file has gone."""
-        if self._indexed is None:
-            self._indexed = {
-                (document.source, document.path, document.content_hash) for document in self._catalog.all_documents()
-            }
-        return (source, path, content_hash) in self._indexed
+def _hash_of_file(file: Path) -> str | None:
+    try:
+        return sha256(read_regular(file)).hexdigest()
+    except OSError:
+        return None
 
 
 class _Now(NamedTuple):
-    """What a document's file says now, and where it is."""
+    """The text of a document's file now, and its path."""
 
     text: str | None
-    """None when it is gone, or cannot be read."""
+    """None if it is gone or cannot be read."""
     path: str
     readable: bool = True
 
 
-def verify(catalog: Catalog, read: Callable[[bytes, str], str], settings: IngestSettings) -> VerifyReport:
-    """`read` gives the text of a file's bytes, as an ingest would, or raises ParseError."""
+def verify(session: Session) -> VerifyReport:
+    """Compares every stored passage with its file, and checks the store."""
     report = VerifyReport()
+    with session.reading(whole=True) as reading:
+        if reading is None:
+            return report
+        with session.parsers() as parsers:
+            _compare_files(report, reading.catalog, parsers, session.settings.ingest)
+        migration = incomplete_migration_checks(reading, session.store.address, ok=False)
+    report.checks = [*session.store.wholeness(), *migration]
+    if report.corrupt and report.sound:  # not every store compares passages with texts itself
+        message = f"{report.corrupt:,} passages are not in the stored texts of their documents"
+        hint = "Restore a backup; or read them again with: kb source remove SOURCE, and kb ingest FOLDER"
+        report.checks.append(Check("texts", False, message, hint))
+    return report
+
+
+def _compare_files(report: VerifyReport, catalog: Catalog, parsers: Parsers, settings: IngestSettings) -> None:
     roots = {source.name: source for source in catalog.sources()}
     renamed = _RenamedFiles(catalog, roots.values(), settings)
     for document in catalog.all_documents():
@@ -202,20 +194,19 @@ def verify(catalog: Catalog, read: Callable[[bytes, str], str], settings: Ingest
                 report.differences.append(Difference(document.doc_id, document.path, document.source, "corrupt"))
             continue
         lines = LineTable(body)
-        now = _now(roots.get(document.source), document, body, read, renamed)
+        now = _now(roots.get(document.source), document, body, parsers, renamed)
         for chunk in chunks:
             _judge(report, chunk, body, lines, now)
-    return report
 
 
 def _now(
     source: SourceRecord | None,
     document: DocumentRecord,
     body: str,
-    read: Callable[[bytes, str], str],
+    parsers: Parsers,
     renamed: _RenamedFiles,
 ) -> _Now:
-    """The stored text itself where there is no file, or the file is unchanged."""
+    """The stored text itself if there is no file, or the file is unchanged."""
     if source is None or source.root is None:
         return _Now(body, document.path)
     try:
@@ -228,15 +219,9 @@ def _now(
     if sha256(data).hexdigest() == document.content_hash:
         return _Now(body, document.path)
     try:
-        return _Now(read(data, document.path), document.path)
+        return _Now(parsers.of(document.path).parse(data, document.path).text, document.path)
     except ParseError:
         return _Now("", document.path)
-
-
-def _span_at(text: str, start: int, chunk: ChunkRecord, *, paged: bool) -> Span:
-    if paged:
-        return PageSpan(text.count(PAGE_BREAK, 0, start) + 1)
-    return LineSpan(*LineTable(text).lines_of(start, start + len(chunk.text)))
 
 
 def _judge(report: VerifyReport, chunk: ChunkRecord, body: str, lines: LineTable, now: _Now) -> None:
@@ -252,9 +237,10 @@ def _judge(report: VerifyReport, chunk: ChunkRecord, body: str, lines: LineTable
         found = current.find(chunk.text)
         status = "moved" if found >= 0 else "changed"
         if found >= 0:
-            now_at = Citation(
-                chunk.doc_path, _span_at(current, found, chunk, paged=isinstance(chunk.spans[0], PageSpan))
-            ).uri
+            span: Span = LineSpan(*LineTable(current).lines_of(found, found + len(chunk.text)))
+            if isinstance(chunk.spans[0], PageSpan):
+                span = PageSpan(current.count(PAGE_BREAK, 0, found) + 1)
+            now_at = Citation(chunk.doc_path, span).uri
     setattr(report, status, getattr(report, status) + 1)
     if status != "ok" and len(report.differences) < _MOST_LISTED:
         report.differences.append(Difference(chunk.chunk_id, chunk.citation.uri, chunk.source, status, now_at))

@@ -9,7 +9,7 @@ import pytest
 import kebab
 from kebab.config.settings import Settings, StoreSettings
 from kebab.core.errors import StoreUnreachable, UsageError
-from kebab.stores import open_store
+from kebab.session import open_store
 
 ADDRESS = "qdrant://127.0.0.1:1/notes"
 

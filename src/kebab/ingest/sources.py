@@ -1,0 +1,214 @@
+"""Sources: which one a path belongs to, what a new one is called, the notes on it, and removing it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from stat import S_ISDIR, S_ISREG
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from kebab.core.documents import Source
+from kebab.core.errors import NotFound, SourceError, UsageError
+from kebab.core.records import ContextNote
+from kebab.core.text import nfc, storable
+
+if TYPE_CHECKING:
+    from kebab.session import Session
+
+MOST_CHARACTERS = 1000
+"""Of a note."""
+_MOST_FOLDERS_NAMED = 8
+
+
+@dataclass(frozen=True)
+class Scope:
+    """A source, or the part of it below `below`, to ingest."""
+
+    source: Source
+    below: str = ""
+    is_new: bool = False
+
+    def holds(self, path: str) -> bool:
+        return not self.below or path == self.below or path.startswith(self.below + "/")
+
+    def lies_in(self, folder: str) -> bool:
+        return self.below.startswith(folder.rstrip("/") + "/")
+
+
+def resolve(paths: Sequence[Path], known: Sequence[Source], name: str | None) -> list[Scope]:
+    """One scope per path. A path inside a known source belongs to it; any other becomes a new source."""
+    if name is not None and len(paths) != 1:
+        raise UsageError(
+            "--name names one source, so it takes exactly one path.", hint="Ingest the paths one after another."
+        )
+    sources = list(known)
+    scopes: dict[tuple[str, str], Scope] = {}
+    for path in paths:
+        absolute = _existing(path)
+        scope = _known_scope(absolute, sources)
+        if scope is None:
+            kind: Literal["folder", "file"] = "folder" if absolute.is_dir() else "file"
+            source = Source(_free_name(absolute, sources, name), kind, str(absolute))
+            scope = Scope(source, is_new=True)
+            sources.append(source)
+        elif name not in (None, scope.source.name):
+            raise SourceError(
+                f"{absolute} is already the source {scope.source.name}.",
+                hint="Leave --name out: a source keeps its name, it is part of all ids.",
+            )
+        scopes.setdefault((scope.source.name, scope.below), scope)
+    return list(scopes.values())
+
+
+def roots_below(source: Source, known: Iterable[Source], kind: str) -> list[Source]:
+    """Other sources of this kind that lie inside the folder of `source`."""
+    root = Path(source.root or "")
+    return [
+        other
+        for other in known
+        if other.kind == kind and other.root and other.name != source.name and root in Path(other.root).parents
+    ]
+
+
+def _existing(path: Path) -> Path:
+    try:
+        absolute = path.expanduser().resolve()
+        str(absolute).encode("utf-8")
+        mode = absolute.stat().st_mode
+    except FileNotFoundError as error:
+        raise SourceError(f"There is no file or folder {path}.", hint="Check the path.", path=str(path)) from error
+    except UnicodeEncodeError as error:
+        shown = str(path).encode("utf-8", "replace").decode()
+        raise SourceError(
+            f"The name of {shown} is not valid UTF-8.", hint="Rename it and ingest it again.", path=shown
+        ) from error
+    except (OSError, ValueError, RuntimeError) as error:  # no permission, too long, a NUL, ~nobody
+        raise SourceError(
+            f"{path} cannot be read: {error}.", hint="Check the path and its permissions.", path=str(path)
+        ) from error
+    if not (S_ISDIR(mode) or S_ISREG(mode)):
+        raise SourceError(
+            f"{path} is neither a file nor a folder.", hint="Name a folder or a text file.", path=str(path)
+        )
+    return absolute
+
+
+def _known_scope(absolute: Path, sources: Sequence[Source]) -> Scope | None:
+    """The innermost source that holds the path."""
+    best: Scope | None = None
+    for source in sources:
+        if source.root is None:
+            continue
+        root = Path(source.root)
+        if absolute == root:
+            return Scope(source)
+        is_inside = source.kind == "folder" and root in absolute.parents
+        if is_inside and (best is None or len(source.root) > len(best.source.root or "")):
+            best = Scope(source, nfc(absolute.relative_to(root).as_posix()))
+    return best
+
+
+def _free_name(absolute: Path, sources: Sequence[Source], wanted: str | None) -> str:
+    taken = {source.name for source in sources}
+    if wanted is not None:
+        name = nfc(wanted.strip())
+        if not name:
+            raise UsageError("A source's name must not be empty.", hint="For example --name notes")
+        if name.startswith(("/", "~")) or not name.isprintable() or ":" in name:
+            raise UsageError(
+                f"{name!r} is no name for a source.",
+                hint="A name is a word or two without a colon, and no path. For example --name notes",
+            )
+        if name in taken:
+            raise SourceError(f"There is already a source named {name}.", hint="Choose another with --name.")
+        return name
+    base = nfc(absolute.name.encode("utf-8", "replace").decode()) or "root"
+    name, number = base, 2
+    while name in taken:
+        name, number = f"{base}-{number}", number + 1
+    return name
+
+
+# --- notes
+
+
+class Description(NamedTuple):
+    """A note before and after a change."""
+
+    source: str
+    folder: str
+    text: str | None
+    """None: it was removed."""
+    before: str | None
+    chunks: int
+    """How many are now found by other words."""
+
+    @property
+    def place(self) -> str:
+        return f"{self.source}/{self.folder}" if self.folder else self.source
+
+
+def describe_source(session: Session, place: str, text: str) -> Description:
+    """Replaces the note of SOURCE or SOURCE/FOLDER; an empty text removes it."""
+    with session.writing("kb source describe", existing=True) as writing:
+        writing.settle_analysis()
+        store = writing.notes()
+        text = _checked(text)
+        source, folder = _split_place(place, store.source_names())
+        before = next((note.text for note in store.notes(source) if note.folder == folder), None)
+        note = ContextNote(folder, text)
+        if not text:
+            return Description(source, folder, None, before, store.remove(source, note))
+        _refuse_empty(source, note, store.document_paths(source))
+        return Description(source, folder, text, before, store.put(source, note))
+
+
+def remove_source(session: Session, name: str) -> int:
+    """Forgets a source and all that came from it. Returns the number of its documents."""
+    with session.writing("kb source remove", existing=True) as writing:
+        documents = writing.documents()
+        names = [source.name for source in documents.sources()]
+        if name not in names:
+            raise _no_such_source(name, names)
+        count = len(documents.known_files(name))
+        documents.remove_source(name)
+        return count
+
+
+def _no_such_source(name: str, known: Sequence[str]) -> NotFound:
+    return NotFound(f"There is no source {name}.", hint=f"Sources: {', '.join(known) or 'none yet'}.")
+
+
+def _checked(text: str) -> str:
+    text = nfc(storable(" ".join(text.split())))
+    if len(text) > MOST_CHARACTERS:
+        raise UsageError(
+            f"A note has at most {MOST_CHARACTERS:,} characters; this one has {len(text):,}.",
+            hint="Its words count for every passage below it: say what they all have in common, "
+            "and put the rest into a file.",
+        )
+    return text
+
+
+def _split_place(place: str, sources: Sequence[str]) -> tuple[str, str]:
+    """Source and folder. The longest matching source wins: its name may contain slashes."""
+    wanted = nfc(storable(place)).rstrip("/")
+    for source in sorted(sources, key=len, reverse=True):
+        if wanted == source:
+            return source, ""
+        if wanted.startswith(source + "/"):
+            return source, "/".join(part for part in wanted[len(source) :].split("/") if part not in ("", "."))
+    raise _no_such_source(wanted.partition("/")[0] or place, sources)
+
+
+def _refuse_empty(source: str, note: ContextNote, paths: Sequence[str]) -> None:
+    """A note on a misspelt folder would never be seen. A whole source may still be empty."""
+    if not note.folder or any(map(note.covers, paths)):
+        return
+    folders = sorted({path.partition("/")[0] for path in paths if "/" in path})
+    named = ", ".join(folders[:_MOST_FOLDERS_NAMED]) + (" …" if len(folders) > _MOST_FOLDERS_NAMED else "")
+    raise NotFound(
+        f"The source {source} has no document in {note.folder}.",
+        hint=f"Folders there: {named}." if folders else "Its documents lie in no folder: describe the source itself.",
+    )
