@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kebab.evaluation.bootstrap import LEAST_QUERIES, Interval, paired_difference
+from kebab.evaluation.metrics import LEAST_QUERIES, Interval, paired_difference
 
 VALUES = st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=40)
 

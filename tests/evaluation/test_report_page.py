@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import kebab
-from kebab.evaluation.golden_queries import GoldenQuery, GoldenSet
+from kebab.evaluation.golden_sets import GoldenQuery, GoldenSet
 from kebab.evaluation.misses import explain_misses
 from kebab.evaluation.report_page import MOST_BYTES, report_page
 from kebab.evaluation.runner import RunOptions, run

@@ -11,11 +11,11 @@ import pytest
 
 import kebab
 from kebab.core.errors import Ambiguous, GoldenSetError, NotFound
-from kebab.evaluation.golden_queries import GoldenQuery, GoldenSet
+from kebab.evaluation.golden_sets import GoldenQuery, GoldenSet
 from kebab.evaluation.run_files import read_run, write_run
 from kebab.evaluation.runner import RunOptions, run
+from kebab.wire import to_json
 from kebab.wire.evaluation import EvalQueryV1
-from kebab.wire.objects import to_json
 
 
 @pytest.fixture(scope="module")

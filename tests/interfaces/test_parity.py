@@ -16,8 +16,9 @@ from tests.conftest import REPOSITORY
 from tests.interfaces.mcp.sessions import Session, command, connected, environment, over_stdio, serving
 
 import kebab
-from kebab.search.request import SearchRequest
-from kebab.wire.objects import plain
+from kebab.interfaces.cli.main import run
+from kebab.search.options import SearchRequest
+from kebab.wire import plain
 from kebab.wire.search import search_response_v1
 
 QUESTIONS: list[dict[str, Any]] = [
@@ -60,6 +61,29 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"query": "x", "library": "/no/such"}, "not_found"),
     ({"query": "x", "cursor": "nonsense"}, "stale_cursor"),
     ({"query": "'a AND ('", "mode": "lexical"}, "invalid_query"),
+]
+MISTAKES: list[dict[str, Any]] = [
+    {"tga": "x"},
+    {"explian": "x"},
+    {"nonsense": "1"},
+    {"k": 0},
+    {"k": 1001},
+    {"k": "many"},
+    {"k": 2.5},
+    {"offset": -1},
+    {"per_doc": 0},
+    {"neighbours": 6},
+    {"max_tokens": "1_000"},
+    {"threshold": "high"},
+    {"threshold": 3},
+    {"min_score": 1.01},
+    {"mode": "psychic"},
+    {"type": ["pfd"]},
+    {"snippet_type": "poem"},
+    {"lang": ""},
+    {"source": [" "]},
+    {"after": "soon"},
+    {"library": "widget"},
 ]
 
 
@@ -167,7 +191,6 @@ def test_the_questions_are_thirty_and_use_every_option() -> None:
 
 @pytest.mark.usefixtures("bundled_models")
 def test_the_same_questions_get_the_same_answers_on_every_surface(surfaces: Surfaces, vectors_db: Path) -> None:
-    """R168: command line, Python, HTTP and MCP have one input model and one output model."""
     with kebab.open(vectors_db) as knowledge_base:
         answers = surfaces.answers(QUESTIONS, knowledge_base)
         for number, question in enumerate(QUESTIONS):
@@ -192,6 +215,35 @@ def test_pages_and_errors_are_the_same_on_every_surface(surfaces: Surfaces, vect
         assert [hit["rank"] for hit in page["hits"]] == [3, 4]
         assert [error["code"] for error in errors] == [code for _, code in WRONG], surface
         assert all(error["schema_version"] == "error.v1" and error["hint"] for error in errors)
+
+
+@pytest.mark.usefixtures("bundled_models")
+def test_a_wrong_option_gets_the_same_words_on_every_surface(
+    surfaces: Surfaces, vectors_db: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with kebab.open(vectors_db) as knowledge_base:
+        answers = surfaces.answers([{"query": "x", **mistake} for mistake in MISTAKES], knowledge_base)
+    answers["command line"] = []
+    for mistake in MISTAKES:
+        assert run(["search", "x", *_flags(mistake), "--db", str(vectors_db), "--json"]) == 2
+        answers["command line"].append(json.loads(capsys.readouterr().out))
+    for number, mistake in enumerate(MISTAKES):
+        words = {
+            surface: {name: found[number][name] for name in ("code", "message", "hint")}
+            for surface, found in answers.items()
+        }
+        assert words == dict.fromkeys(words, words["python"]), mistake
+        assert words["python"]["code"] == "usage"
+        assert all(words["python"].values())
+
+
+def _flags(options: dict[str, Any]) -> list[str]:
+    return [
+        text
+        for name, value in options.items()
+        for one in (value if isinstance(value, list) else [value])
+        for text in (f"--{name.replace('_', '-')}", str(one))
+    ]
 
 
 def _without_time(answer: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The wire objects of version 1: their schemas are files, and what every command really writes obeys them (R030, R040)."""
+"""The wire objects of version 1: their schemas are files, and what every command really writes obeys them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from typing import Any
 import jsonschema
 import pytest
 
-from kebab.wire import schemas
-from kebab.wire.objects import plain, to_json
+from kebab.wire import plain, schemas, to_json
 
 FOLDER = Path(__file__).parent.parent.parent / "docs" / "wire-schema" / "v1"
 
@@ -34,28 +33,26 @@ def test_the_published_files_are_the_generated_schemas() -> None:
     assert published == {name: schemas.schema(name) for name in schemas.names()}
 
 
-@pytest.mark.parametrize("name", schemas.names())
-def test_each_schema_is_a_valid_json_schema_that_requires_every_field_it_declares(name: str) -> None:
-    schema = schemas.schema(name)
-    jsonschema.Draft202012Validator.check_schema(schema)
-    for shape in [schema, *schema.get("$defs", {}).values()]:
-        if "properties" in shape:
-            assert shape["required"] == list(shape["properties"])
+def test_each_schema_is_a_valid_json_schema_that_requires_every_field_it_declares() -> None:
+    for name in schemas.names():
+        schema = schemas.schema(name)
+        jsonschema.Draft202012Validator.check_schema(schema)
+        for shape in [schema, *schema.get("$defs", {}).values()]:
+            if "properties" in shape:
+                assert shape["required"] == list(shape["properties"])
 
 
-@pytest.mark.parametrize("name", schemas.names())
-def test_raw_bm25_is_on_no_wire_object(name: str) -> None:
-    """R031."""
-    declared = {
-        field
-        for shape in [schemas.schema(name), *schemas.schema(name).get("$defs", {}).values()]
-        for field in shape.get("properties", {})
-    }
-    assert not [field for field in declared if "bm25" in field.lower()]
+def test_raw_bm25_is_on_no_wire_object() -> None:
+    for name in schemas.names():
+        declared = {
+            field
+            for shape in [schemas.schema(name), *schemas.schema(name).get("$defs", {}).values()]
+            for field in shape.get("properties", {})
+        }
+        assert not [field for field in declared if "bm25" in field.lower()]
 
 
 def test_scores_on_the_wire_are_never_negative(sample: Callable[..., Any]) -> None:
-    """R031."""
     response = sample("search", "git", "--json", "--explain").json()
     assert response["hits"]
 
@@ -70,7 +67,6 @@ def test_scores_on_the_wire_are_never_negative(sample: Callable[..., Any]) -> No
 
 
 def test_the_search_hit_schema_is_the_published_contract(sample: Callable[..., Any]) -> None:
-    """R030, R040."""
     published = json.loads((FOLDER / "search_hit.schema.json").read_text(encoding="utf-8"))
     hits = sample("search", "install git 설치", "--json").json()["hits"]
     assert hits

@@ -6,8 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any
 
 from kebab.core.errors import GoldenSetError, UsageError
-from kebab.evaluation.bootstrap import paired_difference
-from kebab.evaluation.metrics import LATENCY, is_better_lower, rounded, worst_of_groups
+from kebab.evaluation.metrics import LATENCY, is_better_lower, paired_difference, rounded, worst_of_groups
 from kebab.wire.evaluation import (
     EvalChangeV1,
     EvalComparisonV1,

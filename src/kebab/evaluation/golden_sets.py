@@ -1,18 +1,111 @@
-"""Golden sets: queries that people have written, as a YAML list or JSON lines, or a judged collection in a folder."""
+"""Golden sets: queries with what they are expected to find. People write them as a YAML list or JSON lines; a judged
+collection is a folder in the layout of BEIR, with `corpus.jsonl`, `queries.jsonl` and `qrels.tsv` or `qrels/test.tsv`,
+each of which may be compressed (`.gz`).
+
+The queries are put to documents that are in the database. A document of a corpus is known there by its id, its path,
+SOURCE:path, or its path without the extension. `write_documents` makes files that are known so.
+"""
 
 from __future__ import annotations
 
+import gzip
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
+from urllib.parse import quote
 
 from kebab.core.citations import parse
+from kebab.core.errors import GoldenSetError
+from kebab.core.private_files import make_folder, open_file
 from kebab.core.spans import LineSpan
-from kebab.evaluation.golden_queries import GoldenQuery, GoldenSet, json_lines, read_bytes, refuse_repeated_ids, unsound
-from kebab.evaluation.judged_collections import load_collection
+from kebab.wire.evaluation import EvalGoldenV1
 
 _LISTS = ("expected_docs", "expected_chunks", "expected_spans", "must_contain", "forbidden")
 _KEYS = ("id", "query", *_LISTS, "group", "unanswerable")
+_MOST_NAMED = 50
+"""Of unknown ids; the others are counted."""
+_LONGEST_NAME = 150
+"""Bytes; file systems take 255."""
+_LAYOUT = "It needs corpus.jsonl, queries.jsonl and qrels.tsv or qrels/test.tsv, each of them plain or .gz."
+
+
+class GoldenQuery(NamedTuple):
+    id: str
+    query: str
+    expected_docs: Mapping[str, int]
+    """Paths, SOURCE:paths or ids of documents, with the grade of each; a judged page is written file.pdf#page=3."""
+    expected_chunks: tuple[str, ...] = ()
+    expected_spans: tuple[str, ...] = ()
+    """path#L3-L9"""
+    must_contain: tuple[str, ...] = ()
+    """Strings that the passages found must have, verbatim."""
+    forbidden: tuple[str, ...] = ()
+    """Strings that they must not have."""
+    group: str | None = None
+    """Queries of one group ask the same in other words."""
+    unanswerable: bool = False
+
+
+class GoldenSet(NamedTuple):
+    name: str
+    kind: Literal["yaml", "jsonl", "beir"]
+    sha256: str
+    """Of everything it was read from."""
+    queries: tuple[GoldenQuery, ...]
+
+    def as_wire(self) -> EvalGoldenV1:
+        return EvalGoldenV1(name=self.name, kind=self.kind, sha256=self.sha256, queries=len(self.queries))
+
+
+def read_bytes(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise unsound(
+            path, f"cannot be read: {error.strerror}", "Name a YAML or JSONL file, or a folder in BEIR layout."
+        ) from error
+
+
+def unsound(path: Path, what: str, hint: str) -> GoldenSetError:
+    return GoldenSetError(f"{path.name} {what}.", hint=hint, path=str(path))
+
+
+def listed(names: Sequence[str]) -> str:
+    others = len(names) - _MOST_NAMED
+    return ", ".join(names[:_MOST_NAMED]) + (f" and {others:,} more" if others > 0 else "")
+
+
+def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A key that is there twice is a slip, and one of its values would be lost."""
+    entry: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in entry:
+            raise ValueError(f"the key {key} is there twice")
+        entry[key] = value
+    return entry
+
+
+def json_lines(text: str, path: Path) -> Iterable[dict[str, Any]]:
+    for number, line in enumerate(text.split("\n"), start=1):
+        if not line.strip():
+            continue
+        try:
+            entry = json.loads(line, object_pairs_hook=_without_repetition)
+        except RecursionError as error:
+            raise unsound(
+                path, f"is nested too deeply in line {number}", "Each line is one JSON object of texts and lists."
+            ) from error
+        except ValueError as error:
+            raise unsound(path, f"has no JSON in line {number}: {error}", "Each line is one JSON object.") from error
+        if not isinstance(entry, dict):
+            raise unsound(path, f"has no JSON object in line {number}", "Each line is one JSON object.")
+        yield entry
+
+
+# --- files of queries
 
 
 def load_golden_set(path: Path) -> GoldenSet:
@@ -29,7 +122,8 @@ def load_golden_set(path: Path) -> GoldenSet:
     kind: Literal["yaml", "jsonl"] = "yaml" if path.suffix.lower() in (".yaml", ".yml") else "jsonl"
     entries = _yaml_entries(text, path) if kind == "yaml" else list(json_lines(text, path))
     queries = tuple(_golden_query(entry, f"entry {number}", path) for number, entry in enumerate(entries, start=1))
-    refuse_repeated_ids(queries, path)
+    if twice := [id for id, count in Counter(query.id for query in queries).items() if count > 1]:
+        raise unsound(path, f"has several queries with the id {twice[0]}", "Give each its own id.")
     if not queries:
         raise unsound(path, "has no queries", "Begin one with: kb eval suggest")
     return GoldenSet(path.name, kind, sha256(data).hexdigest(), queries)
@@ -69,24 +163,17 @@ def _golden_query(entry: Any, where: str, path: Path) -> GoldenQuery:
         raise unsound(path, f"says neither true nor false for unanswerable of {id}", "Write true or false.")
     for span in lists["expected_spans"]:
         if not _is_span(span):
-            raise unsound(
-                path,
-                f"has a span without lines for {id}: {span}",
-                "Write the lines that hold the answer: notes/a.md#L3-L9",
-            )
+            hint = "Write the lines that hold the answer: notes/a.md#L3-L9"
+            raise unsound(path, f"has a span without lines for {id}: {span}", hint)
     expected = any(lists[name] for name in ("expected_docs", "expected_chunks", "expected_spans"))
     if unanswerable and (expected or lists["must_contain"]):
         raise unsound(path, f"calls {id} unanswerable and expects something", "Keep one of them.")
     if not unanswerable and not expected and not lists["must_contain"] and not lists["forbidden"]:
-        raise unsound(
-            path,
-            f"expects nothing of {id}",
-            "Name expected_docs, expected_chunks or expected_spans, or: unanswerable: true",
-        )
+        hint = "Name expected_docs, expected_chunks or expected_spans, or: unanswerable: true"
+        raise unsound(path, f"expects nothing of {id}", hint)
     docs = dict.fromkeys(lists.pop("expected_docs"), 1)
-    return GoldenQuery(
-        str(id), query, docs, **lists, group=None if group is None else str(group), unanswerable=unanswerable
-    )
+    named = None if group is None else str(group)
+    return GoldenQuery(str(id), query, docs, **lists, group=named, unanswerable=unanswerable)
 
 
 def _is_span(written: str) -> bool:
@@ -100,3 +187,147 @@ def _texts(value: Any, name: str, id: str, path: Path) -> tuple[str, ...]:
     if not isinstance(value, list) or not all(isinstance(item, str) and item for item in value):
         raise unsound(path, f"has no list of texts as {name} of {id}", f"For example: {name}: ['notes/a.md']")
     return tuple(value)
+
+
+# --- judged collections
+
+
+def load_collection(folder: Path) -> GoldenSet:
+    """The queries that have judgements, with what was judged relevant."""
+    qrels = _part(folder, "qrels.tsv", "qrels/test.tsv", "qrels/dev.tsv", "qrels/train.tsv")
+    asked = _part(folder, "queries.jsonl")
+    grades: dict[str, dict[str, int]] = {}
+    judged: dict[tuple[str, str], int] = {}
+    for query, document, grade in _judgements(qrels):
+        if judged.setdefault((query, document), grade) != grade:
+            raise unsound(qrels.file, f"judges {document} for {query} in two ways", "Keep one of them.")
+        if grade > 0:
+            grades.setdefault(query, {})[document] = grade
+    texts = {id: _field(entry, "text") for id, entry in _entries(asked)}
+    if wordless := [id for id, text in texts.items() if not text.strip() and id in grades]:
+        raise unsound(asked.file, f"has no text for {listed(wordless)}", "Write what a user would type.")
+    if unknown := [id for id in grades if id not in texts]:
+        raise unsound(
+            folder,
+            f"judges {len(unknown):,} queries that queries.jsonl has not: {listed(unknown)}",
+            "Add them, or take them out.",
+        )
+    queries = tuple(GoldenQuery(id, text, grades[id]) for id, text in texts.items() if id in grades)
+    if not queries:
+        raise unsound(folder, "has no query with a judgement", _LAYOUT)
+    name = folder.resolve().name
+    return GoldenSet(name, "beir", sha256(asked.data + b"\0" + qrels.data).hexdigest(), queries)
+
+
+def write_documents(folder: Path, target: Path) -> Path:
+    """The documents of a collection as files that can be ingested: below `target`, or the PDFs that come with it. What
+    is there already as it should be is left alone, so that a second ingest has nothing to do.
+    """
+    pdfs = folder / "pdfs"
+    if pdfs.is_dir():
+        return pdfs
+    suffix = _suffix(folder)
+    make_folder(target)
+    written = set()
+    for id, entry in _entries(_part(folder, "corpus.jsonl")):
+        title, text = _field(entry, "title"), _field(entry, "text")
+        head = f"# {title}\n\n" if title and suffix == ".md" and not text.startswith("---\n") else ""
+        file = target / f"{file_stem(id)}{suffix}"
+        written.add(file.name)
+        data = (head + text).encode("utf-8", "replace")
+        if not file.is_file() or file.read_bytes() != data:
+            with open_file(file, "wb") as out:
+                out.write(data)
+    for file in target.iterdir():
+        if file.name not in written:
+            file.unlink()
+    return target
+
+
+def file_stem(id: str) -> str:
+    """The name of a document's file, without extension: its id, with what a file name cannot have written as %2F."""
+    stem = quote(id, safe=" ()+,;=@~!$&'").strip(" .") or "%"
+    return stem if len(stem) <= _LONGEST_NAME else f"{stem[:_LONGEST_NAME]}-{sha256(id.encode()).hexdigest()[:16]}"
+
+
+def _suffix(folder: Path) -> str:
+    """Code is cut at its functions; what a collection holds it says in meta.json, if it has one."""
+    meta = folder / "meta.json"
+    try:
+        language = str(json.loads(meta.read_text(encoding="utf-8")).get("lang", "")) if meta.is_file() else ""
+    except (OSError, ValueError, AttributeError):
+        language = ""
+    return ".py" if "python" in language or "code" in language else ".md"
+
+
+class _Part(NamedTuple):
+    """A file of the collection."""
+
+    file: Path
+    data: bytes
+
+    @property
+    def text(self) -> str:
+        try:
+            return self.data.decode("utf-8-sig")
+        except UnicodeDecodeError as error:
+            raise unsound(self.file, "is not UTF-8", "Save it as UTF-8.") from error
+
+
+def _part(folder: Path, *names: str) -> _Part:
+    for name in names:
+        for file in (folder / name, folder / f"{name}.gz"):
+            if file.is_file():
+                return _Part(file, _unpacked(file) if file.suffix == ".gz" else read_bytes(file))
+    raise unsound(folder, f"has no {names[0]}", _LAYOUT)
+
+
+def _unpacked(file: Path) -> bytes:
+    try:
+        return gzip.decompress(read_bytes(file))
+    except (OSError, EOFError, ValueError) as error:
+        raise unsound(file, f"cannot be unpacked: {error}", "It must be a whole gzip file.") from error
+
+
+def _entries(part: _Part) -> Iterator[tuple[str, dict[str, Any]]]:
+    """By their ids, each of which is there once: of two, one would be lost."""
+    seen: set[str] = set()
+    for entry in json_lines(part.text, part.file):
+        id = str(entry.get("_id", entry.get("id", "")))
+        if not id:
+            raise unsound(part.file, f"has an entry without an _id, after {len(seen):,} others", "Give each its own.")
+        if id in seen:
+            raise unsound(part.file, f"has several entries with the _id {id}", "Give each its own.")
+        seen.add(id)
+        yield id, entry
+
+
+def _judgements(qrels: _Part) -> Iterator[tuple[str, str, int]]:
+    """Query, document and grade, in three columns or, as TREC has it, in four; a heading has no number at its end."""
+    for number, line in enumerate(qrels.text.splitlines(), start=1):
+        cells = [cell.strip() for cell in (line.split("\t") if "\t" in line else line.split())]
+        grade = _grade(cells[-1]) if len(cells) in (3, 4) else None
+        if grade is not None:
+            yield cells[0], cells[-2], grade
+        elif line.strip() and (number > 1 or _is_number(cells[-1])):
+            raise unsound(
+                qrels.file, f"has no judgement in line {number}", "Each has a query, a document and a whole number."
+            )
+
+
+def _grade(text: str) -> int | None:
+    """Some write 1.0."""
+    return int(float(text)) if _is_number(text) and float(text).is_integer() else None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _field(entry: dict[str, Any], name: str) -> str:
+    value = entry.get(name)
+    return value if isinstance(value, str) else ""

@@ -9,8 +9,7 @@ from kebab.core.citations import Citation, parse
 from kebab.core.errors import Ambiguous, NotFound
 from kebab.core.spans import LineSpan, PageSpan
 from kebab.core.text import nfc
-from kebab.evaluation.golden_queries import GoldenQuery, GoldenSet, listed
-from kebab.evaluation.judged_collections import file_stem
+from kebab.evaluation.golden_sets import GoldenQuery, GoldenSet, file_stem, listed
 from kebab.evaluation.metrics import Lines
 
 if TYPE_CHECKING:
@@ -108,7 +107,8 @@ def judge(
 def _what_to_do(golden: GoldenSet) -> str:
     if golden.kind == "beir":
         return (
-            "Add --ingest, if the collection is not indexed yet. What its judgements name and its corpus.jsonl lacks counts as missed "
+            "Add --ingest, if the collection is not indexed yet. What its judgements name and its corpus.jsonl lacks "
+            "counts as missed "
             "with --skip-unknown."
         )
     return "Correct them (see: kb list docs), ingest what is missing, or add --skip-unknown to count these as missed."

@@ -13,7 +13,7 @@ from kebab.core.spans import LineSpan, PageSpan
 from kebab.evaluation.judgements import lines_of
 from kebab.evaluation.metrics import Lines, line_recall
 from kebab.evaluation.runner import corpus_hash
-from kebab.search.request import SearchRequest
+from kebab.search.options import SearchRequest
 from kebab.wire.evaluation import EvalExpectedV1, EvalQueryV1, EvalReportV1
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ class Miss(NamedTuple):
 
 
 def explain_misses(report: EvalReportV1, kb: KnowledgeBase) -> dict[str, list[Miss]] | None:
-    """By query; None when this knowledge base is not what the run was made on, so that nothing could be said about it."""
+    """By query; None when this knowledge base is not the one that the run was made on."""
     documents = kb.documents()
     if corpus_hash(documents) != report.index.sha256:
         return None
@@ -84,7 +84,7 @@ class _Explaining(NamedTuple):
             miss = self._without_searching(thing)
             if miss is None:
                 if found is None:
-                    found = self.kb.search(self.request._replace(query=query.query), bare=True).hits
+                    found = self.kb.search(self.request._replace(query=query.query), without_snippets=True).hits
                 miss = self._ranked(thing, found)
             misses.append(miss)
         return misses

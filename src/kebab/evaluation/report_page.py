@@ -1,11 +1,10 @@
-"""A run as one HTML file that needs nothing else: no script, no font, no network. Whatever is quoted in it is escaped."""
+"""A run as one HTML file that needs nothing else: no script, no font, no network. What it quotes is escaped."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
 
-from kebab.evaluation.charts import bars, columns
 from kebab.evaluation.metrics import is_better_lower
 from kebab.evaluation.misses import Miss, counted_reasons
 from kebab.wire.evaluation import EvalQueryV1, EvalReportV1
@@ -16,12 +15,19 @@ _HITS_SHOWN = (10, 5, 3, 1, 0)
 _LONGEST_QUERY = 200
 _LONGEST_NAME = 120
 _LONGEST_ANSWER = 400
+_BAR, _GAP, _LABEL, _WIDTH = 18, 6, 190, 640
+_COLUMN, _HEIGHT, _FOOT = 44, 150, 34
 _STYLE = """
-:root{color-scheme:light dark;--ink:#1c1c1e;--paper:#fff;--line:#d8d8dc;--soft:#6a6a70;--bar:#3a6ea5;--good:#1d7a3f;--bad:#b3261e}
-@media(prefers-color-scheme:dark){:root{--ink:#ececee;--paper:#17171a;--line:#3a3a40;--soft:#a0a0a8;--bar:#7fb0e6;--good:#6fcf8e;--bad:#ff8a80}}
-body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);max-width:1100px;margin:2rem auto;padding:0 1rem}
+:root{color-scheme:light dark;--ink:#1c1c1e;--paper:#fff;--line:#d8d8dc;
+--soft:#6a6a70;--bar:#3a6ea5;--good:#1d7a3f;--bad:#b3261e}
+@media(prefers-color-scheme:dark){:root{--ink:#ececee;--paper:#17171a;--line:#3a3a40;
+--soft:#a0a0a8;--bar:#7fb0e6;--good:#6fcf8e;--bad:#ff8a80}}
+body{font:15px/1.5 system-ui,sans-serif;color:var(--ink);background:var(--paper);
+max-width:1100px;margin:2rem auto;padding:0 1rem}
 h1{font-size:1.5rem}h2{font-size:1.15rem;margin-top:2rem}
-table{border-collapse:collapse;width:100%}th,td{border-bottom:1px solid var(--line);padding:.25rem .5rem;text-align:left;vertical-align:top}
+table{border-collapse:collapse;width:100%}
+th,td{border-bottom:1px solid var(--line);padding:.25rem .5rem;
+text-align:left;vertical-align:top}
 td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}
 figure{margin:1rem 2rem 1rem 0;display:inline-block;max-width:100%}figcaption{color:var(--soft)}
 svg{max-width:100%;height:auto;font:12px system-ui,sans-serif}
@@ -81,7 +87,8 @@ def _metrics(report: EvalReportV1) -> str:
     slices = [*report.by_lang, *report.by_type]
     head = "".join(f'<th class="n">{escape(name)}' for name in ("all", "queries", *(part.name for part in slices)))
     rows = [
-        f'<tr><td>{escape(name)}{" <span class=soft>lower is better</span>" if is_better_lower(name) else ""}<td class="n">{value:.4f}'
+        f"<tr><td>{escape(name)}{' <span class=soft>lower is better</span>' if is_better_lower(name) else ''}<td "
+        f'class="n">{value:.4f}'
         f'<td class="n">{report.counted.get(name, 0):,}' + "".join(_number(part.metrics.get(name)) for part in slices)
         for name, value in report.metrics.items()
     ]
@@ -106,10 +113,10 @@ def _charts(report: EvalReportV1) -> str:
     spread = [(f".{tenth}", tenths.count(tenth)) for tenth in range(10)]
     return "\n".join(
         [
-            bars("All queries", {name: value for name, value in report.metrics.items() if not is_better_lower(name)}),
-            bars(f"nDCG@{k} by language of the query and type of the document", by_slice),
-            columns("Rank of the first right hit", ranks),
-            columns(f"nDCG@{k} of the queries, from .0 to .9 and above", spread),
+            _bars("All queries", {name: value for name, value in report.metrics.items() if not is_better_lower(name)}),
+            _bars(f"nDCG@{k} by language of the query and type of the document", by_slice),
+            _columns("Rank of the first right hit", ranks),
+            _columns(f"nDCG@{k} of the queries, from .0 to .9 and above", spread),
         ]
     )
 
@@ -145,7 +152,8 @@ def _wrong_answers(report: EvalReportV1) -> str:
     invented = sum(query.answer is not None and not query.answer.refused and query.unanswerable for query in asked)
     if not asked:
         return ""
-    return f"<p>Answers: {refused:,} refused that can be answered, {invented:,} given that cannot, of {len(asked):,} questions.</p>"
+    counts = f"{refused:,} refused that can be answered, {invented:,} given that cannot"
+    return f"<p>Answers: {counts}, of {len(asked):,} questions.</p>"
 
 
 def _queries(report: EvalReportV1, misses: Mapping[str, Sequence[Miss]], hits_shown: int) -> str:
@@ -177,7 +185,8 @@ def _row(
     text = escape(_cut(query.query, _LONGEST_QUERY))
     inside = _expectation(query, misses) + _hits(query, hits_shown) + (_answer_text(query) if hits_shown else "")
     asked = f"<details><summary>{text}</summary>{inside}</details>" if inside else text
-    return f"<tr><td>{escape(_cut(query.id, 40))}<td>{asked}<td>{escape(query.lang)}{figures}{_answer(query) if with_answers else ''}"
+    answer = _answer(query) if with_answers else ""
+    return f"<tr><td>{escape(_cut(query.id, 40))}<td>{asked}<td>{escape(query.lang)}{figures}{answer}"
 
 
 def _expectation(query: EvalQueryV1, misses: Sequence[Miss]) -> str:
@@ -203,8 +212,9 @@ def _hits(query: EvalQueryV1, shown: int) -> str:
 def _answer_text(query: EvalQueryV1) -> str:
     if query.answer is None or query.answer.text is None:
         return ""
-    quoted = ", ".join(query.answer.quoted)
-    return f"<p>{escape(_cut(query.answer.text, _LONGEST_ANSWER))}</p><p class=soft>{escape(_cut(quoted, _LONGEST_ANSWER))}</p>"
+    text, quoted = query.answer.text, ", ".join(query.answer.quoted)
+    shown, cited = (escape(_cut(part, _LONGEST_ANSWER)) for part in (text, quoted))
+    return f"<p>{shown}</p><p class=soft>{cited}</p>"
 
 
 def _answer(query: EvalQueryV1) -> str:
@@ -228,8 +238,51 @@ def _configuration(report: EvalReportV1) -> str:
         f"<tr><td>{escape(name)}<td><code>{escape(str(value))}</code>"
         for name, value in {**values, **configuration.settings}.items()
     ]
-    return f"<details><summary>Everything that has a say in what is found</summary><table>{''.join(rows)}</table></details>"
+    title = "Everything that has a say in what is found"
+    return f"<details><summary>{title}</summary><table>{''.join(rows)}</table></details>"
 
 
 def _cut(text: str, most: int) -> str:
     return text if len(text) <= most else text[: most - 1] + "…"
+
+
+# --- charts as SVG: colours are the page's, by class, so that they follow light and dark
+
+
+def _bars(title: str, values: Mapping[str, float]) -> str:
+    """Shares from 0 to 1, one bar below the other."""
+    rows = []
+    room = _WIDTH - _LABEL - 60
+    for number, (name, value) in enumerate(values.items()):
+        top = number * (_BAR + _GAP)
+        length = max(0.0, min(1.0, value)) * room
+        rows.append(
+            f'<text x="{_LABEL - 8}" y="{top + 13}" text-anchor="end">{escape(name)}</text>'
+            f'<rect class="bar" x="{_LABEL}" y="{top}" width="{length:.1f}" height="{_BAR}"/>'
+            f'<text x="{_LABEL + length + 6:.1f}" y="{top + 13}">{value:.3f}</text>'
+        )
+    return _chart(title, _WIDTH, max(1, len(values)) * (_BAR + _GAP), rows)
+
+
+def _columns(title: str, counts: Sequence[tuple[str, int]]) -> str:
+    """How many of each, side by side."""
+    most = max((count for _, count in counts), default=0) or 1
+    rows = []
+    for number, (name, count) in enumerate(counts):
+        left, height = number * _COLUMN, count / most * (_HEIGHT - 20)
+        middle = left + _COLUMN / 2
+        rows.append(
+            f'<rect class="bar" x="{left + 4}" y="{_HEIGHT - height:.1f}" width="{_COLUMN - 8}" height="{height:.1f}"/>'
+            f'<text x="{middle:.0f}" y="{_HEIGHT - height - 5:.1f}" text-anchor="middle">{count:,}</text>'
+            f'<text x="{middle:.0f}" y="{_HEIGHT + 16}" text-anchor="middle">{escape(name)}</text>'
+        )
+    return _chart(title, max(1, len(counts)) * _COLUMN, _HEIGHT + _FOOT, rows)
+
+
+def _chart(title: str, width: int, height: int, parts: Sequence[str]) -> str:
+    name, drawn = escape(title), "".join(parts)
+    return (
+        f"<figure><figcaption>{name}</figcaption>"
+        f'<svg role="img" aria-label="{name}" viewBox="0 0 {width} {height}" width="{width}" '
+        f'height="{height}">{drawn}</svg></figure>'
+    )

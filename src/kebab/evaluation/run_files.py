@@ -11,8 +11,8 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from kebab.core.errors import GoldenSetError, SourceError, UsageError
 from kebab.core.private_files import open_file
+from kebab.wire import to_json
 from kebab.wire.evaluation import EvalReportV1
-from kebab.wire.objects import to_json
 
 _HINT = "Make one with: kb eval run FILE --out RUN.json"
 

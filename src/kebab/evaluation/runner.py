@@ -20,10 +20,11 @@ from kebab._version import __version__
 from kebab.analysis.language import language_of
 from kebab.core.errors import GoldenSetError, QueryError
 from kebab.evaluation import metrics
-from kebab.evaluation.golden_queries import GoldenQuery, GoldenSet
+from kebab.evaluation.golden_sets import GoldenQuery, GoldenSet
 from kebab.evaluation.judgements import Expected, Judgement, judge, lines_of
 from kebab.evaluation.metrics import Lines, rounded
-from kebab.search.request import SearchRequest
+from kebab.search.options import SearchRequest
+from kebab.wire import view
 from kebab.wire.evaluation import (
     EvalAnswerV1,
     EvalConfigurationV1,
@@ -67,7 +68,11 @@ class RunOptions(NamedTuple):
     """Each search by itself, as a user would wait for it; otherwise queries are embedded many at a time."""
 
 
-def run(kb: KnowledgeBase, golden: GoldenSet, options: RunOptions = RunOptions()) -> EvalReportV1:  # noqa: B008 - immutable
+def run(
+    kb: KnowledgeBase,
+    golden: GoldenSet,
+    options: RunOptions = RunOptions(),  # noqa: B008 - immutable
+) -> EvalReportV1:
     """Unknown ids stop it before the first search."""
     documents = kb.documents()
     judgements, unknown = judge(golden, kb, documents, skip_unknown=options.skip_unknown)
@@ -140,7 +145,7 @@ def _in_turn(work: Callable[[Judgement], _Done], judgements: Sequence[Judgement]
 def search_for(kb: KnowledgeBase, golden: GoldenQuery, request: SearchRequest) -> SearchResponse:
     """An expression that cannot be read is an error of the golden set, and says of which query."""
     try:
-        return kb.search(request._replace(query=golden.query), bare=True)
+        return kb.search(request._replace(query=golden.query), without_snippets=True)
     except QueryError as error:
         raise GoldenSetError(
             f"The query {golden.id} cannot be searched for: {error.message}", hint=error.hint
@@ -203,27 +208,13 @@ def _expected(thing: Expected, judgement: Judgement, hits: Sequence[SearchHit]) 
     else:
         met = [hit for hit in hits if thing.unit in judgement.units_of(hit)]
         covered = float(bool(met))
-    return EvalExpectedV1(
-        name=thing.name,
-        kind=thing.kind,
-        grade=thing.grade,
-        doc_id=thing.doc_id,
-        rank=met[0].rank if met else None,
-        covered=rounded(covered),
-    )
+    return view(EvalExpectedV1, thing, rank=met[0].rank if met else None, covered=rounded(covered))
 
 
 def _hit(hit: SearchHit, judgement: Judgement) -> EvalHitV1:
     grades = judgement.grades
-    return EvalHitV1(
-        rank=hit.rank,
-        source=hit.source,
-        doc_path=hit.doc_path,
-        citation=hit.citation.uri,
-        chunk_id=hit.chunk_id,
-        score=rounded(hit.score),
-        grade=max(grades.get(unit, 0) for unit in judgement.units_of(hit)),
-    )
+    grade = max(grades.get(unit, 0) for unit in judgement.units_of(hit))
+    return view(EvalHitV1, hit, citation=hit.citation.uri, score=rounded(hit.score), grade=grade)
 
 
 # --- answers

@@ -13,12 +13,11 @@ from itertools import product
 from typing import TYPE_CHECKING, Any
 
 from kebab.core.errors import UsageError
-from kebab.evaluation.bootstrap import Interval, paired_difference
-from kebab.evaluation.golden_queries import GoldenSet
+from kebab.evaluation.golden_sets import GoldenSet
 from kebab.evaluation.judgements import Judgement, judge
-from kebab.evaluation.metrics import rounded
+from kebab.evaluation.metrics import Interval, paired_difference, rounded
 from kebab.evaluation.runner import RunOptions, search_for, values_of
-from kebab.search.request import SearchRequest
+from kebab.search.options import SearchRequest
 from kebab.wire.evaluation import EvalTrialV1, EvalTuningV1
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from kebab.core.errors import KebabError, UsageError
 from kebab.core.json_text import values_of
-from kebab.search.request import SearchRequest
+from kebab.search.options import SearchRequest
 
 if TYPE_CHECKING:
     from kebab.core.search import SearchResponse

@@ -10,21 +10,24 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kebab._version import __version__
+from kebab.core.checking import checked
 from kebab.core.errors import KebabError, Refused, UsageError
 from kebab.core.search import DOC_TYPES
-from kebab.search.options import FILTERS
-from kebab.search.request import ALIASES, SearchRequest
+from kebab.search.fetching import Opened, open_cited
+from kebab.search.options import ALIASES, FILTERS, SearchRequest
+from kebab.wire import view
+from kebab.wire.answers import AnswerV1, answer_v1
 from kebab.wire.libraries import LibraryListV1, library_list_v1
 from kebab.wire.records import (
     ChunkInspectionV1,
     DocSummaryV1,
     FetchResultV1,
     ListV1,
+    StatsV1,
     chunk_inspection_v1,
     doc_summary_v1,
     fetch_result_v1,
     list_v1,
-    stats_v1,
 )
 from kebab.wire.search import SearchResponseV1, search_response_v1
 from kebab.wire.serving import HealthV1, StatusV1
@@ -36,13 +39,12 @@ if TYPE_CHECKING:
     from kebab.knowledge_base import KnowledgeBase
     from kebab.library.docs import LibraryDocs
     from kebab.library.ranking import LibraryMatch
-    from kebab.search.fetching import Opened
-    from kebab.wire.answers import AnswerV1
 
 MOST_DOCUMENTS = 1000
 """In one page of a list."""
 MOST_OFFSET = 10**9
 MOST_LIBRARIES = 100
+DEFAULT_LIBRARIES = 10
 
 
 class FilterChoices(NamedTuple):
@@ -93,11 +95,9 @@ class Service:
             raise UsageError(
                 "Name exactly one of uri, doc_id and chunk_id.", hint='For example uri="notes/git.md#L10-L20".'
             )
-        if max_tokens is not None and not 1 <= max_tokens <= MOST_OFFSET:
-            raise UsageError(
-                f"max_tokens = {max_tokens} is out of range.", hint="It is at least 1; leave it out to get everything."
-            )
-        _check_range("offset", offset, 0, MOST_OFFSET)
+        if max_tokens is not None:
+            checked("max_tokens", max_tokens, int, least=1, most=MOST_OFFSET)
+        checked("offset", offset, int, least=0, most=MOST_OFFSET)
         if chunk_id is not None:
             fetched = self.kb.fetch_chunk(chunk_id)
         elif doc_id is not None:
@@ -112,8 +112,6 @@ class Service:
 
     def open_cited(self, uri: str, chunk_id: str | None = None) -> Opened:
         """The whole document that a citation is of, and where in it the passage stands."""
-        from kebab.search.fetching import open_cited
-
         with self.kb.catalog() as catalog:
             return open_cited(catalog, uri, chunk_id)
 
@@ -122,11 +120,12 @@ class Service:
         with self.kb.catalog() as catalog:
             return catalog.paths_beside(doc_id, paths)
 
-    def document(self, key: str) -> DocSummaryV1:
-        return doc_summary_v1(*self.kb.document(key))
+    def document(self, doc_id: str) -> DocSummaryV1:
+        """By its id or path."""
+        return doc_summary_v1(*self.kb.document(doc_id))
 
-    def chunk(self, key: str) -> ChunkInspectionV1:
-        return chunk_inspection_v1(self.kb.chunk(key))
+    def chunk(self, chunk_id: str) -> ChunkInspectionV1:
+        return chunk_inspection_v1(self.kb.chunk(chunk_id))
 
     def ask(
         self,
@@ -137,8 +136,6 @@ class Service:
         stop: Callable[[], bool] | None = None,
     ) -> AnswerV1:
         """An answer with its citations, or why there is none; the options are those of a search."""
-        from kebab.wire.answers import answer_v1
-
         return answer_v1(self.kb.ask(question, on_text=on_text, stop=stop, **options))
 
     def check_options(self, options: Mapping[str, Any]) -> None:
@@ -149,8 +146,8 @@ class Service:
 
     def documents(self, options: Mapping[str, Any], *, limit: int = 100, offset: int = 0) -> ListV1:
         """Those that pass the filters of a search."""
-        _check_range("limit", limit, 1, MOST_DOCUMENTS)
-        _check_range("offset", offset, 0, MOST_OFFSET)
+        checked("limit", limit, int, least=1, most=MOST_DOCUMENTS)
+        checked("offset", offset, int, least=0, most=MOST_OFFSET)
         request = SearchRequest.from_options(options)
         for name in options:
             if ALIASES.get(name, name) not in FILTERS:  # left unsaid, the list would look like an answer to it
@@ -183,18 +180,16 @@ class Service:
     def libraries(self) -> LibraryListV1:
         return library_list_v1(self.kb.libraries.all())
 
-    def find_libraries(self, name: str, query: str | None = None, limit: int = 10) -> list[LibraryMatch]:
+    def find_libraries(self, name: str, query: str | None = None, limit: int = DEFAULT_LIBRARIES) -> list[LibraryMatch]:
         """The likeliest first; as libraries are shown both as objects and in a text format of their own, the caller
         chooses.
         """
-        _check_range("limit", limit, 1, MOST_LIBRARIES)
+        checked("limit", limit, int, least=1, most=MOST_LIBRARIES)
         return self.kb.libraries.search(name, query, limit)
 
-    def library_docs(
-        self, library_id: str, query: str, *, tokens: int | None = None, type: str | None = None, page: int = 1
-    ) -> LibraryDocs:
-        """As with find_libraries, the caller chooses how it is shown."""
-        return self.kb.libraries.docs(library_id, query, tokens=tokens, kind=type, page=page)
+    def library_docs(self, library_id: str, query: str, *, type: str | None = None, **paging: Any) -> LibraryDocs:
+        """As with find_libraries, the caller chooses how it is shown. `paging`: tokens and page."""
+        return self.kb.libraries.docs(library_id, query, kind=type, **paging)
 
     # --- the whole
 
@@ -217,7 +212,7 @@ class Service:
         return StatusV1(
             version=__version__,
             read_only=not self.allow_write,
-            stats=stats_v1(stats) if stats else None,
+            stats=view(StatsV1, stats) if stats else None,
             sources=[source.name for source in self.kb.sources()],
             libraries=len(self.kb.libraries.all()),
             ingest_running=ingest_running,
@@ -238,8 +233,3 @@ class Service:
     def require_write(self) -> None:
         if not self.allow_write:
             raise Refused("This server only reads.", hint="Start it with --allow-write, or use kb ingest.")
-
-
-def _check_range(name: str, value: int, least: int, most: int) -> None:
-    if not least <= value <= most:
-        raise UsageError(f"{name} = {value} is out of range.", hint=f"Allowed: {least} to {most}.")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from kebab.core.answers import Answer, AnswerCitation, Claim
-from kebab.wire.citations import CitationV1, citation_v1
-from kebab.wire.search import NoticeV1, SearchHitV1, notice_v1, search_hit_v1
+from kebab.core.answers import Answer, AnswerCitation
+from kebab.wire import view
+from kebab.wire.search import CitationV1, NoticeV1, SearchHitV1, citation_v1, notice_v1, search_hit_v1
 
 VerdictV1 = Literal["supported", "misattributed", "stitched", "unsupported"]
 
@@ -85,47 +85,17 @@ class AnswerV1:
 
 
 def answer_v1(answer: Answer) -> AnswerV1:
-    return AnswerV1(
-        question=answer.question,
+    return view(
+        AnswerV1,
+        answer,
         answer=answer.text,
-        grounded=answer.grounded,
-        refusal_reason=answer.refusal_reason,
-        refusal_message=answer.refusal_message,
         citations=[_citation_v1(citation) for citation in answer.citations],
-        claims=[_claim_v1(claim) for claim in answer.claims],
+        claims=[view(ClaimV1, claim) for claim in answer.claims],
         candidates=[search_hit_v1(hit) for hit in answer.candidates],
-        model=answer.model,
-        prompt_version=answer.prompt_version,
-        checker_version=answer.checker_version,
         notices=[notice_v1(notice) for notice in answer.notices],
-        explanation=answer.explanation,
     )
 
 
-def _citation_v1(citation: AnswerCitation) -> AnswerCitationV1:
-    return AnswerCitationV1(
-        marker=citation.marker,
-        citation=citation_v1(citation.citation),
-        quote=citation.quote,
-        quoted_at=citation_v1(citation.quoted_at) if citation.quoted_at is not None else None,
-        verdict=citation.verdict,
-        claim=citation.claim,
-        chunk_id=citation.chunk_id,
-        doc_id=citation.doc_id,
-        source=citation.source,
-        title=citation.title,
-        date=citation.date,
-        stale=citation.stale,
-        suspicious=citation.suspicious,
-    )
-
-
-def _claim_v1(claim: Claim) -> ClaimV1:
-    return ClaimV1(
-        text=claim.text,
-        markers=list(claim.markers),
-        verdict=claim.verdict,
-        matched=list(claim.matched),
-        missing=list(claim.missing),
-        supported_by=list(claim.supported_by),
-    )
+def _citation_v1(cited: AnswerCitation) -> AnswerCitationV1:
+    quoted_at = citation_v1(cited.quoted_at) if cited.quoted_at is not None else None
+    return view(AnswerCitationV1, cited, citation=citation_v1(cited.citation), quoted_at=quoted_at)

@@ -1,9 +1,9 @@
-"""error.v1, and the one table from each error to its exit code and HTTP status."""
+"""error.v1, and the one table from each error to its HTTP status."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Literal
 
 from kebab.core import errors
 
@@ -20,58 +20,49 @@ class ErrorV1:
     id: str | None = None
 
 
-class Outcome(NamedTuple):
-    """Outcome"""
-
-    exit_code: int
-    http_status: int
-
-
-OUTCOMES: dict[type[errors.KebabError], Outcome] = {
-    errors.KebabError: Outcome(2, 500),
-    errors.UsageError: Outcome(2, 400),
-    errors.ConfigError: Outcome(2, 500),
-    errors.QueryError: Outcome(2, 400),
-    errors.StaleCursor: Outcome(2, 409),
-    errors.SourceError: Outcome(2, 422),
-    errors.NothingIndexable: Outcome(2, 422),
-    errors.StoreError: Outcome(2, 500),
-    errors.NotFound: Outcome(2, 404),
-    errors.StillIndexing: Outcome(2, 202),
-    errors.Ambiguous: Outcome(2, 409),
-    errors.Locked: Outcome(2, 503),
-    errors.TooNew: Outcome(2, 500),
-    errors.TooOld: Outcome(2, 502),
-    errors.StoreUnreachable: Outcome(2, 502),
-    errors.NotEmpty: Outcome(2, 409),
-    errors.CopyDiffers: Outcome(2, 500),
-    errors.Corrupt: Outcome(2, 500),
-    errors.SchemaAltered: Outcome(2, 500),
-    errors.ReadOnly: Outcome(2, 500),
-    errors.DiskFull: Outcome(2, 507),
-    errors.ModelError: Outcome(2, 502),
-    errors.ModelMissing: Outcome(2, 409),
-    errors.VectorsOff: Outcome(2, 409),
-    errors.ModelCorrupt: Outcome(2, 500),
-    errors.ModelMismatch: Outcome(2, 409),
-    errors.ModelUnreachable: Outcome(2, 502),
-    errors.TextRefused: Outcome(2, 502),
-    errors.ParseError: Outcome(2, 422),
-    errors.GoldenSetError: Outcome(2, 422),
-    errors.MissingExtra: Outcome(2, 501),
-    errors.Refused: Outcome(2, 403),
-    errors.Unauthorized: Outcome(2, 401),
-    errors.NoSuchMethod: Outcome(2, 405),
-    errors.TooLarge: Outcome(2, 413),
-    errors.TooMany: Outcome(2, 429),
-    errors.TimedOut: Outcome(2, 503),
-    errors.Internal: Outcome(2, 500),
+EXIT_CODE = 2
+"""Of the command line, whatever the error is."""
+_BY_STATUS: dict[int, tuple[type[errors.KebabError], ...]] = {
+    202: (errors.StillIndexing,),
+    400: (errors.UsageError, errors.QueryError),
+    401: (errors.Unauthorized,),
+    403: (errors.Refused,),
+    404: (errors.NotFound,),
+    405: (errors.NoSuchMethod,),
+    409: (
+        errors.StaleCursor,
+        errors.Ambiguous,
+        errors.NotEmpty,
+        errors.ModelMissing,
+        errors.VectorsOff,
+        errors.ModelMismatch,
+    ),
+    413: (errors.TooLarge,),
+    422: (errors.SourceError, errors.NothingIndexable, errors.ParseError, errors.GoldenSetError),
+    429: (errors.TooMany,),
+    500: (
+        errors.KebabError,
+        errors.ConfigError,
+        errors.StoreError,
+        errors.TooNew,
+        errors.CopyDiffers,
+        errors.Corrupt,
+        errors.SchemaAltered,
+        errors.ReadOnly,
+        errors.ModelCorrupt,
+        errors.Internal,
+    ),
+    501: (errors.MissingExtra,),
+    502: (errors.TooOld, errors.StoreUnreachable, errors.ModelError, errors.ModelUnreachable, errors.TextRefused),
+    503: (errors.Locked, errors.TimedOut),
+    507: (errors.DiskFull,),
 }
+HTTP_STATUS = {kind: status for status, kinds in _BY_STATUS.items() for kind in kinds}
 
 
-def outcome_of(error: errors.KebabError) -> Outcome:
+def http_status(error: errors.KebabError) -> int:
     """Of its class, or of the nearest one above that has one."""
-    return next(OUTCOMES[kind] for kind in type(error).__mro__ if kind in OUTCOMES)
+    return next(HTTP_STATUS[kind] for kind in type(error).__mro__ if kind in HTTP_STATUS)
 
 
 def error_v1(error: errors.KebabError, *, id: str | None = None) -> ErrorV1:

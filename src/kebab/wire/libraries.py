@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Literal
 
 from kebab.analysis.orders import reads_like_orders
 from kebab.core.libraries import Library, LibrarySnippet
-from kebab.wire.citations import CitationV1, citation_v1
-from kebab.wire.search import NoticeV1, notice_v1
+from kebab.wire import view
+from kebab.wire.search import CitationV1, NoticeV1, citation_v1, notice_v1
 
 if TYPE_CHECKING:
     from kebab.library.docs import LibraryDocs
@@ -117,26 +117,10 @@ class LibraryDocsV1:
 
 
 def library_v1(library: Library, score: float | None = None) -> LibraryV1:
-    return LibraryV1(
-        library_id=library.library_id,
-        title=library.title,
-        description=library.description,
-        state=library.state,
-        total_snippets=library.total_snippets,
-        trust_score=library.trust_score,
-        stars=library.stars,
-        repository=library.repository,
-        versions=[
-            LibraryVersionV1(
-                version=version.name,
-                state=version.state,
-                commit=version.commit,
-                snippets=version.snippets,
-                indexed_at=version.indexed_at,
-                error=version.error,
-            )
-            for version in library.versions
-        ],
+    return view(
+        LibraryV1,
+        library,
+        versions=[view(LibraryVersionV1, version, version=version.name) for version in library.versions],
         score=score,
         suspicious=reads_like_orders(f"{library.title}\n\n{library.description}"),
     )
@@ -147,39 +131,22 @@ def library_list_v1(libraries: Iterable[Library]) -> LibraryListV1:
 
 
 def library_search_v1(name: str, query: str | None, found: Iterable[LibraryMatch]) -> LibrarySearchV1:
-    return LibrarySearchV1(
-        name=name, query=query, libraries=[library_v1(match.library, match.score) for match in found]
-    )
+    libraries = [library_v1(match.library, match.score) for match in found]
+    return LibrarySearchV1(name=name, query=query, libraries=libraries)
 
 
 def library_docs_v1(query: str, docs: LibraryDocs) -> LibraryDocsV1:
-    return LibraryDocsV1(
+    return view(
+        LibraryDocsV1,
+        docs,
         library_id=docs.library.library_id,
         title=docs.library.title,
-        version=docs.version,
         version_reason=docs.reason,
         query=query,
-        rules=list(docs.rules),
-        suspicious_rules=docs.suspicious_rules,
         snippets=[_snippet(snippet) for snippet in docs.snippets],
-        page=docs.page,
-        truncated=docs.truncated,
         notices=[notice_v1(notice) for notice in docs.notices],
     )
 
 
 def _snippet(snippet: LibrarySnippet) -> LibrarySnippetV1:
-    return LibrarySnippetV1(
-        chunk_id=snippet.chunk_id,
-        type=snippet.kind,
-        title=snippet.title,
-        breadcrumb=snippet.breadcrumb,
-        description=snippet.description,
-        language=snippet.language,
-        content=snippet.content,
-        citation=citation_v1(snippet.citation),
-        url=snippet.url,
-        tokens=snippet.tokens,
-        score=snippet.score,
-        suspicious=snippet.suspicious,
-    )
+    return view(LibrarySnippetV1, snippet, type=snippet.kind, citation=citation_v1(snippet.citation))

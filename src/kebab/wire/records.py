@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from kebab.analysis.orders import reads_like_orders
-from kebab.core.records import Check, ChunkRecord, DocumentRecord, SourceRecord, StoreStats, TagRecord
+from kebab.core.records import Check, ChunkRecord, DocumentRecord, SourceRecord, TagRecord
 from kebab.search.fetching import Fetched, page_of_text
 from kebab.upkeep.verify import VerifyReport
-from kebab.wire.citations import CitationV1, citation_v1
+from kebab.wire import view
+from kebab.wire.search import CitationV1, citation_v1
+
+ListKindV1 = Literal["docs", "sources", "tags", "libraries"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -144,7 +147,7 @@ class ListV1:
     """The envelope of every list."""
 
     schema_version: Literal["list.v1"] = "list.v1"
-    kind: Literal["docs", "sources", "tags", "libraries"]
+    kind: ListKindV1
     total: int
     items: list[DocSummaryV1 | SourceV1 | TagV1]
     next_offset: int | None = None
@@ -265,39 +268,28 @@ class DoneV1:
 
 
 def doc_summary_v1(record: DocumentRecord, chunks: list[ChunkRecord] | None = None) -> DocSummaryV1:
-    values = record._asdict()
-    values["doc_path"] = values.pop("path")
-    values["lines"] = values.pop("line_count")
-    values |= {"tags": list(record.tags), "context": list(record.context)}
-    return DocSummaryV1(**values, chunks=None if chunks is None else [_chunk_line(chunk) for chunk in chunks])
-
-
-def _chunk_line(chunk: ChunkRecord) -> ChunkLineV1:
-    return ChunkLineV1(
-        chunk_id=chunk.chunk_id,
-        ordinal=chunk.ordinal,
-        citation=citation_v1(chunk.citation),
-        heading_path=list(chunk.heading_path),
-    )
+    lines = None
+    if chunks is not None:
+        lines = [view(ChunkLineV1, chunk, citation=citation_v1(chunk.citation)) for chunk in chunks]
+    return view(DocSummaryV1, record, doc_path=record.path, lines=record.line_count, chunks=lines)
 
 
 def chunk_inspection_v1(chunk: ChunkRecord) -> ChunkInspectionV1:
-    values = {name: value for name, value in chunk._asdict().items() if name not in ("spans", "content_hash")}
-    values |= {"heading_path": list(chunk.heading_path), "context": list(chunk.context)}
-    return ChunkInspectionV1(**values, citation=citation_v1(chunk.citation), suspicious=reads_like_orders(chunk.text))
+    suspicious = reads_like_orders(chunk.text)
+    return view(ChunkInspectionV1, chunk, citation=citation_v1(chunk.citation), suspicious=suspicious)
 
 
 def fetch_result_v1(fetched: Fetched, *, offset: int = 0, max_tokens: int | None = None) -> FetchResultV1:
     """All of it, or what fits into a budget of tokens from `offset` on."""
     document = fetched.document
     text, next_offset = page_of_text(fetched.text, offset, max_tokens)
-    return FetchResultV1(
-        kind=fetched.kind,
+    return view(
+        FetchResultV1,
+        fetched,
         doc_id=document.doc_id,
         source=document.source,
         doc_path=document.path,
         title=document.title,
-        chunk_id=fetched.chunk_id,
         citation=citation_v1(fetched.citation) if fetched.citation else None,
         text=text,
         truncated=next_offset is not None,
@@ -306,16 +298,10 @@ def fetch_result_v1(fetched: Fetched, *, offset: int = 0, max_tokens: int | None
     )
 
 
-def list_v1(
-    kind: Literal["docs", "sources", "tags", "libraries"], total: int, items: list[Any], *, offset: int = 0
-) -> ListV1:
+def list_v1(kind: ListKindV1, total: int, items: list[Any], *, offset: int = 0) -> ListV1:
     end = offset + len(items)
-    return ListV1(
-        kind=kind,
-        total=total,
-        items=[_item(item) for item in items],
-        next_offset=end if items and end < total else None,
-    )
+    next_offset = end if items and end < total else None
+    return ListV1(kind=kind, total=total, items=[_item(item) for item in items], next_offset=next_offset)
 
 
 def _item(item: DocumentRecord | SourceRecord | TagRecord) -> DocSummaryV1 | SourceV1 | TagV1:
@@ -323,32 +309,17 @@ def _item(item: DocumentRecord | SourceRecord | TagRecord) -> DocSummaryV1 | Sou
         case DocumentRecord():
             return doc_summary_v1(item)
         case SourceRecord():
-            return _source_v1(item)
+            notes = [ContextNoteV1(folder=note.folder or None, text=note.text) for note in item.notes]
+            repository = view(RepositoryV1, item.repository) if item.repository else None
+            return view(SourceV1, item, repository=repository, notes=notes)
         case TagRecord():
-            return TagV1(**item._asdict())
-
-
-def _source_v1(source: SourceRecord) -> SourceV1:
-    notes = [ContextNoteV1(folder=note.folder or None, text=note.text) for note in source.notes]
-    repository = RepositoryV1(**source.repository._asdict()) if source.repository else None
-    return SourceV1(**{**source._asdict(), "repository": repository, "notes": notes})
+            return view(TagV1, item)
 
 
 def verify_report_v1(report: VerifyReport) -> VerifyReportV1:
-    values = {name: value for name, value in vars(report).items() if name not in ("differences", "checks")}
-    differences = [DifferenceV1(**vars(difference)) for difference in report.differences]
-    return VerifyReportV1(
-        **values, differences=differences, truncated=report.truncated, store=list(map(_check_v1, report.checks))
-    )
+    differences = [view(DifferenceV1, difference) for difference in report.differences]
+    return view(VerifyReportV1, report, differences=differences, store=[view(CheckV1, one) for one in report.checks])
 
 
 def doctor_v1(checks: list[Check]) -> DoctorV1:
-    return DoctorV1(healthy=all(check.ok for check in checks), checks=list(map(_check_v1, checks)))
-
-
-def _check_v1(check: Check) -> CheckV1:
-    return CheckV1(**check._asdict())
-
-
-def stats_v1(stats: StoreStats) -> StatsV1:
-    return StatsV1(**{**stats._asdict(), "embedding_models": list(stats.embedding_models)})
+    return DoctorV1(healthy=all(check.ok for check in checks), checks=[view(CheckV1, check) for check in checks])

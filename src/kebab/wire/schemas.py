@@ -9,42 +9,18 @@ from dataclasses import fields, is_dataclass
 from itertools import pairwise
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
-from kebab.wire import answers, errors, evaluation, ingest, libraries, migration, records, search, serving
-from kebab.wire.citations import CitationV1
+from kebab.wire import answers, errors, evaluation, libraries, records, reports, search, serving
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
+_MODULES = (answers, errors, evaluation, libraries, records, reports, search, serving)
 _ROOTS: dict[str, Any] = {
-    "answer": answers.AnswerV1,
-    "bulk_response": serving.BulkResponseV1,
-    "chunk_inspection": records.ChunkInspectionV1,
-    "citation": CitationV1,
-    "config": records.ConfigV1,
-    "doc_summary": records.DocSummaryV1,
-    "doctor": records.DoctorV1,
-    "done": records.DoneV1,
-    "error": errors.ErrorV1,
-    "eval_comparison": evaluation.EvalComparisonV1,
-    "eval_report": evaluation.EvalReportV1,
-    "eval_suggestions": evaluation.EvalSuggestionsV1,
-    "eval_tuning": evaluation.EvalTuningV1,
-    "fetch_result": records.FetchResultV1,
-    "health": serving.HealthV1,
-    "ingest_job": serving.IngestJobV1,
-    "ingest_jobs": serving.IngestJobsV1,
-    "ingest_progress": ingest.IngestProgressV1,
-    "ingest_report": ingest.IngestReportV1,
-    "library_docs": libraries.LibraryDocsV1,
-    "library_list": libraries.LibraryListV1,
-    "library_search": libraries.LibrarySearchV1,
-    "list": records.ListV1,
-    "migration_report": migration.MigrationReportV1,
-    "schema": records.SchemaV1,
-    "search_hit": search.SearchHitV1,
-    "search_response": search.SearchResponseV1,
-    "status": serving.StatusV1,
-    "verify_report": records.VerifyReportV1,
+    class_.schema_version.removesuffix(".v1"): class_
+    for module in _MODULES
+    for class_ in vars(module).values()
+    if is_dataclass(class_) and hasattr(class_, "schema_version")
 }
+_ROOTS["citation"] = search.CitationV1  # of any kind
 _PRIMITIVES = {str: "string", int: "integer", float: "number", bool: "boolean", type(None): "null"}
 
 

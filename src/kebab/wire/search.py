@@ -1,7 +1,7 @@
-"""search_response.v1 and search_hit.v1.
+"""search_response.v1, search_hit.v1 and citation.v1.
 
-The classes here and in `citations` are made at the start of every `kb search --json`, so they have no more methods than
-they need: frozen ones with equality take three times as long to make.
+These classes are made at the start of every `kb search --json`, so they have no more methods than they need: frozen
+ones with equality take three times as long to make.
 """
 
 from __future__ import annotations
@@ -9,10 +9,93 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from kebab.core.search import Duplicate, Neighbour, Neighbours, Notice, SearchHit, SearchResponse
-from kebab.wire.citations import CitationV1, citation_v1
+from kebab.core.citations import Citation
+from kebab.core.notices import Notice
+from kebab.core.search import Duplicate, Neighbours, SearchHit, SearchResponse
+from kebab.core.spans import CaptionSpan, CodeSpan, LineSpan, PageSpan, RegionSpan, TimeSpan
+from kebab.wire import view
 
 ModeV1 = Literal["lexical", "vector", "hybrid"]
+
+
+# --- citations
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class _Cited:
+    """What every kind of citation has."""
+
+    schema_version: Literal["citation.v1"] = "citation.v1"
+    path: str
+    uri: str
+    text: str
+    content_hash: str | None
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class LineCitationV1(_Cited):
+    """Lines of a text."""
+
+    kind: Literal["line"] = "line"
+    start: int
+    end: int
+    section: str | None
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class PageCitationV1(_Cited):
+    """A page of a paged document."""
+
+    kind: Literal["page"] = "page"
+    page: int
+    section: str | None
+    page_label: str | None
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class CodeCitationV1(_Cited):
+    """A symbol in source code."""
+
+    kind: Literal["code"] = "code"
+    line_start: int
+    line_end: int
+    symbol: str | None
+    lang: str | None
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class RegionCitationV1(_Cited):
+    """A rectangle of an image."""
+
+    kind: Literal["region"] = "region"
+    x: int
+    y: int
+    w: int
+    h: int
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class TimeCitationV1(_Cited):
+    """A stretch of a recording."""
+
+    kind: Literal["time"] = "time"
+    start_ms: int
+    end_ms: int
+    speaker: str | None
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class CaptionCitationV1(_Cited):
+    """A captioned figure or table."""
+
+    kind: Literal["caption"] = "caption"
+    label: str
+
+
+CitationV1 = LineCitationV1 | PageCitationV1 | CodeCitationV1 | RegionCitationV1 | TimeCitationV1 | CaptionCitationV1
+
+
+# --- hits
 
 
 @dataclass(kw_only=True, eq=False, repr=False)
@@ -164,110 +247,66 @@ class SearchResponseV1:
     explanation: dict[str, Any] | None
 
 
+# --- from the library's own objects
+
+
+def citation_v1(citation: Citation) -> CitationV1:
+    """Of the kind that its span has, with the span's own fields at top level."""
+    span = citation.span
+    kinds: dict[type, Any] = {
+        LineSpan: LineCitationV1,
+        PageSpan: PageCitationV1,
+        CodeSpan: CodeCitationV1,
+        RegionSpan: RegionCitationV1,
+        TimeSpan: TimeCitationV1,
+        CaptionSpan: CaptionCitationV1,
+    }
+    own = span._asdict()
+    if isinstance(span, PageSpan):
+        own["page_label"] = own.pop("label")
+    cited: CitationV1 = view(kinds[type(span)], citation, **own)
+    return cited
+
+
 def search_response_v1(response: SearchResponse, *, id: str | None = None) -> SearchResponseV1:
-    return SearchResponseV1(
+    groups = None
+    if response.grouped:
+        ranks = [(group, [hit.rank for hit in group.hits]) for group in response.by_document()]
+        groups = [view(DocumentGroupV1, group, ranks=own) for group, own in ranks]
+    return view(
+        SearchResponseV1,
+        response,
         id=id,
-        query=response.query,
-        mode=response.mode,
-        method=response.method,
-        match=response.match,  # type: ignore[arg-type]  # all, any or raw, by construction of the retrievers
         returned=len(response.hits),
         hits=[search_hit_v1(hit) for hit in response.hits],
-        groups=_groups_v1(response) if response.grouped else None,
+        groups=groups,
         notices=[notice_v1(notice) for notice in response.notices],
-        next_cursor=response.next_cursor,
-        truncated=response.truncated,
-        index_version=response.index_version,
-        took_ms=response.took_ms,
-        explanation=response.explanation,
     )
 
 
 def notice_v1(notice: Notice) -> NoticeV1:
-    return NoticeV1(code=notice.code, message=notice.message, suggestions=list(notice.suggestions) or None)
-
-
-def _groups_v1(response: SearchResponse) -> list[DocumentGroupV1]:
-    return [
-        DocumentGroupV1(
-            doc_id=group.doc_id,
-            doc_path=group.doc_path,
-            title=group.title,
-            source=group.source,
-            ranks=[hit.rank for hit in group.hits],
-        )
-        for group in response.by_document()
-    ]
-
-
-def neighbours_v1(neighbours: Neighbours) -> NeighboursV1:
-    return NeighboursV1(
-        before=[_neighbour_v1(one) for one in neighbours.before], after=[_neighbour_v1(one) for one in neighbours.after]
-    )
-
-
-def _neighbour_v1(neighbour: Neighbour) -> NeighbourV1:
-    return NeighbourV1(
-        chunk_id=neighbour.chunk_id,
-        heading_path=list(neighbour.heading_path),
-        section_label=neighbour.section_label,
-        text=neighbour.text,
-        citation=citation_v1(neighbour.citation),
-        suspicious=neighbour.suspicious,
-    )
-
-
-def duplicate_v1(duplicate: Duplicate) -> DuplicateV1:
-    return DuplicateV1(
-        chunk_id=duplicate.chunk_id,
-        doc_id=duplicate.doc_id,
-        doc_path=duplicate.doc_path,
-        source=duplicate.source,
-        citation=citation_v1(duplicate.citation),
-    )
+    return view(NoticeV1, notice, suggestions=list(notice.suggestions) or None)
 
 
 def search_hit_v1(hit: SearchHit) -> SearchHitV1:
     weights = hit.retrieval.weights
-    return SearchHitV1(
-        rank=hit.rank,
-        score=hit.score,
-        score_kind=hit.score_kind,  # type: ignore[arg-type]  # one of hydration.RETRIEVAL_METHODS
-        chunk_id=hit.chunk_id,
-        doc_id=hit.doc_id,
-        doc_path=hit.doc_path,
-        title=hit.title,
-        heading_path=list(hit.heading_path),
-        section_label=hit.section_label,
-        snippet=hit.snippet,
+    return view(
+        SearchHitV1,
+        hit,
         highlights=[HighlightV1(start=start, end=end) for start, end in hit.highlights],
-        text=hit.text,
         citation=citation_v1(hit.citation),
-        retrieval=RetrievalV1(
-            method=hit.retrieval.method,
-            lexical_score=hit.retrieval.lexical_score,
-            lexical_rank=hit.retrieval.lexical_rank,
-            vector_score=hit.retrieval.vector_score,
-            vector_rank=hit.retrieval.vector_rank,
-            rrf_score=hit.retrieval.rrf_score,
-            fusion_score=hit.retrieval.fusion_score,
-            weights=WeightsV1(**weights) if weights else None,
-        ),
-        retrieval_method=hit.retrieval_method,  # type: ignore[arg-type]  # as score_kind
-        index_version=hit.index_version,
-        embedding_model=hit.embedding_model,
-        chunker_version=hit.chunker_version,
-        doc_type=hit.doc_type,  # type: ignore[arg-type]  # parsers give no other
-        lang=hit.lang,
-        tags=list(hit.tags),
-        trust_level=hit.trust_level,  # type: ignore[arg-type]  # front matter is checked
-        source=hit.source,
-        indexed_at=hit.indexed_at,
-        date=hit.date,
-        stale=hit.stale,
-        context=list(hit.context),
-        duplicates=[duplicate_v1(duplicate) for duplicate in hit.duplicates],
-        neighbours=neighbours_v1(hit.neighbours) if hit.neighbours is not None else None,
-        explanation=hit.explanation,
-        suspicious=hit.suspicious,
+        retrieval=view(RetrievalV1, hit.retrieval, weights=WeightsV1(**weights) if weights else None),
+        duplicates=[_duplicate_v1(duplicate) for duplicate in hit.duplicates],
+        neighbours=_neighbours_v1(hit.neighbours) if hit.neighbours is not None else None,
     )
+
+
+def _duplicate_v1(duplicate: Duplicate) -> DuplicateV1:
+    return view(DuplicateV1, duplicate, citation=citation_v1(duplicate.citation))
+
+
+def _neighbours_v1(neighbours: Neighbours) -> NeighboursV1:
+    before, after = (
+        [view(NeighbourV1, one, citation=citation_v1(one.citation)) for one in side] for side in neighbours
+    )
+    return NeighboursV1(before=before, after=after)

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from kebab.wire.errors import ErrorV1
-from kebab.wire.ingest import IngestProgressV1, IngestReportV1
 from kebab.wire.records import StatsV1
+from kebab.wire.reports import IngestProgressV1, IngestReportV1
 from kebab.wire.search import SearchResponseV1
 
 

@@ -46,7 +46,7 @@ def search(kb: Kb, database: Path, bundled_models: None) -> Kb:
 
 
 def test_a_question_in_other_words_finds_the_page_that_answers_it(search: Kb) -> None:
-    """R121, R126: hybrid is what one gets without saying anything."""
+    """Hybrid is what one gets without saying anything."""
     answer = search("how to set up version control", "--json").json()
     assert not any(word in NOTES["git.md"].lower() for word in ("version", "control", "set up"))
     assert (answer["mode"], answer["method"]) == ("hybrid", "hybrid")
@@ -56,7 +56,6 @@ def test_a_question_in_other_words_finds_the_page_that_answers_it(search: Kb) ->
 
 
 def test_vec_only_gives_vector_results_and_nothing_of_the_text_index(search: Kb) -> None:
-    """R122."""
     answer = search("install git", "--vec-only", "--json").json()
     assert (answer["mode"], answer["method"], answer["match"]) == ("vector", "vector", None)
     assert answer["index_version"].startswith("vec:")
@@ -72,7 +71,7 @@ def test_vec_only_gives_vector_results_and_nothing_of_the_text_index(search: Kb)
 
 
 def test_explain_shows_rank_and_score_of_both_sides_and_of_the_fusion_for_every_hit(search: Kb) -> None:
-    """R109, R111: and that fewer passed the filter than were asked for."""
+    """And that fewer passed the filter than were asked for."""
     shown = search("flour and water", "--explain", "--tag", "kitchen", "--tag", "garden").out
     assert re.search(r"^   lexical: rank 1, score 0\.\d{4}$", shown, re.MULTILINE)
     assert re.search(r"^   vector: rank 1, score 0\.\d{4} \(granite-\S+\)$", shown, re.MULTILINE)
@@ -82,7 +81,6 @@ def test_explain_shows_rank_and_score_of_both_sides_and_of_the_fusion_for_every_
 
 
 def test_a_threshold_of_002_leaves_what_both_sides_have_found(search: Kb) -> None:
-    """R136."""
     everything = search("install git", "--json").json()["hits"]
     above = search("install git", "--threshold", "0.02", "--json").json()["hits"]
     assert [hit["doc_path"] for hit in above] == ["git.md"]

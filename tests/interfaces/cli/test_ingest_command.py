@@ -47,7 +47,6 @@ def test_the_report_counts_everything_and_names_examples(kb: Kb, write_notes: Ca
 
 
 def test_ingest_is_idempotent_and_remembers_its_sources(kb: Kb, write_notes: Callable[..., Path]) -> None:
-    """R054."""
     notes = write_notes(FILES)
     kb("ingest", notes)
     again = kb("ingest", "--json").json()

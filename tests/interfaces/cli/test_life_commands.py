@@ -104,7 +104,6 @@ def test_every_command_obeys_config(kb: Kb, tmp_path: Path, command: list[str]) 
 
 
 def test_rebuilding_the_text_index_repairs_it(kb: Kb, ingested: Path, database: Path) -> None:
-    """R055."""
     connection = apsw.Connection(str(database))
     connection.execute("INSERT INTO chunks_fts (chunks_fts) VALUES ('delete-all')")
     connection.close()
@@ -166,7 +165,6 @@ def test_doctor_of_nothing_is_healthy(kb: Kb) -> None:
 
 
 def test_schema_shows_what_the_index_holds(kb: Kb, ingested: Path) -> None:
-    """R056."""
     stats = kb("schema", "--json").json()["stats"]
     assert (stats["documents"], stats["chunks"], stats["sources"]) == (2, 2, 1)
     assert stats["index_version"].startswith(f"lex:{migrations.LATEST}:")

@@ -120,7 +120,6 @@ def test_inspecting_a_chunk_shows_its_place_and_text(sample: Kb) -> None:
 
 
 def test_fetch_prints_exactly_what_was_indexed(sample: Kb, sample_notes: Path) -> None:
-    """R061, R069."""
     text = (sample_notes / "git" / "setup.md").read_text(encoding="utf-8")
     assert sample("fetch", "doc", "git/setup.md").out == text
     lines = "".join(text.splitlines(keepends=True)[9:12])
@@ -130,7 +129,6 @@ def test_fetch_prints_exactly_what_was_indexed(sample: Kb, sample_notes: Path) -
 
 
 def test_every_citation_of_a_search_can_be_fetched_and_holds_its_text(sample: Kb) -> None:
-    """R020, R061, R069."""
     hits = sample("search", "sqlite 데이터베이스 backup", "--full-text", "-k", "4", "--json").json()["hits"]
     assert hits
     for hit in hits:

@@ -1,4 +1,4 @@
-"""The command table: names, help, versions, errors as exit codes, and what must not be imported on the way (R112)."""
+"""The command table: names, help, versions, errors as exit codes, and what must not be imported on the way."""
 
 from __future__ import annotations
 
@@ -69,7 +69,6 @@ def test_help_lists_every_command_and_no_arguments_mean_help(kb: Kb) -> None:
 
 
 def test_the_verbs_are_those_of_the_product(kb: Kb) -> None:
-    """R112."""
     shown = kb("--help").out
     assert all(
         f"  {verb} " in shown for verb in ("ingest", "search", "ask", "init", "doctor", "inspect", "list", "eval")
@@ -77,7 +76,7 @@ def test_the_verbs_are_those_of_the_product(kb: Kb) -> None:
 
 
 def test_one_product_name_in_code_and_documentation() -> None:
-    """R112: Environment variables begin with KEBAB_, folders are called kebab."""
+    """Environment variables begin with KEBAB_, folders are called kebab."""
     from kebab.config.settings import all_settings
 
     assert all(item.variable.startswith("KEBAB_") for item in all_settings())
@@ -222,7 +221,7 @@ def test_help_loads_no_library_and_no_database(command: list[str]) -> None:
 
 
 def test_a_lexical_search_loads_nothing_it_does_not_need(sample_db: Path) -> None:
-    """R001, R065, R178: No embedder, no language model, no network client."""
+    """No embedder, no language model, no network client."""
     modules = loaded_modules("--db", str(sample_db), "search", "git", "--mode", "lexical", "--json")
     assert "apsw" in modules
     assert not modules & (HEAVY | {"ignore", "tomllib", "asyncio", "ssl", "email", "http"})

@@ -52,14 +52,13 @@ def hit_paths(ran: Any) -> list[str]:
 
 
 def test_search_works_with_k_tag_and_mode(search: Kb) -> None:
-    """R058, R178: No vector and no language model exists yet, and none is needed."""
+    """No vector and no language model exists yet, and none is needed."""
     ran = search("gnu", "--k", "1", "--tag", "rust", "--mode", "lexical", "--json")
     assert hit_paths(ran) == ["rust/kb.md"]
     assert (ran.json()["mode"], ran.json()["method"], ran.json()["notices"]) == ("lexical", "lexical", [])
 
 
 def test_the_human_output_is_one_block_per_hit(search: Kb) -> None:
-    """R059."""
     ran = search("rust workspace", "-k", "1")
     assert ran.code == 0
     expected = """\
@@ -76,7 +75,6 @@ returned: 1
 
 
 def test_explain_names_lexical_vector_fusion_with_rank_and_score_per_hit(search: Kb) -> None:
-    """R111."""
     ran = search("how is gnu installed", "--explain")
     assert re.search(r"^   lexical: rank 1, score 0\.\d{4}$", ran.out, re.MULTILINE)
     assert re.search(r"^   vector: not used$", ran.out, re.MULTILINE)
@@ -87,7 +85,6 @@ def test_explain_names_lexical_vector_fusion_with_rank_and_score_per_hit(search:
 
 
 def test_install_git_finds_stems_of_either_word_ranked_by_bm25(sample: Kb) -> None:
-    """R116."""
     response = sample("search", "install git", "--json").json()
     texts = [hit["doc_path"] for hit in response["hits"]]
     assert texts[0] == "git/setup.md"
@@ -97,14 +94,12 @@ def test_install_git_finds_stems_of_either_word_ranked_by_bm25(sample: Kb) -> No
 
 
 def test_fts_only_is_lexical_without_a_notice(search: Kb) -> None:
-    """R117."""
     response = search("gnu", "--fts-only", "--json").json()
     assert (response["mode"], response["method"], response["notices"]) == ("lexical", "lexical", [])
     assert {hit["retrieval"]["vector_rank"] for hit in response["hits"]} == {None}
 
 
 def test_tags_wants_all_and_tag_wants_any(search: Kb) -> None:
-    """R128, R131, R132."""
     assert set(hit_paths(search("gnu", "--tags", "ops", "--json"))) == {"ops/deploy.md", "ops/backup.md"}
     assert hit_paths(search("gnu", "--tags", "ops,production", "--json")) == ["ops/deploy.md"]
     assert set(hit_paths(search("gnu", "--tag", "production", "--tag", "rust", "--json"))) == {
@@ -114,7 +109,6 @@ def test_tags_wants_all_and_tag_wants_any(search: Kb) -> None:
 
 
 def test_type_code_gives_only_code_and_an_unknown_type_lists_the_valid_ones(search: Kb) -> None:
-    """R133, R134."""
     assert hit_paths(search("gnu", "--type", "code", "--json")) == ["tools/install.py"]
     wrong = search("gnu", "--type", "movie", "--json")
     assert wrong.code == 2
@@ -123,12 +117,10 @@ def test_type_code_gives_only_code_and_an_unknown_type_lists_the_valid_ones(sear
 
 @pytest.mark.parametrize("option", ["-k", "--k", "--top"])
 def test_the_number_of_hits_has_three_spellings(search: Kb, option: str) -> None:
-    """R137, R138."""
     assert len(hit_paths(search("gnu", option, "2", "--json"))) == 2
 
 
 def test_default_top_in_the_config_file_sets_the_number(search: Kb, tmp_path: Path, sample: Kb) -> None:
-    """R137."""
     assert len(hit_paths(sample("search", "the", "--json"))) == 10
     config = tmp_path / "config.toml"
     config.write_text("[search]\ndefault_top = 1\n", encoding="utf-8")
@@ -137,14 +129,12 @@ def test_default_top_in_the_config_file_sets_the_number(search: Kb, tmp_path: Pa
 
 
 def test_fewer_matches_than_asked_for_are_no_error(search: Kb) -> None:
-    """R139."""
     ran = search("gnu", "--top", "50", "--type", "markdown")
     assert ran.code == 0
     assert ran.out.splitlines()[-1] == "returned: 3"
 
 
 def test_no_match_is_success_and_exit_code_makes_it_an_answer(search: Kb) -> None:
-    """R063."""
     ran = search("zzzqqq")
     assert (ran.code, ran.out) == (0, "returned: 0\n")
     assert "No passage matches" in ran.err
@@ -153,7 +143,6 @@ def test_no_match_is_success_and_exit_code_makes_it_an_answer(search: Kb) -> Non
 
 
 def test_an_empty_query_is_an_empty_answer_with_a_hint(search: Kb) -> None:
-    """R027."""
     for query in ("", "   "):
         ran = search(query)
         assert (ran.code, ran.out) == (0, "returned: 0\n")
@@ -161,7 +150,6 @@ def test_an_empty_query_is_an_empty_answer_with_a_hint(search: Kb) -> None:
 
 
 def test_an_empty_corpus_is_an_empty_answer_with_a_hint(kb: Kb) -> None:
-    """R032, R063."""
     ran = kb("search", "git", "--json")
     assert ran.code == 0
     assert ran.json()["hits"] == []
@@ -211,7 +199,7 @@ def test_every_mistake_is_exit_code_2_with_one_error_object_and_a_hint(
 
 
 def test_mode_vector_hybrid_and_default_say_what_is_missing(search: Kb) -> None:
-    """R178: without vectors hybrid answers lexically and says so."""
+    """Without vectors hybrid answers lexically and says so."""
     default = search("gnu", "--json").json()
     assert (default["mode"], default["method"], [notice["code"] for notice in default["notices"]]) == (
         "hybrid",
@@ -260,7 +248,6 @@ def test_no_highlight_leaves_the_marks_out(search: Kb) -> None:
 
 
 def test_filters_reach_the_search(search: Kb) -> None:
-    """R023, R024, R025, R026."""
     assert hit_paths(search("gnu", "--path", "ops/*.md", "--exclude-tag", "production", "--json")) == ["ops/backup.md"]
     assert set(hit_paths(search("gnu", "--exclude-path", "ops/**", "--type", "markdown", "--json"))) == {"rust/kb.md"}
     assert hit_paths(search("gnu", "--after", "2024-02-15", "--before", "2024-06-01", "--json")) == ["ops/backup.md"]

@@ -15,9 +15,8 @@ from tests.interfaces.http.test_pages import client_of
 import kebab
 from kebab.core.search import SearchResponse
 from kebab.knowledge_base import KnowledgeBase
-from kebab.search.request import SearchRequest
-from kebab.wire import schemas
-from kebab.wire.objects import plain
+from kebab.search.options import SearchRequest
+from kebab.wire import plain, schemas
 from kebab.wire.search import search_response_v1
 
 
@@ -102,7 +101,7 @@ class TestSearch:
         ],
     )
     def test_what_is_wrong_is_said(self, client: httpx2.Client, parameters: str, status: int, code: str) -> None:
-        """R013, R133: never an empty result for a failure."""
+        """Never an empty result for a failure."""
         failed(client.get(f"api/v1/search?{parameters}"), status, code)
 
     def test_a_library_is_searched_instead(self, client: httpx2.Client) -> None:
@@ -296,8 +295,6 @@ class TestLookingInside:
 
 
 class TestLibraries:
-    """R168."""
-
     def test_a_library_is_found_by_name(self, client: httpx2.Client) -> None:
         body = valid(client.get("api/v1/libraries/search", params={"libraryName": "widget"}), "library_search")
         assert body["libraries"][0]["library_id"] == "/acme/widget"
@@ -324,7 +321,6 @@ class TestLibraries:
         assert context["rules"] == ["Always close a gauge"]
 
     def test_as_text_it_is_what_kb_lib_docs_prints(self, client: httpx2.Client) -> None:
-        """R164, R165."""
         response = client.get("api/v2/context", params={"libraryId": "/acme/widget", "query": "create a dial"})
         assert response.headers["content-type"].startswith("text/plain")
         assert response.text.startswith(

@@ -1,6 +1,4 @@
-"""The web page without a browser: what is on it, in which state, and that nothing of the user's text becomes markup
-(R049).
-"""
+"""The web page without a browser: what is on it, in which state, and that nothing of the user's text becomes markup."""
 
 from __future__ import annotations
 
@@ -91,7 +89,7 @@ def test_a_hit_shows_what_it_is_and_where_it_stands(get: Get) -> None:
 
 
 def test_a_snippet_has_16_words_and_marks_them(get: Get) -> None:
-    """R049: `<b>` around what matched, an ellipsis where it was cut, 16 words."""
+    """`<b>` around what matched, an ellipsis where it was cut, 16 words."""
     html = get("/?q=middle+sentence&mode=lexical")
     snippet = re.search(r'<p class="snippet" dir="auto">(.*?)</p>', html)
     assert snippet is not None

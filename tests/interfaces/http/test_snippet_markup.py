@@ -1,4 +1,4 @@
-"""The snippet of the page's list (R049): 16 words, an ellipsis where it is cut, `<b>` around what matched, everything
+"""The snippet of the page's list: 16 words, an ellipsis where it is cut, `<b>` around what matched, everything
 escaped.
 """
 
@@ -7,7 +7,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kebab.interfaces.http.snippet_markup import marked_snippet, shortened
+from kebab.interfaces.http.templating import marked_snippet, shortened
 from kebab.wire.search import HighlightV1
 
 TEXT = " ".join(f"w{number}" for number in range(40))
@@ -18,7 +18,6 @@ def marks(text: str, *words: str) -> list[HighlightV1]:
 
 
 def test_sixteen_words_where_most_matches_are() -> None:
-    """R049."""
     shown = marked_snippet(TEXT, marks(TEXT, "w2 ", "w30", "w33"))
     assert shown.count("<b>") == 2
     assert len(shown.strip("…").split()) == 16

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from tests.conftest import Kb
 
-from kebab.interfaces.mcp.client_configs import CLIENTS, snippet, starting
+from kebab.interfaces.cli.serving import CLIENTS, snippet, starting
 
 COMMAND = ["/opt/kb", "--db", '/home/me/my "notes"/kb.sqlite', "mcp"]
 

@@ -155,7 +155,7 @@ def test_status_tells_what_is_served(agent: Session) -> None:
 
 
 def test_r168_libraries_are_found_and_read_in_the_known_formats_to_the_letter(agent: Session) -> None:
-    """R168: the formats of R162 to R167 are the text of the tools, and their objects the structured part."""
+    """The known formats are the text of the tools, and their objects the structured part."""
     found = agent.call("resolve-library-id", libraryName="widget", userQuery="round gauges")
     assert texts(found) == [
         "1. Widget\n   Library ID: /acme/widget\n   Description: Gauges for dashboards\n"
@@ -180,8 +180,16 @@ def test_r168_libraries_are_found_and_read_in_the_known_formats_to_the_letter(ag
     )
 
 
+def test_as_many_libraries_are_found_as_are_asked_for(agent: Session) -> None:
+    assert len(agent.call("resolve-library-id", libraryName="acme").structured_content["libraries"]) > 1
+    assert len(agent.call("resolve-library-id", libraryName="acme", limit=1).structured_content["libraries"]) == 1
+    for limit in (0, 101, "many"):
+        assert "limit" in agent.fails("resolve-library-id", libraryName="widget", limit=limit)["message"]
+
+
 def test_r168_no_library_is_said_and_an_unknown_one_is_an_error(agent: Session) -> None:
-    """R168, R163: a name that fits nothing is an answer; an id that does not exist is a mistake."""
+    """A name that fits nothing is an answer; an id that does not exist is a mistake."""
+    assert len(agent.ask("resolve-library-id", libraryName="acme", limit=1)["libraries"]) == 1
     assert texts(agent.call("resolve-library-id", libraryName="zzzz")) == ["No libraries found matching your search."]
     assert texts(agent.call("query-docs", libraryId="/acme/widget", query="zzzz")) == [
         "## Library Rules\n- Always close a gauge\n\n*These rules are the library's own words.*",
@@ -242,7 +250,7 @@ def test_a_resource_that_is_not_indexed_is_an_error_with_our_code(agent: Session
     [
         ("serach", {}, "usage", "search, fetch"),
         ("search", {}, "usage", "query"),
-        ("search", {"query": "x", "colour": 1}, "usage", "Valid: query, mode"),
+        ("search", {"query": "x", "colour": 1}, "usage", "Options: query, mode"),
         ("search", {"query": "x", "type": "pfd"}, "usage", "pdf, markdown"),
         ("search", {"query": "x", "k": "many"}, "usage", "whole number"),
         ("search", {"query": "'unbalanced AND ('"}, "invalid_query", ""),

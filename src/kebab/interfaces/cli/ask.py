@@ -10,10 +10,9 @@ import click
 
 from kebab.core.errors import UsageError
 from kebab.core.search import SUSPICIOUS
-from kebab.interfaces.cli.follow_up import follow_up
-from kebab.interfaces.cli.options import command, knowledge_base, wants_json
+from kebab.interfaces.cli.options import command, follow_up, knowledge_base, wants_json
 from kebab.interfaces.cli.render import harmless, print_json, remark, say, shown
-from kebab.interfaces.cli.search import filter_options
+from kebab.interfaces.cli.search import FILTERS, given, search_options
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,17 +28,13 @@ _ONE_LINE = re.compile(r":L(\d+)-L\1$")
     example="kb ask 'how do I undo the last commit?'\nkb ask 'when does the boiler need service?' --tag house --json",
 )
 @click.argument("question", nargs=-1)
-@click.option("--mode", metavar="MODE", help="How passages are found: hybrid (the default), lexical or vector.")
-@click.option("-k", "--k", "--top", "k", type=int, help="How many passages are looked at.")
-@filter_options
-@click.option("--library", metavar="/OWNER/PROJECT[/VERSION]", help="Answer from the documentation of this library.")
-@click.option(
-    "--max-tokens", type=int, help="About how many tokens of passages the answer may rest on (setting ask.max_tokens)."
-)
-@click.option(
-    "--explain",
-    is_flag=True,
-    help="What was found, how much of the question it covers, and the verdict on every claim.",
+@search_options(
+    *("mode", "k", *FILTERS, "library", "max_tokens", "explain"),
+    mode="How passages are found: hybrid (the default), lexical or vector.",
+    k="How many passages are looked at.",
+    library="Answer from the documentation of this library.",
+    max_tokens="About how many tokens of passages the answer may rest on (setting ask.max_tokens).",
+    explain="What was found, how much of the question it covers, and the verdict on every claim.",
 )
 def ask_command(question: tuple[str, ...], **options: Any) -> int:
     """Answer QUESTION from what was ingested; - reads it from the standard input.
@@ -52,10 +47,9 @@ def ask_command(question: tuple[str, ...], **options: Any) -> int:
         question = (sys.stdin.read(),)
     if not question or not " ".join(question).strip():
         raise UsageError("There is no QUESTION.", hint="For example: kb ask 'how do I undo the last commit?'")
-    given = {name: value for name, value in options.items() if value not in (None, ())}
     streams = sys.stdout.isatty() and not wants_json()
     written = _Stream() if streams else None
-    answer = knowledge_base().ask(" ".join(question), on_text=written, **given)
+    answer = knowledge_base().ask(" ".join(question), on_text=written, **given(options))
     answer = answer._replace(
         notices=tuple(notice._replace(message=follow_up(notice.message)) for notice in answer.notices)
     )
@@ -147,16 +141,19 @@ def _print_explanation(answer: Answer) -> None:
         if evidence["similarity"] is not None and not evidence["by_meaning"]:
             margin += " (no measure is known for this language, so it does not count)"
         say(
-            f"evidence: {evidence['coverage']:.0%} of the question's words in the best passage, {evidence['focus']:.0%} in two sentences"
+            f"evidence: {evidence['coverage']:.0%} of the question's words in the best passage, "
+            f"{evidence['focus']:.0%} in two sentences"
         )
         say(
-            f"evidence: similarity {similarity}{margin}; strength {evidence['strength']:.2f}, {evidence['least']:.2f} is enough"
+            f"evidence: similarity {similarity}{margin}; strength {evidence['strength']:.2f}, {evidence['least']:.2f} "
+            "is enough"
         )
         if evidence["missing_words"]:
             say(f"evidence: in no passage: {', '.join(evidence['missing_words'])}")
         for passage in evidence["passages"]:
             say(
-                f"passage: {passage['coverage']:.0%} {passage['citation']}{' (beside a hit)' if passage['beside'] else ''}"
+                f"passage: {passage['coverage']:.0%} "
+                f"{passage['citation']}{' (beside a hit)' if passage['beside'] else ''}"
             )
     for hit in answer.candidates:
         detail = hit.retrieval

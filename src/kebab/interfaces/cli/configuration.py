@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
 import click
 
-from kebab.config.loading import config_folder
-from kebab.config.places import FILE_NAME, LOCAL_FOLDER, database_address, database_path
+from kebab.config.loading import FILE_NAME, LOCAL_FOLDER, config_folder, database_address, database_path
 from kebab.config.settings import SettingField, Settings, all_settings
 from kebab.core.addresses import masked_address
 from kebab.core.errors import ConfigError
 from kebab.core.private_files import make_folder, open_file
-from kebab.interfaces.cli.options import command, config_file, global_options, group, loaded_settings, wants_json
-from kebab.interfaces.cli.render import done, print_json
-from kebab.interfaces.cli.table import table
+from kebab.interfaces.cli.options import command, group, loaded_settings, places_given, wants_json
+from kebab.interfaces.cli.render import done, print_json, table
+from kebab.wire import view
+from kebab.wire.records import ConfigV1, SettingV1
 
 
 def commented_config() -> str:
@@ -29,13 +30,7 @@ def commented_config() -> str:
         if item.section != section:
             section = item.section
             lines += ["", f"[{section}]"]
-        value = (
-            {True: "true", False: "false"}[item.default]
-            if item.type is bool
-            else f'"{item.default}"'
-            if item.type is str
-            else f"{item.default}"
-        )
+        value = json.dumps(item.default, ensure_ascii=False)  # which is TOML too
         lines += [f"# {item.doc} ({item.allowed})", f"# {item.name} = {value}"]
     return "\n".join(lines) + "\n"
 
@@ -55,7 +50,7 @@ def init_command(here: bool, force: bool) -> int:
         made.append(folder / FILE_NAME)
         notes.append(f"This folder has its own index now: {folder / FILE_NAME}.")
     else:
-        path = Path(config_file() or config_folder() / "config.toml").expanduser()
+        path = Path(places_given().get("config") or config_folder() / "config.toml").expanduser()
         if path.exists() and not force:
             notes.append(f"{path} exists and was kept; --force overwrites it.")
         else:
@@ -64,29 +59,21 @@ def init_command(here: bool, force: bool) -> int:
                 with open_file(path, "w") as file:
                     file.write(commented_config())
             except OSError as error:
-                raise ConfigError(
-                    f"{path} cannot be written: {error.strerror}.", hint="Name another with --config.", path=str(path)
-                ) from error
+                hint = "Name another with --config."
+                raise ConfigError(f"{path} cannot be written: {error.strerror}.", hint=hint, path=str(path)) from error
             notes.append(f"{path} was written.")
         made.append(path)
-        database, _ = database_path(_default_settings())
+        database, _ = database_path(Settings())
         _make(database.parent)
     return done("init", " ".join([*notes, "Next: kb ingest FOLDER"]), *made)
-
-
-def _default_settings() -> Any:
-    from kebab.config.settings import Settings
-
-    return Settings()
 
 
 def _make(folder: Path) -> None:
     try:
         make_folder(folder)
     except OSError as error:
-        raise ConfigError(
-            f"{folder} cannot be made: {error.strerror}.", hint="Check its permissions.", path=str(folder)
-        ) from error
+        hint = "Check its permissions."
+        raise ConfigError(f"{folder} cannot be made: {error.strerror}.", hint=hint, path=str(folder)) from error
 
 
 @group("config", example="kb config show")
@@ -94,34 +81,19 @@ def config_command() -> None:
     """Settings and where their values come from."""
 
 
-@config_command.command("show", epilog="Example:\n\n\b\n  kb config show")
-@global_options
+@command("show", within=config_command, example="kb config show")
 def config_show() -> int:
     """Every setting, its value, and where that came from."""
     loaded = loaded_settings()
     database = database_address(loaded.settings)
     values = {item.key: _shown_value(item, loaded.settings) for item in all_settings()}
     if wants_json():
-        from kebab.wire.records import ConfigV1, SettingV1
-
-        print_json(
-            ConfigV1(
-                config_file=str(loaded.config_file) if loaded.config_file else None,
-                database=database,
-                settings=[
-                    SettingV1(
-                        key=item.key,
-                        value=values[item.key],
-                        default=item.default,
-                        origin=loaded.origins.get(item.key, "default"),
-                        variable=item.variable,
-                        allowed=item.allowed,
-                        doc=item.doc,
-                    )
-                    for item in all_settings()
-                ],
-            )
-        )
+        settings = [
+            view(SettingV1, item, value=values[item.key], origin=loaded.origins.get(item.key, "default"))
+            for item in all_settings()
+        ]
+        file = str(loaded.config_file) if loaded.config_file else None
+        print_json(ConfigV1(config_file=file, database=database, settings=settings))
         return 0
     click.echo(f"config file: {loaded.config_file or 'none'}")
     click.echo(f"database: {database}")

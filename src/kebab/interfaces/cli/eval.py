@@ -4,30 +4,42 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from hashlib import sha256
 from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from kebab.config.loading import cache_folder, config_folder
+from kebab.config.writing import set_values
 from kebab.core.errors import UsageError
-from kebab.interfaces.cli.options import (
-    config_file,
-    global_options,
-    group,
-    is_quiet,
-    knowledge_base,
-    places_given,
-    wants_json,
+from kebab.core.private_files import make_folder
+from kebab.core.search import DEFAULT_K, MAX_K
+from kebab.evaluation.comparison import compare
+from kebab.evaluation.golden_sets import GoldenSet, load_golden_set, write_documents
+from kebab.evaluation.misses import explain_misses
+from kebab.evaluation.report_page import report_page
+from kebab.evaluation.run_files import read_run, refuse_to_replace, refuse_to_replace_with_page, write_run, write_text
+from kebab.evaluation.runner import RunOptions, run
+from kebab.evaluation.suggestions import as_yaml, suggest
+from kebab.evaluation.tuning import tune
+from kebab.interfaces.cli.ingest_progress import progress_of
+from kebab.interfaces.cli.options import command, group, is_quiet, knowledge_base, places_given, wants_json
+from kebab.interfaces.cli.render import counted, done, print_json, print_verbatim, remark, say, shown, table
+from kebab.interfaces.cli.search import FILTERS, given, search_options
+from kebab.search.options import SearchRequest
+from kebab.wire.evaluation import (
+    EvalChangeV1,
+    EvalComparisonV1,
+    EvalDifferenceV1,
+    EvalReportV1,
+    EvalSuggestionsV1,
+    EvalTuningV1,
 )
-from kebab.interfaces.cli.render import counted, done, print_json, print_verbatim, remark, say, shown
-from kebab.interfaces.cli.search import filter_options
-from kebab.interfaces.cli.table import table
 
 if TYPE_CHECKING:
-    from kebab.evaluation.golden_queries import GoldenSet
     from kebab.knowledge_base import KnowledgeBase
-    from kebab.wire.evaluation import EvalChangeV1, EvalComparisonV1, EvalDifferenceV1, EvalReportV1, EvalTuningV1
 
 _ABOUT_ONE_QUERY = frozenset(
     {"some_words", "did_you_mean", "far_away", "similar_only", "words_only", "insisted", "other_scripts"}
@@ -38,61 +50,48 @@ _MISSES_NAMED = 10
 
 @group(
     "eval",
-    example="kb eval suggest --out golden.yaml\nkb eval run golden.yaml --out before.json\nkb eval compare before.json after.json",
+    example="kb eval suggest --out golden.yaml\nkb eval run golden.yaml --out before.json\n"
+    "kb eval compare before.json after.json",
 )
 def eval_command() -> None:
     """How good search is, measured on your own judged queries."""
 
 
-def search_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """How each query is searched for."""
-    for decorate in reversed(
-        (
-            click.option("--mode", metavar="MODE", help="hybrid (the default), lexical or vector."),
-            filter_options,
-            click.option("--match", help="all words, any of them, or auto."),
-            click.option("--fusion", help="rrf or convex (setting search.hybrid_fusion)."),
-            click.option("--per-doc", type=int, help="At most this many hits of one document."),
-            click.option("--duplicates", metavar="HOW", help="fold or show passages with nearly the same text."),
-            click.option("--threshold", type=float, help="Least raw RRF score."),
-            click.option("--min-score", type=float, help="Least score, 0 to 1."),
-        )
-    ):
-        function = decorate(function)
-    return function
+_SEARCHING = search_options(
+    *("mode", *FILTERS, "match", "fusion", "per_doc", "duplicates", "threshold", "min_score"),
+    mode="hybrid (the default), lexical or vector.",
+    match="all words, any of them, or auto.",
+    fusion="rrf or convex (setting search.hybrid_fusion).",
+    duplicates="fold or show passages with nearly the same text.",
+    threshold="Least raw RRF score.",
+    min_score="Least score, 0 to 1.",
+)
+"""How each query is searched for."""
 
 
 def golden_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """What is asked, and where."""
-    for decorate in reversed(
-        (
-            click.argument("golden", metavar="FILE|FOLDER", type=click.Path(path_type=Path)),
-            click.option(
-                "-k", "--k", "k", type=click.IntRange(1, 1000), default=10, help="Metrics are about the first k (10)."
-            ),
-            click.option(
-                "--hits", type=click.IntRange(1, 1000), help="How many hits each search is asked for; by default k."
-            ),
-            click.option(
-                "--ingest", is_flag=True, help="Index the documents of FOLDER first, in a database of its own or --db."
-            ),
-            click.option(
-                "--skip-unknown", is_flag=True, help="Count expected ids that are not in the index as missed."
-            ),
-        )
+    number = click.IntRange(1, MAX_K)
+    for flag, sentence in (
+        ("--skip-unknown", "Count expected ids that are not in the index as missed."),
+        ("--ingest", "Index the documents of FOLDER first, in a database of its own or --db."),
     ):
-        function = decorate(function)
-    return function
+        function = click.option(flag, is_flag=True, help=sentence)(function)
+    sentence = "How many hits each search is asked for; by default k."
+    function = click.option("--hits", type=number, help=sentence)(function)
+    sentence = f"Metrics are about the first k ({DEFAULT_K})."
+    function = click.option("-k", "--k", "k", type=number, default=DEFAULT_K, help=sentence)(function)
+    return click.argument("golden", metavar="FILE|FOLDER", type=click.Path(path_type=Path))(function)
 
 
-@eval_command.command(
+@command(
     "run",
-    epilog="Example:\n\n\b\n  kb eval run golden.yaml\n  kb eval run golden.yaml --mode lexical --out lexical.json\n"
-    "  kb eval run ~/data/scifact --ingest",
+    within=eval_command,
+    example="kb eval run golden.yaml\nkb eval run golden.yaml --mode lexical --out lexical.json\n"
+    "kb eval run ~/data/scifact --ingest",
 )
-@global_options
 @golden_options
-@search_options
+@_SEARCHING
 @click.option("--ask", is_flag=True, help="Put every query to kb ask too: are refusals right, are answers grounded?")
 @click.option("--timings", is_flag=True, help="Latencies too, each search by itself; then no two runs are the same.")
 @click.option(
@@ -118,10 +117,6 @@ def eval_run(
     (corpus.jsonl, queries.jsonl, qrels.tsv). Documents are known by path, SOURCE:path or id; an expected one that is
     not in the index stops the run. The same run gives the same RUN.json, byte for byte.
     """
-    from kebab.evaluation.golden_sets import load_golden_set
-    from kebab.evaluation.run_files import refuse_to_replace, write_run
-    from kebab.evaluation.runner import RunOptions, run
-
     if hits is not None and hits < k:
         raise UsageError(f"--hits {hits} is less than -k {k}.", hint="Ask for at least as many hits as are looked at.")
     if out is not None:
@@ -142,31 +137,16 @@ def eval_run(
     return 0
 
 
-def given(options: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if value not in (None, ())}
-
-
 def ingested(folder: Path, golden: GoldenSet) -> KnowledgeBase:
     """A knowledge base that has the documents of a judged collection."""
-    from hashlib import sha256
-
-    from kebab.config.loading import cache_folder, load_settings
-    from kebab.core.private_files import make_folder
-    from kebab.evaluation.judged_collections import write_documents
-    from kebab.interfaces.cli.ingest_progress import progress_of
-    from kebab.knowledge_base import KnowledgeBase
-
     if golden.kind != "beir":
-        raise UsageError(
-            "--ingest is for a FOLDER in BEIR layout.", hint="The documents of a FILE are yours: kb ingest FOLDER"
-        )
+        hint = "The documents of a FILE are yours: kb ingest FOLDER"
+        raise UsageError("--ingest is for a FOLDER in BEIR layout.", hint=hint)
     # By where it lies: when its judgements change, its documents are still the same and keep their vectors.
     place = cache_folder() / "collections" / f"{golden.name}-{sha256(bytes(folder.resolve())).hexdigest()[:8]}"
     database = places_given().get("db") or str(place / "kebab.sqlite")
     make_folder(place)
-    kb = click.get_current_context().with_resource(
-        KnowledgeBase(load_settings(config_file(), flags={"store.path": database}))
-    )
+    kb = knowledge_base(database)
     with progress_of("auto") as progress:
         report = kb.ingest(write_documents(folder, place / golden.name), name=golden.name, progress=progress)
     if report.added or report.updated:
@@ -179,9 +159,8 @@ def _remark_on(report: EvalReportV1) -> None:
         if code == "vectors_off" and "mode" not in report.configuration.options:
             continue  # it was the user who turned them off
         if code not in _ABOUT_ONE_QUERY:
-            remark(
-                f"note: {counted(count, 'search', 'searches')} said {code}; see: kb search {report.queries[0].query!r}"
-            )
+            searches = counted(count, "search", "searches")
+            remark(f"note: {searches} said {code}; see: kb search {report.queries[0].query!r}")
     if not report.metrics:
         remark("note: Nothing was measured: what cannot be answered is judged with --ask.")
     if report.unknown:
@@ -204,15 +183,11 @@ def _print_run(report: EvalReportV1) -> None:
 
 def print_metrics(report: EvalReportV1) -> None:
     slices = [*report.by_lang, *report.by_type]
-    rows = [
-        [name, f"{value:.4f}", str(report.counted[name]), *(_figure(part.metrics.get(name)) for part in slices)]
-        for name, value in report.metrics.items()
-    ]
+    rows = []
+    for name, value in report.metrics.items():
+        figures = [f"{part.metrics[name]:.4f}" if name in part.metrics else "–" for part in slices]
+        rows.append([name, f"{value:.4f}", str(report.counted[name]), *figures])
     table(["metric", "all", "queries", *(part.name for part in slices)], rows)
-
-
-def _figure(value: float | None) -> str:
-    return "–" if value is None else f"{value:.4f}"
 
 
 # --- compare
@@ -221,11 +196,11 @@ def _figure(value: float | None) -> str:
 _RUN = click.Path(path_type=Path, dir_okay=False)
 
 
-@eval_command.command(
+@command(
     "compare",
-    epilog="Example:\n\n\b\n  kb eval compare before.json after.json\n  kb eval compare before.json after.json --exit-code",
+    within=eval_command,
+    example="kb eval compare before.json after.json\nkb eval compare before.json after.json --exit-code",
 )
-@global_options
 @click.argument("a", metavar="A.json", type=_RUN)
 @click.argument("b", metavar="B.json", type=_RUN)
 @click.option("--metric", help="By which queries are won and lost; by default nDCG at the k of the runs.")
@@ -239,9 +214,6 @@ def eval_compare(a: Path, b: Path, metric: str | None, limit: int, improvements:
     Intervals are of 95 %, by paired bootstrap; a difference whose interval holds 0 may be chance. Latencies are
     compared where both runs were made with --timings; compare only runs of the same machine so.
     """
-    from kebab.evaluation.comparison import compare
-    from kebab.evaluation.run_files import read_run
-
     comparison = compare(read_run(a), read_run(b), metric=metric)
     for notice in comparison.notices:
         remark(f"note: {notice}")
@@ -255,17 +227,10 @@ def eval_compare(a: Path, b: Path, metric: str | None, limit: int, improvements:
 def _print_comparison(comparison: EvalComparisonV1, limit: int, *, improvements: bool) -> None:
     for name, (before, after) in comparison.changed.items():
         say(f"{name}: {_short(before)} → {_short(after)}")
-    rows = [
-        [
-            one.metric,
-            f"{one.a:.4f}",
-            f"{one.b:.4f}",
-            f"{one.difference:+.4f}",
-            f"{one.low:+.4f} to {one.high:+.4f}",
-            one.verdict,
-        ]
-        for one in (*comparison.differences, *_sliced_by(comparison.metric, comparison.by_lang, comparison.by_type))
-    ]
+    # Slices by one metric only: all of them are in the JSON.
+    sliced = [*comparison.by_lang, *comparison.by_type]
+    of_metric = [one for one in sliced if one.metric.partition("[")[0] == comparison.metric]
+    rows = [_difference_row(one) for one in (*comparison.differences, *of_metric)]
     table(["metric", "a", "b", "difference", "95 % interval", "verdict"], rows)
     say(f"{comparison.metric}: {comparison.wins:,} better, {comparison.losses:,} worse, {comparison.ties:,} the same")
     _print_changes(comparison.regressions, limit, "worse")
@@ -273,9 +238,9 @@ def _print_comparison(comparison: EvalComparisonV1, limit: int, *, improvements:
         _print_changes(comparison.improvements, limit, "better")
 
 
-def _sliced_by(metric: str, *slices: Sequence[EvalDifferenceV1]) -> list[EvalDifferenceV1]:
-    """Of one metric: all of them are in the JSON."""
-    return [one for part in slices for one in part if one.metric.partition("[")[0] == metric]
+def _difference_row(one: EvalDifferenceV1) -> list[str]:
+    figures = [f"{one.a:.4f}", f"{one.b:.4f}", f"{one.difference:+.4f}"]
+    return [one.metric, *figures, f"{one.low:+.4f} to {one.high:+.4f}", one.verdict]
 
 
 def _print_changes(changes: Sequence[EvalChangeV1], limit: int, what: str) -> None:
@@ -303,10 +268,7 @@ def _print_change(change: EvalChangeV1) -> None:
 # --- report
 
 
-@eval_command.command(
-    "report", epilog="Example:\n\n\b\n  kb eval report run.json\n  kb eval report run.json --out report.html"
-)
-@global_options
+@command("report", within=eval_command, example="kb eval report run.json\nkb eval report run.json --out report.html")
 @click.argument("run", metavar="RUN.json", type=_RUN)
 @click.option("--out", type=_RUN, metavar="FILE.html", help="By default beside the run, with the same name.")
 def eval_report(run: Path, out: Path | None) -> int:
@@ -315,17 +277,14 @@ def eval_report(run: Path, out: Path | None) -> int:
     It needs no network and no script. Misses are explained from the database, as long as it is the one that the run was
     made on.
     """
-    from kebab.evaluation.misses import explain_misses
-    from kebab.evaluation.report_page import report_page
-    from kebab.evaluation.run_files import read_run, refuse_to_replace_with_page, write_text
-
     report = read_run(run)
     target = out or run.with_suffix(".html")
     refuse_to_replace_with_page(target)
     misses = explain_misses(report, knowledge_base())
     if misses is None:
         remark(
-            "note: The index is not the one of this run, so misses are not explained. Name its database with --db, or run it again."
+            "note: The index is not the one of this run, so misses are not explained. "
+            "Name its database with --db, or run it again."
         )
     write_text(report_page(report, misses), target)
     return done("eval report", f"{target} was written.", target)
@@ -334,12 +293,11 @@ def eval_report(run: Path, out: Path | None) -> int:
 # --- suggest
 
 
-@eval_command.command(
-    "suggest", epilog="Example:\n\n\b\n  kb eval suggest --out golden.yaml\n  kb eval suggest -n 50 --source notes"
+@command(
+    "suggest", within=eval_command, example="kb eval suggest --out golden.yaml\nkb eval suggest -n 50 --source notes"
 )
-@global_options
 @click.option("-n", "count", type=click.IntRange(1, 10_000), default=25, help="How many (25).")
-@filter_options
+@search_options(*FILTERS)
 @click.option("--out", type=_RUN, metavar="FILE.yaml", help="Write them there; a file that exists is left alone.")
 def eval_suggest(count: int, out: Path | None, **options: Any) -> int:
     """Candidate queries from the headings of your own documents, to begin a golden set with.
@@ -347,24 +305,17 @@ def eval_suggest(count: int, out: Path | None, **options: Any) -> int:
     Each comes with the document and the lines below its heading. They are candidates: write them as you would ask, and
     take out what nobody would.
     """
-    from kebab.evaluation.run_files import write_text
-    from kebab.evaluation.suggestions import as_yaml, suggest
-    from kebab.search.request import SearchRequest
-
     kb = knowledge_base()
     suggestions = suggest(kb, kb.filters_of(SearchRequest.from_options(given(options))), count=count)
     if not suggestions and not wants_json():
         remark("There are no headings to make queries from. See what is there with: kb list docs")
         return 1
     if out is not None and out.exists():
-        raise UsageError(
-            f"{out} exists already, and may have been gone over.", hint="Name another file, or delete it first."
-        )
+        hint = "Name another file, or delete it first."
+        raise UsageError(f"{out} exists already, and may have been gone over.", hint=hint)
     if out is not None:
         write_text(as_yaml(suggestions), out)
     if wants_json():
-        from kebab.wire.evaluation import EvalSuggestionsV1
-
         print_json(EvalSuggestionsV1(suggestions=suggestions))
     elif out is not None:
         say(f"{out} was written with {counted(len(suggestions), 'candidate')}. Go over them, then: kb eval run {out}")
@@ -376,10 +327,9 @@ def eval_suggest(count: int, out: Path | None, **options: Any) -> int:
 # --- tune
 
 
-@eval_command.command("tune", epilog="Example:\n\n\b\n  kb eval tune golden.yaml\n  kb eval tune golden.yaml --write")
-@global_options
+@command("tune", within=eval_command, example="kb eval tune golden.yaml\nkb eval tune golden.yaml --write")
 @golden_options
-@search_options
+@_SEARCHING
 @click.option("--write", is_flag=True, help="Set what helps in the config file.")
 def eval_tune(
     golden: Path, k: int, hits: int | None, ingest: bool, skip_unknown: bool, write: bool, **options: Any
@@ -389,10 +339,6 @@ def eval_tune(
     The queries are dealt into five folds: what is best on four is judged on the fifth, in turn. Only what is
     significantly better so is recommended; often nothing is. It takes about forty runs of the set.
     """
-    from kebab.evaluation.golden_sets import load_golden_set
-    from kebab.evaluation.runner import RunOptions
-    from kebab.evaluation.tuning import tune
-
     loaded = load_golden_set(golden)
     kb = ingested(golden, loaded) if ingest else knowledge_base()
     tuning = tune(kb, loaded, RunOptions(k, hits, given(options), skip_unknown=skip_unknown), tell=_tell)
@@ -411,10 +357,7 @@ def _tell(tried: int, of: int) -> None:
 
 
 def _write_settings(kb: KnowledgeBase, settings: dict[str, Any]) -> Path:
-    from kebab.config.loading import config_folder
-    from kebab.config.writing import set_values
-
-    path = kb.loaded.config_file or Path(config_file() or config_folder() / "config.toml").expanduser()
+    path = kb.loaded.config_file or Path(places_given().get("config") or config_folder() / "config.toml").expanduser()
     set_values(path, settings)
     for key in settings:
         if kb.loaded.origins.get(key, "").startswith(("environment", "flag")):

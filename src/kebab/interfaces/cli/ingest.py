@@ -1,24 +1,33 @@
-"""kb ingest"""
+"""kb ingest, kb watch, kb source"""
 
 from __future__ import annotations
 
+import signal
 import sys
+import threading
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 import click
 
 from kebab.core.errors import KebabError, UsageError
-from kebab.interfaces.cli.ingest_progress import progress_of
-from kebab.interfaces.cli.options import command, is_quiet, knowledge_base, wants_json
-from kebab.interfaces.cli.render import counted, print_json, remark, say, shown
+from kebab.core.text import decode
+from kebab.interfaces.cli.ingest_progress import progress_of, progress_option
+from kebab.interfaces.cli.options import command, group, is_confirmed, is_quiet, knowledge_base, wants_json
+from kebab.interfaces.cli.render import counted, done, print_json, remark, say, shown
 
 if TYPE_CHECKING:
-    from kebab.ingest.report import IngestReport
+    from kebab.ingest.report import Failure, IngestReport
+    from kebab.ingest.sources import Description
+
+_WORTH_A_WORD_S = 2.0
+"""Vectors that were made in less need no line of their own: a save makes a few."""
 
 
 @command(
     "ingest",
-    example="kb ingest ~/notes\nkb ingest                      # every source again\necho 'milk, bread' | kb ingest - --title Shopping",
+    example="kb ingest ~/notes\nkb ingest                      # every source again\n"
+    "echo 'milk, bread' | kb ingest - --title Shopping",
 )
 @click.argument("paths", nargs=-1, metavar="[PATH]…")
 @click.option("--name", help="What to call the source (default: the folder's name).")
@@ -29,13 +38,7 @@ if TYPE_CHECKING:
     help="For encrypted PDFs; the setting ingest.pdf_password keeps it out of the shell's history.",
 )
 @click.option("--no-embed", is_flag=True, help="Text index only; a later run makes the vectors.")
-@click.option(
-    "--progress",
-    "progress_style",
-    type=click.Choice(["auto", "json", "none"]),
-    default="auto",
-    help="json: one event per line on stderr.",
-)
+@progress_option
 def ingest_command(
     paths: tuple[str, ...],
     name: str | None,
@@ -55,11 +58,12 @@ def ingest_command(
         if len(paths) > 1:
             raise UsageError("- (stdin) cannot be mixed with other paths.", hint="Run kb ingest twice.")
         if title is None:
-            raise UsageError(
-                "A text from stdin needs a title.", hint="For example: kb ingest - --title 'Shopping list'"
-            )
+            hint = "For example: kb ingest - --title 'Shopping list'"
+            raise UsageError("A text from stdin needs a title.", hint=hint)
         with progress_of(progress_style) as shown_progress:
-            report = kb.ingest_text(_stdin_text(), title=title, embed=not no_embed, progress=shown_progress)
+            report = kb.ingest_text(
+                decode(sys.stdin.buffer.read())[0], title=title, embed=not no_embed, progress=shown_progress
+            )
         print_report(report)
         return 0
     if title is not None:
@@ -71,29 +75,21 @@ def ingest_command(
             progress.end("done")
     except KeyboardInterrupt:
         progress.end("interrupted")
-        run = kb.last_ingest
-        if run is not None:
-            print_report(run.report, interrupted=True)
+        if kb.last_ingest is not None and kb.last_ingest.started:
+            print_report(kb.last_ingest, interrupted=True)
         return 130
     except KebabError:
         progress.end("failed")
-        run = kb.last_ingest
-        if run is not None and run.report.done and not wants_json():
-            print_report(run.report)  # what was done before, or in other sources
+        if kb.last_ingest is not None and kb.last_ingest.done and not wants_json():
+            print_report(kb.last_ingest)  # what was done before, or in other sources
         raise
     print_report(report)
     return 0
 
 
-def _stdin_text() -> str:
-    from kebab.core.text import decode
-
-    return decode(sys.stdin.buffer.read())[0]
-
-
 def print_report(report: IngestReport, *, interrupted: bool = False) -> None:
     if wants_json():
-        from kebab.wire.ingest import ingest_report_v1
+        from kebab.wire.reports import ingest_report_v1
 
         print_json(ingest_report_v1(report, interrupted=interrupted))
         return
@@ -113,21 +109,24 @@ def vectors_in_words(report: IngestReport) -> str:
     return f"{counted(report.vectors_made, 'vector')} made in {report.embedding_seconds:.1f} s{rate}{known}"
 
 
-def _show(report: IngestReport, interrupted: bool) -> None:
+def say_skipped(report: IngestReport) -> None:
     from kebab.ingest.report import SKIP_REASONS
 
+    for reason, skipped in sorted(report.skipped.items(), key=lambda item: -item[1].count):
+        more = ", …" if skipped.count > len(skipped.examples) else ""
+        say(f"  skipped {skipped.count} ({SKIP_REASONS.get(reason, reason)}): {', '.join(skipped.examples)}{more}")
+
+
+def _show(report: IngestReport, interrupted: bool) -> None:
     state = "interrupted, run it again to go on" if interrupted else f"in {report.seconds:.1f} s"
     files, chunks = counted(report.scanned, "file"), counted(report.chunks, "chunk")
     say(f"{', '.join(report.sources) or 'nothing'}: {files}, {chunks} written, {state}")
     unread = f", not indexed {report.unread} (see below)" if report.unread else ""
-    say(
-        f"  added {report.added}, updated {report.updated}, unchanged {report.unchanged}, removed {report.removed}{unread}"
-    )
+    changed = f"added {report.added}, updated {report.updated}, unchanged {report.unchanged}, removed {report.removed}"
+    say(f"  {changed}{unread}")
     if report.vectors_made or report.vectors_reused:
         say(f"  {vectors_in_words(report)}")
-    for reason, skipped in sorted(report.skipped.items(), key=lambda item: -item[1].count):
-        more = ", …" if skipped.count > len(skipped.examples) else ""
-        say(f"  skipped {skipped.count} ({SKIP_REASONS.get(reason, reason)}): {', '.join(skipped.examples)}{more}")
+    say_skipped(report)
     for name in report.absorbed:
         say(f"  the single file {name} is now part of its folder")
     if report.reanalysed:
@@ -141,3 +140,129 @@ def _show(report: IngestReport, interrupted: bool) -> None:
         say("  slowest: " + ", ".join(f"{path} {seconds:.1f} s" for path, seconds in report.slowest))
     if not interrupted and report.added and sys.stdout.isatty():
         remark("Search it with: kb search 'your question'")
+
+
+# --- watch
+
+
+@command("watch", example="kb watch ~/notes\nkb watch            # every source")
+@click.argument("paths", nargs=-1, metavar="[PATH]…")
+@click.option("--name", help="What to call a new source (default: the folder's name).")
+@click.option("--no-embed", is_flag=True, help="Text index only; a later ingest makes the vectors.")
+def watch_command(paths: tuple[str, ...], name: str | None, no_embed: bool) -> int:
+    """Bring the index up to date, and again whenever something below PATH changes, until Ctrl-C.
+
+    Without PATH, every known source is watched, also those that another terminal ingests meanwhile. What is saved can
+    be found by its words at once; vectors are made while nothing else is to be done. One can search, and ingest, at the
+    same time. With --json, one report per line: of each change, and of the vectors once they are made.
+    """
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    shows = _Rounds()
+    for report in knowledge_base().watch(*paths, name=name, embed=not no_embed, stop=stop):
+        if isinstance(report, KebabError):
+            why = f"{shown(report.message)} {shown(report.hint or '')}"
+            click.echo(f"{datetime.now():%H:%M:%S}  waiting: {why}", err=True)
+        elif wants_json():
+            print_report(report)
+        elif not is_quiet():
+            shows.show(report)
+        if stop.is_set():
+            break
+        if not isinstance(report, KebabError):
+            shows.say_watching()
+    return 0
+
+
+class _Rounds:
+    """What a person sees: the first report whole, then a line for each round."""
+
+    def __init__(self) -> None:
+        self._watching = False
+        self._failed: dict[str, list[Failure]] = {}
+
+    def say_watching(self) -> None:
+        if not self._watching:
+            self._watching = True
+            remark("Watching for changes; Ctrl-C ends it.")
+
+    def show(self, report: IngestReport) -> None:
+        if not report.sources:
+            if report.embedding_seconds >= _WORTH_A_WORD_S:
+                _say_now(vectors_in_words(report))
+            return
+        source = ", ".join(report.sources)
+        if not self._watching:
+            print_report(report)
+        elif report.changes:
+            _say_now(f"{source}: {_changes_in_words(report)} ({report.seconds:.1f} s)")
+        for note in report.warnings if self._watching else ():
+            _say_now(f"{source}: note: {note.path}: {note.message}")
+        for failure in report.failed:
+            if self._watching and failure not in self._failed.get(source, []):  # it fails again in every round
+                _say_now(f"{source}: failed {failure.path}: {failure.message}")
+        self._failed |= dict.fromkeys(report.sources, report.failed)
+
+
+def _changes_in_words(report: IngestReport) -> str:
+    named = ", ".join(f"{what} {path}" for what, path in report.changes)
+    more = report.added + report.updated + report.removed - len(report.changes)
+    return f"{named} and {more:,} more" if more else named
+
+
+def _say_now(text: str) -> None:
+    say(f"{datetime.now():%H:%M:%S}  {shown(text)}")
+
+
+# --- sources
+
+
+@group("source", example="kb source describe notes/work 'minutes of team A'\nkb source remove old-notes")
+def source_command() -> None:
+    """Manage the places that were ingested; list them with kb list sources."""
+
+
+@command(
+    "describe",
+    within=source_command,
+    example="kb source describe notes 'what I learned at work'\nkb source describe notes/work 'minutes of team A'\n"
+    "kb source describe notes/work --remove",
+)
+@click.argument("place", metavar="NAME[/FOLDER]")
+@click.argument("text", required=False)
+@click.option("--remove", is_flag=True, help="Take the note away; an empty TEXT does the same.")
+def source_describe(place: str, text: str | None, remove: bool) -> int:
+    """Say in a sentence what a source, or a folder in it, is about. Every hit below carries the note, and is found by
+    its words too.
+    """
+    if (text is None) != remove:
+        hint = "For example: kb source describe notes 'what I learned'"
+        raise UsageError("kb source describe takes a TEXT, or --remove.", hint=hint)
+    kb = knowledge_base()
+    return done("source describe", _described(kb.describe_source(place, text or "")), kb.address)
+
+
+def _described(result: Description) -> str:
+    again = f"{counted(result.chunks, 'chunk')} indexed again."
+    if result.text is not None:
+        return f"{result.place} is described: {again}"
+    if result.before is None:
+        return f"{result.place} had no note."
+    return f"The note on {result.place} is taken away: {again}"
+
+
+@command("remove", within=source_command, example="kb source remove old-notes --yes")
+@click.argument("name")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+def source_remove(name: str, yes: bool) -> int:
+    """Forget a source and everything indexed from it. The files themselves are not touched."""
+    kb = knowledge_base()
+    question = f"Forget the source {name} and all its documents?"
+    refusal = "kb source remove drops everything indexed from a source, and there is nobody to ask whether it may."
+    is_known = name in [source.name for source in kb.sources()]  # of another one there is nothing to ask
+    if is_known and not is_confirmed(yes, question, refusal):
+        say("Nothing was forgotten.")
+        return 1
+    documents = counted(kb.remove_source(name), "document")
+    return done("source remove", f"The source {name} is forgotten: {documents}.", kb.address)

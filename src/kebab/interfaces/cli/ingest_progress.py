@@ -18,6 +18,15 @@ _COUNTED_APART = {"embedding": "vectors", "vectors": "vectors", "verifying": "co
 _STOPPING = b"\r\nStopping after what is being written; Ctrl-C again stops at once.\r\n"
 
 
+progress_option = click.option(
+    "--progress",
+    "progress_style",
+    type=click.Choice(["auto", "json", "none"]),
+    default="auto",
+    help="json: one event per line on stderr.",
+)
+
+
 class IngestProgress:
     """Shows nothing. Ctrl-C takes effect here, between two files or batches of vectors, so that the report counts
     exactly what was written; pressed twice it takes effect at once.
@@ -63,10 +72,8 @@ class _Remarks(IngestProgress):
         total = details.get("total") or 0
         if event == "embedding" and total >= _MANY_VECTORS and not self._said:
             self._said = True
-            click.echo(
-                f"At least {total:,} vectors are to be made now. Words can be searched already, and Ctrl-C is safe.",
-                err=True,
-            )
+            safe = "Words can be searched already, and Ctrl-C is safe."
+            click.echo(f"At least {total:,} vectors are to be made now. {safe}", err=True)
 
 
 class _JsonLines(IngestProgress):
@@ -87,37 +94,27 @@ class _JsonLines(IngestProgress):
         self._emit(event, {})
 
     def _emit(self, event: str, details: dict[str, Any]) -> None:
-        from kebab.wire.ingest import IngestProgressV1
-        from kebab.wire.objects import to_json
+        from kebab.wire import to_json
+        from kebab.wire.reports import ingest_progress_v1
 
-        known = {name: details.get(name) for name in ("source", "path", "done", "total")}
-        elapsed = time.perf_counter() - self._started
-        click.echo(to_json(IngestProgressV1(event=event, elapsed_s=elapsed, **known)), err=True)  # type: ignore[arg-type]  # events are named in the wire type
+        click.echo(to_json(ingest_progress_v1(event, details, time.perf_counter() - self._started)), err=True)
 
 
 class _Bar(IngestProgress):
     """A bar on the terminal, gone when it is finished."""
 
     def __init__(self) -> None:
-        from rich.console import Console
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
+        from rich import console, progress
 
-        self._bar = Progress(
-            TextColumn("{task.fields[source]}", markup=False),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            TextColumn("left"),
-            TimeRemainingColumn(),
-            TextColumn("{task.fields[path]}", markup=False),
-            console=Console(stderr=True),
+        self._bar = progress.Progress(
+            progress.TextColumn("{task.fields[source]}", markup=False),
+            progress.BarColumn(),
+            progress.MofNCompleteColumn(),
+            progress.TimeElapsedColumn(),
+            progress.TextColumn("left"),
+            progress.TimeRemainingColumn(),
+            progress.TextColumn("{task.fields[path]}", markup=False),
+            console=console.Console(stderr=True),
             transient=True,
             speed_estimate_period=120,  # vectors come a batch at a time
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,31 +10,39 @@ from typing import TYPE_CHECKING
 import click
 
 from kebab.core.errors import SourceError, UsageError
-from kebab.interfaces.cli.options import global_options, group, knowledge_base, wants_json
-from kebab.interfaces.cli.render import counted, done, print_json, print_verbatim, remark, say
+from kebab.core.libraries import SNIPPET_KINDS
+from kebab.core.search import SUSPICIOUS
+from kebab.ingest.report import IngestReport
+from kebab.interfaces.cli.ingest import say_skipped
+from kebab.interfaces.cli.ingest_progress import progress_of
+from kebab.interfaces.cli.options import command, group, is_confirmed, knowledge_base, wants_json
+from kebab.interfaces.cli.render import counted, done, print_json, print_verbatim, remark, say, table
+from kebab.library.docs import DEFAULT_TOKENS
+from kebab.library.formatters import libraries_text, snippets_text
+from kebab.wire.libraries import library_docs_v1, library_list_v1, library_search_v1
+from kebab.wire.reports import ingest_report_v1
 
 if TYPE_CHECKING:
     from kebab.core.libraries import Library, LibraryVersion
-    from kebab.ingest.report import IngestReport
-
 
 _SHORT_COMMIT = 10
 
 
 @group(
     "lib",
-    example="kb lib add https://github.com/owner/project --version v2.0\nkb lib docs /owner/project 'how to close a gauge'",
+    example="kb lib add https://github.com/owner/project --version v2.0\n"
+    "kb lib docs /owner/project 'how to close a gauge'",
 )
 def lib_command() -> None:
     """Documentation of libraries, offline and by version."""
 
 
-@lib_command.command(
+@command(
     "add",
-    epilog="Example:\n\n\b\n  kb lib add https://github.com/owner/project --version v1.2 --version v2.0\n"
-    "  kb lib add ~/src/widget --id /acme/widget\n  kb lib add llms.txt --title Widget",
+    within=lib_command,
+    example="kb lib add https://github.com/owner/project --version v1.2 --version v2.0\n"
+    "kb lib add ~/src/widget --id /acme/widget\nkb lib add llms.txt --title Widget",
 )
-@global_options
 @click.argument("source")
 @click.option("--id", "library_id", metavar="/OWNER/PROJECT", help="By default from the address, or /local/NAME.")
 @click.option("--title", help="By default as its kebab.json or context7.json says, or the project's name.")
@@ -67,8 +74,6 @@ def lib_add(
     """Index the documentation of a library: from a git repository, a folder, an archive, a file such as llms.txt, or
     what `kb lib export` wrote.
     """
-    from kebab.interfaces.cli.ingest_progress import progress_of
-
     kb = knowledge_base()
     with _told_how_to_go_on(), progress_of(progress) as shown:
         library, report = kb.libraries.add(
@@ -86,26 +91,19 @@ def lib_add(
         )
         shown.end("done")
     if wants_json():
-        from kebab.wire.ingest import ingest_report_v1
-
         print_json(ingest_report_v1(report))
     else:
         _say_indexed(library, report)
     return 0
 
 
-@lib_command.command("refresh", epilog="Example:\n\n\b\n  kb lib refresh /owner/project")
-@global_options
+@command("refresh", within=lib_command, example="kb lib refresh /owner/project")
 @click.argument("library_id", metavar="[/OWNER/PROJECT]", required=False)
 @click.option("--fetch-metadata", is_flag=True, help="Ask GitHub for its stars again.")
 @click.option("--no-embed", is_flag=True, help="Leave the vectors for later.")
 @click.option("--progress", type=click.Choice(["auto", "json", "none"]), default="auto", help="How to show it.")
 def lib_refresh(library_id: str | None, fetch_metadata: bool, no_embed: bool, progress: str) -> int:
     """Fetch a library again, or all of them, and index what has changed."""
-    from kebab.ingest.report import IngestReport
-    from kebab.interfaces.cli.ingest_progress import progress_of
-    from kebab.wire.ingest import ingest_report_v1
-
     kb = knowledge_base()
     wanted = [library_id] if library_id else [library.library_id for library in kb.libraries.all()]
     if not wanted:
@@ -141,18 +139,9 @@ def lib_refresh(library_id: str | None, fetch_metadata: bool, no_embed: bool, pr
     return 0
 
 
-@lib_command.command("list", epilog="Example:\n\n\b\n  kb lib list")
-@global_options
+@command("list", within=lib_command, example="kb lib list")
 def lib_list() -> int:
     """The libraries that are indexed, their versions and states."""
-    return list_libraries()
-
-
-def list_libraries() -> int:
-    """Also `kb list libraries`."""
-    from kebab.interfaces.cli.table import table
-    from kebab.wire.libraries import library_list_v1
-
     libraries = knowledge_base().libraries.all()
     if wants_json():
         print_json(library_list_v1(libraries))
@@ -167,19 +156,12 @@ def list_libraries() -> int:
     return 0
 
 
-@lib_command.command(
-    "search", epilog="Example:\n\n\b\n  kb lib search widget\n  kb lib search widget --query 'round gauges'"
-)
-@global_options
+@command("search", within=lib_command, example="kb lib search widget\nkb lib search widget --query 'round gauges'")
 @click.argument("name")
 @click.option("--query", help="What is wanted of it: libraries that speak of this are found too.")
 @click.option("--limit", type=click.IntRange(1, 100), default=10, show_default=True, help="How many libraries.")
 def lib_search(name: str, query: str | None, limit: int) -> int:
     """Find libraries by name, description or what their documentation says."""
-    from kebab.core.search import SUSPICIOUS
-    from kebab.library.formatters import libraries_text
-    from kebab.wire.libraries import library_search_v1
-
     found = knowledge_base().libraries.search(name, query, limit)
     answer = library_search_v1(name, query, found)
     if wants_json():
@@ -191,16 +173,18 @@ def lib_search(name: str, query: str | None, limit: int) -> int:
     return 0
 
 
-@lib_command.command(
+@command(
     "docs",
-    epilog="Example:\n\n\b\n  kb lib docs /owner/project 'close a gauge'\n"
-    "  kb lib docs /owner/project/v1.2 'close a gauge' --type code --tokens 2000",
+    within=lib_command,
+    example="kb lib docs /owner/project 'close a gauge'\n"
+    "kb lib docs /owner/project/v1.2 'close a gauge' --type code --tokens 2000",
 )
-@global_options
 @click.argument("library", metavar="/OWNER/PROJECT[/VERSION]")
 @click.argument("query")
-@click.option("--tokens", type=click.IntRange(1), default=5000, show_default=True, help="Budget for whole snippets.")
-@click.option("--type", "kind", type=click.Choice(["code", "info"]), help="Only code, or only prose.")
+@click.option(
+    "--tokens", type=click.IntRange(1), default=DEFAULT_TOKENS, show_default=True, help="Budget for whole snippets."
+)
+@click.option("--type", "kind", type=click.Choice(SNIPPET_KINDS), help="Only code, or only prose.")
 @click.option(
     "--page",
     type=click.IntRange(1),
@@ -216,13 +200,8 @@ def lib_search(name: str, query: str | None, limit: int) -> int:
 )
 def lib_docs(library: str, query: str, tokens: int, kind: str | None, page: int, project: str | None) -> int:
     """Print the snippets of a library's documentation that answer QUERY."""
-    from kebab.core.search import SUSPICIOUS
-    from kebab.library.formatters import snippets_text
-
     docs = knowledge_base().libraries.docs(library, query, tokens=tokens, kind=kind, page=page, project=project)
     if wants_json():
-        from kebab.wire.libraries import library_docs_v1
-
         print_json(library_docs_v1(query, docs))
         return 0
     for notice in docs.notices:
@@ -241,10 +220,7 @@ def lib_docs(library: str, query: str, tokens: int, kind: str | None, page: int,
     return 0
 
 
-@lib_command.command(
-    "export", epilog="Example:\n\n\b\n  kb lib export /owner/project project.kebab\n  kb lib add project.kebab"
-)
-@global_options
+@command("export", within=lib_command, example="kb lib export /owner/project project.kebab\nkb lib add project.kebab")
 @click.argument("library_id", metavar="/OWNER/PROJECT")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--force", is_flag=True, help="Overwrite FILE.")
@@ -254,18 +230,15 @@ def lib_export(library_id: str, file: Path, force: bool) -> int:
         raise UsageError(f"{file} is already there.", hint="Name another file, or overwrite it with --force.")
     kb = knowledge_base()
     documents = kb.libraries.export(library_id, file)
-    return done(
-        "lib export",
-        f"{library_id}: {counted(documents, 'document')} in {file}, {file.stat().st_size / 1e6:.1f} MB.",
-        file,
-    )
+    size = f"{file.stat().st_size / 1e6:.1f} MB"
+    return done("lib export", f"{library_id}: {counted(documents, 'document')} in {file}, {size}.", file)
 
 
-@lib_command.command(
+@command(
     "remove",
-    epilog="Example:\n\n\b\n  kb lib remove /owner/project --yes\n  kb lib remove /owner/project --version v1.2 --yes",
+    within=lib_command,
+    example="kb lib remove /owner/project --yes\nkb lib remove /owner/project --version v1.2 --yes",
 )
-@global_options
 @click.argument("library_id", metavar="/OWNER/PROJECT")
 @click.option("--version", metavar="TAG", help="Only this one.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
@@ -274,12 +247,9 @@ def lib_remove(library_id: str, version: str | None, yes: bool) -> int:
     kb = knowledge_base()
     what = library_id if version is None else f"{library_id} {version}"
     kb.libraries.find(library_id)
-    if not yes:
-        if wants_json() or not sys.stdin.isatty():
-            raise UsageError(
-                f"kb lib remove drops everything indexed of {what}, so it asks first.", hint="Say so with --yes."
-            )
-        click.confirm(f"Forget {what}?", abort=True)
+    refusal = f"kb lib remove drops everything indexed of {what}, so it asks first."
+    if not is_confirmed(yes, f"Forget {what}?", refusal):
+        raise click.Abort
     kb.libraries.remove(library_id, version)
     return done("lib remove", f"{what} is forgotten.", kb.address)
 
@@ -296,45 +266,24 @@ def _told_how_to_go_on() -> Iterator[None]:
 def _row(library: Library, version: LibraryVersion) -> list[str]:
     commit = (version.commit or "")[:_SHORT_COMMIT]
     trust = f"{library.trust_score or 0:.1f}"
-    return [
-        library.library_id,
-        library.title,
-        version.name or "default",
-        str(version.snippets),
-        trust,
-        commit,
-        version.indexed_at or "",
-        _state(version),
-    ]
-
-
-def _state(version: LibraryVersion) -> str:
-    if version.error is None:
-        return version.state
-    return (
-        f"indexed; the last attempt to refresh it failed: {version.error}"
-        if version.indexed_at
-        else f"failed: {version.error}"
-    )
+    state: str = version.state
+    if version.error is not None:
+        attempt = "indexed; the last attempt to refresh it failed" if version.indexed_at else "failed"
+        state = f"{attempt}: {version.error}"
+    name, snippets = version.name or "default", str(version.snippets)
+    return [library.library_id, library.title, name, snippets, trust, commit, version.indexed_at or "", state]
 
 
 def _say_indexed(library: Library, report: IngestReport) -> None:
-    from kebab.ingest.report import SKIP_REASONS
-
     versions = ", ".join(version.name or "default branch" for version in library.versions if version.indexed_at)
-    say(
-        f"{library.library_id}: {counted(library.total_snippets, 'snippet')}, {versions}; trust score {library.trust_score or 0:.1f}/10"
-    )
-    say(
-        f"  {counted(report.scanned, 'file')}: {report.added} read, {report.unchanged} known, in {report.seconds:.1f} s"
-    )
+    trust = f"trust score {library.trust_score or 0:.1f}/10"
+    say(f"{library.library_id}: {counted(library.total_snippets, 'snippet')}, {versions}; {trust}")
+    files = counted(report.scanned, "file")
+    say(f"  {files}: {report.added} read, {report.unchanged} known, in {report.seconds:.1f} s")
     if report.vectors_made or report.vectors_reused:
-        say(
-            f"  {counted(report.vectors_made, 'vector')} made in {report.embedding_seconds:.1f} s, {report.vectors_reused} known before"
-        )
-    for reason, skipped in sorted(report.skipped.items(), key=lambda item: -item[1].count):
-        more = ", …" if skipped.count > len(skipped.examples) else ""
-        say(f"  skipped {skipped.count} ({SKIP_REASONS.get(reason, reason)}): {', '.join(skipped.examples)}{more}")
+        made = f"{counted(report.vectors_made, 'vector')} made in {report.embedding_seconds:.1f} s"
+        say(f"  {made}, {report.vectors_reused} known before")
+    say_skipped(report)
     for kind, entries in (("failed", report.failed), ("warning", report.warnings)):
         for entry in entries:
             say(f"  {kind}: {entry.path}: {entry.message}")

@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from kebab.core.records import NOT_CHECKED
 from kebab.core.search import SUSPICIOUS
-from kebab.interfaces.cli.follow_up import follow_up
-from kebab.interfaces.cli.options import command, global_options, group, knowledge_base, wants_json
-from kebab.interfaces.cli.render import print_json, print_verbatim, remark, say
-from kebab.interfaces.cli.table import table
+from kebab.interfaces.cli.options import command, follow_up, group, knowledge_base, wants_json
+from kebab.interfaces.cli.render import print_json, print_verbatim, remark, say, table
+from kebab.interfaces.cli.search import given, search_options
+from kebab.search.filters import unmatched_filters
+from kebab.search.options import SearchRequest
+from kebab.wire.records import chunk_inspection_v1, doc_summary_v1, fetch_result_v1, list_v1, verify_report_v1
 
 if TYPE_CHECKING:
     from kebab.core.records import SourceRecord
@@ -25,36 +28,34 @@ def list_command() -> None:
     """List documents, sources, tags or libraries."""
 
 
-@list_command.command("libraries", epilog="Example:\n\n\b\n  kb list libraries --json")
-@global_options
-def libraries_listed() -> int:
+@command("libraries", within=list_command, example="kb list libraries --json")
+@click.pass_context
+def libraries_listed(context: click.Context) -> Any:
     """List the libraries whose documentation is indexed, as `kb lib list` does."""
-    from kebab.interfaces.cli.lib import list_libraries
+    from kebab.interfaces.cli.lib import lib_list
 
-    return list_libraries()
+    return context.invoke(lib_list)
 
 
-@list_command.command("docs", epilog="Example:\n\n\b\n  kb list docs --type markdown --limit 20")
-@global_options
-@click.option("--tag", "tags_any", multiple=True, help="With this tag.")
-@click.option("--tags", "tags_all", metavar="A,B", help="With all of these tags.")
-@click.option("--type", multiple=True, help="pdf, markdown, code or note.")
-@click.option("--format", multiple=True, help="md, txt, py, …")
-@click.option("--trust-min", help="primary, secondary or generated.")
-@click.option("--lang", help="In this language.")
-@click.option("--path", metavar="GLOB", help="Paths like this one.")
-@click.option("--source", multiple=True, help="Of this source.")
-@click.option("--after", metavar="DATE", help="Not older.")
-@click.option("--before", metavar="DATE", help="Older than.")
+@command("docs", within=list_command, example="kb list docs --type markdown --limit 20")
+@search_options(
+    *("tags_any", "tags_all", "type", "format", "trust_min", "lang", "path", "source", "after", "before"),
+    tags_any="With this tag.",
+    tags_all="With all of these tags.",
+    type="pdf, markdown, code or note.",
+    format="md, txt, py, …",
+    lang="In this language.",
+    path="Paths like this one.",
+    source="Of this source.",
+    after="Not older.",
+    before="Older than.",
+)
 @click.option("--limit", type=click.IntRange(min=0), help="At most this many.")
 @click.option("--offset", type=click.IntRange(min=0), default=0, help="Leave out this many.")
 def list_docs(limit: int | None, offset: int, **options: Any) -> int:
     """List documents."""
-    from kebab.search.request import SearchRequest
-    from kebab.wire.records import list_v1
-
     kb = knowledge_base()
-    filters = kb.filters_of(SearchRequest.from_options({name: value for name, value in options.items() if value}))
+    filters = kb.filters_of(SearchRequest.from_options(given(options)))
     documents = kb.documents(filters, limit=-1 if limit is None else limit, offset=offset)
     total = kb.count_documents(filters)
     if wants_json():
@@ -69,39 +70,22 @@ def list_docs(limit: int | None, offset: int, **options: Any) -> int:
         shorten={"path": "middle", "title": "end", "tags": "end"},
     )
     if not total:
-        from kebab.search.unmatched_filters import unmatched_filters
-
         for notice in unmatched_filters(filters, kb.count_documents):
             remark(f"note: {notice.message}")
     remark(f"{len(documents)} of {total} documents" if total or kb.count_documents() else _NOTHING_YET)
     return 0
 
 
-@list_command.command("sources", epilog="Example:\n\n\b\n  kb list sources --json")
-@global_options
+@command("sources", within=list_command, example="kb list sources --json")
 def list_sources() -> int:
     """List the folders, files and other places that were ingested."""
-    from kebab.wire.records import list_v1
-
     sources = knowledge_base().sources()
     if wants_json():
         print_json(list_v1("sources", len(sources), sources))
         return 0
     table(
         ["name", "kind", "documents", "chunks", "last ingest", "root", "repository", "notes"],
-        [
-            [
-                s.name,
-                s.kind,
-                str(s.documents),
-                str(s.chunks),
-                s.ingested_at or "never finished",
-                s.root or "",
-                _repository(s),
-                _notes(s),
-            ]
-            for s in sources
-        ],
+        [_source_row(source) for source in sources],
         shorten={"root": "middle", "repository": "end", "notes": "end"},
     )
     if not sources:
@@ -117,16 +101,16 @@ def _repository(source: SourceRecord) -> str:
     return " ".join(part for part in (name, branch, commit and commit[:_SHORT_COMMIT]) if part)
 
 
-def _notes(source: SourceRecord) -> str:
-    return "; ".join(f"{note.folder}: {note.text}" if note.folder else note.text for note in source.notes)
+def _source_row(source: SourceRecord) -> list[str]:
+    notes = "; ".join(f"{note.folder}: {note.text}" if note.folder else note.text for note in source.notes)
+    counts = [str(source.documents), str(source.chunks)]
+    when, where = source.ingested_at or "never finished", source.root or ""
+    return [source.name, source.kind, *counts, when, where, _repository(source), notes]
 
 
-@list_command.command("tags", epilog="Example:\n\n\b\n  kb list tags")
-@global_options
+@command("tags", within=list_command, example="kb list tags")
 def list_tags() -> int:
     """List tags, the most used first."""
-    from kebab.wire.records import list_v1
-
     tags = knowledge_base().tags()
     if wants_json():
         print_json(list_v1("tags", len(tags), tags))
@@ -140,15 +124,12 @@ def inspect_command() -> None:
     """Show what is stored about a document or chunk."""
 
 
-@inspect_command.command("doc", epilog="Example:\n\n\b\n  kb inspect doc git/setup.md")
-@global_options
+@command("doc", within=inspect_command, example="kb inspect doc git/setup.md")
 @click.argument("key", metavar="ID|PATH")
 def inspect_doc(key: str) -> int:
     """One document and its chunks, by id, beginning of an id, path, SOURCE:path, or as notes link to it."""
     record, chunks = knowledge_base().document(key)
     if wants_json():
-        from kebab.wire.records import doc_summary_v1
-
         print_json(doc_summary_v1(record, chunks))
         return 0
     for name, value in record._asdict().items():
@@ -158,13 +139,10 @@ def inspect_doc(key: str) -> int:
     return 0
 
 
-@inspect_command.command("chunk", epilog="Example:\n\n\b\n  kb inspect chunk 1f0c9a7be2")
-@global_options
+@command("chunk", within=inspect_command, example="kb inspect chunk 1f0c9a7be2")
 @click.argument("key", metavar="ID")
 def inspect_chunk(key: str) -> int:
     """One chunk, by its id or the beginning of it."""
-    from kebab.wire.records import chunk_inspection_v1
-
     chunk = knowledge_base().chunk(key)
     inspection = chunk_inspection_v1(chunk)
     if wants_json():
@@ -191,24 +169,21 @@ def fetch_command() -> None:
     """Print a document, a chunk or exact lines, as they were indexed."""
 
 
-@fetch_command.command("doc", epilog="Example:\n\n\b\n  kb fetch doc git/setup.md")
-@global_options
+@command("doc", within=fetch_command, example="kb fetch doc git/setup.md")
 @click.argument("key", metavar="ID|PATH")
 def fetch_doc(key: str) -> int:
     """The whole text of a document."""
     return _print_fetched(knowledge_base().fetch_document(key))
 
 
-@fetch_command.command("chunk", epilog="Example:\n\n\b\n  kb fetch chunk 1f0c9a7be2")
-@global_options
+@command("chunk", within=fetch_command, example="kb fetch chunk 1f0c9a7be2")
 @click.argument("key", metavar="ID")
 def fetch_chunk(key: str) -> int:
     """The text of a chunk."""
     return _print_fetched(knowledge_base().fetch_chunk(key))
 
 
-@fetch_command.command("span", epilog="Example:\n\n\b\n  kb fetch span git/setup.md#L10-L20")
-@global_options
+@command("span", within=fetch_command, example="kb fetch span git/setup.md#L10-L20")
 @click.argument("citation", metavar="PATH#L10-L20")
 def fetch_span(citation: str) -> int:
     """Exactly the cited lines; a citation as any hit shows it."""
@@ -217,8 +192,6 @@ def fetch_span(citation: str) -> int:
 
 def _print_fetched(fetched: Fetched) -> int:
     if wants_json():
-        from kebab.wire.records import fetch_result_v1
-
         print_json(fetch_result_v1(fetched))
         return 0
     print_verbatim(fetched.text)
@@ -239,8 +212,6 @@ def verify_command(strict: bool) -> int:
     report = knowledge_base().verify()
     report.checks = [check._replace(hint=check.hint and follow_up(check.hint)) for check in report.checks]
     if wants_json():
-        from kebab.wire.records import verify_report_v1
-
         print_json(verify_report_v1(report))
     else:
         for difference in report.differences:
@@ -255,8 +226,6 @@ def verify_command(strict: bool) -> int:
             remark("Bring the index up to date with: kb ingest")
         if report.unreadable:
             remark("What cannot be read stays as it was indexed; check the permissions of those files.")
-        from kebab.core.records import NOT_CHECKED
-
         unchecked = [check for check in report.checks if check.message.startswith(NOT_CHECKED)]
         for check in report.checks:
             if check.hint or check in unchecked:

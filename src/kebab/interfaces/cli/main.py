@@ -15,9 +15,9 @@ from typing import Any, NoReturn
 import click
 
 from kebab._version import __version__
+from kebab.core.checking import close_to
 from kebab.core.errors import Internal, KebabError, UsageError
-from kebab.interfaces.cli.follow_up import follow_up_error
-from kebab.interfaces.cli.options import global_options
+from kebab.interfaces.cli.options import follow_up_error, global_options
 
 # Name → module and summary. Written out, so that `kb --help` imports none of them.
 _COMMANDS: dict[str, tuple[str, str]] = {
@@ -25,22 +25,22 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "ask": ("ask", "Answer a question with quotations and citations, or say that there is no answer."),
     "similar": ("similar", "Find passages like another one."),
     "ingest": ("ingest", "Index folders, files or stdin; again to bring the index up to date."),
-    "watch": ("watch", "Keep the index up to date while files change."),
+    "watch": ("ingest", "Keep the index up to date while files change."),
     "lib": ("lib", "Search the documentation of the libraries you build with."),
     "eval": ("eval", "Measure search on judged queries, compare, report, tune."),
-    "serve": ("serve", "Serve the web page, REST and MCP on one port."),
-    "mcp": ("mcp", "Serve coding agents over stdin and stdout (MCP)."),
-    "source": ("source", "Manage the places that were ingested."),
+    "serve": ("serving", "Serve the web page, REST and MCP on one port."),
+    "mcp": ("serving", "Serve coding agents over stdin and stdout (MCP)."),
+    "source": ("ingest", "Manage the places that were ingested."),
     "list": ("look", "List documents, sources, tags or libraries."),
     "inspect": ("look", "Show what is stored about a document or chunk."),
     "fetch": ("look", "Print a document, a chunk or exact lines as they were indexed."),
     "verify": ("look", "Check that every stored passage still stands in its file."),
-    "index": ("life", "Rebuild or optimize the text index and the vectors."),
-    "migrate": ("migrate", "Carry everything from a file to a Qdrant cluster, or back."),
-    "backup": ("life", "Copy the database while others use it."),
-    "reset": ("life", "Delete the database."),
-    "doctor": ("health", "Check that everything is in order."),
-    "schema": ("health", "Wire schemas, and what the index holds."),
+    "index": ("upkeep", "Rebuild or optimize the text index and the vectors."),
+    "migrate": ("upkeep", "Carry everything from a file to a Qdrant cluster, or back."),
+    "backup": ("upkeep", "Copy the database while others use it."),
+    "reset": ("upkeep", "Delete the database."),
+    "doctor": ("upkeep", "Check that everything is in order."),
+    "schema": ("upkeep", "Wire schemas, and what the index holds."),
     "init": ("configuration", "Write a commented config file; never required."),
     "config": ("configuration", "Show every setting and where its value came from."),
 }
@@ -79,10 +79,8 @@ class LazyCommands(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args and args[0] not in _COMMANDS and not args[0].startswith("-"):
-            from difflib import get_close_matches
-
-            close = [f"kb {name}" for name in get_close_matches(args[0], _COMMANDS, n=1)]
-            meant = _SYNONYMS.get(args[0].lower()) or (close[0] if close else None)
+            close = close_to(args[0], _COMMANDS)
+            meant = _SYNONYMS.get(args[0].lower()) or (f"kb {close}" if close else None)
             hint = f"Did you mean: {meant}?" if meant else f"Commands: {', '.join(_COMMANDS)}."
             raise UsageError(f"There is no command {args[0]}.", hint=hint)
         return super().resolve_command(ctx, args)
@@ -148,9 +146,7 @@ def run(arguments: list[str]) -> int:
 def _internal(error: Exception, as_json: bool) -> int:
     failure = Internal.of(error)
     if isinstance(failure, Internal):
-        import traceback
-
-        traceback.print_exception(error)
+        sys.excepthook(type(error), error, error.__traceback__)
     try:
         return _fail(failure, as_json)
     except OSError as failure:
@@ -168,42 +164,39 @@ def _cannot_write(error: OSError) -> int:
     """What is still in the buffer must not be tried again at the end."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    click.echo(
-        f"Error: The output cannot be written: {error.strerror}.\n  Free some space where it goes, or send it elsewhere.",
-        err=True,
-    )
+    hint = "Free some space where it goes, or send it elsewhere."
+    click.echo(f"Error: The output cannot be written: {error.strerror}.\n  {hint}", err=True)
     return 2
 
 
 def _usage_error(error: click.ClickException) -> KebabError:
+    if isinstance(error, click.NoSuchOption):
+        from kebab.interfaces.cli.search import unknown_search_option
+
+        if (unknown := unknown_search_option(error)) is not None:
+            return unknown
     message = error.format_message()
     context = getattr(error, "ctx", None)
     hint = f"See: {context.command_path} --help" if context is not None else "See: kb --help"
     if context is not None and isinstance(context.command, click.Group) and message.startswith("Missing command"):
-        hint = (
-            f"One of: {', '.join(f'{context.command_path} {name}' for name in context.command.list_commands(context))}"
-        )
-    if (
-        context is not None
-        and context.command_path == "kb index"
-        and message.startswith("Got unexpected extra argument")
-    ):
+        commands = [f"{context.command_path} {name}" for name in context.command.list_commands(context)]
+        hint = f"One of: {', '.join(commands)}"
+    if message.startswith("Got unexpected extra argument") and getattr(context, "command_path", "") == "kb index":
         hint = "To index files: kb ingest PATH"  # the other thing that people call an index
     return UsageError(message if message.endswith((".", "?", "!")) else f"{message}.", hint=hint)
 
 
 def _fail(error: KebabError, as_json: bool) -> int:
-    from kebab.wire.errors import error_v1, outcome_of
-    from kebab.wire.objects import to_json
+    from kebab.interfaces.cli.render import shown
+    from kebab.wire import to_json
+    from kebab.wire.errors import EXIT_CODE, error_v1
 
     if as_json:
         click.echo(to_json(error_v1(error)))
-    from kebab.interfaces.cli.render import shown
-
     click.echo(f"Error: {shown(error.message)}", err=True)
     if error.hint:
         click.echo(f"  {shown(error.hint)}", err=True)
-    return outcome_of(error).exit_code
+    return EXIT_CODE
 
 
 def _speak_utf8() -> None:

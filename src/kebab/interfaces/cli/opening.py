@@ -5,6 +5,7 @@ system.
 from __future__ import annotations
 
 import os
+import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -40,8 +41,6 @@ def open_in_program(kb: KnowledgeBase, response: SearchResponse, number: int) ->
 
 
 def _editor() -> list[str]:
-    import shlex
-
     try:
         arguments = shlex.split(os.environ.get("VISUAL") or os.environ.get("EDITOR") or "")
     except ValueError as error:
@@ -64,7 +63,7 @@ def _at_line(editor: str, file: str, line: int) -> list[str]:
 
 
 def _open_by_system(file: Path, citation: str) -> int:
-    """An editor would show the bytes of a PDF or a Word document. None of the systems' openers takes a page or a line."""
+    """An editor would show the bytes of a PDF or a Word document. No system's opener takes a page or a line."""
     opener = "open" if sys.platform == "darwin" else "xdg-open"
     if sys.platform != "win32" and which(opener) is None:
         raise UsageError(

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import re
+import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from kebab.core.errors import KebabError, UsageError
 
 if TYPE_CHECKING:
     from kebab.config.loading import LoadedSettings
@@ -22,36 +26,35 @@ def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
 
 
 def global_options(function: _Function) -> _Function:
-    for decorate in (
-        click.option(
-            "--quiet",
-            "-q",
-            is_flag=True,
-            expose_value=False,
-            callback=_remember,
-            help="Nothing but results and errors.",
-        ),
-        click.option("--config", metavar="FILE", expose_value=False, callback=_remember, help="Another config file."),
-        click.option(
-            "--db",
-            metavar="FILE",
-            expose_value=False,
-            callback=_remember,
-            help="Another database: a file, or qdrant://HOST:PORT/NAME.",
-        ),
-        click.option(
-            "--json", is_flag=True, expose_value=False, callback=_remember, help="Wire objects (JSON) on stdout."
-        ),
+    for flags, attributes in (
+        (("--quiet", "-q"), {"is_flag": True, "help": "Nothing but results and errors."}),
+        (("--config",), {"metavar": "FILE", "help": "Another config file."}),
+        (("--db",), {"metavar": "FILE", "help": "Another database: a file, or qdrant://HOST:PORT/NAME."}),
+        (("--json",), {"is_flag": True, "help": "Wire objects (JSON) on stdout."}),
     ):
-        function = decorate(function)
+        function = click.option(*flags, expose_value=False, callback=_remember, **attributes)(function)
     return function
 
 
-def command(name: str, *, example: str, **attributes: Any) -> Callable[[_Function], click.Command]:
-    """A command with the global options and an example at the end of its help."""
+def command(
+    name: str, *, example: str, within: click.Group | None = None, **attributes: Any
+) -> Callable[[_Function], click.Command]:
+    """A command with the global options and an example at the end of its help; `within` a group, or by itself."""
 
     def decorate(function: _Function) -> click.Command:
         decorator: Callable[[_Function], click.Command] = click.command(name, epilog=_shown(example), **attributes)
+        made = decorator(global_options(function))
+        if within is not None:
+            within.add_command(made)
+        return made
+
+    return decorate
+
+
+def group(name: str, *, example: str, **attributes: Any) -> Callable[[_Function], click.Group]:
+    def decorate(function: _Function) -> click.Group:
+        attributes.update(epilog=_shown(example), no_args_is_help=False)
+        decorator: Callable[[_Function], click.Group] = click.group(name, **attributes)
         return decorator(global_options(function))
 
     return decorate
@@ -60,16 +63,6 @@ def command(name: str, *, example: str, **attributes: Any) -> Callable[[_Functio
 def _shown(example: str) -> str:
     lines = "\n".join(f"  {line}" for line in example.splitlines())
     return f"Example:\n\n\b\n{lines}"  # \b keeps click from joining the lines
-
-
-def group(name: str, *, example: str, **attributes: Any) -> Callable[[_Function], click.Group]:
-    def decorate(function: _Function) -> click.Group:
-        decorator: Callable[[_Function], click.Group] = click.group(
-            name, epilog=_shown(example), no_args_is_help=False, **attributes
-        )
-        return decorator(global_options(function))
-
-    return decorate
 
 
 def _chosen() -> dict[str, Any]:
@@ -92,14 +85,10 @@ def places_given() -> dict[str, str]:
     return {name: options[name] for name in ("config", "db") if name in options}
 
 
-def config_file() -> str | None:
-    return _chosen().get("config")
-
-
 def loaded_settings(db: str | None = None) -> LoadedSettings:
     from kebab.config.loading import load_settings
 
-    return load_settings(config_file(), flags={"store.path": db or _chosen().get("db")})
+    return load_settings(_chosen().get("config"), flags={"store.path": db or _chosen().get("db")})
 
 
 def knowledge_base(db: str | None = None) -> KnowledgeBase:
@@ -107,3 +96,36 @@ def knowledge_base(db: str | None = None) -> KnowledgeBase:
     from kebab.knowledge_base import KnowledgeBase
 
     return click.get_current_context().with_resource(KnowledgeBase(loaded_settings(db)))
+
+
+def is_confirmed(yes: bool, question: str, refusal: str) -> bool:
+    """Whether the user says so, with --yes or when asked; an error where nobody can be asked."""
+    if yes:
+        return True
+    if wants_json() or not sys.stdin.isatty():
+        raise UsageError(refusal, hint="Say so with --yes.")
+    return click.confirm(question)
+
+
+# --- hints
+
+
+def follow_up(text: str) -> str:
+    """Hints name the command to type next, which must lead to the same database: `kb ingest` becomes
+    `kb --db FILE ingest` when this run has a --db.
+    """
+    given = places_given()
+    context = click.get_current_context(silent=True)
+    if context is None or not given:
+        return text
+    from shlex import quote
+
+    root = context.find_root()
+    commands = root.command.list_commands(root) if isinstance(root.command, click.Group) else []
+    options = "".join(f"--{name} {quote(value)} " for name, value in given.items())
+    return re.sub(rf"(?<![\w./-])kb (?=(?:{'|'.join(commands)})\b)", lambda command: command[0] + options, text)
+
+
+def follow_up_error(error: KebabError) -> None:
+    if error.hint:
+        error.hint = follow_up(error.hint)

@@ -5,43 +5,35 @@ from __future__ import annotations
 import os
 import re
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from kebab.core.search import SUSPICIOUS, DocumentGroup, Neighbour, Neighbours, SearchHit, SearchResponse
+from kebab.interfaces.cli.options import follow_up, is_quiet, wants_json
 
-
-def print_json(value: Any) -> None:
-    from kebab.wire.objects import to_json
-
-    click.echo(to_json(value, indent=2 if sys.stdout.isatty() else None))
-
+if TYPE_CHECKING:
+    from kebab.interfaces.cli.table import Cut
 
 _STEERING = re.compile(r"\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
+_NAMED_DUPLICATES = 3
+"""The others are counted."""
 _MOST_CONTEXT = 200
 """Characters of a hit's notes that are shown to people: who wrote them knows how they go on."""
 
 
-def shown(text: str) -> str:
-    """Indexed text, titles and file names on one line of a terminal: control characters could move the cursor, or
-    worse.
-    """
-    return _CONTROL.sub("\ufffd", " ".join(text.split()))
+def print_json(value: Any) -> None:
+    from kebab.wire import to_json
 
-
-def say(text: str = "") -> None:
-    """A line for people: whatever it quotes, no control character reaches the terminal."""
-    click.echo(_CONTROL.sub("\ufffd", text))
+    click.echo(to_json(value, indent=2 if sys.stdout.isatty() else None))
 
 
 def done(command: str, message: str, *places: str | Path) -> int:
-    """What a command did that has nothing else to show."""
-    from kebab.interfaces.cli.options import wants_json
-
+    """Reports what a command did that has nothing else to show."""
     if wants_json():
         from kebab.wire.records import DoneV1
 
@@ -51,21 +43,22 @@ def done(command: str, message: str, *places: str | Path) -> int:
     return 0
 
 
+def say(text: str = "") -> None:
+    """A line for people: whatever it quotes, no control character reaches the terminal."""
+    click.echo(_CONTROL.sub("\ufffd", text))
+
+
 def remark(text: str) -> None:
     """Something beside the result: never on stdout."""
-    from kebab.interfaces.cli.follow_up import follow_up
-    from kebab.interfaces.cli.options import is_quiet
-
     if not is_quiet():
         click.echo(_CONTROL.sub("\ufffd", follow_up(text)), err=True)
 
 
-def counted(number: int, noun: str, plural: str = "") -> str:
-    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
-
-
-def has_colour() -> bool:
-    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+def shown(text: str) -> str:
+    """Indexed text, titles and file names on one line of a terminal: control characters could move the cursor, or
+    worse.
+    """
+    return _CONTROL.sub("\ufffd", " ".join(text.split()))
 
 
 def harmless(text: str) -> str:
@@ -83,8 +76,36 @@ def print_verbatim(text: str) -> None:
     sys.stdout.buffer.write((text + end).encode("utf-8", "replace"))
 
 
-_NAMED_DUPLICATES = 3
-"""The others are counted."""
+def table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, shorten: Mapping[str, Cut] | None = None) -> None:
+    """A table that fits the terminal, or tab-separated values in a pipe.
+
+    `shorten`: columns that give way when the terminal is narrow, and where they are cut. Then every row is one line,
+    and an id is never broken; without it, long cells go on in the next line.
+    """
+    rows = [[shown(cell) for cell in row] for row in rows]
+    if sys.stdout.isatty():
+        from kebab.interfaces.cli.table import print_table
+
+        print_table(headings, rows, shorten or {})
+        return
+    for row in (headings, *rows):
+        click.echo("\t".join(row))
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    return f"{number:,} {noun if number == 1 else plural or f'{noun}s'}"
+
+
+def has_colour() -> bool:
+    return sys.stdout.isatty() and "NO_COLOR" not in os.environ
+
+
+def follow_up_notices(response: SearchResponse) -> SearchResponse:
+    response.notices = tuple(notice._replace(message=follow_up(notice.message)) for notice in response.notices)
+    return response
+
+
+# --- hits
 
 
 def print_search(response: SearchResponse, *, dates: bool = False) -> None:
@@ -212,7 +233,8 @@ def _print_hit_explanation(hit: SearchHit) -> None:
     fusion = explanation.get("fusion") or {}
     if detail.rrf_score is not None:
         click.echo(
-            f"   rrf: {detail.rrf_score:.4f} = lexical {fusion['from_lexical']:.4f} + vector {fusion['from_vector']:.4f}"
+            f"   rrf: {detail.rrf_score:.4f} = lexical {fusion['from_lexical']:.4f} + vector "
+            f"{fusion['from_vector']:.4f}"
         )
     elif hit.score_kind == "convex":
         click.echo(f"   convex: {hit.score:.4f}")
@@ -232,7 +254,8 @@ def _print_explanation(explanation: dict[str, Any]) -> None:
     lexical, vector, fusion = (explanation.get(side) or {} for side in ("lexical", "vector", "fusion"))
     if lexical:
         click.echo(
-            f"lexical: match {lexical['match']}, {lexical['matches']} matches, {lexical['removed_by_filters']} removed by filters"
+            f"lexical: match {lexical['match']}, {lexical['matches']} matches, {lexical['removed_by_filters']} removed "
+            "by filters"
         )
         say(f"lexical: expression {lexical['expression']}")
         if lexical["stop_words_dropped"]:
@@ -245,7 +268,8 @@ def _print_explanation(explanation: dict[str, Any]) -> None:
     if fusion:
         click.echo(
             f"fusion: {fusion['kind']}, {fusion['depth']} asked of each side, "
-            f"{fusion['both']} found by both, {fusion['lexical_only']} by words only, {fusion['vector_only']} by meaning only"
+            f"{fusion['both']} found by both, {fusion['lexical_only']} by words only, {fusion['vector_only']} by "
+            "meaning only"
         )
         if fusion["too_far"]:
             click.echo(f"fusion: too far away in meaning to count by itself: {fusion['too_far']}")

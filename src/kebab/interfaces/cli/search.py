@@ -3,94 +3,95 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from kebab.core.checking import close_to, from_text
 from kebab.core.errors import UsageError
-from kebab.interfaces.cli.follow_up import follow_up_error, follow_up_notices
-from kebab.interfaces.cli.options import command, knowledge_base, wants_json
-from kebab.interfaces.cli.render import print_json, print_search, remark
-from kebab.search.request import MAX_NEIGHBOURS, SearchRequest
+from kebab.interfaces.cli.options import command, follow_up_error, knowledge_base, wants_json
+from kebab.interfaces.cli.render import follow_up_notices, print_json, print_search, remark
+from kebab.search.options import ALIASES, KINDS, OPTIONS, SearchRequest, unknown_option
 
 if TYPE_CHECKING:
     from kebab.core.search import SearchResponse
 
+_Function = Callable[..., Any]
 
-def filter_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Which documents may answer."""
-    for decorate in reversed(
-        (
-            click.option(
-                "--tag", "tags_any", multiple=True, help="Documents with this tag; repeat it for any of several."
-            ),
-            click.option("--tags", "tags_all", metavar="A,B", help="Documents with all of these tags."),
-            click.option("--type", "type", multiple=True, help="pdf, markdown, code or note; may be repeated."),
-            click.option("--format", "format", multiple=True, help="Finer than --type: md, txt, py, …"),
-            click.option("--lang", help="Language of the document: en, ko, ja, zh, …"),
-            click.option("--path", metavar="GLOB", help="'docs/**/*.md'; * stops at a slash."),
-            click.option("--exclude-path", multiple=True, metavar="GLOB", help="Leave out these paths."),
-            click.option("--exclude-tag", multiple=True, help="Leave out documents with this tag."),
-            click.option("--trust-min", help="primary, secondary or generated."),
-            click.option("--source", multiple=True, help="Only this source; see kb list sources."),
-            click.option("--doc", multiple=True, metavar="ID", help="Only this document."),
-            click.option("--after", metavar="DATE", help="Not older: 2026-01-31, or '2 weeks'."),
-            click.option("--before", metavar="DATE", help="Older than: 2026-01-31, or '1 year'."),
-        )
-    ):
-        function = decorate(function)
-    return function
+FILTERS = (
+    *("tags_any", "tags_all", "type", "format", "lang", "path", "exclude_path", "exclude_tag"),
+    *("trust_min", "source", "doc", "after", "before"),
+)
+"""Which documents may answer, in the order of the help."""
+
+
+class SearchOption(click.Option):
+    """An option of the one table. What is no number is left to the checker that all surfaces share."""
+
+    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
+        if isinstance(value, str) and self.type in (click.INT, click.FLOAT):
+            return from_text(value, int if self.type is click.INT else float)
+        return super().type_cast_value(ctx, value)
+
+
+def search_options(*names: str, **sentences: str) -> Callable[[_Function], _Function]:
+    """These options of a search, with other sentences of help where some are given."""
+
+    def decorate(function: _Function) -> _Function:
+        for name in reversed(names):
+            option, kind = OPTIONS[name], KINDS[name]
+            attributes: dict[str, Any] = {"metavar": option.metavar}
+            if kind is bool:
+                attributes["is_flag"] = True
+            elif kind in (int, float):
+                attributes["type"] = kind
+            flags = option.flags or (f"--{name.replace('_', '-')}",)
+            function = click.option(
+                *flags,
+                name if name != "highlight" else "no_highlight",
+                cls=SearchOption,
+                multiple=kind is list and name != "tags_all",  # --tags A,B is one text
+                help=sentences.get(name, option.cli_help or option.help),
+                **attributes,
+            )(function)
+        return function
+
+    return decorate
+
+
+def unknown_search_option(error: click.NoSuchOption) -> UsageError | None:
+    """What every surface says of it; None if the command does not search, or if an option that only the command line
+    has was meant.
+    """
+    parameters = error.ctx.command.params if error.ctx is not None else []
+    if not any(isinstance(parameter, SearchOption) for parameter in parameters):
+        return None
+    name, *flags = [
+        flag.lstrip("-").replace("-", "_")
+        for flag in (error.option_name, *(flag for parameter in parameters for flag in parameter.opts))
+    ]
+    meant = close_to(name, [*OPTIONS, *ALIASES, *flags])
+    return unknown_option(name) if meant is None or meant in OPTIONS or meant in ALIASES else None
+
+
+def given(options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that were."""
+    return {name: value for name, value in options.items() if value not in (None, ())}
 
 
 @command(
     "search",
-    example="kb search 'install git' --tag setup\nkb search '\"exact phrase\" OR prefix*' --json\nkb search 문서 검색 --lang ko",
+    example="kb search 'install git' --tag setup\nkb search '\"exact phrase\" OR prefix*' --json\n"
+    "kb search 문서 검색 --lang ko",
 )
 @click.argument("query", nargs=-1)
-@click.option(
-    "--mode",
-    metavar="MODE",
-    help="hybrid: by words and by meaning (the default); lexical: by words; vector: by meaning.",
-)
+@search_options("mode")
 @click.option("--fts-only", is_flag=True, help="The same as --mode lexical.")
 @click.option("--vec-only", is_flag=True, help="The same as --mode vector.")
-@click.option("-k", "--k", "--top", "k", type=int, help="How many hits (setting search.default_k, 10).")
-@click.option("--offset", type=int, help="Leave out this many from the beginning.")
-@click.option("--cursor", help="Go on where a response with next_cursor ended.")
-@filter_options
-@click.option(
-    "--library",
-    metavar="/OWNER/PROJECT[/VERSION]",
-    help="The documentation of this library instead of what was ingested.",
-)
-@click.option("--snippet-type", help="Of a library: code or info.")
-@click.option("--match", help="all words, any of them, or auto: all first, any when that gives too few.")
-@click.option(
-    "--fusion", help="How hybrid mixes: rrf, by rank, or convex, by score (setting search.hybrid_fusion, rrf)."
-)
-@click.option("--sort", help="relevance or date (newest first).")
-@click.option("--per-doc", type=int, help="At most this many hits of one document.")
-@click.option(
-    "--duplicates",
-    metavar="HOW",
-    help="Passages with nearly the same text: fold them under the best one, or show each (setting, fold).",
-)
-@click.option(
-    "--threshold", type=float, help="Least raw RRF score; first on both sides is 0.033. Only hybrid with rrf has one."
-)
-@click.option("--min-score", type=float, help="Least score, 0 to 1, in every mode.")
-@click.option("--max-tokens", type=int, help="Whole hits up to about this many tokens.")
-@click.option("--full-text", is_flag=True, help="The whole passage, not only a snippet.")
-@click.option("--group", is_flag=True, help="Hits of one document together, documents in the order of their best hits.")
-@click.option(
-    "--neighbours",
-    type=int,
-    metavar="N",
-    help=f"The N passages before and after each hit too; {MAX_NEIGHBOURS} at most.",
-)
-@click.option("--no-highlight", is_flag=True, help="No marks on what matched.")
-@click.option("--explain", is_flag=True, help="Why each hit is where it is.")
+@search_options("k", "offset", "cursor", *FILTERS, "library", "snippet_type", "match", "fusion", "sort", "per_doc")
+@search_options("duplicates", "threshold", "min_score", "max_tokens", "full_text", "group", "neighbours")
+@search_options("highlight", "explain")
 @click.option("--bulk", is_flag=True, help="Queries as JSON lines on stdin, one response per line.")
 @click.option("--exit-code", is_flag=True, help="Exit with 1 when nothing matches.")
 @click.option(
@@ -144,7 +145,7 @@ def _request_options(options: dict[str, Any]) -> dict[str, Any]:
             )
         options["mode"] = alias
     options["highlight"] = not options.pop("no_highlight")
-    return {name: value for name, value in options.items() if value not in (None, ())}
+    return given(options)
 
 
 def _remark_on(response: SearchResponse, request: SearchRequest) -> None:
@@ -154,22 +155,14 @@ def _remark_on(response: SearchResponse, request: SearchRequest) -> None:
         if notice.code == "did_you_mean" and not response.hits:
             continue  # said below, where nothing else has to be tried
         remark(f"note: {notice.message}")
-    if (
-        not response.hits
-        and response.query.strip()
-        and not any(notice.code == "empty_corpus" for notice in response.notices)
-    ):
-        meant = [notice.message for notice in response.notices if notice.code == "did_you_mean"]
-        remark(f"No passage matches. {meant[0] if meant else _what_to_try(request)}")
+    said = {notice.code: notice.message for notice in response.notices}
+    if not response.hits and response.query.strip() and "empty_corpus" not in said:
+        remark(f"No passage matches. {said.get('did_you_mean') or _what_to_try(request)}")
 
 
 def _what_to_try(request: SearchRequest) -> str:
-    given = [
-        option
-        for option, value in (("--threshold", request.threshold), ("--min-score", request.min_score))
-        if value is not None
-    ]
-    if given:
+    limits = {"--threshold": request.threshold, "--min-score": request.min_score}
+    if given := [flag for flag, value in limits.items() if value is not None]:
         return f"Try without {' and '.join(given)}."
     return "Try fewer filters." if request.filters() else "Try other words, or kb list docs."
 
@@ -177,16 +170,14 @@ def _what_to_try(request: SearchRequest) -> str:
 def _bulk(defaults: SearchRequest) -> int:
     """One response per line, in order."""
     from kebab.interfaces.bulk import answer_line
-    from kebab.wire.objects import to_json
+    from kebab.wire import to_json
 
     kb = knowledge_base()
+
+    def search(request: SearchRequest) -> SearchResponse:
+        return follow_up_notices(kb.search(request))
+
     for number, line in enumerate(sys.stdin, start=1):
         if line.strip():
-            click.echo(
-                to_json(
-                    answer_line(
-                        line, number, defaults, lambda request: follow_up_notices(kb.search(request)), follow_up_error
-                    )
-                )
-            )
+            click.echo(to_json(answer_line(line, number, defaults, search, follow_up_error)))
     return 0

@@ -1,14 +1,14 @@
-"""Rows for people: a table that fits the terminal, tab-separated values in a pipe."""
+"""A table that fits the terminal. Apart from the rest, because it needs rich."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-import click
-
-from kebab.interfaces.cli.render import shown
+from rich.cells import cell_len, chop_cells
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
 
 Cut = Literal["middle", "end"]
 _GAP = 2
@@ -17,27 +17,14 @@ _SHARE: dict[Cut, int] = {"middle": 2, "end": 1}
 """Of the room there is: a path says which row it is, a title only more about it."""
 
 
-def table(headings: Sequence[str], rows: Sequence[Sequence[str]], *, shorten: Mapping[str, Cut] | None = None) -> None:
-    """`shorten`: columns that give way when the terminal is narrow, and where they are cut. Then every row is one line,
-    and what one would copy, such as an id, is never broken; without it, long cells go on in the next line.
-    """
-    rows = [[shown(cell) for cell in row] for row in rows]
-    if not sys.stdout.isatty():
-        for row in (headings, *rows):
-            click.echo("\t".join(row))
-        return
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
+def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]], shorten: Mapping[str, Cut]) -> None:
     console = Console()
     if shorten:
         widths = _fitting(headings, rows, shorten, console.width)
         cuts = [shorten.get(heading, "end") for heading in headings]
         rows = [[_cut(*cell) for cell in zip(row, widths, cuts, strict=True)] for row in rows]
-        console = Console(
-            width=max(console.width, _line_width(widths))
-        )  # rather a line that the terminal wraps than a broken id
+        # Rather a line that the terminal wraps than a broken id.
+        console = Console(width=max(console.width, _line_width(widths)))
     ruled = Table(header_style="bold", box=None, pad_edge=False)
     for heading in headings:
         ruled.add_column(heading, overflow="fold")
@@ -50,8 +37,6 @@ def _fitting(
     headings: Sequence[str], rows: Sequence[Sequence[str]], shorten: Mapping[str, Cut], most: int
 ) -> list[int]:
     """The width of each column: as wide as it is, and while the line is too long, the widest by its share gives way."""
-    from rich.cells import cell_len
-
     widths = [max(map(cell_len, column)) for column in zip(headings, *rows, strict=True)]
     least = {number: max(_LEAST, len(heading)) for number, heading in enumerate(headings) if heading in shorten}
     while _line_width(widths) > most:
@@ -68,8 +53,6 @@ def _line_width(widths: Sequence[int]) -> int:
 
 def _cut(text: str, width: int, where: Cut) -> str:
     """A path is known by its beginning and its end, a title by its beginning."""
-    from rich.cells import cell_len, chop_cells
-
     if cell_len(text) <= width:
         return text
     tail = (width - 1) // 2 if where == "middle" else 0

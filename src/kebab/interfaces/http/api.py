@@ -4,24 +4,38 @@ there.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
+from functools import partial
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
 import anyio
+from anyio.from_thread import run as in_the_loop
 from starlette.responses import Response, StreamingResponse
 
-from kebab.core import errors
-from kebab.core.errors import TimedOut, UsageError
+from kebab.core import deadline, errors
+from kebab.core.errors import Internal, KebabError, TimedOut, UsageError
 from kebab.interfaces.bulk import answer_line, line_id
-from kebab.interfaces.http.endpoints import EVENTS, SEARCHING, Answer, Endpoint, Parameter
-from kebab.interfaces.http.reading import given, json_body, only, required, whole_number
+from kebab.interfaces.http.endpoints import (
+    EVENTS,
+    SEARCHING,
+    Answer,
+    Endpoint,
+    Parameter,
+    Schema,
+    checked_text,
+    json_body,
+    texts_of,
+    values_given,
+)
 from kebab.interfaces.service import MOST_DOCUMENTS, MOST_OFFSET
 from kebab.search import options as search_options
-from kebab.search.request import SearchRequest
+from kebab.search.options import ALIASES, SearchRequest
+from kebab.wire import to_json
 from kebab.wire.errors import error_v1
-from kebab.wire.objects import to_json
 
 if TYPE_CHECKING:
+    from anyio.streams.memory import MemoryObjectSendStream
     from starlette.requests import Request
 
     from kebab.interfaces.http.ingest_jobs import IngestJobs
@@ -35,7 +49,23 @@ _MOST_QUERIES = 1000
 _EVENT_SECONDS = 0.2
 _TEXT = {"type": "string", "minLength": 1, "pattern": search_options.SOMETHING}
 _PATH = {"type": "string", "pattern": rf"^[^\x00]*{search_options.SOMETHING}[^\x00]*$"}
-_OFFSET = {"type": "integer", "minimum": 0, "maximum": MOST_OFFSET}
+_KEY = Parameter(_TEXT, required=True)
+_OFFSET = Parameter({"type": "integer", "minimum": 0, "maximum": MOST_OFFSET})
+_PAGE = {
+    "limit": Parameter({"type": "integer", "minimum": 1, "maximum": MOST_DOCUMENTS, "default": 100}),
+    "offset": _OFFSET,
+}
+_MAX_TOKENS = Parameter({"type": "integer", "minimum": 1, "maximum": MOST_OFFSET})
+_CITATION = Parameter({**_TEXT, "pattern": r"^[^\s#:][^#:]*#L[1-9][0-9]{0,6}$"}, required=True)
+_QUESTION = {"type": "string", "pattern": search_options.SOMETHING, "description": "In a sentence."}
+_OF_ASK = (
+    *("mode", "k", *search_options.FILTERS, "doc", "library", "snippet_type"),
+    *("match", "fusion", "max_tokens", "explain"),
+)
+"""Of search options, those that make sense for what an answer rests on."""
+_EXAMPLE = 'For example {"paths": ["/home/me/notes"]}.'
+_NOTHING: Mapping[str, Parameter] = {}
+_FOUND_ONE = (errors.NotFound, errors.Ambiguous)
 
 
 def json_response(wire_object: Any, status: int = 200) -> Response:
@@ -43,51 +73,19 @@ def json_response(wire_object: Any, status: int = 200) -> Response:
 
 
 class Api:
-    def __init__(self, service: Service, jobs: IngestJobs, workers: Workers) -> None:
+    def __init__(self, service: Service, jobs: IngestJobs, workers: Workers, patient: Workers) -> None:
+        """`patient`: for whoever waits for a model."""
         self._service = service
         self._jobs = jobs
         self._workers = workers
+        self._patient = patient
 
     def endpoints(self) -> list[Endpoint]:
         options = search_options.schemas()
         searching = {name: Parameter(schema, required=name == "query") for name, schema in options.items()}
         filters = {name: Parameter(options[name]) for name in search_options.FILTERS}
-        page = {
-            "limit": Parameter({"type": "integer", "minimum": 1, "maximum": MOST_DOCUMENTS, "default": 100}),
-            "offset": Parameter(_OFFSET),
-        }
-        budget = {
-            "max_tokens": Parameter({"type": "integer", "minimum": 1, "maximum": MOST_OFFSET}),
-            "offset": Parameter(_OFFSET),
-        }
-        key = Parameter(_TEXT, required=True)
-        in_json = search_options.json_schemas()
-        line = {
-            "type": "object",
-            "properties": {"id": {}, **in_json},
-            "required": ["query"],
-            "additionalProperties": False,
-        }
-        # Anything is answered: what is no query, with an error in its place.
-        queries = {"type": "array", "maxItems": _MOST_QUERIES, "items": {"anyOf": [line, {}]}}
-        for_all = {name: schema for name, schema in in_json.items() if name != "query"}
-        defaults = {
-            "type": "object",
-            "properties": {"queries": queries, **for_all},
-            "required": ["queries"],
-            "additionalProperties": False,
-        }
-        bulk = {"anyOf": [queries, defaults]}
-        ingest = {
-            "type": "object",
-            "properties": {
-                "paths": {"type": "array", "items": _PATH, "description": "None: every known source."},
-                "name": {**_TEXT, "description": "What to call the source; one path only."},
-                "embed": {"type": "boolean", "default": True},
-            },
-            "additionalProperties": False,
-        }
-        not_found, ambiguous = errors.NotFound, errors.Ambiguous
+        service, jobs = self._service, self._jobs
+        get = partial(getting, self._workers)
         return [
             Endpoint(
                 "GET",
@@ -104,7 +102,7 @@ class Api:
                 self.bulk,
                 "Several queries at once; as JSON lines, each answer comes as soon as it is there",
                 (Answer("bulk_response"), Answer({"type": "string"}, JSON_LINES)),
-                bodies={"application/json": bulk, JSON_LINES: {"type": "string"}},
+                bodies={"application/json": _bulk_schema(), JSON_LINES: {"type": "string"}},
             ),
             Endpoint(
                 "GET",
@@ -112,66 +110,61 @@ class Api:
                 self.documents,
                 "Documents that pass filters",
                 (Answer("list"),),
-                {**filters, **page},
-                fails=(not_found,),
+                {**filters, **_PAGE},
+                fails=(errors.NotFound,),
             ),
-            Endpoint(
-                "GET",
-                "/api/v1/documents/{doc_id}",
-                self.document,
+            get(
+                "v1/documents/{doc_id}",
+                service.document,
                 "One document and its chunks, by id or path",
-                (Answer("doc_summary"),),
-                {"doc_id": key},
-                fails=(not_found, ambiguous),
+                "doc_summary",
+                {"doc_id": _KEY},
+                _FOUND_ONE,
             ),
-            Endpoint(
-                "GET",
-                "/api/v1/chunks/{chunk_id}",
-                self.chunk,
+            get(
+                "v1/chunks/{chunk_id}",
+                service.chunk,
                 "One chunk, by its id or the beginning of it",
-                (Answer("chunk_inspection"),),
-                {"chunk_id": key},
-                fails=(not_found, ambiguous),
+                "chunk_inspection",
+                {"chunk_id": _KEY},
+                _FOUND_ONE,
             ),
-            Endpoint(
-                "GET",
-                "/api/v1/spans",
-                self.span,
+            get(
+                "v1/spans",
+                service.span,
                 "Exactly the lines or the page that a citation names",
-                (Answer("fetch_result"),),
-                {"uri": Parameter({**_TEXT, "pattern": r"^[^\s#:][^#:]*#L[1-9][0-9]{0,6}$"}, required=True)},
-                fails=(not_found, ambiguous),
+                "fetch_result",
+                {"uri": _CITATION},
+                _FOUND_ONE,
             ),
-            Endpoint(
-                "GET",
-                "/api/v1/fetch",
-                self.fetch,
+            get(
+                "v1/fetch",
+                service.fetch,
                 "The text of a document (by id or path), or of a citation in it, within a budget of tokens",
-                (Answer("fetch_result"),),
-                {"uri": key, **budget},
-                fails=(not_found, ambiguous),
+                "fetch_result",
+                {"uri": _KEY, "max_tokens": _MAX_TOKENS, "offset": _OFFSET},
+                _FOUND_ONE,
             ),
-            Endpoint("GET", "/api/v1/sources", self.sources, "The places that were ingested", (Answer("list"),)),
-            Endpoint("GET", "/api/v1/tags", self.tags, "Tags, the most used first", (Answer("list"),)),
-            Endpoint("GET", "/api/v1/status", self.status, "What this server serves", (Answer("status"),)),
-            Endpoint("GET", "/api/v1/health", self.health, "Whether it answers and can read", (Answer("health"),)),
-            Endpoint("GET", "/api/v1/ingest", self.ingests, "The ingests it was asked for", (Answer("ingest_jobs"),)),
+            get("v1/sources", service.sources, "The places that were ingested", "list"),
+            get("v1/tags", service.tags, "Tags, the most used first", "list"),
+            get("v1/status", self._status, "What this server serves", "status"),
+            get("v1/health", service.health, "Whether it answers and can read", "health"),
+            get("v1/ingest", jobs.all, "The ingests it was asked for", "ingest_jobs"),
             Endpoint(
                 "POST",
                 "/api/v1/ingest",
                 self.start_ingest,
                 "Index what is new or changed; refused unless the server may write",
                 (Answer("ingest_job", status=202),),
-                bodies={"application/json": ingest},
+                bodies={"application/json": _INGEST},
             ),
-            Endpoint(
-                "GET",
-                "/api/v1/ingest/{job_id}",
-                self.ingest,
+            get(
+                "v1/ingest/{job_id}",
+                lambda job_id: jobs.find(job_id).as_wire(),
                 "One ingest",
-                (Answer("ingest_job"),),
-                {"job_id": key},
-                fails=(not_found,),
+                "ingest_job",
+                {"job_id": _KEY},
+                (errors.NotFound,),
             ),
             Endpoint(
                 "GET",
@@ -179,18 +172,48 @@ class Api:
                 self.ingest_events,
                 "Its progress, event by event, until it is over",
                 (EVENTS,),
-                {"job_id": key},
-                fails=(not_found,),
+                {"job_id": _KEY},
+                fails=(errors.NotFound,),
             ),
         ]
+
+    def ask_endpoints(self) -> list[Endpoint]:
+        names = [name for name in search_options.OPTIONS if name in _OF_ASK]
+        parameters = {name: Parameter(schema) for name, schema in search_options.schemas(names).items()}
+        body = _object({"question": _QUESTION, **search_options.json_schemas(names)}, required=["question"])
+        summary = (
+            "An answer with checked citations, or why there is none; text, answer or error events, "
+            "or JSON where that is accepted"
+        )
+        answers, fails = (EVENTS, Answer("answer")), (*SEARCHING, errors.ModelMissing)
+        question = {"question": Parameter(_QUESTION, required=True)}
+        return [
+            Endpoint("GET", "/api/v1/ask", self.ask, summary, answers, {**question, **parameters}, fails=fails),
+            Endpoint(
+                "POST", "/api/v1/ask", self.ask_posted, summary, answers, bodies={"application/json": body}, fails=fails
+            ),
+        ]
+
+    def _status(self) -> Any:
+        return self._service.status(ingest_running=self._jobs.is_running)
 
     # --- passages
 
     async def search(self, request: Request) -> Response:
-        options = search_options.typed(given(request))
+        options = search_options.read_texts(texts_of(request))
         if "query" not in options:
             raise UsageError("There is no query.", hint="For example /api/v1/search?query=install+git")
         return json_response(await self._workers.run(self._service.search, options))
+
+    async def documents(self, request: Request) -> Response:
+        parameters = texts_of(request)
+        page = {
+            name: checked_text(name, ",".join(parameters.pop(name)), parameter.schema)
+            for name, parameter in _PAGE.items()
+            if name in parameters
+        }
+        options = search_options.read_texts(parameters)
+        return json_response(await self._workers.run(self._service.documents, options, **page))
 
     async def bulk(self, request: Request) -> Response:
         if JSON_LINES in request.headers.get("content-type", ""):
@@ -204,9 +227,8 @@ class Api:
         options = dict(sent) if isinstance(sent, dict) else {"queries": sent}
         lines = options.pop("queries", None)
         if not isinstance(lines, list) or "query" in options:
-            raise UsageError(
-                "There are no queries.", hint='Send {"queries": [{"id": "q1", "query": "install git"}]}, or JSON lines.'
-            )
+            hint = 'Send {"queries": [{"id": "q1", "query": "install git"}]}, or JSON lines.'
+            raise UsageError("There are no queries.", hint=hint)
         _check_count(lines)
         self._service.check_options(options)
         answers = [line async for line in self._answer_lines(lines, SearchRequest.from_options(options))]
@@ -223,84 +245,81 @@ class Api:
         except TimedOut as error:  # one that takes too long does not take the others with it
             return error_v1(error, id=line_id(line))
 
-    async def fetch(self, request: Request) -> Response:
-        values = only(request, {"uri", "max_tokens", "offset"})
-        uri = required(values, "uri")
-        offset, budget = whole_number(values, "offset", 0), whole_number(values, "max_tokens")
-        return json_response(await self._workers.run(self._service.fetch, uri=uri, max_tokens=budget, offset=offset))
+    # --- answers
 
-    async def span(self, request: Request) -> Response:
-        uri = required(only(request, {"uri"}), "uri")
-        return json_response(await self._workers.run(self._service.span, uri))
+    async def ask(self, request: Request) -> Response:
+        return await self._answer(request, search_options.read_texts(texts_of(request)))
 
-    async def document(self, request: Request) -> Response:
-        only(request, set())
-        return json_response(await self._workers.run(self._service.document, request.path_params["doc_id"]))
+    async def ask_posted(self, request: Request) -> Response:
+        sent = await json_body(request)
+        if not isinstance(sent, dict):
+            hint = 'For example {"question": "How do I undo a commit?"}.'
+            raise UsageError("The body is not a JSON object.", hint=hint)
+        return await self._answer(request, sent)
 
-    async def chunk(self, request: Request) -> Response:
-        only(request, set())
-        return json_response(await self._workers.run(self._service.chunk, request.path_params["chunk_id"]))
+    async def _answer(self, request: Request, options: dict[str, Any]) -> Response:
+        question = options.pop("question", None)
+        if not isinstance(question, str) or not question.strip():
+            raise UsageError("There is no question.", hint="For example /api/v1/ask?question=How+do+I+undo+a+commit")
+        self._service.check_options(options)  # what is wrong with them is told by the status, not in the stream
+        for name in options:
+            if ALIASES.get(name, name) not in _OF_ASK:
+                raise UsageError(f"An answer has no option {name!r}.", hint=f"Options: {', '.join(_OF_ASK)}.")
+        accepted = request.headers.get("accept", "")
+        if "application/json" in accepted and EVENTS.media not in accepted:
+            return json_response(await self._patient.run(self._service.ask, question, options, stop=deadline.is_over))
+        return StreamingResponse(self._events(question, options), media_type=EVENTS.media)
 
-    # --- lists
+    async def _events(self, question: str, options: dict[str, Any]) -> AsyncIterator[str]:
+        """Pieces of text while a model writes, and one last event, the answer or an error."""
+        stop = Event()
+        send, receive = anyio.create_memory_object_stream[str](1000)  # a model that writes more than is read waits
 
-    async def documents(self, request: Request) -> Response:
-        parameters = given(request)
-        page: dict[str, str] = {
-            name: ",".join(parameters.pop(name)) for name in ("limit", "offset") if name in parameters
-        }
-        limit, offset = whole_number(page, "limit", 100), whole_number(page, "offset", 0)
-        options = search_options.typed(parameters)
-        return json_response(await self._workers.run(self._service.documents, options, limit=limit, offset=offset))
+        async def work() -> None:
+            async with send:
+                await send.send(await self._last_event(question, options, send, stop))
 
-    async def sources(self, request: Request) -> Response:
-        only(request, set())
-        return json_response(await self._workers.run(self._service.sources))
+        try:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(work)
+                async with receive:
+                    async for event in receive:
+                        yield event
+        finally:
+            stop.set()  # whoever asked has gone
 
-    async def tags(self, request: Request) -> Response:
-        only(request, set())
-        return json_response(await self._workers.run(self._service.tags))
+    async def _last_event(
+        self, question: str, options: dict[str, Any], send: MemoryObjectSendStream[str], stop: Event
+    ) -> str:
+        def on_text(text: str) -> None:
+            if not stop.is_set():
+                in_the_loop(send.send, _event("text", {"text": text}))
 
-    # --- the server itself
-
-    async def status(self, request: Request) -> Response:
-        only(request, set())
-        return json_response(await self._workers.run(self._service.status, ingest_running=self._jobs.is_running))
-
-    async def health(self, request: Request) -> Response:
-        only(request, set())
-        return json_response(await self._workers.run(self._service.health))
+        try:
+            answer = self._patient.run(self._service.ask, question, options, on_text=on_text, stop=stop.is_set)
+            return _event("answer", await answer)
+        except KebabError as error:
+            return _event("error", error_v1(error))
+        except Exception as error:  # noqa: BLE001 - the status has been sent: a defect can only be told in the stream
+            return _event("error", error_v1(Internal.of(error)))
 
     # --- ingest
-
-    async def ingests(self, request: Request) -> Response:
-        only(request, set())
-        return json_response(self._jobs.all())
 
     async def start_ingest(self, request: Request) -> Response:
         self._service.require_write()
         sent = await json_body(request)
         if not isinstance(sent, dict) or set(sent) - {"paths", "name", "embed"}:
-            raise UsageError(
-                "An ingest takes paths, name and embed.", hint='For example {"paths": ["/home/me/notes"]}.'
-            )
+            raise UsageError("An ingest takes paths, name and embed.", hint=_EXAMPLE)
         paths, name, embed = sent.get("paths", []), sent.get("name"), sent.get("embed", True)
-        if not isinstance(paths, list) or not all(
-            isinstance(path, str) and path.strip() and "\0" not in path for path in paths
-        ):
-            raise UsageError("paths takes a list of texts.", hint='For example {"paths": ["/home/me/notes"]}.')
-        if (name is not None and not (isinstance(name, str) and name.strip())) or not isinstance(embed, bool):
-            raise UsageError(
-                "name takes a text, and embed true or false.", hint='For example {"name": "notes", "embed": false}.'
-            )
+        if not isinstance(paths, list) or not all(_is_name(path) and "\0" not in path for path in paths):
+            raise UsageError("paths takes a list of texts.", hint=_EXAMPLE)
+        if not (name is None or _is_name(name)) or not isinstance(embed, bool):
+            hint = 'For example {"name": "notes", "embed": false}.'
+            raise UsageError("name takes a text, and embed true or false.", hint=hint)
         return json_response(self._jobs.start(tuple(paths), name, embed), 202)
 
-    async def ingest(self, request: Request) -> Response:
-        only(request, set())
-        return json_response(self._jobs.find(request.path_params["job_id"]).as_wire())
-
     async def ingest_events(self, request: Request) -> Response:
-        only(request, set())
-        job = self._jobs.find(request.path_params["job_id"])
+        job = self._jobs.find(**values_given(request, {"job_id": _KEY}))
 
         async def events() -> AsyncIterator[str]:
             shown = None
@@ -316,6 +335,54 @@ class Api:
         return StreamingResponse(events(), media_type=EVENTS.media)
 
 
+def getting(
+    workers: Workers,
+    path: str,
+    call: Callable[..., Any],
+    summary: str,
+    answer: str | Schema,
+    parameters: Mapping[str, Parameter] = _NOTHING,
+    fails: tuple[type[KebabError], ...] = (),
+) -> Endpoint:
+    """An address that answers with what a call gives for the parameters."""
+
+    async def handle(request: Request) -> Response:
+        return json_response(await workers.run(call, **values_given(request, parameters)))
+
+    return Endpoint("GET", f"/api/{path}", handle, summary, (Answer(answer),), parameters, fails=fails)
+
+
+def _is_name(value: Any) -> bool:
+    return isinstance(value, str) and bool(value.strip())
+
+
 def _check_count(lines: list[Any]) -> None:
     if len(lines) > _MOST_QUERIES:
         raise UsageError(f"{len(lines)} queries are too many at once.", hint=f"Send at most {_MOST_QUERIES}.")
+
+
+def _event(name: str, wire_object: Any) -> str:
+    return f"event: {name}\ndata: {to_json(wire_object)}\n\n"
+
+
+def _object(properties: Schema, required: list[str] | None = None) -> Schema:
+    needed = {"required": required} if required else {}
+    return {"type": "object", "properties": properties, **needed, "additionalProperties": False}
+
+
+def _bulk_schema() -> Schema:
+    in_json = search_options.json_schemas()
+    line = _object({"id": {}, **in_json}, ["query"])
+    # Anything is answered: what is no query, with an error in its place.
+    queries = {"type": "array", "maxItems": _MOST_QUERIES, "items": {"anyOf": [line, {}]}}
+    del in_json["query"]
+    return {"anyOf": [queries, _object({"queries": queries, **in_json}, ["queries"])]}
+
+
+_INGEST = _object(
+    {
+        "paths": {"type": "array", "items": _PATH, "description": "None: every known source."},
+        "name": {**_TEXT, "description": "What to call the source; one path only."},
+        "embed": {"type": "boolean", "default": True},
+    }
+)

@@ -1,4 +1,4 @@
-"""The one ASGI application: REST, the web page, what else is mounted, and the one place where errors become responses."""
+"""The one ASGI application: REST, the web page, what is mounted beside, and where errors become responses."""
 
 from __future__ import annotations
 
@@ -21,14 +21,13 @@ from starlette.routing import Route
 
 from kebab.core.errors import Internal, KebabError, NoSuchMethod, NotFound, TooMany, UsageError
 from kebab.interfaces.http.api import Api, json_response
-from kebab.interfaces.http.ask_api import AskApi
 from kebab.interfaces.http.ingest_jobs import IngestJobs
 from kebab.interfaces.http.libraries_api import LibrariesApi
 from kebab.interfaces.http.openapi import document
 from kebab.interfaces.http.pages import Pages
 from kebab.interfaces.http.safety import Safety, Tokens
 from kebab.interfaces.workers import Workers
-from kebab.wire.errors import error_v1, outcome_of
+from kebab.wire.errors import error_v1, http_status
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -52,11 +51,8 @@ def make_app(service: Service, rules: Rules, *, mounted: Sequence[Mounted] = ())
     jobs = IngestJobs(service)
     tokens = Tokens(rules)
     pages = Pages(service, jobs, workers, rules, tokens)
-    endpoints = [
-        *Api(service, jobs, workers).endpoints(),
-        *LibrariesApi(service, workers).endpoints(),
-        *AskApi(service, workers.patient(service.kb.settings.ask.timeout_s)).endpoints(),
-    ]
+    api = Api(service, jobs, workers, workers.patient(service.kb.settings.ask.timeout_s))
+    endpoints = [*api.endpoints(), *LibrariesApi(service, workers).endpoints(), *api.ask_endpoints()]
     described = json.dumps(document(endpoints), ensure_ascii=False)
 
     async def openapi(_request: Request) -> Response:
@@ -92,7 +88,7 @@ def make_app(service: Service, rules: Rules, *, mounted: Sequence[Mounted] = ())
 
 
 class _Compression:
-    """Pages always; answers of the interface only where they travel: on one machine packing takes longer than sending."""
+    """Packs pages always, and answers only where they travel: on one machine packing takes longer than sending."""
 
     def __init__(self, app: ASGIApp, *, answers_too: bool) -> None:
         self._plain = app
@@ -121,7 +117,7 @@ async def _by_method(handlers: Mapping[str, Handler], request: Request) -> Respo
 def refuse(request: Request, error: KebabError) -> Response:
     """The same code and words as on every surface, in the shape of the address: a page for whoever reads pages."""
     pages: Pages = request.app.state.pages
-    status = outcome_of(error).http_status
+    status = http_status(error)
     if pages.is_asked_by(request):
         response = pages.refused(request, error)
     elif request.url.path.startswith("/api/v2/"):

@@ -1,11 +1,15 @@
-"""What an address of the REST interface takes and gives: said once, and both served and documented from that."""
+"""What an address of the REST interface takes and gives: said once; served, checked and documented from that."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import parse_qsl
 
 from kebab.core import errors
+from kebab.core.checking import checked, empty, from_text
+from kebab.core.errors import UsageError
+from kebab.core.json_text import values_of
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -13,6 +17,8 @@ if TYPE_CHECKING:
 
 Schema = dict[str, Any]
 Handler = Callable[["Request"], Awaitable["Response"]]
+_MOST_FIELDS = 100
+_KINDS: dict[str, type] = {"string": str, "integer": int}
 
 
 class Parameter(NamedTuple):
@@ -55,19 +61,87 @@ class Endpoint(NamedTuple):
 
 
 ALWAYS: tuple[type[errors.KebabError], ...] = (
-    errors.UsageError,
-    errors.Refused,
-    errors.Unauthorized,
-    errors.NotFound,
-    errors.TooLarge,
-    errors.TooMany,
-    errors.TimedOut,
-    errors.Internal,
+    *(errors.UsageError, errors.Refused, errors.Unauthorized, errors.NotFound),
+    *(errors.TooLarge, errors.TooMany, errors.TimedOut, errors.Internal),
 )
 """What any request may meet; not found, also where the database itself is gone."""
 SEARCHING: tuple[type[errors.KebabError], ...] = (
-    errors.NotFound,
-    errors.StaleCursor,
-    errors.ModelUnreachable,
-    errors.StillIndexing,
+    *(errors.NotFound, errors.StaleCursor, errors.ModelUnreachable, errors.StillIndexing),
 )
+
+
+# --- what a request says
+
+
+def texts_of(request: Request) -> dict[str, list[str]]:
+    """The parameters of the address, each as often as it is there."""
+    parameters = request.query_params
+    return {name: parameters.getlist(name) for name in parameters}
+
+
+def values_given(request: Request, parameters: Mapping[str, Parameter]) -> dict[str, Any]:
+    """The parameters of the path and the query, each at most once, checked."""
+    values = dict(request.path_params)
+    known = parameters.keys() - values.keys()
+    for name, texts in texts_of(request).items():
+        if name not in known:
+            raise _unknown(name, known)
+        if len(texts) > 1:
+            raise UsageError(f"{name} is given {len(texts)} times.", hint="Give it once.")
+        if not texts[0].strip():
+            raise empty(name)
+        values[name] = checked_text(name, texts[0], parameters[name].schema)
+    for name, parameter in parameters.items():
+        if parameter.required and name not in values:
+            raise UsageError(f"The parameter {name} is missing.", hint=f"For example ?{name}=…")
+    return values
+
+
+def checked_text(name: str, text: str, schema: Schema) -> Any:
+    """What a text in an address means, by its schema."""
+    kind = _KINDS[schema["type"]]
+    return checked(
+        name,
+        from_text(text, kind),
+        kind,
+        least=schema.get("minimum"),
+        most=schema.get("maximum"),
+        choices=schema.get("enum", ()),
+        longest=schema.get("maxLength"),
+    )
+
+
+def filled_in(request: Request) -> dict[str, list[str]]:
+    """The fields of a form in the address; a browser sends every field, and an empty one is not given."""
+    kept = {name: [text for text in texts if text.strip()] for name, texts in texts_of(request).items()}
+    return {name: texts for name, texts in kept.items() if texts}
+
+
+def form_fields(request: Request, known: set[str]) -> dict[str, str]:
+    """The same where only these fields are known; of several values, the first."""
+    for name in sorted(set(texts_of(request)) - known):
+        raise _unknown(name, known)
+    return {name: texts[0] for name, texts in filled_in(request).items()}
+
+
+def _unknown(name: str, known: set[str]) -> UsageError:
+    return UsageError(
+        f"There is no parameter {name!r} here.", hint=f"Parameters: {', '.join(sorted(known)) or 'none'}."
+    )
+
+
+async def json_body(request: Request) -> Any:
+    try:
+        return values_of(await request.body())
+    except (ValueError, RecursionError) as error:
+        hint = "Send it as application/json, in UTF-8; JSON lines, where they are taken, as application/x-ndjson."
+        raise UsageError(f"The body is not JSON: {error}.", hint=hint) from error
+
+
+async def form_body(request: Request) -> dict[str, str]:
+    """The fields of a form, as browsers send them; of a field that is there several times, the last."""
+    try:
+        return dict(parse_qsl((await request.body()).decode(), keep_blank_values=True, max_num_fields=_MOST_FIELDS))
+    except ValueError as error:
+        hint = "Send it as application/x-www-form-urlencoded, in UTF-8."
+        raise UsageError(f"The body is no form: {error}.", hint=hint) from error

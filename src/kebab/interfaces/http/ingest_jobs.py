@@ -13,7 +13,7 @@ from typing import Any, Literal
 from kebab.core.errors import Internal, KebabError, Locked, NotFound, TooMany
 from kebab.interfaces.service import Service
 from kebab.wire.errors import ErrorV1, error_v1
-from kebab.wire.ingest import IngestProgressV1, ingest_report_v1
+from kebab.wire.reports import IngestProgressV1, ingest_progress_v1, ingest_report_v1
 from kebab.wire.serving import IngestJobsV1, IngestJobV1
 
 _REMEMBERED = 100
@@ -31,7 +31,7 @@ class IngestJob:
         self.embed = embed
         self.state: Literal["queued", "running", "done", "failed", "interrupted"] = "queued"
         self.progress: IngestProgressV1 | None = None
-        self._created_at = _now()
+        self._created_at = datetime.now(UTC).isoformat(timespec="seconds")
         self._finished_at: str | None = None
         self._started = 0.0
         self._report: Any = None
@@ -73,13 +73,13 @@ class IngestJob:
         try:
             report = service.ingest(*self.paths, name=self.name, embed=self.embed, progress=progress)
         except _Stopped:
-            run = service.kb.last_ingest
-            self._report = ingest_report_v1(run.report, interrupted=True) if run is not None else None
+            done = service.kb.last_ingest
+            self._report = ingest_report_v1(done, interrupted=True) if done is not None else None
             self._end("interrupted")
         except KebabError as error:
             self._error = error_v1(error)
             self._end("failed")
-        except Exception as error:  # noqa: BLE001 - the boundary of this thread: a defect of ours must be told, not lost with it
+        except Exception as error:  # noqa: BLE001 - the boundary of this thread: a defect must be told
             self._error = error_v1(Internal.of(error))
             self._end("failed")
         else:
@@ -87,13 +87,12 @@ class IngestJob:
             self._end("done")
 
     def _end(self, state: Literal["done", "failed", "interrupted"]) -> None:
-        self._finished_at = _now()
+        self._finished_at = datetime.now(UTC).isoformat(timespec="seconds")
         self._happened(state, {})
         self.state = state
 
     def _happened(self, event: str, details: dict[str, Any]) -> None:
-        known = {name: details.get(name) for name in ("source", "path", "done", "total")}
-        self.progress = IngestProgressV1(event=event, elapsed_s=time.perf_counter() - self._started, **known)  # type: ignore[arg-type]  # events are named in the wire type
+        self.progress = ingest_progress_v1(event, details, time.perf_counter() - self._started)
 
 
 class IngestJobs:
@@ -156,7 +155,3 @@ class IngestJobs:
 
 class _Stopped(BaseException):
     """Raised inside an ingest to end it; no other code may take it for an error of a file."""
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -4,17 +4,17 @@ read.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import PlainTextResponse, Response
 
 from kebab.core import errors
-from kebab.core.errors import UsageError
 from kebab.core.libraries import SNIPPET_KINDS
-from kebab.interfaces.http.api import json_response
-from kebab.interfaces.http.endpoints import Answer, Endpoint, Parameter
-from kebab.interfaces.http.reading import only, required, whole_number
-from kebab.interfaces.service import MOST_LIBRARIES
+from kebab.interfaces.http.api import getting, json_response
+from kebab.interfaces.http.endpoints import Answer, Endpoint, Parameter, Schema, values_given
+from kebab.interfaces.service import DEFAULT_LIBRARIES, MOST_LIBRARIES
+from kebab.library.docs import DEFAULT_TOKENS
 from kebab.library.formatters import snippets_text
 from kebab.search.options import LIBRARY, SOMETHING
 from kebab.wire.libraries import library_docs_v1, library_search_v1, library_v1
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from kebab.interfaces.service import Service
     from kebab.interfaces.workers import Workers
-    from kebab.wire.libraries import LibraryDocsV1, LibrarySnippetV1, LibraryV1
+    from kebab.wire.libraries import LibraryDocsV1, LibrarySearchV1, LibrarySnippetV1, LibraryV1
 
 _MOST = 500
 """Characters of a name, an id or a query."""
@@ -32,7 +32,19 @@ _NAME = {"type": "string", "minLength": 1, "maxLength": _MOST, "pattern": SOMETH
 _ID = {"type": "string", "maxLength": _MOST, "pattern": LIBRARY}
 _FAILS = (errors.NotFound, errors.StillIndexing, errors.SourceError)
 _STATES = {"pending": "initial", "indexing": "processing", "indexed": "finalized", "failed": "error"}
-_TYPES = ("json", "txt")
+
+
+_LIMIT = {"type": "integer", "minimum": 1, "maximum": MOST_LIBRARIES, "default": DEFAULT_LIBRARIES}
+_TOKENS = {"type": "integer", "minimum": 1, "maximum": 10**6, "default": DEFAULT_TOKENS}
+_PAGE = {"type": "integer", "minimum": 1, "maximum": 10**6, "default": 1}
+_NAMING = {"libraryName": Parameter(_NAME, required=True), "query": Parameter(_NAME)}
+_ASKING = {"libraryId": Parameter(_ID, required=True), "query": Parameter(_NAME, required=True)}
+_PAGING = {
+    "type": Parameter({"type": "string", "enum": list(SNIPPET_KINDS)}),
+    "tokens": Parameter(_TOKENS),
+    "page": Parameter(_PAGE),
+}
+_SHAPE = {"type": Parameter({"type": "string", "enum": ["json", "txt"], "default": "txt"})}
 
 
 class LibrariesApi:
@@ -41,104 +53,56 @@ class LibrariesApi:
         self._workers = workers
 
     def endpoints(self) -> list[Endpoint]:
-        naming = {"libraryName": Parameter(_NAME, required=True), "query": Parameter(_NAME)}
-        asking = {"libraryId": Parameter(_ID, required=True), "query": Parameter(_NAME, required=True)}
-        limit = {"limit": Parameter({"type": "integer", "minimum": 1, "maximum": MOST_LIBRARIES, "default": 10})}
-        paging = {
-            "type": Parameter({"type": "string", "enum": list(SNIPPET_KINDS)}),
-            "tokens": Parameter({"type": "integer", "minimum": 1, "maximum": 10**6, "default": 5000}),
-            "page": Parameter({"type": "integer", "minimum": 1, "maximum": 10**6, "default": 1}),
-        }
-        shape = {"type": Parameter({"type": "string", "enum": list(_TYPES), "default": "txt"})}
+        get = partial(getting, self._workers)
+        context = (Answer({"type": "string"}, "text/plain"), Answer(_CONTEXT_V2))
         return [
-            Endpoint("GET", "/api/v1/libraries", self.all, "The libraries that are indexed", (Answer("library_list"),)),
-            Endpoint(
-                "GET",
-                "/api/v1/libraries/search",
-                self.search,
+            get("v1/libraries", self._service.libraries, "The libraries that are indexed", "library_list"),
+            get(
+                "v1/libraries/search",
+                self._search,
                 "Libraries by name",
-                (Answer("library_search"),),
-                {**naming, **limit},
+                "library_search",
+                {**_NAMING, "limit": Parameter(_LIMIT)},
             ),
-            Endpoint(
-                "GET",
-                "/api/v1/libraries/docs",
-                self.docs,
+            get(
+                "v1/libraries/docs",
+                self._docs,
                 "Snippets of a library's documentation, within a budget of tokens",
-                (Answer("library_docs"),),
-                {**asking, **paging},
-                fails=_FAILS,
+                "library_docs",
+                {**_ASKING, **_PAGING},
+                _FAILS,
             ),
-            Endpoint(
-                "GET",
-                "/api/v2/libs/search",
-                self.search_v2,
-                "Libraries by name, for existing clients",
-                (Answer(_SEARCH_V2),),
-                naming,
-            ),
+            get("v2/libs/search", self._search_v2, "Libraries by name, for existing clients", _SEARCH_V2, _NAMING),
             Endpoint(
                 "GET",
                 "/api/v2/context",
                 self.context_v2,
                 "Snippets of a library's documentation, for existing clients",
-                (Answer({"type": "string"}, "text/plain"), Answer(_CONTEXT_V2)),
-                {**asking, **shape},
+                context,
+                {**_ASKING, **_SHAPE},
                 fails=_FAILS,
             ),
         ]
 
-    async def all(self, request: Request) -> Response:
-        only(request, set())
-        return json_response(await self._workers.run(self._service.libraries))
+    def _search(self, **values: Any) -> LibrarySearchV1:
+        name, query = values["libraryName"], values.get("query")
+        limit = values.get("limit", DEFAULT_LIBRARIES)
+        return library_search_v1(name, query, self._service.find_libraries(name, query, limit))
 
-    async def search(self, request: Request) -> Response:
-        values = _short(only(request, {"libraryName", "query", "limit"}))
-        limit = whole_number(values, "limit", 10)
-        name = required(values, "libraryName")
-        query = values.get("query")
-        return json_response(
-            library_search_v1(name, query, await self._workers.run(self._service.find_libraries, name, query, limit))
-        )
+    def _docs(self, **values: Any) -> LibraryDocsV1:
+        place, query = values.pop("libraryId"), values.pop("query")
+        return library_docs_v1(query, self._service.library_docs(place, query, **values))
 
-    async def docs(self, request: Request) -> Response:
-        values = _short(only(request, {"libraryId", "query", "type", "tokens", "page"}))
-        query = required(values, "query")
-        found = await self._workers.run(
-            self._service.library_docs,
-            required(values, "libraryId"),
-            query,
-            tokens=whole_number(values, "tokens"),
-            type=values.get("type"),
-            page=whole_number(values, "page", 1),
-        )
-        return json_response(library_docs_v1(query, found))
-
-    async def search_v2(self, request: Request) -> Response:
-        values = _short(only(request, {"libraryName", "query"}))
-        found = await self._workers.run(
-            self._service.find_libraries, required(values, "libraryName"), values.get("query")
-        )
-        return json_response({"results": [_library_v2(library_v1(match.library)) for match in found]})
+    def _search_v2(self, **values: Any) -> Schema:
+        found = self._service.find_libraries(values["libraryName"], values.get("query"))
+        return {"results": [_library_v2(library_v1(match.library)) for match in found]}
 
     async def context_v2(self, request: Request) -> Response:
-        values = _short(only(request, {"libraryId", "query", "type"}))
-        kind = values.get("type", "txt")
-        if kind not in _TYPES:
-            raise UsageError(f"There is no type {kind!r}.", hint=f"Valid: {', '.join(_TYPES)}.")
-        docs = await self._workers.run(
-            self._service.library_docs, required(values, "libraryId"), required(values, "query")
-        )
-        if kind == "json":
+        values = values_given(request, {**_ASKING, **_SHAPE})
+        docs = await self._workers.run(self._service.library_docs, values["libraryId"], values["query"])
+        if values.get("type") == "json":
             return json_response(_context_v2(library_docs_v1(values["query"], docs)))
         return PlainTextResponse(snippets_text(docs.snippets, docs.rules))
-
-
-def _short(values: dict[str, str]) -> dict[str, str]:
-    for name, text in values.items():
-        if len(text) > _MOST:
-            raise UsageError(f"{name} is longer than {_MOST} characters.", hint="Ask in fewer words.")
-    return values
 
 
 def _library_v2(library: LibraryV1) -> dict[str, Any]:

@@ -1,36 +1,38 @@
-"""The web page: its routes, and errors as pages. The pages themselves stand in `search_page`, `reader_page`,
-`library_pages`, `status_page` and `login_page`; they are whole without a script, which only makes them quicker.
+"""The web page: its routes, errors as pages, and the small pages. The search page and the reader have modules of their
+own. All are whole without a script, which only makes them quicker.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from starlette.responses import RedirectResponse
 from starlette.routing import Route
 
-from kebab.core.errors import Unauthorized
+from kebab.core.errors import KebabError, Unauthorized, UsageError
+from kebab.core.libraries import SNIPPET_KINDS
 from kebab.interfaces.http import addresses
-from kebab.interfaces.http.addresses import with_parameters
-from kebab.interfaces.http.library_pages import LibraryPages
-from kebab.interfaces.http.login_page import LoginPage
+from kebab.interfaces.http.addresses import reader_of, with_parameters
+from kebab.interfaces.http.endpoints import checked_text, form_body, form_fields, values_given
 from kebab.interfaces.http.reader_page import ReaderPage
-from kebab.interfaces.http.safety import LOGIN_PATH
+from kebab.interfaces.http.safety import LOGIN_PATH, SESSION_COOKIE
 from kebab.interfaces.http.search_page import SearchPage
-from kebab.interfaces.http.static_files import StaticFiles
-from kebab.interfaces.http.status_page import StatusPage
-from kebab.interfaces.http.templating import Templates
-from kebab.wire.errors import outcome_of
+from kebab.interfaces.http.templating import StaticFiles, Templates
+from kebab.search.options import join_library
+from kebab.wire.errors import http_status
+from kebab.wire.libraries import LibraryDocsV1, LibraryV1, library_docs_v1, library_v1
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from kebab.core.errors import KebabError
     from kebab.interfaces.http.ingest_jobs import IngestJobs
     from kebab.interfaces.http.safety import Rules, Tokens
     from kebab.interfaces.service import Service
     from kebab.interfaces.workers import Workers
+
+_TOKENS = 2000
+"""Of one page: what a person reads at once, where a program takes 5,000."""
 
 
 class Pages:
@@ -55,7 +57,7 @@ class Pages:
             Route(LOGIN_PATH, self._login.page),
             Route(LOGIN_PATH, self._login.login, methods=["POST"]),
             Route(addresses.LOGOUT, self._login.logout, methods=["POST"]),
-            self._static.route(),
+            Route("/static/{name}", self._static.serve),
         ]
 
     @staticmethod
@@ -72,4 +74,136 @@ class Pages:
             return RedirectResponse(
                 with_parameters(LOGIN_PATH, {"next": wanted if wanted != addresses.SEARCH else None}), 303
             )
-        return self._templates.page("error.html", outcome_of(error).http_status, error=error)
+        return self._templates.page("error.html", http_status(error), error=error)
+
+
+class LibraryPages:
+    """Find a library by name, choose a version, ask it, and read what it says."""
+
+    def __init__(self, service: Service, workers: Workers, templates: Templates) -> None:
+        self._service = service
+        self._workers = workers
+        self._templates = templates
+
+    async def libraries(self, request: Request) -> Response:
+        """All of them, or those that a name may mean."""
+        values = form_fields(request, {"name"})
+        name = values.get("name", "").strip()
+        found = await self._workers.run(self._named, name)
+        return self._templates.page("libraries.html", name=name, libraries=found)
+
+    def _named(self, name: str) -> list[LibraryV1]:
+        if not name:
+            return self._service.libraries().items
+        return [library_v1(match.library, match.score) for match in self._service.find_libraries(name)]
+
+    async def library(self, request: Request) -> Response:
+        """One library, and the snippets that answer a question."""
+        values = form_fields(request, {"id", "version", "q", "type", "page"})
+        library, docs, error = await self._workers.run(self._asked, values)
+        place = join_library(library.library_id, docs.version if docs else values.get("version"))
+
+        def reader(citation: str) -> str:
+            return reader_of(place, citation)
+
+        def page(number: int) -> str:
+            return with_parameters(addresses.LIBRARY, values, page=number if number > 1 else None)
+
+        return self._templates.page(
+            "library.html",
+            http_status(error) if error else 200,
+            library=library,
+            kinds=SNIPPET_KINDS,
+            values={"q": "", "version": "", "type": "", **values},
+            docs=docs,
+            error=error,
+            reader=reader,
+            page=page,
+        )
+
+    def _asked(self, values: dict[str, str]) -> tuple[LibraryV1, LibraryDocsV1 | None, KebabError | None]:
+        """A library that is not there is an error of the page; what goes wrong with the question is said beside the
+        form.
+        """
+        if "id" not in values:
+            raise UsageError("Name a library.", hint="Choose one at /libraries.")
+        library = library_v1(self._service.kb.libraries.find(values["id"]))
+        query = values.get("q", "").strip()
+        if not query:
+            return library, None, None
+        try:
+            return library, self._docs(values, query), None
+        except KebabError as error:
+            return library, None, error
+
+    def _docs(self, values: dict[str, str], query: str) -> LibraryDocsV1:
+        place = join_library(values["id"], values.get("version"))
+        page = checked_text("page", values.get("page", "1"), {"type": "integer"})
+        found = self._service.library_docs(place, query, tokens=_TOKENS, type=values.get("type"), page=page)
+        return library_docs_v1(query, found)
+
+
+class StatusPage:
+    """What this server serves and does; with leave to write, also a button that brings the sources up to date."""
+
+    def __init__(self, service: Service, jobs: IngestJobs, workers: Workers, templates: Templates) -> None:
+        self._service = service
+        self._jobs = jobs
+        self._workers = workers
+        self._templates = templates
+
+    async def page(self, request: Request) -> Response:
+        values_given(request, {})
+        shown = await self._workers.run(self._shown)
+        return self._templates.page("status.html", jobs=self._jobs.all().items, running=self._jobs.is_running, **shown)
+
+    def _shown(self) -> dict[str, Any]:
+        return {
+            "status": self._service.status(),
+            "sources": self._service.sources().items,
+            "libraries": self._service.libraries().items,
+        }
+
+    async def ingest(self, request: Request) -> Response:
+        """All known sources; other folders are for those who can type a path."""
+        self._service.require_write()
+        sent = await form_body(request)
+        self._jobs.start((), None, "embed" in sent)
+        return RedirectResponse(addresses.STATUS, 303)
+
+
+class LoginPage:
+    """Where the server wants a token: it is typed once, and a cookie that no script can read stands for it."""
+
+    def __init__(self, rules: Rules, tokens: Tokens, templates: Templates) -> None:
+        self._rules = rules
+        self._tokens = tokens
+        self._templates = templates
+
+    async def page(self, request: Request) -> Response:
+        next_page = addresses.safe_next(request.query_params.get("next"))
+        if not self._rules.token:
+            return RedirectResponse(next_page, 303)
+        return self._templates.page("login.html", next_page=next_page, is_wrong=False)
+
+    async def login(self, request: Request) -> Response:
+        sent = await form_body(request)
+        next_page = addresses.safe_next(sent.get("next"))
+        if self._rules.token and not self._tokens.accepts(request.scope, sent.get("token", "").strip()):
+            return self._templates.page("login.html", 401, next_page=next_page, is_wrong=True)
+        response = RedirectResponse(next_page, 303)
+        if self._rules.token:
+            response.set_cookie(
+                SESSION_COOKIE,
+                self._rules.session,
+                httponly=True,
+                samesite="strict",
+                secure=request.url.scheme == "https",
+                path="/",
+            )
+        return response
+
+    async def logout(self, _request: Request) -> Response:
+        response = RedirectResponse(LOGIN_PATH, 303)
+        response.delete_cookie(SESSION_COOKIE, httponly=True, samesite="strict", path="/")
+        return response

@@ -14,7 +14,7 @@ from kebab.core.spans import LineSpan, PageSpan
 from kebab.core.text import LineTable
 from kebab.interfaces.http import addresses
 from kebab.interfaces.http.addresses import reader_of_document, with_parameters
-from kebab.interfaces.http.reading import form_fields, whole_number
+from kebab.interfaces.http.endpoints import checked_text, form_fields
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from kebab.search.fetching import Opened
 
 _PARAMETERS = {"uri", "doc_id", "lines", "page", "chunk", "view", "from"}
+_NUMBER = {"type": "integer"}
 _MARKDOWN = ("md", "mdx", "markdown")
 _LINES_AT_ONCE = 1000
 _LONGEST_LINE = 5000
@@ -119,7 +120,7 @@ def _citation_of(values: dict[str, str]) -> str:
         return values["uri"]
     doc_id = values["doc_id"].replace("%", "%25").replace("#", "%23")
     if "page" in values:
-        return f"{doc_id}#page={whole_number(values, 'page')}"
+        return f"{doc_id}#page={checked_text('page', values['page'], _NUMBER)}"
     if "lines" in values:
         first, dash, last = values["lines"].partition("-")
         if not first.isdecimal() or not (last if dash else first).isdecimal():
@@ -154,7 +155,7 @@ def _with_view(values: dict[str, str], view: str) -> str:
 def _lines_shown(opened: Opened, values: dict[str, str]) -> dict[str, Any]:
     table = LineTable(opened.text)
     cited = citation_lines(opened)
-    asked = whole_number(values, "from", cited[0] if cited else 1) or 1
+    asked = checked_text("from", values["from"], _NUMBER) if "from" in values else cited[0] if cited else 1
     count = -(-len(table) // _LINES_AT_ONCE)
     number = min(max(0, asked - 1) // _LINES_AT_ONCE, count - 1)
     first = number * _LINES_AT_ONCE + 1

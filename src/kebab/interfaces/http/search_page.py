@@ -11,10 +11,9 @@ from kebab.core.errors import KebabError, StaleCursor
 from kebab.core.search import MODES
 from kebab.interfaces.http import addresses
 from kebab.interfaces.http.addresses import with_parameters
-from kebab.interfaces.http.reading import filled_in
-from kebab.search import options as search_options
-from kebab.search.request import SearchRequest
-from kebab.wire.errors import outcome_of
+from kebab.interfaces.http.endpoints import filled_in
+from kebab.search.options import SearchRequest, read_texts
+from kebab.wire.errors import http_status
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -47,7 +46,7 @@ class Asked(NamedTuple):
     def options(self) -> dict[str, Any]:
         """As options of a search; anything that other surfaces take is taken here too."""
         renamed = {name: values for name, values in self.parameters.items() if name != "q"}
-        options = search_options.typed(renamed)
+        options = read_texts(renamed)
         options.pop("query", None)
         return {**options, "query": self.query}
 
@@ -89,7 +88,7 @@ class SearchPage:
         choices, there_is, answer, error = await self._workers.run(self._everything, asked)
         return self._templates.page(
             "search.html",
-            outcome_of(error).http_status if error else 200,
+            http_status(error) if error else 200,
             choices=choices,
             modes=MODES,
             default_mode="hybrid",
@@ -102,7 +101,7 @@ class SearchPage:
         asked = Asked(filled_in(request))
         answer, error = await self._workers.run(self._answered, asked)
         return self._templates.page(
-            "results.html", outcome_of(error).http_status if error else 200, **_list_values(asked, answer, error)
+            "results.html", http_status(error) if error else 200, **_list_values(asked, answer, error)
         )
 
     def _everything(self, asked: Asked) -> tuple[FilterChoices, ThereIs, SearchResponseV1 | None, KebabError | None]:

@@ -17,8 +17,8 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from kebab.core.errors import UsageError
 from kebab.interfaces.http.safety import SAFE_HEADERS
+from kebab.wire import to_json
 from kebab.wire.errors import error_v1
-from kebab.wire.objects import to_json
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette

@@ -1,21 +1,40 @@
-"""Templates to pages. Everything that is put into one is escaped, unless it is markup that we made."""
+"""What all pages share: templates, the style and script they use, and how a snippet is shown."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from collections.abc import Sequence
+from hashlib import sha256
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
-from starlette.responses import HTMLResponse
+from markupsafe import Markup, escape
+from starlette.responses import HTMLResponse, Response
 
 from kebab._version import __version__
+from kebab.core.errors import NotFound
 from kebab.interfaces.http import addresses
-from kebab.interfaces.http.snippet_markup import marked_snippet
 
 if TYPE_CHECKING:
-    from kebab.interfaces.http.static_files import StaticFiles
+    from starlette.requests import Request
+
+    from kebab.wire.search import HighlightV1
+
+_MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
+_FOREVER = "public, max-age=31536000, immutable"
+WORDS = 16
+_CUT = "…"
+_WORD = re.compile(r"\S+")
+_LEAD = 3
+"""Words before the first match, to see what it stands in."""
+
+Ranges = Sequence[tuple[int, int]]
 
 
 class Templates:
+    """Everything that is put into a template is escaped, unless it is markup that we made."""
+
     def __init__(self, static: StaticFiles, *, has_login: bool) -> None:
         self._environment = Environment(
             loader=PackageLoader("kebab.interfaces.http"),
@@ -52,3 +71,81 @@ def _size(count: int) -> str:
 
 def _counted(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
+# --- style and script
+
+
+class _File(NamedTuple):
+    content: bytes
+    media_type: str
+
+
+class StaticFiles:
+    """The page's own style and script, named by what is in them, so that browsers may keep them for good.
+
+    Only what was read at the start is ever served: an address reaches no file system.
+    """
+
+    def __init__(self) -> None:
+        self._by_address: dict[str, _File] = {}
+        self._addresses: dict[str, str] = {}
+        for file in files(__package__).joinpath("static").iterdir():
+            stem, dot, ending = file.name.rpartition(".")
+            media_type = _MEDIA_TYPES.get(dot + ending)
+            if media_type is None:
+                continue
+            content = file.read_bytes()
+            named = f"{stem}.{sha256(content).hexdigest()[:12]}.{ending}"
+            self._by_address[named] = _File(content, media_type)
+            self._addresses[file.name] = f"/static/{named}"
+
+    def address(self, name: str) -> str:
+        return self._addresses[name]
+
+    async def serve(self, request: Request) -> Response:
+        file = self._by_address.get(request.path_params["name"])
+        if file is None:
+            raise NotFound(f"There is no file {request.url.path}.", hint="Load the page again.")
+        return Response(file.content, media_type=file.media_type, headers={"Cache-Control": _FOREVER})
+
+
+# --- snippets
+
+
+def marked_snippet(snippet: str, highlights: Sequence[HighlightV1], words: int = WORDS) -> Markup:
+    """Some words around what matched, that in `<b>`; escaped, on one line."""
+    text, marks = shortened(snippet, [(one.start, one.end) for one in highlights], words)
+    parts, last = [], 0
+    for start, end in marks:
+        parts += [escape(text[last:start]), Markup("<b>"), escape(text[start:end]), Markup("</b>")]
+        last = end
+    return Markup(" ").join(Markup("").join([*parts, escape(text[last:])]).split())
+
+
+def shortened(snippet: str, highlights: Ranges, words: int) -> tuple[str, list[tuple[int, int]]]:
+    """The words of a snippet with most matches among them. In scripts without spaces, its limit of characters is what
+    keeps it short.
+    """
+    begin, stop = snippet.startswith(_CUT), len(snippet) - snippet.endswith(_CUT)
+    places = [match.span() for match in _WORD.finditer(snippet, begin, stop)]
+    if not places:
+        return snippet, []
+    first = _densest(places, highlights, words)
+    shown = places[first : first + words]
+    start, end = shown[0][0], shown[-1][1]
+    before = _CUT if first or begin else ""
+    after = _CUT if end < places[-1][1] or stop < len(snippet) else ""
+    shift = len(before) - start
+    marks = [(max(a, start) + shift, min(b, end) + shift) for a, b in highlights if a < end and b > start]
+    return before + snippet[start:end] + after, marks
+
+
+def _densest(places: Ranges, highlights: Ranges, words: int) -> int:
+    """The number of the first word to show."""
+    hits = [number for number, (start, end) in enumerate(places) if any(a < end and b > start for a, b in highlights)]
+    if not hits:
+        return 0
+    room = words - _LEAD
+    best = max(hits, key=lambda first: (sum(first <= hit < first + room for hit in hits), -first))
+    return max(0, min(best - _LEAD, len(places) - words))

@@ -13,8 +13,8 @@ from starlette.responses import Response
 from kebab.core.errors import NoSuchMethod
 from kebab.interfaces.mcp.server import make_server
 from kebab.interfaces.workers import Workers
+from kebab.wire import to_json
 from kebab.wire.errors import error_v1
-from kebab.wire.objects import to_json
 
 if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send

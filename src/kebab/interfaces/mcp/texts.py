@@ -13,8 +13,8 @@ from kebab.wire.records import DocSummaryV1
 if TYPE_CHECKING:
     from kebab.wire.answers import AnswerV1
     from kebab.wire.errors import ErrorV1
-    from kebab.wire.ingest import IngestReportV1
     from kebab.wire.records import FetchResultV1, ListV1
+    from kebab.wire.reports import IngestReportV1
     from kebab.wire.search import NeighbourV1, SearchHitV1, SearchResponseV1
     from kebab.wire.serving import StatusV1
 
@@ -81,7 +81,8 @@ def answer_text(answer: AnswerV1) -> str:
     places = dict.fromkeys(
         "\n".join(
             [
-                f"[{cited.marker}] {one_line((cited.quoted_at or cited.citation).text)}{_BETWEEN}source {one_line(cited.source)}",
+                f"[{cited.marker}] {one_line((cited.quoted_at or cited.citation).text)}{_BETWEEN}source "
+                f"{one_line(cited.source)}",
                 *_remark(cited.suspicious),
             ]
         )

@@ -1,4 +1,4 @@
-"""What a tool is: its name and arguments as agents see them, and what it does. The tables of tools are made of these."""
+"""What a tool is: its name and arguments as agents see them, and what it does."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from kebab.core.checking import checked, close_to, from_text
 from kebab.core.errors import UsageError
-from kebab.core.text import estimate_tokens
-from kebab.interfaces.mcp.arguments import Schema, as_list, check, named
-from kebab.wire.objects import to_json
+from kebab.core.text import estimate_tokens, whole_characters
+from kebab.search.options import unknown_option
+from kebab.wire import to_json
 
 if TYPE_CHECKING:
     from kebab.core.ports import Progress
@@ -19,7 +20,12 @@ ROOM = 20_000
 """Tokens of a structured answer that nobody set a budget for: agents refuse more than 25,000. Its text always takes
 less.
 """
+Schema = Mapping[str, Any]
 _NOTHING: Mapping[str, Any] = {}
+_KINDS: dict[str, type] = {"string": str, "integer": int, "number": float, "boolean": bool, "array": list}
+_LARGEST = 2**63
+"""No larger number means anything here, and very long ones cannot even be quoted in an error."""
+_DEEPEST = 20
 
 
 class Answer(NamedTuple):
@@ -72,16 +78,73 @@ class Tool(NamedTuple):
         return _answer_or_error(self.answers)
 
     def read(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The arguments as `run` takes them."""
-        values = named(self.name, given, self.schemas, self.aliases)
+        """The arguments as `run` takes them: by their own names and checked; null means not given."""
+        schemas, values = self.schemas, dict[str, Any]()
+        for written, value in given.items():
+            name = self.aliases.get(written, written)
+            if name not in schemas:
+                raise self._unknown(whole_characters(written))
+            if value is None:
+                continue
+            if name in values:
+                raise UsageError(f"{name} is given twice, once as {written}.", hint="Give it once.")
+            value = _storable(value)
+            # Models put numbers and switches in quotes now and then.
+            values[name] = from_text(value, _KINDS[schemas[name]["type"]]) if isinstance(value, str) else value
         for name in self.required:
             if name not in values:
-                raise UsageError(f"{self.name} needs {name}.", hint=f"Arguments: {', '.join(self.schemas)}.")
+                raise UsageError(f"{self.name} needs {name}.", hint=f"Arguments: {', '.join(schemas)}.")
         for name, schema in self.arguments.items():
             if name in values:
-                values[name] = as_list(values[name], schema)
-                check(name, values[name], schema)
+                values[name] = _checked_argument(name, values[name], schema)
         return values
+
+    def _unknown(self, written: str) -> UsageError:
+        if self.options:
+            return unknown_option(written, *self.arguments, *self.aliases)
+        close = close_to(written, [*self.schemas, *self.aliases])
+        valid = f"Valid: {', '.join(self.schemas) or 'none'}."
+        return UsageError(
+            f"{self.name} has no argument {written!r}.", hint=f"Did you mean {close}? {valid}" if close else valid
+        )
+
+
+def _storable(value: Any, depth: int = 0) -> Any:
+    """Without halves of characters, which can be in JSON but not in what is sent back, and without what cannot be
+    quoted.
+    """
+    if depth > _DEEPEST:
+        raise UsageError("An argument is nested too deeply.", hint="Send texts, numbers, and lists of texts.")
+    if isinstance(value, str):
+        return whole_characters(value)
+    if isinstance(value, list):
+        return [_storable(item, depth + 1) for item in value]
+    if isinstance(value, dict):
+        return {whole_characters(key): _storable(item, depth + 1) for key, item in value.items()}
+    if isinstance(value, int) and abs(value) >= _LARGEST:
+        raise UsageError("A number is larger than any that is taken here.", hint="Send a smaller one.")
+    return value
+
+
+def _checked_argument(name: str, value: Any, schema: Schema) -> Any:
+    """The value as its schema says. One text where several are taken is a list of one."""
+    kind = _KINDS[schema["type"]]
+    if kind is list and isinstance(value, str):
+        value = [value]
+    text = schema.get("items", schema)
+    value = checked(
+        name,
+        value,
+        kind,
+        least=schema.get("minimum"),
+        most=schema.get("maximum"),
+        choices=text.get("enum", ()),
+        longest=text.get("maxLength"),
+        may_be_empty=not text.get("minLength"),
+    )
+    if any("\0" in item for item in ([value] if kind is str else value if kind is list else ())):
+        raise UsageError(f"{name} contains a null character.", hint="Send plain text.")
+    return value
 
 
 @cache

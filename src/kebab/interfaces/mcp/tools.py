@@ -1,4 +1,4 @@
-"""The tools over what was ingested. To add one: a function that makes an Answer of a Call, and an entry in `tools_for`."""
+"""The tools. To add one: a function that makes an Answer of a Call, and an entry in `tools_for`."""
 
 from __future__ import annotations
 
@@ -6,17 +6,27 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from kebab.core import deadline
+from kebab.core.libraries import SNIPPET_KINDS
+from kebab.core.search import SUSPICIOUS
 from kebab.interfaces.mcp import texts
-from kebab.interfaces.mcp.library_tools import LIBRARY_TOOLS
 from kebab.interfaces.mcp.tool import ROOM, Answer, Call, Tool, how_many_fit
-from kebab.interfaces.service import MOST_DOCUMENTS
+from kebab.interfaces.service import DEFAULT_LIBRARIES, MOST_DOCUMENTS, MOST_LIBRARIES
+from kebab.library.docs import DEFAULT_TOKENS
+from kebab.library.formatters import libraries_text, snippets_text
 from kebab.search import options as search_options
-from kebab.search.request import ALIASES
-from kebab.wire.ingest import ingest_report_v1
+from kebab.search.options import ALIASES, split_library
+from kebab.wire.libraries import library_docs_v1, library_search_v1
+from kebab.wire.reports import ingest_report_v1
 
 if TYPE_CHECKING:
     from kebab.interfaces.service import Service
     from kebab.wire.search import SearchHitV1
+
+
+def _whole(least: int, most: int, default: int, description: str) -> dict[str, Any]:
+    bounds = {"minimum": least, "maximum": most, "default": default}
+    return {"type": "integer", **bounds, "description": description}
+
 
 _FETCH_TOKENS = 8000
 _LIST_LIMIT = 50
@@ -25,8 +35,20 @@ _MOST_FAILED = 50
 _MOST_COPIES = 20
 """Other places of a hit that are named: what stands in every file of a folder would alone be too long an answer."""
 _TEXT: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 10_000}
-_OFFSET: dict[str, Any] = {"type": "integer", "minimum": 0, "maximum": 10**9}
 _SEARCH_ALIASES = {**ALIASES, "q": "query", "question": "query", "limit": "k", "top_k": "k", "n_results": "k"}
+
+_NAME: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 500}
+_LIBRARY_ID = {
+    **_NAME,
+    "pattern": r"^/[^/]+/[^/]+([/@][^/]+)?$",
+    "description": "/owner/project, or /owner/project/version, as resolve-library-id gives it.",
+}
+_ID_NAMES = ("context7CompatibleLibraryID", "libraryId", "libraryID", "libraryName", "library")
+_BUDGET: dict[str, Any] = {
+    "tokens": _whole(1, 10**6, DEFAULT_TOKENS, "Whole snippets up to so many."),
+    "type": {"type": "string", "enum": list(SNIPPET_KINDS), "description": "Only code, or only prose."},
+    "page": _whole(1, 10**6, 1, "The next snippets, up to the same budget."),
+}
 
 
 def tools_for(service: Service) -> list[Tool]:
@@ -37,7 +59,8 @@ def tools_for(service: Service) -> list[Tool]:
         Tool(
             "search",
             "Search documents",
-            "Finds passages in the indexed notes, documents and code, by words and by meaning, each with its citation (path:L3-L9).",
+            "Finds passages in the indexed notes, documents and code, by words and by meaning, each with its citation "
+            "(path:L3-L9).",
             _search,
             "search_response",
             options=options,
@@ -47,21 +70,16 @@ def tools_for(service: Service) -> list[Tool]:
         Tool(
             "fetch",
             "Read indexed text",
-            "The text of a citation (uri: path#L3-L9 or path:L3-L9), a document (uri: its path, or doc_id) or a passage (chunk_id).",
+            "The text of a citation (uri: path#L3-L9 or path:L3-L9), a document (uri: its path, or doc_id) or a "
+            "passage (chunk_id).",
             _fetch,
             "fetch_result",
             arguments={
                 "uri": {**_TEXT, "description": "A citation, or the path of a document."},
                 "doc_id": {**_TEXT, "description": "A document, by its id or path."},
                 "chunk_id": {**_TEXT, "description": "A passage, by the id that a hit has."},
-                "max_tokens": {
-                    "type": "integer",
-                    "minimum": 1,
-                    "maximum": 10**9,
-                    "default": _FETCH_TOKENS,
-                    "description": "At most about this many.",
-                },
-                "offset": {**_OFFSET, "default": 0, "description": "Where to read on: next_offset of the page before."},
+                "max_tokens": _whole(1, 10**9, _FETCH_TOKENS, "At most about this many."),
+                "offset": _whole(0, 10**9, 0, "Where to read on: next_offset of the page before."),
             },
             aliases={
                 "id": "uri",
@@ -75,7 +93,8 @@ def tools_for(service: Service) -> list[Tool]:
         Tool(
             "ask",
             "Answer a question",
-            "An answer made of what is indexed, each statement with a marker, its citation and a verdict; or a refusal with a reason.",
+            "An answer made of what is indexed, each statement with a marker, its citation and a verdict; or a refusal "
+            "with a reason.",
             _ask,
             "answer",
             arguments={"question": {**_TEXT, "description": "In a sentence."}},
@@ -91,14 +110,8 @@ def tools_for(service: Service) -> list[Tool]:
             _list_documents,
             "list",
             arguments={
-                "limit": {
-                    "type": "integer",
-                    "minimum": 1,
-                    "maximum": MOST_DOCUMENTS,
-                    "default": _LIST_LIMIT,
-                    "description": "How many.",
-                },
-                "cursor": {**_OFFSET, "default": 0, "description": "Where to read on: next_offset of the page before."},
+                "limit": _whole(1, MOST_DOCUMENTS, _LIST_LIMIT, "How many."),
+                "cursor": _whole(0, 10**9, 0, "Where to read on: next_offset of the page before."),
             },
             options=filters,
             aliases={
@@ -114,11 +127,12 @@ def tools_for(service: Service) -> list[Tool]:
             _status,
             "status",
         ),
-        *LIBRARY_TOOLS,
+        *_LIBRARY_TOOLS,
         Tool(
             "ingest",
             "Index files",
-            "Indexes what is new or changed below the paths on this machine, and drops what is gone; without paths, in every known source.",
+            "Indexes what is new or changed below the paths on this machine, and drops what is gone; without paths, in "
+            "every known source.",
             _ingest,
             "ingest_report",
             arguments={
@@ -178,3 +192,85 @@ def _ingest(call: Call) -> Answer:
     more = max(0, len(report.failed) - _MOST_FAILED)
     report = replace(report, failed=report.failed[:_MOST_FAILED], warnings=report.warnings[:_MOST_FAILED])
     return Answer(report, (texts.ingest_text(report, more),))
+
+
+# --- libraries: the names, arguments and text formats that agents already know
+
+
+def _resolve(call: Call) -> Answer:
+    name, query = call.values["libraryName"], call.values.get("query")
+    found = call.service.find_libraries(name, query, call.values.get("limit", DEFAULT_LIBRARIES))
+    answer = library_search_v1(name, query, found)
+    room = how_many_fit(answer.libraries)
+    left_out, answer.libraries = len(found) - room, answer.libraries[:room]
+    remarks = [SUSPICIOUS] if any(library.suspicious for library in answer.libraries) else []
+    remarks += [f"{left_out} more were found; a longer name finds fewer."] if left_out else []
+    return Answer(answer, (libraries_text(match.library for match in found[:room]), *remarks))
+
+
+def _docs(call: Call) -> Answer:
+    values = call.values
+    # The older tool may be asked for a library as a whole: then for what the library calls itself.
+    query = values.get("query") or split_library(values["libraryId"])[0].rpartition("/")[2]
+    page = values.get("page", 1)
+    docs = call.service.library_docs(
+        values["libraryId"], query, tokens=values.get("tokens"), type=values.get("type"), page=page
+    )
+    # Notices and the reason for a version are in the object; beside the known format stands only what must not be
+    # missed.
+    remarks = [SUSPICIOUS] if docs.suspicious_rules or any(snippet.suspicious for snippet in docs.snippets) else []
+    remarks += [f"There is more: page {page + 1}"] if docs.truncated else []
+    if not docs.snippets:
+        remarks.append("No snippet was found." if page == 1 else f"There is no page {page}.")
+    text = snippets_text(docs.snippets, docs.rules)
+    return Answer(library_docs_v1(query, docs), (*([text] if text else []), *remarks))
+
+
+def _as_query_docs(values: dict[str, Any]) -> dict[str, Any]:
+    renamed = {"context7CompatibleLibraryID": "libraryId", "topic": "query"}
+    return {renamed.get(name, name): value for name, value in values.items()}
+
+
+_LIBRARY_TOOLS = (
+    Tool(
+        "resolve-library-id",
+        "Find a library",
+        "Finds libraries whose documentation is indexed, by name; gives the library id that query-docs takes.",
+        _resolve,
+        "library_search",
+        arguments={
+            "libraryName": {**_NAME, "description": "What the library is called."},
+            "query": {**_NAME, "description": "What is wanted of it: libraries that speak of this are found too."},
+            "limit": _whole(1, MOST_LIBRARIES, DEFAULT_LIBRARIES, "How many libraries."),
+        },
+        required=("libraryName",),
+        aliases={"userQuery": "query", "question": "query", "name": "libraryName", "library": "libraryName"},
+    ),
+    Tool(
+        "query-docs",
+        "Documentation of a library",
+        "Code examples and prose from the documentation of a library, of one version, that answer a question.",
+        _docs,
+        "library_docs",
+        arguments={"libraryId": _LIBRARY_ID, "query": {**_NAME, "description": "What to look for."}, **_BUDGET},
+        required=("libraryId", "query"),
+        aliases={**dict.fromkeys(_ID_NAMES, "libraryId"), "userQuery": "query", "question": "query", "topic": "query"},
+    ),
+    Tool(
+        "get-library-docs",
+        "Documentation of a library (older name)",
+        "The same as query-docs, under its older name.",
+        lambda call: _docs(call._replace(values=_as_query_docs(call.values))),
+        "library_docs",
+        arguments={
+            "context7CompatibleLibraryID": _LIBRARY_ID,
+            "topic": {**_NAME, "description": "What to look for."},
+            **_BUDGET,
+        },
+        required=("context7CompatibleLibraryID",),
+        aliases={
+            **dict.fromkeys(_ID_NAMES, "context7CompatibleLibraryID"),
+            **dict.fromkeys(("query", "userQuery", "question"), "topic"),
+        },
+    ),
+)

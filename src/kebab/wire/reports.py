@@ -1,0 +1,163 @@
+"""ingest_report.v1, ingest_progress.v1 and migration_report.v1."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from kebab.ingest.report import SKIP_REASONS, IngestReport
+from kebab.wire import view
+
+if TYPE_CHECKING:
+    from kebab.upkeep.migration import MigrationReport
+
+
+@dataclass(frozen=True, kw_only=True)
+class SkippedV1:
+    """Files left out for one reason."""
+
+    reason: str
+    meaning: str
+    count: int
+    examples: list[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileOutcomeV1:
+    """What happened to one file."""
+
+    path: str
+    code: str
+    message: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class SlowFileV1:
+    """A file that took long."""
+
+    path: str
+    seconds: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class IngestReportV1:
+    """What an ingest did."""
+
+    schema_version: Literal["ingest_report.v1"] = "ingest_report.v1"
+    sources: list[str]
+    scanned: int
+    added: int
+    updated: int
+    unchanged: int
+    unread: int
+    """Scanned, but skipped for what is in them, or failed: with added, updated and unchanged, all that were scanned."""
+    removed: int
+    chunks: int
+    bytes: int
+    seconds: float
+    skipped: list[SkippedV1]
+    failed: list[FileOutcomeV1]
+    warnings: list[FileOutcomeV1]
+    slowest: list[SlowFileV1]
+    absorbed: list[str]
+    reanalysed: int
+    vectors_made: int
+    vectors_reused: int
+    embedding_seconds: float
+    interrupted: bool
+
+
+@dataclass(frozen=True, kw_only=True)
+class IngestProgressV1:
+    """What an ingest is doing, or a migration."""
+
+    schema_version: Literal["ingest_progress.v1"] = "ingest_progress.v1"
+    event: Literal["scanning", "file", "sweeping", "embedding", "vectors", "verifying", "done", "failed", "interrupted"]
+    """The last three are terminal: exactly one of them ends the stream. vectors: they are carried over; verifying: both
+    are compared.
+    """
+    source: str | None
+    path: str | None
+    done: int | None
+    total: int | None
+    elapsed_s: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class SpaceCountV1:
+    """How many chunks have a vector of one model."""
+
+    model: str
+    """With version and dimension."""
+    vectors: int
+    homes: int
+    """Chunks for which it is the model that suits them best."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MigrationCountsV1:
+    """What there is on both sides."""
+
+    sources: int
+    notes: int
+    documents: int
+    chunks: int
+    tags: int
+    libraries: int
+    versions: int
+    library_documents: int
+    snippets: int
+    vectors: list[SpaceCountV1]
+
+
+@dataclass(frozen=True, kw_only=True)
+class MigrationReportV1:
+    """What was carried from one database into another."""
+
+    schema_version: Literal["migration_report.v1"] = "migration_report.v1"
+    origin: str
+    target: str
+    resumed: bool
+    """Whether an earlier run was interrupted, and this one went on."""
+    documents: int
+    """Carried by this run."""
+    vectors: int
+    """Carried by this run."""
+    counts: MigrationCountsV1 | None
+    """Counted on both sides and found the same; null when it was interrupted before that."""
+    compared: int
+    """Documents of which every passage and vector was compared."""
+    seconds: float
+    interrupted: bool
+
+
+def ingest_report_v1(report: IngestReport, *, interrupted: bool = False) -> IngestReportV1:
+    return view(
+        IngestReportV1,
+        report,
+        skipped=[
+            view(SkippedV1, skipped, reason=reason, meaning=SKIP_REASONS.get(reason, reason))
+            for reason, skipped in sorted(report.skipped.items())
+        ],
+        failed=[view(FileOutcomeV1, failure) for failure in report.failed],
+        warnings=[view(FileOutcomeV1, warning) for warning in report.warnings],
+        slowest=[SlowFileV1(path=path, seconds=seconds) for path, seconds in report.slowest],
+        interrupted=interrupted,
+    )
+
+
+def ingest_progress_v1(event: Any, details: Mapping[str, Any], elapsed_s: float) -> IngestProgressV1:
+    known: dict[str, Any] = {name: details.get(name) for name in ("source", "path", "done", "total")}
+    return IngestProgressV1(event=event, elapsed_s=elapsed_s, **known)
+
+
+def migration_report_v1(report: MigrationReport, *, interrupted: bool = False) -> MigrationReportV1:
+    counts = None
+    if report.counts is not None:
+        spaces = [
+            SpaceCountV1(model=space.fingerprint, vectors=space.vectors, homes=space.homes)
+            for space in report.counts.spaces
+        ]
+        counts = view(MigrationCountsV1, report.counts, vectors=spaces)
+    return view(MigrationReportV1, report, counts=counts, interrupted=interrupted)
