@@ -6,7 +6,6 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
@@ -16,19 +15,55 @@ from typing import Any
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.forked_kb import run_kb
 from tests.qdrant_server import QdrantNode, qdrant_cluster, qdrant_node
 
 import kebab
 from kebab.core.ports import EmbeddingKind, EmbeddingModels, SpaceQuery
 from kebab.embedding.bundled import is_latin
-from kebab.embedding.single_model import SingleModel
+from kebab.embedding.registry import SingleModel
 
 os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # some tests load onnxruntime by themselves, in the home of whoever runs them
-settings.register_profile("kebab", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("kebab", max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("thorough", settings.get_profile("kebab"), max_examples=1000)  # --hypothesis-profile=thorough
 settings.load_profile("kebab")
 
 REPOSITORY = Path(__file__).parent.parent
 XDG_VARIABLES = ("XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_CACHE_HOME")
+
+# What --quick leaves out: tests that start servers or other programs, load a model, or take long for another reason.
+SLOW_PLACES = """
+    answering contracts/test_embedders.py contracts/test_stores.py docs embedding end_to_end ingest/test_hostile_files.py
+    interfaces/cli interfaces/http interfaces/mcp interfaces/test_parity.py interfaces/test_suspicious_text.py
+    parsing/test_code_contract.py parsing/test_damaged_files.py parsing/test_isolation.py parsing/test_zip_container.py
+    regressions search/test_folding.py sources/test_git_mirror.py store/qdrant store/sqlite/test_altered_schema.py
+    test_golden_queries.py test_layers.py test_libraries.py test_query_cost.py test_timed_http.py
+""".split()
+SLOW_FIXTURES = {"model_cache", "one_node", "sample", "three_nodes"}
+SLOW_STORES = {"cluster", "qdrant"}
+SLOW_NAMES = ("large_space", "linear_time", "little_time", "with_the_length", "answered_soon")  # tests of time
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--quick", action="store_true", help="without servers, models and other programs (scripts/test)")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    tests = Path(__file__).parent
+    return True if config.getoption("quick") and collection_path in {tests / place for place in SLOW_PLACES} else None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("quick"):
+        items[:] = [item for item in items if not is_slow(item)]
+
+
+def is_slow(item: pytest.Item) -> bool:
+    if not isinstance(item, pytest.Function):
+        return False
+    parameters = item.callspec.params.values() if hasattr(item, "callspec") else ()
+    stores = {parameter for parameter in parameters if isinstance(parameter, str)} & SLOW_STORES
+    return bool(stores or SLOW_FIXTURES & set(item.fixturenames) or any(name in item.name for name in SLOW_NAMES))
 
 
 @dataclass(frozen=True)
@@ -188,7 +223,7 @@ class Toy:
     @staticmethod
     def open(path: Path | str, models: EmbeddingModels | None = None, **settings: Any) -> kebab.KnowledgeBase:
         knowledge_base = kebab.open(path, **settings)
-        knowledge_base._models = (models or SingleModel(WordEmbedder()),)  # where it keeps those that the settings name
+        knowledge_base.session.models = models or SingleModel(WordEmbedder())
         return knowledge_base
 
 
@@ -222,7 +257,7 @@ def sample_kb(sample_db: Path) -> Iterator[kebab.KnowledgeBase]:
 
 @pytest.fixture
 def kb(tmp_path: Path) -> Kb:
-    """Runs `python -m kebab …` in a folder of its own, as a user's shell would."""
+    """Runs `python -m kebab …` in a process and a folder of its own, as a user's shell would."""
     folder = tmp_path / "cwd"
     folder.mkdir()
 
@@ -233,15 +268,7 @@ def kb(tmp_path: Path) -> Kb:
         cwd: Path | None = None,
     ) -> Ran:
         data = input.encode() if isinstance(input, str) else input
-        done = subprocess.run(
-            [sys.executable, "-m", "kebab", *map(str, arguments)],
-            input=data if data is not None else b"",
-            capture_output=True,
-            check=False,
-            timeout=60,
-            cwd=cwd or folder,
-            env={**os.environ, **(env or {})},
-        )
+        done = run_kb(arguments, input=data or b"", cwd=cwd or folder, env={**os.environ, **(env or {})})
         return Ran(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     return run

@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 from pathlib import Path
+from pwd import getpwuid
 
 import pytest
 
@@ -24,8 +25,18 @@ def _run(command: list[str], folder: Path, **environment: str) -> subprocess.Com
     inherited = {
         name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "VIRTUAL_ENV", "PYTHON")
     }
+    packages = {
+        "PIP_CACHE_DIR": os.environ.get("PIP_CACHE_DIR", f"{getpwuid(os.getuid()).pw_dir}/.cache/pip"),
+        "PIP_NO_COMPILE": "0",  # pip reads this as "compile: no"; most of what it installs is never imported
+    }
     return subprocess.run(
-        command, cwd=folder, env={**inherited, **environment}, capture_output=True, text=True, timeout=600, check=False
+        command,
+        cwd=folder,
+        env={**inherited, **packages, **environment},
+        capture_output=True,
+        text=True,
+        timeout=600,
+        check=False,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import json
 import os
 import subprocess
@@ -17,16 +16,9 @@ from typing import Any
 import apsw
 import jsonschema
 import pytest
+from tests.forked_kb import run_kb
 
 from kebab.wire import schemas
-
-
-def obey_permissions() -> None:
-    """Root reads and writes everything; without these two capabilities the permission bits hold for it too."""
-    if os.geteuid() == 0:
-        libc = ctypes.CDLL(None)
-        for capability in (1, 2):  # CAP_DAC_OVERRIDE, CAP_DAC_READ_SEARCH
-            libc.prctl(24, capability, 0, 0, 0)
 
 
 @cache
@@ -80,19 +72,12 @@ class User:
         input: bytes = b"",
         env: dict[str, str] | None = None,
         cwd: Path | None = None,
-        before: Callable[[], object] | None = obey_permissions,
+        before: Callable[[], object] | None = None,
         timeout: float = 60,
     ) -> Done:
-        done = subprocess.run(
-            self.arguments(*arguments),
-            input=input,
-            capture_output=True,
-            check=False,
-            timeout=timeout,
-            env={**self.environment, **(env or {})},
-            cwd=cwd or self.folder,
-            preexec_fn=before,
-        )
+        environment = {**self.environment, **(env or {})}
+        folder = cwd or self.folder
+        done = run_kb(arguments, input=input, env=environment, cwd=folder, timeout=timeout, before=before)
         return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 
     def start(

@@ -58,8 +58,8 @@ def vectors_are_whole(user: User) -> None:
         )
 
 
-def test_r121_a_question_finds_the_page_that_has_none_of_its_words(person: User) -> None:
-    """R121, R126: hybrid is the default as soon as there are vectors."""
+def test_a_question_finds_the_page_that_has_none_of_its_words(person: User) -> None:
+    """Hybrid is the default as soon as there are vectors."""
     assert person.ingest()["vectors_made"] == 3
     answer = person.ask("search", "how to set up version control")
     assert (answer["mode"], answer["method"]) == ("hybrid", "hybrid")
@@ -78,7 +78,7 @@ def test_where_nothing_is_near_the_nearest_is_said_to_be_no_match(person: User) 
 
 
 def test_an_ingest_killed_while_it_embeds_goes_on_where_it_was(person: User) -> None:
-    write_many(person, 300)
+    write_many(person, 160)
     process = person.start("ingest", person.notes, "--json", "--progress", "json")
     assert process.stderr is not None
     for line in process.stderr:
@@ -94,14 +94,14 @@ def test_an_ingest_killed_while_it_embeds_goes_on_where_it_was(person: User) -> 
     doctor = person.run("doctor")
     assert (doctor.code, "kb ingest" in doctor.out) == (0, True), "unfinished is not unhealthy"
     report = person.ingest()
-    assert 0 < report["vectors_made"] < 303
+    assert 0 < report["vectors_made"] < 163
     vectors_are_whole(person)
     assert person.ask("search", "sourdough")["notices"] == []
     assert person.run("doctor").code == 0
 
 
 def test_ctrl_c_while_it_embeds_is_safe(person: User) -> None:
-    write_many(person, 300)
+    write_many(person, 160)
     process = person.start("ingest", person.notes, "--json", "--progress", "json")
     assert process.stderr is not None
     for line in process.stderr:
@@ -112,8 +112,8 @@ def test_ctrl_c_while_it_embeds_is_safe(person: User) -> None:
     assert process.returncode == 130
     report = json.loads(out)
     assert report["interrupted"] is True
-    assert report["added"] == 303
-    assert person.ingest()["unchanged"] == 303
+    assert report["added"] == 163
+    assert person.ingest()["unchanged"] == 163
     vectors_are_whole(person)
 
 
@@ -136,7 +136,7 @@ def test_an_edited_file_is_found_by_what_it_says_now(person: User) -> None:
 
 
 def test_without_vectors_search_is_lexical_and_says_how_to_make_them(person: User) -> None:
-    """R122: vectors alone cannot be asked for where there are none."""
+    """Vectors alone cannot be asked for where there are none."""
     assert person.ingest(person.notes, "--no-embed")["vectors_made"] == 0
     answer = person.ask("search", "sourdough")
     assert (answer["mode"], answer["method"]) == ("hybrid", "lexical")
@@ -267,7 +267,6 @@ def test_vectors_for_other_scripts_that_are_missing_are_noticed(person: User) ->
 
 
 def test_the_same_question_twice_gives_the_same_bytes(person: User) -> None:
-    """R105"""
     person.ingest()
     first, second = (person.ask("search", "how to set up version control", "--explain") for _ in range(2))
     assert json.dumps(first["hits"]) == json.dumps(second["hits"])
