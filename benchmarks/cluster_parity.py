@@ -19,9 +19,7 @@ from typing import Any, NamedTuple
 import measuring
 
 import kebab
-from kebab.evaluation.golden_queries import GoldenSet
-from kebab.evaluation.golden_sets import load_golden_set
-from kebab.evaluation.judged_collections import write_documents
+from kebab.evaluation.golden_sets import GoldenSet, load_golden_set, write_documents
 from kebab.evaluation.runner import RunOptions, run
 
 sys.path.insert(0, str(measuring.REPOSITORY))

@@ -44,7 +44,7 @@ def main() -> None:
 def report(part: Path, work: Path, rounds: int) -> None:
     with kebab.open(work / "kb.sqlite") as kb:
         kb.ingest(part, embed=False)
-        models = kb.embedding_models()
+        models = kb.session.models
         assert models is not None
         granite = models.embedders[0]
         assert isinstance(granite, OnnxEmbedder)

@@ -18,9 +18,7 @@ from pathlib import Path
 import measuring
 
 import kebab
-from kebab.evaluation.golden_queries import GoldenSet
-from kebab.evaluation.golden_sets import load_golden_set
-from kebab.evaluation.judged_collections import write_documents
+from kebab.evaluation.golden_sets import GoldenSet, load_golden_set, write_documents
 from kebab.evaluation.misses import explain_misses
 from kebab.evaluation.report_page import report_page
 from kebab.evaluation.runner import RunOptions, run
@@ -49,7 +47,7 @@ def main() -> None:
 
 
 def speed(knowledge_base: kebab.KnowledgeBase, golden: GoldenSet, rounds: int) -> None:
-    models = knowledge_base.embedding_models()
+    models = knowledge_base.session.models
     assert models is not None
     embedder = models.for_query(golden.queries[0].query)[0].embedder
     texts = [query.query for query in golden.queries]

@@ -16,7 +16,7 @@ from kebab.core.errors import NotFound
 from kebab.core.ports import IndexedDocument
 from kebab.core.search import SearchResponse
 from kebab.core.store_ports import Reading
-from kebab.stores import open_store
+from kebab.session import open_store
 
 Contents = dict[str, str]
 

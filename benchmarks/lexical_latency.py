@@ -28,7 +28,7 @@ from kebab.core.documents import Source
 from kebab.knowledge_base import KnowledgeBase
 from kebab.store.fts5.tokenizer import SqliteTokenizer
 from kebab.store.sqlite.database import Database
-from kebab.store.sqlite.store import SqliteWriting
+from kebab.store.sqlite.writing import SqliteWriting
 
 BAR = 1.3
 K = 10
@@ -67,9 +67,9 @@ def main() -> None:
 def build(path: Path, real: synthetic_corpus.RealText, chunks: int) -> None:
     started = time.process_time()
     connection = Database(path).writer()
-    writing = SqliteWriting(connection, path)
-    writing.settle_analysis("bigrams")
-    store = writing.documents("bigrams")
+    writing = SqliteWriting(connection, path, "bigrams")
+    writing.settle_analysis()
+    store = writing.documents()
     store.add_source(Source(synthetic_corpus.SOURCE, "folder", None))
     for document in synthetic_corpus.documents(real, chunks):
         store.write(document)

@@ -24,8 +24,8 @@ import numpy as np
 
 from kebab.core.search import SearchFilters
 from kebab.store.sqlite.database import Database
+from kebab.store.sqlite.index_state import stored_spaces
 from kebab.store.sqlite.rows import rows_of
-from kebab.store.sqlite.vector_coverage import stored_spaces
 from kebab.store.sqlite.vector_writer import SqliteVectorWriter
 from kebab.store.sqlite.vectors import SqliteVectorStore
 
@@ -211,7 +211,7 @@ def recall(path: Path, questions: Path) -> None:
     import kebab
 
     with kebab.open(path) as kb:
-        models = kb.embedding_models()
+        models = kb.session.models
         assert models is not None
         connection = Database(path).reader()
         store = SqliteVectorStore(connection)
