@@ -7,6 +7,7 @@ import os
 import shutil
 import signal
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ from tests.parsing.test_damaged_files import SAMPLES as DAMAGED
 import kebab
 from kebab.chunking.by_structure import StructureChunker
 from kebab.core.documents import ParsedDocument
-from kebab.core.errors import SourceError
+from kebab.core.errors import NothingIndexable, SourceError
 from kebab.core.ports import TreeFile
 from kebab.core.search import SearchFilters
 from kebab.ingest.report import IngestReport
@@ -121,8 +122,9 @@ def test_any_bytes_in_any_file_give_one_outcome_and_the_run_ends(
         check_outcomes(report, list(folder.rglob("*.*")) + list(folder.rglob("run")))
         assert len(kb.documents(SearchFilters(sources=("files",)))) == report.added + report.updated + report.unchanged
         assert kb.search("okapi", mode="lexical")
-        _, report = kb.libraries.add(str(folder), library_id="/fuzz/files", embed=False)
-        assert report.scanned == report.added + report.unchanged + report.unread
+        with suppress(NothingIndexable):  # kebab.json may leave out what can be read
+            _, report = kb.libraries.add(str(folder), library_id="/fuzz/files", embed=False)
+            assert report.scanned == report.added + report.unchanged + report.unread
     if EXAMPLES:
         with (tmp_path.parent / "fuzzed").open("a") as log:
             log.write(f"{len(files)} {[failure.message for failure in report.failed]}\n")

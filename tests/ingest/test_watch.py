@@ -52,7 +52,7 @@ def watching(address: str) -> Iterator[list[IngestReport | KebabError]]:
 
 
 def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + 60
     while not condition():
         assert time.monotonic() < deadline
         time.sleep(0.05)

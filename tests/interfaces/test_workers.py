@@ -24,6 +24,7 @@ class Endless:
         self.began.set()
         while not is_over():
             time.sleep(0.01)
+        time.sleep(0.5)  # whoever waits gives up first
         self.ended.set()
 
 
