@@ -43,9 +43,9 @@ class Session:
 
     # --- the store
 
-    def reading(self, *, about: str = "", whole: bool = False) -> AbstractContextManager[Reading | None]:
+    def reading(self, *, whole: bool = False) -> AbstractContextManager[Reading | None]:
         """One state of the store; None where nothing has been stored yet. The options are those of `Store.reading`."""
-        return self.store.reading(about=about, whole=whole)
+        return self.store.reading(whole=whole)
 
     @contextmanager
     def existing(self) -> Iterator[Reading]:

@@ -80,7 +80,7 @@ def _class(inside: str) -> str:
 
 
 def _expression(tokens: tuple[_Token, ...]) -> str:
-    """The first place where what follows a star fits is as good as any, so the star need not be tried again: `(?>…)`."""
+    """A star need not be tried again once what follows it fits: the groups are atomic, `(?>…)`."""
     out, i = [], 0
     while i < len(tokens):
         kind = tokens[i].kind

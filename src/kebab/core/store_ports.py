@@ -76,11 +76,10 @@ class Store(Protocol):
         ...
 
     def exists(self) -> bool: ...
-    def reading(self, *, about: str = "", whole: bool = False) -> AbstractContextManager[Reading | None]:
+    def reading(self, *, whole: bool = False) -> AbstractContextManager[Reading | None]:
         """One state of what is stored, for the calling thread; None where nothing has been stored and nobody has named
-        the place: an empty corpus, not an error. `about`: what will be searched for among one's own documents, so that
-        a store that is far away may look up its words meanwhile. `whole`: all of it will be read, and nothing that was
-        written may be missing, however long it takes to ask those who know.
+        the place: an empty corpus, not an error. `whole`: nothing that was written may be missing, however long it
+        takes to ask the servers that know.
         """
         ...
 

@@ -41,8 +41,7 @@ if TYPE_CHECKING:
 
 def search(session: Session, request: SearchRequest, *, without_snippets: bool = False) -> SearchResponse:
     """The hits for a request whose library, if it names one, is known to exist."""
-    words = request.query[:MAX_QUERY_CHARS] if request.library is None and request.mode != "vector" else ""
-    with session.reading(about=words) as reading:
+    with time_limit(session.settings.search.timeout_s), session.reading() as reading:
         if reading is not None:
             return search_in(reading, session, request, without_snippets=without_snippets)
     if request.mode == "vector":
@@ -53,6 +52,7 @@ def search(session: Session, request: SearchRequest, *, without_snippets: bool =
 def search_in(
     reading: Reading, session: Session, request: SearchRequest, *, without_snippets: bool = False
 ) -> SearchResponse:
+    """The same in one state of the store that the caller has opened."""
     started = time.perf_counter()
     settings = session.settings.search
     with time_limit(settings.timeout_s):

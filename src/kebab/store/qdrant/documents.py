@@ -47,7 +47,8 @@ class QdrantDocumentStore:
 
     def sources(self) -> list[Source]:
         known = [source for source in self._sources.values() if source.kind != LIBRARY_KIND]
-        return [Source(source.name, source.kind, source.root, source.trust_level) for source in sorted(known)]  # type: ignore[arg-type]
+        kept = ((source.name, source.kind, source.root, source.trust_level) for source in sorted(known))
+        return [Source(*facts) for facts in kept]  # type: ignore[arg-type]
 
     def add_source(self, source: Source) -> None:
         if source.name in self._sources:

@@ -190,7 +190,7 @@ class QdrantStore:
             return self._schema.exists()
 
     @contextmanager
-    def reading(self, *, about: str = "", whole: bool = False) -> Iterator[QdrantReading | None]:  # noqa: ARG002
+    def reading(self, *, whole: bool = False) -> Iterator[QdrantReading | None]:
         with self._our_errors():
             if whole:
                 self._client.prefer_most_recent()

@@ -214,7 +214,7 @@ class SqliteStore:
         return self.path.stat().st_size if self.path.is_file() else 0
 
     @contextmanager
-    def reading(self, *, about: str = "", whole: bool = False) -> Iterator[SqliteReading | None]:  # noqa: ARG002  # all is here
+    def reading(self, *, whole: bool = False) -> Iterator[SqliteReading | None]:  # noqa: ARG002 - all is here
         """None for a default store that does not exist yet: an empty corpus, not an error."""
         if not getattr(self._local, "readings", 0):
             self._close_if_replaced()
