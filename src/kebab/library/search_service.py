@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kebab.analysis.query_syntax import parse
 from kebab.core.citations import Citation
+from kebab.core.deadline import time_limit
 from kebab.core.errors import NotFound, SourceError, UsageError
 from kebab.core.libraries import SNIPPET_KINDS, Library, LibrarySnippet
 from kebab.core.notices import Notice, Says
@@ -62,7 +63,7 @@ class SnippetList(list[SnippetResult]):
 
 @contextmanager
 def open_search_service(session: Session) -> Iterator[SearchService]:
-    with session.reading() as reading:
+    with time_limit(session.settings.search.timeout_s), session.reading() as reading:
         yield SearchService(session, reading)
 
 

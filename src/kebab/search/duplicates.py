@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
+from math import inf
 from typing import Generic, TypeVar
 
 REACH = 10
@@ -120,22 +121,29 @@ def _overlap(one: frozenset[tuple[str, ...]], other: frozenset[tuple[str, ...]])
     return common / (len(one) + len(other) - common) if common else 0.0
 
 
-def fold(items: Iterable[T], passage_of: Callable[[T], Passage | None]) -> Iterator[tuple[T, list[T]]]:
-    """Each item that stands, with its copies, as soon as no further copy can follow. None as a passage is never folded.
+def fold(
+    items: Iterable[T], passage_of: Callable[[T], Passage | None], most: float = inf
+) -> Iterator[tuple[T, list[T]]]:
+    """The first items that stand, at most so many, each with its copies, as soon as no further copy can follow.
 
-    Only what stands is compared with what follows, never its copies: otherwise many small edits would add up.
+    None as a passage is never folded. Only what stands is compared with what follows, never its copies: otherwise many
+    small edits would add up.
     """
     waiting: deque[_Group[T]] = deque()
+    standing = 0
     for place, item in enumerate(items):
         while waiting and not waiting[0].is_open(place):
             done = waiting.popleft()
             yield done.item, done.copies
+        if standing >= most and not waiting:
+            return
         passage = passage_of(item)
         group = next((group for group in waiting if group.takes(passage, place)), None)
         if group is not None:
             group.copies.append(item)
             group.last = place
-        else:
+        elif standing < most:
             waiting.append(_Group(item, passage, place))
+            standing += 1
     for group in waiting:
         yield group.item, group.copies

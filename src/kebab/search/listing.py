@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
+from math import inf
 from types import MappingProxyType
 from typing import Any, NamedTuple, Protocol, TypeVar
 
@@ -95,11 +96,11 @@ def page_of(passages: Iterable[Read], query: SearchQuery) -> Page:
         return Passage(read.chunk.text, read.chunk.content_hash)
 
     standing: Iterable[tuple[Read, list[Read]]] = ((read, []) for read in passages)
+    wanted = query.offset + query.k
     if query.duplicates == "fold":
-        standing = fold(passages, text_of)
+        standing = fold(passages, text_of, most=inf if query.per_doc is not None else wanted + 1)
     if query.per_doc is not None:
         standing = _at_most_per_document(standing, query.per_doc, lambda group: group[0].chunk.doc_id)
-    wanted = query.offset + query.k
     taken = list(islice(standing, wanted + 1))
     page = [
         Listed(read.place, read.chunk, tuple(copy.chunk for copy in copies))

@@ -52,46 +52,45 @@ def search(session: Session, request: SearchRequest, *, without_snippets: bool =
 def search_in(
     reading: Reading, session: Session, request: SearchRequest, *, without_snippets: bool = False
 ) -> SearchResponse:
-    """The same in one state of the store that the caller has opened."""
+    """The same in one state of the store, within the time limit that the caller has set."""
     started = time.perf_counter()
     settings = session.settings.search
-    with time_limit(settings.timeout_s):
-        request, notices = checked(session, request, reading)
-        retrievers = open_retrievers(session, reading, with_vectors=request.mode != "lexical")
-        asked = request.query
-        if len(asked) > MAX_QUERY_CHARS and not is_raw(asked):
-            request = request._replace(query=asked[:MAX_QUERY_CHARS])
-            notices.append(Says.LONG_QUERY.notice())
-        if not request.query.strip(" \t\r\n'"):  # '' is raw FTS5 without an expression
-            return _no_hits(request, retrievers.index_version(_mode(request)), notices)
-        query, hits, version = _answer(request, settings, retrievers, notices, without_snippets=without_snippets)
-        notices = _with_reasons(query, hits, reading, retrievers, notices)
-        kept = with_neighbours(_above_scores(hits, request, notices), request, reading)
-        packed = within_budget(kept, request.max_tokens)
-        truncated = len(packed) < len(kept)
-        taken = packed[-1].rank - query.offset if truncated else len(hits)
-        by_score = all(hit.score >= after.score for hit, after in pairwise(hits))
-        below_minimum = len(kept) < len(hits) and by_score  # then all that follows is below it too
-        more = truncated or (hits.more and not below_minimum)
-        cursor = _cursor(query, request.match or settings.match, hits, version, query.offset + taken)
-        if request.library is not None and not without_snippets:
-            packed = [_cited_within(hit, request.library) for hit in packed]
-        response = SearchResponse(
-            query=asked,
-            mode=_mode(request),
-            method=query.mode,
-            hits=tuple(packed if request.highlight else (hit._replace(highlights=()) for hit in packed)),
-            index_version=version,
-            match=hits.match,
-            took_ms=(time.perf_counter() - started) * 1000,
-            notices=tuple(notices),
-            next_cursor=cursor if more and taken else None,
-            truncated=truncated,
-            explanation=_explanation(query, hits, kept, packed, request) if request.explain else None,
-            grouped=request.group,
-        )
-        add_freshness(response, session, reading)
-        return response
+    request, notices = checked(session, request, reading)
+    retrievers = open_retrievers(session, reading, with_vectors=request.mode != "lexical")
+    asked = request.query
+    if len(asked) > MAX_QUERY_CHARS and not is_raw(asked):
+        request = request._replace(query=asked[:MAX_QUERY_CHARS])
+        notices.append(Says.LONG_QUERY.notice())
+    if not request.query.strip(" \t\r\n'"):  # '' is raw FTS5 without an expression
+        return _no_hits(request, retrievers.index_version(_mode(request)), notices)
+    query, hits, version = _answer(request, settings, retrievers, notices, without_snippets=without_snippets)
+    notices = _with_reasons(query, hits, reading, retrievers, notices)
+    kept = with_neighbours(_above_scores(hits, request, notices), request, reading)
+    packed = within_budget(kept, request.max_tokens)
+    truncated = len(packed) < len(kept)
+    taken = packed[-1].rank - query.offset if truncated else len(hits)
+    by_score = all(hit.score >= after.score for hit, after in pairwise(hits))
+    below_minimum = len(kept) < len(hits) and by_score  # then all that follows is below it too
+    more = truncated or (hits.more and not below_minimum)
+    cursor = _cursor(query, request.match or settings.match, hits, version, query.offset + taken)
+    if request.library is not None and not without_snippets:
+        packed = [_cited_within(hit, request.library) for hit in packed]
+    response = SearchResponse(
+        query=asked,
+        mode=_mode(request),
+        method=query.mode,
+        hits=tuple(packed if request.highlight else (hit._replace(highlights=()) for hit in packed)),
+        index_version=version,
+        match=hits.match,
+        took_ms=(time.perf_counter() - started) * 1000,
+        notices=tuple(notices),
+        next_cursor=cursor if more and taken else None,
+        truncated=truncated,
+        explanation=_explanation(query, hits, kept, packed, request) if request.explain else None,
+        grouped=request.group,
+    )
+    add_freshness(response, session, reading)
+    return response
 
 
 def _mode(request: SearchRequest) -> Mode:
