@@ -86,6 +86,8 @@ PIECES = {
     "Korean words": " ".join(KOREAN) + " ",
     "a Korean word": "".join(KOREAN),
     "a few Korean syllables": "".join(KOREAN[:9]),
+    "one word, spelt in many ways": " ".join(f"{left}the{right}" for left in "([{<-+" for right in ".,;:!?)]}>-+"),
+    "groups of common words": " AND ".join(f"({one} OR {other})" for one, other in pairwise(WORDS[:100])) + " AND ",
     "near": f"NEAR({'a ' * 15}, 1000000) ",
 } | {
     piece: piece

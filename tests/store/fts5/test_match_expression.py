@@ -41,7 +41,7 @@ def build(
     [
         ("install git", '"install" AND "git"', '"install" OR "git"'),
         ("  install\t git ", '"install" AND "git"', '"install" OR "git"'),
-        ("user-agent git", '"user-agent" AND "git"', '"user" OR "agent" OR "git"'),
+        ("user-agent git", '"user agent" AND "git"', '"user" OR "agent" OR "git"'),
         ("git git", '"git"', '"git"'),
         ('"install git"', '"install git"', '"install git"'),
         ("install AND git", '("install") AND ("git")', '("install") AND ("git")'),
@@ -84,7 +84,7 @@ def test_special_characters_are_just_text(corpus: Shelf) -> None:
 
 
 def test_a_column_filter_or_a_near_must_be_asked_for(corpus: Shelf) -> None:
-    assert build(corpus, "title:git") == '"title:git"'
+    assert build(corpus, "title:git") == '"title git"'
     assert corpus.search("title:git") == []
     assert corpus.search("'title:git'") == ["git.md"]
 

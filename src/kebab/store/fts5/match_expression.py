@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 _MOST_TERMS = 96
 """Terms in one expression, those of phrases and completed prefixes included. Time grows with each: 96 common words of
 30,000 passages are ranked in half a second."""
+_REPEATED = 4
+"""What a term costs that stands in an earlier group too: the most frequent one again, where another would be rarer."""
 _LONGEST_PHRASE = 32
 """Terms of a phrase that are compared; FTS5 opens a reader for each."""
 _MOST_RAW_WORDS = 16
@@ -76,11 +78,12 @@ class MatchExpressionBuilder:
         self._room = _MOST_TERMS
         self._shortened = False
         self._atoms: list[Atom] = []
+        self._seen: set[Atom] = set()
         self._any_will_do = True
 
     def build(self, tree: QueryTree, *, match: str, drop_stop_words: bool, type_ahead: bool = False) -> MatchExpression:
         self._phrases, self._cjk, self._dropped, self._room, self._shortened = {}, {}, [], _MOST_TERMS, False
-        self._atoms, self._any_will_do = [], True
+        self._atoms, self._seen, self._any_will_do = [], set(), True
         last = _last_operand(tree)
         text = self._render(tree, match == "any", drop_stop_words, (last, type_ahead))
         # Every term costs time in every snippet, too.
@@ -110,7 +113,8 @@ class MatchExpressionBuilder:
             case Not():
                 return self._not(tree, any_word, drop, ahead)
             case And() | Or():
-                parts = [part for side in _chain(tree) if (part := self._render(side, any_word, drop, ahead))]
+                rendered = [part for side in _chain(tree) if (part := self._render(side, any_word, drop, ahead))]
+                parts = list(dict.fromkeys(rendered))
                 self._any_will_do &= isinstance(tree, Or) or len(parts) < 2
                 return (" AND " if isinstance(tree, And) else " OR ").join(f"({part})" for part in parts)
 
@@ -140,13 +144,14 @@ class MatchExpressionBuilder:
         for operand in telling or operands:
             half_typed = operand is last and self._may_be_half_typed(operand, type_ahead)
             for expression, atoms in self._operand(operand, any_word, half_typed).items():
-                terms = sum(atom.terms for atom in atoms)
                 if expression in parts:
                     continue
-                if terms > self._room:
+                cost = sum(atom.terms * (_REPEATED if atom in self._seen else 1) for atom in atoms)
+                if cost > self._room:
                     self._shortened = True
                     continue
-                self._room -= terms
+                self._room -= cost
+                self._seen.update(atoms)
                 parts[expression] = atoms
         self._atoms.extend(chain.from_iterable(parts.values()))
         self._any_will_do &= any_word or len(parts) < 2
@@ -200,13 +205,11 @@ class MatchExpressionBuilder:
 
     def _exact(self, text: str) -> _Parts:
         """The text as one phrase, cut where it is too long; nothing, where no word is in it."""
-        stems = tuple(self.tokenizer.stems(text))
-        if not stems:
+        words = self._cut(self.tokenizer.words(text))
+        if not words:
             return {}
-        if len(stems) > _LONGEST_PHRASE:
-            text, stems = " ".join(self._cut(self.tokenizer.words(text))), stems[:_LONGEST_PHRASE]
-        self._phrases[stems] = None
-        return _parts(Atom(text, terms=len(stems)))
+        self._phrases[tuple(self.tokenizer.stems(text)[:_LONGEST_PHRASE])] = None
+        return _parts(Atom(" ".join(words), terms=len(words)))  # by its words: the, and (the are one expression
 
     def _cut(self, phrase: list[str]) -> list[str]:
         self._shortened |= len(phrase) > _LONGEST_PHRASE
