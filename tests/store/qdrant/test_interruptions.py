@@ -12,6 +12,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 from uuid import uuid4
 
 import pytest
@@ -99,11 +100,9 @@ class StoppedClient(Client):
 
 
 def another(store: QdrantStore, client: Client) -> QdrantStore:
-    """Somebody else who writes to the same."""
-    other = QdrantStore(cluster_address(store.address), StoreSettings())
-    other._client = client
-    other._schema = type(other._schema)(client, store._schema._layout)
-    return other
+    """Another writer to the same knowledge base."""
+    with patch("kebab.store.qdrant.store.Client", lambda *_, **__: client):
+        return QdrantStore(cluster_address(store.address), StoreSettings())
 
 
 def dying(store: QdrantStore, last: int, *, is_done_first: bool) -> QdrantStore:

@@ -11,8 +11,8 @@ from kebab.core.search import TRUST_LEVELS, SearchFilters
 from kebab.store.fts5.wanted_terms import IndexTerm
 from kebab.store.qdrant import codec
 from kebab.store.qdrant.collection import Collection, Filter, none_of, one_of
-from kebab.store.qdrant.libraries import searched_versions
 from kebab.store.qdrant.schema import Schema
+from kebab.store.qdrant.state import searched_versions
 from kebab.store.qdrant.terms import LIBRARIES, OWN
 from kebab.store.tags import folded
 

@@ -91,22 +91,14 @@ class Schema:
         self._client = client
         self._layout = layout
         self._check_lease = check_lease
-        self._by_majority = by_majority
         self._name = client.address.name
         self.address = str(client.address)
         self.quantization = layout.quantization
+        self._collection = partial(Collection, client, check_lease=check_lease)
         self.chunks, self.documents, self.terms = (
             self._collection(f"{self._name}.{kind}") for kind in ("chunks", "documents", "terms")
         )
-        self.catalog = Collection(
-            client, f"{self._name}.catalog", by_majority=by_majority, by_leader=True, check_lease=check_lease
-        )
-
-    def _collection(self, name: str) -> Collection:
-        return Collection(self._client, name, check_lease=self._check_lease)
-
-    def for_writer(self, check_lease: Callable[[], None]) -> Schema:
-        return Schema(self._client, self._layout, by_majority=self._by_majority, check_lease=check_lease)
+        self.catalog = self._collection(f"{self._name}.catalog", by_majority=by_majority, by_leader=True)
 
     def collection_names(self) -> list[str]:
         """The names that servers know, not aliases."""

@@ -95,7 +95,7 @@ class WriterLease:
 
 
 @contextmanager
-def writer_lease(catalog: Collection, client: Client, *, wait_s: float, purpose: str) -> Iterator[WriterLease]:
+def writer_lease(catalog: Collection, client: Client, wait_s: float, purpose: str) -> Iterator[WriterLease]:
     """Holds the lease, and renews it in a thread."""
     lease = WriterLease(catalog, purpose)
     done = threading.Event()
