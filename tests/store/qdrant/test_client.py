@@ -24,10 +24,11 @@ from tests.qdrant_server import QdrantNode, free_ports, qdrant_node
 
 import kebab
 from kebab.config.cluster_address import Node, cluster_address
+from kebab.config.settings import StoreSettings
 from kebab.core import deadline
 from kebab.core.errors import ConfigError, StoreError, StoreUnreachable, TimedOut, TooOld
 from kebab.store.qdrant.client import Client, our_errors
-from kebab.store.qdrant.schema import Layout, Schema
+from kebab.store.qdrant.schema import Schema
 
 
 @contextmanager
@@ -130,7 +131,7 @@ def test_an_earlier_request_does_not_undo_the_choice_of_a_server() -> None:
 
     with pretending(raft(5)) as behind, pretending(raft(9)) as ahead:
         client = Slow(cluster_address(f"qdrant://127.0.0.1:{behind},127.0.0.1:{ahead}/notes"), timeout_s=5.0)
-        slow = threading.Thread(target=client.get, args=("/slow",))
+        slow = threading.Thread(target=client.ask, args=("GET", "/slow"))
         slow.start()
         assert asked.wait(10)
         client.prefer_most_recent()
@@ -186,28 +187,28 @@ def test_a_server_that_is_not_there_is_said_to_be_out_of_reach() -> None:
         client_of(f"qdrant://127.0.0.1:{port}/notes") as client,
         pytest.raises(StoreUnreachable, match=f"127.0.0.1:{port} cannot be reached") as raised,
     ):
-        client.get("/collections")
+        client.ask("GET", "/collections")
     assert raised.value.hint
 
 
 def test_the_next_server_is_asked_when_one_does_not_answer(one_node: QdrantNode) -> None:
     [port] = free_ports(1)
     with client_of(f"qdrant://127.0.0.1:{port},127.0.0.1:{one_node.http_port}/notes") as client:
-        assert "collections" in client.get("/collections")
+        assert "collections" in client.ask("GET", "/collections")
 
 
 def test_a_wrong_key_and_a_missing_one_are_told_apart() -> None:
     with qdrant_node(SERVICE__API_KEY="right") as node:
         address = node.address("notes")
         with client_of(address) as client, pytest.raises(StoreUnreachable, match="wants an API key") as missing:
-            client.get("/collections")
+            client.ask("GET", "/collections")
         with (
             client_of(address, "wrong-key") as client,
             pytest.raises(StoreUnreachable, match="the API key is wrong") as wrong,
         ):
-            client.get("/collections")
+            client.ask("GET", "/collections")
         with client_of(address, "right") as client:
-            assert client.get("/collections")["collections"] == []
+            assert client.ask("GET", "/collections")["collections"] == []
     assert "KEBAB_STORE_API_KEY" in (missing.value.hint or "")
     assert "wrong-key" not in f"{wrong.value.message} {wrong.value.hint}"
 
@@ -232,12 +233,12 @@ def test_a_server_is_asked_over_tls_when_its_certificate_is_trusted(monkeypatch:
     ):
         address = f"{node.address('notes')}?tls=true"
         with client_of(address) as client, pytest.raises(StoreUnreachable, match="certificate verify failed"):
-            client.get("/collections")
+            client.ask("GET", "/collections")
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
         with client_of(address) as client:
-            assert client.get("/collections")["collections"] == []
+            assert client.ask("GET", "/collections")["collections"] == []
         with client_of(node.address("notes")) as client, pytest.raises(StoreUnreachable):
-            client.get("/collections")
+            client.ask("GET", "/collections")
 
 
 def test_a_server_that_is_too_old_is_refused_before_anything_is_made() -> None:
@@ -246,7 +247,7 @@ def test_a_server_that_is_too_old_is_refused_before_anything_is_made() -> None:
         client_of(f"qdrant://127.0.0.1:{port}/notes") as client,
         pytest.raises(TooOld, match=r"1\.15\.5, and 1\.16 or later"),
     ):
-        Schema(client, Layout()).create_catalog()
+        Schema(client, StoreSettings()).create_catalog()
 
 
 def test_what_is_no_qdrant_server_is_said_so() -> None:
@@ -256,7 +257,7 @@ def test_what_is_no_qdrant_server_is_said_so() -> None:
         pytest.raises(StoreError, match="not the answer of a Qdrant server"),
         our_errors(client.address),
     ):
-        client.get("/collections")
+        client.ask("GET", "/collections")
 
 
 def test_a_page_of_another_server_is_not_repeated() -> None:
@@ -272,10 +273,10 @@ def test_a_page_of_another_server_is_not_repeated() -> None:
 
 def test_a_connection_that_the_server_has_closed_is_opened_again() -> None:
     with qdrant_node() as node, client_of(node.address("notes")) as client:
-        assert client.get("/collections")["collections"] == []
+        assert client.ask("GET", "/collections")["collections"] == []
         node.kill()
         node.restart()
-        assert client.get("/collections")["collections"] == []
+        assert client.ask("GET", "/collections")["collections"] == []
 
 
 def test_three_servers_are_one_cluster(three_nodes: Sequence[QdrantNode]) -> None:
@@ -289,7 +290,7 @@ def test_a_request_takes_no_longer_than_the_time_limit() -> None:
     ):
         started = time.monotonic()
         with deadline.time_limit(0.3), pytest.raises(TimedOut):
-            client.get("/collections")
+            client.ask("GET", "/collections")
         assert time.monotonic() - started < 2
 
 
@@ -297,9 +298,9 @@ def test_a_server_that_hangs_is_passed_over(one_node: QdrantNode) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         nodes = f"127.0.0.1:{silent.getsockname()[1]},127.0.0.1:{one_node.http_port}"
         with client_of(f"qdrant://{nodes}/notes") as client:
-            assert "collections" in client.get("/collections")
+            assert "collections" in client.ask("GET", "/collections")
             started = time.monotonic()
-            assert "collections" in client.get("/collections")
+            assert "collections" in client.ask("GET", "/collections")
             assert time.monotonic() - started < 1, "the next request goes to the other server at once"
 
 
@@ -324,6 +325,6 @@ def test_an_answer_that_is_cut_off_or_not_http_is_a_failure(answer: bytes) -> No
             client_of(f"qdrant://127.0.0.1:{listening.getsockname()[1]}/notes") as client,
             pytest.raises(StoreUnreachable, match="cannot be reached"),
         ):
-            client.get("/collections")
+            client.ask("GET", "/collections")
         listening.shutdown(socket.SHUT_RDWR)
         thread.join()

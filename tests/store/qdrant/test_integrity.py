@@ -310,7 +310,7 @@ def test_a_collection_that_is_lost_is_named_and_made_anew(one_node: QdrantNode, 
     used = broken.kb.session.store._schema.current_chunks()  # type: ignore[attr-defined]
     if lost == "alias":
         delete = {"actions": [{"delete_alias": {"alias_name": f"{broken.name}.chunks"}}]}
-        broken.kb.session.store._client.post("/collections/aliases", delete)  # type: ignore[attr-defined]
+        broken.kb.session.store._client.ask("POST", "/collections/aliases", delete)  # type: ignore[attr-defined]
     else:
         name = used if lost == "chunks" else f"{broken.name}.{lost}"
         broken.kb.session.store._client.ask("DELETE", f"/collections/{name}", None)  # type: ignore[attr-defined]

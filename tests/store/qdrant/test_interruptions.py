@@ -52,7 +52,9 @@ class DyingClient(Client):
         self.is_done_first = False
         self._counting = threading.Lock()
 
-    def ask(self, method: str, path: str, body: Any, options: Mapping[str, str] | None = None, **more: Any) -> Any:
+    def ask(
+        self, method: str, path: str, body: Any = None, options: Mapping[str, str] | None = None, **more: Any
+    ) -> Any:
         if "wait" not in (options or {}) or self.last is None:
             return super().ask(method, path, body, options, **more)
         with self._counting:
@@ -88,7 +90,9 @@ class StoppedClient(Client):
         self.stands = threading.Event()
         self.goes_on = threading.Event()
 
-    def ask(self, method: str, path: str, body: Any, options: Mapping[str, str] | None = None, **more: Any) -> Any:
+    def ask(
+        self, method: str, path: str, body: Any = None, options: Mapping[str, str] | None = None, **more: Any
+    ) -> Any:
         changes = method in ("PUT", "DELETE") or "wait" in (options or {}) or path.endswith("aliases")
         if changes and threading.current_thread().name != "kebab lease":
             self.changes += 1

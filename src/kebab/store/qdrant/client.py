@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
+from urllib.parse import urlencode
 from weakref import finalize
 
 import httpx2
@@ -21,16 +22,13 @@ from kebab.config.cluster_address import ClusterAddress, Node
 from kebab.core import deadline
 from kebab.core.errors import ConfigError, DiskFull, NotFound, StoreError, StoreUnreachable
 
-_KEEP_ALIVE_S = 3.0
-"""The server closes idle connections after five seconds."""
+_KEEP_ALIVE_S = 3.0  # the server closes idle connections after five seconds
 _WAITS_S = (0.05, 0.2, 0.5, 1.0)
 """Between rounds over all servers: one of them may be electing a leader or starting."""
-_GREETING_S = 2.0
-"""How long one of several servers may take to say that it is alive."""
+_GREETING_S = 2.0  # how long one of several servers may take to say that it is alive
 _PATIENCE_S = 12.0
 """How long one of several servers may take to answer at first. Servers wait ten seconds for a peer that hangs."""
-_LACK_S = 30.0
-"""How long the majority of replicas is not asked again after it could not answer."""
+LACK_S = 30.0  # how long the majority of replicas is not asked again after it could not answer
 _TEMPORARY = frozenset({408, 429, 500, 502, 503, 504})
 _NOT_QDRANT = "this is not the answer of a Qdrant server"
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
@@ -50,6 +48,10 @@ class StatusError(Exception):
         return "read operations failed" in self.message or "enough active replicas" in self.message
 
 
+class Missing(StatusError):
+    """The collection, or a point of it, does not exist."""
+
+
 class Client:
     """May be used by any number of threads; each has its own connections."""
 
@@ -63,37 +65,22 @@ class Client:
         self._tls = ssl.create_default_context() if address.tls else False
         self._timeout_s = timeout_s
         self._has_several = len(address.nodes) > 1
-        self._preferred = 0
-        """The index of the server that is asked first."""
+        self._preferred = 0  # the index of the server that is asked first
         self._local = threading.local()
-        self._lacking_until = 0.0
-
-    @property
-    def lacks_replicas(self) -> bool:
-        """Whether the majority of replicas could not answer a short while ago."""
-        return time.monotonic() < self._lacking_until
-
-    def remember_lack(self) -> None:
-        self._lacking_until = time.monotonic() + _LACK_S
-
-    def get(self, path: str, **options: str) -> Any:
-        return self.ask("GET", path, None, options)
-
-    def post(self, path: str, body: Any, **options: str) -> Any:
-        return self.ask("POST", path, body, options)
+        self.lacks_replicas_until = 0.0  # the majority of replicas could not answer; by the monotonic clock
 
     def ask(
         self,
         method: str,
         path: str,
-        body: Any,
+        body: Any = None,
         options: Mapping[str, str] | None = None,
         *,
         check: Callable[[], None] = lambda: None,
     ) -> Any:
         """The `result` that one of the servers gives. `check` raises if the request must not be sent (again)."""
         options = options or {}
-        target = path + ("?" + "&".join(f"{key}={value}" for key, value in options.items()) if options else "")
+        target = f"{path}?{urlencode(options)}" if options else path
         data = None if body is None else _encode(body).encode("utf-8", "replace")
         failure: Exception | None = None
         refusal: StatusError | None = None
@@ -161,7 +148,8 @@ class Client:
         response = self._http().request(method, f"{origin}{target}", content=data, timeout=timeout)
         heard[node] = time.monotonic()
         if response.status_code != 200:
-            raise StatusError(response.status_code, _message(response.content))
+            kind = Missing if response.status_code == 404 else StatusError
+            raise kind(response.status_code, _message(response.content))
         try:
             return json.loads(response.content)["result"]
         except (ValueError, KeyError, TypeError) as error:
@@ -176,8 +164,6 @@ class Client:
             http = self._local.http = httpx2.Client(headers=self._headers, transport=transport, trust_env=False)
             finalize(http, transport.close)
         return http
-
-    # --- errors
 
     def _unreachable(self, failure: Exception, *nodes_asked: Node) -> StoreUnreachable:
         nodes = ", ".join(map(str, nodes_asked or self.address.nodes))
@@ -198,17 +184,17 @@ class Client:
         return StoreUnreachable(f"Qdrant at {nodes} {message}", hint=hint, path=str(self.address))
 
     def _in_our_words(self, error: StatusError, node: Node) -> Exception:
-        if error.status in (401, 403):
-            refused = "the API key is wrong" if "api-key" in self._headers else "it wants an API key"
-            hint = "Set KEBAB_STORE_API_KEY to one that is valid."
-            if error.status == 403:
-                refused, hint = "the API key may only read", "Set KEBAB_STORE_API_KEY to one that may write."
-            message = f"Qdrant at {node} refused the request: {refused}."
-            return StoreUnreachable(message, hint=hint, path=str(self.address))
+        path = str(self.address)
         if "No space left" in error.message:
-            message, hint = "There is no space left on the Qdrant server.", "Free some space and run the command again."
-            return DiskFull(message, hint=hint, path=str(self.address))
-        return error
+            hint = "Free some space and run the command again."
+            return DiskFull("There is no space left on the Qdrant server.", hint=hint, path=path)
+        if error.status not in (401, 403):
+            return error
+        refused = "the API key is wrong" if "api-key" in self._headers else "it wants an API key"
+        hint = "Set KEBAB_STORE_API_KEY to one that is valid."
+        if error.status == 403:
+            refused, hint = "the API key may only read", "Set KEBAB_STORE_API_KEY to one that may write."
+        return StoreUnreachable(f"Qdrant at {node} refused the request: {refused}.", hint=hint, path=path)
 
 
 def _applied(cluster: Any) -> int:
@@ -238,7 +224,7 @@ def our_errors(address: ClusterAddress, *, missing: Callable[[], Exception | Non
     try:
         yield
     except StatusError as error:
-        if error.status == 404 and f"{address.name}." in error.message:
+        if isinstance(error, Missing) and f"{address.name}." in error.message:
             message = f"There is no knowledge base {address} any more: it was deleted meanwhile."
             hint = f"Make one with: kb --db {address} ingest FOLDER"
             raise missing() or NotFound(message, hint=hint, path=str(address)) from error

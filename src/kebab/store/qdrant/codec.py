@@ -56,24 +56,20 @@ DOCUMENT_FIELDS = (
 """What chunks repeat of their documents, because a server cannot join."""
 UNREAD: Payload = {"content_hash": "", "mtime_ns": None, "fingerprint": ""}
 """A file state that no file has, so that the next ingest reads it again."""
-EVERYWHERE = "*"
-"""Among the home spaces of a chunk: questions in any script find its words."""
+EVERYWHERE = "*"  # among the home spaces of a chunk: questions in any script find its words
 
-PART_LENGTH = 8 << 20
-"""Letters of a stored text in one request: servers accept 32 MB by default."""
+PART_LENGTH = 8 << 20  # letters of a stored text in one request: servers accept 32 MB by default
 _COMPRESSION = 3
 _ISO = re.compile(r"(\d{1,4})(?:-(\d\d))?(?:-(\d\d))?(?:[T ](\d\d))?(?::(\d\d))?(?::(\d\d))?")
 _DATE_UNITS = (10_000, 14, 33, 26, 62, 62)
 _CHUNK_ID = re.compile("[0-9a-f]{20}")
-_PADDING = "0" * 12
-"""By which the id of a chunk is shorter than that of a point."""
+_PADDING = "0" * 12  # by which the id of a chunk is shorter than that of a point
 _encode = json.JSONEncoder(ensure_ascii=False, default=str).encode
 
 
 # --- ids, hashes and vectors
 
-document_point_id = partial(point_id, "document")
-"""The point of a document, by its id."""
+document_point_id = partial(point_id, "document")  # the point of a document, by its id
 
 
 def chunk_point_id(chunk_id: str) -> str:

@@ -66,7 +66,7 @@ def _version_check(schema: Schema, versions: Mapping[Node, str]) -> Check:
 
 
 def _cluster_check(client: Client) -> Check:
-    cluster = client.get("/cluster")
+    cluster = client.ask("GET", "/cluster")
     if cluster.get("status") != "enabled":
         return Check("cluster", True, "one server, without others")
     # Only the leader talks to all servers, so each one is asked for the failures it knows of.
@@ -103,12 +103,12 @@ def _schema_check(schema: Schema) -> Check:
 
 def _shard_checks(client: Client, schema: Schema, name: str) -> list[Check]:
     """Whether all copies of a collection exist, and servers count the same in each."""
-    info = client.get(f"/collections/{name}")
+    info = client.ask("GET", f"/collections/{name}")
     answers = client.get_from_each(f"/collections/{name}/cluster")
     known = {node: answer for node, answer in answers.items() if not isinstance(answer, Exception)}
     if not known:  # a server that runs alone does not say
         return [Check(name, info["status"] != "red", f"status {info['status']}", "Look into the server's log.")]
-    uris = {int(peer): str(facts["uri"]) for peer, facts in (client.get("/cluster").get("peers") or {}).items()}
+    uris = {int(peer): str(facts["uri"]) for peer, facts in (client.ask("GET", "/cluster").get("peers") or {}).items()}
     peers = uris | {answer["peer_id"]: str(node) for node, answer in known.items()}
     wanted = int(info["config"]["params"].get("replication_factor") or 1)
     checks = [_replica_check(name, known, wanted, info["status"], peers)]

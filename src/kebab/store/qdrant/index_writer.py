@@ -20,14 +20,11 @@ from kebab.store.qdrant.state import SIZES, CorpusSize, Stored, StoredSource, re
 from kebab.store.qdrant.terms import CORPORA, LIBRARIES, is_far_from, reweighed, settled_average
 
 _FLUSH_S = 5.0
-_MOST_WAITING = 50_000
-"""Terms whose counts are not written yet."""
+_MOST_WAITING = 50_000  # terms whose counts are not written yet
 _BATCH = 500
 _LENGTHS_BATCH = 10_000
-_TERMS_BATCH = 200_000
-"""Terms in one announcement: a long document may have more than a request can hold."""
-_COUNTED_ONE_BY_ONE = 500
-"""More terms than these are counted all at once."""
+_TERMS_BATCH = 200_000  # terms in one announcement: a long document may have more than a request can hold
+_COUNTED_ONE_BY_ONE = 500  # more terms than these are counted all at once
 _WEIGHED_FIELDS = ["corpus", "length", "average"]
 WITH_COUNTS = {"must_not": [{"is_empty": {"key": "chunks"}}]}
 """The filter for the points of terms that have a count."""

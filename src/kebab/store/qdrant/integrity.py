@@ -29,8 +29,7 @@ from kebab.store.qdrant.terms import CORPORA, LIBRARIES, OWN, counted, is_far_fr
 from kebab.store.qdrant.vocabulary import Vocabulary
 from kebab.store.qdrant.writer_lease import live_writer
 
-_BATCH = 20
-"""Documents whose texts and chunks are read at a time."""
+_BATCH = 20  # documents whose texts and chunks are read at a time
 _WITHOUT_TEXT = {"exclude": codec.TEXT_FIELDS}
 _DOCUMENT = {*codec.DOCUMENT_FIELDS, *codec.RECORD_FIELDS, *"head name aliases fingerprint chunks file_keys".split()}
 _CHUNK = {
@@ -41,8 +40,7 @@ _CHUNK = {
 _LIBRARY_FIELDS = {"source", "versions"}
 """When a library changes, chunks get these fields before or after their document: there the document is right."""
 _DATE_FIELDS = {"indexed_at", "date", "day"}
-_WEIGHT_OFF = 0.002
-"""How far the weight of a word may be off: it is rounded, and may have been computed back."""
+_WEIGHT_OFF = 0.002  # how far the weight of a word may be off: it is rounded, and may have been computed back
 _SHOWN = 3
 _REBUILD = "kb index --rebuild-fts"
 _READ = "kb ingest; documents of a library with: kb lib refresh"
@@ -57,8 +55,7 @@ class _Whole(NamedTuple):
 
     document: Payload
     chunks: list[Point]
-    body: str | None
-    """None if the text cannot be read."""
+    body: str | None  # None if the text cannot be read
     lines: LineTable | None
 
     def contains(self, chunk: Payload) -> bool:

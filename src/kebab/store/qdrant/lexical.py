@@ -23,14 +23,10 @@ from kebab.store.qdrant.state import State, Stored
 from kebab.store.qdrant.terms import OWN, counted, id_of, idf, weight_of
 from kebab.store.qdrant.vocabulary import TermLookup, word_id
 
-_EXTRA = 2
-"""Candidates beyond those that are asked for: room for a few equal scores at the end."""
-_MOST_FETCHED = 100
-"""Terms of a query that are looked up before it is known which of them are needed."""
-_DIGITS = 6
-"""Of a score."""
-_CHECKED = 128
-"""Candidates that are read first if the positions of their words have to be checked."""
+_EXTRA = 2  # candidates beyond those that are asked for: room for a few equal scores at the end
+_MOST_FETCHED = 100  # terms of a query that are looked up before it is known which of them are needed
+_DIGITS = 6  # of a score
+_CHECKED = 128  # candidates that are read first if the positions of their words have to be checked
 _RESCORED = 256
 """The best candidates are ranked again if the settings weigh codec.columns otherwise than the stored vectors do."""
 
@@ -38,14 +34,10 @@ _RESCORED = 256
 class _Search(NamedTuple):
     expression: MatchExpression
     corpus: str
-    demanded: TermFilter
-    """What the expression demands of the terms of a chunk."""
-    is_plain: bool
-    """Whether any of the terms makes a match, as the ranking itself demands."""
-    filter: Filter
-    """What the filters demand, and the expression, unless it is plain."""
-    vector: dict[str, Any]
-    """How rare each term is; a term that is named twice counts twice."""
+    demanded: TermFilter  # what the expression demands of the terms of a chunk
+    is_plain: bool  # whether any of the terms makes a match, as the ranking itself demands
+    filter: Filter  # what the filters demand, and the expression, unless it is plain
+    vector: dict[str, Any]  # how rare each term is; a term that is named twice counts twice
 
     @property
     def needs_check(self) -> bool:
@@ -174,7 +166,7 @@ class QdrantLexicalIndex(Stored):
         chosen = self._exact_filter(search)
         depth = offset + limit + _EXTRA
         while True:
-            found = self._chunks.first_by("day", chosen, descending=True, limit=depth, payload=codec.HIT_FIELDS)
+            found = self._chunks.first_by("day", "desc", chosen, depth, codec.HIT_FIELDS)
             is_all = len(found) < depth
             last_day = found[-1]["payload"]["day"] if found else 0
             if not search.demanded.is_exact:

@@ -31,8 +31,7 @@ def now() -> str:
 class CorpusSize(NamedTuple):
     chunks: int = 0
     tokens: int = 0
-    average: float | None = None
-    """The chunk length that weights are computed for; None before the first chunk."""
+    average: float | None = None  # the chunk length that weights are computed for; None before the first chunk
 
     @property
     def current_average(self) -> float:
@@ -68,11 +67,9 @@ class StoredVersion(NamedTuple):
 
     key: str
     library: str
-    tag: str
-    """Empty for the default branch."""
+    tag: str  # empty for the default branch
     in_making: bool
-    source: str
-    """The source of its documents, unless another version has them too."""
+    source: str  # the source of its documents, unless another version has them too
     commit: str | None
     state: str
     snippets: int = 0

@@ -6,7 +6,7 @@ Nothing above this module sees a request or the answer of a server.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ from kebab.core.libraries import VectorSpace
 from kebab.core.ports import Embedder
 from kebab.core.records import Check
 from kebab.store.fts5.index_config import fts_config, lexical_index_version
-from kebab.store.qdrant.client import Client, StatusError, our_errors
+from kebab.store.qdrant.client import Client, Missing, our_errors
 from kebab.store.qdrant.documents import QdrantDocumentStore
 from kebab.store.qdrant.health import health_checks
 from kebab.store.qdrant.index_writer import IndexWriter, WriterPart
@@ -25,7 +25,7 @@ from kebab.store.qdrant.integrity import integrity_checks
 from kebab.store.qdrant.libraries import QdrantLibraryWriter
 from kebab.store.qdrant.readers import QdrantReading
 from kebab.store.qdrant.reanalysis import QdrantNoteStore, forget_unused_words, rebuild_fts, recover
-from kebab.store.qdrant.schema import SCHEMA, Layout, Schema
+from kebab.store.qdrant.schema import SCHEMA, Schema
 from kebab.store.qdrant.state import State, read_state
 from kebab.store.qdrant.vectors import QdrantVectorWriter, UnusedVectors
 from kebab.store.qdrant.writer_lease import WriterLease, writer_lease
@@ -83,9 +83,9 @@ class QdrantStore:
         """Sends no request."""
         self.address = str(address)
         self._client = Client(address, api_key=settings.api_key, timeout_s=settings.timeout_s)
-        self._layout = Layout(*(getattr(settings, field) for field in Layout._fields))
-        self._schema = Schema(self._client, self._layout)
-        self._searched = Schema(self._client, self._layout, by_majority=False)
+        self._settings = settings
+        self._schema = Schema(self._client, settings)
+        self._searched = Schema(self._client, settings, by_majority=False)
         self._our_errors = partial(our_errors, address, missing=self._schema.missing_error)
         self._lease = partial(writer_lease, self._schema.catalog, self._client, settings.lock_wait_s)
         self._korean_analysis = korean_analysis
@@ -116,12 +116,8 @@ class QdrantStore:
 
     def _state(self) -> State:
         """In one round trip if the knowledge base exists."""
-        try:
+        with suppress(Missing):
             state = read_state(self._searched.catalog)
-        except StatusError as error:
-            if error.status != 404:
-                raise
-        else:
             if state.meta.get("schema") == SCHEMA:
                 return state
         self._searched.require()  # raises what is wrong
@@ -132,7 +128,7 @@ class QdrantStore:
         with self._our_errors(), ExitStack() as entered:
             self._client.prefer_most_recent()
             lease = self._take_lease(entered, purpose, existing=existing)
-            schema = Schema(self._client, self._layout, check_lease=lease.check)
+            schema = Schema(self._client, self._settings, check_lease=lease.check)
             schema.open_for_writing(mending=mending)
             writer = IndexWriter(schema, self._korean_analysis)
             recover(writer)
@@ -152,8 +148,8 @@ class QdrantStore:
                 else:
                     self._schema.create_catalog()
                 return entered.enter_context(self._lease(purpose))
-            except StatusError as error:
-                if error.status != 404 or is_last:
+            except Missing:
+                if is_last:
                     raise
         raise AssertionError("the last attempt returns or raises")
 
@@ -171,15 +167,11 @@ class QdrantStore:
             self._client.prefer_most_recent()
             if not self._schema.has_catalog():
                 return False
-            try:
-                with self._lease("kb reset") as lease:
-                    existed = self._schema.exists()
-                    Schema(self._client, self._layout, check_lease=lease.check).drop()
-            except StatusError as error:
-                if error.status != 404:
-                    raise
-                return False  # another process has deleted it meanwhile
-            return existed
+            with suppress(Missing), self._lease("kb reset") as lease:
+                existed = self._schema.exists()
+                Schema(self._client, self._settings, check_lease=lease.check).drop()
+                return existed
+            return False  # another process has deleted it meanwhile
 
     def size(self) -> int:
         return 0

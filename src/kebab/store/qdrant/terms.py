@@ -26,8 +26,7 @@ CORPORA = (OWN, LIBRARIES)
 _K1 = 1.2
 _B = 0.75
 _LEAST_IDF = 1e-6
-_TOLERANCE = 1.05
-"""How far the average length that new weights are computed for may be from the current one."""
+_TOLERANCE = 1.05  # how far the average length that new weights are computed for may be from the current one
 _TOO_FAR = 1.1
 _NONE = -1
 _MOST_CACHED = 500_000
@@ -66,10 +65,8 @@ def id_of(corpus: str, term: IndexTerm) -> int:
 class Counted(NamedTuple):
     """What BM25 needs to know of a chunk."""
 
-    frequencies: dict[int, float]
-    """By dimension, weighted by column."""
-    length: int
-    """Tokens in all columns."""
+    frequencies: dict[int, float]  # by dimension, weighted by column
+    length: int  # tokens in all columns
 
     def vector(self, average: float) -> dict[str, Any]:
         """`average`: the average length of a chunk in the corpus."""

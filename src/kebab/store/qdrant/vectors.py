@@ -34,19 +34,14 @@ from kebab.store.qdrant.schema import WORDS, Schema
 from kebab.store.qdrant.state import State, Stored
 from kebab.store.vector_spaces import is_complete, models_key, refuse_other_dimension
 
-_QUERY_DIGITS = 7
-"""Of a number in the vector of a question: those that a float32 has."""
+_QUERY_DIGITS = 7  # of a number in the vector of a question: those that a float32 has
 _OVERSAMPLING = {"none": 1.0, "scalar": 2.0, "binary": 16.0}
 """How many times as many candidates of a quantized search are compared again by their stored vectors."""
-_LEAST_EF = 128
-"""Candidates in the graph of vectors; more if more are asked for."""
+_LEAST_EF = 128  # candidates in the graph of vectors; more if more are asked for
 _BATCH = 250
-_LENGTH_OFF = 0.02
-"""How far the length of a float16 vector may be from 1."""
-_DIGITS = 5
-"""That identify a float16."""
-_MOST_UNUSED = 20_000
-"""More unused vectors than these are deleted."""
+_LENGTH_OFF = 0.02  # how far the length of a float16 vector may be from 1
+_DIGITS = 5  # that identify a float16
+_MOST_UNUSED = 20_000  # more unused vectors than these are deleted
 _PENDING_FIELDS = ["path", "title", "headings", "text", "chunk"]
 
 

@@ -15,13 +15,10 @@ from kebab.store.fts5.tokenizer import SqliteTokenizer
 from kebab.store.qdrant.collection import Collection, Point, PointId, point_id, where
 from kebab.store.qdrant.schema import SPELLING
 
-_LONGEST_BEGINNING = 8
-"""Letters by which words are looked up; further ones are compared here."""
-_MOST_READ = 400
-"""Words with the same beginning, the shortest first; several may have one stem."""
+_LONGEST_BEGINNING = 8  # letters by which words are looked up; further ones are compared here
+_MOST_READ = 400  # words with the same beginning, the shortest first; several may have one stem
 word_id = partial(point_id, "word")
-_CANDIDATES = 1000
-"""Words with the most pairs of letters in common, which are then compared letter by letter."""
+_CANDIDATES = 1000  # words with the most pairs of letters in common, which are then compared letter by letter
 
 
 class Vocabulary:
@@ -89,7 +86,7 @@ class TermLookup:
             return self._expanded[prefix]
         chosen, fields = where("begins", prefix[:_LONGEST_BEGINNING]), ["word", "stem"]
         by_stem: dict[str, list[str]] = {}
-        for point in self._terms.first_by("length", chosen, descending=False, limit=_MOST_READ, payload=fields):
+        for point in self._terms.first_by("length", "asc", chosen, _MOST_READ, fields):
             word, stem = point["payload"]["word"], point["payload"]["stem"]
             if word.startswith(prefix):
                 by_stem.setdefault(stem, []).append(word)

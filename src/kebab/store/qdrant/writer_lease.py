@@ -12,13 +12,13 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from kebab.core.errors import KebabError, Locked
-from kebab.store.qdrant.client import Client, StatusError
+from kebab.store.qdrant.client import Client, Missing, StatusError
 from kebab.store.qdrant.collection import Collection, Filter, one_of
 from kebab.store.qdrant.schema import LEASE
 
@@ -87,11 +87,8 @@ class WriterLease:
             raise Locked(message, hint="Run the command again: it continues.")
 
     def give_back(self) -> None:
-        try:
+        with suppress(Missing):  # the knowledge base was deleted
             self._catalog.delete(self._own)
-        except StatusError as error:
-            if error.status != 404:  # the knowledge base was deleted
-                raise
 
 
 @contextmanager
