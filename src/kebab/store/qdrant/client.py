@@ -11,10 +11,9 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 from urllib.parse import urlencode
-from weakref import finalize
 
 import httpx2
 
@@ -50,6 +49,13 @@ class StatusError(Exception):
 
 class Missing(StatusError):
     """The collection, or a point of it, does not exist."""
+
+
+class _Connections(httpx2.HTTPTransport):
+    """The connections of one thread. They are closed at the latest when the thread has ended."""
+
+    def __del__(self) -> None:
+        self.close()
 
 
 class Client:
@@ -134,8 +140,8 @@ class Client:
 
     def close(self) -> None:
         """Closes the connections of the calling thread."""
-        if http := self._local.__dict__.pop("http", None):
-            http.close()
+        if transport := self._local.__dict__.pop("transport", None):
+            transport.close()
         self._local.__dict__.pop("heard", None)
 
     def _ask_node(self, node: Node, method: str, target: str, data: bytes | None, timeout_s: float) -> Any:
@@ -143,27 +149,28 @@ class Client:
         heard: dict[Node, float] = self._local.__dict__.setdefault("heard", {})
         if self._has_several and time.monotonic() - heard.get(node, -_KEEP_ALIVE_S) >= _KEEP_ALIVE_S:
             # A server that hangs accepts connections all the same.
-            self._http().get(f"{origin}/healthz", timeout=deadline.at_most(min(self._timeout_s, _GREETING_S)))
-        timeout = deadline.at_most(timeout_s)
-        response = self._http().request(method, f"{origin}{target}", content=data, timeout=timeout)
+            self._send("GET", f"{origin}/healthz", None, min(self._timeout_s, _GREETING_S))
+        status, answer = self._send(method, f"{origin}{target}", data, timeout_s)
         heard[node] = time.monotonic()
-        if response.status_code != 200:
-            kind = Missing if response.status_code == 404 else StatusError
-            raise kind(response.status_code, _message(response.content))
+        if status != 200:
+            raise (Missing if status == 404 else StatusError)(status, _message(answer))
         try:
-            return json.loads(response.content)["result"]
+            return json.loads(answer)["result"]
         except (ValueError, KeyError, TypeError) as error:
             raise StatusError(415, _NOT_QDRANT) from error
 
-    def _http(self) -> httpx2.Client:
-        """The connections of the calling thread. They are closed at the latest when the thread has ended."""
-        http: httpx2.Client | None = self._local.__dict__.get("http")
-        if http is None:
+    def _send(self, method: str, url: str, data: bytes | None, timeout_s: float) -> tuple[int, bytes]:
+        """Status and body of the answer. A transport alone is enough, and quicker than a client of httpx, which looks
+        after cookies, redirects and proxies.
+        """
+        transport: httpx2.HTTPTransport | None = self._local.__dict__.get("transport")
+        if transport is None:
             limits = httpx2.Limits(keepalive_expiry=_KEEP_ALIVE_S)
-            transport = httpx2.HTTPTransport(verify=self._tls, trust_env=False, limits=limits)
-            http = self._local.http = httpx2.Client(headers=self._headers, transport=transport, trust_env=False)
-            finalize(http, transport.close)
-        return http
+            transport = self._local.transport = _Connections(verify=self._tls, trust_env=False, limits=limits)
+        extensions = {"timeout": httpx2.Timeout(deadline.at_most(timeout_s)).as_dict()}
+        request = httpx2.Request(method, url, headers=self._headers, content=data, extensions=extensions)
+        with closing(transport.handle_request(request)) as response:
+            return response.status_code, response.read()
 
     def _unreachable(self, failure: Exception, *nodes_asked: Node) -> StoreUnreachable:
         nodes = ", ".join(map(str, nodes_asked or self.address.nodes))

@@ -81,9 +81,9 @@ def checked(points: list[Point]) -> list[Point]:
     """The same points without the fields whose values have the wrong type."""
     for point in points:
         if (payload := point.get("payload")) is not None:
-            point["payload"] = StoredPayload(
-                (key, value) for key, value in payload.items() if isinstance(value, _TYPES.get(key, object))
-            )
+            for key in [key for key, value in payload.items() if not isinstance(value, _TYPES.get(key, object))]:
+                del payload[key]
+            point["payload"] = StoredPayload(payload)
     return points
 
 

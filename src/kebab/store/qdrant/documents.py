@@ -40,8 +40,6 @@ class QdrantDocumentStore(WriterPart):
         self._corpus = LIBRARIES if for_libraries else OWN
         self._tokenizer = SqliteTokenizer()
 
-    # --- sources
-
     def sources(self) -> list[Source]:
         known = sorted(source for source in self._state.sources.values() if source.kind != LIBRARY_KIND)
         return [Source(*source[: len(Source._fields)]) for source in known]  # type: ignore[arg-type]
@@ -66,8 +64,6 @@ class QdrantDocumentStore(WriterPart):
     def source_ingested(self, name: str, repository: Repository | None, at: str | None = None) -> None:
         ingested = self._state.sources[name]._replace(ingested_at=at or now(), repository=repository)
         self._writer.write_source(ingested)
-
-    # --- documents
 
     def has_chunks(self) -> bool:
         return self._chunks.has_any()

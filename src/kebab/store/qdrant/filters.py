@@ -79,9 +79,6 @@ def _glob_paths(pattern: str, within: Iterable[str]) -> tuple[list[str], bool]:
     return sorted(set(paths) - set(matching)), False
 
 
-# --- match expressions
-
-
 class TermFilter(NamedTuple):
     condition: Filter
     is_exact: bool

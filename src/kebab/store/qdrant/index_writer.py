@@ -59,8 +59,6 @@ class IndexWriter(Stored):
         """Whether an announced change is not done yet."""
         self._flushed = time.monotonic()
 
-    # --- small facts, in the catalog and in the state
-
     def remember(self, **values: Any) -> None:
         self._catalog.set_payload(values, [META])
         self.state.meta.update(values)
@@ -77,8 +75,6 @@ class IndexWriter(Stored):
         """Called before the first chunk of a library is written, and after the last one is deleted."""
         if self.state.has_libraries != exist:
             self.remember(libraries=exist)
-
-    # --- changes
 
     @contextmanager
     def change(
@@ -143,8 +139,6 @@ class IndexWriter(Stored):
             with suppress(KebabError):
                 self.flush()
 
-    # --- counting
-
     def count_everything(self) -> None:
         """Counts terms, chunks and tokens anew."""
         known = {point["id"] for point in self.schema.terms.scroll(WITH_COUNTS, payload=False)}
@@ -177,8 +171,6 @@ class IndexWriter(Stored):
         payload = {"what": "sizes", **{corpus: list(size) for corpus, size in self._sizes.items()}}
         self._catalog.upsert([{"id": SIZES, "vector": {}, "payload": payload}])
         self.state.sizes.update(self._sizes)
-
-    # --- weights
 
     def average(self, corpus: str) -> float:
         """The average length that new chunks are weighed for. The range of all averages in use is remembered before, so

@@ -140,8 +140,6 @@ class QdrantLexicalIndex(Stored):
         vector = {"indices": sorted(ids), "values": values}
         return _Search(expression, corpus, demanded, wanted.is_plain, chosen, vector)
 
-    # --- ranking
-
     def _by_relevance(self, search: _Search, limit: int, offset: int, payload: Fields) -> list[Point]:
         depth = max(_CHECKED, offset + limit) if search.needs_check else offset + limit + _EXTRA
         depth = depth if self._weights is None else max(depth, _RESCORED)
@@ -224,4 +222,5 @@ class QdrantLexicalIndex(Stored):
 
 
 def _order(point: Point) -> tuple[float, str]:
-    return -point["score"], codec.chunk_of(point["id"])
+    """Best first; equal ones in the order of the ids of their chunks."""
+    return -point["score"], point["id"]

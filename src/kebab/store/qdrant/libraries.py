@@ -167,8 +167,6 @@ class QdrantLibraryWriter(WriterPart):
         self._forget_unused_sources()
         self._writer.remember_libraries(exist=self._chunks.has_any(where("corpus", LIBRARIES)))
 
-    # --- versions
-
     def _making(self, library_id: str, tag: str | None) -> StoredVersion | None:
         """The version in the making. A retired one that an interrupted run left is dropped."""
         found = None
@@ -219,8 +217,6 @@ class QdrantLibraryWriter(WriterPart):
 
     def _add_source(self, name: str, ingested_at: str | None = None) -> None:
         self._writer.write_source(StoredSource(name, LIBRARY_KIND, None, "secondary", now(), ingested_at))
-
-    # --- documents
 
     def _with_versions(self, *versions: str) -> list[Payload]:
         return self._read(where("versions", *versions)) if versions else []

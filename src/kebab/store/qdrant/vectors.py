@@ -49,9 +49,6 @@ def _with(space: str) -> Filter:
     return {"must": [{"has_vector": space}]}
 
 
-# --- search
-
-
 class QdrantVectorStore(Stored):
     def holds(self, embedder: Embedder) -> bool:
         model = (embedder.name, embedder.version)
@@ -144,9 +141,6 @@ def _is_held(schema: Schema, state: State, space: str) -> bool:
     return schema.chunks.has_any(_with(space))
 
 
-# --- writing
-
-
 class UnusedVectors:
     """Vectors of texts that no chunk has (any more), by the hash of the text. What is moved away and back is not
     embedded twice.
@@ -190,8 +184,6 @@ class UnusedVectors:
 
 
 class QdrantVectorWriter(WriterPart):
-    # --- pending chunks
-
     def pending(self, embedders: Sequence[Embedder], *, after: Key | None, limit: int) -> list[PendingChunk]:
         return self._pending(self._homeless(embedders), after, limit)
 
@@ -219,8 +211,6 @@ class QdrantVectorWriter(WriterPart):
 
     def _without(self, embedder: Embedder) -> Filter:
         return {"must_not": [{"has_vector": self._space(embedder)}]}
-
-    # --- storing
 
     def link(self, embedder: Embedder, chunks: Sequence[tuple[Key, bytes]], *, home: bool) -> Collection[Key]:
         known = self._known_vectors(self._space(embedder), {text_hash.hex() for _, text_hash in chunks})
@@ -261,8 +251,6 @@ class QdrantVectorWriter(WriterPart):
                 named = {"model": embedder.name} if home or homes.isdisjoint(spaces) else {}
                 self._chunks.set_payload({"homes": sorted(homes), "spaces": sorted(spaces), **named}, ids)
 
-    # --- forgetting
-
     def clear(self, embedders: Sequence[Embedder]) -> None:
         gone = {(embedder.name, embedder.version) for embedder in embedders}
         self._keep_spaces(lambda space: (space.model, space.version) not in gone)
@@ -297,8 +285,6 @@ class QdrantVectorWriter(WriterPart):
             for homes, spaces, ids in _grouped(some, space, home=False, is_held=False):
                 self._chunks.set_payload({"homes": sorted(homes), "spaces": sorted(spaces)}, ids)
                 self._chunks.delete_vectors([space], ids)
-
-    # --- spaces
 
     def _space(self, embedder: Embedder) -> str:
         """The name of its vectors. A new space is created."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection as AnyCollection
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -30,14 +31,10 @@ class Vocabulary:
         self._seen: set[str] = set()
 
     def add(self, texts: Iterable[str]) -> None:
-        self.put(self.unseen(texts))
-
-    def put(self, stems: Mapping[str, str]) -> None:
-        """Stores words with their stems."""
-        self._terms.upsert(_point(word, stem) for word, stem in stems.items())
+        self._terms.upsert(_point(word, stem) for word, stem in self.unseen(texts).items())
 
     def unseen(self, texts: Iterable[str]) -> dict[str, str]:
-        """The words of these texts that no call has given before, with their stems. The caller stores them."""
+        """The words of these texts that no call has given before, with their stems."""
         words = set(self._tokenizer.words("\n".join(texts))) - self._seen
         kept = sorted(word for word in words if worth_keeping(word))
         self._seen |= words
@@ -85,11 +82,11 @@ class TermLookup:
         if prefix in self._expanded:
             return self._expanded[prefix]
         chosen, fields = where("begins", prefix[:_LONGEST_BEGINNING]), ["word", "stem"]
-        by_stem: dict[str, list[str]] = {}
+        by_stem: defaultdict[str, list[str]] = defaultdict(list)
         for point in self._terms.first_by("length", "asc", chosen, _MOST_READ, fields):
             word, stem = point["payload"]["word"], point["payload"]["stem"]
             if word.startswith(prefix):
-                by_stem.setdefault(stem, []).append(word)
+                by_stem[stem].append(word)
         ordered = sorted((min(map(len, words)), min(words)) for words in by_stem.values())
         self._expanded[prefix] = [word for _, word in ordered[:MAX_EXPANSIONS]]
         return self._expanded[prefix]
