@@ -186,13 +186,16 @@ def qdrant_cluster(count: int = 3) -> Iterator[Sequence[QdrantNode]]:
 def wait_for(
     holds: Callable[[], bool], what: str, fault: Callable[[], str | None] = lambda: None, seconds: float = _READY_S
 ) -> None:
+    """Asks less and less often, up to twice a second: some conditions cost the servers much."""
     deadline = time.monotonic() + seconds
+    pause = 0.02
     while not holds():
         if (said := fault()) is not None:
             raise AssertionError(f"Waiting for {what}, which ended: {said}")
         if time.monotonic() > deadline:
             raise AssertionError(f"Waited {seconds:.0f} s for {what}.")
-        time.sleep(0.02)
+        time.sleep(pause)
+        pause = min(0.5, 1.3 * pause)
 
 
 def free_ports(count: int) -> list[int]:

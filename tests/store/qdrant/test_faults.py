@@ -102,7 +102,7 @@ class _Searching:
 
     def _run(self) -> None:
         with kebab.open(self._address, **_SETTINGS) as kb:
-            while not self._done.is_set():
+            while not self._done.wait(0.05):
                 try:
                     found = kb.search("m0p1 lighthouse", mode="lexical").hits
                     if not found or found[0].doc_path != "000.md":

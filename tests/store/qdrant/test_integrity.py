@@ -6,6 +6,7 @@ import json
 import urllib.request
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from itertools import cycle
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
@@ -371,19 +372,20 @@ def test_nothing_that_was_written_is_taken_for_damaged(broken: Broken, collectio
 
 
 def _damaged_values(broken: Broken) -> Iterator[tuple[str, Any, str, Any]]:
-    """Every stored field: with a value of another type, and with a senseless one. Documents and chunks of a library have
-    the same fields as one's own, so of those only the fields that libraries use are damaged.
+    """Every stored field, with a senseless value or, by turns, with one of another type. Documents and chunks of a library
+    have the same fields as one's own, so of those only the fields that libraries use are damaged.
     """
+    turns = cycle([False, True])
     for collection, kind in (("catalog", "what"), ("documents", "corpus"), ("chunks", "corpus")):
         points = {point["payload"].get(kind): point for point in broken.points(collection)}
         points.pop("lease", None)
         for point in points.values():
             keys = ("versions", "file_keys", "source") if point["payload"].get(kind) == "lib" else point["payload"]
-            for key in set(keys) & set(point["payload"]):
+            for key in sorted(set(keys) & set(point["payload"])):
                 stored = point["payload"][key]
                 senseless = ["q"] if isinstance(stored, list) else 7 if isinstance(stored, int) else "x"
-                yield collection, point, key, senseless
-                yield collection, point, key, 7 if senseless != 7 else "x"
+                other_type = "x" if senseless == 7 else 7
+                yield collection, point, key, other_type if next(turns) else senseless
 
 
 def test_a_damaged_value_causes_no_traceback(broken: Broken) -> None:
@@ -408,7 +410,7 @@ def test_a_damaged_value_causes_no_traceback(broken: Broken) -> None:
         broken.ask("PUT", f"{collection}/points/payload", {"payload": point["payload"], "points": [point["id"]]})
         count += 1
     assert not crashed, "\n".join(crashed)
-    assert count > 150
+    assert count > 75
 
 
 def test_a_chunk_that_its_document_does_not_name_goes(broken: Broken) -> None:

@@ -28,7 +28,7 @@ from kebab.core.search import SearchFilters
 from kebab.store.qdrant.schema import META, SCHEMA, WORDS, Schema
 from kebab.store.qdrant.store import QdrantStore
 
-VECTORS, DIMENSION = 3000, 384
+VECTORS, DIMENSION = 1500, 384
 
 
 def asked(node: QdrantNode, method: str, path: str, body: Any = None) -> Any:
@@ -289,10 +289,8 @@ def test_shortened_vectors_find_what_whole_ones_find(one_node: QdrantNode, quant
             asked(one_node, "PATCH", f"/collections/{name}.chunks", quick)
             documents = writing.documents()
             documents.add_source(Source("notes", "folder", "/notes"))
-            for start in range(0, VECTORS, 500):
-                documents.write(
-                    *(make_document(f"{number}.md", f"note {number}") for number in range(start, start + 500))
-                )
+            for start in range(0, VECTORS, 100):
+                documents.write(make_document(f"{start}.md", *(f"note {start + number}" for number in range(100))))
             pending = writing.vectors().pending([OfTheTest()], after=None, limit=VECTORS)
             writing.vectors().add(
                 OfTheTest(),
