@@ -67,8 +67,6 @@ _PADDING = "0" * 12  # by which the id of a chunk is shorter than that of a poin
 _encode = json.JSONEncoder(ensure_ascii=False, default=str).encode
 
 
-# --- ids, hashes and vectors
-
 document_point_id = partial(point_id, "document")  # the point of a document, by its id
 
 
@@ -93,9 +91,6 @@ def to_float16(vector: Sequence[float]) -> bytes:
 
 def from_float16(data: bytes) -> list[float]:
     return list(unpack(f"<{len(data) // 2}e", data))
-
-
-# --- documents
 
 
 def document_payload(doc_id: str, document: IndexedDocument, corpus: str, now: str) -> Payload:
@@ -206,9 +201,6 @@ def indexed_document(payload: Payload, chunks: list[Payload]) -> IndexedDocument
     return IndexedDocument("", payload["path"], file_state(payload), parsed, cut, *rest)
 
 
-# --- chunks
-
-
 def chunk_payload(identifier: str, chunk: Chunk, names: str | None) -> Payload:
     """The chunk's own fields. `names`: the title column, if it has more than the title."""
     return {
@@ -251,9 +243,6 @@ def columns(payload: Payload, korean_analysis: str, note_terms: str) -> ChunkCol
 def common_homes(columns: ChunkColumns, kind: str) -> list[str]:
     """The homes of a chunk beside the spaces of its vectors."""
     return [EVERYWHERE] if columns.cjk and kind != "code" else []
-
-
-# --- records
 
 
 def _record(of: type[_Record], payload: Payload, **computed: Any) -> _Record:

@@ -47,9 +47,6 @@ _READ = "kb ingest; documents of a library with: kb lib refresh"
 _READ_AGAIN = f"{_REBUILD}; then read those documents again with: {_READ}"
 
 
-# --- reading documents with their chunks
-
-
 class _Whole(NamedTuple):
     """A document with those of its chunks that it lists."""
 
@@ -145,9 +142,6 @@ def _is_as_written(chunk: Payload, of: _Whole, spaces: AbstractSet[str]) -> bool
     )
 
 
-# --- after damage
-
-
 def repair_points(schema: Schema) -> None:
     """Afterwards every document has exactly the chunks it lists, these repeat its fields, and there are no others. The
     caller counts everything anew.
@@ -203,9 +197,6 @@ def _copy_fields(schema: Schema, document: Payload) -> None:
     schema.chunks.set_payload(fields, where("doc", document["doc"]))
 
 
-# --- after an interruption
-
-
 def recover_documents(schema: Schema, marks: Mapping[str, PointId]) -> None:
     """Leaves each document the chunks it lists and no others, with its own fields. A document that is neither the old
     one nor the new one is read again. `marks`: of the last change of each document.
@@ -230,9 +221,6 @@ def recover_documents(schema: Schema, marks: Mapping[str, PointId]) -> None:
                 _copy_fields(schema, document)
 
 
-# --- kb verify
-
-
 def integrity_checks(client: Client, schema: Schema, korean_analysis: str) -> list[Check]:
     try:
         with our_errors(client.address, missing=schema.missing_error):
@@ -254,20 +242,11 @@ def integrity_checks(client: Client, schema: Schema, korean_analysis: str) -> li
         return [Check("database", False, error.message, error.hint)]
 
 
-class _Faults:
-    """How often something is wrong, and some of it by name."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._names: dict[str, None] = {}
-
-    def add(self, name: str) -> None:
-        self.count += 1
-        if len(self._names) <= _SHOWN:
-            self._names[name] = None
+class _Faults(Counter[str]):
+    """How often something is wrong, by the name of what it is wrong with."""
 
     def __str__(self) -> str:
-        return ", ".join(list(self._names)[:_SHOWN]) + (" …" if len(self._names) > _SHOWN else "")
+        return ", ".join(list(self)[:_SHOWN]) + (" …" if len(self) > _SHOWN else "")
 
 
 def _name(document: Mapping[str, Any]) -> str:
@@ -308,12 +287,12 @@ class _Verification(Stored):
             readable = list(filter(_is_document, some))
             for point in some:
                 if point not in readable:
-                    self._faults[_DAMAGED].add(_name(point["payload"]))
+                    self._faults[_DAMAGED][_name(point["payload"])] += 1
             self._verified.update(point["payload"]["doc"] for point in readable)
             whole, unlisted = _read(self._schema, readable, vectors=(WORDS,))
             names = {one.document["doc"]: _name(one.document) for one in whole}
             for point in unlisted:
-                self._faults[_UNLISTED].add(names.get(point["payload"]["doc"], "?"))
+                self._faults[_UNLISTED][names.get(point["payload"]["doc"], "?")] += 1
             self._count += len(unlisted) + sum(len(one.chunks) for one in whole)
             for one in whole:
                 self._verify_document(one)
@@ -337,31 +316,29 @@ class _Verification(Stored):
             self._change_check(),
         ]
 
-    # --- looking at documents and chunks
-
     def _verify_document(self, whole: _Whole) -> None:
         document = whole.document
         name, versions, faults = _name(document), document["versions"], self._faults
         if not whole.is_complete or document["chunk_count"] != len(document["chunks"]):
-            faults[_INCOMPLETE].add(name)
+            faults[_INCOMPLETE][name] += 1
         elif not document["content_hash"]:
-            faults[_UNREAD].add(name)
+            faults[_UNREAD][name] += 1
         if whole.body is None:
-            faults[_WITHOUT_BODY].add(name)
+            faults[_WITHOUT_BODY][name] += 1
         if not _has_right_fields(document):
-            faults[_DAMAGED].add(name)
+            faults[_DAMAGED][name] += 1
         if document["source"] not in self._state.sources:
-            faults[_LOST_SOURCE].add(document["source"])
+            faults[_LOST_SOURCE][document["source"]] += 1
         if document["corpus"] == LIBRARIES and not (versions and self._versions.keys() >= set(versions)):
-            faults[_LOST_VERSION].add(name)
+            faults[_LOST_VERSION][name] += 1
         for point in whole.chunks:
             chunk = point["payload"]
             if _differing_fields(chunk, document):
-                faults[_OTHER_FIELDS].add(name)
+                faults[_OTHER_FIELDS][name] += 1
             if not _is_as_written(chunk, whole, self._spaces):
-                faults[_INCOMPLETE].add(name)
+                faults[_INCOMPLETE][name] += 1
             if not self._has_right_words(chunk, document["corpus"], point["vector"].get(WORDS) or {}):
-                faults[_OTHER_WORDS].add(name)
+                faults[_OTHER_WORDS][name] += 1
 
     def _has_right_words(self, chunk: Payload, corpus: str, stored: Mapping[str, Any]) -> bool:
         size = self._sizes[corpus]
@@ -384,12 +361,12 @@ class _Verification(Stored):
 
     def _find_unknown_words(self, texts: Iterable[str]) -> None:
         for word in sorted(self._vocabulary.missing(texts)):
-            self._faults[_UNKNOWN_WORDS].add(word)
-
-    # --- the checks
+            self._faults[_UNKNOWN_WORDS][word] += 1
 
     def _told(self, *kinds: str) -> list[str]:
-        return [f"{self._faults[kind].count:,} {kind} ({self._faults[kind]})" for kind in kinds if kind in self._faults]
+        return [
+            f"{self._faults[kind].total():,} {kind} ({self._faults[kind]})" for kind in kinds if kind in self._faults
+        ]
 
     def _document_check(self) -> Check:
         parts = self._told(_DAMAGED, _INCOMPLETE, _WITHOUT_BODY)
@@ -408,7 +385,7 @@ class _Verification(Stored):
 
     def _word_check(self) -> Check:
         wrong = self._faults[_OTHER_WORDS]
-        parts = [f"the words of {wrong.count:,} chunks are not those of their texts ({wrong})"] if wrong.count else []
+        parts = [f"the words of {wrong.total():,} chunks are not those of their texts ({wrong})"] if wrong else []
         if self._count and self._state.fts_config is None:
             parts.append("how they were analysed is not known any more")
         if self._other_average and not parts:  # a writer was stopped: ranks could be a little better

@@ -17,7 +17,7 @@ from kebab.core.libraries import DoneFile, Library, LibraryVersion, Making
 from kebab.core.ports import Key
 from kebab.core.text import storable
 from kebab.store.qdrant import codec
-from kebab.store.qdrant.collection import Filter, Payload, batches, one_of, point_id, where
+from kebab.store.qdrant.collection import Payload, batches, one_of, point_id, where
 from kebab.store.qdrant.documents import QdrantDocumentStore
 from kebab.store.qdrant.index_writer import IndexWriter, WriterPart
 from kebab.store.qdrant.state import LIBRARY_KIND, Stored, StoredSource, StoredVersion, now, stored_versions
@@ -219,10 +219,7 @@ class QdrantLibraryWriter(WriterPart):
         self._writer.write_source(StoredSource(name, LIBRARY_KIND, None, "secondary", now(), ingested_at))
 
     def _with_versions(self, *versions: str) -> list[Payload]:
-        return self._read(where("versions", *versions)) if versions else []
-
-    def _read(self, chosen: Filter) -> list[Payload]:
-        return list(self._documents.payloads(chosen, _DOCUMENT_FIELDS))
+        return list(self._documents.payloads(where("versions", *versions), _DOCUMENT_FIELDS)) if versions else []
 
     def _unlink(self, doc_ids: Sequence[str], version: str) -> None:
         self._set_file_keys(
@@ -254,7 +251,8 @@ class QdrantLibraryWriter(WriterPart):
         source_of = {known.key: known.source for known in stored_versions(self._catalog)}
         unowned: list[str] = []
         handed: defaultdict[str, list[str]] = defaultdict(list)
-        for payload in self._read({**where("source", source), "must_not": [one_of("versions", [version])]}):
+        chosen = {**where("source", source), "must_not": [one_of("versions", [version])]}
+        for payload in self._documents.payloads(chosen, _DOCUMENT_FIELDS):
             others = [source_of[key] for key in payload["versions"] if key in source_of]
             (handed[others[0]] if others else unowned).append(payload["doc"])
         for name, doc_ids in handed.items():

@@ -103,8 +103,6 @@ class QdrantCatalog(Stored):
         super().__init__(schema, state)
         self.paths_on_disk = paths_on_disk
 
-    # --- lists
-
     def documents(self, filters: SearchFilters, *, limit: int = -1, offset: int = 0) -> list[DocumentRecord]:
         wanted = self._ordered_ids(document_filter(self._schema, filters))
         wanted = wanted[offset : None if limit < 0 else offset + limit]
@@ -136,18 +134,9 @@ class QdrantCatalog(Stored):
     def sources(self) -> list[SourceRecord]:
         documents, chunks = (each.values("source") for each in (self._documents, self._chunks))
         return [
-            SourceRecord(
-                source.name,
-                source.kind,
-                source.root,
-                source.trust_level,
-                documents.get(source.name, 0),
-                chunks.get(source.name, 0),
-                source.ingested_at,
-                source.repository,
-                tuple(source.ordered_notes),
-            )
+            SourceRecord(*source[:4], *counts, source.ingested_at, source.repository, tuple(source.ordered_notes))
             for source in sorted(self._state.sources.values())
+            for counts in [(documents.get(source.name, 0), chunks.get(source.name, 0))]
             if source.kind != LIBRARY_KIND
         ]
 
@@ -159,8 +148,6 @@ class QdrantCatalog(Stored):
 
     def formats(self) -> list[str]:
         return sorted(self._documents.values("format"))
-
-    # --- one document
 
     def find_document(self, key: str) -> DocumentRecord:
         key = storable(key)
@@ -251,8 +238,6 @@ class QdrantCatalog(Stored):
 
     def _record(self, payload: Payload) -> DocumentRecord:
         return codec.document_record(payload, self._state.notes_above(payload))
-
-    # --- chunks
 
     def find_chunk(self, key: str) -> ChunkRecord:
         key = storable(key)

@@ -94,8 +94,6 @@ class Schema:
         """The names that servers know, not aliases."""
         return [self.current_chunks() or self.chunks.name, self.documents.name, self.terms.name, self.catalog.name]
 
-    # --- does it exist?
-
     def version(self) -> int | None:
         """The schema of the stored knowledge base; None if there is none, or only an incomplete one."""
         with suppress(Missing):
@@ -144,8 +142,6 @@ class Schema:
             oldest = ".".join(map(str, OLDEST_SERVER))
             message = f"The Qdrant server is of version {version}, and {oldest} or later is needed."
             raise TooOld(message, hint="Update the servers, one minor version after the other.", path=self.address)
-
-    # --- creating and deleting
 
     def create_catalog(self) -> None:
         """Creates the collection that holds the lease. The rest is created by the holder of the lease, so that nobody
@@ -245,8 +241,6 @@ class Schema:
             return []
         return [name for name in (self.catalog.name, *there) if self._collection(name).count()]
 
-    # --- the collection of chunks
-
     def current_chunks(self) -> str | None:
         """The collection that the alias points to."""
         aliases = self._aliases()
@@ -284,8 +278,6 @@ class Schema:
         if self.current_chunks() is not None:
             actions.insert(0, {"delete_alias": {"alias_name": self.chunks.name}})
         self._change("POST", "/collections/aliases", {"actions": actions})
-
-    # --- requests
 
     def _info(self, name: str) -> dict[str, Any] | None:
         """None if there is no such collection."""
