@@ -156,7 +156,7 @@ def hybrid(address: str, corpus: Path, chunks: int, count: int, rounds: int) -> 
         filled(kb, real, chunks)
     wait_until_indexed(address, "hybrid.chunks")
     gc.collect()
-    gc.freeze()  # whoever searches has not just written everything
+    gc.freeze()  # a process that searches has not just written everything
     with kebab.open(f"{address}hybrid", search_freshness="off") as kb:
         kb.session.models = SingleModel(SyntheticEmbedder())
         sent = [captured(kb, question) for question in questions]

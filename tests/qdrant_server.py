@@ -94,7 +94,7 @@ class QdrantNode:
         self.wait_until_ready()
 
     def pause(self) -> None:
-        """It keeps its connections and answers nobody."""
+        """It keeps its connections and answers none of them."""
         assert self.process is not None
         self.process.send_signal(signal.SIGSTOP)
 
@@ -208,7 +208,7 @@ def free_ports(count: int) -> list[int]:
 
 @contextmanager
 def _place(on_disk: bool = False) -> Iterator[tuple[Path, Path]]:
-    """A folder that whoever runs the server may write to, and the program in it: a checkout may lie where only root can
+    """A folder that the user of the server may write to, and the program in it: a checkout may lie where only root can
     look.
     """
     if not SERVER.exists():
@@ -242,11 +242,11 @@ def _running(nodes: Sequence[QdrantNode]) -> Iterator[Sequence[QdrantNode]]:
         yield nodes
     finally:
         for node in nodes:
-            node.kill()  # nobody wants its data any more
+            node.kill()  # its data is not needed any more
 
 
 def _own(folder: Path) -> Path:
-    """Made, and given to whoever runs the server."""
+    """Creates the folder for the user that runs the server."""
     folder.mkdir(exist_ok=True)
     if os.getuid() == 0:
         nobody = pwd.getpwnam("nobody")

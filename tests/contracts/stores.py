@@ -99,7 +99,7 @@ class Corpus:
         self.store = self.another()
 
     def another(self, *, korean: str = "bigrams", **settings: Any) -> Store:
-        """The same place, as somebody else would open it."""
+        """The same place, as another process would open it."""
         return open_store(Settings(store=self.settings._replace(**settings), analysis=AnalysisSettings(korean)))
 
     def open(self, models: EmbeddingModels | None = None) -> kebab.KnowledgeBase:

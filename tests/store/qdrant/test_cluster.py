@@ -36,7 +36,7 @@ def knowledge_base(three_nodes: Sequence[QdrantNode]) -> Iterator[kebab.Knowledg
 
 
 class Searching(threading.Thread):
-    """Somebody who goes on asking, and writes down what went wrong."""
+    """Searches all the time, and records what went wrong."""
 
     def __init__(self, address: str) -> None:
         super().__init__()
@@ -61,7 +61,7 @@ class Searching(threading.Thread):
         self.join()
 
 
-def test_a_server_killed_during_ingest_and_search_costs_nothing(
+def test_killing_a_server_during_ingest_and_search_loses_nothing(
     knowledge_base: kebab.KnowledgeBase, three_nodes: Sequence[QdrantNode], tmp_path: Path
 ) -> None:
     """The last one seldom leads the cluster; `test_faults` kills the leader."""
@@ -99,9 +99,7 @@ def test_a_server_killed_during_ingest_and_search_costs_nothing(
             ] == [1, 1, 1]
 
 
-def test_words_are_counted_once_however_many_copies_there_are(
-    knowledge_base: kebab.KnowledgeBase, tmp_path: Path
-) -> None:
+def test_words_are_counted_once_with_several_replicas(knowledge_base: kebab.KnowledgeBase, tmp_path: Path) -> None:
     """Regression: asked of most replicas, servers add up what each of them counts."""
     words = " ".join(f"word{number}" for number in range(700))
     knowledge_base.ingest(write(tmp_path / "plums", 3, words), embed=False)
@@ -109,7 +107,7 @@ def test_words_are_counted_once_however_many_copies_there_are(
     assert [check for check in knowledge_base.verify().checks if not check.ok] == []
 
 
-def test_doctor_counts_what_every_server_has(
+def test_doctor_shows_the_points_of_every_server(
     knowledge_base: kebab.KnowledgeBase, three_nodes: Sequence[QdrantNode], tmp_path: Path
 ) -> None:
     knowledge_base.ingest(write(tmp_path / "plums", 9, "plums and quinces"), embed=False)
@@ -122,7 +120,7 @@ def test_doctor_counts_what_every_server_has(
     assert {f"server 127.0.0.1:{node.http_port}" for node in three_nodes} <= checks.keys()
 
 
-def test_doctor_sees_copies_that_differ() -> None:
+def test_doctor_detects_differing_replicas() -> None:
     told = {
         Node("127.0.0.1", number): {"local_shards": [{"shard_id": 4, "points_count": count}]}
         for number, count in ((1, 7), (2, 8))
@@ -136,7 +134,7 @@ def said_of_the_cluster(knowledge_base: kebab.KnowledgeBase) -> str:
     return check.message
 
 
-def test_doctor_names_the_server_that_is_gone(
+def test_doctor_names_a_missing_server(
     knowledge_base: kebab.KnowledgeBase, three_nodes: Sequence[QdrantNode], tmp_path: Path
 ) -> None:
     knowledge_base.ingest(write(tmp_path / "plums", 3, "plums and quinces"))

@@ -73,7 +73,7 @@ document_point_id = partial(point_id, "document")  # the point of a document, by
 def chunk_point_id(chunk_id: str) -> str:
     """Contains the id of the chunk, so that a ranking names chunks without reading them, in the order of their ids."""
     if not _CHUNK_ID.fullmatch(chunk_id):
-        return point_id("chunk", chunk_id)  # somebody asks for what is not the id of a chunk
+        return point_id("chunk", chunk_id)  # the caller's text is no id of a chunk
     return f"{chunk_id[:8]}-{chunk_id[8:12]}-{chunk_id[12:16]}-{chunk_id[16:]}-{_PADDING}"
 
 

@@ -1,6 +1,6 @@
 """The writer's bookkeeping: how many chunks have each term, how large the corpora are, and which changes are under way.
 
-Before a change it is announced in the catalog. Whoever writes after an interruption finds the announcement, completes
+Before a change it is announced in the catalog. The next writer after an interruption finds the announcement, completes
 or takes back the change, and counts its terms again.
 """
 

@@ -415,7 +415,7 @@ class _Verification(Stored):
         room = self._chunks.info()["config"]["params"].get("vectors") or {}
         for name in room.keys() - {space.fingerprint for space in self._state.spaces}:
             if unknown := count({"must": [{"has_vector": name}]}):
-                parts.append(f"{unknown:,} chunks have a vector of {name}, which nobody knows any more")
+                parts.append(f"{unknown:,} chunks have a vector of {name}, an unknown model")
         for space in self._state.spaces:
             name, has_vector = space.fingerprint, {"has_vector": space.fingerprint}
             if name not in room or room[name]["size"] != space.dimension:
@@ -425,7 +425,7 @@ class _Verification(Stored):
             if lost := count({"must": [claims], "must_not": [has_vector]}):
                 parts.append(f"{lost:,} chunks should have a vector of {space.model} and have none")
             if unsaid := count({"must": [has_vector], "must_not": [one_of("spaces", [name])]}):
-                parts.append(f"{unsaid:,} chunks have a vector of {space.model} that nobody knows of")
+                parts.append(f"{unsaid:,} chunks have a vector of {space.model} that they do not list")
         return _check("vectors", parts, "where they should be", "kb index --rebuild-vectors")
 
     def _library_check(self) -> Check:

@@ -144,8 +144,8 @@ class Schema:
             raise TooOld(message, hint="Update the servers, one minor version after the other.", path=self.address)
 
     def create_catalog(self) -> None:
-        """Creates the collection that holds the lease. The rest is created by the holder of the lease, so that nobody
-        creates what another one deletes: the catalog comes first and goes last.
+        """Creates the collection that holds the lease. The rest is created by the holder of the lease, so that no
+        process creates what another one deletes: the catalog comes first and goes last.
         """
         self.check_version(self.server_version())
         self._refuse_foreign()
