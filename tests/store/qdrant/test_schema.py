@@ -169,7 +169,8 @@ def test_documents_without_their_description_are_not_deleted(one_node: QdrantNod
         if lost == "the point":
             schema.catalog.delete([META])
         else:
-            schema.catalog.delete_payload(["schema"], [META])
+            path = f"/collections/{schema.catalog.name}/points/payload/delete?wait=true"
+            asked(one_node, "POST", path, {"keys": ["schema"], "points": [META]})
         with pytest.raises(Corrupt, match="what describes it is missing") as raised:
             kb.ingest(tmp_path)
         assert "kb --db" in (raised.value.hint or "")

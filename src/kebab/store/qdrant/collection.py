@@ -193,9 +193,6 @@ class Collection:
         """Other fields keep their values. `within`: sets fields of the object that this field holds."""
         self._write("POST", "points/payload", {"payload": values, "key": within, **_chosen(chosen)})
 
-    def delete_payload(self, keys: Sequence[str], chosen: Filter | Sequence[PointId]) -> None:
-        self._write("POST", "points/payload/delete", {"keys": keys, **_chosen(chosen)})
-
     def set_vectors(self, points: Iterable[Point]) -> None:
         """Other vectors of the points stay. Points that are gone are left out."""
         for some in _batches_by_size(points):

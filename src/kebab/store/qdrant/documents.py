@@ -215,8 +215,7 @@ class QdrantDocumentStore(WriterPart):
         documents.set_payload({free: {}}, point)
         for number, part in enumerate(parts):
             documents.set_payload({str(number): part}, point, within=free)
-        documents.set_payload(payload, point)
-        documents.delete_payload([other], point)
+        documents.set_payload({**payload, other: {}}, point)
 
     def _keep_vectors(self, chosen: Filter) -> None:
         """Keeps the vectors of chunks that are about to go: their texts may come back under another path."""

@@ -10,7 +10,6 @@ from kebab.core.errors import QueryError
 from kebab.core.ports import ColumnWeights, LexicalMatch, LexicalMatches
 from kebab.core.query_tree import QueryTree, Raw, words_of
 from kebab.core.search import QueryTerms, SearchFilters
-from kebab.store.fts5.chunk_columns import ChunkColumns
 from kebab.store.fts5.match_expression import MatchExpression, MatchExpressionBuilder
 from kebab.store.fts5.passage_check import matching
 from kebab.store.fts5.tokenizer import SqliteTokenizer
@@ -196,7 +195,9 @@ class QdrantLexicalIndex(Stored):
         rarity = dict(zip(search.vector["indices"], search.vector["values"], strict=True))
         best = []
         for point in points[:_RESCORED]:
-            words = counted(self._columns(point), search.corpus, self.tokenizer, weights)
+            words = counted(
+                self._state.columns(point["payload"], self._korean_analysis), search.corpus, self.tokenizer, weights
+            )
             score = sum(
                 rare * weight_of(words.frequencies[term], words.length, average)
                 for term, rare in rarity.items()
@@ -214,11 +215,11 @@ class QdrantLexicalIndex(Stored):
 
     def _passing(self, search: _Search, points: Sequence[Point]) -> list[Point]:
         """The points whose words stand as the expression demands."""
-        found = matching(search.expression.text, {point["id"]: self._columns(point) for point in points})
+        found = matching(
+            search.expression.text,
+            {point["id"]: self._state.columns(point["payload"], self._korean_analysis) for point in points},
+        )
         return [point for point in points if point["id"] in found]
-
-    def _columns(self, point: Point) -> ChunkColumns:
-        return self._state.columns(point["payload"], self._korean_analysis)
 
 
 def _order(point: Point) -> tuple[float, str]:
