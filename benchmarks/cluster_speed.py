@@ -156,7 +156,7 @@ def hybrid(address: str, corpus: Path, chunks: int, count: int, rounds: int) -> 
         filled(kb, real, chunks)
     wait_until_indexed(address, "hybrid.chunks")
     gc.collect()
-    gc.freeze()  # whoever searches has not just written everything
+    gc.freeze()  # a process that searches has not just written everything
     with kebab.open(f"{address}hybrid", search_freshness="off") as kb:
         kb.session.models = SingleModel(SyntheticEmbedder())
         sent = [captured(kb, question) for question in questions]
@@ -241,20 +241,20 @@ class Sent(NamedTuple):
 def captured(kb: kebab.KnowledgeBase, question: str) -> Sent:
     sent = Sent([], [])
     client: Any = kb.session.store._client  # type: ignore[attr-defined]  # it is a cluster
-    post = client.post
+    ask = client.ask
 
-    def seen(path: str, body: Any, **options: str) -> Any:
+    def seen(method: str, path: str, body: Any = None, *options: Any, **more: Any) -> Any:
         if path.endswith("chunks/points/query/batch"):
             sent.rankings.extend(body["searches"])
         elif path.endswith("chunks/points"):
             sent.passages.append(body)
-        return post(path, body, **options)
+        return ask(method, path, body, *options, **more)
 
-    client.post = seen
+    client.ask = seen
     try:
         kb.search(question)
     finally:
-        client.post = post
+        client.ask = ask
     return sent
 
 
@@ -266,9 +266,9 @@ def replayed(kb: kebab.KnowledgeBase, sent: list[Sent]) -> list[float]:
     client: Any = kb.session.store._client  # type: ignore[attr-defined]  # it is a cluster
 
     def ask(one: Sent) -> None:
-        client.post(f"{_CHUNKS}/points/query/batch", {"searches": one.rankings})
+        client.ask("POST", f"{_CHUNKS}/points/query/batch", {"searches": one.rankings})
         for body in one.passages:
-            client.post(f"{_CHUNKS}/points", body)
+            client.ask("POST", f"{_CHUNKS}/points", body)
 
     return [timed(partial(ask, one)) for one in sent]
 
@@ -276,7 +276,7 @@ def replayed(kb: kebab.KnowledgeBase, sent: list[Sent]) -> list[float]:
 def fused_by_the_server(kb: kebab.KnowledgeBase, sent: list[Sent]) -> list[float]:
     client: Any = kb.session.store._client  # type: ignore[attr-defined]  # it is a cluster
     bodies = [one.fused for one in sent]
-    return [timed(partial(client.post, f"{_CHUNKS}/points/query", body)) for body in bodies]
+    return [timed(partial(client.ask, "POST", f"{_CHUNKS}/points/query", body)) for body in bodies]
 
 
 def by_the_client(address: str, sent: list[Sent]) -> list[float]:

@@ -94,7 +94,7 @@ class QdrantNode:
         self.wait_until_ready()
 
     def pause(self) -> None:
-        """It keeps its connections and answers nobody."""
+        """It keeps its connections and answers none of them."""
         assert self.process is not None
         self.process.send_signal(signal.SIGSTOP)
 
@@ -186,13 +186,16 @@ def qdrant_cluster(count: int = 3) -> Iterator[Sequence[QdrantNode]]:
 def wait_for(
     holds: Callable[[], bool], what: str, fault: Callable[[], str | None] = lambda: None, seconds: float = _READY_S
 ) -> None:
+    """Asks less and less often, up to twice a second: some conditions cost the servers much."""
     deadline = time.monotonic() + seconds
+    pause = 0.02
     while not holds():
         if (said := fault()) is not None:
             raise AssertionError(f"Waiting for {what}, which ended: {said}")
         if time.monotonic() > deadline:
             raise AssertionError(f"Waited {seconds:.0f} s for {what}.")
-        time.sleep(0.02)
+        time.sleep(pause)
+        pause = min(0.5, 1.3 * pause)
 
 
 def free_ports(count: int) -> list[int]:
@@ -205,7 +208,7 @@ def free_ports(count: int) -> list[int]:
 
 @contextmanager
 def _place(on_disk: bool = False) -> Iterator[tuple[Path, Path]]:
-    """A folder that whoever runs the server may write to, and the program in it: a checkout may lie where only root can
+    """A folder that the user of the server may write to, and the program in it: a checkout may lie where only root can
     look.
     """
     if not SERVER.exists():
@@ -239,11 +242,11 @@ def _running(nodes: Sequence[QdrantNode]) -> Iterator[Sequence[QdrantNode]]:
         yield nodes
     finally:
         for node in nodes:
-            node.kill()  # nobody wants its data any more
+            node.kill()  # its data is not needed any more
 
 
 def _own(folder: Path) -> Path:
-    """Made, and given to whoever runs the server."""
+    """Creates the folder for the user that runs the server."""
     folder.mkdir(exist_ok=True)
     if os.getuid() == 0:
         nobody = pwd.getpwnam("nobody")

@@ -38,7 +38,7 @@ from kebab.core.search import SearchFilters
 from kebab.core.store_ports import Catalog, Reading, Store, Writing
 from kebab.session import open_store
 from kebab.store.qdrant.client import Client, StatusError
-from kebab.store.qdrant.schema import Layout, Schema
+from kebab.store.qdrant.schema import Schema
 
 Case = Callable[[pytest.FixtureRequest], StoreSettings]
 
@@ -70,7 +70,7 @@ def _put_back(settings: StoreSettings) -> bool:
     """Whether nothing is left of a store but its empty collections, so that the next test may have them."""
     address = cluster_address_of(settings.url)
     client = Client(address)
-    schema = Schema(client, Layout())
+    schema = Schema(client, StoreSettings())
     try:
         if schema.chunks_collections() != [f"{schema.chunks.name}.1"] or schema.spaces():
             return False
@@ -99,7 +99,7 @@ class Corpus:
         self.store = self.another()
 
     def another(self, *, korean: str = "bigrams", **settings: Any) -> Store:
-        """The same place, as somebody else would open it."""
+        """The same place, as another process would open it."""
         return open_store(Settings(store=self.settings._replace(**settings), analysis=AnalysisSettings(korean)))
 
     def open(self, models: EmbeddingModels | None = None) -> kebab.KnowledgeBase:

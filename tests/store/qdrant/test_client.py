@@ -24,10 +24,11 @@ from tests.qdrant_server import QdrantNode, free_ports, qdrant_node
 
 import kebab
 from kebab.config.cluster_address import Node, cluster_address
+from kebab.config.settings import StoreSettings
 from kebab.core import deadline
 from kebab.core.errors import ConfigError, StoreError, StoreUnreachable, TimedOut, TooOld
 from kebab.store.qdrant.client import Client, our_errors
-from kebab.store.qdrant.schema import Layout, Schema
+from kebab.store.qdrant.schema import Schema
 
 
 @contextmanager
@@ -63,7 +64,7 @@ def pretending(body: bytes, status: int = 200) -> Iterator[int]:
 
 @contextmanager
 def self_signed() -> Iterator[tuple[Path, Path]]:
-    """A certificate for 127.0.0.1, and its key, where whoever runs the server can read them."""
+    """A certificate for 127.0.0.1, and its key, where the server can read them."""
     own = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "a test")])
     now = datetime.now(UTC)
@@ -86,7 +87,7 @@ def self_signed() -> Iterator[tuple[Path, Path]]:
 
 
 @pytest.mark.parametrize("key", ["키", "one\r\nx-other: two"])
-def test_a_key_that_no_header_can_carry_is_an_error_of_the_settings(key: str) -> None:
+def test_an_api_key_that_fits_no_header_is_a_config_error(key: str) -> None:
     with pytest.raises(ConfigError, match="API key"):
         Client(cluster_address("qdrant://127.0.0.1/notes"), api_key=key)
 
@@ -130,7 +131,7 @@ def test_an_earlier_request_does_not_undo_the_choice_of_a_server() -> None:
 
     with pretending(raft(5)) as behind, pretending(raft(9)) as ahead:
         client = Slow(cluster_address(f"qdrant://127.0.0.1:{behind},127.0.0.1:{ahead}/notes"), timeout_s=5.0)
-        slow = threading.Thread(target=client.get, args=("/slow",))
+        slow = threading.Thread(target=client.ask, args=("GET", "/slow"))
         slow.start()
         assert asked.wait(10)
         client.prefer_most_recent()
@@ -141,11 +142,11 @@ def test_an_earlier_request_does_not_undo_the_choice_of_a_server() -> None:
 
 
 @pytest.mark.parametrize("what", ["verify", "ingest", "reset", "migrate", "doctor"])
-def test_readers_of_everything_and_writers_choose_the_most_recent_server_first(
+def test_commands_that_write_or_check_ask_the_most_recent_server(
     one_node: QdrantNode, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
 ) -> None:
-    """Regression: a server that had just come back was asked, and what it had missed was not there for whoever checked,
-    copied or deleted.
+    """Regression: a server that had just come back was asked, and checks, copies and deletions missed what it had
+    missed.
     """
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "a.md").write_text("# Apples\n\nApples are red.\n")
@@ -180,39 +181,39 @@ def test_readers_of_everything_and_writers_choose_the_most_recent_server_first(
     assert asked.index("the most recent") < of_points[0]
 
 
-def test_a_server_that_is_not_there_is_said_to_be_out_of_reach() -> None:
+def test_a_missing_server_is_reported_as_unreachable() -> None:
     [port] = free_ports(1)
     with (
         client_of(f"qdrant://127.0.0.1:{port}/notes") as client,
         pytest.raises(StoreUnreachable, match=f"127.0.0.1:{port} cannot be reached") as raised,
     ):
-        client.get("/collections")
+        client.ask("GET", "/collections")
     assert raised.value.hint
 
 
 def test_the_next_server_is_asked_when_one_does_not_answer(one_node: QdrantNode) -> None:
     [port] = free_ports(1)
     with client_of(f"qdrant://127.0.0.1:{port},127.0.0.1:{one_node.http_port}/notes") as client:
-        assert "collections" in client.get("/collections")
+        assert "collections" in client.ask("GET", "/collections")
 
 
-def test_a_wrong_key_and_a_missing_one_are_told_apart() -> None:
+def test_a_wrong_key_and_a_missing_key_have_different_messages() -> None:
     with qdrant_node(SERVICE__API_KEY="right") as node:
         address = node.address("notes")
         with client_of(address) as client, pytest.raises(StoreUnreachable, match="wants an API key") as missing:
-            client.get("/collections")
+            client.ask("GET", "/collections")
         with (
             client_of(address, "wrong-key") as client,
             pytest.raises(StoreUnreachable, match="the API key is wrong") as wrong,
         ):
-            client.get("/collections")
+            client.ask("GET", "/collections")
         with client_of(address, "right") as client:
-            assert client.get("/collections")["collections"] == []
+            assert client.ask("GET", "/collections")["collections"] == []
     assert "KEBAB_STORE_API_KEY" in (missing.value.hint or "")
     assert "wrong-key" not in f"{wrong.value.message} {wrong.value.hint}"
 
 
-def test_a_key_that_may_only_read_is_said_to_be_one(tmp_path: Path) -> None:
+def test_a_read_only_key_has_its_own_message(tmp_path: Path) -> None:
     (tmp_path / "a.md").write_text("# Apples\n\nApples are red.\n")
     with qdrant_node(SERVICE__API_KEY="right", SERVICE__READ_ONLY_API_KEY="reads") as node:
         address = node.address("notes")
@@ -225,41 +226,41 @@ def test_a_key_that_may_only_read_is_said_to_be_one(tmp_path: Path) -> None:
     assert "may write" in (raised.value.hint or "")
 
 
-def test_a_server_is_asked_over_tls_when_its_certificate_is_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tls_works_if_the_certificate_is_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
     with (
         self_signed() as (certificate, key),
         qdrant_node(SERVICE__ENABLE_TLS="true", TLS__CERT=str(certificate), TLS__KEY=str(key)) as node,
     ):
         address = f"{node.address('notes')}?tls=true"
         with client_of(address) as client, pytest.raises(StoreUnreachable, match="certificate verify failed"):
-            client.get("/collections")
+            client.ask("GET", "/collections")
         monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
         with client_of(address) as client:
-            assert client.get("/collections")["collections"] == []
+            assert client.ask("GET", "/collections")["collections"] == []
         with client_of(node.address("notes")) as client, pytest.raises(StoreUnreachable):
-            client.get("/collections")
+            client.ask("GET", "/collections")
 
 
-def test_a_server_that_is_too_old_is_refused_before_anything_is_made() -> None:
+def test_an_old_server_is_refused_before_anything_is_created() -> None:
     with (
         pretending(b'{"result": {"app": {"version": "1.15.5"}}}') as port,
         client_of(f"qdrant://127.0.0.1:{port}/notes") as client,
         pytest.raises(TooOld, match=r"1\.15\.5, and 1\.16 or later"),
     ):
-        Schema(client, Layout()).create_catalog()
+        Schema(client, StoreSettings()).create_catalog()
 
 
-def test_what_is_no_qdrant_server_is_said_so() -> None:
+def test_a_server_that_is_not_qdrant_is_reported() -> None:
     with (
         pretending(b"<html>hello</html>") as port,
         client_of(f"qdrant://127.0.0.1:{port}/notes") as client,
         pytest.raises(StoreError, match="not the answer of a Qdrant server"),
         our_errors(client.address),
     ):
-        client.get("/collections")
+        client.ask("GET", "/collections")
 
 
-def test_a_page_of_another_server_is_not_repeated() -> None:
+def test_doctor_does_not_print_the_html_of_another_server() -> None:
     """Regression: doctor printed its HTML."""
     with (
         pretending(b"<!DOCTYPE HTML>\n<html>\nnothing here</html>", status=404) as port,
@@ -270,15 +271,15 @@ def test_a_page_of_another_server_is_not_repeated() -> None:
     assert all("not the answer of a Qdrant server" in message and "<" not in message for message in said)
 
 
-def test_a_connection_that_the_server_has_closed_is_opened_again() -> None:
+def test_a_connection_that_the_server_closed_is_opened_again() -> None:
     with qdrant_node() as node, client_of(node.address("notes")) as client:
-        assert client.get("/collections")["collections"] == []
+        assert client.ask("GET", "/collections")["collections"] == []
         node.kill()
         node.restart()
-        assert client.get("/collections")["collections"] == []
+        assert client.ask("GET", "/collections")["collections"] == []
 
 
-def test_three_servers_are_one_cluster(three_nodes: Sequence[QdrantNode]) -> None:
+def test_three_servers_form_one_cluster(three_nodes: Sequence[QdrantNode]) -> None:
     assert {len(node.get("/cluster")["peers"]) for node in three_nodes} == {3}
 
 
@@ -289,17 +290,17 @@ def test_a_request_takes_no_longer_than_the_time_limit() -> None:
     ):
         started = time.monotonic()
         with deadline.time_limit(0.3), pytest.raises(TimedOut):
-            client.get("/collections")
+            client.ask("GET", "/collections")
         assert time.monotonic() - started < 2
 
 
-def test_a_server_that_hangs_is_passed_over(one_node: QdrantNode) -> None:
+def test_a_hanging_server_is_skipped(one_node: QdrantNode) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         nodes = f"127.0.0.1:{silent.getsockname()[1]},127.0.0.1:{one_node.http_port}"
         with client_of(f"qdrant://{nodes}/notes") as client:
-            assert "collections" in client.get("/collections")
+            assert "collections" in client.ask("GET", "/collections")
             started = time.monotonic()
-            assert "collections" in client.get("/collections")
+            assert "collections" in client.ask("GET", "/collections")
             assert time.monotonic() - started < 1, "the next request goes to the other server at once"
 
 
@@ -307,7 +308,7 @@ def test_a_server_that_hangs_is_passed_over(one_node: QdrantNode) -> None:
     "answer",
     [b"", b"SSH-2.0-OpenSSH\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\n{", b"HTTP/1.1 200 OK\r\nContent-Le"],
 )
-def test_an_answer_that_is_cut_off_or_not_http_is_a_failure(answer: bytes) -> None:
+def test_a_truncated_or_non_http_answer_is_unreachable(answer: bytes) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listening:
 
         def serve() -> None:
@@ -324,6 +325,6 @@ def test_an_answer_that_is_cut_off_or_not_http_is_a_failure(answer: bytes) -> No
             client_of(f"qdrant://127.0.0.1:{listening.getsockname()[1]}/notes") as client,
             pytest.raises(StoreUnreachable, match="cannot be reached"),
         ):
-            client.get("/collections")
+            client.ask("GET", "/collections")
         listening.shutdown(socket.SHUT_RDWR)
         thread.join()

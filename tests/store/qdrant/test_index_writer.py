@@ -28,21 +28,19 @@ CHUNKS = st.builds(
 
 
 @given(CHUNKS, CHUNKS)
-def test_a_point_says_which_chunk_it_is_and_points_are_in_the_order_of_their_chunks(one: str, other: str) -> None:
+def test_a_point_id_contains_the_chunk_id_and_sorts_like_it(one: str, other: str) -> None:
     points = chunk_point_id(one), chunk_point_id(other)
     assert tuple(map(chunk_of, points)) == (one, other)
     assert (UUID(points[0]).int < UUID(points[1]).int) == (one < other)
 
 
 @given(st.text())
-def test_whatever_somebody_takes_for_a_chunk_has_a_point_that_a_server_understands(text: str) -> None:
+def test_any_text_as_chunk_id_gives_a_valid_point_id(text: str) -> None:
     assert UUID(chunk_point_id(text))
 
 
-def test_what_was_written_is_counted_before_vectors_are_made(
-    one_node: QdrantNode, tmp_path: Path, toy: type[Toy]
-) -> None:
-    """Regression: whoever searched in the hours that vectors may take did not know how rare words are, and doctor
+def test_counts_are_written_before_vectors_are_made(one_node: QdrantNode, tmp_path: Path, toy: type[Toy]) -> None:
+    """Regression: while vectors were made, for hours perhaps, searches did not know how rare words are, and doctor
     called that a fault.
     """
     (tmp_path / "a.md").write_text("# Apples\n\nApples are red.\n")
@@ -96,7 +94,7 @@ def kb(one_node: QdrantNode, tmp_path: Path, toy: type[Toy]) -> Any:
         knowledge_base.reset()
 
 
-def test_searches_are_told_from_the_first_library_to_the_last(kb: kebab.KnowledgeBase, tmp_path: Path) -> None:
+def test_the_state_says_whether_libraries_exist(kb: kebab.KnowledgeBase, tmp_path: Path) -> None:
     assert not tells_of_libraries(kb)
     for library in ("/acme/one", "/acme/two"):
         kb.libraries.add(str(tmp_path / "widget"), library_id=library)
@@ -108,7 +106,7 @@ def test_searches_are_told_from_the_first_library_to_the_last(kb: kebab.Knowledg
     assert kb.verify().whole
 
 
-def test_a_library_that_comes_while_somebody_searches_is_not_among_their_own(
+def test_a_library_added_during_a_search_is_not_among_own_hits(
     kb: kebab.KnowledgeBase, toy: type[Toy], tmp_path: Path
 ) -> None:
     with kb.session.store.reading() as before:

@@ -28,7 +28,7 @@ from kebab.core.search import SearchFilters
 from kebab.store.qdrant.schema import META, SCHEMA, WORDS, Schema
 from kebab.store.qdrant.store import QdrantStore
 
-VECTORS, DIMENSION = 3000, 384
+VECTORS, DIMENSION = 1500, 384
 
 
 def asked(node: QdrantNode, method: str, path: str, body: Any = None) -> Any:
@@ -71,7 +71,7 @@ def test_a_reset_deletes_nothing_but_the_knowledge_base(one_node: QdrantNode, tm
             asked(one_node, "DELETE", f"/collections/{other}")
 
 
-def test_nor_does_making_room_for_a_model(one_node: QdrantNode) -> None:
+def test_preparing_a_model_deletes_no_other_collection(one_node: QdrantNode) -> None:
     """Regression: a collection that was called as the next one of the passages was deleted."""
     name = f"room{uuid4().hex[:6]}"
     others = [f"{name}.chunks.2", f"{name}.chunks.7"]
@@ -95,9 +95,7 @@ def test_nor_does_making_room_for_a_model(one_node: QdrantNode) -> None:
 
 
 @pytest.mark.parametrize("kind", ["catalog", "documents", "terms", "chunks", "chunks.1"])
-def test_somebody_elses_collection_is_neither_emptied_nor_deleted(
-    one_node: QdrantNode, tmp_path: Path, kind: str
-) -> None:
+def test_a_foreign_collection_is_neither_emptied_nor_deleted(one_node: QdrantNode, tmp_path: Path, kind: str) -> None:
     """Regression: it was taken for what is left of an interrupted reset."""
     name = f"foreign{uuid4().hex[:6]}"
     foreign = f"/collections/{name}.{kind}"
@@ -118,7 +116,7 @@ def test_somebody_elses_collection_is_neither_emptied_nor_deleted(
 
 
 @pytest.mark.parametrize("kind", ["catalog", "documents", "terms", "chunks"])
-def test_nor_is_one_that_goes_by_such_a_name(one_node: QdrantNode, tmp_path: Path, kind: str) -> None:
+def test_a_foreign_alias_is_neither_emptied_nor_deleted(one_node: QdrantNode, tmp_path: Path, kind: str) -> None:
     name = f"other{uuid4().hex[:6]}"
     asked(one_node, "PUT", f"/collections/shop-{name}", {"vectors": {}})
     asked(
@@ -140,7 +138,7 @@ def test_nor_is_one_that_goes_by_such_a_name(one_node: QdrantNode, tmp_path: Pat
 
 
 @pytest.mark.parametrize("left", [["terms", "documents"], ["chunks.1"], ["chunks.1", "documents", "terms"]])
-def test_what_is_left_of_an_interrupted_reset_does_not_come_back(
+def test_documents_of_an_interrupted_reset_do_not_come_back(
     one_node: QdrantNode, tmp_path: Path, left: list[str]
 ) -> None:
     """Regression: the next ingest took what was not deleted yet for its own."""
@@ -163,9 +161,7 @@ def test_what_is_left_of_an_interrupted_reset_does_not_come_back(
 
 
 @pytest.mark.parametrize("lost", ["the point", "the version"])
-def test_documents_are_not_deleted_because_what_describes_them_is_lost(
-    one_node: QdrantNode, tmp_path: Path, lost: str
-) -> None:
+def test_documents_without_their_description_are_not_deleted(one_node: QdrantNode, tmp_path: Path, lost: str) -> None:
     """Regression: without it all was taken for the rest of an interrupted reset."""
     with opened(one_node, f"lost{uuid4().hex[:6]}") as kb:
         kb.ingest(note(tmp_path))
@@ -173,7 +169,8 @@ def test_documents_are_not_deleted_because_what_describes_them_is_lost(
         if lost == "the point":
             schema.catalog.delete([META])
         else:
-            schema.catalog.delete_payload(["schema"], [META])
+            path = f"/collections/{schema.catalog.name}/points/payload/delete?wait=true"
+            asked(one_node, "POST", path, {"keys": ["schema"], "points": [META]})
         with pytest.raises(Corrupt, match="what describes it is missing") as raised:
             kb.ingest(tmp_path)
         assert "kb --db" in (raised.value.hint or "")
@@ -182,8 +179,8 @@ def test_documents_are_not_deleted_because_what_describes_them_is_lost(
         assert kb.ingest(tmp_path).added == 1
 
 
-def test_nor_because_their_whole_catalog_is(one_node: QdrantNode, tmp_path: Path) -> None:
-    """Regression: they were called somebody else's, to be deleted on the server."""
+def test_documents_without_their_catalog_are_not_deleted(one_node: QdrantNode, tmp_path: Path) -> None:
+    """Regression: they were called foreign, to be deleted on the server."""
     name = f"uncatalogued{uuid4().hex[:6]}"
     with kebab.open(one_node.address(name), embedding_model="none") as kb:
         kb.ingest(note(tmp_path))
@@ -196,8 +193,8 @@ def test_nor_because_their_whole_catalog_is(one_node: QdrantNode, tmp_path: Path
         asked(one_node, "DELETE", f"/collections/{name}.{kind}")
 
 
-def test_one_that_was_given_up_and_used_again_is_not_given_up_any_more(one_node: QdrantNode, tmp_path: Path) -> None:
-    """Regression: a reset that was killed at once would have let somebody else delete all of it much later."""
+def test_writing_withdraws_an_interrupted_reset(one_node: QdrantNode, tmp_path: Path) -> None:
+    """Regression: a reset that was killed at once would have let another process delete all of it much later."""
     with opened(one_node, f"kept{uuid4().hex[:6]}") as kb:
         kb.ingest(note(tmp_path))
         schema: Schema = kb.session.store._schema  # type: ignore[attr-defined]
@@ -208,7 +205,7 @@ def test_one_that_was_given_up_and_used_again_is_not_given_up_any_more(one_node:
             kb.ingest(tmp_path)
 
 
-def test_what_is_left_of_an_interrupted_move_is_named_and_goes(one_node: QdrantNode, tmp_path: Path) -> None:
+def test_an_unused_collection_of_chunks_is_named_and_deleted(one_node: QdrantNode, tmp_path: Path) -> None:
     name = f"moved{uuid4().hex[:6]}"
     with opened(one_node, name) as kb:
         kb.ingest(note(tmp_path))
@@ -221,7 +218,7 @@ def test_what_is_left_of_an_interrupted_move_is_named_and_goes(one_node: QdrantN
         assert len(kb.search("apples")) == 1
 
 
-def test_what_an_earlier_version_has_written_is_refused(one_node: QdrantNode, tmp_path: Path) -> None:
+def test_an_older_schema_is_refused(one_node: QdrantNode, tmp_path: Path) -> None:
     name = f"old{uuid4().hex[:6]}"
     with opened(one_node, name) as kb:
         kb.ingest(note(tmp_path))
@@ -238,7 +235,7 @@ def test_what_an_earlier_version_has_written_is_refused(one_node: QdrantNode, tm
                 refused()
 
 
-def test_whoever_reads_what_is_deleted_meanwhile_is_told_so(one_node: QdrantNode, tmp_path: Path) -> None:
+def test_a_reader_gets_not_found_if_the_knowledge_base_is_deleted(one_node: QdrantNode, tmp_path: Path) -> None:
     with opened(one_node, f"deleted{uuid4().hex[:6]}") as kb:
         kb.ingest(note(tmp_path))
         with pytest.raises(NotFound, match="deleted meanwhile"), kb.session.store.reading() as reading:
@@ -247,7 +244,7 @@ def test_whoever_reads_what_is_deleted_meanwhile_is_told_so(one_node: QdrantNode
             reading.stats()
 
 
-def test_what_may_stay_on_disk_does(one_node: QdrantNode, tmp_path: Path) -> None:
+def test_on_disk_indexes_are_created_on_disk(one_node: QdrantNode, tmp_path: Path) -> None:
     name = f"disk{uuid4().hex[:6]}"
     with kebab.open(one_node.address(name), embedding_model="none", store_on_disk=True) as kb:
         kb.ingest(note(tmp_path))
@@ -267,7 +264,7 @@ class OfTheTest:
 
 
 @pytest.mark.parametrize("quantization", ["scalar", "binary"])
-def test_shortened_vectors_find_what_whole_ones_find(one_node: QdrantNode, quantization: str) -> None:
+def test_quantized_vectors_find_the_same_neighbours(one_node: QdrantNode, quantization: str) -> None:
     """With an index of shortened vectors, which servers otherwise make for many more of them."""
     name = f"short{uuid4().hex[:6]}"
     store = QdrantStore(cluster_address(one_node.address(name)), StoreSettings(quantization=quantization, shards=1))
@@ -289,10 +286,8 @@ def test_shortened_vectors_find_what_whole_ones_find(one_node: QdrantNode, quant
             asked(one_node, "PATCH", f"/collections/{name}.chunks", quick)
             documents = writing.documents()
             documents.add_source(Source("notes", "folder", "/notes"))
-            for start in range(0, VECTORS, 500):
-                documents.write(
-                    *(make_document(f"{number}.md", f"note {number}") for number in range(start, start + 500))
-                )
+            for start in range(0, VECTORS, 100):
+                documents.write(make_document(f"{start}.md", *(f"note {start + number}" for number in range(100))))
             pending = writing.vectors().pending([OfTheTest()], after=None, limit=VECTORS)
             writing.vectors().add(
                 OfTheTest(),

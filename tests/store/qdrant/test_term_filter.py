@@ -49,7 +49,7 @@ def name(term: IndexTerm) -> Any:
         ('"AND" OR "pear"', True),
     ],
 )
-def test_what_passes_is_what_fts5_finds(expression: str, is_exact: bool) -> None:
+def test_the_filter_passes_what_fts5_finds(expression: str, is_exact: bool) -> None:
     found = term_filter(expression, TOKENIZER.stems, name)
     assert found is not None
     assert found.is_exact is is_exact
@@ -58,5 +58,5 @@ def test_what_passes_is_what_fts5_finds(expression: str, is_exact: bool) -> None
     assert passing == expected if is_exact else passing >= expected
 
 
-def test_an_expression_without_words_demands_nothing() -> None:
+def test_an_expression_without_words_gives_no_filter() -> None:
     assert term_filter('"…"', TOKENIZER.stems, name) is None

@@ -77,12 +77,12 @@ def test_the_product_of_vectors_is_the_bm25_of_fts5(expression: str, terms: list
     assert found == pytest.approx(expected, rel=1e-3, abs=1e-5)
 
 
-def test_the_words_of_libraries_are_others_than_ones_own() -> None:
+def test_own_documents_and_libraries_have_different_dimensions() -> None:
     term = IndexTerm("backup", False, False)
     assert id_of(OWN, term) != id_of(LIBRARIES, term)
 
 
-def test_a_vector_is_weighed_for_another_average_as_if_it_were_made_for_it() -> None:
+def test_reweighing_gives_the_vector_for_the_new_average() -> None:
     for chunk in columns():
         words = counted(chunk, OWN, SqliteTokenizer(), WEIGHTS)
         again = reweighed(words.vector(40.0), words.length, 40.0, 60.0)
@@ -90,7 +90,7 @@ def test_a_vector_is_weighed_for_another_average_as_if_it_were_made_for_it() -> 
         assert again["values"] == pytest.approx(words.vector(60.0)["values"], rel=2e-3)
 
 
-def test_the_average_that_counts_moves_no_further_than_it_must() -> None:
+def test_the_settled_average_moves_only_beyond_the_tolerance() -> None:
     first = settled_average(100.0, None)
     assert first == 100.0
     assert settled_average(first * 1.04, first) == first

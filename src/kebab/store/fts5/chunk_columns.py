@@ -1,4 +1,4 @@
-"""What the text index knows of a chunk: headings, text, title, and the terms that stand in none of those."""
+"""The columns of the text index for a chunk: headings, text, title, and CJK terms."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ class Titles(NamedTuple):
 
 
 def titles_of(document: IndexedDocument) -> Titles:
-    """Aliases, tags and the file's name, by which people remember a note too, are searchable once per document, at its
-    beginning: on every chunk they would drown the text.
+    """Aliases, tags and the file's name are part of the first chunk's title only: on every chunk they would outweigh the
+    text.
     """
     title = document.parsed.title
     stem = file_stem(document.path)
@@ -43,15 +43,15 @@ def titles_of(document: IndexedDocument) -> Titles:
 
 
 class Names(NamedTuple):
-    """What a document is called beside its title, in the order in which it says so."""
+    """The other names of a document, in its own order."""
 
     aliases: tuple[str, ...] = ()
     tags: tuple[str, ...] = ()
 
 
 def names_in(first_title: str, path: str, title: str, tags: Iterable[str]) -> Names:
-    """Back out of the title column of its first chunk, where alone aliases and the order of tags stand: `titles_of`
-    makes the same of it again. `tags`: those that are stored, of which one may stand there in upper and in lower case.
+    """Aliases and tags in their original order, which only the title column of the first chunk has: the inverse of
+    `titles_of`. `tags` are the stored ones; the column may spell them in another case.
     """
     rest = first_title[len(title) + 1 :]
     names = rest.split("\n") if rest else []

@@ -1,6 +1,4 @@
-"""Which words a vocabulary keeps, and which of them a misspelt one may have been; where they are kept, each store
-knows.
-"""
+"""Which words a vocabulary keeps, and which of them a misspelt word may stand for. Each store keeps them in its way."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ from kebab.core.ports import NearWord
 
 MAX_EXPANSIONS = 50
 MAX_NEAR = 40
-_LONGEST_WORD = 48  # longer tokens are hashes and encoded data, which nobody half-types
+_LONGEST_WORD = 48  # longer tokens are hashes and encoded data, which are not typed
 
 
 def worth_keeping(word: str) -> bool:
@@ -19,8 +17,8 @@ def worth_keeping(word: str) -> bool:
 
 
 def nearest(word: str, known: Iterable[tuple[str, str]], edits: int) -> list[NearWord]:
-    """Of these words, given with their stems, those that so many slips lead to, one for each stem, the nearest and
-    those with the same first letter first.
+    """Those of the known words (word, stem) within this many edits: one for each stem, the nearest and those with the
+    same first letter first.
     """
     from kebab.analysis.word_forms import edit_distance  # searches that find something do without it
 

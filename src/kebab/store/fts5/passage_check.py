@@ -33,5 +33,5 @@ def matching(expression: str, passages: Mapping[str, ChunkColumns]) -> set[str]:
 
 
 def _storable(text: str) -> str:
-    """SQLite takes no half characters."""
+    """Without lone surrogates, which SQLite refuses."""
     return text.encode("utf-8", "replace").decode()

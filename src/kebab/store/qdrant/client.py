@@ -11,9 +11,9 @@ import ssl
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
-from weakref import finalize
+from urllib.parse import urlencode
 
 import httpx2
 
@@ -21,16 +21,13 @@ from kebab.config.cluster_address import ClusterAddress, Node
 from kebab.core import deadline
 from kebab.core.errors import ConfigError, DiskFull, NotFound, StoreError, StoreUnreachable
 
-_KEEP_ALIVE_S = 3.0
-"""The server closes idle connections after five seconds."""
+_KEEP_ALIVE_S = 3.0  # the server closes idle connections after five seconds
 _WAITS_S = (0.05, 0.2, 0.5, 1.0)
 """Between rounds over all servers: one of them may be electing a leader or starting."""
-_GREETING_S = 2.0
-"""How long one of several servers may take to say that it is alive."""
+_GREETING_S = 2.0  # how long one of several servers may take to say that it is alive
 _PATIENCE_S = 12.0
 """How long one of several servers may take to answer at first. Servers wait ten seconds for a peer that hangs."""
-_LACK_S = 30.0
-"""How long the majority of replicas is not asked again after it could not answer."""
+LACK_S = 30.0  # how long the majority of replicas is not asked again after it could not answer
 _TEMPORARY = frozenset({408, 429, 500, 502, 503, 504})
 _NOT_QDRANT = "this is not the answer of a Qdrant server"
 _encode = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
@@ -50,6 +47,17 @@ class StatusError(Exception):
         return "read operations failed" in self.message or "enough active replicas" in self.message
 
 
+class Missing(StatusError):
+    """The collection, or a point of it, does not exist."""
+
+
+class _Connections(httpx2.HTTPTransport):
+    """The connections of one thread. They are closed at the latest when the thread has ended."""
+
+    def __del__(self) -> None:
+        self.close()
+
+
 class Client:
     """May be used by any number of threads; each has its own connections."""
 
@@ -63,37 +71,22 @@ class Client:
         self._tls = ssl.create_default_context() if address.tls else False
         self._timeout_s = timeout_s
         self._has_several = len(address.nodes) > 1
-        self._preferred = 0
-        """The index of the server that is asked first."""
+        self._preferred = 0  # the index of the server that is asked first
         self._local = threading.local()
-        self._lacking_until = 0.0
-
-    @property
-    def lacks_replicas(self) -> bool:
-        """Whether the majority of replicas could not answer a short while ago."""
-        return time.monotonic() < self._lacking_until
-
-    def remember_lack(self) -> None:
-        self._lacking_until = time.monotonic() + _LACK_S
-
-    def get(self, path: str, **options: str) -> Any:
-        return self.ask("GET", path, None, options)
-
-    def post(self, path: str, body: Any, **options: str) -> Any:
-        return self.ask("POST", path, body, options)
+        self.lacks_replicas_until = 0.0  # the majority of replicas could not answer; by the monotonic clock
 
     def ask(
         self,
         method: str,
         path: str,
-        body: Any,
+        body: Any = None,
         options: Mapping[str, str] | None = None,
         *,
         check: Callable[[], None] = lambda: None,
     ) -> Any:
         """The `result` that one of the servers gives. `check` raises if the request must not be sent (again)."""
         options = options or {}
-        target = path + ("?" + "&".join(f"{key}={value}" for key, value in options.items()) if options else "")
+        target = f"{path}?{urlencode(options)}" if options else path
         data = None if body is None else _encode(body).encode("utf-8", "replace")
         failure: Exception | None = None
         refusal: StatusError | None = None
@@ -147,8 +140,8 @@ class Client:
 
     def close(self) -> None:
         """Closes the connections of the calling thread."""
-        if http := self._local.__dict__.pop("http", None):
-            http.close()
+        if transport := self._local.__dict__.pop("transport", None):
+            transport.close()
         self._local.__dict__.pop("heard", None)
 
     def _ask_node(self, node: Node, method: str, target: str, data: bytes | None, timeout_s: float) -> Any:
@@ -156,28 +149,28 @@ class Client:
         heard: dict[Node, float] = self._local.__dict__.setdefault("heard", {})
         if self._has_several and time.monotonic() - heard.get(node, -_KEEP_ALIVE_S) >= _KEEP_ALIVE_S:
             # A server that hangs accepts connections all the same.
-            self._http().get(f"{origin}/healthz", timeout=deadline.at_most(min(self._timeout_s, _GREETING_S)))
-        timeout = deadline.at_most(timeout_s)
-        response = self._http().request(method, f"{origin}{target}", content=data, timeout=timeout)
+            self._send("GET", f"{origin}/healthz", None, min(self._timeout_s, _GREETING_S))
+        status, answer = self._send(method, f"{origin}{target}", data, timeout_s)
         heard[node] = time.monotonic()
-        if response.status_code != 200:
-            raise StatusError(response.status_code, _message(response.content))
+        if status != 200:
+            raise (Missing if status == 404 else StatusError)(status, _message(answer))
         try:
-            return json.loads(response.content)["result"]
+            return json.loads(answer)["result"]
         except (ValueError, KeyError, TypeError) as error:
             raise StatusError(415, _NOT_QDRANT) from error
 
-    def _http(self) -> httpx2.Client:
-        """The connections of the calling thread. They are closed at the latest when the thread has ended."""
-        http: httpx2.Client | None = self._local.__dict__.get("http")
-        if http is None:
+    def _send(self, method: str, url: str, data: bytes | None, timeout_s: float) -> tuple[int, bytes]:
+        """Status and body of the answer. A transport alone is enough, and quicker than a client of httpx, which looks
+        after cookies, redirects and proxies.
+        """
+        transport: httpx2.HTTPTransport | None = self._local.__dict__.get("transport")
+        if transport is None:
             limits = httpx2.Limits(keepalive_expiry=_KEEP_ALIVE_S)
-            transport = httpx2.HTTPTransport(verify=self._tls, trust_env=False, limits=limits)
-            http = self._local.http = httpx2.Client(headers=self._headers, transport=transport, trust_env=False)
-            finalize(http, transport.close)
-        return http
-
-    # --- errors
+            transport = self._local.transport = _Connections(verify=self._tls, trust_env=False, limits=limits)
+        extensions = {"timeout": httpx2.Timeout(deadline.at_most(timeout_s)).as_dict()}
+        request = httpx2.Request(method, url, headers=self._headers, content=data, extensions=extensions)
+        with closing(transport.handle_request(request)) as response:
+            return response.status_code, response.read()
 
     def _unreachable(self, failure: Exception, *nodes_asked: Node) -> StoreUnreachable:
         nodes = ", ".join(map(str, nodes_asked or self.address.nodes))
@@ -198,17 +191,17 @@ class Client:
         return StoreUnreachable(f"Qdrant at {nodes} {message}", hint=hint, path=str(self.address))
 
     def _in_our_words(self, error: StatusError, node: Node) -> Exception:
-        if error.status in (401, 403):
-            refused = "the API key is wrong" if "api-key" in self._headers else "it wants an API key"
-            hint = "Set KEBAB_STORE_API_KEY to one that is valid."
-            if error.status == 403:
-                refused, hint = "the API key may only read", "Set KEBAB_STORE_API_KEY to one that may write."
-            message = f"Qdrant at {node} refused the request: {refused}."
-            return StoreUnreachable(message, hint=hint, path=str(self.address))
+        path = str(self.address)
         if "No space left" in error.message:
-            message, hint = "There is no space left on the Qdrant server.", "Free some space and run the command again."
-            return DiskFull(message, hint=hint, path=str(self.address))
-        return error
+            hint = "Free some space and run the command again."
+            return DiskFull("There is no space left on the Qdrant server.", hint=hint, path=path)
+        if error.status not in (401, 403):
+            return error
+        refused = "the API key is wrong" if "api-key" in self._headers else "it wants an API key"
+        hint = "Set KEBAB_STORE_API_KEY to one that is valid."
+        if error.status == 403:
+            refused, hint = "the API key may only read", "Set KEBAB_STORE_API_KEY to one that may write."
+        return StoreUnreachable(f"Qdrant at {node} refused the request: {refused}.", hint=hint, path=path)
 
 
 def _applied(cluster: Any) -> int:
@@ -238,7 +231,7 @@ def our_errors(address: ClusterAddress, *, missing: Callable[[], Exception | Non
     try:
         yield
     except StatusError as error:
-        if error.status == 404 and f"{address.name}." in error.message:
+        if isinstance(error, Missing) and f"{address.name}." in error.message:
             message = f"There is no knowledge base {address} any more: it was deleted meanwhile."
             hint = f"Make one with: kb --db {address} ingest FOLDER"
             raise missing() or NotFound(message, hint=hint, path=str(address)) from error

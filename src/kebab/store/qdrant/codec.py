@@ -56,30 +56,24 @@ DOCUMENT_FIELDS = (
 """What chunks repeat of their documents, because a server cannot join."""
 UNREAD: Payload = {"content_hash": "", "mtime_ns": None, "fingerprint": ""}
 """A file state that no file has, so that the next ingest reads it again."""
-EVERYWHERE = "*"
-"""Among the home spaces of a chunk: questions in any script find its words."""
+EVERYWHERE = "*"  # among the home spaces of a chunk: questions in any script find its words
 
-PART_LENGTH = 8 << 20
-"""Letters of a stored text in one request: servers accept 32 MB by default."""
+PART_LENGTH = 8 << 20  # letters of a stored text in one request: servers accept 32 MB by default
 _COMPRESSION = 3
 _ISO = re.compile(r"(\d{1,4})(?:-(\d\d))?(?:-(\d\d))?(?:[T ](\d\d))?(?::(\d\d))?(?::(\d\d))?")
 _DATE_UNITS = (10_000, 14, 33, 26, 62, 62)
 _CHUNK_ID = re.compile("[0-9a-f]{20}")
-_PADDING = "0" * 12
-"""By which the id of a chunk is shorter than that of a point."""
+_PADDING = "0" * 12  # by which the id of a chunk is shorter than that of a point
 _encode = json.JSONEncoder(ensure_ascii=False, default=str).encode
 
 
-# --- ids, hashes and vectors
-
-document_point_id = partial(point_id, "document")
-"""The point of a document, by its id."""
+document_point_id = partial(point_id, "document")  # the point of a document, by its id
 
 
 def chunk_point_id(chunk_id: str) -> str:
     """Contains the id of the chunk, so that a ranking names chunks without reading them, in the order of their ids."""
     if not _CHUNK_ID.fullmatch(chunk_id):
-        return point_id("chunk", chunk_id)  # somebody asks for what is not the id of a chunk
+        return point_id("chunk", chunk_id)  # the caller's text is no id of a chunk
     return f"{chunk_id[:8]}-{chunk_id[8:12]}-{chunk_id[12:16]}-{chunk_id[16:]}-{_PADDING}"
 
 
@@ -97,9 +91,6 @@ def to_float16(vector: Sequence[float]) -> bytes:
 
 def from_float16(data: bytes) -> list[float]:
     return list(unpack(f"<{len(data) // 2}e", data))
-
-
-# --- documents
 
 
 def document_payload(doc_id: str, document: IndexedDocument, corpus: str, now: str) -> Payload:
@@ -210,9 +201,6 @@ def indexed_document(payload: Payload, chunks: list[Payload]) -> IndexedDocument
     return IndexedDocument("", payload["path"], file_state(payload), parsed, cut, *rest)
 
 
-# --- chunks
-
-
 def chunk_payload(identifier: str, chunk: Chunk, names: str | None) -> Payload:
     """The chunk's own fields. `names`: the title column, if it has more than the title."""
     return {
@@ -255,9 +243,6 @@ def columns(payload: Payload, korean_analysis: str, note_terms: str) -> ChunkCol
 def common_homes(columns: ChunkColumns, kind: str) -> list[str]:
     """The homes of a chunk beside the spaces of its vectors."""
     return [EVERYWHERE] if columns.cjk and kind != "code" else []
-
-
-# --- records
 
 
 def _record(of: type[_Record], payload: Payload, **computed: Any) -> _Record:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 from itertools import islice
@@ -10,10 +11,9 @@ from uuid import UUID
 
 from kebab.core.errors import Corrupt
 from kebab.core.text import storable
-from kebab.store.qdrant.client import Client, StatusError
+from kebab.store.qdrant.client import LACK_S, Client, Missing, StatusError
 
-Point = dict[str, Any]
-"""As its JSON is: id, vector, payload."""
+Point = dict[str, Any]  # as its JSON is: id, vector, payload
 Payload = dict[str, Any]
 Filter = dict[str, Any]
 Fields = bool | Sequence[str] | Mapping[str, Sequence[str]]
@@ -22,8 +22,7 @@ PointId = str | int
 _Item = TypeVar("_Item")
 
 _BATCH = 1000
-_BATCH_BYTES = 4 << 20
-"""Roughly; the server accepts 32 MB."""
+_BATCH_BYTES = 4 << 20  # roughly; the server accepts 32 MB
 _ALL_VALUES = 10_000_000
 _TYPES: dict[str, Any] = {
     name: kind
@@ -49,9 +48,6 @@ _TYPES: dict[str, Any] = {
 """The type of each payload field, in whatever collection it is."""
 
 
-# --- filters
-
-
 def one_of(key: str, values: Iterable[str]) -> Filter:
     return {"key": key, "match": {"any": [storable(value) for value in values]}}
 
@@ -66,9 +62,6 @@ def none_of(key: str, values: Iterable[str]) -> Filter:
 def where(key: str, *values: str) -> Filter:
     """The filter for points whose field has one of these values."""
     return {"must": [one_of(key, values)]}
-
-
-# --- points
 
 
 def point_id(*parts: str) -> str:
@@ -88,9 +81,9 @@ def checked(points: list[Point]) -> list[Point]:
     """The same points without the fields whose values have the wrong type."""
     for point in points:
         if (payload := point.get("payload")) is not None:
-            point["payload"] = StoredPayload(
-                (key, value) for key, value in payload.items() if isinstance(value, _TYPES.get(key, object))
-            )
+            for key in [key for key, value in payload.items() if not isinstance(value, _TYPES.get(key, object))]:
+                del payload[key]
+            point["payload"] = StoredPayload(payload)
     return points
 
 
@@ -115,13 +108,11 @@ class Collection:
         self._write_options = {"wait": "true", **({"ordering": "medium"} if by_leader else {})}
         self._check_lease = check_lease
 
-    # --- reading
-
     def exists(self) -> bool:
-        return bool(self._client.get(f"{self._path}/exists")["exists"])
+        return bool(self._client.ask("GET", f"{self._path}/exists")["exists"])
 
     def info(self) -> dict[str, Any]:
-        return dict(self._client.get(self._path))
+        return dict(self._client.ask("GET", self._path))
 
     def retrieve(
         self, ids: Iterable[PointId], *, payload: Fields = True, vectors: bool | Sequence[str] = False
@@ -156,11 +147,9 @@ class Collection:
     def has_any(self, chosen: Filter | None = None) -> bool:
         return any(self.scroll(chosen, payload=False, batch=1))
 
-    def first_by(
-        self, key: str, chosen: Filter | None, *, descending: bool, limit: int, payload: Fields = True
-    ) -> list[Point]:
-        """The first points in the order of a number in their payload."""
-        order = {"key": key, "direction": "desc" if descending else "asc"}
+    def first_by(self, key: str, direction: str, chosen: Filter, limit: int, payload: Fields) -> list[Point]:
+        """The first points in the order ("asc" or "desc") of a number in their payload."""
+        order = {"key": key, "direction": direction}
         body = {"filter": chosen, "limit": limit, "with_payload": payload, "order_by": order}
         return checked(self._read("points/scroll", body)["points"])
 
@@ -172,7 +161,7 @@ class Collection:
         the server would add up the counts of the replicas.
         """
         body = {"key": key, "filter": chosen, "limit": _ALL_VALUES, "exact": True}
-        hits = self._client.post(f"{self._path}/facet", body)["hits"]
+        hits = self._client.ask("POST", f"{self._path}/facet", body)["hits"]
         return {hit["value"]: hit["count"] for hit in hits if hit["count"]}
 
     def query(self, *searches: Mapping[str, Any]) -> list[list[Point]]:
@@ -181,47 +170,37 @@ class Collection:
 
     def _read(self, what: str, body: Mapping[str, Any]) -> Any:
         """If most replicas cannot answer, one answers alone, for a while without another attempt: servers wait long."""
-        if self._by_majority and not self._client.lacks_replicas:
+        if self._by_majority and time.monotonic() > self._client.lacks_replicas_until:
             try:
-                return self._client.post(f"{self._path}/{what}", body, consistency="majority")
+                return self._client.ask("POST", f"{self._path}/{what}", body, {"consistency": "majority"})
             except StatusError as error:
                 if not error.lacks_replicas:
                     raise
-                self._client.remember_lack()
-        return self._client.post(f"{self._path}/{what}", body)
-
-    # --- writing
+                self._client.lacks_replicas_until = time.monotonic() + LACK_S
+        return self._client.ask("POST", f"{self._path}/{what}", body)
 
     def _write(self, method: str, what: str, body: Mapping[str, Any]) -> None:
         self._client.ask(method, f"{self._path}/{what}", body, self._write_options, check=self._check_lease)
 
     def upsert(self, points: Iterable[Point], *, only_where: Filter | None = None) -> None:
         """`only_where`: an existing point is replaced only if it passes this filter."""
-        condition = {} if only_where is None else {"update_filter": only_where}
         for some in _batches_by_size(points):
-            self._write("PUT", "points", {"points": some, **condition})
+            self._write("PUT", "points", {"points": some, "update_filter": only_where})
 
     def set_payload(
         self, values: Mapping[str, Any], chosen: Filter | Sequence[PointId], *, within: str | None = None
     ) -> None:
         """Other fields keep their values. `within`: sets fields of the object that this field holds."""
-        self._write(
-            "POST", "points/payload", {"payload": values, **_chosen(chosen), **({"key": within} if within else {})}
-        )
-
-    def delete_payload(self, keys: Sequence[str], chosen: Filter | Sequence[PointId]) -> None:
-        self._write("POST", "points/payload/delete", {"keys": keys, **_chosen(chosen)})
+        self._write("POST", "points/payload", {"payload": values, "key": within, **_chosen(chosen)})
 
     def set_vectors(self, points: Iterable[Point]) -> None:
         """Other vectors of the points stay. Points that are gone are left out."""
         for some in _batches_by_size(points):
             try:
                 self._write("PUT", "points/vectors", {"points": some})
-            except StatusError as error:
-                if error.status != 404:
-                    raise
-                there = {point["id"] for point in self.retrieve([point["id"] for point in some], payload=False)}
-                if left := [point for point in some if point["id"] in there]:
+            except Missing:
+                present = {point["id"] for point in self.retrieve([point["id"] for point in some], payload=False)}
+                if left := [point for point in some if point["id"] in present]:
                     self._write("PUT", "points/vectors", {"points": left})
 
     def delete_vectors(self, names: Sequence[str], chosen: Filter | Sequence[PointId]) -> None:

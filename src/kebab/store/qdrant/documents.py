@@ -5,6 +5,7 @@ less than before.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from itertools import chain
 from typing import Any, NamedTuple
 
 from kebab.core.documents import Repository, Source, chunk_id, document_id, embedded_text
@@ -14,11 +15,11 @@ from kebab.store.fts5.chunk_columns import columns_of, titles_of
 from kebab.store.fts5.tokenizer import SqliteTokenizer
 from kebab.store.qdrant import codec
 from kebab.store.qdrant.collection import Filter, Payload, Point, batches, where
-from kebab.store.qdrant.index_writer import ChunkWords, IndexWriter, words_of
+from kebab.store.qdrant.index_writer import ChunkWords, IndexWriter, WriterPart, words_of
 from kebab.store.qdrant.schema import WORDS
-from kebab.store.qdrant.state import LIBRARY_KIND, StoredSource, delete_source, now, remember, write_source
+from kebab.store.qdrant.state import LIBRARY_KIND, StoredSource, now
 from kebab.store.qdrant.terms import LIBRARIES, OWN, Counted, counted
-from kebab.store.qdrant.vector_writer import UnusedVectors
+from kebab.store.qdrant.vectors import UnusedVectors
 from kebab.store.qdrant.vocabulary import Vocabulary
 
 _BATCH = 200
@@ -32,65 +33,54 @@ class _NewChunk(NamedTuple):
     words: Counted
 
 
-class QdrantDocumentStore:
-    def __init__(self, writer: IndexWriter, korean_analysis: str, *, for_libraries: bool = False) -> None:
-        self._writer = writer
-        self._schema = writer.schema
-        self._state = writer.state
-        self._sources = writer.state.sources
+class QdrantDocumentStore(WriterPart):
+    def __init__(self, writer: IndexWriter, *, for_libraries: bool = False) -> None:
+        super().__init__(writer)
         self._vocabulary = Vocabulary(writer.schema.terms)
-        self._korean_analysis = korean_analysis
         self._corpus = LIBRARIES if for_libraries else OWN
         self._tokenizer = SqliteTokenizer()
 
-    # --- sources
-
     def sources(self) -> list[Source]:
-        known = [source for source in self._sources.values() if source.kind != LIBRARY_KIND]
-        kept = ((source.name, source.kind, source.root, source.trust_level) for source in sorted(known))
-        return [Source(*facts) for facts in kept]  # type: ignore[arg-type]
+        known = sorted(source for source in self._state.sources.values() if source.kind != LIBRARY_KIND)
+        return [Source(*source[: len(Source._fields)]) for source in known]  # type: ignore[arg-type]
 
     def add_source(self, source: Source) -> None:
-        if source.name in self._sources:
+        if source.name in self._state.sources:
             raise SourceError(f"There is already a source named {source.name}.", hint="Choose another with --name.")
-        self._write_source(StoredSource(source.name, source.kind, source.root, source.trust_level, now()))
+        self._writer.write_source(StoredSource(source.name, source.kind, source.root, source.trust_level, now()))
 
     def remove_source(self, name: str) -> None:
         """Its documents go first: while the source is there, they can be found and removed."""
         self.remove(name, list(self.known_files(name)))
-        delete_source(self._schema.catalog, self._state, name)
+        self._writer.delete_source(name)
 
     def absorb_source(self, lone: str, folder: str, path: str) -> None:
-        into = self._sources[folder]
+        into = self._state.sources[folder]
         taken = {note.folder for note in into.notes}
-        moved = [note._replace(folder=path) for note in self._sources[lone].notes if path not in taken]
-        self._write_source(into._replace(notes=(*into.notes, *moved)))
+        moved = [note._replace(folder=path) for note in self._state.sources[lone].notes if path not in taken]
+        self._writer.write_source(into._replace(notes=(*into.notes, *moved)))
         self.remove_source(lone)
 
     def source_ingested(self, name: str, repository: Repository | None, at: str | None = None) -> None:
-        self._write_source(self._sources[name]._replace(ingested_at=at or now(), repository=repository))
-
-    def _write_source(self, source: StoredSource) -> None:
-        write_source(self._schema.catalog, self._state, source)
-
-    # --- documents
+        ingested = self._state.sources[name]._replace(ingested_at=at or now(), repository=repository)
+        self._writer.write_source(ingested)
 
     def has_chunks(self) -> bool:
-        return self._schema.chunks.has_any()
+        return self._chunks.has_any()
 
     def known_files(self, source: str) -> dict[str, FileState]:
-        payloads = self._schema.documents.payloads(where("source", source), ["path", *FileState._fields])
+        payloads = self._documents.payloads(where("source", source), ["path", *FileState._fields])
         return {payload["path"]: codec.file_state(payload) for payload in payloads}
 
     def date_of(self, source: str, path: str) -> str:
-        found = self._schema.documents.retrieve([codec.document_point_id(document_id(source, path))], payload=["date"])
+        found = self._documents.retrieve([codec.document_point_id(document_id(source, path))], payload=["date"])
         return str(found[0]["payload"]["date"])
 
     def touch(self, source: str, path: str, state: FileState, date: str) -> None:
         doc_id, dates = document_id(source, path), {"date": date, "day": codec.day_number(date)}
-        self._schema.chunks.set_payload(dates, where("doc", doc_id))
+        self._chunks.set_payload(dates, where("doc", doc_id))
         changed = {"size": state.size, "mtime_ns": state.mtime_ns, **dates}
-        self._schema.documents.set_payload(changed, [codec.document_point_id(doc_id)])
+        self._documents.set_payload(changed, [codec.document_point_id(doc_id)])
 
     def remove(self, source: str, paths: Iterable[str]) -> int:
         ids = (document_id(source, path) for path in paths)
@@ -102,59 +92,60 @@ class QdrantDocumentStore:
         if not documents:
             return 0
         chosen = where("doc", *documents)
-        gone = [words_of(payload) for payload in self._schema.chunks.payloads(chosen, ["corpus", "terms", "length"])]
-        self._writer.announce(documents, gone, [])
-        self._keep_vectors(chosen)
-        self._schema.documents.delete(list(map(codec.document_point_id, documents)))
-        self._schema.chunks.delete(chosen)
-        self._writer.done(gone, [])
+        gone = words_of(self._chunks.payloads(chosen, ChunkWords._fields))
+        with self._writer.change(documents, gone, []):
+            self._keep_vectors(chosen)
+            self._documents.delete(list(map(codec.document_point_id, documents)))
+            self._chunks.delete(chosen)
         self._forget("held_spaces")  # these may have been the last chunks of a space
         return len(documents)
 
     def write(self, *documents: IndexedDocument) -> int:
         ids = {document.doc_id or document_id(document.source, document.path): document for document in documents}
-        chunks = {doc_id: self._chunks(doc_id, document) for doc_id, document in ids.items()}
+        made = {doc_id: self._made(doc_id, document) for doc_id, document in ids.items()}
         if self._corpus == LIBRARIES:
             self._writer.remember_libraries(exist=True)
         known = self._stored_documents(list(ids))
-        stored = self._schema.chunks.payloads(where("doc", *known)) if known else ()
-        change = _Change(stored, [chunk for made in chunks.values() for chunk in made], self._corpus)
-        mark = self._writer.announce(ids, change.gone_words, change.new_words)
-        self._forget("complete_vectors")
-        payloads = {
-            doc_id: {
-                **codec.document_payload(doc_id, document, self._corpus, now()),
-                "chunks": [chunk.payload["chunk"] for chunk in chunks[doc_id]],
-                "mark": mark,
-                "versions": known[doc_id]["versions"] if doc_id in known else [],
-                "file_keys": known[doc_id]["file_keys"] if doc_id in known else {},
+        stored = self._chunks.payloads(where("doc", *known)) if known else ()
+        change = _Change(stored, chain.from_iterable(made.values()), self._corpus)
+        with self._writer.change(ids, change.gone_words, change.new_words) as mark:
+            self._forget("complete_vectors")
+            payloads = {
+                doc_id: {
+                    **codec.document_payload(doc_id, document, self._corpus, now()),
+                    "chunks": [chunk.payload["chunk"] for chunk in made[doc_id]],
+                    "mark": mark,
+                    "versions": known[doc_id]["versions"] if doc_id in known else [],
+                    "file_keys": known[doc_id]["file_keys"] if doc_id in known else {},
+                }
+                for doc_id, document in ids.items()
             }
-            for doc_id, document in ids.items()
-        }
-        self._vocabulary.add(
-            text for document in documents for text in (titles_of(document).first, *(c.text for c in document.chunks))
-        )
-        self._write_chunks(change, payloads)
-        self._write_documents(payloads, known)
-        if change.gone:
-            gone = list(map(codec.chunk_point_id, change.gone))
-            self._keep_vectors({"must": [{"has_id": gone}]})
-            self._schema.chunks.delete(gone)
-        self._writer.done(change.gone_words, change.new_words)
+            self._vocabulary.add(
+                text
+                for document in documents
+                for text in (titles_of(document).first, *(c.text for c in document.chunks))
+            )
+            self._write_chunks(change, payloads)
+            self._write_documents(payloads, known)
+            if change.gone:
+                gone = list(map(codec.chunk_point_id, change.gone))
+                self._keep_vectors({"must": [{"has_id": gone}]})
+                self._chunks.delete(gone)
         return len(change.new) + len(change.updated)
 
     def _stored_documents(self, doc_ids: list[str]) -> dict[str, Payload]:
         fields = ["doc", "versions", "file_keys", f"{codec.BODY}.in"]
-        points = self._schema.documents.retrieve(map(codec.document_point_id, doc_ids), payload=fields)
+        points = self._documents.retrieve(map(codec.document_point_id, doc_ids), payload=fields)
         return {point["payload"]["doc"]: point["payload"] for point in points}
 
-    def _chunks(self, doc_id: str, document: IndexedDocument) -> list[_NewChunk]:
+    def _made(self, doc_id: str, document: IndexedDocument) -> list[_NewChunk]:
         titles = titles_of(document)
         place = {"source": document.source, "path": document.path}
-        note_terms = self._state.note_terms(place, self._korean_analysis)
+        korean_analysis = self._writer.korean_analysis
+        note_terms = self._state.note_terms(place, korean_analysis)
         made = []
         for chunk in document.chunks:
-            columns = columns_of(chunk, titles, self._korean_analysis, note_terms)
+            columns = columns_of(chunk, titles, korean_analysis, note_terms)
             words = counted(columns, self._corpus, self._tokenizer, self._state.weights)
             names = titles.first if titles.first != titles.others and not chunk.ordinal else None
             embedded = embedded_text(document.path, document.parsed.title, chunk.heading_path, chunk.text)
@@ -178,7 +169,7 @@ class QdrantDocumentStore:
         of_document = {
             doc_id: {key: payload[key] for key in codec.DOCUMENT_FIELDS} for doc_id, payload in documents.items()
         }
-        self._schema.chunks.upsert(
+        self._chunks.upsert(
             {
                 "id": codec.chunk_point_id(identifier),
                 "vector": {WORDS: chunk.words.vector(average)},
@@ -204,18 +195,18 @@ class QdrantDocumentStore:
             operations.append({"overwrite_payload": {"points": [point], "payload": own}})
         for doc_id in change.unchanged_in:
             operations.append({"set_payload": {"payload": of_document[doc_id], "filter": where("doc", doc_id)}})
-        self._schema.chunks.change(operations)
+        self._chunks.change(operations)
 
     def _write_documents(self, payloads: Mapping[str, Payload], known: Mapping[str, Payload]) -> None:
         parts = {doc_id: codec.parts_of(payload[codec.BODY]) for doc_id, payload in payloads.items()}
         short = {doc_id: payload for doc_id, payload in payloads.items() if len(parts[doc_id]) == 1}
-        self._schema.documents.upsert(_point(doc_id, payload) for doc_id, payload in short.items())
+        self._documents.upsert(_point(doc_id, payload) for doc_id, payload in short.items())
         for doc_id in payloads.keys() - short.keys():
             self._write_in_parts(doc_id, payloads[doc_id], parts[doc_id], known.get(doc_id))
 
     def _write_in_parts(self, doc_id: str, payload: Payload, parts: list[str], known: Payload | None) -> None:
         """The stored text is used until the last part of the new one is there. A new document is unread until then."""
-        documents, point = self._schema.documents, [codec.document_point_id(doc_id)]
+        documents, point = self._documents, [codec.document_point_id(doc_id)]
         used = known and (known.get(codec.BODY) or {}).get("in")
         free, other = codec.BODY_PARTS if used != codec.BODY_PARTS[0] else codec.BODY_PARTS[::-1]
         payload = {**payload, codec.BODY: {"in": free}}
@@ -224,24 +215,23 @@ class QdrantDocumentStore:
         documents.set_payload({free: {}}, point)
         for number, part in enumerate(parts):
             documents.set_payload({str(number): part}, point, within=free)
-        documents.set_payload(payload, point)
-        documents.delete_payload([other], point)
+        documents.set_payload({**payload, other: {}}, point)
 
     def _keep_vectors(self, chosen: Filter) -> None:
         """Keeps the vectors of chunks that are about to go: their texts may come back under another path."""
         if self._state.spaces:
-            points = self._schema.chunks.scroll(chosen, payload=["text_hash"], vectors=True)
-            UnusedVectors(self._schema.catalog).keep_of(points)
+            points = self._chunks.scroll(chosen, payload=["text_hash"], vectors=True)
+            UnusedVectors(self._catalog).keep_of(points)
 
     def _forget(self, name: str) -> None:
         if self._state.meta.get(name) is not None:
-            remember(self._schema.catalog, self._state, **{name: None})
+            self._writer.remember(**{name: None})
 
 
 class _Change:
     """What new documents change in the stored chunks."""
 
-    def __init__(self, stored: Iterable[Payload], chunks: list[_NewChunk], corpus: str) -> None:
+    def __init__(self, stored: Iterable[Payload], chunks: Iterable[_NewChunk], corpus: str) -> None:
         old = {payload["chunk"]: payload for payload in stored}
         self.new: dict[str, _NewChunk] = {}
         self.updated: dict[str, tuple[_NewChunk, Payload]] = {}
@@ -257,9 +247,9 @@ class _Change:
             else:
                 self.unchanged_in.add(chunk.doc_id)
         self.gone = list(old)
-        self.gone_words = [words_of(before) for before in (*old.values(), *(old for _, old in self.updated.values()))]
+        self.gone_words = words_of((*old.values(), *(before for _, before in self.updated.values())))
         written = (*self.new.values(), *(chunk for chunk, _ in self.updated.values()))
-        self.new_words = [ChunkWords(corpus, chunk.payload["terms"], chunk.payload["length"]) for chunk in written]
+        self.new_words = words_of({**chunk.payload, "corpus": corpus} for chunk in written)
 
 
 def _point(doc_id: str, payload: Payload) -> Point:

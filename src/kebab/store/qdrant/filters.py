@@ -11,12 +11,14 @@ from kebab.core.search import TRUST_LEVELS, SearchFilters
 from kebab.store.fts5.wanted_terms import IndexTerm
 from kebab.store.qdrant import codec
 from kebab.store.qdrant.collection import Collection, Filter, none_of, one_of
-from kebab.store.qdrant.libraries import searched_versions
 from kebab.store.qdrant.schema import Schema
+from kebab.store.qdrant.state import searched_versions
 from kebab.store.qdrant.terms import LIBRARIES, OWN
 from kebab.store.tags import folded
 
 _TOKEN = re.compile(r'(?P<cjk>cjk : )?"(?P<text>(?:[^"]|"")*)"(?P<star> \*)?|(?P<operator>[()]|AND|OR|NOT)|\s+')
+_OPERATORS = ("OR", "AND", "NOT")  # the last one binds first
+_CLAUSES = {"OR": "should", "AND": "must", "NOT": "must"}
 
 
 def corpus_of(filters: SearchFilters) -> str:
@@ -79,80 +81,47 @@ def _glob_paths(pattern: str, within: Iterable[str]) -> tuple[list[str], bool]:
     return sorted(set(paths) - set(matching)), False
 
 
-# --- match expressions
-
-
 class TermFilter(NamedTuple):
     condition: Filter
     is_exact: bool
     """Whether every chunk that passes matches; not for a phrase, whose words may stand in another order."""
 
 
-class _Phrase(NamedTuple):
-    text: str
-    in_cjk: bool
-    is_beginning: bool
-
-
 def term_filter(
     expression: str, stems: Callable[[str], list[str]], term_id: Callable[[IndexTerm], int]
 ) -> TermFilter | None:
-    """What an expression of `match_expression` demands of the terms of a chunk; None if it demands nothing. NOT binds
-    before AND, and AND before OR.
-    """
-    tokens: list[_Phrase | str] = []
-    for match in _TOKEN.finditer(expression):
-        if match["operator"]:
-            tokens.append(match["operator"])
-        elif match["text"] is not None:
-            text = match["text"].replace('""', '"')
-            tokens.append(_Phrase(text, match["cjk"] is not None, match["star"] is not None))
-    tokens.reverse()
+    """What an expression of `match_expression` demands of the terms of a chunk; None if it demands nothing."""
+    tokens = [token for token in _TOKEN.finditer(expression) if token.lastgroup][::-1]
 
-    def take(operator: str) -> bool:
-        return bool(tokens) and tokens[-1] == operator and tokens.pop() is not None
+    def joined(level: int) -> TermFilter | None:
+        if level == len(_OPERATORS):
+            return operand(tokens.pop())
+        operands = [joined(level + 1)]
+        while tokens and tokens[-1]["operator"] == _OPERATORS[level]:
+            tokens.pop()
+            operands.append(joined(level + 1))
+        return _joined(_OPERATORS[level], operands)
 
-    def any_of() -> TermFilter | None:
-        operands = [all_of()]
-        while take("OR"):
-            operands.append(all_of())
-        return _joined("should", operands)
+    def operand(token: re.Match[str]) -> TermFilter | None:
+        if token["operator"]:  # a bracket
+            inside = joined(0)
+            tokens.pop()
+            return inside
+        words = stems(token["text"].replace('""', '"'))
+        beginning = len(words) - 1 if token["star"] else None
+        terms = [IndexTerm(word, token["cjk"] is not None, place == beginning) for place, word in enumerate(words)]
+        has = [{"key": "terms", "match": {"value": number}} for number in dict.fromkeys(map(term_id, terms))]
+        return TermFilter({"must": has}, len(words) == 1) if has else None
 
-    def all_of() -> TermFilter | None:
-        operands = [difference()]
-        while take("AND"):
-            operands.append(difference())
-        return _joined("must", operands)
-
-    def difference() -> TermFilter | None:
-        kept = operand()
-        while take("NOT"):
-            dropped = operand()
-            if kept is not None and dropped is not None:
-                # Chunks that may only seem to match must not be dropped here.
-                excluded = {"must_not": [dropped.condition]} if dropped.is_exact else {}
-                kept = TermFilter({"must": [kept.condition], **excluded}, kept.is_exact and dropped.is_exact)
-        return kept
-
-    def operand() -> TermFilter | None:
-        token = tokens.pop()
-        if isinstance(token, _Phrase):
-            words = stems(token.text)
-            last = len(words) - 1
-            terms = [
-                IndexTerm(word, token.in_cjk, token.is_beginning and place == last) for place, word in enumerate(words)
-            ]
-            has = [{"key": "terms", "match": {"value": number}} for number in dict.fromkeys(map(term_id, terms))]
-            return TermFilter({"must": has}, len(words) == 1) if has else None
-        inside = any_of()
-        tokens.pop()  # the closing bracket
-        return inside
-
-    return any_of()
+    return joined(0)
 
 
-def _joined(how: str, operands: list[TermFilter | None]) -> TermFilter | None:
+def _joined(operator: str, operands: list[TermFilter | None]) -> TermFilter | None:
     parts = [part for part in operands if part is not None]
-    if len(parts) <= 1:
-        return parts[0] if parts else None
-    return TermFilter({how: [part.condition for part in parts]}, all(part.is_exact for part in parts))
+    if len(parts) <= 1 or (operator == "NOT" and operands[0] is None):
+        return operands[0] if operator == "NOT" else next(iter(parts), None)
+    conditions = [part.condition for part in parts]
+    combined: Filter = {_CLAUSES[operator]: conditions}
+    if operator == "NOT":  # chunks that may only seem to match must not be dropped here
+        combined = {"must": conditions[:1], "must_not": [part.condition for part in parts[1:] if part.is_exact]}
+    return TermFilter(combined, all(part.is_exact for part in parts))

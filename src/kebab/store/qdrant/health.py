@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -28,22 +28,27 @@ def health_checks(client: Client, schema: Schema, korean_analysis: str) -> list[
     checks, versions = _server_checks(client)
     if not versions:
         return checks
+    name = "version"
     try:
         with our_errors(client.address, missing=schema.missing_error):
-            checks += [_version_check(schema, versions), _cluster_check(client), _schema_check(schema)]
-            if checks[-1].ok:
-                for name in schema.collection_names():
-                    checks += _shard_checks(client, schema, name)
-                checks += _content_checks(schema, korean_analysis)
+            for version in versions:
+                schema.check_version(version)
+            checks += [Check(name, True, f"Qdrant {', '.join(versions)}"), _cluster_check(client)]
+            name = "database"
+            schema.require()
+            checks.append(Check(name, True, f"schema {SCHEMA} at {schema.address}"))
+            for collection in schema.collection_names():
+                checks += _shard_checks(client, schema, collection)
+            checks += _content_checks(schema, korean_analysis)
     except StoreError as error:
-        checks.append(Check("database", False, error.message, error.hint))
+        checks.append(Check(name, False, error.message, error.hint))
     return checks
 
 
-def _server_checks(client: Client) -> tuple[list[Check], dict[Node, str]]:
+def _server_checks(client: Client) -> tuple[list[Check], list[str]]:
     """Also the versions of the servers that answer."""
     checks = []
-    versions: dict[Node, str] = {}
+    versions = set()
     for node, answer in client.get_from_each("/telemetry?details_level=0").items():
         name = f"server {node}"
         if isinstance(answer, KebabError):
@@ -51,29 +56,26 @@ def _server_checks(client: Client) -> tuple[list[Check], dict[Node, str]]:
         elif isinstance(answer, Exception):
             checks.append(Check(name, False, f"it answered with {answer}", "Check the address."))
         else:
-            versions[node] = str(answer["app"]["version"])
-            checks.append(Check(name, True, f"answers, version {versions[node]}"))
-    return checks, versions
-
-
-def _version_check(schema: Schema, versions: Mapping[Node, str]) -> Check:
-    try:
-        for version in versions.values():
-            schema.check_version(version)
-    except StoreError as error:
-        return Check("version", False, error.message, error.hint)
-    return Check("version", True, f"Qdrant {', '.join(sorted(set(versions.values())))}")
+            version = str(answer["app"]["version"])
+            versions.add(version)
+            checks.append(Check(name, True, f"answers, version {version}"))
+    return checks, sorted(versions)
 
 
 def _cluster_check(client: Client) -> Check:
-    cluster = client.get("/cluster")
+    cluster = client.ask("GET", "/cluster")
     if cluster.get("status") != "enabled":
         return Check("cluster", True, "one server, without others")
     # Only the leader talks to all servers, so each one is asked for the failures it knows of.
-    answers = [answer for answer in client.get_from_each("/cluster").values() if not isinstance(answer, Exception)]
-    failures = [failure for answer in answers for failure in (answer.get("message_send_failures") or {}).items()]
+    failures = {
+        server
+        for answer in client.get_from_each("/cluster").values()
+        if not isinstance(answer, Exception)
+        for server, failure in (answer.get("message_send_failures") or {}).items()
+        if _is_recent(failure)
+    }
     consensus = cluster.get("consensus_thread_status", {}).get("consensus_thread_status", "working")
-    wrong = [f"{server} does not answer the others" for server in sorted({s for s, how in failures if _is_recent(how)})]
+    wrong = [f"{server} does not answer the others" for server in sorted(failures)]
     wrong += [f"they do not agree ({consensus})"] if consensus != "working" else []
     count = len(cluster["peers"])
     message = f"of {count} servers {', '.join(wrong)}" if wrong else f"{count} servers know each other"
@@ -90,33 +92,23 @@ def _is_recent(failure: dict[str, Any]) -> bool:
     return datetime.now(UTC) - then.astimezone(UTC) < _RECENT
 
 
-def _schema_check(schema: Schema) -> Check:
-    try:
-        schema.require()
-    except StoreError as error:
-        return Check("database", False, error.message, error.hint)
-    return Check("database", True, f"schema {SCHEMA} at {schema.address}")
-
-
-# --- copies
-
-
 def _shard_checks(client: Client, schema: Schema, name: str) -> list[Check]:
     """Whether all copies of a collection exist, and servers count the same in each."""
-    info = client.get(f"/collections/{name}")
+    info = client.ask("GET", f"/collections/{name}")
     answers = client.get_from_each(f"/collections/{name}/cluster")
     known = {node: answer for node, answer in answers.items() if not isinstance(answer, Exception)}
     if not known:  # a server that runs alone does not say
         return [Check(name, info["status"] != "red", f"status {info['status']}", "Look into the server's log.")]
-    uris = {int(peer): str(facts["uri"]) for peer, facts in (client.get("/cluster").get("peers") or {}).items()}
-    peers = uris | {answer["peer_id"]: str(node) for node, answer in known.items()}
+    peers = client.ask("GET", "/cluster").get("peers") or {}
+    names = {int(peer): str(facts["uri"]) for peer, facts in peers.items()}
+    names |= {answer["peer_id"]: str(node) for node, answer in known.items()}
     wanted = int(info["config"]["params"].get("replication_factor") or 1)
-    checks = [_replica_check(name, known, wanted, info["status"], peers)]
+    check = _replica_check(name, known, wanted, info["status"], names)
     differing = _differing_shards(known)
-    if differing and checks[0].ok and live_writer(schema.catalog) is None:
+    if differing and check.ok and live_writer(schema.catalog) is None:
         message = f"servers count differently in shard {', '.join(map(str, differing))}"
-        checks.append(Check(f"{name} copies", False, message, _WAIT))
-    return checks
+        return [check, Check(f"{name} copies", False, message, _WAIT)]
+    return [check]
 
 
 def _replica_check(
@@ -126,15 +118,12 @@ def _replica_check(
     cluster = next(iter(answers.values()))
     replicas = [{**shard, "peer_id": cluster["peer_id"]} for shard in cluster["local_shards"]]
     replicas += cluster["remote_shards"]
-    active = Counter(shard["shard_id"] for shard in replicas if shard["state"] == "Active")
-    shards = {shard["shard_id"] for shard in replicas}
+    inactive = [replica for replica in replicas if replica["state"] != "Active"]
+    active = Counter(replica["shard_id"] for replica in replicas if replica not in inactive)
+    shards = {replica["shard_id"] for replica in replicas}
     lacking = [shard for shard in shards if active[shard] < wanted]
     if lacking or cluster["shard_transfers"] or status == "red":
-        broken = [
-            f"{shard['state'].lower()} on {peers.get(shard['peer_id'], shard['peer_id'])}"
-            for shard in replicas
-            if shard["state"] != "Active"
-        ]
+        broken = [f"{one['state'].lower()} on {peers.get(one['peer_id'], one['peer_id'])}" for one in inactive]
         why = ", ".join(broken) or f"status {status}"
         message = f"{len(lacking)} of {len(shards)} shards have fewer than {wanted} active replicas ({why})"
         return Check(name, False, message, _WAIT)
@@ -146,14 +135,11 @@ def _replica_check(
 
 def _differing_shards(answers: Mapping[Node, dict[str, Any]]) -> list[int]:
     """The shards of which two servers have copies with different numbers of points."""
-    counts: dict[int, set[int]] = {}
+    counts: defaultdict[int, set[int]] = defaultdict(set)
     for answer in answers.values():
         for shard in answer["local_shards"]:
-            counts.setdefault(shard["shard_id"], set()).add(shard["points_count"])
+            counts[shard["shard_id"]].add(shard["points_count"])
     return sorted(shard for shard, found in counts.items() if len(found) > 1)
-
-
-# --- content
 
 
 def _content_checks(schema: Schema, korean_analysis: str) -> list[Check]:
@@ -164,11 +150,9 @@ def _content_checks(schema: Schema, korean_analysis: str) -> list[Check]:
     if unused and writer is None:  # a writer may be moving the chunks
         hint = "The next ingest or migration deletes it."
         checks.append(Check("leftovers", False, f"{', '.join(unused)} is not used by anything", hint))
-    if writer:
-        checks.append(Check("writer", True, f"{writer} is writing"))
-    else:
-        message = f"{unfinished} changes were interrupted" if unfinished else "nothing was left unfinished"
-        checks.append(Check.judged("writer", not unfinished, message, _LEFT))
+    message = f"{unfinished} changes were interrupted" if unfinished else "nothing was left unfinished"
+    message = f"{writer} is writing" if writer else message
+    checks.append(Check.judged("writer", bool(writer or not unfinished), message, _LEFT))
     state = read_state(schema.catalog)
     counted = sum(size.chunks for size in state.sizes.values())
     chunks = schema.chunks.count()

@@ -1,6 +1,6 @@
 """The writer's bookkeeping: how many chunks have each term, how large the corpora are, and which changes are under way.
 
-Before a change it is announced in the catalog. Whoever writes after an interruption finds the announcement, completes
+Before a change it is announced in the catalog. The next writer after an interruption finds the announcement, completes
 or takes back the change, and counts its terms again.
 """
 
@@ -14,85 +14,97 @@ from typing import Any, NamedTuple
 from uuid import uuid4
 
 from kebab.core.errors import KebabError
-from kebab.store.qdrant.collection import Payload, Point, batches, where
-from kebab.store.qdrant.schema import WORDS, Schema
-from kebab.store.qdrant.state import CorpusSize, State, read_state, remember, write_sizes
+from kebab.store.qdrant.collection import Payload, Point, batches, point_id, where
+from kebab.store.qdrant.schema import META, WORDS, Schema
+from kebab.store.qdrant.state import SIZES, CorpusSize, Stored, StoredSource, read_state
 from kebab.store.qdrant.terms import CORPORA, LIBRARIES, is_far_from, reweighed, settled_average
 
 _FLUSH_S = 5.0
-_MOST_WAITING = 50_000
-"""Terms whose counts are not written yet."""
+_MOST_WAITING = 50_000  # terms whose counts are not written yet
 _BATCH = 500
 _LENGTHS_BATCH = 10_000
-_TERMS_BATCH = 200_000
-"""Terms in one announcement: a long document may have more than a request can hold."""
-_COUNTED_ONE_BY_ONE = 500
-"""More terms than these are counted all at once."""
+_TERMS_BATCH = 200_000  # terms in one announcement: a long document may have more than a request can hold
+_COUNTED_ONE_BY_ONE = 500  # more terms than these are counted all at once
+_WEIGHED_FIELDS = ["corpus", "length", "average"]
+WITH_COUNTS = {"must_not": [{"is_empty": {"key": "chunks"}}]}
+"""The filter for the points of terms that have a count."""
 
 
 class ChunkWords(NamedTuple):
-    """What is counted of a chunk."""
+    """What is counted of a chunk: fields of its payload."""
 
     corpus: str
     terms: list[int]
     length: int
 
 
-def words_of(payload: Payload) -> ChunkWords:
-    return ChunkWords(payload["corpus"], payload["terms"], payload["length"])
+def words_of(payloads: Iterable[Payload]) -> list[ChunkWords]:
+    return [ChunkWords(payload["corpus"], payload["terms"], payload["length"]) for payload in payloads]
 
 
-class IndexWriter:
+class IndexWriter(Stored):
     """Used by one holder of the lease."""
 
-    def __init__(self, schema: Schema) -> None:
-        self.schema = schema
-        self.state: State = read_state(schema.catalog)
+    def __init__(self, schema: Schema, korean_analysis: str) -> None:
+        super().__init__(schema, read_state(schema.catalog))
+        self.schema, self.state = self._schema, self._state
+        self.korean_analysis = korean_analysis
+        """The analysis of what is written."""
         self._sizes = dict(self.state.sizes)
         self._counts: dict[int, int] = {}
-        """How many chunks have a term. Nobody else writes, so what was read once stays valid."""
+        """How many chunks have a term. No other process writes, so what was read once stays valid."""
         self._unwritten: set[int] = set()
         self._announced: list[str] = []
         self._is_changing = False
         """Whether an announced change is not done yet."""
         self._flushed = time.monotonic()
 
-    # --- changes
+    def remember(self, **values: Any) -> None:
+        self._catalog.set_payload(values, [META])
+        self.state.meta.update(values)
 
-    def announce(
-        self,
-        documents: Iterable[str],
-        gone: Iterable[ChunkWords],
-        new: Iterable[ChunkWords],
-        *,
-        words_only: bool = False,
-    ) -> str:
-        """Announces that these documents change, and that chunks with these words go and come. Returns the mark for the
-        complete documents. `words_only`: the documents stay as they are and get no mark.
+    def write_source(self, source: StoredSource) -> None:
+        self._catalog.upsert([source.point])
+        self.state.sources[source.name] = source
+
+    def delete_source(self, name: str) -> None:
+        self._catalog.delete([point_id("source", name)])
+        self.state.sources.pop(name, None)
+
+    def remember_libraries(self, *, exist: bool) -> None:
+        """Called before the first chunk of a library is written, and after the last one is deleted."""
+        if self.state.has_libraries != exist:
+            self.remember(libraries=exist)
+
+    @contextmanager
+    def change(
+        self, documents: Iterable[str], gone: list[ChunkWords], new: list[ChunkWords], *, words_only: bool = False
+    ) -> Iterator[str]:
+        """Announces that these documents change, and that chunks with these words go and come; counts the words at the
+        end of the block, which gets the mark for the complete documents. `words_only`: the documents stay as they are
+        and get no mark.
         """
-        gone, new = list(gone), list(new)
         terms = {term for chunk in (*gone, *new) for term in chunk.terms}
         facts = {"what": "unfinished", "words_only": words_only, "at": time.time_ns()}
         first, *others = list(batches(terms, _TERMS_BATCH)) or [[]]
         payloads = [{**facts, "documents": list(documents), "terms": first}]
         payloads += [{**facts, "documents": [], "terms": some} for some in others]
         points: list[Point] = [{"id": str(uuid4()), "vector": {}, "payload": payload} for payload in payloads]
-        self.schema.catalog.upsert(points)
+        self._catalog.upsert(points)
         self._announced += [point["id"] for point in points]
         self._is_changing = True
         for corpus, size in self._sizes.items():  # new chunks are weighed for the sizes that the change leads to
             come, go = ([chunk.length for chunk in chunks if chunk.corpus == corpus] for chunks in (new, gone))
-            changed = size._replace(chunks=size.chunks + len(come) - len(go), tokens=size.tokens + sum(come) - sum(go))
-            self._sizes[corpus] = _settled(changed)
-        return str(points[0]["id"])
+            self._sizes[corpus] = _settled(size, size.chunks + len(come) - len(go), size.tokens + sum(come) - sum(go))
+        yield points[0]["id"]
+        self._count(gone, new)
+        self._is_changing = False
+        if len(self._unwritten) > _MOST_WAITING or time.monotonic() - self._flushed > _FLUSH_S:
+            self.flush()
 
-    def done(self, gone: Iterable[ChunkWords], new: Iterable[ChunkWords]) -> None:
-        """The announced change is done."""
-        differences: Counter[int] = Counter()
-        for chunk in new:
-            differences.update(chunk.terms)
-        for chunk in gone:
-            differences.subtract(chunk.terms)
+    def _count(self, gone: list[ChunkWords], new: list[ChunkWords]) -> None:
+        differences: Counter[int] = Counter(term for chunk in new for term in chunk.terms)
+        differences.subtract(term for chunk in gone for term in chunk.terms)
         changes = {term: difference for term, difference in differences.items() if difference}
         if unknown := [term for term in changes if term not in self._counts]:
             self._counts.update(dict.fromkeys(unknown, 0))
@@ -101,18 +113,15 @@ class IndexWriter:
         for term, difference in changes.items():
             self._counts[term] = max(0, self._counts[term] + difference)
         self._unwritten.update(changes)
-        self._is_changing = False
-        if len(self._unwritten) > _MOST_WAITING or time.monotonic() - self._flushed > _FLUSH_S:
-            self.flush()
 
     @contextmanager
     def pledge_words(self, source: str) -> Iterator[None]:
         """Announces that all chunks of a source will get the words they should have then."""
         mark = str(uuid4())
-        self.schema.catalog.upsert([{"id": mark, "vector": {}, "payload": {"what": "unfinished", "source": source}}])
+        self._catalog.upsert([{"id": mark, "vector": {}, "payload": {"what": "unfinished", "source": source}}])
         yield
         self.flush()
-        self.schema.catalog.delete([mark])
+        self._catalog.delete([mark])
 
     def flush(self) -> None:
         """Writes the counts, and deletes the announcements."""
@@ -120,7 +129,7 @@ class IndexWriter:
             self._write_counts(self._unwritten)
             self._unwritten = set()
             self._write_sizes()
-            self.schema.catalog.delete(self._announced)
+            self._catalog.delete(self._announced)
             self._announced = []
         self._flushed = time.monotonic()
 
@@ -130,21 +139,14 @@ class IndexWriter:
             with suppress(KebabError):
                 self.flush()
 
-    def finish(self) -> None:
-        self.flush()
-        self._weigh_again()
-
-    # --- counting
-
     def count_everything(self) -> None:
         """Counts terms, chunks and tokens anew."""
-        with_counts = {"must_not": [{"is_empty": {"key": "chunks"}}]}
-        known = {point["id"] for point in self.schema.terms.scroll(with_counts, payload=False)}
-        self.count_again(known | self.schema.chunks.values("terms").keys())
+        known = {point["id"] for point in self.schema.terms.scroll(WITH_COUNTS, payload=False)}
+        self.count_again(known | self._chunks.values("terms").keys())
 
     def count_again(self, terms: Iterable[int]) -> None:
         """Counts these terms, and all chunks and tokens, by reading every chunk."""
-        wanted, chunks = set(terms), self.schema.chunks
+        wanted, chunks = set(terms), self._chunks
         if len(wanted) <= _COUNTED_ONE_BY_ONE:
             found = {term: chunks.count({"must": [{"key": "terms", "match": {"value": term}}]}) for term in wanted}
         else:
@@ -155,30 +157,20 @@ class IndexWriter:
         for point in chunks.scroll(payload=["corpus", "length"], batch=_LENGTHS_BATCH):
             lengths.setdefault(point["payload"]["corpus"], []).append(point["payload"]["length"])
         for corpus in CORPORA:
-            size = CorpusSize(len(lengths[corpus]), sum(lengths[corpus]), self._sizes[corpus].average)
-            self._sizes[corpus] = _settled(size)
+            self._sizes[corpus] = _settled(self._sizes[corpus], len(lengths[corpus]), sum(lengths[corpus]))
         self._write_sizes()
         self.remember_libraries(exist=bool(lengths[LIBRARIES]))
 
-    def remember_libraries(self, *, exist: bool) -> None:
-        """Called before the first chunk of a library is written, and after the last one is deleted."""
-        if self.state.has_libraries != exist:
-            remember(self.schema.catalog, self.state, libraries=exist)
-
     def _write_counts(self, terms: Iterable[int]) -> None:
-        ordered = sorted(terms)
-        self.schema.terms.upsert(
-            {"id": term, "vector": {}, "payload": {"chunks": self._counts[term]}}
-            for term in ordered
-            if self._counts[term]
-        )
-        self.schema.terms.delete([term for term in ordered if not self._counts[term]])
+        counts = {term: self._counts[term] for term in sorted(terms)}
+        present = {term: chunks for term, chunks in counts.items() if chunks}
+        self.schema.terms.upsert({"id": term, "vector": {}, "payload": {"chunks": n}} for term, n in present.items())
+        self.schema.terms.delete([term for term in counts if term not in present])
 
     def _write_sizes(self) -> None:
-        write_sizes(self.schema.catalog, self._sizes)
+        payload = {"what": "sizes", **{corpus: list(size) for corpus, size in self._sizes.items()}}
+        self._catalog.upsert([{"id": SIZES, "vector": {}, "payload": payload}])
         self.state.sizes.update(self._sizes)
-
-    # --- weights
 
     def average(self, corpus: str) -> float:
         """The average length that new chunks are weighed for. The range of all averages in use is remembered before, so
@@ -189,12 +181,14 @@ class IndexWriter:
         unknown = 0.0 if self.state.sizes[corpus].chunks else average
         least, most = ranges.get(corpus) or (unknown, average)
         if corpus not in ranges or not least <= average <= most:
-            ranges = {**ranges, corpus: [min(least, average), max(most, average)]}
-            remember(self.schema.catalog, self.state, weighed_for=ranges)
+            self.remember(weighed_for={**ranges, corpus: [min(least, average), max(most, average)]})
         return average
 
-    def _weigh_again(self) -> None:
-        """Weighs chunks again that were weighed for quite another average. It may be stopped: each names its own."""
+    def finish(self) -> None:
+        """Writes the counts, and weighs chunks again that were weighed for quite another average. It may be stopped:
+        each chunk names its own average.
+        """
+        self.flush()
         current = {corpus: size.average or 1.0 for corpus, size in self._sizes.items()}
         ranges = self.state.meta.get("weighed_for") or {}
         moved = [
@@ -204,9 +198,8 @@ class IndexWriter:
         ]
         if not moved:
             return
-        averages = {corpus: {current[corpus]} for corpus in moved}
-        fields = ["corpus", "length", "average"]
-        points = self.schema.chunks.scroll(where("corpus", *moved), payload=fields, vectors=[WORDS], batch=_BATCH)
+        kept = {corpus: {current[corpus]} for corpus in moved}
+        points = self._chunks.scroll(where("corpus", *moved), payload=_WEIGHED_FIELDS, vectors=[WORDS], batch=_BATCH)
         for some in batches(points, _BATCH):
             far = []
             for point in some:
@@ -214,25 +207,34 @@ class IndexWriter:
                 if is_far_from(average, current[corpus]):
                     far.append(point)
                 else:
-                    averages[corpus].add(average)
-            self.schema.chunks.change(_reweighing(far, current))
-        ranges = {**ranges, **{corpus: [min(found), max(found)] for corpus, found in averages.items()}}
-        remember(self.schema.catalog, self.state, weighed_for=ranges)
+                    kept[corpus].add(average)
+            self._chunks.change(_reweighing(far, current))
+        self.remember(weighed_for={**ranges, **{corpus: [min(used), max(used)] for corpus, used in kept.items()}})
 
 
-def _settled(size: CorpusSize) -> CorpusSize:
-    return size._replace(average=settled_average(size.current_average, size.average)) if size.chunks else size
+class WriterPart(Stored):
+    """A part of the store that writes."""
+
+    def __init__(self, writer: IndexWriter) -> None:
+        super().__init__(writer.schema, writer.state)
+        self._writer = writer
+
+
+def _settled(size: CorpusSize, chunks: int, tokens: int) -> CorpusSize:
+    """A corpus that has this many chunks and tokens now."""
+    average = settled_average(tokens / chunks, size.average) if chunks else size.average
+    return CorpusSize(chunks, tokens, average)
 
 
 def _reweighing(points: list[Point], current: Mapping[str, float]) -> Iterator[dict[str, Any]]:
     """Weights and the average they are for, in one request: otherwise weights could be computed twice."""
-    for corpus in CORPORA:
-        average, own = current[corpus], [point for point in points if point["payload"]["corpus"] == corpus]
-        if own:
-            new = [
-                {"id": point["id"], "vector": {WORDS: reweighed(point["vector"][WORDS], length, before, average)}}
-                for point in own
-                for length, before in [(point["payload"]["length"], point["payload"]["average"])]
-            ]
+    for corpus, average in current.items():
+        new = [
+            {"id": point["id"], "vector": {WORDS: reweighed(point["vector"][WORDS], length, before, average)}}
+            for point in points
+            for own, length, before in [[point["payload"][field] for field in _WEIGHED_FIELDS]]
+            if own == corpus
+        ]
+        if new:
             yield {"update_vectors": {"points": new}}
-            yield {"set_payload": {"payload": {"average": average}, "points": [point["id"] for point in own]}}
+            yield {"set_payload": {"payload": {"average": average}, "points": [point["id"] for point in new]}}

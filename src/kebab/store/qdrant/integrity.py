@@ -1,45 +1,224 @@
-"""`kb verify` for a cluster: checks that everything stored fits together, chunk by chunk.
+"""Whether the points of documents and chunks fit together: `kb verify` for a cluster, and repairing them after damage or
+an interruption.
 
-The server does not know how points relate: that a document has these chunks, that a chunk has the words of its text,
-that so many chunks have a term. All of that is computed anew and compared, some documents at a time.
+A server stores whatever it is given, and does not know how points relate: that a document has these chunks, that a
+chunk has the words of its text, that so many chunks have a term. All of that is computed anew and compared, some
+documents at a time. What is lost is read again by the next ingest.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Set as AbstractSet
+from typing import Any, NamedTuple
 
-from kebab.core.errors import NotFound, StoreError
+from kebab.core.documents import chunk_id, document_id, embedded_text
+from kebab.core.errors import Corrupt, NotFound, StoreError
+from kebab.core.places import stands_there
 from kebab.core.records import NOT_CHECKED, Check
+from kebab.core.text import LineTable
 from kebab.store.fts5.tokenizer import SqliteTokenizer
 from kebab.store.qdrant import codec
 from kebab.store.qdrant.client import Client, our_errors
-from kebab.store.qdrant.collection import Payload, batches, one_of, where
-from kebab.store.qdrant.libraries import stored_versions
-from kebab.store.qdrant.repair import (
-    WITHOUT_TEXT,
-    StoredText,
-    differing_fields,
-    has_right_fields,
-    is_as_written,
-    is_chunk_of,
-    is_document,
-    stored_texts,
-)
+from kebab.store.qdrant.collection import Payload, Point, PointId, batches, one_of, where
+from kebab.store.qdrant.index_writer import WITH_COUNTS
 from kebab.store.qdrant.schema import RESTORE, WORDS, Schema
-from kebab.store.qdrant.state import CorpusSize, State, read_state
-from kebab.store.qdrant.terms import CORPORA, LIBRARIES, counted, is_far_from
+from kebab.store.qdrant.state import CorpusSize, State, Stored, StoredVersion, read_state, stored_versions
+from kebab.store.qdrant.terms import CORPORA, LIBRARIES, OWN, counted, is_far_from
 from kebab.store.qdrant.vocabulary import Vocabulary
 from kebab.store.qdrant.writer_lease import live_writer
 
-_BATCH = 100
-_WEIGHT_OFF = 0.002
-"""How far the weight of a word may be off: it is rounded, and may have been computed back."""
+_BATCH = 20  # documents whose texts and chunks are read at a time
+_WITHOUT_TEXT = {"exclude": codec.TEXT_FIELDS}
+_DOCUMENT = {*codec.DOCUMENT_FIELDS, *codec.RECORD_FIELDS, *"head name aliases fingerprint chunks file_keys".split()}
+_CHUNK = {
+    *codec.DOCUMENT_FIELDS,
+    *"chunk ordinal kind start end headings text spans text_hash columns_hash terms length average".split(),
+    *("homes", "spaces"),
+}
+_LIBRARY_FIELDS = {"source", "versions"}
+"""When a library changes, chunks get these fields before or after their document: there the document is right."""
+_DATE_FIELDS = {"indexed_at", "date", "day"}
+_WEIGHT_OFF = 0.002  # how far the weight of a word may be off: it is rounded, and may have been computed back
 _SHOWN = 3
 _REBUILD = "kb index --rebuild-fts"
 _READ = "kb ingest; documents of a library with: kb lib refresh"
 _READ_AGAIN = f"{_REBUILD}; then read those documents again with: {_READ}"
+
+
+class _Whole(NamedTuple):
+    """A document with those of its chunks that it lists."""
+
+    document: Payload
+    chunks: list[Point]
+    body: str | None  # None if the text cannot be read
+    lines: LineTable | None
+
+    def contains(self, chunk: Payload) -> bool:
+        """Whether the chunk stands where it says."""
+        if self.body is None or self.lines is None:
+            return False
+        try:
+            place = chunk["start"], chunk["end"], codec.spans_of(chunk)[0]
+            return stands_there(chunk["text"], *place, self.body, self.lines)
+        except (Corrupt, ValueError, TypeError, LookupError):  # no place, or an impossible one
+            return False
+
+    @property
+    def is_complete(self) -> bool:
+        return len(self.chunks) == len(self.document["chunks"])
+
+
+def _read(
+    schema: Schema, documents: Iterable[Point], doc_ids: Iterable[str] = (), vectors: tuple[str, ...] = ()
+) -> tuple[list[_Whole], list[Point]]:
+    """These documents; and the chunks that they, or others with these ids, do not list."""
+    payloads = {point["payload"]["doc"]: point["payload"] for point in documents}
+    whole = {}
+    for point in schema.documents.retrieve(map(codec.document_point_id, payloads), payload=["doc", *codec.TEXT_FIELDS]):
+        doc_id = point["payload"]["doc"]
+        try:
+            body = codec.body_of(point["payload"])
+        except Corrupt:
+            body = None
+        if doc_id in payloads:
+            whole[doc_id] = _Whole(payloads[doc_id], [], body, None if body is None else LineTable(body))
+    unlisted = []
+    for point in schema.chunks.scroll(where("doc", *payloads.keys(), *doc_ids), vectors=vectors):
+        found = whole.get(point["payload"]["doc"])
+        if found is not None and _is_chunk_of(point, found.document):
+            found.chunks.append(point)
+        else:
+            unlisted.append(point)
+    return list(whole.values()), unlisted
+
+
+def _is_document(point: Point) -> bool:
+    """Whether the point can be read as a document."""
+    payload = point["payload"] or {}
+    if not payload.keys() >= _DOCUMENT or payload["corpus"] not in CORPORA:
+        return False
+    try:
+        codec.document_record(payload, ())
+        _has_right_fields(payload)
+    except (Corrupt, TypeError, ValueError, AttributeError):  # a value has another type than was written
+        return False
+    return codec.document_point_id(str(payload["doc"])) == point["id"] and isinstance(payload["chunks"], list)
+
+
+def _has_right_fields(document: Payload) -> bool:
+    """Whether the fields that follow from others do, the id among them."""
+    derived = codec.derived_fields(document["doc"], document["path"], document["tags"], document["date"])
+    return (
+        all(document[key] == value for key, value in derived.items())
+        and sorted(document["versions"]) == sorted(document["file_keys"])
+        and (document["corpus"] == LIBRARIES or document["doc"] == document_id(document["source"], document["path"]))
+    )
+
+
+def _is_chunk_of(point: Point, document: Payload) -> bool:
+    """Whether the point can be read as a chunk that the document lists, and has the id of that chunk."""
+    chunk = point["payload"]
+    is_listed = chunk.keys() >= _CHUNK and chunk["chunk"] in document["chunks"]
+    return is_listed and point["id"] == codec.chunk_point_id(str(chunk["chunk"]))
+
+
+def _differing_fields(chunk: Payload, document: Payload) -> set[str]:
+    """The fields of the document that the chunk repeats with another value."""
+    return {key for key in codec.DOCUMENT_FIELDS if chunk[key] != document[key]}
+
+
+def _is_as_written(chunk: Payload, of: _Whole, spaces: AbstractSet[str]) -> bool:
+    """Whether the chunk has the text that its id and hash were made of, in its place as far as the document's text can
+    be read, and vectors of known spaces only.
+    """
+    embedded = embedded_text(chunk["path"], chunk["title"], tuple(chunk["headings"]), chunk["text"])
+    return (
+        chunk["chunk"] == chunk_id(chunk["doc"], chunk["ordinal"], chunk["text"])
+        and chunk["text_hash"] == codec.hash_of(embedded)
+        and spaces >= {*chunk["spaces"], *chunk["homes"]} - {codec.EVERYWHERE}
+        and (of.body is None or of.contains(chunk))
+    )
+
+
+def repair_points(schema: Schema) -> None:
+    """Afterwards every document has exactly the chunks it lists, these repeat its fields, and there are no others. The
+    caller counts everything anew.
+    """
+    versions = {version.key: version for version in stored_versions(schema.catalog)}
+    spaces = frozenset(schema.spaces())
+    known: set[str] = set()
+    for some in batches(schema.documents.scroll(payload=_WITHOUT_TEXT), _BATCH):
+        kept = [point for point in some if _is_document(point) and _has_owner(schema, point["payload"], versions)]
+        schema.documents.delete([point["id"] for point in some if point not in kept])
+        known.update(point["payload"]["doc"] for point in kept)
+        whole, unlisted = _read(schema, kept)
+        schema.chunks.delete([point["id"] for point in unlisted])
+        for one in whole:
+            _repair(schema, one, spaces)
+    orphans = schema.chunks.scroll(payload=["doc"])
+    schema.chunks.delete([point["id"] for point in orphans if point["payload"].get("doc") not in known])
+
+
+def _has_owner(schema: Schema, document: Payload, versions: Mapping[str, StoredVersion]) -> bool:
+    """Whether the document belongs to a source or to existing versions. Versions that are gone are taken off it."""
+    is_own = document["corpus"] == OWN
+    existing = set() if is_own else versions.keys() & set(document["versions"])
+    keys = {key: file_key for key, file_key in document["file_keys"].items() if key in existing}
+    sources = [versions[key].source for key in keys] or [document["source"]]
+    source = document["source"] if document["source"] in sources else sources[0]
+    facts = {"versions": sorted(keys), "file_keys": keys, "source": source}
+    if any(document[key] != value for key, value in facts.items()):
+        document.update(facts)
+        schema.documents.set_payload(facts, [codec.document_point_id(document["doc"])])
+    return is_own or bool(keys)
+
+
+def _repair(schema: Schema, whole: _Whole, spaces: AbstractSet[str]) -> None:
+    document = whole.document
+    right = [point for point in whole.chunks if _is_as_written(point["payload"], whole, spaces)]
+    schema.chunks.delete([point["id"] for point in whole.chunks if point not in right])
+    differing = {key for point in right for key in _differing_fields(point["payload"], document)}
+    if differing:
+        _copy_fields(schema, document)
+    found = {point["payload"]["chunk"] for point in right}
+    chunks = [identifier for identifier in document["chunks"] if identifier in found]
+    is_complete = len(chunks) == len(document["chunks"]) == document["chunk_count"]
+    is_doubtful = differing - _LIBRARY_FIELDS  # the chunk may be right, or the document
+    if not is_complete or is_doubtful or whole.body is None or not _has_right_fields(document):
+        unread = {"chunks": chunks, "chunk_count": len(chunks), **codec.UNREAD}
+        schema.documents.set_payload(unread, [codec.document_point_id(document["doc"])])
+
+
+def _copy_fields(schema: Schema, document: Payload) -> None:
+    """Writes the fields of a document to its chunks."""
+    fields = {key: document[key] for key in codec.DOCUMENT_FIELDS}
+    schema.chunks.set_payload(fields, where("doc", document["doc"]))
+
+
+def recover_documents(schema: Schema, marks: Mapping[str, PointId]) -> None:
+    """Leaves each document the chunks it lists and no others, with its own fields. A document that is neither the old
+    one nor the new one is read again. `marks`: of the last change of each document.
+    """
+    for doc_ids in batches(marks, _BATCH):
+        points = schema.documents.retrieve(map(codec.document_point_id, doc_ids), payload=_WITHOUT_TEXT)
+        whole, unlisted = _read(schema, filter(_is_document, points), doc_ids)
+        schema.chunks.delete([point["id"] for point in unlisted])
+        for one in whole:
+            document = one.document
+            if document.get("mark") == marks[document["doc"]]:
+                continue  # the new one, with all its chunks
+            differing = [_differing_fields(point["payload"], document) for point in one.chunks]
+            if not (
+                one.is_complete
+                and _has_right_fields(document)
+                and all(fields <= _DATE_FIELDS for fields in differing)
+                and (one.body is not None and all(one.contains(point["payload"]) for point in one.chunks))
+            ):
+                schema.documents.set_payload(codec.UNREAD, [codec.document_point_id(document["doc"])])
+            elif any(differing):
+                _copy_fields(schema, document)
 
 
 def integrity_checks(client: Client, schema: Schema, korean_analysis: str) -> list[Check]:
@@ -63,173 +242,151 @@ def integrity_checks(client: Client, schema: Schema, korean_analysis: str) -> li
         return [Check("database", False, error.message, error.hint)]
 
 
-class _Faults:
-    """How often something is wrong, and some of it by name."""
-
-    def __init__(self) -> None:
-        self.count = 0
-        self._names: dict[str, None] = {}
-
-    def add(self, name: str) -> None:
-        self.count += 1
-        if len(self._names) <= _SHOWN:
-            self._names[name] = None
-
-    def told(self, how: str) -> list[str]:
-        return [f"{self.count:,} {how} ({self})"] if self.count else []
+class _Faults(Counter[str]):
+    """How often something is wrong, by the name of what it is wrong with."""
 
     def __str__(self) -> str:
-        return ", ".join(list(self._names)[:_SHOWN]) + (" …" if len(self._names) > _SHOWN else "")
+        return ", ".join(list(self)[:_SHOWN]) + (" …" if len(self) > _SHOWN else "")
 
 
 def _name(document: Mapping[str, Any]) -> str:
     return f"{document.get('source', '?')}:{document.get('path', '?')}"
 
 
-class _Verification:
+_DAMAGED = "are damaged"
+_INCOMPLETE = "lack chunks, or have others than they say"
+_WITHOUT_BODY = "have a text that cannot be read"
+_UNREAD = "were not written to their end"
+_LOST_SOURCE = "documents are of sources that are not there"
+_UNLISTED = "are not named by their documents"
+_OTHER_FIELDS = "say something else of their documents than those"
+_OTHER_WORDS = "chunks have other words than their texts"
+_UNKNOWN_WORDS = "words of the texts are not known"
+_LOST_VERSION = "documents are of versions that are not there"
+
+
+class _Verification(Stored):
     def __init__(self, schema: Schema, state: State, korean_analysis: str) -> None:
-        self._schema = schema
-        self._state = state
+        super().__init__(schema, state)
         self._korean_analysis = state.korean_analysis or korean_analysis
         self._tokenizer = SqliteTokenizer()
         self._vocabulary = Vocabulary(schema.terms)
         self._versions = {version.key: version for version in stored_versions(schema.catalog)}
         self._spaces = frozenset(schema.spaces())
-        self._documents: set[str] = set()
-        self._chunks = 0
+        self._verified: set[str] = set()
+        """The ids of documents."""
+        self._count = 0
+        """Of chunks."""
         self._sizes = {corpus: CorpusSize() for corpus in CORPORA}
         self._terms: Counter[int] = Counter()
-        self._damaged, self._incomplete, self._unread, self._without_text = (_Faults() for _ in range(4))
-        self._unlisted, self._other_fields, self._other_words, self._unknown_words = (_Faults() for _ in range(4))
-        self._lost_sources, self._lost_versions = _Faults(), _Faults()
+        self._faults: defaultdict[str, _Faults] = defaultdict(_Faults)
         self._other_average = 0
 
     def checks(self) -> list[Check]:
-        for some in batches(self._schema.documents.scroll(payload=WITHOUT_TEXT), _BATCH):
-            readable = {}
+        for some in batches(self._documents.scroll(payload=_WITHOUT_TEXT), _BATCH):
+            readable = list(filter(_is_document, some))
             for point in some:
-                if is_document(point):
-                    readable[point["payload"]["doc"]] = point["payload"]
-                else:
-                    self._damaged.add(_name(point["payload"]))
-            self._verify(readable)
+                if point not in readable:
+                    self._faults[_DAMAGED][_name(point["payload"])] += 1
+            self._verified.update(point["payload"]["doc"] for point in readable)
+            whole, unlisted = _read(self._schema, readable, vectors=(WORDS,))
+            names = {one.document["doc"]: _name(one.document) for one in whole}
+            for point in unlisted:
+                self._faults[_UNLISTED][names.get(point["payload"]["doc"], "?")] += 1
+            self._count += len(unlisted) + sum(len(one.chunks) for one in whole)
+            for one in whole:
+                self._verify_document(one)
+            chunks = [point["payload"] for one in whole for point in one.chunks]
+            self._find_unknown_words(text for chunk in chunks for text in (codec.title_of(chunk), chunk["text"]))
         self._find_unknown_words(note.text for source in self._state.sources.values() for note in source.notes)
         return [
             self._document_check(),
-            self._source_check(),
+            _check(
+                "sources",
+                self._told(_LOST_SOURCE),
+                "every document has its source",
+                "kb ingest FOLDER --name SOURCE; a library with: kb lib add",
+            ),
             self._chunk_check(),
             self._word_check(),
             self._count_check(),
-            self._vocabulary_check(),
+            _check("vocabulary", self._told(_UNKNOWN_WORDS), "every word of the texts is known", _REBUILD),
             self._vector_check(),
             self._library_check(),
             self._change_check(),
         ]
 
-    # --- looking at documents and chunks
-
-    def _verify(self, documents: Mapping[str, Payload]) -> None:
-        self._documents |= documents.keys()
-        stored = stored_texts(self._schema.documents, list(documents))
-        missing = {doc_id: set(document["chunks"]) for doc_id, document in documents.items()}
-        texts: list[str] = []
-        for point in self._schema.chunks.scroll(where("doc", *documents), vectors=[WORDS]):
-            chunk = point["payload"]
-            document = documents[chunk["doc"]]
-            self._chunks += 1
-            if is_chunk_of(point, document) and chunk["chunk"] in missing[chunk["doc"]]:
-                missing[chunk["doc"]].discard(chunk["chunk"])
-                self._verify_chunk(chunk, document, stored.get(chunk["doc"]))
-                texts += self._verify_words(chunk, document, point["vector"].get(WORDS) or {})
-            else:
-                self._unlisted.add(_name(document))
-        for doc_id, document in documents.items():
-            self._verify_document(document, lacks_chunks=bool(missing[doc_id]), has_text=doc_id in stored)
-        self._find_unknown_words(texts)
-
-    def _verify_document(self, document: Payload, *, lacks_chunks: bool, has_text: bool) -> None:
-        name, versions = _name(document), document["versions"]
-        if lacks_chunks or document["chunk_count"] != len(document["chunks"]):
-            self._incomplete.add(name)
+    def _verify_document(self, whole: _Whole) -> None:
+        document = whole.document
+        name, versions, faults = _name(document), document["versions"], self._faults
+        if not whole.is_complete or document["chunk_count"] != len(document["chunks"]):
+            faults[_INCOMPLETE][name] += 1
         elif not document["content_hash"]:
-            self._unread.add(name)
-        if not has_text:
-            self._without_text.add(name)
-        if not has_right_fields(document):
-            self._damaged.add(name)
+            faults[_UNREAD][name] += 1
+        if whole.body is None:
+            faults[_WITHOUT_BODY][name] += 1
+        if not _has_right_fields(document):
+            faults[_DAMAGED][name] += 1
         if document["source"] not in self._state.sources:
-            self._lost_sources.add(document["source"])
+            faults[_LOST_SOURCE][document["source"]] += 1
         if document["corpus"] == LIBRARIES and not (versions and self._versions.keys() >= set(versions)):
-            self._lost_versions.add(name)
+            faults[_LOST_VERSION][name] += 1
+        for point in whole.chunks:
+            chunk = point["payload"]
+            if _differing_fields(chunk, document):
+                faults[_OTHER_FIELDS][name] += 1
+            if not _is_as_written(chunk, whole, self._spaces):
+                faults[_INCOMPLETE][name] += 1
+            if not self._has_right_words(chunk, document["corpus"], point["vector"].get(WORDS) or {}):
+                faults[_OTHER_WORDS][name] += 1
 
-    def _verify_chunk(self, chunk: Payload, document: Payload, text: StoredText | None) -> None:
-        size = self._sizes[document["corpus"]]
-        changed = size._replace(chunks=size.chunks + 1, tokens=size.tokens + chunk["length"])
-        self._sizes[document["corpus"]] = changed
+    def _has_right_words(self, chunk: Payload, corpus: str, stored: Mapping[str, Any]) -> bool:
+        size = self._sizes[corpus]
+        self._sizes[corpus] = size._replace(chunks=size.chunks + 1, tokens=size.tokens + chunk["length"])
         self._terms.update(chunk["terms"])
-        if differing_fields(chunk, document):
-            self._other_fields.add(_name(document))
-        if not is_as_written(chunk, self._spaces) or (text is not None and not text.contains(chunk)):
-            self._incomplete.add(_name(document))
-        self._other_average += is_far_from(chunk["average"], self._state.sizes[document["corpus"]].average)
-
-    def _verify_words(self, chunk: Payload, document: Payload, stored: Mapping[str, Any]) -> tuple[str, str]:
-        """The texts whose words must be known."""
-        found = codec.columns(chunk, self._korean_analysis, self._state.note_terms(chunk, self._korean_analysis))
-        words = counted(found, document["corpus"], self._tokenizer, self._state.weights)
+        self._other_average += is_far_from(chunk["average"], self._state.sizes[corpus].average)
+        columns = self._state.columns(chunk, self._korean_analysis)
+        words = counted(columns, corpus, self._tokenizer, self._state.weights)
         wanted, has = (
             dict(zip(vector.get("indices") or (), vector.get("values") or (), strict=True))
             for vector in (words.vector(chunk["average"]), stored)
         )
-        is_right = (
+        return (
             words.length == chunk["length"]
-            and codec.hash_of(*found) == chunk["columns_hash"]
-            and (codec.EVERYWHERE in chunk["homes"]) == bool(codec.common_homes(found, chunk["kind"]))
+            and codec.hash_of(*columns) == chunk["columns_hash"]
+            and (codec.EVERYWHERE in chunk["homes"]) == bool(codec.common_homes(columns, chunk["kind"]))
             and set(chunk["terms"]) == has.keys() == wanted.keys()
             and all(abs(has[term] - weight) <= _WEIGHT_OFF for term, weight in wanted.items())
         )
-        if not is_right:
-            self._other_words.add(_name(document))
-        return found.title, chunk["text"]
 
     def _find_unknown_words(self, texts: Iterable[str]) -> None:
         for word in sorted(self._vocabulary.missing(texts)):
-            self._unknown_words.add(word)
+            self._faults[_UNKNOWN_WORDS][word] += 1
 
-    # --- the checks
+    def _told(self, *kinds: str) -> list[str]:
+        return [
+            f"{self._faults[kind].total():,} {kind} ({self._faults[kind]})" for kind in kinds if kind in self._faults
+        ]
 
     def _document_check(self) -> Check:
-        parts = [
-            *self._damaged.told("are damaged"),
-            *self._incomplete.told("lack chunks, or have others than they say"),
-            *self._without_text.told("have a text that cannot be read"),
-        ]
+        parts = self._told(_DAMAGED, _INCOMPLETE, _WITHOUT_BODY)
         hint = _READ_AGAIN if parts else _READ
-        parts += self._unread.told("were not written to their end")
-        right = f"{len(self._documents):,} documents, each with its text and all its chunks"
-        return _check("documents", parts, right, hint)
-
-    def _source_check(self) -> Check:
-        parts = self._lost_sources.told("documents are of sources that are not there")
-        hint = "kb ingest FOLDER --name SOURCE; a library with: kb lib add"
-        return _check("sources", parts, "every document has its source", hint)
+        right = f"{len(self._verified):,} documents, each with its text and all its chunks"
+        return _check("documents", parts + self._told(_UNREAD), right, hint)
 
     def _chunk_check(self) -> Check:
         orphans = 0
-        if self._schema.chunks.count() != self._chunks:
-            payloads = self._schema.chunks.payloads(None, ["doc"])
-            orphans = sum(payload.get("doc") not in self._documents for payload in payloads)
-        parts = [
-            *([f"{orphans:,} belong to no document"] if orphans else []),
-            *self._unlisted.told("are not named by their documents"),
-            *self._other_fields.told("say something else of their documents than those"),
-        ]
-        return _check("chunks", parts, f"{self._chunks:,} chunks, each of a document", _READ_AGAIN)
+        if self._chunks.count() != self._count:
+            payloads = self._chunks.payloads(None, ["doc"])
+            orphans = sum(payload.get("doc") not in self._verified for payload in payloads)
+        parts = [f"{orphans:,} belong to no document"] if orphans else []
+        parts += self._told(_UNLISTED, _OTHER_FIELDS)
+        return _check("chunks", parts, f"{self._count:,} chunks, each of a document", _READ_AGAIN)
 
     def _word_check(self) -> Check:
-        wrong = self._other_words
-        parts = [f"the words of {wrong.count:,} chunks are not those of their texts ({wrong})"] if wrong.count else []
-        if self._chunks and self._state.fts_config is None:
+        wrong = self._faults[_OTHER_WORDS]
+        parts = [f"the words of {wrong.total():,} chunks are not those of their texts ({wrong})"] if wrong else []
+        if self._count and self._state.fts_config is None:
             parts.append("how they were analysed is not known any more")
         if self._other_average and not parts:  # a writer was stopped: ranks could be a little better
             message = f"as in the texts; {self._other_average:,} chunks are weighed for another average length"
@@ -245,25 +402,20 @@ class _Verification:
                 parts.append(f"{stored}, and there are {size.chunks:,} with {size.tokens:,}")
         if self._sizes[LIBRARIES].chunks and not self._state.has_libraries:
             parts.append("there are chunks of libraries, and searches of other documents do not know that")
-        with_counts = {"must_not": [{"is_empty": {"key": "chunks"}}]}
-        points = self._schema.terms.scroll(with_counts, payload=["chunks"])
+        points = self._schema.terms.scroll(WITH_COUNTS, payload=["chunks"])
         counts = {point["id"]: point["payload"]["chunks"] for point in points}
         wrong = sum(counts.get(term, 0) != self._terms[term] for term in counts.keys() | self._terms.keys())
         if wrong:
             parts.append(f"{wrong:,} terms are in more or fewer chunks than is counted")
         return _check("word counts", parts, f"{len(counts):,} terms, counted right", _REBUILD)
 
-    def _vocabulary_check(self) -> Check:
-        parts = self._unknown_words.told("words of the texts are not known")
-        return _check("vocabulary", parts, "every word of the texts is known", _REBUILD)
-
     def _vector_check(self) -> Check:
         """The servers themselves ensure that every vector has the size of its space."""
-        count, parts = self._schema.chunks.count, []
-        room = self._schema.chunks.info()["config"]["params"].get("vectors") or {}
+        count, parts = self._chunks.count, []
+        room = self._chunks.info()["config"]["params"].get("vectors") or {}
         for name in room.keys() - {space.fingerprint for space in self._state.spaces}:
             if unknown := count({"must": [{"has_vector": name}]}):
-                parts.append(f"{unknown:,} chunks have a vector of {name}, which nobody knows any more")
+                parts.append(f"{unknown:,} chunks have a vector of {name}, an unknown model")
         for space in self._state.spaces:
             name, has_vector = space.fingerprint, {"has_vector": space.fingerprint}
             if name not in room or room[name]["size"] != space.dimension:
@@ -273,29 +425,28 @@ class _Verification:
             if lost := count({"must": [claims], "must_not": [has_vector]}):
                 parts.append(f"{lost:,} chunks should have a vector of {space.model} and have none")
             if unsaid := count({"must": [has_vector], "must_not": [one_of("spaces", [name])]}):
-                parts.append(f"{unsaid:,} chunks have a vector of {space.model} that nobody knows of")
+                parts.append(f"{unsaid:,} chunks have a vector of {space.model} that they do not list")
         return _check("vectors", parts, "where they should be", "kb index --rebuild-vectors")
 
     def _library_check(self) -> Check:
-        parts = self._lost_versions.told("documents are of versions that are not there")
-        homeless: list[str] = []
-        payloads = self._schema.catalog.payloads(where("what", "library"))
+        parts, homeless = self._told(_LOST_VERSION), []
+        hint = f"{_REBUILD}; then: " if parts else ""
+        payloads = self._catalog.payloads(where("what", "library"))
         libraries = {str(payload.get("library_id")) for payload in payloads}
         for version in self._versions.values():
             if version.library not in libraries:
                 homeless.append(f"{version.name} is of a library that is not there")
             elif not version.in_making:
-                snippets = self._schema.chunks.count(where("versions", version.key))
+                snippets = self._chunks.count(where("versions", version.key))
                 if snippets != version.snippets:
                     of = f"{version.snippets:,}" if isinstance(version.snippets, int) else "an unknown number"
                     parts.append(f"{version.name} has {snippets:,} snippets of {of}")
-        hint = "kb lib add" if homeless else "kb lib refresh, or of one that was imported: kb lib add"
-        hint = f"{_REBUILD}; then: {hint}" if self._lost_versions.count else hint
+        hint += "kb lib add" if homeless else "kb lib refresh, or of one that was imported: kb lib add"
         complete = sum(not version.in_making for version in self._versions.values())
         return _check("libraries", parts + homeless, f"{complete:,} versions with all their snippets", hint)
 
     def _change_check(self) -> Check:
-        left = self._schema.catalog.count(where("what", "unfinished"))
+        left = self._catalog.count(where("what", "unfinished"))
         parts = [f"{left:,} were interrupted"] if left else []
         return _check("changes", parts, "none was left unfinished", "The next kb ingest puts that in order.")
 

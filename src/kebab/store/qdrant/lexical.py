@@ -4,36 +4,28 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from kebab.core.errors import QueryError
 from kebab.core.ports import ColumnWeights, LexicalMatch, LexicalMatches
 from kebab.core.query_tree import QueryTree, Raw, words_of
 from kebab.core.search import QueryTerms, SearchFilters
-from kebab.store.fts5.chunk_columns import ChunkColumns
 from kebab.store.fts5.match_expression import MatchExpression, MatchExpressionBuilder
 from kebab.store.fts5.passage_check import matching
 from kebab.store.fts5.tokenizer import SqliteTokenizer
 from kebab.store.fts5.wanted_terms import IndexTerm, wanted_terms
 from kebab.store.qdrant import codec
-from kebab.store.qdrant.collection import Fields, Filter, Payload, Point, one_of
+from kebab.store.qdrant.collection import Fields, Filter, Point, one_of
 from kebab.store.qdrant.filters import TermFilter, chunk_filter, corpus_of, term_filter
 from kebab.store.qdrant.schema import WORDS, Schema
-from kebab.store.qdrant.state import State
+from kebab.store.qdrant.state import State, Stored
 from kebab.store.qdrant.terms import OWN, counted, id_of, idf, weight_of
 from kebab.store.qdrant.vocabulary import TermLookup, word_id
 
-if TYPE_CHECKING:
-    pass
-
-_EXTRA = 2
-"""Candidates beyond those that are asked for: room for a few equal scores at the end."""
-_MOST_FETCHED = 100
-"""Terms of a query that are looked up before it is known which of them are needed."""
-_DIGITS = 6
-"""Of a score."""
-_CHECKED = 128
-"""Candidates that are read first if the positions of their words have to be checked."""
+_EXTRA = 2  # candidates beyond those that are asked for: room for a few equal scores at the end
+_MOST_FETCHED = 100  # terms of a query that are looked up before it is known which of them are needed
+_DIGITS = 6  # of a score
+_CHECKED = 128  # candidates that are read first if the positions of their words have to be checked
 _RESCORED = 256
 """The best candidates are ranked again if the settings weigh codec.columns otherwise than the stored vectors do."""
 
@@ -41,14 +33,10 @@ _RESCORED = 256
 class _Search(NamedTuple):
     expression: MatchExpression
     corpus: str
-    demanded: TermFilter
-    """What the expression demands of the terms of a chunk."""
-    is_plain: bool
-    """Whether any of the terms makes a match, as the ranking itself demands."""
-    filter: Filter
-    """What the filters demand, and the expression, unless it is plain."""
-    vector: dict[str, Any]
-    """How rare each term is; a term that is named twice counts twice."""
+    demanded: TermFilter  # what the expression demands of the terms of a chunk
+    is_plain: bool  # whether any of the terms makes a match, as the ranking itself demands
+    filter: Filter  # what the filters demand, and the expression, unless it is plain
+    vector: dict[str, Any]  # how rare each term is; a term that is named twice counts twice
 
     @property
     def needs_check(self) -> bool:
@@ -56,11 +44,10 @@ class _Search(NamedTuple):
         return not self.is_plain and not self.demanded.is_exact
 
 
-class QdrantLexicalIndex:
-    def __init__(self, schema: Schema, state: State, *, korean_analysis: str, weights: ColumnWeights) -> None:
+class QdrantLexicalIndex(Stored):
+    def __init__(self, schema: Schema, state: State, korean_analysis: str, weights: ColumnWeights) -> None:
+        super().__init__(schema, state)
         self.tokenizer = SqliteTokenizer()
-        self._schema = schema
-        self._state = state
         self._korean_analysis = korean_analysis
         self._lookup = TermLookup(schema.terms)
         self.near_words = self._lookup.near
@@ -102,8 +89,8 @@ class QdrantLexicalIndex:
             return 0
         chosen = self._exact_filter(search)
         if search.demanded.is_exact:
-            return self._schema.chunks.count(chosen)
-        return len(self._passing(search, list(self._schema.chunks.scroll(chosen, payload=codec.HIT_FIELDS))))
+            return self._chunks.count(chosen)
+        return len(self._passing(search, list(self._chunks.scroll(chosen, payload=codec.HIT_FIELDS))))
 
     def size(self) -> int:
         return sum(size.chunks for size in self._state.sizes.values())
@@ -152,8 +139,6 @@ class QdrantLexicalIndex:
         vector = {"indices": sorted(ids), "values": values}
         return _Search(expression, corpus, demanded, wanted.is_plain, chosen, vector)
 
-    # --- ranking
-
     def _by_relevance(self, search: _Search, limit: int, offset: int, payload: Fields) -> list[Point]:
         depth = max(_CHECKED, offset + limit) if search.needs_check else offset + limit + _EXTRA
         depth = depth if self._weights is None else max(depth, _RESCORED)
@@ -178,7 +163,7 @@ class QdrantLexicalIndex:
         chosen = self._exact_filter(search)
         depth = offset + limit + _EXTRA
         while True:
-            found = self._schema.chunks.first_by("day", chosen, descending=True, limit=depth, payload=codec.HIT_FIELDS)
+            found = self._chunks.first_by("day", "desc", chosen, depth, codec.HIT_FIELDS)
             is_all = len(found) < depth
             last_day = found[-1]["payload"]["day"] if found else 0
             if not search.demanded.is_exact:
@@ -197,7 +182,7 @@ class QdrantLexicalIndex:
     def _ranked(self, search: _Search, chosen: Filter, limit: int, payload: Fields) -> list[Point]:
         """Scores are rounded: replicas differ in the last digits, and equal passages must not change places."""
         query = {"query": search.vector, "using": WORDS, "filter": chosen, "limit": limit, "with_payload": payload}
-        [points] = self._schema.chunks.query(query)
+        [points] = self._chunks.query(query)
         for point in points:
             point["score"] = float(f"{point['score']:.{_DIGITS}g}")
         return points
@@ -210,7 +195,9 @@ class QdrantLexicalIndex:
         rarity = dict(zip(search.vector["indices"], search.vector["values"], strict=True))
         best = []
         for point in points[:_RESCORED]:
-            words = counted(self._columns(point["payload"]), search.corpus, self.tokenizer, weights)
+            words = counted(
+                self._state.columns(point["payload"], self._korean_analysis), search.corpus, self.tokenizer, weights
+            )
             score = sum(
                 rare * weight_of(words.frequencies[term], words.length, average)
                 for term, rare in rarity.items()
@@ -228,12 +215,13 @@ class QdrantLexicalIndex:
 
     def _passing(self, search: _Search, points: Sequence[Point]) -> list[Point]:
         """The points whose words stand as the expression demands."""
-        found = matching(search.expression.text, {point["id"]: self._columns(point["payload"]) for point in points})
+        found = matching(
+            search.expression.text,
+            {point["id"]: self._state.columns(point["payload"], self._korean_analysis) for point in points},
+        )
         return [point for point in points if point["id"] in found]
-
-    def _columns(self, payload: Payload) -> ChunkColumns:
-        return codec.columns(payload, self._korean_analysis, self._state.note_terms(payload, self._korean_analysis))
 
 
 def _order(point: Point) -> tuple[float, str]:
-    return -point["score"], codec.chunk_of(point["id"])
+    """Best first; equal ones in the order of the ids of their chunks."""
+    return -point["score"], point["id"]

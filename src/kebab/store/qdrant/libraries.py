@@ -1,84 +1,37 @@
-"""Reading libraries and their versions.
+"""Libraries and their versions: reading and writing them. A new version is made beside the old one.
 
-A version is a point of the catalog. Its key is on every document and chunk it has. The catalog alone decides which keys
-are searched, so that a new version replaces the old one at once, however many chunks it has.
+Documents that versions have in common, the same bytes under the same path, are stored once. Each belongs to the source
+of one of its versions, and is handed on when that one goes. Its versions are listed on it and on its chunks.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, NamedTuple
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+from uuid import uuid4
 
+from kebab.core.addresses import without_password
 from kebab.core.errors import Corrupt, NotFound
-from kebab.core.libraries import Library, LibraryVersion
+from kebab.core.libraries import DoneFile, Library, LibraryVersion, Making
+from kebab.core.ports import Key
 from kebab.core.text import storable
 from kebab.store.qdrant import codec
-from kebab.store.qdrant.collection import Collection, Payload, Point, point_id, where
-from kebab.store.qdrant.schema import Schema
+from kebab.store.qdrant.collection import Payload, batches, one_of, point_id, where
+from kebab.store.qdrant.documents import QdrantDocumentStore
+from kebab.store.qdrant.index_writer import IndexWriter, WriterPart
+from kebab.store.qdrant.state import LIBRARY_KIND, Stored, StoredSource, StoredVersion, now, stored_versions
+from kebab.store.qdrant.terms import LIBRARIES
 
+_BATCH = 500
 _FACTS = tuple(field for field in Library._fields if field != "versions")
+_DOCUMENT_FIELDS = ["doc", "path", "source", "versions", "file_keys", "fingerprint", "chunk_count"]
 
 
-class StoredVersion(NamedTuple):
-    key: str
-    library: str
-    tag: str
-    """Empty for the default branch."""
-    in_making: bool
-    source: str
-    """The source of its documents, unless another version has them too."""
-    commit: str | None
-    state: str
-    snippets: int = 0
-    indexed_at: str | None = None
-    error: str | None = None
-
-    @property
-    def point(self) -> Point:
-        values = self._asdict()
-        return {"id": values.pop("key"), "vector": {}, "payload": {"what": "version", **values}}
-
-    @property
-    def name(self) -> str:
-        return f"{self.library} {self.tag}".rstrip()
-
-
-def stored_versions(catalog: Collection, library_id: str | None = None) -> list[StoredVersion]:
-    """The versions of a library, or of all. Damaged ones are left out: `kb verify` finds their documents."""
-    found = []
-    for point in catalog.scroll(where("what", "version")):
-        values = {field: point["payload"].get(field) for field in StoredVersion._fields}
-        version = StoredVersion(**{**values, "key": point["id"]})
-        texts = (version.library, version.tag, version.source)
-        if all(isinstance(text, str) for text in texts) and isinstance(version.in_making, bool):
-            found.append(version)
-    found = [version for version in found if library_id in (None, version.library)]
-    return sorted(found, key=lambda version: (version.library, version.tag, version.in_making))
-
-
-def searched_versions(catalog: Collection, library_id: str, tag: str | None) -> list[str]:
-    """The keys of the complete versions. An empty id means all libraries; no tag means all versions, an empty one the
-    default branch.
-    """
-    return [
-        version.key
-        for version in stored_versions(catalog, storable(library_id) or None)
-        if not version.in_making and (tag is None or version.tag == storable(tag))
-    ]
-
-
-def library_point(library: Library, created_at: str) -> Point:
-    payload = {"what": "library", "created_at": created_at, **{field: getattr(library, field) for field in _FACTS}}
-    return {"id": point_id("library", library.library_id), "vector": {}, "payload": payload}
-
-
-class QdrantLibraryCatalog:
-    def __init__(self, schema: Schema) -> None:
-        self._schema = schema
-
+class QdrantLibraryCatalog(Stored):
     def libraries(self) -> list[Library]:
-        versions = _by_library(stored_versions(self._schema.catalog))
-        found = self._schema.catalog.payloads(where("what", "library"))
+        versions = _by_library(stored_versions(self._catalog))
+        found = self._catalog.payloads(where("what", "library"))
         libraries = [_library(payload, versions) for payload in found if isinstance(payload.get("library_id"), str)]
         return sorted(libraries, key=lambda library: library.library_id)
 
@@ -92,29 +45,223 @@ class QdrantLibraryCatalog:
         return [library for library in self.libraries() if library.is_named(name)]
 
     def kinds_of(self, chunk_ids: Iterable[str]) -> dict[str, str]:
-        points = self._schema.chunks.retrieve(map(codec.chunk_point_id, chunk_ids), payload=["chunk", "kind"])
+        points = self._chunks.retrieve(map(codec.chunk_point_id, chunk_ids), payload=["chunk", "kind"])
         return {point["payload"]["chunk"]: point["payload"]["kind"] for point in points}
 
 
-def _by_library(versions: Iterable[StoredVersion]) -> dict[str, list[LibraryVersion]]:
+def _by_library(versions: Iterable[StoredVersion]) -> Mapping[str, list[LibraryVersion]]:
     """A complete version and its successor in the making are shown as one."""
-    parts: dict[tuple[str, str], dict[bool, StoredVersion]] = {}
+    parts: defaultdict[tuple[str, str], dict[bool, StoredVersion]] = defaultdict(dict)
     for version in versions:
-        parts.setdefault((version.library, version.tag), {})[version.in_making] = version
-    found: dict[str, list[LibraryVersion]] = {}
+        parts[version.library, version.tag][version.in_making] = version
+    found: defaultdict[str, list[LibraryVersion]] = defaultdict(list)
     for (library, tag), both in sorted(parts.items()):
         done, making = both.get(False), both.get(True)
         state: Any = "indexed" if done else making.state if making else "pending"
         facts = (done.commit, done.snippets, done.indexed_at) if done else (None, 0, None)
-        error = making.error if making else None
-        found.setdefault(library, []).append(LibraryVersion(tag or None, state, *facts, error))
+        found[library].append(LibraryVersion(tag or None, state, *facts, making.error if making else None))
     return found
 
 
-def _library(payload: Payload, versions: dict[str, list[LibraryVersion]]) -> Library:
+def _library(payload: Payload, versions: Mapping[str, list[LibraryVersion]]) -> Library:
     facts: dict[str, Any] = {field: payload.get(field) for field in _FACTS}
     facts["rules"] = tuple(facts["rules"] or ())
     if not isinstance(facts["origin"], str):
         message = f"The origin of {payload['library_id']} is damaged."
         raise Corrupt(message, hint="Add it again with: kb lib add ADDRESS")
     return Library(**facts, versions=tuple(versions.get(payload["library_id"], ())))
+
+
+class QdrantLibraryWriter(WriterPart):
+    def __init__(self, writer: IndexWriter) -> None:
+        super().__init__(writer)
+        self._store = QdrantDocumentStore(writer, for_libraries=True)
+
+    def describe(self, library: Library) -> None:
+        stored = library._replace(
+            title=storable(library.title),
+            description=storable(library.description),
+            origin=storable(without_password(library.origin)),
+            rules=tuple(map(storable, library.rules)),
+        )
+        point = point_id("library", library.library_id)
+        known = self._catalog.retrieve([point], payload=["created_at"])
+        created_at = known[0]["payload"]["created_at"] if known else now()
+        payload = {"what": "library", "created_at": created_at, **{field: getattr(stored, field) for field in _FACTS}}
+        self._catalog.upsert([{"id": point, "vector": {}, "payload": payload}])
+
+    def begin(self, library_id: str, tag: str | None, commit: str | None) -> Making:
+        """Continues what was begun before."""
+        version = self._making(library_id, tag)
+        if version is None:
+            version = self._new_making(library_id, tag, commit)
+        else:
+            version = version._replace(state="indexing", error=None, commit=commit)
+            self._catalog.upsert([version.point])
+        done = {
+            payload["path"]: DoneFile(payload["doc"], payload["file_keys"][version.key], payload["fingerprint"])
+            for payload in self._with_versions(version.key)
+        }
+        return Making(version.key, version.source, done)
+
+    def drop(self, making: Making, files: Iterable[DoneFile]) -> None:
+        """Drops what an earlier attempt left and the version does not need; also documents that were written and not
+        linked because the run was killed.
+        """
+        key = str(making.key)
+        self._unlink([str(file.document) for file in files], key)
+        self._sweep(key, making.source)
+
+    def known(self, library_id: str, fingerprints: Iterable[str]) -> Mapping[tuple[str, str], Key]:
+        wanted = set(fingerprints)
+        versions = [version.key for version in stored_versions(self._catalog, library_id)]
+        return {
+            (payload["path"], file_key): payload["doc"]
+            for payload in self._with_versions(*versions)
+            if payload["fingerprint"] in wanted
+            for version, file_key in payload["file_keys"].items()
+            if version in versions
+        }
+
+    def link(self, making: Making, documents: Sequence[tuple[Key, str]]) -> None:
+        keys, version = {str(document): key for document, key in documents}, str(making.key)
+        self._set_file_keys(list(keys), lambda payload: {**payload["file_keys"], version: keys[payload["doc"]]})
+
+    share = link
+
+    def finish(self, making: Making, indexed_at: str | None = None) -> int:
+        """One request makes the new version the searched one and retires the old one, which is deleted afterwards."""
+        versions = {version.key: version for version in stored_versions(self._catalog)}
+        version = versions[str(making.key)]
+        snippets = sum(payload["chunk_count"] for payload in self._with_versions(version.key))
+        when = indexed_at or now()
+        done = version._replace(in_making=False, state="indexed", error=None, snippets=snippets, indexed_at=when)
+        retired = [
+            other._replace(in_making=True, state="retired")
+            for other in versions.values()
+            if (other.library, other.tag, other.in_making) == (version.library, version.tag, False)
+        ]
+        self._catalog.upsert([each.point for each in (done, *retired)])
+        for other in retired:
+            self._drop(other)
+        self._rename_source(done, _source_name(done.library, done.tag))
+        self._forget_unused_sources()
+        self._writer.remember(complete_vectors=None)
+        return int(snippets)
+
+    def fail(self, library_id: str, tag: str | None, reason: str) -> None:
+        """What was begun stays, to continue with."""
+        version = self._making(library_id, tag) or self._new_making(library_id, tag, None)
+        self._catalog.upsert([version._replace(state="failed", error=storable(reason)).point])
+
+    def forget_attempt(self, library_id: str, tag: str | None) -> None:
+        if version := self._making(library_id, tag):
+            self._drop(version)
+
+    def remove(self, library_id: str, tag: str | None = None, *, whole: bool = True) -> None:
+        for version in stored_versions(self._catalog, library_id):
+            if whole or version.tag == (tag or ""):
+                self._drop(version)
+        if whole:
+            self._catalog.delete([point_id("library", library_id)])
+        self._forget_unused_sources()
+        self._writer.remember_libraries(exist=self._chunks.has_any(where("corpus", LIBRARIES)))
+
+    def _making(self, library_id: str, tag: str | None) -> StoredVersion | None:
+        """The version in the making. A retired one that an interrupted run left is dropped."""
+        found = None
+        for version in stored_versions(self._catalog, library_id):
+            if version.tag == (tag or "") and version.in_making:
+                if version.state == "retired":
+                    self._drop(version)
+                else:
+                    found = version
+        return found
+
+    def _new_making(self, library_id: str, tag: str | None, commit: str | None) -> StoredVersion:
+        key = str(uuid4())
+        # The key is part of the name, because a version that is searched may still have such a source.
+        source = f"{_source_name(library_id, tag)} (in the making, {key[:8]})"
+        self._add_source(source)
+        version = StoredVersion(key, library_id, tag or "", True, source, commit, "indexing")
+        self._catalog.upsert([version.point])
+        return version
+
+    def _drop(self, version: StoredVersion) -> None:
+        """Drops a version and the documents that no other one has. They may be of several sources if a run was
+        interrupted while they were given another.
+        """
+        documents = self._with_versions(version.key)
+        self._unlink([payload["doc"] for payload in documents], version.key)
+        others = {other.source for other in stored_versions(self._catalog) if other.key != version.key}
+        for source in {version.source, *({payload["source"] for payload in documents} - others)}:
+            self._sweep(version.key, source)
+        self._catalog.delete([version.key])
+        self._writer.delete_source(version.source)
+
+    def _forget_unused_sources(self) -> None:
+        """Deletes the sources that interrupted runs left."""
+        used = {version.source for version in stored_versions(self._catalog)}
+        for name in [name for name, source in self._state.sources.items() if source.kind == LIBRARY_KIND]:
+            if name not in used and not self._documents.has_any(where("source", name)):
+                self._writer.delete_source(name)
+
+    def _rename_source(self, version: StoredVersion, name: str) -> None:
+        if name == version.source:
+            return
+        self._add_source(name, ingested_at=version.indexed_at)
+        for collection in (self._chunks, self._documents):
+            collection.set_payload({"source": name}, where("source", version.source))
+        self._catalog.upsert([version._replace(source=name).point])
+        self._writer.delete_source(version.source)
+
+    def _add_source(self, name: str, ingested_at: str | None = None) -> None:
+        self._writer.write_source(StoredSource(name, LIBRARY_KIND, None, "secondary", now(), ingested_at))
+
+    def _with_versions(self, *versions: str) -> list[Payload]:
+        return list(self._documents.payloads(where("versions", *versions), _DOCUMENT_FIELDS)) if versions else []
+
+    def _unlink(self, doc_ids: Sequence[str], version: str) -> None:
+        self._set_file_keys(
+            doc_ids, lambda payload: {key: value for key, value in payload["file_keys"].items() if key != version}
+        )
+
+    def _set_file_keys(self, doc_ids: Sequence[str], new_keys: Callable[[Payload], Mapping[str, str]]) -> None:
+        """Gives documents other versions, with the keys of their files in them. Chunks come first, so that what a
+        document says of itself is true of its chunks.
+        """
+        for some in batches(doc_ids, _BATCH):
+            points = self._documents.retrieve(map(codec.document_point_id, some), payload=_DOCUMENT_FIELDS)
+            by_versions: defaultdict[tuple[str, ...], list[str]] = defaultdict(list)
+            changes = []
+            for point in points:
+                keys = dict(new_keys(point["payload"]))
+                by_versions[tuple(sorted(keys))].append(point["payload"]["doc"])
+                # `set_payload` replaces the whole of `file_keys`.
+                changed = {"versions": sorted(keys), "file_keys": keys}
+                changes.append({"set_payload": {"payload": changed, "points": [point["id"]]}})
+            for versions, ids in by_versions.items():
+                self._chunks.set_payload({"versions": versions}, where("doc", *ids))
+            self._documents.change(changes)
+
+    def _sweep(self, version: str, source: str) -> None:
+        """Hands documents of the source that are not in the version to the source of another version, or removes them.
+        So a source has only documents of its version, and never two under one path.
+        """
+        source_of = {known.key: known.source for known in stored_versions(self._catalog)}
+        unowned: list[str] = []
+        handed: defaultdict[str, list[str]] = defaultdict(list)
+        chosen = {**where("source", source), "must_not": [one_of("versions", [version])]}
+        for payload in self._documents.payloads(chosen, _DOCUMENT_FIELDS):
+            others = [source_of[key] for key in payload["versions"] if key in source_of]
+            (handed[others[0]] if others else unowned).append(payload["doc"])
+        for name, doc_ids in handed.items():
+            for some in batches(doc_ids, _BATCH):
+                self._chunks.set_payload({"source": name}, where("doc", *some))
+                self._documents.set_payload({"source": name}, list(map(codec.document_point_id, some)))
+        for some in batches(unowned, _BATCH):
+            self._store.remove_documents(some)
+
+
+def _source_name(library_id: str, tag: str | None) -> str:
+    return f"{library_id}/{tag}" if tag else library_id

@@ -3,22 +3,36 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from functools import partial
 
 from kebab.core.errors import Ambiguous, Corrupt, NotFound
+from kebab.core.indexed_file import IndexedFile
 from kebab.core.libraries import VectorSpace, VersionDocument
 from kebab.core.ports import ChunkContext, ChunkVector, FileState, IndexedDocument, Key, StoredDocument
-from kebab.core.records import ChunkRecord, ContentCounts, DocumentRecord, SourceRecord, SpaceCount, TagRecord
+from kebab.core.records import (
+    ChunkRecord,
+    ContentCounts,
+    DocumentRecord,
+    SourceRecord,
+    SpaceCount,
+    StoreStats,
+    TagRecord,
+)
 from kebab.core.search import Neighbours, SearchFilters
 from kebab.core.spans import PageSpan
 from kebab.core.text import storable
+from kebab.store.fts5.index_config import fts_config, lexical_index_version
 from kebab.store.qdrant import codec
 from kebab.store.qdrant.collection import Filter, Payload, batches, one_of, where
 from kebab.store.qdrant.filters import document_filter
-from kebab.store.qdrant.libraries import StoredVersion, searched_versions, stored_versions
-from kebab.store.qdrant.schema import Schema
-from kebab.store.qdrant.state import LIBRARY_KIND, State
+from kebab.store.qdrant.lexical import QdrantLexicalIndex
+from kebab.store.qdrant.libraries import QdrantLibraryCatalog
+from kebab.store.qdrant.schema import SCHEMA, Schema
+from kebab.store.qdrant.state import LIBRARY_KIND, State, Stored, StoredVersion, searched_versions, stored_versions
 from kebab.store.qdrant.terms import OWN
+from kebab.store.qdrant.vectors import QdrantVectorStore, coverage
 from kebab.store.tags import folded, tag_records
 
 _SHORTEST_ID_PREFIX = 4
@@ -27,14 +41,67 @@ _LIST_HINT = "See what is there with: kb list docs"
 _BATCH = 200
 
 
-class QdrantCatalog:
-    def __init__(self, schema: Schema, state: State, *, paths_on_disk: bool = True) -> None:
-        self._schema = schema
-        self._documents = schema.documents
-        self._state = state
-        self.paths_on_disk = paths_on_disk
+class QdrantReading(Stored):
+    """One thread's view of the store. What is small is read once, at the beginning."""
 
-    # --- lists
+    is_immutable = False
+
+    def __init__(self, schema: Schema, state: State, *, korean_analysis: str, paths_on_disk: bool) -> None:
+        super().__init__(schema, state)
+        self._analysis = state.korean_analysis or korean_analysis
+        self.catalog = QdrantCatalog(schema, state, paths_on_disk=paths_on_disk)
+        self.lexical_index = partial(QdrantLexicalIndex, schema, state, self._analysis)
+        self.vectors = partial(QdrantVectorStore, schema, state)
+        self.vector_coverage = partial(coverage, schema, state)
+        self.chunks = partial(QdrantChunkReader, schema, state)
+        self.content = partial(QdrantContentReader, schema, state)
+        self.libraries = partial(QdrantLibraryCatalog, schema, state)
+        self.library_reader = partial(QdrantLibraryReader, schema, state)
+
+    def index_version(self) -> str:
+        return lexical_index_version(self._state.fts_config or fts_config(self._analysis), SCHEMA)
+
+    def korean_analysis(self) -> str | None:
+        return self._state.korean_analysis
+
+    def files(self, doc_ids: Collection[str] | None = None) -> list[IndexedFile]:
+        fields = ["doc", "source", "path", "size", "mtime_ns", "indexed_at"]
+        chosen = None if doc_ids is None else where("doc", *doc_ids)
+        found = []
+        for payload in self._documents.payloads(chosen, fields):
+            source = self._state.sources.get(payload["source"])
+            if source is not None and source.root is not None:
+                facts = (payload["path"], payload["size"], payload.get("mtime_ns"), payload["indexed_at"])
+                ingested_at = source.ingested_at or payload["indexed_at"]
+                found.append(IndexedFile(payload["doc"], source.root, source.kind, *facts, ingested_at))
+        return found
+
+    def stats(self) -> StoreStats:
+        documents, chunks = self._documents, self._chunks
+        spaces = [space.fingerprint for space in self._state.spaces]
+        has_vector = [{"has_vector": space} for space in spaces]
+        return StoreStats(
+            path=self._schema.address,
+            bytes=None,
+            schema=SCHEMA,
+            sqlite=self._schema.server_version(),
+            sources=len(self._state.sources),
+            documents=documents.count(),
+            chunks=chunks.count(),
+            tags=len({folded(tag) for tag in documents.values("tags")}),
+            words=self._schema.terms.count({"must_not": [{"is_empty": {"key": "begins"}}]}),
+            text_bytes=sum(payload["size"] for payload in documents.payloads(None, ["size"])),
+            vectors=sum(chunks.count({"must": [has]}) for has in has_vector),
+            embedded_chunks=chunks.count({"should": has_vector}) if spaces else 0,
+            embedding_models=tuple(spaces),
+            index_version=self.index_version(),
+        )
+
+
+class QdrantCatalog(Stored):
+    def __init__(self, schema: Schema, state: State, *, paths_on_disk: bool = True) -> None:
+        super().__init__(schema, state)
+        self.paths_on_disk = paths_on_disk
 
     def documents(self, filters: SearchFilters, *, limit: int = -1, offset: int = 0) -> list[DocumentRecord]:
         wanted = self._ordered_ids(document_filter(self._schema, filters))
@@ -65,20 +132,11 @@ class QdrantCatalog:
         return [found[identifier] for identifier in ids if identifier in found]
 
     def sources(self) -> list[SourceRecord]:
-        documents, chunks = (each.values("source") for each in (self._documents, self._schema.chunks))
+        documents, chunks = (each.values("source") for each in (self._documents, self._chunks))
         return [
-            SourceRecord(
-                source.name,
-                source.kind,
-                source.root,
-                source.trust_level,
-                documents.get(source.name, 0),
-                chunks.get(source.name, 0),
-                source.ingested_at,
-                source.repository,
-                tuple(source.ordered_notes),
-            )
+            SourceRecord(*source[:4], *counts, source.ingested_at, source.repository, tuple(source.ordered_notes))
             for source in sorted(self._state.sources.values())
+            for counts in [(documents.get(source.name, 0), chunks.get(source.name, 0))]
             if source.kind != LIBRARY_KIND
         ]
 
@@ -91,8 +149,6 @@ class QdrantCatalog:
     def formats(self) -> list[str]:
         return sorted(self._documents.values("format"))
 
-    # --- one document
-
     def find_document(self, key: str) -> DocumentRecord:
         key = storable(key)
         for find in (self._by_id, self._by_path, self._by_library_path, self._by_prefix, self._by_link):
@@ -103,14 +159,13 @@ class QdrantCatalog:
         if len(found) > 1:
             names = sorted(f"{payload['source']}:{payload['path']}" for payload in found)
             some = ", ".join(names[:5]) + (" …" if len(names) > 5 else "")
-            raise Ambiguous(
-                f"{key} fits {len(found)} documents: {some}.", hint="Name one of them, as SOURCE:path or by its id."
-            )
+            message = f"{key} fits {len(found)} documents: {some}."
+            raise Ambiguous(message, hint="Name one of them, as SOURCE:path or by its id.")
         return self._record(found[0])
 
     def in_libraries(self, path: str) -> dict[tuple[str, str], DocumentRecord]:
         path = storable(path)
-        versions = {version.key: version for version in stored_versions(self._schema.catalog) if not version.in_making}
+        versions = {version.key: version for version in stored_versions(self._catalog) if not version.in_making}
         if not versions:
             return {}
         chosen = {"must": [one_of("within", [path]), one_of("versions", versions)]}
@@ -121,7 +176,7 @@ class QdrantCatalog:
             for key in payload["versions"]
             if key in versions
         }
-        return {place: found[place] for place in sorted(found)}
+        return dict(sorted(found.items(), key=lambda item: item[0]))
 
     def body(self, doc_id: str) -> str:
         found = self._documents.retrieve([codec.document_point_id(doc_id)], payload=codec.TEXT_FIELDS)
@@ -140,7 +195,7 @@ class QdrantCatalog:
 
     def is_paged(self, doc_id: str) -> bool:
         first = {"must": [one_of("doc", [doc_id]), {"key": "ordinal", "match": {"value": 0}}]}
-        found = self._schema.chunks.payloads(first, ["spans"])
+        found = self._chunks.payloads(first, ["spans"])
         return any(isinstance(codec.spans_of(payload)[0], PageSpan) for payload in found)
 
     def _select(self, *conditions: Filter) -> list[Payload]:
@@ -164,7 +219,7 @@ class QdrantCatalog:
         if not colon or len(parts) < 3 or parts[0]:
             return []
         library, tag = f"/{parts[1]}/{parts[2]}", parts[3] if len(parts) > 3 else ""
-        versions = searched_versions(self._schema.catalog, library, tag)
+        versions = searched_versions(self._catalog, library, tag)
         found = self._select(one_of("within", [path]), one_of("versions", versions))
         return [payload for payload in found if payload["path"] == path]
 
@@ -184,41 +239,33 @@ class QdrantCatalog:
     def _record(self, payload: Payload) -> DocumentRecord:
         return codec.document_record(payload, self._state.notes_above(payload))
 
-    # --- chunks
-
     def find_chunk(self, key: str) -> ChunkRecord:
         key = storable(key)
-        ids = [codec.chunk_point_id(key)]
-        found = self._schema.chunks.retrieve(ids, payload=codec.HIT_FIELDS)
+        found = self._chunks.retrieve([codec.chunk_point_id(key)], payload=codec.HIT_FIELDS)
         # The id of a chunk begins with the first eight letters of its document's.
         if not found and (documents := [payload["doc"] for payload in self._by_prefix(key[:8])]):
-            names = self._schema.chunks.payloads(where("doc", *documents), ["chunk"])
+            names = self._chunks.payloads(where("doc", *documents), ["chunk"])
             ids = [codec.chunk_point_id(name["chunk"]) for name in names if name["chunk"].startswith(key)]
-            found = self._schema.chunks.retrieve(ids, payload=codec.HIT_FIELDS)
+            found = self._chunks.retrieve(ids, payload=codec.HIT_FIELDS)
         if len(found) > 1:
             raise Ambiguous(f"{key} is the beginning of {len(found)} chunk ids.", hint="Give more of it.")
         if not found:
-            raise NotFound(
-                f"No chunk {key} is indexed.", hint="It may have changed since: search again for its current id."
-            )
+            hint = "It may have changed since: search again for its current id."
+            raise NotFound(f"No chunk {key} is indexed.", hint=hint)
         return self._chunk_record(found[0]["payload"])
 
     def chunks_of(self, doc_id: str) -> list[ChunkRecord]:
-        payloads = self._schema.chunks.payloads(where("doc", doc_id), codec.HIT_FIELDS)
+        payloads = self._chunks.payloads(where("doc", doc_id), codec.HIT_FIELDS)
         return sorted(map(self._chunk_record, payloads), key=lambda record: record.ordinal)
 
     def _chunk_record(self, payload: Payload) -> ChunkRecord:
         return codec.chunk_record(payload, self._state.notes_above(payload))
 
 
-class QdrantChunkReader:
-    def __init__(self, schema: Schema, state: State) -> None:
-        self._schema = schema
-        self._state = state
-
+class QdrantChunkReader(Stored):
     def contexts(self, chunk_ids: Sequence[str]) -> dict[str, ChunkContext]:
         ids = [codec.chunk_point_id(chunk_id) for chunk_id in dict.fromkeys(chunk_ids)]
-        payloads = [point["payload"] for point in self._schema.chunks.retrieve(ids, payload=codec.CONTEXT_FIELDS)]
+        payloads = [point["payload"] for point in self._chunks.retrieve(ids, payload=codec.CONTEXT_FIELDS)]
         return {
             payload["chunk"]: codec.chunk_context(payload, self._state.notes_above(payload), payload.get("model"))
             for payload in payloads
@@ -229,16 +276,16 @@ class QdrantChunkReader:
         """In two round trips for all of them."""
         found = dict.fromkeys(chunk_ids, Neighbours())
         fields = ["chunk", "doc", "ordinal"]
-        points = self._schema.chunks.retrieve(map(codec.chunk_point_id, chunk_ids), payload=fields)
+        points = self._chunks.retrieve(map(codec.chunk_point_id, chunk_ids), payload=fields)
         hits = [[point["payload"][field] for field in fields] for point in points]
-        wanted: dict[str, set[int]] = {}
+        wanted: defaultdict[str, set[int]] = defaultdict(set)
         for _, doc, ordinal in hits:
-            wanted.setdefault(doc, set()).update(range(max(0, ordinal - count), ordinal + count + 1))
+            wanted[doc].update(range(max(0, ordinal - count), ordinal + count + 1))
         either = [
             {"must": [one_of("doc", [doc]), {"key": "ordinal", "match": {"any": sorted(ordinals)}}]}
             for doc, ordinals in wanted.items()
         ]
-        read = self._schema.chunks.payloads({"should": either}, codec.HIT_FIELDS) if either else ()
+        read = self._chunks.payloads({"should": either}, codec.HIT_FIELDS) if either else ()
         near = {(payload["doc"], payload["ordinal"]): payload for payload in read}
         for chunk_id, doc, ordinal in hits:
             before, after = (
@@ -249,26 +296,23 @@ class QdrantChunkReader:
         return found
 
 
-class QdrantContentReader:
-    def __init__(self, schema: Schema, state: State) -> None:
-        self._schema = schema
-        self._state = state
-
+class QdrantContentReader(Stored):
     def stored(self, source: str) -> dict[str, StoredDocument]:
         fields = ["doc", "path", *FileState._fields]
-        payloads = self._schema.documents.payloads(where("source", source), fields)
+        payloads = self._documents.payloads(where("source", source), fields)
         return {
             payload["path"]: StoredDocument(payload["doc"], payload["doc"], codec.file_state(payload))
             for payload in sorted(payloads, key=lambda payload: str(payload["path"]))
         }
 
     def documents(self, keys: Sequence[Key]) -> list[IndexedDocument]:
+        """Without their sources: a document of a library may belong to several."""
         wanted = list(map(str, keys))
-        points = self._schema.documents.retrieve(map(codec.document_point_id, wanted))
+        points = self._documents.retrieve(map(codec.document_point_id, wanted))
         stored = {point["payload"]["doc"]: point["payload"] for point in points}
-        chunks: dict[str, list[Payload]] = {doc_id: [] for doc_id in wanted}
+        chunks: defaultdict[str, list[Payload]] = defaultdict(list)
         fields = ["doc", "ordinal", "start", "end", "headings", "spans", "kind", "names"]
-        for payload in self._schema.chunks.payloads(where("doc", *wanted), fields):
+        for payload in self._chunks.payloads(where("doc", *wanted), fields):
             chunks[payload["doc"]].append(payload)
         return [codec.indexed_document(stored[doc_id], chunks[doc_id]) for doc_id in wanted if doc_id in stored]
 
@@ -277,7 +321,7 @@ class QdrantContentReader:
 
     def vectors_of(self, space: VectorSpace, chunk_ids: Sequence[str]) -> dict[str, ChunkVector]:
         name, fields = space.fingerprint, ["chunk", "text_hash", "homes"]
-        points = self._schema.chunks.retrieve(map(codec.chunk_point_id, chunk_ids), payload=fields, vectors=[name])
+        points = self._chunks.retrieve(map(codec.chunk_point_id, chunk_ids), payload=fields, vectors=[name])
         found = {}
         for point in points:
             if name in (point.get("vector") or {}):
@@ -291,21 +335,15 @@ class QdrantContentReader:
 
     def counts(self) -> ContentCounts:
         own = one_of("corpus", [OWN])
-        searched = one_of("versions", searched_versions(self._schema.catalog, "", None))
-        documents, chunks = self._schema.documents, self._schema.chunks
+        searched = one_of("versions", searched_versions(self._catalog, "", None))
+        count, either = self._chunks.count, {"should": [own, searched]}
         spaces = []
         for name in (space.fingerprint for space in self._state.spaces):
             has = {"has_vector": name}
-            in_space = chunks.count({"should": [own, searched], "must": [has]})
-            at_home = chunks.count({"should": [own, searched], "must": [has, one_of("homes", [name])]})
-            spaces.append(SpaceCount(name, in_space, at_home))
-        return ContentCounts(
-            documents.count({"must": [own]}),
-            chunks.count({"must": [own]}),
-            documents.count({"must": [searched]}),
-            chunks.count({"must": [searched]}),
-            tuple(spaces),
-        )
+            at_home = count({**either, "must": [has, one_of("homes", [name])]})
+            spaces.append(SpaceCount(name, count({**either, "must": [has]}), at_home))
+        sizes = [each.count({"must": [part]}) for part in (own, searched) for each in (self._documents, self._chunks)]
+        return ContentCounts(sizes[0], sizes[1], sizes[2], sizes[3], tuple(spaces))
 
 
 class QdrantLibraryReader(QdrantContentReader):
@@ -319,7 +357,7 @@ class QdrantLibraryReader(QdrantContentReader):
         found = []
         for version in self._versions():
             fields = ["doc", "path", "file_keys", "fingerprint"]
-            payloads = self._schema.documents.payloads(where("versions", version.key), fields)
+            payloads = self._documents.payloads(where("versions", version.key), fields)
             for payload in sorted(payloads, key=lambda payload: str(payload["path"])):
                 file_key = payload["file_keys"][version.key]
                 facts = (payload["doc"], payload["path"], payload["fingerprint"])
@@ -327,18 +365,17 @@ class QdrantLibraryReader(QdrantContentReader):
         return found
 
     def document(self, key: Key) -> IndexedDocument:
-        """Without a source: it may belong to several."""
         return self.documents([key])[0]
 
     def vectors(self, space: VectorSpace) -> Iterator[tuple[bytes, bytes]]:
         """The hash of each embedded text, and its vector as float16."""
         name, given = space.fingerprint, set()
         chosen = {"must": [one_of("versions", [version.key for version in self._versions()]), {"has_vector": name}]}
-        for point in self._schema.chunks.scroll(chosen, payload=["text_hash"], vectors=[name]):
+        for point in self._chunks.scroll(chosen, payload=["text_hash"], vectors=[name]):
             text_hash = point["payload"]["text_hash"]
             if text_hash not in given:
                 given.add(text_hash)
                 yield bytes.fromhex(text_hash), codec.to_float16(point["vector"][name])
 
     def _versions(self) -> list[StoredVersion]:
-        return [version for version in stored_versions(self._schema.catalog, self._library_id) if not version.in_making]
+        return [version for version in stored_versions(self._catalog, self._library_id) if not version.in_making]

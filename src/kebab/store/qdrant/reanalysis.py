@@ -10,10 +10,9 @@ from kebab.store.fts5.index_config import fts_config
 from kebab.store.fts5.tokenizer import SqliteTokenizer
 from kebab.store.qdrant import codec
 from kebab.store.qdrant.collection import PointId, batches, where
-from kebab.store.qdrant.index_writer import ChunkWords, IndexWriter, words_of
-from kebab.store.qdrant.repair import recover_documents, repair_points
+from kebab.store.qdrant.index_writer import ChunkWords, IndexWriter, WriterPart, words_of
+from kebab.store.qdrant.integrity import recover_documents, repair_points
 from kebab.store.qdrant.schema import WORDS
-from kebab.store.qdrant.state import remember, write_source
 from kebab.store.qdrant.terms import counted
 from kebab.store.qdrant.vocabulary import Vocabulary
 
@@ -23,67 +22,66 @@ _BATCH = 100
 def analyse_again(
     writer: IndexWriter, doc_ids: Iterable[str], korean_analysis: str, *, vocabulary: Vocabulary | None = None
 ) -> int:
-    """Gives the chunks of these documents the terms they should have; how many changed. With a vocabulary, which gets
-    their words, all chunks are analysed, even if they seem to have the right terms.
+    """Gives the chunks of these documents the terms they should have; returns how many changed. With a vocabulary,
+    which gets their words, all chunks are analysed, even if they seem to have the right terms.
     """
     return sum(_analyse(writer, some, korean_analysis, vocabulary) for some in batches(doc_ids, _BATCH))
 
 
 def _analyse(writer: IndexWriter, doc_ids: list[str], korean_analysis: str, vocabulary: Vocabulary | None) -> int:
     chunks, tokenizer = writer.schema.chunks, SqliteTokenizer()
-    changed = []
+    old, new = [], []
     texts: list[str] = []
     for point in chunks.scroll(where("doc", *doc_ids)):
-        payload = point["payload"]
-        found = codec.columns(payload, korean_analysis, writer.state.note_terms(payload, korean_analysis))
-        if vocabulary is not None:
-            texts += (payload["text"], found.title)
-        elif codec.hash_of(*found) == payload["columns_hash"]:
+        columns = writer.state.columns(point["payload"], korean_analysis)
+        if vocabulary is None and codec.hash_of(*columns) == point["payload"]["columns_hash"]:
             continue
-        changed.append((point, found, counted(found, payload["corpus"], tokenizer, writer.state.weights)))
+        texts += (columns.text, columns.title)
+        old.append(point)
+        new.append((columns, counted(columns, point["payload"]["corpus"], tokenizer, writer.state.weights)))
     if vocabulary is not None:
         vocabulary.add(texts)
-    if not changed:
+    if not old:
         return 0
-    gone = [words_of(point["payload"]) for point, _, _ in changed]
-    new = [ChunkWords(point["payload"]["corpus"], list(words.frequencies), words.length) for point, _, words in changed]
-    writer.announce(doc_ids, gone, new, words_only=True)
-    operations: list[dict[str, Any]] = []
-    for (point, found, words), chunk in zip(changed, new, strict=True):
-        payload, average = point["payload"], writer.average(chunk.corpus)
-        homes = [home for home in payload["homes"] if home != codec.EVERYWHERE] + codec.common_homes(
-            found, payload["kind"]
-        )
-        facts = {
-            "terms": chunk.terms,
-            "length": chunk.length,
-            "columns_hash": codec.hash_of(*found),
-            "average": average,
-            "homes": homes,
-        }
-        vector = {"id": point["id"], "vector": {WORDS: words.vector(average)}}
-        operations.append({"update_vectors": {"points": [vector]}})
-        operations.append({"set_payload": {"payload": facts, "points": [point["id"]]}})
-    chunks.change(operations)
-    writer.done(gone, new)
-    return len(changed)
+    gone = words_of(point["payload"] for point in old)
+    come = [
+        ChunkWords(before.corpus, list(words.frequencies), words.length)
+        for before, (_, words) in zip(gone, new, strict=True)
+    ]
+    with writer.change(doc_ids, gone, come, words_only=True):
+        operations: list[dict[str, Any]] = []
+        for point, (columns, words), chunk in zip(old, new, come, strict=True):
+            payload, average = point["payload"], writer.average(chunk.corpus)
+            homes = [home for home in payload["homes"] if home != codec.EVERYWHERE]
+            facts = {
+                "terms": chunk.terms,
+                "length": chunk.length,
+                "columns_hash": codec.hash_of(*columns),
+                "average": average,
+                "homes": homes + codec.common_homes(columns, payload["kind"]),
+            }
+            vector = {"id": point["id"], "vector": {WORDS: words.vector(average)}}
+            operations.append({"update_vectors": {"points": [vector]}})
+            operations.append({"set_payload": {"payload": facts, "points": [point["id"]]}})
+        chunks.change(operations)
+    return len(old)
 
 
-def rebuild_fts(writer: IndexWriter, korean_analysis: str) -> int:
+def rebuild_fts(writer: IndexWriter) -> int:
     """Repairs points that do not fit together, analyses every chunk again, and counts everything anew. It may be
     interrupted, because the configuration is remembered at the end.
     """
-    schema, state = writer.schema, writer.state
-    remember(schema.catalog, state, analysing=True)
+    schema, korean_analysis = writer.schema, writer.korean_analysis
+    writer.remember(analysing=True)
     repair_points(schema)
     vocabulary = Vocabulary(schema.terms)
-    vocabulary.add(note.text for source in state.sources.values() for note in source.notes)
+    vocabulary.add(note.text for source in writer.state.sources.values() for note in source.notes)
     documents = [payload["doc"] for payload in schema.documents.payloads(None, ["doc"])]
     count = analyse_again(writer, documents, korean_analysis, vocabulary=vocabulary)
     vocabulary.forget_unseen()
     writer.flush()
     writer.count_everything()
-    remember(schema.catalog, state, fts_config=fts_config(korean_analysis), analysing=None)
+    writer.remember(fts_config=fts_config(korean_analysis), analysing=None)
     return count
 
 
@@ -91,10 +89,11 @@ def recover(writer: IndexWriter) -> None:
     """Completes or takes back what an interrupted writer began, and counts it. Every writer does that first."""
     schema = writer.schema
     schema.drop_unused_chunks()
-    points = list(schema.catalog.scroll(where("what", "unfinished")))
+    points = sorted(
+        schema.catalog.scroll(where("what", "unfinished")), key=lambda point: int(point["payload"].get("at") or 0)
+    )
     if not points:
         return
-    points.sort(key=lambda point: int(point["payload"].get("at") or 0))
     payloads = [point["payload"] for point in points]
     to_analyse: dict[str, None] = {}
     marks: dict[str, PointId] = {}
@@ -105,8 +104,7 @@ def recover(writer: IndexWriter) -> None:
             to_analyse.update(dict.fromkeys(doc_ids))
         else:
             marks.update(dict.fromkeys(doc_ids, point["id"]))
-    for some in batches(marks, _BATCH):
-        recover_documents(schema, some, marks)
+    recover_documents(schema, marks)
     if all("source" in payload or "terms" in payload for payload in payloads):
         writer.count_again({term for payload in payloads for term in payload.get("terms") or ()})
     else:
@@ -129,23 +127,17 @@ def forget_unused_words(writer: IndexWriter) -> None:
     vocabulary.forget_unseen()
 
 
-class QdrantNoteStore:
+class QdrantNoteStore(WriterPart):
     """Writes notes on sources and folders, and their words into every passage below."""
 
-    def __init__(self, writer: IndexWriter, korean_analysis: str) -> None:
-        self._writer = writer
-        self._schema = writer.schema
-        self._sources = writer.state.sources
-        self._korean_analysis = korean_analysis
-
     def source_names(self) -> list[str]:
-        return sorted(self._sources)
+        return sorted(self._state.sources)
 
     def notes(self, source: str) -> list[ContextNote]:
-        return self._sources[source].ordered_notes if source in self._sources else []
+        return self._state.sources[source].ordered_notes if source in self._state.sources else []
 
     def document_paths(self, source: str) -> list[str]:
-        return sorted(payload["path"] for payload in self._schema.documents.payloads(where("source", source), ["path"]))
+        return sorted(payload["path"] for payload in self._documents.payloads(where("source", source), ["path"]))
 
     def put(self, source: str, note: ContextNote) -> int:
         Vocabulary(self._schema.terms).add([note.text])
@@ -157,9 +149,9 @@ class QdrantNoteStore:
     def _replace(self, source: str, note: ContextNote, new: list[ContextNote]) -> int:
         """The note is written first, so that passages that are written later get its words by themselves."""
         with self._writer.pledge_words(source):
-            others = [other for other in self._sources[source].notes if other.folder != note.folder]
-            changed = self._sources[source]._replace(notes=(*others, *new))
-            write_source(self._schema.catalog, self._writer.state, changed)
-            payloads = self._schema.documents.payloads(where("source", source), ["doc", "path"])
+            stored = self._state.sources[source]
+            others = [other for other in stored.notes if other.folder != note.folder]
+            self._writer.write_source(stored._replace(notes=(*others, *new)))
+            payloads = self._documents.payloads(where("source", source), ["doc", "path"])
             below = [payload["doc"] for payload in payloads if note.covers(payload["path"])]
-            return analyse_again(self._writer, below, self._korean_analysis)
+            return analyse_again(self._writer, below, self._writer.korean_analysis)

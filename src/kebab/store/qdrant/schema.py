@@ -11,27 +11,27 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from itertools import count
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from kebab.core.errors import Corrupt, NotEmpty, NotFound, TooNew, TooOld
 from kebab.core.libraries import VectorSpace
-from kebab.store.qdrant.client import Client, StatusError
+from kebab.store.qdrant.client import Client, Missing, StatusError
 from kebab.store.qdrant.collection import Collection, point_id
 
+if TYPE_CHECKING:
+    from kebab.config.settings import StoreSettings
+
 SCHEMA = 2
-OLDEST_SERVER = (1, 16)
-"""The first version with conditional updates, which the writer's lease needs."""
-WORDS = "words"
-"""The sparse vector of a chunk."""
-SPELLING = "spelling"
-"""The sparse vector of a word: its pairs of letters."""
+OLDEST_SERVER = (1, 16)  # the first version with conditional updates, which the writer's lease needs
+WORDS = "words"  # the sparse vector of a chunk
+SPELLING = "spelling"  # the sparse vector of a word: its pairs of letters
 META = point_id("meta")
 """Describes the knowledge base. It is written last and deleted first, so that nothing incomplete is taken for one."""
 LEASE = point_id("lease")
-_MAKER = point_id("maker")
-"""Marks the catalog as Kebab's, from its creation to its deletion."""
+_MAKER = point_id("maker")  # marks the catalog as Kebab's, from its creation to its deletion
 RESTORE = (
     "Restore them from snapshots; or make them anew with: kb index --rebuild-fts, and kb ingest, "
     "which reads what was lost"
@@ -63,75 +63,52 @@ segment: with two segments 28,000 chunks cost a server 26 s, with eight 11 s.
 _THREADS = 8
 
 
-class Layout(NamedTuple):
-    """How collections are spread over the servers, and how their vectors are stored."""
-
-    shards: int = 0
-    """0: as many as there are servers."""
-    replicas: int = 1
-    write_consistency_factor: int = 1
-    quantization: str = "none"
-    on_disk: bool = False
-
-
 class Schema:
     """The collections of one knowledge base."""
 
     def __init__(
         self,
         client: Client,
-        layout: Layout,
+        settings: StoreSettings,
         *,
         by_majority: bool = True,
         check_lease: Callable[[], None] = lambda: None,
     ) -> None:
-        """`by_majority`: reads of the catalog ask most replicas. A search does not, because it must get a quick answer
-        while one replica is alive. `check_lease` is called before every change.
+        """The settings say how new collections are spread over the servers. `by_majority`: reads of the catalog ask
+        most replicas. A search does not, because it must get a quick answer while one replica is alive. `check_lease`
+        is called before every change.
         """
         self._client = client
-        self._layout = layout
-        self._check_lease = check_lease
-        self._by_majority = by_majority
+        self._settings = settings
+        self._change = partial(client.ask, check=check_lease)
         self._name = client.address.name
         self.address = str(client.address)
-        self.quantization = layout.quantization
+        self.quantization = settings.quantization
+        self._collection = partial(Collection, client, check_lease=check_lease)
         self.chunks, self.documents, self.terms = (
             self._collection(f"{self._name}.{kind}") for kind in ("chunks", "documents", "terms")
         )
-        self.catalog = Collection(
-            client, f"{self._name}.catalog", by_majority=by_majority, by_leader=True, check_lease=check_lease
-        )
-
-    def _collection(self, name: str) -> Collection:
-        return Collection(self._client, name, check_lease=self._check_lease)
-
-    def for_writer(self, check_lease: Callable[[], None]) -> Schema:
-        return Schema(self._client, self._layout, by_majority=self._by_majority, check_lease=check_lease)
+        self.catalog = self._collection(f"{self._name}.catalog", by_majority=by_majority, by_leader=True)
 
     def collection_names(self) -> list[str]:
         """The names that servers know, not aliases."""
         return [self.current_chunks() or self.chunks.name, self.documents.name, self.terms.name, self.catalog.name]
 
-    # --- does it exist?
-
     def version(self) -> int | None:
         """The schema of the stored knowledge base; None if there is none, or only an incomplete one."""
-        try:
-            found = self.catalog.retrieve([META], payload=["schema"])
-        except StatusError as error:
-            if error.status != 404:
-                raise
-            return None
-        return found[0]["payload"].get("schema", 0) if found else None
+        with suppress(Missing):
+            for point in self.catalog.retrieve([META], payload=["schema"]):
+                return int(point["payload"].get("schema", 0))
+        return None
 
     def exists(self) -> bool:
         return self.version() is not None
 
     def missing(self) -> list[str]:
         """Collections that the knowledge base should have."""
-        names, used = set(self._names()), self.current_chunks()
-        missing = [name for name in (self.documents.name, self.terms.name) if name not in names]
-        return missing if used in names else [self.chunks.name, *missing]
+        names, documents, terms = self._names(), self.documents.name, self.terms.name
+        stored_as = {self.chunks.name: self.current_chunks(), documents: documents, terms: terms}
+        return [name for name, collection in stored_as.items() if collection not in names]
 
     def missing_error(self) -> Corrupt | None:
         """The error for an existing knowledge base that lacks collections."""
@@ -158,7 +135,7 @@ class Schema:
             raise TooNew(message, hint="Update Kebab, or use another knowledge base with --db.", path=address)
 
     def server_version(self) -> str:
-        return str(self._client.get("/telemetry", details_level="0")["app"]["version"])
+        return str(self._client.ask("GET", "/telemetry?details_level=0")["app"]["version"])
 
     def check_version(self, version: str) -> None:
         if tuple(int(part) for part in version.split("-")[0].split(".")[:2]) < OLDEST_SERVER:
@@ -166,11 +143,9 @@ class Schema:
             message = f"The Qdrant server is of version {version}, and {oldest} or later is needed."
             raise TooOld(message, hint="Update the servers, one minor version after the other.", path=self.address)
 
-    # --- creating and deleting
-
     def create_catalog(self) -> None:
-        """Creates the collection that holds the lease. The rest is created by the holder of the lease, so that nobody
-        creates what another one deletes: the catalog comes first and goes last.
+        """Creates the collection that holds the lease. The rest is created by the holder of the lease, so that no
+        process creates what another one deletes: the catalog comes first and goes last.
         """
         self.check_version(self.server_version())
         self._refuse_foreign()
@@ -220,7 +195,7 @@ class Schema:
             self.mark_as_ours(given_up=True)
             self.catalog.delete([META])
         for name in (*self.chunks_collections(), self.documents.name, self.terms.name, self.catalog.name):
-            self._delete(name)
+            self._change("DELETE", f"/collections/{name}")
 
     def mark_as_ours(self, *, given_up: bool = False) -> None:
         """`given_up`: a reset has begun, so everything in it may be deleted."""
@@ -245,8 +220,8 @@ class Schema:
         raise Corrupt(message, hint=hint, path=self.address)
 
     def _refuse_foreign(self) -> None:
-        """Raises if somebody else's collections have the names of ours."""
-        foreign = self._foreign() and self._foreign()  # the first time, somebody may have been creating or deleting
+        """Raises if collections that are not Kebab's have the names of ours."""
+        foreign = self._foreign() and self._foreign()  # at first, another process may have been creating or deleting
         if foreign:
             self._refuse_undescribed()
             message = "There are collections on the server that are not those of a knowledge base"
@@ -255,7 +230,7 @@ class Schema:
 
     def _foreign(self) -> list[str]:
         """Collections are listed before the mark is looked for, because ours are created after it."""
-        aliases, names = set(self._aliases()), set(self._names())
+        aliases, names = set(self._aliases()), self._names()
         fixed = {self.documents.name, self.terms.name}
         there = sorted(name for name in names | aliases if name in fixed or self._is_chunks_name(name))
         if renamed := sorted((fixed | {self.catalog.name}) & aliases):
@@ -266,11 +241,10 @@ class Schema:
             return []
         return [name for name in (self.catalog.name, *there) if self._collection(name).count()]
 
-    # --- the collection of chunks
-
     def current_chunks(self) -> str | None:
         """The collection that the alias points to."""
-        return self._aliases().get(self.chunks.name)
+        aliases = self._aliases()
+        return aliases.get(self.chunks.name)
 
     def chunks_collections(self) -> list[str]:
         """All of ours; several while chunks are moved, or after that was interrupted."""
@@ -285,7 +259,7 @@ class Schema:
     def create_next_chunks(self, spaces: Iterable[VectorSpace]) -> Collection:
         """An empty collection for the same chunks with vectors of other models; not in use yet."""
         self.drop_unused_chunks()
-        taken = set(self._names())
+        taken = self._names()
         number = int((self.current_chunks() or ".0").rpartition(".")[2]) + 1
         name = next(free for free in (f"{self.chunks.name}.{later}" for later in count(number)) if free not in taken)
         self._create({name: "chunks"}, spaces)
@@ -296,43 +270,35 @@ class Schema:
         used = self.current_chunks()
         for name in self.chunks_collections():
             if name != used:
-                self._delete(name)
+                self._change("DELETE", f"/collections/{name}")
 
     def use_chunks(self, name: str) -> None:
         """In one step, so that a search sees the old collection or the new one."""
         actions: list[Any] = [{"create_alias": {"collection_name": name, "alias_name": self.chunks.name}}]
         if self.current_chunks() is not None:
             actions.insert(0, {"delete_alias": {"alias_name": self.chunks.name}})
-        self._client.ask("POST", "/collections/aliases", {"actions": actions}, check=self._check_lease)
-
-    # --- requests
+        self._change("POST", "/collections/aliases", {"actions": actions})
 
     def _info(self, name: str) -> dict[str, Any] | None:
         """None if there is no such collection."""
-        try:
+        with suppress(Missing):
             return self._collection(name).info()
-        except StatusError as error:
-            if error.status != 404:
-                raise
-            return None
+        return None
 
     def _is_chunks_name(self, name: str) -> bool:
         return re.fullmatch(rf"{re.escape(self.chunks.name)}(\.\d+)?", name) is not None
 
-    def _names(self) -> list[str]:
-        return [str(collection["name"]) for collection in self._client.get("/collections")["collections"]]
+    def _names(self) -> set[str]:
+        return {str(collection["name"]) for collection in self._client.ask("GET", "/collections")["collections"]}
 
     def _aliases(self) -> dict[str, str]:
-        aliases = self._client.get("/aliases")["aliases"]
+        aliases = self._client.ask("GET", "/aliases")["aliases"]
         return {str(alias["alias_name"]): str(alias["collection_name"]) for alias in aliases}
-
-    def _delete(self, name: str) -> None:
-        self._client.ask("DELETE", f"/collections/{name}", None, check=self._check_lease)
 
     def _create(self, kinds: Mapping[str, str], spaces: Iterable[VectorSpace]) -> None:
         """Creates collections (name → kind) with their indexes, several at a time: a cluster needs as long for one."""
         spaces = list(spaces)
-        servers = len(self._client.get("/cluster").get("peers") or {}) or 1
+        servers = len(self._client.ask("GET", "/cluster").get("peers") or {}) or 1
         bodies = {name: self._collection_body(kind, spaces, servers) for name, kind in kinds.items()}
         self._at_once(partial(self._create_collection, name, body) for name, body in bodies.items())
         self._at_once(
@@ -344,12 +310,12 @@ class Schema:
         )
 
     def _collection_body(self, kind: str, spaces: list[VectorSpace], servers: int) -> dict[str, Any]:
-        on_disk, replicas, shards = self._layout.on_disk, self._layout.replicas, self._layout.shards
+        on_disk, replicas, shards = self._settings.on_disk, self._settings.replicas, self._settings.shards
         body: dict[str, Any] = {
             "vectors": {},
             "sparse_vectors": {_SPARSE[kind]: {"index": {"on_disk": on_disk}}} if kind in _SPARSE else {},
             "replication_factor": replicas,
-            "write_consistency_factor": self._layout.write_consistency_factor,
+            "write_consistency_factor": self._settings.write_consistency_factor,
             "on_disk_payload": True,
         }
         if shards:
@@ -360,7 +326,7 @@ class Schema:
             form = {"distance": "Dot", "datatype": "float16", "on_disk": on_disk}
             body["vectors"] = {space.fingerprint: {"size": space.dimension, **form} for space in spaces}
             if spaces:
-                body["quantization_config"] = _QUANTIZATION[self._layout.quantization]
+                body["quantization_config"] = _QUANTIZATION[self._settings.quantization]
         if kind == "catalog":
             body |= {"optimizers_config": {"default_segment_number": 1}, "wal_config": {"wal_capacity_mb": 4}}
             if replicas > 1:  # so many that a majority survives when as many servers are lost as the others can bear
@@ -371,16 +337,16 @@ class Schema:
         if self._collection(name).exists():
             return
         try:
-            self._client.ask("PUT", f"/collections/{name}", body, check=self._check_lease)
+            self._change("PUT", f"/collections/{name}", body)
         except StatusError as error:
             if "already exists" not in error.message:  # another process was faster
                 raise
 
     def _create_index(self, name: str, field: str, form: Any) -> None:
-        if self._layout.on_disk:
+        if self._settings.on_disk:
             form = {**({"type": form} if isinstance(form, str) else form), "on_disk": True}
         body = {"field_name": field, "field_schema": form}
-        self._client.ask("PUT", f"/collections/{name}/index", body, {"wait": "true"}, check=self._check_lease)
+        self._change("PUT", f"/collections/{name}/index", body, {"wait": "true"})
 
     def _at_once(self, tasks: Iterable[Callable[[], None]]) -> None:
         def run(task: Callable[[], None]) -> None:

@@ -1,4 +1,6 @@
-"""What every reader and writer needs, read in one round trip: the index configuration, sizes, sources and notes."""
+"""What every reader and writer needs, read in one round trip: the index configuration, sizes, sources and notes; and
+the versions of libraries.
+"""
 
 from __future__ import annotations
 
@@ -11,12 +13,15 @@ from kebab.core.documents import Repository
 from kebab.core.libraries import VectorSpace
 from kebab.core.ports import ColumnWeights
 from kebab.core.records import ContextNote
-from kebab.store.qdrant.collection import Collection, Point, point_id, where
-from kebab.store.qdrant.schema import META
+from kebab.core.text import storable
+from kebab.store.fts5.chunk_columns import ChunkColumns
+from kebab.store.qdrant import codec
+from kebab.store.qdrant.collection import Collection, Payload, Point, point_id, where
+from kebab.store.qdrant.schema import META, Schema
 from kebab.store.qdrant.terms import CORPORA, LIBRARIES
 
 LIBRARY_KIND = "library"
-_SIZES = point_id("sizes")
+SIZES = point_id("sizes")
 
 
 def now() -> str:
@@ -26,8 +31,7 @@ def now() -> str:
 class CorpusSize(NamedTuple):
     chunks: int = 0
     tokens: int = 0
-    average: float | None = None
-    """The chunk length that weights are computed for; None before the first chunk."""
+    average: float | None = None  # the chunk length that weights are computed for; None before the first chunk
 
     @property
     def current_average(self) -> float:
@@ -54,6 +58,32 @@ class StoredSource(NamedTuple):
     def ordered_notes(self) -> list[ContextNote]:
         """The outermost first. The terms of a passage must not depend on when its notes were written."""
         return sorted(self.notes, key=lambda note: (len(note.folder), note.folder))
+
+
+class StoredVersion(NamedTuple):
+    """A version of a library. Its key is on every document and chunk it has. The catalog alone decides which keys are
+    searched, so that a new version replaces the old one at once, however many chunks it has.
+    """
+
+    key: str
+    library: str
+    tag: str  # empty for the default branch
+    in_making: bool
+    source: str  # the source of its documents, unless another version has them too
+    commit: str | None
+    state: str
+    snippets: int = 0
+    indexed_at: str | None = None
+    error: str | None = None
+
+    @property
+    def point(self) -> Point:
+        values = self._asdict()
+        return {"id": values.pop("key"), "vector": {}, "payload": {"what": "version", **values}}
+
+    @property
+    def name(self) -> str:
+        return f"{self.library} {self.tag}".rstrip()
 
 
 class State(NamedTuple):
@@ -87,7 +117,7 @@ class State(NamedTuple):
         """How much each column counts in the stored vectors."""
         return ColumnWeights(**self.meta.get("weights") or {})
 
-    def is_too_new(self, payload: Mapping[str, Any]) -> bool:
+    def is_too_new(self, payload: Payload) -> bool:
         """Whether the chunk is of a library that was added after this state was read, when there was none: searches did
         not leave it out.
         """
@@ -95,57 +125,72 @@ class State(NamedTuple):
 
     def notes_above(self, payload: Mapping[str, Any]) -> tuple[str, ...]:
         """The notes on the source and folders of a document or chunk, the outermost first."""
-        return tuple(note.text for note in self._notes(payload))
+        source = self.sources.get(payload["source"])
+        notes = source.ordered_notes if source else ()
+        return tuple(note.text for note in notes if note.covers(payload["path"]))
 
     def note_terms(self, payload: Mapping[str, Any], korean_analysis: str) -> str:
         """The terms that a chunk gets from the notes above it."""
-        return " ".join(terms_of_note(korean_analysis, note.text) for note in self._notes(payload))
+        return " ".join(terms_of_note(korean_analysis, note) for note in self.notes_above(payload))
 
-    def _notes(self, payload: Mapping[str, Any]) -> list[ContextNote]:
-        source = self.sources.get(payload["source"])
-        if source is None or not source.notes:
-            return []
-        return [note for note in source.ordered_notes if note.covers(payload["path"])]
+    def columns(self, chunk: Payload, korean_analysis: str) -> ChunkColumns:
+        return codec.columns(chunk, korean_analysis, self.note_terms(chunk, korean_analysis))
+
+
+class Stored:
+    """The collections of a knowledge base, and its state: what every part of the store works with."""
+
+    def __init__(self, schema: Schema, state: State) -> None:
+        self._schema = schema
+        self._state = state
+        self._catalog, self._documents, self._chunks = schema.catalog, schema.documents, schema.chunks
+
+    def migrating_from(self) -> str | None:
+        return self._state.meta.get("migrating_from")
 
 
 def read_state(catalog: Collection) -> State:
     """Damaged parts are left out: `kb verify` notices what that leads to."""
     points = {point["id"]: point["payload"] for point in catalog.scroll(where("what", "meta", "sizes", "source"))}
-    meta, sizes = dict(points.get(META, {})), points.get(_SIZES, {})
+    meta, sizes = dict(points.get(META, {})), points.get(SIZES, {})
     if not all(_is_row(space, VectorSpace) for space in meta.get("spaces") or ()):
         del meta["spaces"]
     if "korean" not in (meta.get("fts_config") or {"korean": ""}):
         del meta["fts_config"]
-    sources = [_source(payload) for payload in points.values() if payload["what"] == "source"]
+    sources = filter(None, (_source(payload) for payload in points.values() if payload["what"] == "source"))
+    read = {corpus: sizes.get(corpus) for corpus in CORPORA}
     return State(
         meta,
-        {corpus: CorpusSize(*_row(sizes.get(corpus), CorpusSize)) for corpus in CORPORA},
-        {source.name: source for source in sorted(filter(None, sources))},
+        {corpus: CorpusSize(*size) if _is_row(size, CorpusSize) else CorpusSize() for corpus, size in read.items()},
+        {source.name: source for source in sorted(sources)},
     )
 
 
-def remember(catalog: Collection, state: State, **values: Any) -> None:
-    """Writes values into the meta point, and into the writer's state."""
-    catalog.set_payload(values, [META])
-    state.meta.update(values)
+def stored_versions(catalog: Collection, library_id: str | None = None) -> list[StoredVersion]:
+    """The versions of a library, or of all. Damaged ones are left out: `kb verify` finds their documents."""
+    found = []
+    for point in catalog.scroll(where("what", "version")):
+        values = {field: point["payload"].get(field) for field in StoredVersion._fields}
+        version = StoredVersion(**{**values, "key": point["id"]})
+        texts = (version.library, version.tag, version.source)
+        if all(isinstance(text, str) for text in texts) and isinstance(version.in_making, bool):
+            found.append(version)
+    found = [version for version in found if library_id in (None, version.library)]
+    return sorted(found, key=lambda version: (version.library, version.tag, version.in_making))
 
 
-def write_sizes(catalog: Collection, sizes: Mapping[str, CorpusSize]) -> None:
-    payload = {"what": "sizes", **{corpus: list(size) for corpus, size in sizes.items()}}
-    catalog.upsert([{"id": _SIZES, "vector": {}, "payload": payload}])
+def searched_versions(catalog: Collection, library_id: str, tag: str | None) -> list[str]:
+    """The keys of the complete versions. An empty id means all libraries; no tag means all versions, an empty one the
+    default branch.
+    """
+    return [
+        version.key
+        for version in stored_versions(catalog, storable(library_id) or None)
+        if not version.in_making and (tag is None or version.tag == storable(tag))
+    ]
 
 
-def write_source(catalog: Collection, state: State, source: StoredSource) -> None:
-    catalog.upsert([source.point])
-    state.sources[source.name] = source
-
-
-def delete_source(catalog: Collection, state: State, name: str) -> None:
-    catalog.delete([point_id("source", name)])
-    state.sources.pop(name, None)
-
-
-def _source(payload: Mapping[str, Any]) -> StoredSource | None:
+def _source(payload: Payload) -> StoredSource | None:
     values: dict[str, Any] = {field: payload.get(field) for field in StoredSource._fields}
     if any(values[field] is None for field in ("name", "kind", "trust_level", "created_at")):
         return None
@@ -153,10 +198,6 @@ def _source(payload: Mapping[str, Any]) -> StoredSource | None:
     values["repository"] = Repository(*repository) if _is_row(repository, Repository) else None
     values["notes"] = tuple(ContextNote(*note) for note in notes or () if _is_row(note, ContextNote))
     return StoredSource(**values)
-
-
-def _row(values: Any, of: type[CorpusSize]) -> list[Any]:
-    return values if _is_row(values, of) else []
 
 
 def _is_row(values: Any, of: type[Repository | ContextNote | VectorSpace | CorpusSize]) -> bool:

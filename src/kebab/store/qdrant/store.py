@@ -5,124 +5,44 @@ Nothing above this module sees a request or the answer of a server.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kebab.config.cluster_address import ClusterAddress
 from kebab.core.errors import StoreError
-from kebab.core.indexed_file import IndexedFile
 from kebab.core.libraries import VectorSpace
-from kebab.core.ports import ColumnWeights, Embedder
-from kebab.core.records import Check, StoreStats
+from kebab.core.ports import Embedder
+from kebab.core.records import Check
 from kebab.store.fts5.index_config import fts_config, lexical_index_version
-from kebab.store.qdrant.client import Client, StatusError, our_errors
-from kebab.store.qdrant.collection import where
+from kebab.store.qdrant.client import Client, Missing, our_errors
 from kebab.store.qdrant.documents import QdrantDocumentStore
 from kebab.store.qdrant.health import health_checks
-from kebab.store.qdrant.index_writer import IndexWriter
+from kebab.store.qdrant.index_writer import IndexWriter, WriterPart
 from kebab.store.qdrant.integrity import integrity_checks
-from kebab.store.qdrant.lexical import QdrantLexicalIndex
-from kebab.store.qdrant.libraries import QdrantLibraryCatalog
-from kebab.store.qdrant.library_writer import QdrantLibraryWriter
-from kebab.store.qdrant.readers import QdrantCatalog, QdrantChunkReader, QdrantContentReader, QdrantLibraryReader
+from kebab.store.qdrant.libraries import QdrantLibraryWriter
+from kebab.store.qdrant.readers import QdrantReading
 from kebab.store.qdrant.reanalysis import QdrantNoteStore, forget_unused_words, rebuild_fts, recover
-from kebab.store.qdrant.schema import SCHEMA, Layout, Schema
-from kebab.store.qdrant.state import State, read_state, remember
-from kebab.store.qdrant.vector_writer import QdrantVectorWriter
-from kebab.store.qdrant.vectors import QdrantVectorStore, coverage
+from kebab.store.qdrant.schema import SCHEMA, Schema
+from kebab.store.qdrant.state import State, read_state
+from kebab.store.qdrant.vectors import QdrantVectorWriter, UnusedVectors
 from kebab.store.qdrant.writer_lease import WriterLease, writer_lease
-from kebab.store.tags import folded
 
 if TYPE_CHECKING:
     from kebab.config.settings import StoreSettings
 
 
-class QdrantReading:
-    """One thread's view of the store. What is small is read once, at the beginning."""
-
-    is_immutable = False
-
-    def __init__(self, schema: Schema, state: State, *, korean_analysis: str, paths_on_disk: bool) -> None:
-        self._schema = schema
-        self._state = state
-        self._korean_analysis = state.korean_analysis or korean_analysis
-        self.catalog = QdrantCatalog(schema, state, paths_on_disk=paths_on_disk)
-        self.vectors = partial(QdrantVectorStore, schema, state)
-        self.vector_coverage = partial(coverage, schema, state)
-        self.chunks = partial(QdrantChunkReader, schema, state)
-        self.content = partial(QdrantContentReader, schema, state)
-        self.libraries = partial(QdrantLibraryCatalog, schema)
-        self.library_reader = partial(QdrantLibraryReader, schema, state)
-
-    def index_version(self) -> str:
-        return lexical_index_version(self._state.fts_config or fts_config(self._korean_analysis), SCHEMA)
-
-    def korean_analysis(self) -> str | None:
-        return self._state.korean_analysis
-
-    def lexical_index(self, weights: ColumnWeights) -> QdrantLexicalIndex:
-        return QdrantLexicalIndex(self._schema, self._state, korean_analysis=self._korean_analysis, weights=weights)
-
-    def files(self, doc_ids: Collection[str] | None = None) -> list[IndexedFile]:
-        fields = ["doc", "source", "path", "size", "mtime_ns", "indexed_at"]
-        chosen = None if doc_ids is None else where("doc", *doc_ids)
-        found = []
-        for payload in self._schema.documents.payloads(chosen, fields):
-            source = self._state.sources.get(payload["source"])
-            if source is not None and source.root is not None:
-                facts = (payload["path"], payload["size"], payload.get("mtime_ns"), payload["indexed_at"])
-                ingested_at = source.ingested_at or payload["indexed_at"]
-                found.append(IndexedFile(payload["doc"], source.root, source.kind, *facts, ingested_at))
-        return found
-
-    def migrating_from(self) -> str | None:
-        return self._state.meta.get("migrating_from")
-
-    def stats(self) -> StoreStats:
-        schema = self._schema
-        spaces = [space.fingerprint for space in self._state.spaces]
-        has_vector = [{"has_vector": space} for space in spaces]
-        return StoreStats(
-            path=schema.address,
-            bytes=None,
-            schema=SCHEMA,
-            sqlite=schema.server_version(),
-            sources=len(self._state.sources),
-            documents=schema.documents.count(),
-            chunks=schema.chunks.count(),
-            tags=len({folded(tag) for tag in schema.documents.values("tags")}),
-            words=schema.terms.count({"must_not": [{"is_empty": {"key": "begins"}}]}),
-            text_bytes=sum(payload["size"] for payload in schema.documents.payloads(None, ["size"])),
-            vectors=sum(schema.chunks.count({"must": [has]}) for has in has_vector),
-            embedded_chunks=schema.chunks.count({"should": has_vector}) if spaces else 0,
-            embedding_models=tuple(spaces),
-            index_version=self.index_version(),
-        )
-
-
-class QdrantWriting:
+class QdrantWriting(WriterPart):
     """What the writer may do while it holds the lease."""
 
-    def __init__(self, writer: IndexWriter, korean_analysis: str) -> None:
-        self._writer = writer
-        self._state = writer.state
-        self._catalog = writer.schema.catalog
-        self._korean_analysis = korean_analysis
-
-    def documents(self, *, for_libraries: bool = False) -> QdrantDocumentStore:
-        return QdrantDocumentStore(self._writer, self._korean_analysis, for_libraries=for_libraries)
-
-    def notes(self) -> QdrantNoteStore:
-        return QdrantNoteStore(self._writer, self._korean_analysis)
-
-    def rebuild_fts(self) -> int:
-        return rebuild_fts(self._writer, self._korean_analysis)
-
-    def libraries(self) -> QdrantLibraryWriter:
-        return QdrantLibraryWriter(self._writer, self.documents(for_libraries=True))
+    def __init__(self, writer: IndexWriter) -> None:
+        super().__init__(writer)
+        self.documents = partial(QdrantDocumentStore, writer)
+        self.libraries = partial(QdrantLibraryWriter, writer)
+        self.notes = partial(QdrantNoteStore, writer)
+        self.rebuild_fts = partial(rebuild_fts, writer)
 
     def vectors(self) -> QdrantVectorWriter:
         self._writer.flush()  # making vectors may take hours, and searches need the counts meanwhile
@@ -133,23 +53,20 @@ class QdrantWriting:
         self.vectors().prepare(spaces)
 
     def settle_analysis(self, built_with: str | None = None) -> int:
-        self._korean_analysis = built_with or self._korean_analysis
-        wanted, stored = fts_config(self._korean_analysis), self._state.fts_config
+        self._writer.korean_analysis = built_with or self._writer.korean_analysis
+        wanted, stored = fts_config(self._writer.korean_analysis), self._state.fts_config
         if stored is None:
-            remember(self._catalog, self._state, fts_config=wanted)
+            self._writer.remember(fts_config=wanted)
         was_interrupted = self._state.meta.get("analysing")
         return self.rebuild_fts() if was_interrupted or stored not in (None, wanted) else 0
 
     def optimize(self) -> None:
         """The servers optimize by themselves; only what is not used any more is deleted."""
-        self.vectors().drop_unused()
+        UnusedVectors(self._catalog).clear()
         forget_unused_words(self._writer)
 
-    def migrating_from(self) -> str | None:
-        return self._state.meta.get("migrating_from")
-
     def remember_migration(self, origin: str | None) -> None:
-        remember(self._catalog, self._state, migrating_from=origin)
+        self._writer.remember(migrating_from=origin)
 
 
 class QdrantStore:
@@ -166,11 +83,11 @@ class QdrantStore:
         """Sends no request."""
         self.address = str(address)
         self._client = Client(address, api_key=settings.api_key, timeout_s=settings.timeout_s)
-        layout = Layout(*(getattr(settings, field) for field in Layout._fields))
-        self._schema = Schema(self._client, layout)
-        self._searched = Schema(self._client, layout, by_majority=False)
+        self._settings = settings
+        self._schema = Schema(self._client, settings)
+        self._searched = Schema(self._client, settings, by_majority=False)
         self._our_errors = partial(our_errors, address, missing=self._schema.missing_error)
-        self._lock_wait_s = settings.lock_wait_s
+        self._lease = partial(writer_lease, self._schema.catalog, self._client, settings.lock_wait_s)
         self._korean_analysis = korean_analysis
         self._paths_on_disk = paths_on_disk
 
@@ -194,21 +111,13 @@ class QdrantStore:
         with self._our_errors():
             if whole:
                 self._client.prefer_most_recent()
-            yield QdrantReading(
-                self._searched,
-                self._state(),
-                korean_analysis=self._korean_analysis,
-                paths_on_disk=self._paths_on_disk,
-            )
+            analysis, on_disk = self._korean_analysis, self._paths_on_disk
+            yield QdrantReading(self._searched, self._state(), korean_analysis=analysis, paths_on_disk=on_disk)
 
     def _state(self) -> State:
         """In one round trip if the knowledge base exists."""
-        try:
+        with suppress(Missing):
             state = read_state(self._searched.catalog)
-        except StatusError as error:
-            if error.status != 404:
-                raise
-        else:
             if state.meta.get("schema") == SCHEMA:
                 return state
         self._searched.require()  # raises what is wrong
@@ -219,12 +128,12 @@ class QdrantStore:
         with self._our_errors(), ExitStack() as entered:
             self._client.prefer_most_recent()
             lease = self._take_lease(entered, purpose, existing=existing)
-            schema = self._schema.for_writer(lease.check)
+            schema = Schema(self._client, self._settings, check_lease=lease.check)
             schema.open_for_writing(mending=mending)
-            writer = IndexWriter(schema)
+            writer = IndexWriter(schema, self._korean_analysis)
             recover(writer)
             try:
-                yield QdrantWriting(writer, self._korean_analysis)
+                yield QdrantWriting(writer)
             except BaseException:
                 writer.flush_if_possible()
                 raise
@@ -239,13 +148,10 @@ class QdrantStore:
                 else:
                     self._schema.create_catalog()
                 return entered.enter_context(self._lease(purpose))
-            except StatusError as error:
-                if error.status != 404 or is_last:
+            except Missing:
+                if is_last:
                     raise
         raise AssertionError("the last attempt returns or raises")
-
-    def _lease(self, purpose: str) -> AbstractContextManager[WriterLease]:
-        return writer_lease(self._schema.catalog, self._client, wait_s=self._lock_wait_s, purpose=purpose)
 
     def close(self) -> None:
         self._client.close()
@@ -261,15 +167,11 @@ class QdrantStore:
             self._client.prefer_most_recent()
             if not self._schema.has_catalog():
                 return False
-            try:
-                with self._lease("kb reset") as lease:
-                    existed = self._schema.exists()
-                    self._schema.for_writer(lease.check).drop()
-            except StatusError as error:
-                if error.status != 404:
-                    raise
-                return False  # another process has deleted it meanwhile
-            return existed
+            with suppress(Missing), self._lease("kb reset") as lease:
+                existed = self._schema.exists()
+                Schema(self._client, self._settings, check_lease=lease.check).drop()
+                return existed
+            return False  # another process has deleted it meanwhile
 
     def size(self) -> int:
         return 0

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
+from functools import lru_cache
 from typing import Any, NamedTuple
 from zlib import crc32
 
@@ -26,11 +27,8 @@ CORPORA = (OWN, LIBRARIES)
 _K1 = 1.2
 _B = 0.75
 _LEAST_IDF = 1e-6
-_TOLERANCE = 1.05
-"""How far the average length that new weights are computed for may be from the current one."""
+_TOLERANCE = 1.05  # how far the average length that new weights are computed for may be from the current one
 _TOO_FAR = 1.1
-_NONE = -1
-_MOST_CACHED = 500_000
 _IN_CJK = "c:"
 _BEGINNING = "^:"
 
@@ -40,21 +38,10 @@ def term_id(corpus: str, term: str) -> int:
     return crc32(f"{corpus} {term}".encode())
 
 
-class _PlainIds(dict[str, int]):
-    """Caches the dimensions of plain words. CJK text has none: `analysis` makes its terms."""
-
-    def __init__(self, corpus: str) -> None:
-        super().__init__()
-        self._corpus = corpus
-
-    def __missing__(self, stem: str) -> int:
-        if len(self) > _MOST_CACHED:
-            self.clear()
-        made = self[stem] = _NONE if has_cjk(stem) else term_id(self._corpus, stem)
-        return made
-
-
-_PLAIN_IDS = {corpus: _PlainIds(corpus) for corpus in CORPORA}
+@lru_cache(500_000)
+def _plain_id(corpus: str, stem: str) -> int | None:
+    """The dimension of a plain word. CJK text has none: `analysis` makes its terms."""
+    return None if has_cjk(stem) else term_id(corpus, stem)
 
 
 def id_of(corpus: str, term: IndexTerm) -> int:
@@ -66,32 +53,20 @@ def id_of(corpus: str, term: IndexTerm) -> int:
 class Counted(NamedTuple):
     """What BM25 needs to know of a chunk."""
 
-    frequencies: dict[int, float]
-    """By dimension, weighted by column."""
-    length: int
-    """Tokens in all columns."""
+    frequencies: dict[int, float]  # by dimension, weighted by column
+    length: int  # tokens in all columns
 
     def vector(self, average: float) -> dict[str, Any]:
         """`average`: the average length of a chunk in the corpus."""
-        # Most frequencies are 1 or 2, so each is computed once.
-        weights = {
-            frequency: round(weight_of(frequency, self.length, average), 5)
-            for frequency in set(self.frequencies.values())
-        }
-        values = [weights[frequency] for frequency in self.frequencies.values()]
-        return {"indices": list(self.frequencies), "values": values}
-
-
-def weight_of(frequency: float, length: int, average: float) -> float:
-    """The part of BM25 that depends on the chunk."""
-    return frequency * (_K1 + 1) / (frequency + _norm(length, average))
+        frequencies = self.frequencies.values()
+        weights = {frequency: round(weight_of(frequency, self.length, average), 5) for frequency in set(frequencies)}
+        return {"indices": list(self.frequencies), "values": [weights[frequency] for frequency in frequencies]}
 
 
 def counted(columns: ChunkColumns, corpus: str, tokenizer: Tokenizer, weights: ColumnWeights) -> Counted:
     """Plain words count in every column. CJK terms stand in the `cjk` column: the tokenizer does not cut such text."""
     frequencies: defaultdict[int, float] = defaultdict(float)
     length = 0
-    plain = _PLAIN_IDS[corpus]
     for text, weight, is_cjk in (
         (columns.title, weights.title, False),
         (columns.heading_path, weights.heading, False),
@@ -101,8 +76,8 @@ def counted(columns: ChunkColumns, corpus: str, tokenizer: Tokenizer, weights: C
         stems = tokenizer.stems(text) if text else []
         length += len(stems)
         for stem, count in Counter(stems).items():
-            if plain[stem] != _NONE:
-                frequencies[plain[stem]] += count * weight
+            if (plain := _plain_id(corpus, stem)) is not None:
+                frequencies[plain] += count * weight
             elif is_cjk:
                 frequencies[term_id(corpus, f"{_IN_CJK}{stem}")] += count * weight
                 frequencies[term_id(corpus, f"{_BEGINNING}{stem[0]}")] += count * weight
@@ -111,11 +86,11 @@ def counted(columns: ChunkColumns, corpus: str, tokenizer: Tokenizer, weights: C
 
 def reweighed(vector: dict[str, Any], length: int, before: float, after: float) -> dict[str, Any]:
     """The vector of the same chunk for another average length."""
-    old, new = _norm(length, before), _norm(length, after)
+    old = _norm(length, before)
     # weight = f (k1 + 1) / (f + norm), so f = weight norm / (k1 + 1 - weight)
-    frequencies = {weight: weight * old / max(_K1 + 1 - weight, 1e-6) for weight in set(vector["values"])}
-    weights = {weight: round(frequency * (_K1 + 1) / (frequency + new), 5) for weight, frequency in frequencies.items()}
-    return {"indices": vector["indices"], "values": [weights[weight] for weight in vector["values"]]}
+    frequencies = [weight * old / max(_K1 + 1 - weight, 1e-6) for weight in vector["values"]]
+    values = [round(weight_of(frequency, length, after), 5) for frequency in frequencies]
+    return {"indices": vector["indices"], "values": values}
 
 
 def idf(chunks: int, with_term: int) -> float:
@@ -136,6 +111,11 @@ def settled_average(average: float, before: float | None) -> float:
 def is_far_from(average: float, current: float | None) -> bool:
     """Whether weights for one average are wrong for the other: a tenth changes a score by about three percent."""
     return current is not None and not 1 / _TOO_FAR <= average / current <= _TOO_FAR
+
+
+def weight_of(frequency: float, length: int, average: float) -> float:
+    """The part of BM25 that depends on the chunk."""
+    return frequency * (_K1 + 1) / (frequency + _norm(length, average))
 
 
 def _norm(length: int, average: float) -> float:

@@ -1,38 +1,55 @@
-"""Search by vector, and how many chunks have vectors of which models."""
+"""Vectors: searching them, how many chunks have them, which chunks still need one, and giving it to them.
+
+A vector space is a named vector of the collection of chunks. A collection cannot be given another one, so a new model
+means a new collection: the chunks are copied into it, and searches use the old one until all are there.
+"""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from base64 import b64decode, b64encode
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from itertools import islice
+from math import hypot
+from typing import Any
 
-from kebab.core.ports import Embedder, EmbeddingModels, Middle, VectorCoverage, VectorMatch
+from kebab.core.libraries import VectorSpace
+from kebab.core.ports import (
+    Embedder,
+    EmbeddingModels,
+    Key,
+    Middle,
+    NewVector,
+    PendingChunk,
+    VectorCoverage,
+    VectorMatch,
+)
 from kebab.core.search import SearchFilters
 from kebab.store.qdrant import codec
-from kebab.store.qdrant.collection import none_of, one_of, where
+from kebab.store.qdrant.collection import Collection as PointCollection
+from kebab.store.qdrant.collection import Filter, Point, batches, none_of, one_of, point_id, where
 from kebab.store.qdrant.filters import chunk_filter
-from kebab.store.qdrant.schema import Schema
-from kebab.store.qdrant.state import State
-from kebab.store.vector_spaces import is_complete, refuse_other_dimension
+from kebab.store.qdrant.index_writer import WriterPart
+from kebab.store.qdrant.schema import WORDS, Schema
+from kebab.store.qdrant.state import State, Stored
+from kebab.store.vector_spaces import is_complete, models_key, refuse_other_dimension
 
-if TYPE_CHECKING:
-    pass
-
-_DIGITS = 7
-"""Of a number in the vector of a question: those that a float32 has."""
+_QUERY_DIGITS = 7  # of a number in the vector of a question: those that a float32 has
 _OVERSAMPLING = {"none": 1.0, "scalar": 2.0, "binary": 16.0}
 """How many times as many candidates of a quantized search are compared again by their stored vectors."""
-_LEAST_EF = 128
-"""Candidates in the graph of vectors; more if more are asked for."""
+_LEAST_EF = 128  # candidates in the graph of vectors; more if more are asked for
+_BATCH = 250
+_LENGTH_OFF = 0.02  # how far the length of a float16 vector may be from 1
+_DIGITS = 5  # that identify a float16
+_MOST_UNUSED = 20_000  # more unused vectors than these are deleted
+_PENDING_FIELDS = ["path", "title", "headings", "text", "chunk"]
 
 
-class QdrantVectorStore:
-    def __init__(self, schema: Schema, state: State) -> None:
-        self._schema = schema
-        self._state = state
-        oversampling = _OVERSAMPLING.get(state.meta.get("quantization") or "none", 1.0)
-        self._quantization = {"rescore": True, "oversampling": oversampling}
+def _with(space: str) -> Filter:
+    return {"must": [{"has_vector": space}]}
 
+
+class QdrantVectorStore(Stored):
     def holds(self, embedder: Embedder) -> bool:
         model = (embedder.name, embedder.version)
         spaces = [space.fingerprint for space in self._state.spaces if (space.model, space.version) == model]
@@ -57,15 +74,17 @@ class QdrantVectorStore:
         chosen["must"] += [one_of("homes", home)] if homes_only else []
         chosen["must"] += [none_of("homes", home)] if others_only else []
         search: dict[str, Any] = {
-            "query": vector.astype("float64").round(_DIGITS).tolist(),
+            "query": vector.astype("float64").round(_QUERY_DIGITS).tolist(),
             "using": space,
             "filter": chosen,
             "with_payload": ["chunk", "homes", "corpus"],
         }
+        oversampling = _OVERSAMPLING.get(self._state.meta.get("quantization") or "none", 1.0)
+        quantization = {"rescore": True, "oversampling": oversampling}
         depth = limit + 1
         while True:
-            params = {"hnsw_ef": max(_LEAST_EF, 2 * depth), "quantization": self._quantization}
-            [points] = self._schema.chunks.query({**search, "limit": depth, "params": params})
+            params = {"hnsw_ef": max(_LEAST_EF, 2 * depth), "quantization": quantization}
+            [points] = self._chunks.query({**search, "limit": depth, "params": params})
             matches = [
                 VectorMatch(payload["chunk"], point["score"], not set(home).isdisjoint(payload["homes"]))
                 for point in points
@@ -82,22 +101,22 @@ class QdrantVectorStore:
         import numpy as np
 
         ours = {(embedder.name, embedder.version): embedder for embedder in embedders}
-        spaces = {space.fingerprint: space for space in self._state.spaces if (space.model, space.version) in ours}
-        if not spaces:
-            return None
-        points = self._schema.chunks.retrieve(
-            map(codec.chunk_point_id, chunk_ids), payload=["chunk", "homes"], vectors=list(spaces)
-        )
-        homes = Counter(name for point in points for name in spaces if name in point["payload"]["homes"])
+        made_by = {
+            space.fingerprint: ours[space.model, space.version]
+            for space in self._state.spaces
+            if (space.model, space.version) in ours
+        }
+        names, ids = list(made_by), map(codec.chunk_point_id, chunk_ids)
+        points = self._chunks.retrieve(ids, payload=["chunk", "homes"], vectors=names) if names else []
+        homes = Counter(name for point in points for name in names if name in point["payload"]["homes"])
         if not homes:
             return None
-        names = list(spaces)
         name = max(names, key=lambda name: (homes[name], names.index(name)))
         at_home = [point for point in points if name in point["payload"]["homes"]]
         at_home.sort(key=lambda point: str(point["payload"]["chunk"]))
         mean = np.array([point["vector"][name] for point in at_home], np.float32).mean(axis=0)
         length = float(np.linalg.norm(mean))
-        return Middle(name, mean / length if length else mean, ours[spaces[name].model, spaces[name].version])
+        return Middle(name, mean / length if length else mean, made_by[name])
 
 
 def coverage(schema: Schema, state: State, models: EmbeddingModels) -> VectorCoverage:
@@ -119,4 +138,201 @@ def _is_held(schema: Schema, state: State, space: str) -> bool:
     held = state.meta.get("held_spaces")
     if held is not None and state.meta.get("complete_vectors"):  # nothing has been written since that was remembered
         return space in held
-    return schema.chunks.has_any({"must": [{"has_vector": space}]})
+    return schema.chunks.has_any(_with(space))
+
+
+class UnusedVectors:
+    """Vectors of texts that no chunk has (any more), by the hash of the text. What is moved away and back is not
+    embedded twice.
+    """
+
+    def __init__(self, catalog: PointCollection) -> None:
+        self._catalog = catalog
+
+    def keep(self, space: str, vectors: Mapping[str, bytes]) -> int:
+        """How many of these float16 vectors were not there yet."""
+        points = {point_id("kept vector", space, text_hash): data for text_hash, data in vectors.items()}
+        known = {point["id"] for point in self._catalog.retrieve(points, payload=False)}
+        new = {identifier: data for identifier, data in points.items() if identifier not in known}
+        self._catalog.upsert(
+            {"id": identifier, "vector": {}, "payload": {"what": "kept_vector", "data": b64encode(data).decode()}}
+            for identifier, data in new.items()
+        )
+        return len(new)
+
+    def keep_of(self, chunks: Iterable[Point]) -> None:
+        """Keeps the vectors of chunks that are about to be deleted."""
+        by_space: defaultdict[str, dict[str, bytes]] = defaultdict(dict)
+        for point in chunks:
+            for space, vector in point["vector"].items():
+                if space != WORDS:
+                    by_space[space][point["payload"]["text_hash"]] = codec.to_float16(vector)
+        for space, vectors in by_space.items():
+            self.keep(space, vectors)
+
+    def find(self, space: str, hashes: Iterable[str]) -> dict[str, list[float]]:
+        wanted = {point_id("kept vector", space, text_hash): text_hash for text_hash in hashes}
+        if not wanted or not self._catalog.has_any(where("what", "kept_vector")):
+            return {}
+        found = self._catalog.retrieve(wanted)
+        return {wanted[point["id"]]: codec.from_float16(b64decode(point["payload"]["data"])) for point in found}
+
+    def clear(self, *, if_many: bool = False) -> None:
+        chosen = where("what", "kept_vector")
+        if not if_many or self._catalog.count(chosen) > _MOST_UNUSED:
+            self._catalog.delete(chosen)
+
+
+class QdrantVectorWriter(WriterPart):
+    def pending(self, embedders: Sequence[Embedder], *, after: Key | None, limit: int) -> list[PendingChunk]:
+        return self._pending(self._homeless(embedders), after, limit)
+
+    def pending_in(self, embedder: Embedder, *, after: Key | None, limit: int) -> list[PendingChunk]:
+        return self._pending(self._without(embedder), after, limit)
+
+    def _pending(self, chosen: Filter, after: Key | None, limit: int) -> list[PendingChunk]:
+        points = self._chunks.scroll(chosen, payload=_PENDING_FIELDS, batch=min(limit, 1000) + 1, after=after)
+        return list(map(_pending_chunk, islice(points, limit)))
+
+    def chunks(self, keys: Sequence[Key]) -> list[PendingChunk]:
+        return list(map(_pending_chunk, self._chunks.retrieve(keys, payload=_PENDING_FIELDS)))
+
+    def count_pending(self, embedders: Sequence[Embedder]) -> int:
+        return self._chunks.count(self._homeless(embedders))
+
+    def count_pending_in(self, embedder: Embedder) -> int:
+        return self._chunks.count(self._without(embedder))
+
+    def is_home(self, embedder: Embedder) -> bool:
+        return bool(self._chunks.count(where("homes", self._space(embedder))))
+
+    def _homeless(self, embedders: Sequence[Embedder]) -> Filter:
+        return {"must_not": [one_of("homes", map(self._space, embedders))]}
+
+    def _without(self, embedder: Embedder) -> Filter:
+        return {"must_not": [{"has_vector": self._space(embedder)}]}
+
+    def link(self, embedder: Embedder, chunks: Sequence[tuple[Key, bytes]], *, home: bool) -> Collection[Key]:
+        known = self._known_vectors(self._space(embedder), {text_hash.hex() for _, text_hash in chunks})
+        linked = {key: known[text_hash.hex()] for key, text_hash in chunks if text_hash.hex() in known}
+        self._store(embedder, linked, home=home)
+        return set(linked)
+
+    def add(self, embedder: Embedder, vectors: Sequence[NewVector], *, home: bool) -> None:
+        new = {chunk: _rounded(vector) for _, vector, chunks in vectors for chunk in chunks}
+        self._store(embedder, new, home=home)
+
+    def keep(self, embedder: Embedder, vectors: Sequence[tuple[bytes, bytes]]) -> int:
+        space = self._space(embedder)
+        new = {text_hash.hex(): data for text_hash, data in vectors}
+        for known in self._known_vectors(space, set(new)):
+            del new[known]
+        lengths = {text: hypot(*codec.from_float16(data)) for text, data in new.items()}
+        right = {text: data for text, data in new.items() if abs(lengths[text] - 1) < _LENGTH_OFF}
+        return UnusedVectors(self._catalog).keep(space, right)
+
+    def _known_vectors(self, space: str, hashes: set[str]) -> dict[str, list[float]]:
+        """By the hash of their texts."""
+        found: dict[str, list[float]] = {}
+        for some in batches(sorted(hashes), _BATCH):
+            chosen = {"must": [one_of("text_hash", some), {"has_vector": space}]}
+            for point in self._chunks.scroll(chosen, payload=["text_hash"], vectors=[space]):
+                found[point["payload"]["text_hash"]] = point["vector"][space]
+        return found | UnusedVectors(self._catalog).find(space, hashes - found.keys())
+
+    def _store(self, embedder: Embedder, vectors: Mapping[Key, list[float]], *, home: bool) -> None:
+        """The vector comes before the payload that names it."""
+        space = self._space(embedder)
+        for some in batches(vectors.items(), _BATCH):
+            self._chunks.set_vectors({"id": key, "vector": {space: vector}} for key, vector in some)
+            points = self._chunks.retrieve([key for key, _ in some], payload=["homes", "spaces"])
+            for homes, spaces, ids in _grouped(points, space, home=home, is_held=True):
+                # A hit names the model of its first home; if there is none, any model.
+                named = {"model": embedder.name} if home or homes.isdisjoint(spaces) else {}
+                self._chunks.set_payload({"homes": sorted(homes), "spaces": sorted(spaces), **named}, ids)
+
+    def clear(self, embedders: Sequence[Embedder]) -> None:
+        gone = {(embedder.name, embedder.version) for embedder in embedders}
+        self._keep_spaces(lambda space: (space.model, space.version) not in gone)
+        self.remember_complete(None)
+
+    def settle(self, embedders: Sequence[Embedder], second: Embedder | None = None, *, refused: int = 0) -> None:
+        ours = set(map(self._space, embedders))
+        self._keep_spaces(lambda space: space.fingerprint in ours)
+        if second is None:  # vectors for questions in other scripts are not kept up any more
+            for space in ours - {self._space(embedders[0])}:
+                self._forget(space, {"must": [{"has_vector": space}], "must_not": [one_of("homes", [space])]})
+        if self.count_pending(embedders) <= refused:
+            other_scripts = len(embedders) > 1 and self.is_home(embedders[-1])
+            self.remember_complete(models_key(embedders, second, other_scripts=other_scripts))
+        UnusedVectors(self._catalog).clear(if_many=True)
+
+    def remember_complete(self, models: str | None) -> None:
+        names = [space.fingerprint for space in self._state.spaces]
+        held = None if models is None else [name for name in names if self._chunks.has_any(_with(name))]
+        self._writer.remember(complete_vectors=models, held_spaces=held)
+
+    def _keep_spaces(self, is_kept: Callable[[VectorSpace], bool]) -> None:
+        """Deletes the vectors of the other spaces. Their room in the collection stays until the chunks are moved."""
+        for name in [space.fingerprint for space in self._state.spaces if not is_kept(space)]:
+            # Chunks that only claim to have a vector are included: otherwise they would never be embedded again.
+            claims = [{"has_vector": name}, one_of("homes", [name]), one_of("spaces", [name])]
+            self._forget(name, {"should": claims})
+        self._remember_spaces(filter(is_kept, self._state.spaces))
+
+    def _forget(self, space: str, chosen: Filter) -> None:
+        for some in batches(self._chunks.scroll(chosen, payload=["homes", "spaces"]), _BATCH):
+            for homes, spaces, ids in _grouped(some, space, home=False, is_held=False):
+                self._chunks.set_payload({"homes": sorted(homes), "spaces": sorted(spaces)}, ids)
+                self._chunks.delete_vectors([space], ids)
+
+    def _space(self, embedder: Embedder) -> str:
+        """The name of its vectors. A new space is created."""
+        self.prepare([VectorSpace(embedder.name, embedder.version, embedder.dimension)])
+        return embedder.fingerprint
+
+    def prepare(self, spaces: Sequence[VectorSpace]) -> None:
+        wanted = list(dict.fromkeys((*self._state.spaces, *spaces)))
+        if wanted == self._state.spaces:
+            return
+        self.remember_complete(None)
+        if not {space.fingerprint for space in wanted} <= set(self._schema.spaces()):
+            self._move_chunks(wanted)
+        self._remember_spaces(wanted)
+
+    def _remember_spaces(self, spaces: Iterable[VectorSpace]) -> None:
+        self._writer.remember(spaces=list(map(list, spaces)))
+
+    def _move_chunks(self, spaces: Sequence[VectorSpace]) -> None:
+        kept = {WORDS, *({space.fingerprint for space in spaces} & set(self._schema.spaces()))}
+        target = self._schema.create_next_chunks(spaces)
+        for some in batches(self._chunks.scroll(vectors=True, batch=_BATCH), _BATCH):
+            for point in some:
+                point["vector"] = {name: vector for name, vector in point["vector"].items() if name in kept}
+            target.upsert({key: point[key] for key in ("id", "vector", "payload")} for point in some)
+        self._schema.use_chunks(target.name)
+        self._schema.drop_unused_chunks()
+        self._writer.remember(quantization=self._schema.quantization)
+
+
+def _grouped(
+    points: Sequence[Point], space: str, *, home: bool, is_held: bool
+) -> list[tuple[frozenset[str], frozenset[str], list[Key]]]:
+    """The new homes and spaces of the points, and the ids that get them: with this space, or without it."""
+    groups: defaultdict[tuple[frozenset[str], frozenset[str]], list[Key]] = defaultdict(list)
+    for point in points:
+        homes, spaces = (frozenset(point["payload"][key]) for key in ("homes", "spaces"))
+        groups[homes | {space} if home else homes - {space}, spaces | {space} if is_held else spaces - {space}].append(
+            point["id"]
+        )
+    return [(homes, spaces, ids) for (homes, spaces), ids in groups.items()]
+
+
+def _pending_chunk(point: Point) -> PendingChunk:
+    path, title, headings, text, chunk = (point["payload"][field] for field in _PENDING_FIELDS)
+    return PendingChunk(point["id"], path, title, tuple(headings), text, chunk)
+
+
+def _rounded(vector: Any) -> list[float]:
+    """The numbers of a vector as a file stores them."""
+    return [float(f"{value:.{_DIGITS}g}") for value in vector.astype("float16").tolist()]

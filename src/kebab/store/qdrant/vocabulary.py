@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Collection as AnyCollection
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -15,13 +16,10 @@ from kebab.store.fts5.tokenizer import SqliteTokenizer
 from kebab.store.qdrant.collection import Collection, Point, PointId, point_id, where
 from kebab.store.qdrant.schema import SPELLING
 
-_LONGEST_BEGINNING = 8
-"""Letters by which words are looked up; further ones are compared here."""
-_MOST_READ = 400
-"""Words with the same beginning, the shortest first; several may have one stem."""
+_LONGEST_BEGINNING = 8  # letters by which words are looked up; further ones are compared here
+_MOST_READ = 400  # words with the same beginning, the shortest first; several may have one stem
 word_id = partial(point_id, "word")
-_CANDIDATES = 1000
-"""Words with the most pairs of letters in common, which are then compared letter by letter."""
+_CANDIDATES = 1000  # words with the most pairs of letters in common, which are then compared letter by letter
 
 
 class Vocabulary:
@@ -33,14 +31,10 @@ class Vocabulary:
         self._seen: set[str] = set()
 
     def add(self, texts: Iterable[str]) -> None:
-        self.put(self.unseen(texts))
-
-    def put(self, stems: Mapping[str, str]) -> None:
-        """Stores words with their stems."""
-        self._terms.upsert(_point(word, stem) for word, stem in stems.items())
+        self._terms.upsert(_point(word, stem) for word, stem in self.unseen(texts).items())
 
     def unseen(self, texts: Iterable[str]) -> dict[str, str]:
-        """The words of these texts that no call has given before, with their stems. The caller stores them."""
+        """The words of these texts that no call has given before, with their stems."""
         words = set(self._tokenizer.words("\n".join(texts))) - self._seen
         kept = sorted(word for word in words if worth_keeping(word))
         self._seen |= words
@@ -88,11 +82,11 @@ class TermLookup:
         if prefix in self._expanded:
             return self._expanded[prefix]
         chosen, fields = where("begins", prefix[:_LONGEST_BEGINNING]), ["word", "stem"]
-        by_stem: dict[str, list[str]] = {}
-        for point in self._terms.first_by("length", chosen, descending=False, limit=_MOST_READ, payload=fields):
+        by_stem: defaultdict[str, list[str]] = defaultdict(list)
+        for point in self._terms.first_by("length", "asc", chosen, _MOST_READ, fields):
             word, stem = point["payload"]["word"], point["payload"]["stem"]
             if word.startswith(prefix):
-                by_stem.setdefault(stem, []).append(word)
+                by_stem[stem].append(word)
         ordered = sorted((min(map(len, words)), min(words)) for words in by_stem.values())
         self._expanded[prefix] = [word for _, word in ordered[:MAX_EXPANSIONS]]
         return self._expanded[prefix]

@@ -12,13 +12,13 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 from kebab.core.errors import KebabError, Locked
-from kebab.store.qdrant.client import Client, StatusError
+from kebab.store.qdrant.client import Client, Missing, StatusError
 from kebab.store.qdrant.collection import Collection, Filter, one_of
 from kebab.store.qdrant.schema import LEASE
 
@@ -58,15 +58,9 @@ class WriterLease:
             free.append(one_of("owner", [lease["owner"]]))
         elif lease and lease["until"] >= wall:
             return False
-        payload = {
-            "what": "lease",
-            "owner": self._owner,
-            "name": self._name,
-            "pid": os.getpid(),
-            "place": _place(),
-            "until": wall + LASTS_S,
-        }
-        self._catalog.upsert([{"id": LEASE, "vector": {}, "payload": payload}], only_where={"should": free})
+        holder = {"owner": self._owner, "name": self._name, "pid": os.getpid(), "place": _place()}
+        point = {"id": LEASE, "vector": {}, "payload": {"what": "lease", **holder, "until": wall + LASTS_S}}
+        self._catalog.upsert([point], only_where={"should": free})
         return self._is_ours(asked)
 
     def renew(self) -> bool:
@@ -87,29 +81,22 @@ class WriterLease:
             raise Locked(message, hint="Run the command again: it continues.")
 
     def give_back(self) -> None:
-        try:
+        with suppress(Missing):  # the knowledge base was deleted
             self._catalog.delete(self._own)
-        except StatusError as error:
-            if error.status != 404:  # the knowledge base was deleted
-                raise
 
 
 @contextmanager
-def writer_lease(catalog: Collection, client: Client, *, wait_s: float, purpose: str) -> Iterator[WriterLease]:
+def writer_lease(catalog: Collection, client: Client, wait_s: float, purpose: str) -> Iterator[WriterLease]:
     """Holds the lease, and renews it in a thread."""
     lease = WriterLease(catalog, purpose)
     done = threading.Event()
 
     def keep_renewing() -> None:
-        try:
-            while not done.wait(_RENEWED_S):
-                try:
-                    if not lease.renew():
-                        return
-                except (KebabError, StatusError):  # out of reach, or deleted: the writer notices by itself
-                    continue
-        finally:
-            client.close()  # the connections of this thread
+        while not done.wait(_RENEWED_S):
+            with suppress(KebabError, StatusError):  # out of reach, or deleted: the writer notices by itself
+                if not lease.renew():
+                    break
+        client.close()  # the connections of this thread
 
     lease.take(wait_s)
     renewing = threading.Thread(target=keep_renewing, name="kebab lease", daemon=True)
@@ -140,8 +127,8 @@ def _is_of_dead_process(lease: dict[str, Any]) -> bool:
         os.kill(lease["pid"], 0)
     except ProcessLookupError:
         return True
-    except OSError:  # somebody else's
-        return False
+    except OSError:  # it belongs to another user
+        pass
     return False
 
 
