@@ -21,7 +21,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from kebab.parsing.markdown_blocks import MarkdownBlock, scan_blocks
+from kebab.parsing.building import LineBlock
+from kebab.parsing.markdown_blocks import scan_blocks
 
 _ORACLE = MarkdownIt("commonmark").enable("table")
 
@@ -41,7 +42,7 @@ _KINDS = {
 Range = tuple[str, int, int, int]
 
 
-def ranges(blocks: list[MarkdownBlock]) -> list[Range]:
+def ranges(blocks: list[LineBlock]) -> list[Range]:
     return [block[:4] for block in blocks]
 
 
@@ -80,7 +81,7 @@ def is_blank(line: str) -> bool:
     return not line.strip(" \t\r")
 
 
-def assert_every_line_is_in_one_block(lines: list[str], blocks: list[MarkdownBlock]) -> None:
+def assert_every_line_is_in_one_block(lines: list[str], blocks: list[LineBlock]) -> None:
     owners = [0] * len(lines)
     previous_end = 0
     for block in blocks:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from kebab.analysis.language import language_of
@@ -32,9 +32,18 @@ _KEPT = "\ue000(\\d+)\ue001"
 _MARKUP = re.compile(r"[\[<{*_~`\\]")
 
 
+class FileParser:
+    """The usual properties of a parser (see `core.ports.Parser`)."""
+
+    keeps_lines = True
+    isolated = True
+
+
 def document(path: str, text: str, blocks: Iterable[Block], title: str, **details: Any) -> ParsedDocument:
-    """A document of the type and format that its path tells, in the language of its text unless `lang` is given."""
-    doc_type, format_ = classify(path)
+    """A document of the type and format that its path and text tell, in the language of its text unless `lang` is
+    given.
+    """
+    doc_type, format_ = classify(path, text)
     lang = details.pop("lang", None) or language_of(text)
     return ParsedDocument(text, title, tuple(blocks), doc_type, format_, lang, **details)
 
@@ -74,20 +83,25 @@ def plain_heading(source: str) -> str:
 
 
 class LineBlock(NamedTuple):
-    """The whole lines `first` <= n < `end`, counted from 0."""
+    """A block of the whole lines `first_line` <= n < `end_line`, counted from 0."""
 
     kind: str
-    first: int
-    end: int
+    first_line: int
+    end_line: int
     level: int = 0
-    title: str = ""
+    """The level of a heading, 0 for everything else."""
+    text: str = ""
+    """The text of a heading, the language of code, "" for everything else."""
 
 
-def as_ranges(text: str, lines: list[str], found: Iterable[LineBlock]) -> tuple[Block, ...]:
-    """Blocks of lines as ranges of the text; `lines` are all its lines without their line feeds."""
-    starts = line_starts(lines)
-    starts[-1] = len(text)
-    return tuple(Block(block.kind, starts[block.first], starts[block.end], block.level, block.title) for block in found)
+def as_ranges(lines: Sequence[str], found: Iterable[LineBlock], start: int = 0) -> tuple[Block, ...]:
+    """Blocks of lines as ranges of a text that has these lines, without their line feeds, from `start` to its end."""
+    starts = line_starts(lines, start)
+    starts[-1] -= 1  # no line feed follows the last line
+    return tuple(
+        Block(kind, starts[first_line], starts[end_line], level, title)
+        for kind, first_line, end_line, level, title in found
+    )
 
 
 class LinedText:

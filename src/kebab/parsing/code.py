@@ -16,10 +16,10 @@ from itertools import groupby
 from time import thread_time
 from typing import TYPE_CHECKING, NamedTuple
 
-from kebab.analysis.language import language_of
 from kebab.core.documents import Block, ParsedDocument
 from kebab.core.paths import file_name
 from kebab.core.text import decode, line_starts, nfc
+from kebab.parsing.building import FileParser, document
 from kebab.parsing.code_languages import LANGUAGE_OF_FORMAT, CodeLanguage, code_language
 from kebab.parsing.file_types import classify
 from kebab.parsing.plain_text import PlainTextParser, paragraphs, refuse_generated
@@ -52,10 +52,8 @@ _NAMING_WRAPPER = re.compile(rb"(?:React\.)?[\w$]+")
 """`debounce(() => …)` is a function, `items.map(() => …)` is not."""
 
 
-class CodeParser:
+class CodeParser(FileParser):
     version = "code-2"
-    keeps_lines = True
-    isolated = True  # the grammars are C, and a file may be made to keep them busy
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         text, encoding = decode(data)
@@ -67,25 +65,16 @@ class CodeParser:
             blocks = list(_blocks(text, language)) if language else paragraphs(text, "code")
         except _NoSyntax as error:
             blocks, warnings = paragraphs(text, "code"), (f"{error} Its functions and classes are not told apart.",)
-        return ParsedDocument(
-            text=text,
-            title=nfc(file_name(path)),
-            blocks=tuple(blocks),
-            doc_type="code",
-            format=format_,
-            lang=language_of(text),
-            encoding=encoding,
-            warnings=warnings,
-            code_lang=language.name if language else None,
+        code_lang = language.name if language else None
+        return document(
+            path, text, blocks, nfc(file_name(path)), encoding=encoding, warnings=warnings, code_lang=code_lang
         )
 
 
-class ScriptParser:
+class ScriptParser(FileParser):
     """Files without an extension: code if the first line names the program that runs them, else text."""
 
     version = f"script-1 {CodeParser.version} {PlainTextParser.version}"
-    keeps_lines = True
-    isolated = True  # only the text tells which files are code
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         text, _ = decode(data)

@@ -16,7 +16,7 @@ from itertools import groupby
 from kebab.core.documents import Block, ParsedDocument
 from kebab.core.errors import ParseError
 from kebab.core.text import decode, storable
-from kebab.parsing.building import LinedText, document, title_of
+from kebab.parsing.building import FileParser, LinedText, document, title_of
 from kebab.parsing.eml_parts import Letter, Part, TextLine, lines_of, parts_of, read_letter
 from kebab.parsing.html import PageReader
 
@@ -27,10 +27,8 @@ _FAR_APART = 100
 """After so many lines without text, mostly those of an attachment, another passage begins."""
 
 
-class EmlParser:
+class EmlParser(FileParser):
     version = "eml-2"
-    keeps_lines = True
-    isolated = True
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         letter = read_letter(data)

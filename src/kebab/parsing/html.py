@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from kebab.core.documents import Block, ParsedDocument
 from kebab.core.text import decode, nfc
-from kebab.parsing.building import BLOCK_BREAK, document, title_of
+from kebab.parsing.building import BLOCK_BREAK, FileParser, document, title_of
 
 _DECLARED = re.compile(
     rb"""<meta[^>]{0,256}?charset\s*=\s*["']?\s*([\w.:-]+)|<\?xml[^>]{0,128}?encoding\s*=\s*["']([\w.:-]+)""",
@@ -60,10 +60,8 @@ _CELLS = frozenset(("td", "th"))
 _ROWS = _CELLS | {"tr", "table"}
 
 
-class HtmlParser:
+class HtmlParser(FileParser):
     version = "html-2"
-    keeps_lines = True
-    isolated = True
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         source, encoding = decode_page(data)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from kebab.analysis.language import language_of
 from kebab.core.documents import PAGE_BREAK, Block, ParsedDocument
 from kebab.core.errors import ParseError
 from kebab.core.paths import file_stem
 from kebab.core.text import nfc
 from kebab.parsing import front_matter
+from kebab.parsing.building import FileParser, document
 from kebab.parsing.pdf_blocks import NUMBERING, find_blocks
 from kebab.parsing.pdf_reading import read_pdf
 from kebab.parsing.pdf_repair import mended_line, mended_pages
@@ -28,10 +28,9 @@ _NO_TITLE = re.compile(
 _DATE = re.compile(r"(?:D:)?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:(Z)|([+-]\d\d)'?(\d\d)?)?")
 
 
-class PdfParser:
+class PdfParser(FileParser):
     version = "pdf-4"
     keeps_lines = False
-    isolated = True
 
     def __init__(self, password: str = "") -> None:
         """The password is tried on files that need one."""
@@ -45,14 +44,12 @@ class PdfParser:
         if empty == len(pages):
             hint = "It was probably scanned; run it through an OCR program, such as ocrmypdf, and ingest the result."
             raise ParseError("No page of this PDF has any text.", reason="no_text", hint=hint)
-        blocks = tuple(find_blocks(text, contents.outline))
-        return ParsedDocument(
-            text=text,
-            title=_given_title(contents.info) or _first_heading(blocks) or _name_in_words(path),
-            blocks=blocks,
-            doc_type="pdf",
-            format="pdf",
-            lang=language_of(text),
+        blocks = find_blocks(text, contents.outline)
+        return document(
+            path,
+            text,
+            blocks,
+            _given_title(contents.info) or _first_heading(blocks) or _name_in_words(path),
             metadata=_metadata(contents.info, len(pages)),
             warnings=_warnings(len(pages), empty, contents.damaged_pages),
             paged=True,
@@ -74,7 +71,7 @@ def _given_title(info: dict[str, str]) -> str:
     return title if is_title else ""
 
 
-def _first_heading(blocks: tuple[Block, ...]) -> str:
+def _first_heading(blocks: list[Block]) -> str:
     """The first heading, or "" if it has a number: "1 Introduction" names a part, not the document. The heading right
     below completes a single word, such as a company name on a title page.
     """

@@ -6,7 +6,7 @@ import re
 from datetime import datetime, timedelta
 
 from kebab.core.documents import ParsedDocument
-from kebab.parsing.building import ExtractedText
+from kebab.parsing.building import ExtractedText, FileParser
 from kebab.parsing.zipped_xml import (
     XmlHandler,
     ZipContainer,
@@ -31,24 +31,22 @@ _LAST_DAY = 2_958_466
 """The first day of the year 10000."""
 
 
-class XlsxParser:
+class XlsxParser(FileParser):
     version = "xlsx-1"
     keeps_lines = False
-    isolated = True
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         container = ZipContainer(data)
         main = first_of_kind(relationships(container, ""), "officeDocument", "xl/workbook.xml")
         parts = relationships(container, main)
         sheets = elements(container.read(main), "sheet")
-        strings, styles = _SharedStrings(), _Styles()
-        for kind, handler in (("sharedStrings", strings), ("styles", styles)):
-            part = first_of_kind(parts, kind, f"xl/{kind}.xml")
-            if part in container:
-                read_xml(container.read(part), handler)
-        dates = styles.of_dates()
+        strings, dates = _SharedStrings(), frozenset[str]()
+        if (part := first_of_kind(parts, "sharedStrings", "xl/sharedStrings.xml")) in container:
+            read_xml(container.read(part), strings)
+        if (part := first_of_kind(parts, "styles", "xl/styles.xml")) in container:
+            dates = _date_styles(container.read(part))
         extracted, warnings = ExtractedText(), []
-        for number, listed in enumerate(sheets):
+        for number, (_, listed, _) in enumerate(sheets):
             if number:
                 extracted.end_page()
             name, id_ = " ".join(listed.get("name", "").split()), listed.get("r:id", "")
@@ -63,55 +61,44 @@ class XlsxParser:
         return office_document(container, extracted, path, headings_title=False, paged=True, warnings=warnings)
 
 
-class _Styles(XmlHandler):
-    """The cell styles. A date is a number of days, and only its style says so."""
-
-    def __init__(self) -> None:
-        self._dates = {str(number) for number in _BUILT_IN_DATES}
-        self._formats: list[str] = []
-        self._in_cells = False
-
-    def start(self, name: str, attributes: dict[str, str]) -> None:
+def _date_styles(data: bytes) -> frozenset[str]:
+    """The numbers of the styles that show a date, as cells refer to them: a date is a number of days, and only its style
+    says so.
+    """
+    dates = {str(number) for number in _BUILT_IN_DATES}
+    formats: list[str] = []
+    cells: list[str] = []
+    for name, attributes, _ in elements(data, "numFmt", "xf", "cellStyleXfs", "cellXfs"):
+        id_ = attributes.get("numFmtId", "")
         if name == "numFmt":
             letters = _NO_LETTERS.sub("", attributes.get("formatCode", "")).lower()
             if "yy" in letters or "d" in letters:
-                self._dates.add(attributes.get("numFmtId", ""))
-        elif name == "cellXfs":
-            self._in_cells = True
-        elif name == "xf" and self._in_cells:
-            self._formats.append(attributes.get("numFmtId", ""))
-
-    def end(self, name: str) -> None:
-        if name == "cellXfs":
-            self._in_cells = False
-
-    def of_dates(self) -> frozenset[str]:
-        """The numbers of the styles that show a date, as cells refer to them."""
-        return frozenset(str(number) for number, format_ in enumerate(self._formats) if format_ in self._dates)
+                dates.add(id_)
+        elif name == "xf":
+            formats.append(id_)
+        else:
+            cells, formats = formats if name == "cellXfs" else cells, []
+    return frozenset(str(number) for number, format_ in enumerate(cells) if format_ in dates)
 
 
 class _SharedStrings(XmlHandler):
     def __init__(self) -> None:
         self.found: list[str] = []
         self._parts: list[str] = []
-        self._in_text = self._in_reading = False
+        self._in_reading = False
+        """In the pronunciation of the characters, which is no text of its own."""
 
     def start(self, name: str, attributes: dict[str, str]) -> None:  # noqa: ARG002 - as in XmlHandler
-        if name == "rPh":
-            self._in_reading = True  # how the characters are pronounced
-        self._in_text = name == "t" and not self._in_reading
+        self._in_reading = self._in_reading or name == "rPh"
 
-    def end(self, name: str) -> None:
-        self._in_text = False
+    def end(self, name: str, text: str) -> None:
         if name == "rPh":
             self._in_reading = False
+        elif name == "t" and not self._in_reading:
+            self._parts.append(text)
         elif name == "si":
             self.found.append(_cell_text("".join(self._parts)))
             self._parts = []
-
-    def text(self, data: str) -> None:
-        if self._in_text:
-            self._parts.append(data)
 
 
 class _Sheet(XmlHandler):
@@ -126,7 +113,7 @@ class _Sheet(XmlHandler):
         self._column = 0
         self._type = ""
         self._parts: list[str] = []
-        self._reads = self._in_reading = False
+        self._in_reading = False
         self._rows_left_out = 0
         self._columns_left_out = False
 
@@ -140,11 +127,11 @@ class _Sheet(XmlHandler):
             self._row = []
         elif name == "rPh":
             self._in_reading = True
-        self._reads = name in ("v", "t") and not self._in_reading
 
-    def end(self, name: str) -> None:
-        self._reads = False
-        if name == "c":
+    def end(self, name: str, text: str) -> None:
+        if name in ("v", "t") and not self._in_reading:
+            self._parts.append(text)
+        elif name == "c":
             self._put("".join(self._parts))
             self._parts = []
         elif name == "rPh":
@@ -154,10 +141,6 @@ class _Sheet(XmlHandler):
                 self.rows.append(" | ".join(self._row))
             else:
                 self._rows_left_out += 1
-
-    def text(self, data: str) -> None:
-        if self._reads:
-            self._parts.append(data)
 
     def _put(self, raw: str) -> None:
         if not raw:
