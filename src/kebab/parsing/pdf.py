@@ -12,7 +12,6 @@ from kebab.core.text import nfc
 from kebab.parsing import front_matter
 from kebab.parsing.building import FileParser, document
 from kebab.parsing.pdf_blocks import NUMBERING, find_blocks
-from kebab.parsing.pdf_reading import read_pdf
 from kebab.parsing.pdf_repair import mended_line, mended_pages
 
 _LONGEST_TITLE = 300
@@ -37,6 +36,8 @@ class PdfParser(FileParser):
         self._password = password
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
+        from kebab.parsing.pdf_reading import read_pdf  # loads PDFium, which only the process that parses needs
+
         contents = read_pdf(data, self._password)
         text = mended_pages(contents.pages)
         pages = text.split(PAGE_BREAK)
@@ -89,16 +90,10 @@ def _label(label: str, number: int) -> str | None:
 
 
 def _metadata(info: dict[str, str], page_count: int) -> dict[str, Any]:
-    values: dict[str, Any] = {"page_count": page_count}
-    for key in ("Author", "Subject", "Keywords"):
-        value = nfc(mended_line(info.get(key, "")))[:_LONGEST_VALUE]
-        if value:
-            values[key.lower()] = value
-    for key, name in (("CreationDate", "created"), ("ModDate", "modified")):
-        moment = _iso_date(info.get(key, ""))
-        if moment:
-            values[name] = moment
-    return values
+    texts = {key: nfc(mended_line(info.get(key, "")))[:_LONGEST_VALUE] for key in ("Author", "Subject", "Keywords")}
+    dates = {"created": _iso_date(info.get("CreationDate", "")), "modified": _iso_date(info.get("ModDate", ""))}
+    values = {key.lower(): value for key, value in (texts | dates).items() if value}
+    return {"page_count": page_count, **values}
 
 
 def _iso_date(value: str) -> str | None:
@@ -115,9 +110,5 @@ def _iso_date(value: str) -> str | None:
 
 
 def _warnings(pages: int, empty: int, damaged: int) -> tuple[str, ...]:
-    found = []
-    if damaged:
-        found.append(f"{damaged} of {pages} pages could not be read (damaged?)")
-    if empty > damaged:
-        found.append(f"{empty - damaged} of {pages} pages have no text (scanned?)")
-    return tuple(found)
+    problems = {"could not be read (damaged?)": damaged, "have no text (scanned?)": empty - damaged}
+    return tuple(f"{count} of {pages} pages {problem}" for problem, count in problems.items() if count > 0)

@@ -112,7 +112,8 @@ def find_blocks(text: str, outline: Sequence[OutlineEntry]) -> list[Block]:
     """Blocks of whole lines, in order, none across a page; every line with text is in one."""
     entries: dict[int, list[OutlineEntry]] = {}
     for entry in outline:
-        entries.setdefault(entry.page, []).append(entry)
+        title = nfc(mended_line(entry.title))[:_LONGEST_TITLE].rstrip()
+        entries.setdefault(entry.page, []).append(entry._replace(title=title))
     blocks: list[Block] = []
     start = 0
     for number, page in enumerate(text.split(PAGE_BREAK)):
@@ -129,7 +130,7 @@ def _page_blocks(page: str, start: int, entries: list[OutlineEntry]) -> list[Blo
     headings = {heading.first_line: heading for heading in placed}
     short = _SHORT * _usual_length(lines)
     blocks: list[Block] = []
-    opening = _title_of(entries[0]) if entries and page.strip() else ""
+    opening = entries[0].title if entries and page.strip() else ""
     if opening and opening not in [heading.title for heading in placed]:
         # Its words are a picture, or differ from the outline: the section before ends here all the same.
         blocks.append(Block("heading", start, start, entries[0].level, opening))
@@ -164,18 +165,12 @@ def _place_headings(lines: list[str], entries: list[OutlineEntry]) -> list[_Head
     page = _SquashedPage(lines)
     headings = []
     for entry in entries:
-        title = _title_of(entry)
-        if not title:
-            continue
+        title = entry.title
         place = page.find(title) or page.find(NUMBERING.sub("", title, count=1)) or page.first_line_like(title)
-        if place:
+        if title and place:
             page.take(place)
             headings.append(_Heading(*place, entry.level, title))
     return headings
-
-
-def _title_of(entry: OutlineEntry) -> str:
-    return nfc(mended_line(entry.title))[:_LONGEST_TITLE].rstrip()
 
 
 class _SquashedPage:

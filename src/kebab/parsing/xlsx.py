@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from kebab.core.documents import ParsedDocument
@@ -45,7 +47,8 @@ class XlsxParser(FileParser):
             read_xml(container.read(part), strings)
         if (part := first_of_kind(parts, "styles", "xl/styles.xml")) in container:
             dates = _date_styles(container.read(part))
-        extracted, warnings = ExtractedText(), []
+        extracted = ExtractedText()
+        warnings: list[str] = []
         for number, (_, listed, _) in enumerate(sheets):
             if number:
                 extracted.end_page()
@@ -162,13 +165,11 @@ class _Sheet(XmlHandler):
             return date
         return _number_text(raw) if self._type == "n" else _cell_text(raw)
 
-    def warnings(self, name: str) -> list[str]:
-        left_out = []
+    def warnings(self, name: str) -> Iterator[str]:
         if self._rows_left_out:
-            left_out.append(f"sheet {name}: {self._rows_left_out:,} rows after the first {_MOST_ROWS:,} are left out")
+            yield f"sheet {name}: {self._rows_left_out:,} rows after the first {_MOST_ROWS:,} are left out"
         if self._columns_left_out:
-            left_out.append(f"sheet {name}: columns after the first {_MOST_COLUMNS} are left out")
-        return left_out
+            yield f"sheet {name}: columns after the first {_MOST_COLUMNS} are left out"
 
 
 def _column(reference: str, following: int) -> int:
@@ -191,21 +192,16 @@ def _cell_text(raw: str) -> str:
 
 def _date_text(raw: str) -> str | None:
     """45443.5 → 2024-05-31 12:00; None for a number that is no day of the calendar."""
-    try:
-        days = float(raw)
-    except ValueError:
-        return None
-    if not 1 <= days < _LAST_DAY:
-        return None
-    moment = _DAY_0 + timedelta(minutes=round(days * 1440))
-    return moment.isoformat(sep=" ", timespec="minutes").removesuffix(" 00:00")
+    with suppress(ValueError):
+        if 1 <= (days := float(raw)) < _LAST_DAY:
+            moment = _DAY_0 + timedelta(minutes=round(days * 1440))
+            return moment.isoformat(sep=" ", timespec="minutes").removesuffix(" 00:00")
+    return None
 
 
 def _number_text(raw: str) -> str:
     """0.30000000000000004 → 0.3, as Excel shows it: it computes with 15 digits."""
-    if len(raw) <= 15 or "." not in raw:
-        return _cell_text(raw)
-    try:
-        return f"{float(raw):.15g}"
-    except ValueError:
-        return _cell_text(raw)
+    if len(raw) > 15 and "." in raw:
+        with suppress(ValueError):
+            return f"{float(raw):.15g}"
+    return _cell_text(raw)

@@ -68,27 +68,14 @@ def scan_folder(
             "good goes with: kb source remove NAME",
             path=str(root),
         )
-    scan = FolderScan()
-    kept_folders, kept = _walk(root, settings)
+    listing = _Listing(root, settings, exclude)
     elsewhere = {str(folder) for folder in other_sources}
-    seen: set[str] = set()
-    for folder in kept_folders:
-        relative_folder = _relative(root, folder)
-        if any(folder == other or folder.startswith(other + os.sep) for other in elsewhere):
-            if folder in elsewhere:
-                scan.skips.append(Skip(relative_folder or ".", "other_source"))
-            continue
-        try:
-            with os.scandir(folder) as listing:
-                # Of two names that differ only in their Unicode form, the one in NFC comes first, as in verify.
-                entries = sorted(listing, key=lambda entry: (entry.name != nfc(entry.name), entry.name))
-        except OSError:
-            scan.skips.append(Skip(relative_folder or ".", "unreadable"))
-            scan.unreadable.append(relative_folder or ".")
-            continue
-        for entry in entries:
-            _take(scan, root, entry, kept, seen, settings, exclude)
-    return scan
+    for folder in listing.folders:
+        if folder in elsewhere:
+            listing.scan.skips.append(Skip(relative_path(root, folder) or ".", "other_source"))
+        elif not any(folder.startswith(other + os.sep) for other in elsewhere):
+            listing.take_folder(folder)
+    return listing.scan
 
 
 def walk_of(root: Path, settings: IngestSettings) -> ignore.Walk:
@@ -130,55 +117,64 @@ def _inside_repository(root: Path) -> bool:
     return any((folder / ".git").exists() for folder in root.parents) and not (root / ".git").exists()
 
 
-def _take(
-    scan: FolderScan,
-    root: Path,
-    entry: os.DirEntry[str],
-    kept: set[str],
-    seen: set[str],
-    settings: IngestSettings,
-    exclude: Collection[str],
-) -> None:
-    path = _relative(root, entry.path)
-    try:
-        status = entry.stat(follow_symlinks=settings.follow_links)
-    except OSError:
-        # A folder that may be listed but not entered, or a broken link: what was indexed of it stays.
-        scan.skips.append(Skip(_shown(path), "link" if entry.is_symlink() else "unreadable"))
-        scan.unreadable.append(path)
-        return
-    reason = _reason_to_skip(entry, status, path, kept, settings, exclude)
-    if reason is None and path in seen:
-        reason = "same_name"  # two names that differ only in their Unicode form
-    if reason:
-        scan.skips.append(Skip(_shown(path), reason))
-    elif reason is None:
-        seen.add(path)
-        scan.files.append(FoundFile(path, Path(entry.path), status.st_size, status.st_mtime_ns))
+class _Listing:
+    """Lists one folder after another. `folders` are those that the ignore rules keep, in order."""
 
+    def __init__(self, root: Path, settings: IngestSettings, exclude: Collection[str]) -> None:
+        self.scan = FolderScan()
+        self.folders, self._kept = _walk(root, settings)
+        self._root = root
+        self._settings = settings
+        self._exclude = exclude
+        self._seen: set[str] = set()
 
-def _reason_to_skip(
-    entry: os.DirEntry[str],
-    status: os.stat_result,
-    path: str,
-    kept: set[str],
-    settings: IngestSettings,
-    exclude: Collection[str],
-) -> str | None:
-    """None to take it, "" to leave it out silently, else the reason under which it is counted."""
-    if stat.S_ISLNK(status.st_mode) or (entry.path not in kept and entry.is_symlink()):
-        return "link"
-    if entry.path not in kept:
-        if entry.name in _UNREPORTED:
+    def take_folder(self, folder: str) -> None:
+        try:
+            with os.scandir(folder) as listing:
+                # Of two names that differ only in their Unicode form, the one in NFC comes first, as in verify.
+                entries = sorted(listing, key=lambda entry: (entry.name != nfc(entry.name), entry.name))
+        except OSError:
+            path = relative_path(self._root, folder) or "."
+            self.scan.skips.append(Skip(path, "unreadable"))
+            self.scan.unreadable.append(path)
+            return
+        for entry in entries:
+            self._take(entry)
+
+    def _take(self, entry: os.DirEntry[str]) -> None:
+        path = relative_path(self._root, entry.path)
+        try:
+            status = entry.stat(follow_symlinks=self._settings.follow_links)
+        except OSError:
+            # A folder that may be listed but not entered, or a broken link: what was indexed of it stays.
+            self.scan.skips.append(Skip(_shown(path), "link" if entry.is_symlink() else "unreadable"))
+            self.scan.unreadable.append(path)
+            return
+        reason = self._reason_to_skip(entry, status, path)
+        if reason:
+            self.scan.skips.append(Skip(_shown(path), reason))
+        elif reason is None:
+            self._seen.add(path)
+            self.scan.files.append(FoundFile(path, Path(entry.path), status.st_size, status.st_mtime_ns))
+
+    def _reason_to_skip(self, entry: os.DirEntry[str], status: os.stat_result, path: str) -> str | None:
+        """None to take it, "" to leave it out silently, else the reason under which it is counted."""
+        is_kept = entry.path in self._kept
+        if stat.S_ISLNK(status.st_mode) or (not is_kept and entry.is_symlink()):
+            return "link"
+        if not is_kept:
+            if entry.name in _UNREPORTED:
+                return ""
+            return "hidden" if entry.name.startswith(".") and not self._settings.hidden else "ignored"
+        if stat.S_ISDIR(status.st_mode) or entry.path in self._exclude:
             return ""
-        return "hidden" if entry.name.startswith(".") and not settings.hidden else "ignored"
-    if stat.S_ISDIR(status.st_mode) or entry.path in exclude:
-        return ""
-    if not stat.S_ISREG(status.st_mode):
-        return "special"
-    if not _is_utf8(path):
-        return "bad_name"
-    return "too_large" if is_too_large(status.st_size, settings) else None
+        if not stat.S_ISREG(status.st_mode):
+            return "special"
+        if not _is_utf8(path):
+            return "bad_name"
+        if is_too_large(status.st_size, self._settings):
+            return "too_large"
+        return "same_name" if path in self._seen else None  # two names that differ only in their Unicode form
 
 
 def is_too_large(size: int, settings: IngestSettings) -> bool:
@@ -189,7 +185,7 @@ def _shown(path: str) -> str:
     return path.encode("utf-8", "replace").decode()
 
 
-def _relative(root: Path, path: str) -> str:
+def relative_path(root: Path, path: str) -> str:
     """The path relative to the root, with which every path of the walk begins."""
     return nfc(path[len(str(root)) :].lstrip(os.sep).replace(os.sep, "/"))
 

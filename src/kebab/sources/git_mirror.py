@@ -35,6 +35,7 @@ _REF = re.compile(r"(?![-./]|@$)(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)|\.$|/$|/\.))[^
 """Names of tags and branches that git accepts, none of which it can take for an option."""
 _IN_USER = "%:!$&'()*+,;=-._~"
 """Characters that need no quoting before the @ of an address; git takes another @ for the end of the password."""
+_NO_SUCH_REF = "couldn't find remote ref"
 _LOOK_S = 0.2
 _DEFAULT = "refs/kebab/default"
 _DAMAGED = "kebab-damaged"
@@ -72,8 +73,8 @@ class _TooMuch(SourceError):
     """The size limit is exceeded."""
 
 
-class _TooLong(SourceError):
-    """The time limit is exceeded."""
+class _Failed(SourceError):
+    """git ended with an error."""
 
 
 class GitTree:
@@ -87,9 +88,7 @@ class GitTree:
     def files(self) -> list[TreeFile]:
         try:
             listed = self._mirror.run("ls-tree", "-r", "-z", "--long", "--full-tree", self.commit)
-        except _TooLong:
-            raise
-        except SourceError:
+        except _Failed:
             self._mirror.mark_damaged()
             raise
         return [file for entry in listed.split(b"\0") if entry and (file := _tree_file(entry)) is not None]
@@ -164,12 +163,12 @@ class GitMirror:
             self._ends = time.monotonic() + self._limits.seconds
             try:
                 self._fetch(f"+{theirs}:{ours}", lock)
-                return GitTree(self, self._commit(ours, called), _held(self._folder, fcntl.LOCK_SH))
+                return GitTree(self, self._commit(ours, called), _locked(self._folder, "reading", fcntl.LOCK_SH))
             except _TooMuch:
                 _deleted(self._folder)  # a fetch with a higher limit starts anew
                 raise
-            except SourceError as error:
-                if "couldn't find remote ref" in error.message:
+            except _Failed as error:
+                if _NO_SUCH_REF in error.message:
                     raise SourceError(f"{shown_address(self._url)} has no {called}.", hint=hint) from error
                 raise
             finally:
@@ -179,9 +178,7 @@ class GitMirror:
         """The commit of a reference. A tag may also name a file or a folder."""
         try:
             return self.run("rev-parse", "--verify", f"{reference}^{{commit}}").decode().strip()
-        except _TooLong:
-            raise
-        except SourceError as error:
+        except _Failed as error:
             message = f"{shown_address(self._url)} has a {called}, but it leads to no commit."
             raise SourceError(message, hint="Name one that does: git tag lists them.") from error
 
@@ -193,10 +190,8 @@ class GitMirror:
         before = _megabytes(self._folder)
         try:
             self._fetch_once(refspec, lock)
-        except _TooLong:
-            raise
-        except SourceError as error:
-            if "couldn't find remote ref" in error.message:
+        except (_Failed, _TooMuch) as error:
+            if _NO_SUCH_REF in error.message:
                 raise
             self._fetch_anew(refspec, lock, error, was_there)
         else:
@@ -231,9 +226,7 @@ class GitMirror:
             return False
         try:
             return self.run("rev-parse", "--is-bare-repository").strip() == b"true"
-        except _TooLong:
-            raise
-        except SourceError:
+        except _Failed:
             return False
 
     def _make(self, object_format: str) -> None:
@@ -266,7 +259,7 @@ class GitMirror:
             os.close(theirs)
         if process.returncode != 0:
             message = f"git {arguments[0]} failed for {shown_address(self._url)}: {_reason(errors, self._given)}."
-            raise SourceError(message, hint=f"Check the address. {PASSWORD_HINT}")
+            raise _Failed(message, hint=f"Check the address. {PASSWORD_HINT}")
         return output
 
     def _wait_for(self, process: subprocess.Popen[bytes], *, limits_size: bool) -> tuple[bytes, bytes]:
@@ -281,7 +274,7 @@ class GitMirror:
                 with suppress(subprocess.TimeoutExpired):
                     said = process.communicate(timeout=_LOOK_S)
                 if said is None and time.monotonic() > ends:
-                    raise _TooLong(
+                    raise SourceError(
                         f"git was stopped: it took longer than {limits.seconds:g} seconds.",
                         hint="Raise the setting library.fetch_seconds if that is to be expected.",
                     )
@@ -335,13 +328,17 @@ class GitMirror:
 @contextmanager
 def _fetching(folder: Path, seconds: float) -> Iterator[int]:
     """Holds the lock for fetching into this mirror. The operating system releases it with its process."""
-    path = folder.with_name(f"{folder.name}.fetching")
     ends = time.monotonic() + seconds
-    while (lock := _locked(path, fcntl.LOCK_EX)) is None:
-        if time.monotonic() > ends:
-            message = f"Another process has been fetching this repository for longer than {seconds:g} seconds."
-            raise SourceError(message, hint="Wait for it to finish, or raise the setting library.fetch_seconds.")
-        time.sleep(_LOOK_S / 4)
+    lock = None
+    while lock is None:
+        try:
+            lock = _locked(folder, "fetching", fcntl.LOCK_EX)
+        except BlockingIOError:
+            if time.monotonic() > ends:
+                message = f"Another process has been fetching this repository for longer than {seconds:g} seconds."
+                hint = "Wait for it to finish, or raise the setting library.fetch_seconds."
+                raise SourceError(message, hint=hint) from None
+            time.sleep(_LOOK_S / 4)
     try:
         yield lock
     finally:
@@ -352,36 +349,28 @@ def _fetching(folder: Path, seconds: float) -> Iterator[int]:
 @contextmanager
 def _left_alone(folder: Path) -> Iterator[None]:
     """Holds the mirror while no process reads it; BlockingIOError if one does. A reader needs the lock for fetching."""
-    lock = _held(folder, fcntl.LOCK_EX)
+    lock = _locked(folder, "reading", fcntl.LOCK_EX)
     try:
         yield
     finally:
         os.close(lock)
 
 
-def _held(folder: Path, kind: int) -> int:
-    lock = _locked(folder.with_name(f"{folder.name}.reading"), kind)
-    if lock is None:
-        raise BlockingIOError
-    return lock
-
-
-def _locked(path: Path, kind: int) -> int | None:
-    """A locked open file; None while another process has the lock."""
+def _locked(folder: Path, name: str, kind: int) -> int:
+    """A locked open file beside the mirror; BlockingIOError while another process has the lock."""
+    path = folder.with_name(f"{folder.name}.{name}")
     try:
         make_folder(path.parent)
         lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         message = f"{path} cannot be written: {error.strerror}."
         raise SourceError(message, hint="Check its permissions.", path=str(path)) from error
-    try:
+    with suppress(OSError):
         fcntl.flock(lock, kind | fcntl.LOCK_NB)
         if os.fstat(lock).st_ino == path.stat().st_ino:  # it may have been deleted with its mirror in between
             return lock
-    except OSError:
-        pass
     os.close(lock)
-    return None
+    raise BlockingIOError
 
 
 def _deleted(folder: Path) -> bool:

@@ -84,10 +84,18 @@ def _file(place: str, limits: FetchLimits) -> tuple[str, bytes]:
         raise SourceError(message, hint="Check its name and permissions.", path=place) from error
 
 
-class MemoryTree:
-    """Files in memory, by path."""
+class _OpenTree:
+    """Files outside of git, which need no preparation to be read."""
 
     commit = None
+
+    @contextmanager
+    def reading(self) -> Iterator[Self]:
+        yield self
+
+
+class MemoryTree(_OpenTree):
+    """Files in memory, by path."""
 
     def __init__(self, contents: dict[str, bytes]) -> None:
         self._contents = contents
@@ -95,18 +103,12 @@ class MemoryTree:
     def files(self) -> list[TreeFile]:
         return [TreeFile(path, sha256(data).hexdigest(), len(data)) for path, data in self._contents.items()]
 
-    @contextmanager
-    def reading(self) -> Iterator[Self]:
-        yield self
-
     def read(self, file: TreeFile) -> bytes:
         return self._contents[file.path]
 
 
-class FolderTree:
+class FolderTree(_OpenTree):
     """The files of a folder by the same rules as for notes: ignored and hidden files are left out."""
-
-    commit = None
 
     def __init__(self, root: Path, settings: IngestSettings) -> None:
         if not root.is_dir():
@@ -124,10 +126,6 @@ class FolderTree:
                 continue
             found.append(TreeFile(path, sha256(data).hexdigest(), len(data)))
         return found
-
-    @contextmanager
-    def reading(self) -> Iterator[Self]:
-        yield self
 
     def read(self, file: TreeFile) -> bytes:
         try:

@@ -17,8 +17,7 @@ from typing import NamedTuple
 import ignore
 
 from kebab.config.settings import IngestSettings
-from kebab.core.text import nfc
-from kebab.sources.folder import is_too_large, walk_of
+from kebab.sources.folder import is_too_large, relative_path, walk_of
 
 
 class NewFiles(NamedTuple):
@@ -52,20 +51,19 @@ class _Search:
         self._known = known
         self._settings = settings
         self._until = until
-        self._top = str(known.root)
-        self._files: dict[str, set[str]] = {"": set()}
-        """The names of known files by folder, with every folder above them."""
+        self._files = set(known.paths)
+        self._folders = {""}
+        """The folders of known files, and every folder above them."""
         for path in known.paths:
-            folder, _, name = path.rpartition("/")
-            while folder not in self._files:
-                self._files[folder] = set()
+            folder = path.rpartition("/")[0]
+            while folder not in self._folders:
+                self._folders.add(folder)
                 folder = folder.rpartition("/")[0]
-            self._files[path.rpartition("/")[0]].add(name)
 
     def candidates(self) -> set[str]:
         """Unknown young files and folders, as absolute paths, before ignore rules apply."""
         found: set[str] = set()
-        folders = [self._top]
+        folders = [str(self._known.root)]
         while folders:
             self._check_time()
             try:
@@ -73,10 +71,10 @@ class _Search:
                     for entry in entries:
                         if entry.name.startswith(".") and not self._settings.hidden:
                             continue
-                        path = self._relative(entry.path)
-                        if path in self._files and entry.is_dir(follow_symlinks=self._settings.follow_links):
+                        path = relative_path(self._known.root, entry.path)
+                        if path in self._folders and entry.is_dir(follow_symlinks=self._settings.follow_links):
                             folders.append(entry.path)
-                        elif self._is_known(path) or entry.path in self._known.excluded:
+                        elif path in self._files or entry.path in self._known.excluded:
                             continue
                         elif self._is_young(entry.path):
                             found.add(entry.path)
@@ -125,11 +123,7 @@ class _Search:
             return False
         status = self._status(path)
         is_right = status is not None and S_ISREG(status.st_mode) and not is_too_large(status.st_size, self._settings)
-        return is_right and self._is_young(path) and not self._is_known(self._relative(path))
-
-    def _is_known(self, path: str) -> bool:
-        folder, _, name = path.rpartition("/")
-        return name in self._files.get(folder, ())
+        return is_right and self._is_young(path) and relative_path(self._known.root, path) not in self._files
 
     def _is_young(self, path: str) -> bool:
         status = self._status(path)
@@ -140,9 +134,6 @@ class _Search:
             return os.stat(path, follow_symlinks=self._settings.follow_links)  # noqa: PTH116 - maybe thousands of them
         except OSError:
             return None  # deleted in the meantime
-
-    def _relative(self, path: str) -> str:
-        return nfc(path[len(self._top) :].lstrip(os.sep).replace(os.sep, "/"))
 
     def _check_time(self) -> None:
         if time.perf_counter() > self._until:

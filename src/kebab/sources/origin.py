@@ -50,7 +50,7 @@ def origin_of(given: str) -> Origin:
         return _web_file(checked_web_address(url), kind)
     parts = urlsplit(url)
     _, path = host_and_place(url)
-    names = [_name(unquote(name)) for name in path.removesuffix("/").removesuffix(".git").split("/") if name]
+    names = [_name(unquote(name)) for name in path.split("/") if name]
     if not names:
         raise SourceError(f"{shown_address(given)} names no repository.", hint=_EXAMPLE)
     owner = "local" if parts.scheme == "file" or len(names) < 2 else names[-2]
