@@ -296,7 +296,7 @@ def test_fenced_code_has_the_first_word_of_its_info_string(source: str, language
     assert (code.kind, code.level, code.text) == ("code", 0, language)
 
 
-def test_a_definition_is_one_whatever_its_scheme() -> None:
+def test_a_definition_may_have_any_url_scheme() -> None:
     lines = ["[a]: javascript:void(0)", "[b]: /url"]
     assert oracle_ranges(lines) == [("paragraph", 0, 2, 0)]
     assert ranges(scan_blocks(lines)) == [("paragraph", 0, 1, 0), ("paragraph", 1, 2, 0)]
@@ -315,14 +315,14 @@ def test_only_space_and_tab_are_blanks() -> None:
     assert ranges(scan_blocks(lines)) == [("table", 0, 3, 0), ("paragraph", 4, 5, 0)]
 
 
-def test_containers_nested_too_deep_still_end() -> None:
+def test_containers_below_the_greatest_depth_still_end() -> None:
     # markdown-it gives up on the rest of the document here.
     lines = ["- " * 50 + "a", "", "# after"]
     assert oracle_ranges(lines) == [("list", 0, 3, 0)]
     assert ranges(scan_blocks(lines)) == [("list", 0, 1, 0), ("heading", 2, 3, 1)]
 
 
-def test_a_title_that_is_none_ends_the_definition_before_it() -> None:
+def test_a_definition_ends_before_an_invalid_title() -> None:
     lines = ["[a]: b", '"" c']
     assert oracle_ranges(lines) == [("paragraph", 0, 2, 0)]
     assert ranges(scan_blocks(lines)) == [("paragraph", 0, 1, 0), ("paragraph", 1, 2, 0)]
