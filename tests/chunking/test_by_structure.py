@@ -120,7 +120,7 @@ def chunks_of(text: str, settings: ChunkingSettings = DEFAULTS, path: str = "not
 
 
 def tokens_with_context(document: ParsedDocument, chunk: Chunk) -> int:
-    """What is embedded: title, headings, chunk. White space makes no tokens of its own, however much of it there is."""
+    """Tokens of the embedded text: title, headings and chunk. White space has no tokens."""
     body = " ".join(chunk.text.split())
     return estimate_tokens(context_of(document.title, chunk.heading_path)) + estimate_tokens(body) - 1
 

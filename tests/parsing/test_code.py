@@ -1,4 +1,4 @@
-"""Source code by symbols: which there are in each language, and exactly which lines are theirs."""
+"""The symbols of each programming language and their exact lines."""
 
 from __future__ import annotations
 
@@ -725,7 +725,7 @@ def parsed(text: str, path: str = "src/a.py") -> ParsedDocument:
 
 
 def check_blocks(document: ParsedDocument) -> None:
-    """In order, from the beginning of a line, and nothing left out."""
+    """Blocks are in order, begin at the start of a line, and together hold every line with text."""
     position = 0
     for block in document.blocks:
         assert position <= block.start < block.end

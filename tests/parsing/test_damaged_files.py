@@ -37,7 +37,7 @@ SAMPLES = {
 
 
 def outcome(path: str, data: bytes) -> ParsedDocument | None:
-    """A document that is all it must be, or a reason why there is none."""
+    """The document, after its checks, or the reason of the ParseError."""
     parser = parser_for(path)
     try:
         document = parser.parse(data, path)

@@ -1,4 +1,4 @@
-"""csv and tsv: rows in blocks, the file unchanged."""
+"""csv and tsv: blocks of rows in the unchanged file."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Word documents, written here by hand."""
+"""Word documents, built by this module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""E-books, written here by hand."""
+"""E-books, built by this module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Front matter is read as YAML or TOML; what is malformed, endless or hostile costs a warning and nothing more."""
+"""Front matter in YAML or TOML; malformed, endless or hostile text gives a warning only."""
 
 from __future__ import annotations
 
@@ -142,7 +142,7 @@ def test_a_yaml_bomb_takes_little_time_and_gives_a_warning(name: str) -> None:
     ids=lambda source: source[:6],
 )
 def test_endless_nesting_does_not_crash_the_process(source: str) -> None:
-    """In a process of its own: a stack that overflows in C cannot be caught."""
+    """Runs in a process of its own, because an overflow of the C stack cannot be caught."""
     script = "import sys; from kebab.parsing.front_matter import read_front_matter; print(read_front_matter(sys.stdin.read()).warning)"
     ran = subprocess.run(
         [sys.executable, "-c", script], input=yaml(source), capture_output=True, text=True, check=False, timeout=30

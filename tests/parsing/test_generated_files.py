@@ -1,4 +1,4 @@
-"""Files that no person wrote are left out, with the reason; files about such files are not."""
+"""Generated files are refused with a reason; files that only mention generation are read."""
 
 from __future__ import annotations
 

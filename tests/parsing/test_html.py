@@ -188,7 +188,7 @@ def test_endless_repetition_takes_little_time(piece: str) -> None:
 
 
 def test_a_page_of_little_but_markup_is_read_in_linear_time() -> None:
-    """Two megabytes take a second or two on a quiet machine; quadratic time would be minutes."""
+    """Two megabytes take a second or two on an idle machine; quadratic time would take minutes."""
     source = PAGE * (2_000_000 // len(PAGE))
     started = time.process_time()
     parse(source)

@@ -1,4 +1,4 @@
-"""What goes wrong while a file is read, or takes too much, costs that file and no more."""
+"""A file that crashes its parser or exceeds a limit fails alone."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def wide_pdf(content: bytes) -> bytes:
     ids=["grammar", "page", "received"],
 )
 def test_a_file_that_takes_too_much_memory_is_reported_as_too_costly(path: str, data: bytes) -> None:
-    """Regression: a library in C that gets no more memory dies as it does of a damaged file."""
+    """Regression: a C library without memory crashes in the same way as on a damaged file."""
     with parsers(max_memory_mb=128) as elsewhere:
         with pytest.raises(ParseError) as caught:
             elsewhere.of(path).parse(data, path)
@@ -125,7 +125,7 @@ def test_any_other_crash_is_reported_as_a_damaged_file() -> None:
         os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
         begun = elsewhere.begin(PDF, "a.pdf")
         while not int.from_bytes(fcntl.ioctl(process.stdin, termios.FIONREAD, b"\0" * 4), sys.byteorder):
-            time.sleep(0.01)  # until the file is on its way
+            time.sleep(0.01)  # until the worker has the file
         os.kill(process.pid, signal.SIGSEGV)
         os.kill(process.pid, signal.SIGCONT)
         with pytest.raises(ParseError) as caught:
@@ -135,7 +135,7 @@ def test_any_other_crash_is_reported_as_a_damaged_file() -> None:
 
 @pytest.mark.parametrize(("path", "text"), [("k.kt", "<a" * 50_000), ("b.sh", "a|" * 50_000), ("c.cs", "a<" * 20_000)])
 def test_code_that_crashes_its_grammar_fails_one_file_only(path: str, text: str) -> None:
-    """Regression: the ingest itself died of it, every time."""
+    """Regression: this crashed the ingest."""
     with parsers(max_seconds=30.0) as elsewhere:
         with suppress(ParseError):
             assert elsewhere.of(path).parse(text.encode(), path).text == text

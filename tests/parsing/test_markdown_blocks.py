@@ -1,4 +1,4 @@
-"""The block scanner draws the same top-level blocks as markdown-it, and never loses a line.
+"""The block scanner finds the same top-level blocks as markdown-it and never loses a line.
 
 The oracle is ``MarkdownIt("commonmark").enable("table")``. Before the comparison both sides are brought to one form:
 
@@ -246,7 +246,7 @@ arbitrary_lines = st.text("  \t>-*+1.)#`~=|:<[]\\\"'(a가_/!?", max_size=9)
 
 
 def oracle_is_reliable(line: str) -> bool:
-    """Whether the line cannot bring about one of the known differences, each of which has a test of its own below."""
+    """Whether the line causes none of the known differences, each of which has a test of its own below."""
     nested_tab = "\t" in line and line.count(">") > 1
     empty_title = any(title in line for title in ('""', "''", "()"))
     backslash_at_end = line.rstrip().endswith("\\")

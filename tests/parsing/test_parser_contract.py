@@ -1,4 +1,4 @@
-"""What every parser of the registry promises; a new format is held to it by being registered."""
+"""The contract of every registered parser."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ EXTENSIONS = {"code": "py", "markdown": "md", "text": "txt"}
 
 
 def path_for(parser: Parser) -> str:
-    """A name that leads to this parser."""
+    """A file name that this parser is registered for."""
     name = parser.version.partition("-")[0]
     path = "folder/file name" if name == "script" else f"folder/file name.{EXTENSIONS.get(name, name)}"
     assert parser_for(path) is parser
@@ -48,7 +48,7 @@ def path_for(parser: Parser) -> str:
 
 
 def line_feeds(data: bytes) -> int:
-    """Every encoding but UTF-16 and UTF-32 has them as bytes of their own."""
+    """Every encoding except UTF-16 and UTF-32 writes a line feed as one byte."""
     return (
         decode(data)[0].count("\n")
         if data.startswith((b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff"))
@@ -131,7 +131,7 @@ def test_a_line_of_many_megabytes_is_parsed(parser: Parser) -> None:
     try:
         assert len(parser.parse(b"word " * 1_000_000, path_for(parser)).text.rstrip()) == 4_999_999
     except ParseError as error:
-        assert error.reason == "generated"  # nobody writes code like this
+        assert error.reason == "generated"  # random lines may look minified
 
 
 REPEATED = [

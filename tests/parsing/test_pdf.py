@@ -1,4 +1,4 @@
-"""PDFs are made here by hand, byte by byte (`pdf_bytes`): what a page must give is then known exactly."""
+"""PDFs, written byte by byte by `pdf_bytes`, so that the expected text is known exactly."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def refusal(data: bytes, password: str = "") -> ParseError:
 
 
 def headings(document: ParsedDocument) -> list[tuple[int, str, str]]:
-    """Level, title, and the text that carries it."""
+    """Level, title and text of each heading."""
     return [
         (block.level, block.title, document.text[block.start : block.end].strip())
         for block in document.blocks
@@ -168,7 +168,7 @@ def test_decomposed_letters_stay_as_they_are() -> None:
 
 
 def test_glyphs_without_text_do_not_hide_the_rest_of_the_page() -> None:
-    """pypdfium2 itself recurses once for each of them."""
+    """pypdfium2 itself recurses once for each such glyph."""
     assert text_of("\x01" * 3000 + "text" + "\x01" * 3000) == "text"
 
 
@@ -209,7 +209,7 @@ def test_headings_come_from_the_outline_and_are_found_on_their_page() -> None:
 
 def test_a_title_that_only_the_outline_has_begins_its_page() -> None:
     """Regression: the chapter before went on, and passages were cited under its name. Only the first entry of a page:
-    where the others begin nobody knows.
+    the places of other entries are unknown.
     """
     pages = [["The great picture", "Text."], ["Nothing of the kind stands here, and this is one long sentence."]]
     document = parsed(make_pdf(pages, outline=[Entry("A great picture", 1), Entry("Appendix", 2)]))
@@ -508,7 +508,7 @@ def test_the_same_bytes_give_the_same_document_in_any_order() -> None:
 
 
 def test_threads_can_parse_at_the_same_time() -> None:
-    """PDFium would crash."""
+    """PDFium crashes without a lock."""
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(4) as pool:

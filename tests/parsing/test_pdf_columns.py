@@ -1,4 +1,4 @@
-"""Pages of two columns, drawn in every order, and what looks like columns and is none."""
+"""Pages of two columns in every drawing order, and pages that only look like them."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def test_a_word_broken_in_a_column_is_mended_and_headings_are_found_there() -> N
     assert [block.title for block in document.blocks if block.kind == "heading"] == [heading.text]
 
 
-# What stays as it is drawn
+# Pages that keep the drawing order
 
 
 def table(rows: list[list[str]], *places: float, leading: float = 14) -> list[At]:

@@ -1,4 +1,4 @@
-"""Text without structure of its own: paragraphs; configuration goes this way too."""
+"""Plain text and configuration files: paragraphs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Presentations, written here by hand."""
+"""Presentations, built by this module."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files without an extension: a script is code of the language its first line names, everything else is text."""
+"""Files without an extension: scripts are code of the language in their first line, other files are text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What SQL scripts of several databases define, and on which lines."""
+"""Definitions of SQL scripts in several dialects, with their lines."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Workbooks, written here by hand."""
+"""Workbooks, built by this module."""
 
 from __future__ import annotations
 

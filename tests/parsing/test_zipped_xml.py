@@ -1,4 +1,4 @@
-"""Zip files and XML that are made to harm."""
+"""Hostile zip files and XML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Archives that strangers packed: what is read out of them, and that no claim in a header costs memory or time."""
+"""Archives from strangers: their files, and limits of memory and time that no header can evade."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_archives_of_every_format_are_read(packer: str, form: int) -> None:
 
 
 def test_names_with_a_colon_are_names_unless_they_begin_with_a_drive() -> None:
-    """Nothing is unpacked, so that they need not suit every system."""
+    """Nothing is unpacked onto the disk, so names need not suit every system."""
     packed = tar(*(plain(name, b"x") for name in ("FAQ: dials.md", "docs/a: b.md", "C:/x.md", "c:y.md", "../z.md")))
     assert list(contents(packed)) == ["FAQ: dials.md", "docs/a: b.md"]
 
@@ -139,7 +139,7 @@ def test_a_negative_size_is_damage_and_not_an_endless_loop() -> None:
         "text",
         "cut off",
         "no members",
-    ],  # not what gzip makes of the time of day: tests run side by side have the same names
+    ],  # without gzip's time stamp: parallel test processes must generate the same ids
 )
 def test_a_file_that_is_no_archive_is_refused(damaged: bytes) -> None:
     with pytest.raises(SourceError, match="no archive that can be read"):

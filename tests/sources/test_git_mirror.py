@@ -1,4 +1,4 @@
-"""Fetching states of a repository with real git: what is read, what is refused, and that git is never led astray."""
+"""Mirrors of repositories, fetched by the installed git."""
 
 from __future__ import annotations
 
@@ -228,7 +228,7 @@ def wait_until(holds: Callable[[], bool]) -> None:
 
 
 def is_running(pid: int) -> bool:
-    """One that has ended but whose parent has not looked yet does not count."""
+    """A zombie process does not count as running."""
     state = subprocess.run(
         ["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False
     ).stdout.strip()

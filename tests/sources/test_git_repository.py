@@ -1,4 +1,4 @@
-"""What git says about a folder, read from its files: real repositories made by git, and files that no git would write."""
+"""The git repository of a folder: repositories made by git, and files that git never writes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="makes reposi
 
 
 def git(folder: Path, *arguments: str) -> str:
-    """Without the settings of whoever runs the tests."""
+    """Runs git without the settings of the user."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     environment |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
     named = [
@@ -171,7 +171,7 @@ def test_an_origin_written_by_git_is_read(repository: Path) -> None:
         ("https://user:s3cret@example.org/product.git", "product"),
         ("https://user:s3/cret@example.org/product.git", "product"),
         ("https://example.org/product.git?token=s3cret", "product"),
-        # Nothing that is surely a name: the folder's instead, and not a word of the url.
+        # No valid name: the folder's name is used, and no part of the url.
         ("https://s3cret@example.org", "here"),
         ("https://user:s3cret@example.org/", "here"),
         ("https://user:s3/cret@example.org", "here"),

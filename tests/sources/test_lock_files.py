@@ -1,4 +1,4 @@
-"""Lock files as their tools write them, and as nobody should."""
+"""Lock files of every tool, and malformed ones."""
 
 from __future__ import annotations
 

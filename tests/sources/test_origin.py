@@ -1,4 +1,4 @@
-"""What `kb lib add` makes of what it is given."""
+"""Origins of libraries by the argument of `kb lib add`."""
 
 from __future__ import annotations
 

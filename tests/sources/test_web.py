@@ -1,4 +1,4 @@
-"""Fetching what somebody named, from a real server on this machine."""
+"""Fetching files from a server on this machine."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Site(BaseHTTPRequestHandler):
 
 
 class ClosedSite(Site):
-    """Says what it was sent, and lets nobody in without the password. `elsewhere` is another site."""
+    """Requires a password and records its requests. `elsewhere` is another site."""
 
     elsewhere = ""
 

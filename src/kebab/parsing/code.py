@@ -209,7 +209,7 @@ def _in_syntax_tree(data: bytes, language: CodeLanguage) -> tuple[list[_Symbol],
 def _syntax_tree(data: bytes, grammar: Language) -> Tree:
     """The tree, or _NoSyntax after a time limit: where nearly every line is an error, each costs more than the last.
 
-    The parser cannot be stopped, so it is told that the text has ended.
+    The parser cannot be stopped, so after the limit `read` reports the end of the text.
     """
     from tree_sitter import Parser
 

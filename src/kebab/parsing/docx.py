@@ -100,13 +100,11 @@ class _Body(XmlHandler):
         self._levels = levels
         self._paragraphs: list[_Paragraph] = []  # a text box is inside the paragraph it is anchored to
         self._list: list[str] = []
-        self._tables = self._runs = self._skipped = 0
+        self._tables = self._runs = 0
         self._rows: list[list[str]] = []
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
-        if name == "Fallback" or self._skipped:
-            self._skipped += 1  # the same again, for programs that do not know the first form
-        elif name == "p":
+        if name == "p":
             self._paragraphs.append(_Paragraph())
         elif name == "r":
             self._runs += 1
@@ -131,9 +129,7 @@ class _Body(XmlHandler):
             paragraph.in_list = value != "0"
 
     def end(self, name: str, text: str) -> None:
-        if self._skipped:
-            self._skipped -= 1
-        elif name == "t" and self._paragraphs:
+        if name == "t" and self._paragraphs:
             self._paragraphs[-1].parts.append(text)
         elif name == "r":
             self._runs = max(0, self._runs - 1)

@@ -120,25 +120,22 @@ class _Places:
 
     def pass_content(self, content: bytes) -> int:
         """The line on which the content begins: after the blank line below the headers, or where a line starts."""
-        place = None
-        if content:
-            place = self._find(content, after_blank_line=True)
-            place = self._find(content, after_blank_line=False) if place is None else place
+        place = self._find(content) if content else None
         if place is None:
             return self._line_of(self._position)
         self._position = place + len(content)
         return self._line_of(place)
 
-    def _find(self, content: bytes, *, after_blank_line: bool) -> int | None:
+    def _find(self, content: bytes) -> int | None:
         data, wanted = self._data, b"\n" + content
-        if not self._position and not after_blank_line and data.startswith(content):
-            return 0
-        feed = data.find(wanted, max(0, self._position - 1))
+        feed = first = data.find(wanted, max(0, self._position - 1))
         while feed >= 0:
-            if not after_blank_line or data[max(0, feed - 2) : feed].endswith(_LINE_END):
+            if data[max(0, feed - 2) : feed].endswith(_LINE_END):
                 return feed + 1
             feed = data.find(wanted, feed + 1)
-        return None
+        if not self._position and data.startswith(content):
+            return 0
+        return first + 1 if first >= 0 else None
 
     def _line_of(self, position: int) -> int:
         """The line of a position. Positions mostly increase, so each line feed is counted once."""

@@ -1,4 +1,4 @@
-"""PDF: the text of pages as `pdf_reading` reads and `pdf_repair` mends it, with headings, cited by page."""
+"""PDF: the text of its pages, read by `pdf_reading` and mended by `pdf_repair`, with headings, cited by page."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kebab.parsing.pdf_repair import mended_line, mended_pages
 
 _LONGEST_TITLE = 300
 _LONGEST_VALUE = 2000
-# What programs write when nobody gave a title: the name of a file, or of an empty document.
+# Titles that programs write on their own: the name of a file, or of an empty document.
 _NO_TITLE = re.compile(
     r"(untitled|document|presentation|powerpoint presentation|slide|제목 ?없음|문서|프레젠테이션)[\W\d]*"
     r"|microsoft \w+ - .*"

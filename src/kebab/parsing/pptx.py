@@ -81,12 +81,9 @@ class _Slide(XmlHandler):
         self.shapes: list[_Shape] = []
         self._line: list[str] = []
         self._row: list[str] | None = None
-        self._skipped = 0
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
-        if name == "Fallback" or self._skipped:
-            self._skipped += 1
-        elif name in ("sp", "tbl"):
+        if name in ("sp", "tbl"):
             self.shapes.append(_Shape("table" if name == "tbl" else "paragraph"))
         elif name == "ph" and self.shapes:
             self.shapes[-1].placeholder = attributes.get("type", "body")
@@ -98,9 +95,7 @@ class _Slide(XmlHandler):
             self._row.append("")
 
     def end(self, name: str, text: str) -> None:
-        if self._skipped:
-            self._skipped -= 1
-        elif name == "t":
+        if name == "t":
             self._line.append(text)
         elif name == "p":
             self._end_paragraph()

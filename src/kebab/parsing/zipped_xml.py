@@ -123,11 +123,11 @@ def read_xml(data: bytes, handler: XmlHandler) -> None:
     """Calls the handler for everything in order; ParseError for malformed or dangerous XML.
 
     Names come without their namespaces: these formats use each name for one thing only. The exception is `r:id`, which
-    keeps its prefix because it occurs beside `id`.
+    keeps its prefix because it occurs beside `id`. A `Fallback` repeats content for older programs, and is left out.
     """
     names: dict[str, str] = {}
     pieces: list[str] = []
-    depth = 0
+    depth = skipped = 0
 
     def local(name: str) -> str:
         known = names.get(name)
@@ -139,17 +139,21 @@ def read_xml(data: bytes, handler: XmlHandler) -> None:
         return known
 
     def start(name: str, attributes: dict[str, str]) -> None:
-        nonlocal depth
+        nonlocal depth, skipped
         depth += 1
         if depth > _DEEPEST:
             raise unsafe("The XML inside is nested too deeply.")
         pieces.clear()
-        handler.start(local(name), {local(key): value for key, value in attributes.items()})
+        skipped += skipped > 0 or local(name) == "Fallback"
+        if not skipped:
+            handler.start(local(name), {local(key): value for key, value in attributes.items()})
 
     def end(name: str) -> None:
-        nonlocal depth
+        nonlocal depth, skipped
         depth -= 1
-        handler.end(local(name), "".join(pieces))
+        if not skipped:
+            handler.end(local(name), "".join(pieces))
+        skipped -= skipped > 0
         pieces.clear()
 
     def refuse(*_: object) -> None:

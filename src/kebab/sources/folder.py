@@ -1,4 +1,4 @@
-"""A folder on disk: which files belong to it, which are left out and why, and their bytes.
+"""A folder on disk: its files and their bytes, and which files are left out and why.
 
 Ignore rules are ripgrep's (the `ignore` crate): .gitignore as git reads it, plus .kebabignore of the same syntax.
 """
@@ -24,7 +24,7 @@ from kebab.core.text import nfc
 
 IGNORE_FILE = ".kebabignore"
 _UNREPORTED = frozenset({IGNORE_FILE, ".gitignore", ".git", ".kebab"})
-"""Hidden files that nobody expects to find."""
+"""Hidden files that are left out without a report."""
 _READ_ATTEMPTS = 3
 _EARLIEST_NS = -(1 << 63)
 """The earliest time that a store can hold."""

@@ -321,7 +321,7 @@ class GitMirror:
             env=environment,
             umask=UMASK,
             pass_fds=kept,
-            start_new_session=True,  # so that whatever it starts ends with it
+            start_new_session=True,  # so that all processes it starts end with it
         )
 
 

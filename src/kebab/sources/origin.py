@@ -1,4 +1,4 @@
-"""What `kb lib add` was given: a repository, a folder, a file or an archive, and the default name of the library."""
+"""The origin of a library by the argument of `kb lib add`: a repository, folder, file or archive, and a default name."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Files and facts from the web, fetched only because somebody named them: an llms.txt or an archive by its address, the
-stars of a repository when they are asked for.
+"""Files and facts from the web, fetched only when a command names them: an llms.txt or an archive by its address, the
+stars of a repository.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kebab.http_client import Response, opened
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _MOST_REDIRECTS = 5
 _QUIET_SECONDS = 30.0
-"""How long nothing may come before it counts as broken off."""
+"""The longest pause of a download before it counts as broken off."""
 _MOST_FACT_BYTES = 4 << 20
 
 
@@ -28,7 +28,7 @@ PASSWORD_HINT = "A password is not kept: put it into ~/.netrc, or run kb lib add
 
 
 class FetchLimits(NamedTuple):
-    """For whatever comes over the network."""
+    """Limits of one download."""
 
     seconds: float
     megabytes: float
@@ -40,9 +40,9 @@ class RepositoryFacts(NamedTuple):
 
 
 def fetch(url: str, limits: FetchLimits) -> bytes:
-    """What lies at an http or https address; SourceError when it does not come, takes too long, or is too large.
+    """The bytes at an http or https address; SourceError if they cannot be fetched, take too long or are too large.
 
-    A name and password in the address are sent to that host, and to no other that it may lead to.
+    A name and password in the address are sent to its host only, never to the target of a redirect.
     """
     ends = time.monotonic() + limits.seconds
     address, authorization = without_password(checked_web_address(url)), _authorization(url)
@@ -97,7 +97,7 @@ def _refused(url: str, status: int, reason: str) -> SourceError:
 
 
 def repository_facts(owner: str, project: str, api: str, seconds: float) -> RepositoryFacts:
-    """What GitHub says of a repository; `api` is the address its answers come from."""
+    """The stars and the description of a repository on GitHub; `api` is the address of its API."""
     address = f"{api.rstrip('/')}/repos/{quote(owner, safe='')}/{quote(project, safe='')}"
     said = fetch(address, FetchLimits(seconds, _MOST_FACT_BYTES / 2**20))
     try:
@@ -116,7 +116,7 @@ def repository_facts(owner: str, project: str, api: str, seconds: float) -> Repo
 def checked_web_address(url: str) -> str:
     try:
         parts = urlsplit(url)
-        _ = parts.port  # ValueError where a password with a slash stands in its place
+        _ = parts.port  # ValueError if a password with a slash is in its place
         is_one = parts.scheme in ("http", "https") and bool(parts.hostname) and url.isprintable() and " " not in url
     except ValueError:
         is_one = False
@@ -151,5 +151,5 @@ def _host(parts: SplitResult) -> str:
 
 
 def _shown(url: str) -> str:
-    """Without a name and password, and without what follows the path: it may be a key."""
+    """The address without name, password and query, which may be a key."""
     return re.split(r"[?#]", shown_address(url), maxsplit=1)[0]
