@@ -1,6 +1,4 @@
-"""How symbols are called where a name is more than one word after `def`: operators, receivers, functions that are
-values.
-"""
+"""Names of symbols that are more than one word: operators, receivers, functions that are values."""
 
 from __future__ import annotations
 

@@ -46,9 +46,7 @@ def headings(document: ParsedDocument) -> list[tuple[int, str, str]]:
 
 
 def check(document: ParsedDocument) -> None:
-    """What holds for every PDF, however broken: blocks in order, none across a page, nothing outside of them, nothing
-    unprintable.
-    """
+    """Asserts what holds for every PDF: ordered blocks that hold all text, none across pages, all of it printable."""
     text, position = document.text, 0
     for block in document.blocks:
         assert position <= block.start <= block.end <= len(text)
@@ -208,9 +206,7 @@ def test_headings_come_from_the_outline_and_are_found_on_their_page() -> None:
 
 
 def test_a_title_that_only_the_outline_has_begins_its_page() -> None:
-    """Regression: the chapter before went on, and passages were cited under its name. Only the first entry of a page:
-    the places of other entries are unknown.
-    """
+    """Regression: such pages were cited under the chapter before. Only the first entry of a page has a known place."""
     pages = [["The great picture", "Text."], ["Nothing of the kind stands here, and this is one long sentence."]]
     document = parsed(make_pdf(pages, outline=[Entry("A great picture", 1), Entry("Appendix", 2)]))
     assert headings(document) == [(1, "A great picture", "The great picture"), (1, "Appendix", "")]

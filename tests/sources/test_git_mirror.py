@@ -18,8 +18,7 @@ from kebab.config.settings import Settings
 from kebab.core.addresses import shown_address
 from kebab.core.errors import SourceError
 from kebab.sources.git_mirror import GitMirror, checked_ref, checked_url
-from kebab.sources.library_tree import check_tags, forget_mirror, library_tree
-from kebab.sources.origin import origin_of
+from kebab.sources.origin import check_tags, forget_mirror, library_tree, origin_of
 from kebab.sources.web import FetchLimits
 
 if TYPE_CHECKING:
@@ -379,9 +378,7 @@ def megabytes(folder: Path) -> float:
 
 
 def test_a_repository_that_fits_keeps_fitting(upstream: Upstream, mirror_of: Mirrors, tmp_path: Path) -> None:
-    """Two states are more than the limit, so that neither the sum over time nor the old one beside the new one may
-    count.
-    """
+    """Two states together exceed the limit, so only the newest one may count."""
     limits = FetchLimits(60, 5)
     for _ in range(4):
         data = os.urandom(3 << 20)
