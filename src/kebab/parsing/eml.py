@@ -62,9 +62,10 @@ class EmlParser(FileParser):
                 written.add_plain(plain[number])
             elif not has_plain:
                 written.add_html(part)
+        written.go_to(written.last_line)
         return document(
             path,
-            written.finished(),
+            written.text,
             written.blocks,
             title_of(headers.get("Subject", ""), (), path),
             date=_date(headers.get("Date", "")),
@@ -73,18 +74,17 @@ class EmlParser(FileParser):
         )
 
 
-class _WrittenLetter:
+class _WrittenLetter(LinedText):
     """The text of the letter with its blocks; it has no more lines than the file."""
 
     def __init__(self, last_line: int) -> None:
-        self._text = LinedText()
-        self._last_line = last_line
+        super().__init__()
+        self.last_line = last_line
         self.blocks: list[Block] = []
         self.chapters: list[int] = []
 
-    def finished(self) -> str:
-        self._text.go_to(self._last_line)
-        return self._text.text
+    def go_to(self, line: int) -> None:
+        super().go_to(min(line, self.last_line))
 
     def add_headers(self, headers: dict[str, str], lines: dict[str, int]) -> None:
         """Adds the headers as one block, in the order of the file."""
@@ -100,14 +100,14 @@ class _WrittenLetter:
 
     def add_html(self, part: Part) -> None:
         """Adds a page. Its source is put on the lines of the file first: markup is dropped, line feeds stay."""
-        source, first = LinedText(), max(part.first_line, self._text.line)
-        room = max(0, self._last_line - first)
+        source, first = LinedText(), max(part.first_line, self.line)
+        room = max(0, self.last_line - first)
         for line in lines_of(part):
             source.go_to(min(line.line - part.first_line, room))
             source.write(line.text)
         page = PageReader(source.text).read()
-        self._go_to(part.first_line)
-        start = self._text.write(page.text)
+        self._begin_block(part.first_line)
+        start = self.write(page.text)
         self.blocks += [block._replace(start=start + block.start, end=start + block.end) for block in page.blocks]
 
     def add_attachment(self, part: Part) -> None:
@@ -115,19 +115,18 @@ class _WrittenLetter:
 
     def _add(self, kind: str, lines: list[tuple[int, str]]) -> None:
         if lines:
-            self._go_to(lines[0][0])
+            self._begin_block(lines[0][0])
             starts = []
             for line, text in lines:
-                self._text.go_to(min(line, self._last_line))
-                starts.append(self._text.write(text))
-            self.blocks.append(Block(kind, starts[0], self._text.length))
+                self.go_to(line)
+                starts.append(self.write(text))
+            self.blocks.append(Block(kind, starts[0], self.length))
 
-    def _go_to(self, line: int) -> None:
-        """Goes to the line on which a block begins."""
-        before = self._text.line
-        self._text.go_to(min(line, self._last_line))
-        if self.blocks and self._text.line - before > _FAR_APART:
-            self.chapters.append(self._text.length)
+    def _begin_block(self, line: int) -> None:
+        before = self.line
+        self.go_to(line)
+        if self.blocks and self.line - before > _FAR_APART:
+            self.chapters.append(self.length)
 
 
 def _header_lines(data: bytes) -> dict[str, int]:

@@ -81,11 +81,8 @@ def _refuse_encrypted(container: ZipContainer, chapters: list[str]) -> None:
         return
     encrypted = [element.attributes for element in elements(container.read(_ENCRYPTION), "CipherReference")]
     if {part_name("", unquote(each["URI"])) for each in encrypted if "URI" in each} & set(chapters):
-        raise ParseError(
-            "The book is protected by its seller.",
-            reason="encrypted",
-            hint="Only books without copy protection can be read.",
-        )
+        hint = "Only books without copy protection can be read."
+        raise ParseError("The book is protected by its seller.", reason="encrypted", hint=hint)
 
 
 def _reading_order(package: list[XmlElement]) -> list[str]:

@@ -132,8 +132,6 @@ class _Region:
     container's content, ``outer`` the margin around the innermost open list.
     """
 
-    __slots__ = ("_quoted", "columns", "depth", "end", "indents", "texts")
-
     def __init__(self, texts: list[str], indents: list[int], columns: list[int], depth: int) -> None:
         self.texts = texts
         self.indents = indents
@@ -439,8 +437,6 @@ class _DefinitionCursor:
     Lines are taken one at a time, as needed: most definitions have one line, and looking at all the lines that could
     belong to one would make a long list of definitions quadratic.
     """
-
-    __slots__ = ("_margin", "_outer", "_position", "_region", "_text", "line")
 
     def __init__(self, region: _Region, line: int, margin: int, outer: int) -> None:
         self.line = line

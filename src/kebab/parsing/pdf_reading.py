@@ -171,15 +171,13 @@ def _find_columns(page: Any, text_page: Any, text: str) -> Columns | None:
     if not pdfium.FPDF_GetPageBoundingBox(page, paper):
         return None
     middle = (paper.left + paper.right) / 2
-    letters = [
-        pdfium.FPDFText_GetBoundedText(
-            text_page, middle + place - 1, paper.top, middle + place + 1, paper.bottom, None, 0
-        )
-        for place in _GUTTERS
-    ]
-    if min(letters) > lines or _RIGHT_TO_LEFT.search(text):
+    letters = {}
+    for x in (middle + place for place in _GUTTERS):
+        letters[x] = pdfium.FPDFText_GetBoundedText(text_page, x - 1, paper.top, x + 1, paper.bottom, None, 0)
+    gutter = min(letters, key=letters.__getitem__)
+    if letters[gutter] > lines or _RIGHT_TO_LEFT.search(text):
         return None
-    return misdrawn_columns(_read_boxes(text_page), middle + _GUTTERS[letters.index(min(letters))])
+    return misdrawn_columns(_read_boxes(text_page), gutter)
 
 
 def _read_boxes(text_page: Any) -> list[Box]:

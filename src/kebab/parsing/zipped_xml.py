@@ -32,8 +32,15 @@ _STEP = 2**18
 _DEEPEST = 1000
 _LONGEST_PROPERTY = 8192
 _DAMAGED_ZIP = (
-    *(BadZipFile, zlib.error, struct.error, ValueError, OSError, RuntimeError, KeyError, IndexError),
-    *(OverflowError, EOFError),
+    BadZipFile,
+    zlib.error,
+    struct.error,
+    ValueError,
+    OSError,
+    RuntimeError,
+    LookupError,
+    OverflowError,
+    EOFError,
 )
 
 

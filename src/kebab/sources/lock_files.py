@@ -136,9 +136,8 @@ def _go_modules(text: str) -> Iterator[LockedPackage]:
     replacing: list[tuple[str, str | None, LockedPackage]] = []
     for keyword, words, comment in _go_lines(text):
         if keyword == "require" and len(words) == 2 and _GO_VERSION.match(words[1]):
-            required[words[0]] = LockedPackage(
-                words[0], _go_version(words[1]), depth=1 if comment.startswith("indirect") else 0
-            )
+            depth = 1 if comment.startswith("indirect") else 0
+            required[words[0]] = LockedPackage(words[0], _go_version(words[1]), depth=depth)
         elif keyword == "replace" and "=>" in words:
             arrow = words.index("=>")
             old, new = words[:arrow], words[arrow + 1 :]

@@ -68,14 +68,11 @@ def fetch(url: str, limits: FetchLimits) -> bytes:
             address = without_password(following.geturl())
     except (OSError, ValueError) as error:
         if time.monotonic() >= ends:
-            raise SourceError(
-                f"{_shown(url)} took longer than {limits.seconds:g} seconds.",
-                hint="Raise the setting library.fetch_seconds.",
-            ) from error
-        reason = without_credentials(str(error), url).rstrip(".")
-        raise SourceError(
-            f"{_shown(url)} could not be fetched: {reason}.", hint="Check the address and the network."
-        ) from error
+            message, hint = f"took longer than {limits.seconds:g} seconds", "Raise the setting library.fetch_seconds."
+        else:
+            reason = without_credentials(str(error), url).rstrip(".")
+            message, hint = f"could not be fetched: {reason}", "Check the address and the network."
+        raise SourceError(f"{_shown(url)} {message}.", hint=hint) from error
     raise AssertionError("unreachable")
 
 
@@ -85,9 +82,8 @@ def _body(response: Response, url: str, limits: FetchLimits) -> bytes:
         length += len(part)
         parts.append(part)
         if length > limits.megabytes * 2**20:
-            raise SourceError(
-                f"{_shown(url)} is larger than {limits.megabytes:g} MB.", hint="Raise the setting library.fetch_mb."
-            )
+            hint = "Raise the setting library.fetch_mb."
+            raise SourceError(f"{_shown(url)} is larger than {limits.megabytes:g} MB.", hint=hint)
     return b"".join(parts)
 
 
@@ -104,13 +100,10 @@ def repository_facts(owner: str, project: str, api: str, seconds: float) -> Repo
         found = json.loads(said)
         stars, description = found.get("stargazers_count"), found.get("description")
     except (ValueError, AttributeError, RecursionError) as error:
-        raise SourceError(
-            f"{_shown(address)} did not answer what was expected.", hint="Leave out --fetch-metadata, or give --stars."
-        ) from error
-    return RepositoryFacts(
-        stars if type(stars) is int and stars >= 0 else None,
-        " ".join(description.split()) if isinstance(description, str) and description.strip() else None,
-    )
+        hint = "Leave out --fetch-metadata, or give --stars."
+        raise SourceError(f"{_shown(address)} did not answer what was expected.", hint=hint) from error
+    text = " ".join(description.split()) if isinstance(description, str) else ""
+    return RepositoryFacts(stars if type(stars) is int and stars >= 0 else None, text or None)
 
 
 def checked_web_address(url: str) -> str:
@@ -121,18 +114,17 @@ def checked_web_address(url: str) -> str:
     except ValueError:
         is_one = False
     if not is_one:
-        raise SourceError(
-            f"{_shown(url)!r} is not an address on the web.", hint="For example: https://docs.example.org/llms.txt"
-        )
+        hint = "For example: https://docs.example.org/llms.txt"
+        raise SourceError(f"{_shown(url)!r} is not an address on the web.", hint=hint)
     return url
 
 
 def _authorization(url: str) -> dict[str, str]:
     """The header with the name and password of an address, or of ~/.netrc; none without any."""
     parts = urlsplit(url)
-    name, password = (
-        (unquote(parts.username), unquote(parts.password or "")) if parts.username is not None else _in_netrc(parts)
-    )
+    name, password = unquote(parts.username or ""), unquote(parts.password or "")
+    if parts.username is None:
+        name, password = _in_netrc(parts)
     if not name and not password:
         return {}
     return {"Authorization": f"Basic {b64encode(f'{name}:{password}'.encode()).decode()}"}
