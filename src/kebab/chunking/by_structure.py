@@ -129,7 +129,9 @@ class StructureChunker:
                 limit = min(group[0].limit, piece.limit)
                 room = limit if only_headings else min(limit, self._settings.target_tokens)
                 fits = size + piece.tokens <= room and piece.start >= group[-1].end and piece.unit == group[0].unit
-                if fits and (not piece.opens_section or (only_headings and _below(group[0], piece))):
+                outer = group[0].headings
+                is_below = piece.headings[: len(outer)] == outer
+                if fits and (not piece.opens_section or (only_headings and is_below)):
                     group.append(piece)
                     size += piece.tokens
                     only_headings = only_headings and piece.opens_section
@@ -167,10 +169,6 @@ def _span(document: ParsedDocument, lines: LineTable, start: int, end: int, firs
     if document.code_lang:
         return CodeSpan(*lines.lines_of(start, end), first.unit[1] or None, document.code_lang)
     return LineSpan(*lines.lines_of(start, end))
-
-
-def _below(outer: _Piece, inner: _Piece) -> bool:
-    return inner.headings[: len(outer.headings)] == outer.headings
 
 
 def _common_headings(group: list[_Piece]) -> tuple[str, ...]:

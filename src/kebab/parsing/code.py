@@ -14,7 +14,9 @@ from functools import cache
 from importlib import import_module
 from itertools import groupby
 from time import thread_time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+from tree_sitter import Language, Parser, Query, QueryCursor, Tree
 
 from kebab.core.documents import Block, ParsedDocument
 from kebab.core.paths import file_name
@@ -24,9 +26,6 @@ from kebab.parsing.code_languages import LANGUAGE_OF_FORMAT, CodeLanguage, code_
 from kebab.parsing.file_types import classify
 from kebab.parsing.plain_text import PlainTextParser, paragraphs, refuse_generated
 from kebab.parsing.sql_definitions import sql_definitions
-
-if TYPE_CHECKING:
-    from tree_sitter import Language, Query, Tree
 
 _DEEPEST = 24
 """Deeper symbols are part of the symbol around them: the full name grows with every level."""
@@ -180,8 +179,6 @@ def _in_sql(data: bytes) -> tuple[list[_Symbol], list[tuple[int, int]]]:
 
 def _in_syntax_tree(data: bytes, language: CodeLanguage) -> tuple[list[_Symbol], list[tuple[int, int]]]:
     """The symbols in any order, and the ranges of comments and decorators."""
-    from tree_sitter import QueryCursor
-
     grammar, query = _grammar(language)
     tree = _syntax_tree(data, grammar)
     if _has_long_errors(tree, len(data)):
@@ -211,8 +208,6 @@ def _syntax_tree(data: bytes, grammar: Language) -> Tree:
 
     The parser cannot be stopped, so after the limit `read` reports the end of the text.
     """
-    from tree_sitter import Parser
-
     latest = thread_time() + _MOST_SECONDS + _MOST_SECONDS * len(data) / 1e6
     is_late = False
 
@@ -301,8 +296,6 @@ def _clean_name(text: bytes, noise: str) -> str:
 @cache
 def _grammar(language: CodeLanguage) -> tuple[Language, Query]:
     """The grammar and its query; _NoSyntax if its version has other nodes than the query names."""
-    from tree_sitter import Language, Query
-
     module, _, function = language.grammar.partition(":")
     try:
         grammar = Language(getattr(import_module(module), function or "language")())

@@ -88,16 +88,9 @@ class _SharedStrings(XmlHandler):
     def __init__(self) -> None:
         self.found: list[str] = []
         self._parts: list[str] = []
-        self._in_reading = False
-        """In the pronunciation of the characters, which is no text of its own."""
-
-    def start(self, name: str, attributes: dict[str, str]) -> None:  # noqa: ARG002 - as in XmlHandler
-        self._in_reading = self._in_reading or name == "rPh"
 
     def end(self, name: str, text: str) -> None:
-        if name == "rPh":
-            self._in_reading = False
-        elif name == "t" and not self._in_reading:
+        if name == "t":
             self._parts.append(text)
         elif name == "si":
             self.found.append(_cell_text("".join(self._parts)))
@@ -110,13 +103,11 @@ class _Sheet(XmlHandler):
     def __init__(self, strings: list[str], dates: frozenset[str]) -> None:
         self._strings = strings
         self._dates = dates
-        self._is_date = False
         self.rows: list[str] = []
         self._row: list[str] = []
         self._column = 0
         self._type = ""
         self._parts: list[str] = []
-        self._in_reading = False
         self._rows_left_out = 0
         self._columns_left_out = False
 
@@ -124,21 +115,18 @@ class _Sheet(XmlHandler):
         if name == "c":
             self._column = _column(attributes.get("r", ""), len(self._row))
             self._type = attributes.get("t", "n")
-            self._is_date = self._type == "n" and attributes.get("s") in self._dates
+            if self._type == "n" and attributes.get("s") in self._dates:
+                self._type = "date"
             self._parts = []
         elif name == "row":
             self._row = []
-        elif name == "rPh":
-            self._in_reading = True
 
     def end(self, name: str, text: str) -> None:
-        if name in ("v", "t") and not self._in_reading:
+        if name in ("v", "t"):
             self._parts.append(text)
         elif name == "c":
             self._put("".join(self._parts))
             self._parts = []
-        elif name == "rPh":
-            self._in_reading = False
         elif name == "row" and any(self._row):
             if len(self.rows) < _MOST_ROWS:
                 self.rows.append(" | ".join(self._row))
@@ -161,8 +149,8 @@ class _Sheet(XmlHandler):
             return self._strings[int(raw)]
         if self._type == "b":
             return "TRUE" if raw == "1" else "FALSE"
-        if self._is_date and (date := _date_text(raw)):
-            return date
+        if self._type == "date":
+            return _date_text(raw) or _number_text(raw)
         return _number_text(raw) if self._type == "n" else _cell_text(raw)
 
     def warnings(self, name: str) -> Iterator[str]:

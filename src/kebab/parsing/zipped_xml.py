@@ -30,6 +30,8 @@ _FREE_BYTES = 16 * 2**20
 _MOST_RATIO = 150
 _STEP = 2**18
 _DEEPEST = 1000
+_REPETITIONS = frozenset(("Fallback", "rPh"))
+"""Elements that repeat text: for older programs, and as the pronunciation of characters."""
 _LONGEST_PROPERTY = 8192
 _DAMAGED_ZIP = (
     BadZipFile,
@@ -130,7 +132,7 @@ def read_xml(data: bytes, handler: XmlHandler) -> None:
     """Calls the handler for everything in order; ParseError for malformed or dangerous XML.
 
     Names come without their namespaces: these formats use each name for one thing only. The exception is `r:id`, which
-    keeps its prefix because it occurs beside `id`. A `Fallback` repeats content for older programs, and is left out.
+    keeps its prefix because it occurs beside `id`. What `_REPETITIONS` names is left out.
     """
     names: dict[str, str] = {}
     pieces: list[str] = []
@@ -151,7 +153,7 @@ def read_xml(data: bytes, handler: XmlHandler) -> None:
         if depth > _DEEPEST:
             raise unsafe("The XML inside is nested too deeply.")
         pieces.clear()
-        skipped += skipped > 0 or local(name) == "Fallback"
+        skipped += skipped > 0 or local(name) in _REPETITIONS
         if not skipped:
             handler.start(local(name), {local(key): value for key, value in attributes.items()})
 

@@ -171,7 +171,7 @@ class _Listing:
             return ""
         if not stat.S_ISREG(status.st_mode):
             return "special"
-        if not _is_utf8(path):
+        if path != _shown(path):
             return "bad_name"
         if is_too_large(status.st_size, self._settings):
             return "too_large"
@@ -183,20 +183,13 @@ def is_too_large(size: int, settings: IngestSettings) -> bool:
 
 
 def _shown(path: str) -> str:
+    """The path with ? in place of bytes that are not UTF-8."""
     return path.encode("utf-8", "replace").decode()
 
 
 def relative_path(root: Path, path: str) -> str:
     """The path relative to the root, with which every path of the walk begins."""
     return nfc(path[len(str(root)) :].lstrip(os.sep).replace(os.sep, "/"))
-
-
-def _is_utf8(path: str) -> bool:
-    try:
-        path.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def found_file(absolute: Path, path: str) -> FoundFile:

@@ -137,13 +137,13 @@ def _go_modules(text: str) -> Iterator[LockedPackage]:
     for keyword, words, comment in _go_lines(text):
         if keyword == "require" and len(words) == 2 and _GO_VERSION.match(words[1]):
             depth = 1 if comment.startswith("indirect") else 0
-            required[words[0]] = LockedPackage(words[0], _go_version(words[1]), depth=depth)
+            required[words[0]] = LockedPackage(words[0], words[1], depth=depth)
         elif keyword == "replace" and "=>" in words:
             arrow = words.index("=>")
             old, new = words[:arrow], words[arrow + 1 :]
             if old and len(new) == 2 and _GO_VERSION.match(new[1]):  # else a folder, whose version is unknown
-                only = _go_version(old[1]) if len(old) > 1 else None
-                replacing.append((old[0], only, LockedPackage(new[0], _go_version(new[1]))))
+                only = old[1] if len(old) > 1 else None
+                replacing.append((old[0], only, LockedPackage(new[0], new[1])))
     used: list[LockedPackage] = []
     for module, only, other in replacing:
         entry = required.get(module)
@@ -160,7 +160,8 @@ def _go_lines(text: str) -> Iterator[tuple[str, list[str], str]]:
     block = None
     for line in text.splitlines():
         code, _, comment = line.partition("//")
-        words = [word.strip('"`') for word in code.replace("(", " ( ").replace(")", " ) ").split()]
+        parts = code.replace("(", " ( ").replace(")", " ) ").split()
+        words = [part.strip('"`').removesuffix("+incompatible") for part in parts]
         if block is not None and words[:1] == [")"]:
             block = None
         elif block is not None:
@@ -169,10 +170,6 @@ def _go_lines(text: str) -> Iterator[tuple[str, list[str], str]]:
             block = words[0]
         elif words:
             yield words[0], words[1:], comment.strip()
-
-
-def _go_version(text: str) -> str:
-    return text.removesuffix("+incompatible")
 
 
 _READERS: tuple[tuple[str, _Reader], ...] = (
