@@ -120,7 +120,7 @@ def chunks_of(text: str, settings: ChunkingSettings = DEFAULTS, path: str = "not
 
 
 def tokens_with_context(document: ParsedDocument, chunk: Chunk) -> int:
-    """What is embedded: title, headings, chunk. White space makes no tokens of its own, however much of it there is."""
+    """Tokens of the embedded text: title, headings and chunk. White space has no tokens."""
     body = " ".join(chunk.text.split())
     return estimate_tokens(context_of(document.title, chunk.heading_path)) + estimate_tokens(body) - 1
 
@@ -195,7 +195,7 @@ def is_cut_inside_a_character(text: str, cut: int) -> bool:
     ],
 )
 @pytest.mark.parametrize("path", ["a.txt", "a.py"])
-def test_no_cut_parts_what_a_reader_sees_as_one_character(cluster: str, path: str) -> None:
+def test_no_cut_splits_a_visible_character(cluster: str, path: str) -> None:
     for shift in range(4):
         text = "x" * shift + cluster * 400
         chunks = chunks_of(text, SMALL, path)
@@ -203,7 +203,7 @@ def test_no_cut_parts_what_a_reader_sees_as_one_character(cluster: str, path: st
         assert not [chunk.start for chunk in chunks[1:] if is_cut_inside_a_character(text, chunk.start)]
 
 
-def test_a_line_without_end_is_cut_and_every_part_cites_that_line() -> None:
+def test_an_endless_line_is_cut_and_every_part_cites_that_line() -> None:
     text = "# One\n\n" + "word" * 50_000 + "\n"
     chunks = chunks_of(text)
     assert len(chunks) > 100
@@ -272,7 +272,7 @@ def test_large_sections_stay_apart_and_carry_the_path_of_their_headings() -> Non
     ]
 
 
-def test_bare_headings_above_a_text_do_not_hide_the_innermost_one() -> None:
+def test_headings_without_text_do_not_hide_the_innermost_heading() -> None:
     """product.md 2.2: `heading: Architecture > Rust workspace`; the label is the innermost heading."""
     (chunk,) = chunks_of("# Architecture\n\n## Rust workspace\n\nA workspace groups packages.\n")
     assert chunk.heading_path == ("Architecture", "Rust workspace")
@@ -298,13 +298,13 @@ def test_front_matter_is_not_part_of_any_chunk_but_lines_are_counted_with_it() -
     assert (chunk.text, chunk.spans) == ("# Body", (LineSpan(5, 5),))
 
 
-def test_indentation_of_the_first_line_stays() -> None:
+def test_the_first_line_keeps_its_indentation() -> None:
     (chunk,) = chunks_of("\n\n    indented code\n")
     assert chunk.text == "    indented code"
 
 
 @pytest.mark.parametrize("text", ["", "\n\n", "   ", "\r\n"])
-def test_a_document_of_nothing_has_no_chunks(text: str) -> None:
+def test_an_empty_document_has_no_chunks(text: str) -> None:
     assert chunks_of(text) == []
 
 
@@ -317,7 +317,7 @@ def test_overlap_repeats_the_end_of_the_part_before_and_spans_stay_exact() -> No
     assert all(chunk.text == text[chunk.start : chunk.end] for chunk in chunks)
 
 
-def test_chunks_depend_on_nothing_but_the_text_and_the_settings() -> None:
+def test_chunks_depend_only_on_the_text_and_the_settings() -> None:
     text = "# A\n\n" + section("One", 40) + section("Two", 40)
     assert chunks_of(text) == chunks_of(text)
     assert chunks_of(text, SMALL) != chunks_of(text)

@@ -27,7 +27,7 @@ from kebab.ingest.report import IngestReport
 from kebab.parsing import markdown
 from kebab.parsing.markdown import parse_markdown
 from kebab.parsing.registry import all_parsers, parser_for
-from kebab.sources.library_tree import FolderTree
+from kebab.sources.origin import FolderTree
 
 YAML = b"---\ntitle: Tapir\ndate: 2024-05-31\ntags: [a, b]\nmore: &m {x: 1}\nagain:\n  <<: *m\nn: 1.5\n---\n# Tapir\n\nText.\n"
 TOML = b'+++\ntitle = "Tapir"\ndate = 2024-05-31\ntags = ["a"]\n[more.of.it]\nx = 1\n[[list]]\ny = {z = 1.5}\n+++\n# Tapir\n'

@@ -1,4 +1,4 @@
-"""Source code by symbols: which there are in each language, and exactly which lines are theirs."""
+"""The symbols of each programming language and their exact lines."""
 
 from __future__ import annotations
 
@@ -725,7 +725,7 @@ def parsed(text: str, path: str = "src/a.py") -> ParsedDocument:
 
 
 def check_blocks(document: ParsedDocument) -> None:
-    """In order, from the beginning of a line, and nothing left out."""
+    """Blocks are in order, begin at the start of a line, and together hold every line with text."""
     position = 0
     for block in document.blocks:
         assert position <= block.start < block.end
@@ -818,7 +818,7 @@ def test_what_is_outside_of_symbols_is_cut_at_blank_lines() -> None:
     ]
 
 
-def test_a_comment_parted_by_a_blank_line_belongs_to_nobody() -> None:
+def test_a_comment_above_a_blank_line_belongs_to_no_symbol() -> None:
     assert cited(parsed("# Licence.\n\n# About f.\ndef f():\n    pass\n")) == [("f", 3, 5)]
 
 
@@ -858,18 +858,18 @@ def test_symbols_that_share_a_line_are_one_block(path: str, text: str, expected:
     assert cited(parsed(text, path)) == expected
 
 
-def test_of_broken_syntax_the_symbols_that_can_be_read_are_found() -> None:
+def test_readable_symbols_of_broken_code_are_found() -> None:
     text = "def good():\n    return 1\n\ndef bad(:\n    return ((\n\nclass Fine:\n    def method(self):\n        pass\n"
     assert ("good", 1, 2) in cited(parsed(text))
     assert parsed("}}}} ((( \x01 ;;; def class\n").blocks
 
 
-def test_a_header_is_c_or_cpp_by_what_is_in_it() -> None:
+def test_the_text_of_a_header_decides_between_c_and_cpp() -> None:
     assert parsed("struct a {\n  int x;\n};\n", "a.h").code_lang == "c"
     assert parsed("#pragma once\nclass A {\npublic:\n  int x;\n};\n", "a.h").code_lang == "cpp"
 
 
-def test_deep_nesting_is_no_danger() -> None:
+def test_deep_nesting_gives_a_document() -> None:
     for text in ("(\n" * 50_000, "x = " + "(\n" * 50_000 + ")\n" * 50_000, "[\n" * 50_000):
         assert parsed(text).blocks
     nested = "".join(f"{' ' * depth}class C{depth}:\n" for depth in range(90)) + " " * 90 + "x = 1\n"
@@ -889,7 +889,7 @@ def test_ten_thousand_functions_take_little_time() -> None:
 @pytest.mark.parametrize(
     ("text", "path"), [("class A {\n" * 20_000, "a.js"), ("~~~\n" * 20_000, "a.py"), ("(" * 50_000, "a.kt")]
 )
-def test_a_file_of_nothing_but_errors_is_given_up_in_time_and_said_so(text: str, path: str) -> None:
+def test_a_file_of_syntax_errors_is_stopped_in_time_with_a_warning(text: str, path: str) -> None:
     started = time.process_time()
     document = parsed(text, path)
     assert time.process_time() - started < 5.0
@@ -897,7 +897,7 @@ def test_a_file_of_nothing_but_errors_is_given_up_in_time_and_said_so(text: str,
     assert "syntax errors" in document.warnings[0]
 
 
-def test_a_grammar_that_does_not_fit_costs_only_the_symbols(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_unusable_grammar_leaves_text_without_symbols(monkeypatch: pytest.MonkeyPatch) -> None:
     broken = CODE_LANGUAGES["python"]._replace(more="(no_such_node) @function")
     monkeypatch.setattr(code, "code_language", lambda _format, _text: broken)
     document = parsed("def f():\n    pass\n")
@@ -905,13 +905,13 @@ def test_a_grammar_that_does_not_fit_costs_only_the_symbols(monkeypatch: pytest.
     assert "tree_sitter_python" in document.warnings[0]
 
 
-def test_the_line_on_which_a_class_ends_is_no_passage_of_its_own() -> None:
+def test_the_last_line_of_a_class_is_no_passage() -> None:
     document = parsed("class A {\n  f() {\n  }\n}\n", "a.js")
     assert [block.title for block in document.blocks] == ["A", "A.f", "A"]
     assert cited(document) == [("A", 1, 1), ("A.f", 2, 3)]
 
 
-def test_an_identifier_is_found_by_its_words_and_by_itself(write_notes: Callable[..., Path], tmp_path: Path) -> None:
+def test_an_identifier_is_found_by_its_words_and_as_a_whole(write_notes: Callable[..., Path], tmp_path: Path) -> None:
     folder = write_notes(
         {
             "web/headers.js": JAVASCRIPT,

@@ -1,6 +1,4 @@
-"""What the parser of code promises holds in every language, each of which has a grammar of its own: for any bytes, and
-any lines of code.
-"""
+"""The contract of the code parser in every language: any bytes, and any lines of code."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""How symbols are called where a name is more than one word after `def`: operators, receivers, functions that are
-values.
-"""
+"""Names of symbols that are more than one word: operators, receivers, functions that are values."""
 
 from __future__ import annotations
 
@@ -347,7 +345,7 @@ def begun(path: str, text: str) -> list[tuple[int, str]]:
 
 
 @pytest.mark.parametrize("path", NAMED)
-def test_symbols_bear_the_names_that_people_call_them_by(path: str) -> None:
+def test_symbols_have_the_names_that_people_use(path: str) -> None:
     text = NAMED[path]
     marked = [(number, MARK.search(line)) for number, line in enumerate(text.split("\n"), 1)]
     assert begun(path, text) == [(number, mark[1]) for number, mark in marked if mark]

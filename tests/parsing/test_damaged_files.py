@@ -37,7 +37,7 @@ SAMPLES = {
 
 
 def outcome(path: str, data: bytes) -> ParsedDocument | None:
-    """A document that is all it must be, or a reason why there is none."""
+    """The document, after its checks, or the reason of the ParseError."""
     parser = parser_for(path)
     try:
         document = parser.parse(data, path)
@@ -55,7 +55,7 @@ def test_the_whole_file_is_read(path: str) -> None:
 
 @pytest.mark.parametrize("path", SAMPLES)
 @given(place=st.floats(0, 1, exclude_max=True), flip=st.integers(1, 255))
-def test_a_changed_byte_and_a_cut_give_a_document_or_a_parse_error(path: str, place: float, flip: int) -> None:
+def test_a_changed_or_truncated_file_gives_a_document_or_a_parse_error(path: str, place: float, flip: int) -> None:
     sample = SAMPLES[path]
     position = int(place * len(sample))
     changed = bytearray(sample)

@@ -1,4 +1,4 @@
-"""csv and tsv: rows in blocks, the file unchanged."""
+"""csv and tsv: blocks of rows in the unchanged file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def parse(text: str, path: str = "folder/list of things.csv") -> ParsedDocument:
     return parser_for(path).parse(text.encode(), path)
 
 
-def test_twenty_rows_are_a_block() -> None:
+def test_a_block_has_twenty_rows() -> None:
     text = "name,price\n" + "".join(f"thing {n},{n}\n" for n in range(45))
     document = parse(text)
     lines = LineTable(text)
@@ -46,11 +46,11 @@ def test_large_tables_are_bounded_with_a_warning() -> None:
     ("text", "path", "columns"),
     [("a\tb,c", "x.tsv", ["a", "b,c"]), ("a\tb\n", "x.csv", ["a", "b"]), ('"a, b",c', "x.csv", ["a, b", "c"])],
 )
-def test_the_delimiter_is_told_by_the_header(text: str, path: str, columns: list[str]) -> None:
+def test_the_header_determines_the_delimiter(text: str, path: str, columns: list[str]) -> None:
     assert parse(text, path).metadata == {"columns": columns}
 
 
-def test_a_quote_that_is_never_closed_costs_one_row() -> None:
+def test_an_unclosed_quote_affects_one_row_only() -> None:
     document = parse('a,b\n"open,1\n' + "x,y\n" * 1000)
     assert sum(document.text[block.start : block.end].count("\n") for block in document.blocks) == 1002
     assert len(document.blocks) == 51

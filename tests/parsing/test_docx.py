@@ -1,4 +1,4 @@
-"""Word documents, written here by hand."""
+"""Word documents, built by this module."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_the_main_part_may_have_another_name() -> None:
 @pytest.mark.parametrize(
     ("body", "reason"), [("<w:p>" * 100_000, "unsafe"), ("<w:p>", "damaged"), ("&unknown;", "damaged")]
 )
-def test_xml_that_harms_or_is_broken_is_refused(body: str, reason: str) -> None:
+def test_harmful_or_malformed_xml_is_refused(body: str, reason: str) -> None:
     with pytest.raises(ParseError) as refused:
         parse(docx(body))
     assert refused.value.reason == reason
@@ -137,7 +137,7 @@ def test_a_document_without_its_main_part_is_damaged() -> None:
         parse(packed.getvalue())
 
 
-def test_no_passage_reaches_from_one_chapter_into_the_next() -> None:
+def test_no_passage_spans_two_chapters() -> None:
     body = (
         styled("The report", "Title")
         + styled("Summary", "1")

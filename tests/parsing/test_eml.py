@@ -82,7 +82,7 @@ def test_without_plain_text_the_html_is_read() -> None:
         (b"Subject: x\nContent-Type: multipart/mixed\n\nno boundary", "no boundary"),
     ],
 )
-def test_bodies_as_they_are_found(data: bytes, text: str) -> None:
+def test_bodies_in_every_encoding_are_read(data: bytes, text: str) -> None:
     assert parse(data).text == "Subject: x".ljust(10) + "\n" * data.count(b"\n") + text
 
 
@@ -154,7 +154,7 @@ def test_html_is_cited_by_the_lines_of_the_file_that_hold_it() -> None:
             assert f"{number}</h2>".encode() in decoded or f"제목 {number}".encode() in decoded
 
 
-def test_what_stands_far_behind_the_text_is_a_passage_of_its_own() -> None:
+def test_text_far_below_other_text_is_a_passage_of_its_own() -> None:
     made = letter()
     made.add_attachment(b"1234" * 4000, maintype="application", subtype="zip", filename="large.zip")
     made.add_attachment(b"1234", maintype="application", subtype="zip", filename="last.zip")
@@ -164,7 +164,7 @@ def test_what_stands_far_behind_the_text_is_a_passage_of_its_own() -> None:
     assert chunks[1].text == "Attachment: last.zip"
 
 
-def test_what_is_not_encoded_as_it_says_is_still_read_within_the_file() -> None:
+def test_a_body_with_a_wrong_encoding_is_read_within_the_lines_of_the_file() -> None:
     for encoding in (b"base64", b"quoted-printable"):
         for kind in (b"plain", b"html"):
             data = (
@@ -202,7 +202,7 @@ def test_endless_nesting_is_refused(depth: int) -> None:
      "To: " + "<" * 100_000, "To: " + "(" * 100_000, "Subject: \udcff".encode("utf-8", "surrogateescape").decode("latin-1"),
      "Content-Type: text/plain; charset*=x''%ff", "Content-Type: ;;;=\"", "Content-Disposition: attachment; filename*0*=a; filename*1=b"],
 )  # fmt: skip
-def test_headers_made_to_harm_take_little_time(header: str) -> None:
+def test_hostile_headers_take_little_time(header: str) -> None:
     started = time.process_time()
     document = parse(header.encode("latin-1", "replace") + b"\n\ntext\n")
     assert document.text.endswith("text\n\n") or "text" in document.text

@@ -1,4 +1,4 @@
-"""E-books, written here by hand."""
+"""E-books, built by this module."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_chapters_come_in_reading_order() -> None:
     assert (document.doc_type, document.format, document.paged) == ("note", "epub", False)
 
 
-def test_no_passage_reaches_from_one_chapter_into_the_next() -> None:
+def test_no_passage_spans_two_chapters() -> None:
     chapters: dict[str, str | None] = {
         "OEBPS/two.html": CHAPTER.format(
             "<h1>Part One</h1><h1>Chapter 1</h1><p>It begins.</p><h2>Later</h2><p>It ends.</p>"
@@ -77,7 +77,7 @@ def test_no_passage_reaches_from_one_chapter_into_the_next() -> None:
     ]
 
 
-def test_a_missing_chapter_is_said_and_a_book_without_any_is_damaged() -> None:
+def test_a_missing_chapter_is_a_warning_and_a_book_without_chapters_is_damaged() -> None:
     assert parse(epub({"OEBPS/two.html": None})).warnings == ("1 of 2 chapters are missing in the file",)
     with pytest.raises(ParseError, match="None of the chapters"):
         parse(epub({"OEBPS/two.html": None, "OEBPS/text/one 1.xhtml": None}))
@@ -108,12 +108,12 @@ def test_a_protected_book_is_refused_and_scrambled_fonts_are_not() -> None:
         ),
     ],
 )
-def test_what_is_missing_broken_or_harmful_is_refused(part: str, content: str | None, reason: str) -> None:
+def test_missing_malformed_or_harmful_parts_are_refused(part: str, content: str | None, reason: str) -> None:
     with pytest.raises(ParseError) as refused:
         parse(epub({part: content}))
     assert refused.value.reason == reason
 
 
-def test_entities_of_a_chapter_are_not_expanded_and_depth_does_no_harm() -> None:
+def test_entities_of_a_chapter_are_not_expanded_and_deep_nesting_is_read() -> None:
     evil = '<!DOCTYPE html [<!ENTITY a "aaaa">]><p>&a;</p>' + "<div>" * 100_000
     assert "aaaa" not in parse(epub({"OEBPS/two.html": evil})).text.partition("&a;")[2]

@@ -1,4 +1,4 @@
-"""Front matter is read as YAML or TOML; what is malformed, endless or hostile costs a warning and nothing more."""
+"""Front matter in YAML or TOML; malformed, endless or hostile text gives a warning only."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def yaml(source: str) -> str:
     ],
     ids=["yaml", "yaml-crlf", "yaml-dots", "toml", "toml-crlf"],
 )
-def test_yaml_and_toml_say_the_same(text: str) -> None:
+def test_yaml_and_toml_give_the_same_values(text: str) -> None:
     matter = read_front_matter(text)
     assert text[matter.end :] == BODY
     assert matter.values == {"title": "A note", "tags": ["a", "b"]}
@@ -129,7 +129,7 @@ BOMBS = {
 
 
 @pytest.mark.parametrize("name", BOMBS)
-def test_a_bomb_costs_little_time_and_is_read_as_something_harmless(name: str) -> None:
+def test_a_yaml_bomb_takes_little_time_and_gives_a_warning(name: str) -> None:
     started = time.process_time()
     matter = read_front_matter(f"+++\n{BOMBS[name]}\n+++\n{BODY}" if name.startswith("toml") else yaml(BOMBS[name]))
     assert time.process_time() - started < 0.5
@@ -141,8 +141,8 @@ def test_a_bomb_costs_little_time_and_is_read_as_something_harmless(name: str) -
     ["[" * 30_000 + "]" * 30_000, "- " * 30_000, "? " * 30_000, "[" * 60_000, "- ? " * 15_000],
     ids=lambda source: source[:6],
 )
-def test_nesting_without_end_does_not_bring_the_process_down(source: str) -> None:
-    """In a process of its own: a stack that overflows in C cannot be caught."""
+def test_endless_nesting_does_not_crash_the_process(source: str) -> None:
+    """Runs in a process of its own, because an overflow of the C stack cannot be caught."""
     script = "import sys; from kebab.parsing.front_matter import read_front_matter; print(read_front_matter(sys.stdin.read()).warning)"
     ran = subprocess.run(
         [sys.executable, "-c", script], input=yaml(source), capture_output=True, text=True, check=False, timeout=30
@@ -157,7 +157,7 @@ def test_deeply_nested_toml_is_harmless_too() -> None:
     assert matter.warning
 
 
-def test_values_are_plain_json_whatever_yaml_can_say() -> None:
+def test_all_yaml_values_become_plain_json() -> None:
     """Strict JSON has no NaN and no Infinity, and `kb list docs --json` shows these values."""
     source = "d: 2024-01-02\nt: 2024-01-02 03:04:05\nn: .nan\ni: .inf\nm: -.inf\nb: !!binary aGk=\ns: !!set {a, b}\n1: one\nnull: x\n"
     values = read_front_matter(yaml(source)).values
@@ -206,17 +206,17 @@ def test_any_text_between_fences_is_read_without_raising(source: str, fence: str
         (["e\u0301"], ("é",)),
     ],
 )
-def test_tags_come_as_list_or_text(value: object, tags: tuple[str, ...]) -> None:
+def test_tags_may_be_a_list_or_a_text(value: object, tags: tuple[str, ...]) -> None:
     assert words_of({"tags": value}, "tags", "tag") == tags
 
 
-def test_a_day_that_does_not_exist_costs_the_date_and_nothing_else() -> None:
+def test_an_impossible_date_is_dropped_and_other_values_are_kept() -> None:
     matter = read_front_matter("---\ntitle: Plan\ndate: 2024-13-45\n---\n")
     assert matter.values == {"title": "Plan", "date": "2024-13-45"}
     assert matter.warning is None
 
 
-def test_tag_and_tags_add_up() -> None:
+def test_tag_and_tags_are_combined() -> None:
     assert words_of({"tags": ["a"], "tag": "b"}, "tags", "tag") == ("a", "b")
 
 
@@ -228,7 +228,7 @@ def test_tag_and_tags_add_up() -> None:
         ({"aliases": None}, ()),
     ],
 )
-def test_an_alias_is_a_title_spaces_and_all(values: dict[str, object], aliases: tuple[str, ...]) -> None:
+def test_an_alias_keeps_its_spaces(values: dict[str, object], aliases: tuple[str, ...]) -> None:
     assert alias_list(values) == aliases
 
 

@@ -1,4 +1,4 @@
-"""Files that no person wrote are left out, with the reason; files about such files are not."""
+"""Generated files are refused with a reason; files that only mention generation are read."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def is_refused(path: str, text: str) -> bool:
     """package-lock.json yarn.lock pnpm-lock.yaml Cargo.lock poetry.lock uv.lock go.sum composer.lock Gemfile.lock lib/jquery.min.js
     a/style.min.css""".split(),
 )
-def test_lock_files_and_minified_names_are_refused_whatever_is_in_them(name: str) -> None:
+def test_lock_files_and_minified_files_are_refused_by_name(name: str) -> None:
     assert is_refused(f"web/{name}", "x\n")
 
 
@@ -96,7 +96,7 @@ def test_code_in_very_long_lines_is_minified(path: str, text: str, expected: boo
         ),
     ],
 )
-def test_a_comment_of_the_tool_at_the_top_marks_a_generated_file(path: str, text: str) -> None:
+def test_a_comment_of_a_tool_at_the_top_marks_a_generated_file(path: str, text: str) -> None:
     assert is_refused(path, text)
 
 
@@ -134,5 +134,5 @@ def test_a_comment_of_the_tool_at_the_top_marks_a_generated_file(path: str, text
         ("a.rst", ".. This file was automatically generated. Do not edit.\n\nx\n"),
     ],
 )
-def test_words_about_generated_files_mark_nothing(path: str, text: str) -> None:
+def test_a_comment_about_generated_files_does_not_mark_one(path: str, text: str) -> None:
     assert not is_refused(path, text)

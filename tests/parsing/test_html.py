@@ -51,7 +51,7 @@ def seen(document: ParsedDocument) -> list[tuple[str, str]]:
     return [(block.kind, document.text[block.start : block.end]) for block in document.blocks]
 
 
-def test_a_page_gives_what_a_reader_sees_of_it_in_blocks() -> None:
+def test_blocks_hold_the_text_that_a_reader_sees() -> None:
     document = parse(PAGE)
     assert (document.title, document.lang, document.doc_type, document.format) == ("A & B guide", "ko", "note", "html")
     assert seen(document) == [
@@ -71,7 +71,7 @@ def test_a_page_gives_what_a_reader_sees_of_it_in_blocks() -> None:
     ]
 
 
-def test_each_block_stands_on_the_lines_of_the_source() -> None:
+def test_each_block_is_on_its_lines_of_the_source() -> None:
     document = parse(PAGE)
     lines = LineTable(document.text)
     cited = {
@@ -106,7 +106,7 @@ def test_each_block_stands_on_the_lines_of_the_source() -> None:
         ("<p> </p>", []),
     ],
 )
-def test_pages_as_they_are_found(source: str, expected: list[tuple[str, str]]) -> None:
+def test_malformed_markup_is_read_as_browsers_read_it(source: str, expected: list[tuple[str, str]]) -> None:
     assert seen(parse(source)) == expected
 
 
@@ -127,7 +127,7 @@ def test_the_declared_encoding_is_taken(charset: str) -> None:
     assert seen(document) == [("paragraph", words)]
 
 
-def test_a_page_that_lies_about_its_encoding_is_read_all_the_same() -> None:
+def test_a_page_with_a_wrong_encoding_declaration_is_read() -> None:
     assert seen(parse('<meta charset="euc-kr"><p>한글</p>'.encode())) == [("paragraph", "한글")]
     assert seen(parse("<meta charset='unicode_escape'>a\\nb")) == [("paragraph", "a\\nb")]
     assert seen(parse("<meta charset='euc-kr'>한글".encode("utf-16"))) == [("paragraph", "한글")]
@@ -143,7 +143,7 @@ PIECES = st.sampled_from(
 
 
 @given(st.lists(PIECES, max_size=40).map("".join))
-def test_the_words_of_a_block_stand_on_the_lines_it_cites(source: str) -> None:
+def test_the_words_of_a_block_are_on_the_lines_it_cites(source: str) -> None:
     document = parse(source)
     assert document.text.count("\n") == source.count("\n")
     lines = LineTable(document.text)
@@ -179,7 +179,7 @@ def test_the_words_of_a_block_stand_on_the_lines_it_cites(source: str) -> None:
         "<nav></nav",
     ],
 )
-def test_repetition_without_end_takes_little_time(piece: str) -> None:
+def test_endless_repetition_takes_little_time(piece: str) -> None:
     started = time.process_time()
     parse(piece * 100_000)
     parse(piece * 100_000 + ">\"'>")
@@ -188,7 +188,7 @@ def test_repetition_without_end_takes_little_time(piece: str) -> None:
 
 
 def test_a_page_of_little_but_markup_is_read_in_linear_time() -> None:
-    """Two megabytes take a second or two on a quiet machine; quadratic time would be minutes."""
+    """Two megabytes take a second or two on an idle machine; quadratic time would take minutes."""
     source = PAGE * (2_000_000 // len(PAGE))
     started = time.process_time()
     parse(source)

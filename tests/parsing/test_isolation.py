@@ -1,4 +1,4 @@
-"""What goes wrong while a file is read, or takes too much, costs that file and no more."""
+"""A file that crashes its parser or exceeds a limit fails alone."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def only_worker(elsewhere: Parsers) -> Worker:
     return worker
 
 
-def test_a_document_read_elsewhere_is_the_same() -> None:
+def test_an_isolated_parser_gives_the_same_document() -> None:
     with parsers() as elsewhere:
         parser = elsewhere.of("a.pdf")
         assert parser is not parser_for("a.pdf")
@@ -42,13 +42,13 @@ def test_a_document_read_elsewhere_is_the_same() -> None:
         assert [parser.parse(PDF, "a.pdf") for _ in range(2)] == [parser_for("a.pdf").parse(PDF, "a.pdf")] * 2
 
 
-def test_what_is_read_quickly_and_safely_is_read_here() -> None:
+def test_markdown_and_plain_text_are_parsed_in_the_main_process() -> None:
     with parsers() as elsewhere:
         assert elsewhere.of("a.md") is parser_for("a.md")
         assert not elsewhere._all
 
 
-def test_a_refusal_comes_back_as_it_was_raised() -> None:
+def test_a_parse_error_of_a_worker_keeps_its_message_reason_and_hint() -> None:
     with parsers() as elsewhere, pytest.raises(ParseError) as there:
         elsewhere.of("a.pdf").parse(b"%PDF-1.7 nothing", "a.pdf")
     with pytest.raises(ParseError) as here:
@@ -60,7 +60,7 @@ def test_a_refusal_comes_back_as_it_was_raised() -> None:
     )
 
 
-def test_a_file_that_takes_too_long_is_given_up_and_the_next_one_is_read() -> None:
+def test_a_file_that_takes_too_long_is_stopped_and_the_next_one_is_parsed() -> None:
     with parsers(max_seconds=0.001) as elsewhere:
         with pytest.raises(ParseError) as caught:
             elsewhere.of("a.pdf").parse(PDF, "a.pdf")
@@ -69,7 +69,7 @@ def test_a_file_that_takes_too_long_is_given_up_and_the_next_one_is_read() -> No
         assert elsewhere.of("a.pdf").parse(PDF, "a.pdf").paged
 
 
-def test_a_parser_that_breaks_down_costs_one_file() -> None:
+def test_a_crash_of_a_parser_fails_one_file_only() -> None:
     with parsers() as elsewhere:
         elsewhere.of("a.pdf").parse(PDF, "a.pdf")
         worker = only_worker(elsewhere)
@@ -105,8 +105,8 @@ def wide_pdf(content: bytes) -> bytes:
     ],
     ids=["grammar", "page", "received"],
 )
-def test_a_file_that_takes_too_much_memory_is_said_to_be_costly_and_not_damaged(path: str, data: bytes) -> None:
-    """Regression: a library in C that gets no more memory dies as it does of a damaged file."""
+def test_a_file_that_takes_too_much_memory_is_reported_as_too_costly(path: str, data: bytes) -> None:
+    """Regression: a C library without memory crashes in the same way as on a damaged file."""
     with parsers(max_memory_mb=128) as elsewhere:
         with pytest.raises(ParseError) as caught:
             elsewhere.of(path).parse(data, path)
@@ -115,7 +115,7 @@ def test_a_file_that_takes_too_much_memory_is_said_to_be_costly_and_not_damaged(
         assert elsewhere.of("a.py").parse(b"def f():\n    pass\n", "a.py").code_lang == "python"
 
 
-def test_a_parser_that_dies_of_anything_else_means_a_damaged_file() -> None:
+def test_any_other_crash_is_reported_as_a_damaged_file() -> None:
     with parsers() as elsewhere:
         elsewhere.of("a.pdf").parse(PDF, "a.pdf")
         process = only_worker(elsewhere).process
@@ -125,7 +125,7 @@ def test_a_parser_that_dies_of_anything_else_means_a_damaged_file() -> None:
         os.waitid(os.P_PID, process.pid, os.WSTOPPED | os.WNOWAIT)
         begun = elsewhere.begin(PDF, "a.pdf")
         while not int.from_bytes(fcntl.ioctl(process.stdin, termios.FIONREAD, b"\0" * 4), sys.byteorder):
-            time.sleep(0.01)  # until the file is on its way
+            time.sleep(0.01)  # until the worker has the file
         os.kill(process.pid, signal.SIGSEGV)
         os.kill(process.pid, signal.SIGCONT)
         with pytest.raises(ParseError) as caught:
@@ -134,8 +134,8 @@ def test_a_parser_that_dies_of_anything_else_means_a_damaged_file() -> None:
 
 
 @pytest.mark.parametrize(("path", "text"), [("k.kt", "<a" * 50_000), ("b.sh", "a|" * 50_000), ("c.cs", "a<" * 20_000)])
-def test_code_that_brings_its_grammar_down_costs_that_file(path: str, text: str) -> None:
-    """Regression: the ingest itself died of it, every time."""
+def test_code_that_crashes_its_grammar_fails_one_file_only(path: str, text: str) -> None:
+    """Regression: this crashed the ingest."""
     with parsers(max_seconds=30.0) as elsewhere:
         with suppress(ParseError):
             assert elsewhere.of(path).parse(text.encode(), path).text == text
@@ -159,7 +159,7 @@ def test_several_files_are_parsed_at_once_and_each_answer_is_that_of_its_file() 
     assert all(process is not None and process.poll() is not None for process in processes), "none is left behind"
 
 
-def test_what_is_still_being_parsed_at_the_end_is_not_waited_for() -> None:
+def test_leaving_the_block_kills_parsers_that_still_run() -> None:
     with parsers() as elsewhere:
         elsewhere.of("a.pdf").parse(PDF, "a.pdf")
         process = only_worker(elsewhere).process
@@ -173,7 +173,7 @@ def test_what_is_still_being_parsed_at_the_end_is_not_waited_for() -> None:
         begun[-1]()
 
 
-def test_nothing_of_the_current_folder_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_imports_nothing_from_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "kebab").mkdir()
     (tmp_path / "kebab" / "__init__.py").write_text(f"open({str(tmp_path / 'run')!r}, 'w')")
     (tmp_path / "json.py").write_text(f"open({str(tmp_path / 'run')!r}, 'w')")
@@ -203,7 +203,7 @@ def test_pages_are_cited_fetched_and_verified(tmp_path: Path) -> None:
         assert {difference.now_at for difference in verified.differences} == {"two.pdf#page=2", "two.pdf#page=3"}
 
 
-def test_a_password_opens_what_is_encrypted(tmp_path: Path) -> None:
+def test_a_password_opens_an_encrypted_pdf(tmp_path: Path) -> None:
     folder = tmp_path / "papers"
     folder.mkdir()
     (folder / "secret.pdf").write_bytes(make_pdf([["Hidden okapi"]], password="open sesame"))

@@ -82,7 +82,7 @@ def test_front_matter_gives_title_tags_aliases_language_trust_date_and_keeps_the
         ("#\n\ntext\n", "a"),
     ],
 )
-def test_the_title_is_front_matter_then_highest_heading_then_file_name(text: str, title: str) -> None:
+def test_the_title_comes_from_front_matter_else_the_highest_heading_else_the_file_name(text: str, title: str) -> None:
     assert parsed(text).title == title
 
 
@@ -105,7 +105,7 @@ def test_a_file_of_front_matter_alone_can_still_be_found() -> None:
     assert document.title == "Only"
 
 
-def test_the_language_is_that_of_the_body_not_of_the_keys() -> None:
+def test_the_language_is_that_of_the_body() -> None:
     assert parsed("---\nsummary: english words only here in front\n---\n한글 본문이다.\n").lang == "ko"
 
 
@@ -134,7 +134,7 @@ def test_line_ends_do_not_change_the_blocks(ending: str) -> None:
         ("e\u0301", "é"),
     ],
 )
-def test_a_heading_reads_as_a_reader_sees_it(source: str, shown: str) -> None:
+def test_a_heading_has_no_markup(source: str, shown: str) -> None:
     assert plain_heading(source) == shown
 
 

@@ -1,4 +1,4 @@
-"""The block scanner draws the same top-level blocks as markdown-it, and never loses a line.
+"""The block scanner finds the same top-level blocks as markdown-it and never loses a line.
 
 The oracle is ``MarkdownIt("commonmark").enable("table")``. Before the comparison both sides are brought to one form:
 
@@ -21,7 +21,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from kebab.parsing.markdown_blocks import MarkdownBlock, scan_blocks
+from kebab.parsing.building import LineBlock
+from kebab.parsing.markdown_blocks import scan_blocks
 
 _ORACLE = MarkdownIt("commonmark").enable("table")
 
@@ -41,7 +42,7 @@ _KINDS = {
 Range = tuple[str, int, int, int]
 
 
-def ranges(blocks: list[MarkdownBlock]) -> list[Range]:
+def ranges(blocks: list[LineBlock]) -> list[Range]:
     return [block[:4] for block in blocks]
 
 
@@ -80,7 +81,7 @@ def is_blank(line: str) -> bool:
     return not line.strip(" \t\r")
 
 
-def assert_every_line_is_in_one_block(lines: list[str], blocks: list[MarkdownBlock]) -> None:
+def assert_every_line_is_in_one_block(lines: list[str], blocks: list[LineBlock]) -> None:
     owners = [0] * len(lines)
     previous_end = 0
     for block in blocks:
@@ -245,7 +246,7 @@ arbitrary_lines = st.text("  \t>-*+1.)#`~=|:<[]\\\"'(a가_/!?", max_size=9)
 
 
 def oracle_is_reliable(line: str) -> bool:
-    """Whether the line cannot bring about one of the known differences, each of which has a test of its own below."""
+    """Whether the line causes none of the known differences, each of which has a test of its own below."""
     nested_tab = "\t" in line and line.count(">") > 1
     empty_title = any(title in line for title in ('""', "''", "()"))
     backslash_at_end = line.rstrip().endswith("\\")
@@ -295,7 +296,7 @@ def test_fenced_code_has_the_first_word_of_its_info_string(source: str, language
     assert (code.kind, code.level, code.text) == ("code", 0, language)
 
 
-def test_a_definition_is_one_whatever_its_scheme() -> None:
+def test_a_definition_may_have_any_url_scheme() -> None:
     lines = ["[a]: javascript:void(0)", "[b]: /url"]
     assert oracle_ranges(lines) == [("paragraph", 0, 2, 0)]
     assert ranges(scan_blocks(lines)) == [("paragraph", 0, 1, 0), ("paragraph", 1, 2, 0)]
@@ -314,14 +315,14 @@ def test_only_space_and_tab_are_blanks() -> None:
     assert ranges(scan_blocks(lines)) == [("table", 0, 3, 0), ("paragraph", 4, 5, 0)]
 
 
-def test_containers_nested_too_deep_still_end() -> None:
+def test_containers_below_the_greatest_depth_still_end() -> None:
     # markdown-it gives up on the rest of the document here.
     lines = ["- " * 50 + "a", "", "# after"]
     assert oracle_ranges(lines) == [("list", 0, 3, 0)]
     assert ranges(scan_blocks(lines)) == [("list", 0, 1, 0), ("heading", 2, 3, 1)]
 
 
-def test_a_title_that_is_none_ends_the_definition_before_it() -> None:
+def test_a_definition_ends_before_an_invalid_title() -> None:
     lines = ["[a]: b", '"" c']
     assert oracle_ranges(lines) == [("paragraph", 0, 2, 0)]
     assert ranges(scan_blocks(lines)) == [("paragraph", 0, 1, 0), ("paragraph", 1, 2, 0)]

@@ -59,7 +59,7 @@ EXPECTED = [
 
 
 @pytest.mark.parametrize("form", [{"indent": 1}, {"indent": None}, {"indent": 2, "ensure_ascii": False}])
-def test_cells_give_blocks_however_the_json_is_written(form: dict[str, Any]) -> None:
+def test_the_layout_of_the_json_does_not_change_the_blocks(form: dict[str, Any]) -> None:
     document = parse(SAMPLE, **form)
     assert seen(document) == EXPECTED
     assert (document.title, document.doc_type, document.format, document.metadata) == (
@@ -109,7 +109,7 @@ def test_output_follows_its_code_whatever_the_order_of_the_keys() -> None:
     st.sampled_from(["markdown", "code"]),
     st.sampled_from([None, 1]),
 )
-def test_every_word_stands_on_the_line_of_its_string(sources: list[list[str]], kind: str, indent: int | None) -> None:
+def test_every_word_is_on_the_line_of_its_string(sources: list[list[str]], kind: str, indent: int | None) -> None:
     source = json.dumps(notebook(*(cell(kind, lines, []) for lines in sources)), indent=indent, ensure_ascii=False)
     document = parse(source.encode())
     assert document.text.count("\n") == source.count("\n")
@@ -132,7 +132,7 @@ def test_output_is_bounded_and_old_notebooks_are_read() -> None:
     assert seen(old) == [("code", "", "x = 1")]
 
 
-def test_half_characters_and_nulls_do_not_reach_the_text() -> None:
+def test_lone_surrogates_and_nulls_do_not_reach_the_text() -> None:
     assert parse(b'{"cells": [{"cell_type": "code", "source": "a\\ud800b\\u0000c"}]}').text.split() == ["a?b", "c"]
 
 
@@ -148,7 +148,7 @@ def test_half_characters_and_nulls_do_not_reach_the_text() -> None:
         (b"\x80\x00", "binary"),
     ],
 )
-def test_what_is_no_notebook_is_refused_with_the_reason(data: bytes, reason: str) -> None:
+def test_a_file_that_is_no_notebook_is_refused_with_a_reason(data: bytes, reason: str) -> None:
     with pytest.raises(ParseError) as refused:
         parse(data)
     assert refused.value.reason == reason

@@ -38,7 +38,7 @@ def parse(text: str) -> ParsedDocument:
     return parser_for("a.org").parse(text.encode(), "folder/a.org")
 
 
-def test_a_file_gives_headings_and_blocks_on_their_lines() -> None:
+def test_headings_and_blocks_keep_their_lines() -> None:
     document = parse(PAGE)
     lines = LineTable(document.text)
     assert document.text == PAGE
@@ -68,5 +68,5 @@ def test_keywords_give_title_tags_and_author() -> None:
     assert parse("text").title == "a"
 
 
-def test_many_blocks_that_are_never_closed_take_little_time() -> None:
+def test_many_unclosed_blocks_take_little_time() -> None:
     assert len(parse("#+BEGIN_SRC\n" * 50_000).blocks) == 50_000

@@ -1,4 +1,4 @@
-"""What every parser of the registry promises; a new format is held to it by being registered."""
+"""The contract of every registered parser."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ EXTENSIONS = {"code": "py", "markdown": "md", "text": "txt"}
 
 
 def path_for(parser: Parser) -> str:
-    """A name that leads to this parser."""
+    """A file name that this parser is registered for."""
     name = parser.version.partition("-")[0]
     path = "folder/file name" if name == "script" else f"folder/file name.{EXTENSIONS.get(name, name)}"
     assert parser_for(path) is parser
@@ -48,7 +48,7 @@ def path_for(parser: Parser) -> str:
 
 
 def line_feeds(data: bytes) -> int:
-    """Every encoding but UTF-16 and UTF-32 has them as bytes of their own."""
+    """Every encoding except UTF-16 and UTF-32 writes a line feed as one byte."""
     return (
         decode(data)[0].count("\n")
         if data.startswith((b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff"))
@@ -103,7 +103,7 @@ def test_any_bytes_give_a_parse_error_or_a_document_with_ordered_blocks_inside_i
 
 @pytest.mark.parametrize("parser", PARSERS)
 @given(text=TEXT.map(lambda text: text.replace("\0", "")))
-def test_every_line_with_something_in_it_is_in_a_block_or_in_the_front_matter(parser: Parser, text: str) -> None:
+def test_every_line_with_text_is_in_a_block_or_in_the_front_matter(parser: Parser, text: str) -> None:
     try:
         document = parser.parse(text.encode(), path_for(parser))
     except ParseError:
@@ -120,7 +120,7 @@ def test_the_same_bytes_give_the_same_document(parser: Parser) -> None:
 
 
 @pytest.mark.parametrize("parser", CONTAINER_PARSERS)
-def test_what_is_no_such_container_is_refused(parser: Parser) -> None:
+def test_a_file_that_is_no_container_of_its_format_is_refused(parser: Parser) -> None:
     for data in (b"", b"text", b"PK\x03\x04" + b"\0" * 100, b"%PDF-1.7", b"{}"):
         with pytest.raises(ParseError):
             parser.parse(data, path_for(parser))
@@ -131,7 +131,7 @@ def test_a_line_of_many_megabytes_is_parsed(parser: Parser) -> None:
     try:
         assert len(parser.parse(b"word " * 1_000_000, path_for(parser)).text.rstrip()) == 4_999_999
     except ParseError as error:
-        assert error.reason == "generated"  # nobody writes code like this
+        assert error.reason == "generated"  # random lines may look minified
 
 
 REPEATED = [
@@ -158,7 +158,7 @@ REPEATED = [
 
 
 @pytest.mark.parametrize("parser", PARSERS)
-def test_repetition_without_end_takes_little_time(parser: Parser) -> None:
+def test_endless_repetition_takes_little_time(parser: Parser) -> None:
     for piece in REPEATED:
         started = time.process_time()
         try:

@@ -1,4 +1,4 @@
-"""PDFs are made here by hand, byte by byte (`pdf_bytes`): what a page must give is then known exactly."""
+"""PDFs, written byte by byte by `pdf_bytes`, so that the expected text is known exactly."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def refusal(data: bytes, password: str = "") -> ParseError:
 
 
 def headings(document: ParsedDocument) -> list[tuple[int, str, str]]:
-    """Level, title, and the text that carries it."""
+    """Level, title and text of each heading."""
     return [
         (block.level, block.title, document.text[block.start : block.end].strip())
         for block in document.blocks
@@ -46,9 +46,7 @@ def headings(document: ParsedDocument) -> list[tuple[int, str, str]]:
 
 
 def check(document: ParsedDocument) -> None:
-    """What holds for every PDF, however broken: blocks in order, none across a page, nothing outside of them, nothing
-    unprintable.
-    """
+    """Asserts what holds for every PDF: ordered blocks that hold all text, none across pages, all of it printable."""
     text, position = document.text, 0
     for block in document.blocks:
         assert position <= block.start <= block.end <= len(text)
@@ -78,7 +76,7 @@ def test_page_n_is_the_nth_part_of_the_text_even_after_empty_pages() -> None:
     check(document)
 
 
-def test_a_chunk_stands_on_one_page_and_says_which() -> None:
+def test_a_chunk_is_on_one_page_and_cites_it() -> None:
     document = parsed(make_pdf([["One."], ["Two."], ["Three."]], labels="0 << /S /r >> 1 << /S /D >>"))
     chunks = StructureChunker(ChunkingSettings()).chunk(document)
     assert [(chunk.text, chunk.spans[0]) for chunk in chunks] == [
@@ -88,7 +86,7 @@ def test_a_chunk_stands_on_one_page_and_says_which() -> None:
     ]
 
 
-def test_a_printed_label_is_kept_where_it_differs_from_the_number_of_the_page() -> None:
+def test_a_page_label_is_kept_if_it_differs_from_the_page_number() -> None:
     pages = [[f"page {number}"] for number in range(5)]
     assert parsed(make_pdf(pages)).page_labels == (None,) * 5
     assert parsed(make_pdf(pages, labels="0 << /S /D >>")).page_labels == (None,) * 5
@@ -134,12 +132,12 @@ def test_ligatures_become_letters() -> None:
         (["a dash -", "here"], "a dash -\nhere"),
     ],
 )
-def test_a_word_broken_at_the_end_of_a_line_is_whole_again(lines: list[str], expected: str) -> None:
+def test_a_word_broken_at_the_end_of_a_line_is_joined(lines: list[str], expected: str) -> None:
     assert text_of(*lines) == expected
 
 
 @pytest.mark.parametrize("hyphen", ["-\n", "\u00ad\n", "\u2010\n", "\ufffe", "\ufffe\n", "-\r\n"])
-def test_every_sign_of_a_broken_word_is_known(hyphen: str) -> None:
+def test_every_kind_of_hyphen_marks_a_broken_word(hyphen: str) -> None:
     assert mended_pages([f"exam{hyphen}ple"]) == "example"
 
 
@@ -156,7 +154,7 @@ def test_a_soft_hyphen_that_is_drawn_inside_a_line_is_a_hyphen() -> None:
     assert mended_pages(["well\u00adknown"]) == "well-known"
 
 
-def test_what_cannot_be_seen_is_left_out_and_a_form_feed_on_a_page_parts_none() -> None:
+def test_invisible_characters_are_dropped_and_a_form_feed_does_not_split_a_page() -> None:
     assert (
         mended_pages(["a\x00b\x07c\x85d\ufeffe\ud800f", "x\fy", "one \r\ntwo\rthree\u2028four\t\n"])
         == "abcdef\fx y\fone\ntwo\nthree\nfour\n"
@@ -167,8 +165,8 @@ def test_decomposed_letters_stay_as_they_are() -> None:
     assert mended_pages(["cafe\u0301"]) == "cafe\u0301"
 
 
-def test_glyphs_without_text_hide_none_of_the_page() -> None:
-    """pypdfium2 itself recurses once for each of them."""
+def test_glyphs_without_text_do_not_hide_the_rest_of_the_page() -> None:
+    """pypdfium2 itself recurses once for each such glyph."""
     assert text_of("\x01" * 3000 + "text" + "\x01" * 3000) == "text"
 
 
@@ -207,10 +205,8 @@ def test_headings_come_from_the_outline_and_are_found_on_their_page() -> None:
     check(document)
 
 
-def test_a_title_that_only_the_outline_has_opens_its_page() -> None:
-    """Regression: the chapter before went on, and passages were cited under its name. Only the first entry of a page:
-    where the others begin nobody knows.
-    """
+def test_a_title_that_only_the_outline_has_begins_its_page() -> None:
+    """Regression: such pages were cited under the chapter before. Only the first entry of a page has a known place."""
     pages = [["The great picture", "Text."], ["Nothing of the kind stands here, and this is one long sentence."]]
     document = parsed(make_pdf(pages, outline=[Entry("A great picture", 1), Entry("Appendix", 2)]))
     assert headings(document) == [(1, "A great picture", "The great picture"), (1, "Appendix", "")]
@@ -227,7 +223,7 @@ def test_two_entries_never_share_a_line() -> None:
     check(document)
 
 
-def test_an_outline_that_leads_in_circles_ends() -> None:
+def test_a_circular_outline_ends() -> None:
     data = make_pdf([["One", "Two"]], outline=[Entry("One", 1), Entry("Two", 1)])
     assert b"/Next 12 0 R" in data
     assert headings(parsed(data.replace(b"/Next 12 0 R", b"/Next 11 0 R"))) == [(1, "One", "One")]
@@ -257,7 +253,7 @@ def set_page(*lines: str | tuple[str, float, bool]) -> list[At]:
 BODY = [f"This is line {number} of a text that goes on and on for a while." for number in range(12)]
 
 
-def test_without_an_outline_headings_are_what_is_larger_or_bolder_and_go_on_over_pages() -> None:
+def test_without_an_outline_larger_or_bold_lines_are_headings_across_pages() -> None:
     document = parsed(
         make_pdf(
             [
@@ -282,14 +278,14 @@ def test_without_an_outline_headings_are_what_is_larger_or_bolder_and_go_on_over
     check(document)
 
 
-def test_an_outline_knows_better_than_the_type() -> None:
+def test_an_outline_takes_precedence_over_the_type() -> None:
     document = parsed(
         make_pdf([set_page(("Large words", 24, True), *BODY, "Chapter", *BODY)], outline=[Entry("Chapter", 1)])
     )
     assert headings(document) == [(1, "Chapter", "Chapter")]
 
 
-def test_what_only_begins_in_bold_ends_like_a_sentence_or_lists_something_is_no_heading() -> None:
+def test_a_bold_beginning_a_sentence_or_a_list_item_is_no_heading() -> None:
     run_in = [At(72, 400, "Note:", 12, True), At(110, 400, "this line goes on in plain letters")]
     large = set_page(
         *BODY, ("A whole sentence in large letters.", 18, True), ("• one of a list", 18, True), ("12", 18, True)
@@ -297,7 +293,7 @@ def test_what_only_begins_in_bold_ends_like_a_sentence_or_lists_something_is_no_
     assert headings(parsed(make_pdf([[*set_page(*BODY), *run_in], large]))) == []
 
 
-def test_a_running_head_and_a_way_of_writing_are_no_headings() -> None:
+def test_a_running_head_and_a_frequent_style_are_no_headings() -> None:
     pages = [
         set_page((f"Annual Report {number}", 18, True), *BODY, (f"Part {'ABCDEFGHIJKL'[number]}", 15, True), *BODY)
         for number in range(12)
@@ -309,7 +305,7 @@ def test_a_running_head_and_a_way_of_writing_are_no_headings() -> None:
     assert headings(parsed(make_pdf([half_bold]))) == []
 
 
-def test_the_name_on_a_title_page_is_completed_by_what_stands_below_it() -> None:
+def test_a_one_word_title_is_completed_by_the_heading_below_it() -> None:
     title_page = set_page(("Acme", 40, False), ("Travel Expenses", 24, False))
     assert parsed(make_pdf([title_page, set_page(*BODY)]), "f.pdf").title == "Acme Travel Expenses"
 
@@ -359,20 +355,20 @@ def test_a_sensible_title_is_taken(title: str) -> None:
         "-",
     ],
 )
-def test_a_title_that_says_nothing_gives_way_to_the_first_heading_or_the_name_of_the_file(title: str) -> None:
+def test_a_meaningless_title_is_replaced_by_the_first_heading_or_the_file_name(title: str) -> None:
     info = {"Title": title}
     assert parsed(make_pdf([["x"]], info=info), "papers/green  tea.pdf").title == "green tea"
     assert parsed(make_pdf([["Chapter"]], info=info, outline=[Entry("Chapter", 1)])).title == "Chapter"
 
 
-def test_a_numbered_heading_is_no_title_of_the_whole() -> None:
+def test_a_numbered_heading_is_no_document_title() -> None:
     assert (
         parsed(make_pdf([["1 Introduction"]], outline=[Entry("1 Introduction", 1)]), "green tea.pdf").title
         == "green tea"
     )
 
 
-def test_metadata_is_kept_and_dates_are_written_as_everywhere() -> None:
+def test_metadata_is_kept_with_dates_in_iso_form() -> None:
     info = {
         "Author": "Kim",
         "Subject": "Tea",
@@ -393,7 +389,7 @@ def test_metadata_is_kept_and_dates_are_written_as_everywhere() -> None:
 
 
 @pytest.mark.parametrize("date", ["", "yesterday", "D:20239999", "D:00000000000000", "D:20230306990000Z"])
-def test_a_date_that_is_none_is_left_out(date: str) -> None:
+def test_an_invalid_date_is_left_out(date: str) -> None:
     assert parsed(make_pdf([["x"]], info={"CreationDate": date})).metadata == {"page_count": 1}
 
 
@@ -421,24 +417,24 @@ def test_a_pdf_that_needs_a_password_says_so_and_opens_with_it() -> None:
     assert (document.text, document.title) == ("Secret text", "A Secret")
 
 
-def test_a_pdf_encrypted_for_printing_only_and_a_needless_password_are_no_hindrance() -> None:
+def test_a_pdf_that_opens_without_a_password_is_read_with_or_without_one() -> None:
     assert parsed(make_pdf([["Text"]], password="")).text == "Text"
     assert parsed(make_pdf([["Text"]]), password="needless").text == "Text"
 
 
 @pytest.mark.parametrize("data", [b"", b"\0", b"%PDF-1.7\n", b"# Notes\n", b"PK\x03\x04" + bytes(100)])
-def test_what_is_no_pdf_is_damaged(data: bytes) -> None:
+def test_a_file_that_is_no_pdf_is_damaged(data: bytes) -> None:
     assert refusal(data).reason == "damaged"
 
 
-def test_a_pdf_without_pages_is_damaged_whatever_was_read_before() -> None:
+def test_a_pdf_without_pages_is_damaged() -> None:
     empty = make_pdf([["x"]]).replace(b"/Count 1 /Kids [9 0 R]", b"/Count 0 /Kids [     ]")
     for before in (b"", make_pdf([["x"]], password="secret")):
         refusal(before)
         assert refusal(empty).reason == "damaged"
 
 
-def test_a_pdf_without_any_text_is_reported_as_such() -> None:
+def test_a_pdf_without_text_is_reported_as_such() -> None:
     assert refusal(make_pdf([[], []])).reason == "no_text"
     assert refusal(make_pdf([[" "]])).reason == "no_text"
 
@@ -449,7 +445,7 @@ def test_pages_that_are_missing_are_counted() -> None:
     assert document.warnings == ("2 of 3 pages could not be read (damaged?)",)
 
 
-def test_more_pages_or_text_than_anyone_writes_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_pages_or_characters_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     assert refusal(make_pdf([["x"]]).replace(b"/Count 1 ", b"/Count 900000 ")).reason == "unsafe"
     monkeypatch.setattr(pdf_reading, "_MOST_CHARACTERS", 100)
     assert refusal(make_pdf([["twenty characters..."]] * 6)).reason == "unsafe"
@@ -495,7 +491,7 @@ def test_a_damaged_pdf_gives_a_document_or_a_parse_error(
 
 
 @given(pages=st.lists(st.text(), min_size=1, max_size=4))
-def test_mending_keeps_the_number_of_pages_whatever_they_hold(pages: list[str]) -> None:
+def test_mending_keeps_the_number_of_pages(pages: list[str]) -> None:
     mended = mended_pages(pages)
     assert mended.count("\f") == len(pages) - 1
     mended.encode()
@@ -507,8 +503,8 @@ def test_the_same_bytes_give_the_same_document_in_any_order() -> None:
     assert first == second[::-1]
 
 
-def test_threads_take_turns() -> None:
-    """PDFium would crash."""
+def test_threads_can_parse_at_the_same_time() -> None:
+    """PDFium crashes without a lock."""
     from concurrent.futures import ThreadPoolExecutor
 
     with ThreadPoolExecutor(4) as pool:
@@ -516,8 +512,8 @@ def test_threads_take_turns() -> None:
     assert documents == [parsed(sample) for sample in SAMPLES] * 20
 
 
-def test_memory_does_not_grow_with_the_pages_that_were_read() -> None:
-    """Each page and its text are closed before the next one is opened; counted at the C functions."""
+def test_each_page_is_closed_before_the_next_one_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    """PDFium keeps what is drawn on an open page. Counted at the C functions."""
     import pypdfium2.raw as real
 
     opened: dict[str, int] = {"pages": 0, "most": 0}
@@ -532,16 +528,13 @@ def test_memory_does_not_grow_with_the_pages_that_were_read() -> None:
             return getattr(real, name)
 
     data = make_pdf([[f"page {number}"] for number in range(50)])
-    with pdf_reading._opened(real, data, "") as document:
-        pages = pdf_reading._Pages(Counting(), document, with_lines=True)
-        pages.read(50)
-    assert pages.texts[-1] == "page 49"
-    assert [line.text for line in pages.lines[-1]] == ["page 49"]
+    monkeypatch.setattr(pdf_reading, "pdfium", Counting())
+    assert parsed(data).text.endswith("page 49")
     assert opened == {"pages": 0, "most": 2}
 
 
 @pytest.mark.parametrize("piece", ["-\n", "a-\nb", "a\ufffe", " ", "가", "\u00ad", "a", "- "])
-def test_repetition_without_end_is_mended_in_little_time(piece: str) -> None:
+def test_endless_repetition_is_mended_in_little_time(piece: str) -> None:
     import time
 
     started = time.process_time()
@@ -549,7 +542,7 @@ def test_repetition_without_end_is_mended_in_little_time(piece: str) -> None:
     assert time.process_time() - started < 2.0
 
 
-def test_random_bytes_inside_a_page_are_no_trouble() -> None:
+def test_random_bytes_inside_a_page_give_a_document_or_a_parse_error() -> None:
     chance = random.Random(7)
     for _ in range(30):
         sample = bytearray(SAMPLES[0])

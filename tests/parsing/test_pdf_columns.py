@@ -1,4 +1,4 @@
-"""Pages of two columns, drawn in every order, and what looks like columns and is none."""
+"""Pages of two columns in every drawing order, and pages that only look like them."""
 
 from __future__ import annotations
 
@@ -62,9 +62,7 @@ def by_rows(left: list[At], right: list[At]) -> list[At]:
 
 
 @pytest.mark.parametrize(("left", "right"), [(LEFT, RIGHT), (KOREAN_LEFT, KOREAN_RIGHT), (RIGHT, LEFT)])
-def test_two_columns_are_read_one_after_the_other_in_whatever_order_they_are_drawn(
-    left: list[str], right: list[str]
-) -> None:
+def test_two_columns_are_read_one_after_the_other_in_any_drawing_order(left: list[str], right: list[str]) -> None:
     one, other = columns(left, right)
     assert lines_of(*one, *other) == left + right
     assert lines_of(*by_rows(one, other)) == left + right
@@ -86,7 +84,7 @@ def test_lines_drawn_word_by_word_are_columns_too() -> None:
     assert words_of(*words) == " ".join(LEFT + RIGHT)
 
 
-def test_what_crosses_the_gutter_parts_the_page() -> None:
+def test_a_line_across_the_gutter_separates_the_columns_above_and_below() -> None:
     above, below = columns(LEFT, RIGHT, 700), columns(RIGHT, LEFT, 500)
     between = At(60, 560, "One line that goes from the left edge of the page to its right edge, over both columns.")
     footer = At(300, 40, "12")
@@ -116,7 +114,7 @@ def test_a_word_broken_in_a_column_is_mended_and_headings_are_found_there() -> N
     assert [block.title for block in document.blocks if block.kind == "heading"] == [heading.text]
 
 
-# What stays as it is drawn
+# Pages that keep the drawing order
 
 
 def table(rows: list[list[str]], *places: float, leading: float = 14) -> list[At]:
@@ -196,7 +194,7 @@ BOXES = st.builds(
 
 
 @given(st.lists(BOXES, max_size=30))
-def test_any_boxes_give_regions_or_nothing(boxes: list[Box]) -> None:
+def test_any_boxes_give_columns_or_none(boxes: list[Box]) -> None:
     found = misdrawn_columns(boxes, 300)
     if found:
         assert all(found.region_of(box.left, box.middle) for box in boxes)

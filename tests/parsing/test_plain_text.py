@@ -1,4 +1,4 @@
-"""Text without structure of its own: paragraphs; configuration goes this way too."""
+"""Plain text and configuration files: paragraphs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_paragraphs_are_runs_of_lines_that_are_not_blank() -> None:
 
 
 @pytest.mark.parametrize("text", ["", "\n", " \n\t\r\n "])
-def test_a_text_of_nothing_has_no_blocks(text: str) -> None:
+def test_an_empty_text_has_no_blocks(text: str) -> None:
     assert parsed(text).blocks == ()
 
 
@@ -73,12 +73,12 @@ def test_configuration_and_code_without_a_grammar_are_code_blocks_of_a_code_docu
         ("makefiles", ("note", "txt")),
     ],
 )
-def test_the_name_of_a_file_tells_type_and_format(path: str, expected: tuple[str, str]) -> None:
+def test_a_file_name_gives_type_and_format(path: str, expected: tuple[str, str]) -> None:
     assert classify(path) == expected
     assert classify(path)[0] in DOC_TYPES
 
 
-def test_formats_have_their_own_parsers_and_everything_else_is_text() -> None:
+def test_each_format_has_its_parser_and_other_files_are_text() -> None:
     for path, parser in (
         ("a.md", "markdown"),
         ("a.pdf", "pdf"),

@@ -1,4 +1,4 @@
-"""Presentations, written here by hand."""
+"""Presentations, built by this module."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_a_hit_is_cited_by_its_slide() -> None:
         ("ppt/notesSlides/notes2.xml", "<a>", "damaged"),
     ],
 )
-def test_what_is_missing_broken_or_harmful_is_refused(part: str, content: str | None, reason: str) -> None:
+def test_missing_malformed_or_harmful_parts_are_refused(part: str, content: str | None, reason: str) -> None:
     parts = {name: text for name, text in PARTS.items() if name != part} | ({part: content} if content else {})
     with pytest.raises(ParseError) as refused:
         parse(pptx(parts))

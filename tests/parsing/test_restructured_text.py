@@ -52,7 +52,7 @@ def parse(text: str) -> ParsedDocument:
     return parser_for("a.rst").parse(text.encode(), "folder/a.rst")
 
 
-def test_a_page_gives_titles_by_order_of_their_adornments() -> None:
+def test_the_order_of_adornments_gives_the_levels_of_titles() -> None:
     document = parse(PAGE)
     lines = LineTable(document.text)
     assert document.text == PAGE
@@ -88,5 +88,5 @@ def test_a_page_gives_titles_by_order_of_their_adornments() -> None:
         ("", []),
     ],
 )
-def test_what_is_a_title_and_what_is_not(text: str, expected: list[str]) -> None:
+def test_only_adorned_lines_are_titles(text: str, expected: list[str]) -> None:
     assert [block.kind for block in parse(text).blocks] == expected

@@ -1,4 +1,4 @@
-"""Files without an extension: a script is code of the language its first line names, everything else is text."""
+"""Files without an extension: scripts are code of the language in their first line, other files are text."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ def test_the_first_line_of_a_script_tells_its_format(first_line: str, format_: s
     "text",
     ["Read me.\n", "", "#! important\n", "#![feature(x)]\n", "#!/\n", "#!/usr/bin/env\n", "\n#!/bin/sh\n", "# Notes\n"],
 )
-def test_what_is_no_script_is_text(text: str) -> None:
+def test_a_file_without_a_shebang_is_text(text: str) -> None:
     document = parsed(text)
     assert (document.doc_type, document.format, document.code_lang) == ("note", "txt", None)
 
 
-def test_a_file_with_an_extension_is_what_its_extension_says() -> None:
+def test_an_extension_takes_precedence_over_the_first_line() -> None:
     for path, expected in (
         ("a.txt", ("note", "txt")),
         ("a.md", ("markdown", "md")),

@@ -1,4 +1,4 @@
-"""What SQL scripts of several databases define, and on which lines."""
+"""Definitions of SQL scripts in several dialects, with their lines."""
 
 from __future__ import annotations
 
@@ -159,6 +159,6 @@ def test_the_definitions_of_each_dialect_have_exactly_their_lines(dialect: str) 
     "text",
     ["CREATE TABLE a (", "CREATE FUNCTION f() AS $$ x", "CREATE VIEW v AS SELECT 'x", "CREATE TRIGGER t BEGIN /* x"],
 )
-def test_what_is_not_closed_goes_on_to_the_end(text: str) -> None:
+def test_an_unclosed_definition_extends_to_the_end(text: str) -> None:
     (block,) = CodeParser().parse(text.encode(), "a.sql").blocks
     assert (block.kind, block.end) == ("symbol", len(text))

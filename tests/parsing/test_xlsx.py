@@ -1,4 +1,4 @@
-"""Workbooks, written here by hand."""
+"""Workbooks, built by this module."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_large_sheets_are_bounded_with_a_warning() -> None:
         ("worksheets__sheet2", '<row><c t="s"><v>99999999999999999999</v></c></row>', "damaged"),
     ],
 )
-def test_what_is_missing_broken_or_harmful_is_refused(part: str, content: str, reason: str) -> None:
+def test_missing_malformed_or_harmful_parts_are_refused(part: str, content: str, reason: str) -> None:
     with pytest.raises(ParseError) as refused:
         parse(xlsx(**{part: content}))
     assert refused.value.reason == reason

@@ -1,4 +1,4 @@
-"""Archives that strangers packed: what is read out of them, and that no claim in a header costs memory or time."""
+"""Archives from strangers: their files, and limits of memory and time that no header can evade."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def contents(packed: bytes) -> dict[str, bytes]:
 
 @pytest.mark.parametrize("packer", PACKERS)
 @pytest.mark.parametrize("form", [tarfile.PAX_FORMAT, tarfile.GNU_FORMAT])
-def test_archives_are_read_however_they_are_packed(packer: str, form: int) -> None:
+def test_archives_of_every_format_are_read(packer: str, form: int) -> None:
     """With names that need a header of their own, sizes at and around the end of a block, and members that are no
     files.
     """
@@ -64,7 +64,7 @@ def test_archives_are_read_however_they_are_packed(packer: str, form: int) -> No
 
 
 def test_names_with_a_colon_are_names_unless_they_begin_with_a_drive() -> None:
-    """Nothing is unpacked, so that they need not suit every system."""
+    """Nothing is unpacked onto the disk, so names need not suit every system."""
     packed = tar(*(plain(name, b"x") for name in ("FAQ: dials.md", "docs/a: b.md", "C:/x.md", "c:y.md", "../z.md")))
     assert list(contents(packed)) == ["FAQ: dials.md", "docs/a: b.md"]
 
@@ -113,7 +113,7 @@ def test_many_headers_for_one_file_count_together() -> None:
         read_archive("x.tar", name * 3 + tar(plain("a.md", b"a")))
 
 
-def test_more_than_is_unpacked_is_refused_even_where_it_is_passed_over(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_skipped_files_count_against_the_limit_of_unpacked_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kebab.sources.archive._MOST_UNPACKED_BYTES", 80 << 20)
     packed = tar(*(plain(f"r/{number}.bin", bytes(65 << 20)) for number in range(2)))
     with pytest.raises(SourceError, match="more than 80 MB") as caught:
@@ -121,7 +121,7 @@ def test_more_than_is_unpacked_is_refused_even_where_it_is_passed_over(monkeypat
     assert "Unpack the part" in str(caught.value.hint)
 
 
-def test_a_size_that_leads_back_is_damage_and_not_an_endless_loop() -> None:
+def test_a_negative_size_is_damage_and_not_an_endless_loop() -> None:
     info = tarfile.TarInfo("a.md")
     block = bytearray(info.tobuf(tarfile.GNU_FORMAT))
     block[124:136] = (256**12 - 512).to_bytes(12, "big")  # -512, as GNU writes numbers that are negative
@@ -139,8 +139,8 @@ def test_a_size_that_leads_back_is_damage_and_not_an_endless_loop() -> None:
         "text",
         "cut off",
         "no members",
-    ],  # not what gzip makes of the time of day: tests run side by side have the same names
+    ],  # without gzip's time stamp: parallel test processes must generate the same ids
 )
-def test_what_is_no_archive_is_told(damaged: bytes) -> None:
+def test_a_file_that_is_no_archive_is_refused(damaged: bytes) -> None:
     with pytest.raises(SourceError, match="no archive that can be read"):
         read_archive("x.tar", damaged)

@@ -1,4 +1,4 @@
-"""Fetching states of a repository with real git: what is read, what is refused, and that git is never led astray."""
+"""Mirrors of repositories, fetched by the installed git."""
 
 from __future__ import annotations
 
@@ -18,8 +18,7 @@ from kebab.config.settings import Settings
 from kebab.core.addresses import shown_address
 from kebab.core.errors import SourceError
 from kebab.sources.git_mirror import GitMirror, checked_ref, checked_url
-from kebab.sources.library_tree import check_tags, forget_mirror, library_tree
-from kebab.sources.origin import origin_of
+from kebab.sources.origin import check_tags, forget_mirror, library_tree, origin_of
 from kebab.sources.web import FetchLimits
 
 if TYPE_CHECKING:
@@ -85,9 +84,7 @@ def test_a_moved_branch_is_followed_and_history_is_left_behind(upstream: Upstrea
     assert contents(mirror) == {"a.md": b"5\n"}
 
 
-def test_links_and_submodules_lead_elsewhere_and_are_left_out(
-    upstream: Upstream, mirror_of: Mirrors, tmp_path: Path
-) -> None:
+def test_links_and_submodules_are_left_out(upstream: Upstream, mirror_of: Mirrors, tmp_path: Path) -> None:
     inner = type(upstream)(tmp_path / "inner")
     inner.commit({"secret.md": "inner\n"})
     (upstream.folder / "link.md").symlink_to("/etc/passwd")
@@ -148,7 +145,7 @@ def test_names_that_are_tags_are_taken(name: str) -> None:
     assert checked_ref(name) == name
 
 
-def test_a_tag_or_branch_that_is_not_there_is_named(upstream: Upstream, mirror_of: Mirrors) -> None:
+def test_a_missing_tag_or_branch_is_an_error_that_names_it(upstream: Upstream, mirror_of: Mirrors) -> None:
     upstream.commit({"a.md": "a\n"})
     mirror = mirror_of(upstream.url)
     for fetch, name in ((mirror.fetch_tag, "tag v9"), (mirror.fetch_branch, "branch v9")):
@@ -157,7 +154,7 @@ def test_a_tag_or_branch_that_is_not_there_is_named(upstream: Upstream, mirror_o
         assert caught.value.message.endswith(f"has no {name}.")
 
 
-def test_a_repository_that_is_not_there_is_a_clear_error_without_a_password(mirror_of: Mirrors, tmp_path: Path) -> None:
+def test_a_missing_repository_is_an_error_without_the_password(mirror_of: Mirrors, tmp_path: Path) -> None:
     with pytest.raises(SourceError) as caught:
         mirror_of(f"file://{tmp_path}/nowhere").fetch_default()
     assert "nowhere" in caught.value.message
@@ -166,7 +163,7 @@ def test_a_repository_that_is_not_there_is_a_clear_error_without_a_password(mirr
     assert "secret" not in caught.value.message
 
 
-def test_a_tag_that_names_no_commit_is_told(upstream: Upstream, mirror_of: Mirrors) -> None:
+def test_a_tag_that_names_no_commit_is_an_error(upstream: Upstream, mirror_of: Mirrors) -> None:
     upstream.commit({"a.md": "a\n"})
     upstream.git("tag", "folder", "HEAD^{tree}")
     upstream.git("tag", "file", "HEAD:a.md")
@@ -181,7 +178,7 @@ def test_an_empty_repository_has_no_branch_to_read(upstream: Upstream, mirror_of
     assert caught.value.message.endswith("has no branch to read.")
 
 
-def test_what_brings_too_much_is_stopped(upstream: Upstream, mirror_of: Mirrors) -> None:
+def test_a_fetch_that_brings_too_much_is_stopped(upstream: Upstream, mirror_of: Mirrors) -> None:
     upstream.commit({"big.bin": os.urandom(3 << 20)})
     mirror = mirror_of(upstream.url)
     mirror.fetch_branch("trunk")
@@ -191,7 +188,7 @@ def test_what_brings_too_much_is_stopped(upstream: Upstream, mirror_of: Mirrors)
     assert "library.fetch_mb" in str(caught.value.hint)
 
 
-def test_what_takes_too_long_is_stopped(mirror_of: Mirrors) -> None:
+def test_a_fetch_that_takes_too_long_is_stopped(mirror_of: Mirrors) -> None:
     import socket
 
     with socket.socket() as silent:
@@ -230,7 +227,7 @@ def wait_until(holds: Callable[[], bool]) -> None:
 
 
 def is_running(pid: int) -> bool:
-    """One that has ended but whose parent has not looked yet does not count."""
+    """A zombie process does not count as running."""
     state = subprocess.run(
         ["ps", "-o", "stat=", "-p", str(pid)], capture_output=True, text=True, check=False
     ).stdout.strip()
@@ -281,7 +278,7 @@ def test_after_a_fetch_was_killed_in_the_middle_the_next_one_works(
     wait_until(lambda: not is_running(int(stuck_server.read_text())))
 
 
-def test_after_our_own_time_limit_the_next_fetch_works(
+def test_after_a_fetch_exceeded_its_time_limit_the_next_one_works(
     upstream: Upstream, mirror_of: Mirrors, stuck_server: Path, isolated_home: Path
 ) -> None:
     upstream.commit({"a.md": "one\n"})
@@ -333,7 +330,7 @@ def test_a_damaged_mirror_is_made_anew(
     assert contents(mirror_of(upstream.url)) == {"a.md": b"two\n" if moved else b"one\n"}
 
 
-def test_a_mirror_out_of_which_a_file_could_not_be_read_is_not_used_again(
+def test_a_mirror_with_an_unreadable_file_is_not_used_again(
     upstream: Upstream, mirror_of: Mirrors, tmp_path: Path
 ) -> None:
     upstream.commit({"a.md": "one\n"})
@@ -346,9 +343,7 @@ def test_a_mirror_out_of_which_a_file_could_not_be_read_is_not_used_again(
     assert contents(mirror_of(upstream.url)) == {"a.md": b"one\n"}
 
 
-def test_a_repository_that_is_gone_does_not_cost_the_mirror(
-    upstream: Upstream, mirror_of: Mirrors, tmp_path: Path
-) -> None:
+def test_a_mirror_is_kept_when_its_repository_is_gone(upstream: Upstream, mirror_of: Mirrors, tmp_path: Path) -> None:
     upstream.commit({"a.md": "one\n"})
     contents(mirror_of(upstream.url))
     made = (tmp_path / "mirror.git").stat().st_ino
@@ -366,7 +361,7 @@ def test_several_processes_fetch_one_repository_one_after_the_other(upstream: Up
     assert len({output for output, _ in said}) == 1
 
 
-def test_who_waits_too_long_for_another_is_told_so(upstream: Upstream, mirror_of: Mirrors, tmp_path: Path) -> None:
+def test_waiting_too_long_for_another_fetch_is_an_error(upstream: Upstream, mirror_of: Mirrors, tmp_path: Path) -> None:
     upstream.commit({"a.md": "one\n"})
     with (tmp_path / "mirror.git.fetching").open("w") as other:
         fcntl.flock(other, fcntl.LOCK_EX)
@@ -383,9 +378,7 @@ def megabytes(folder: Path) -> float:
 
 
 def test_a_repository_that_fits_keeps_fitting(upstream: Upstream, mirror_of: Mirrors, tmp_path: Path) -> None:
-    """Two states are more than the limit, so that neither the sum over time nor the old one beside the new one may
-    count.
-    """
+    """Two states together exceed the limit, so only the newest one may count."""
     limits = FetchLimits(60, 5)
     for _ in range(4):
         data = os.urandom(3 << 20)
@@ -394,14 +387,14 @@ def test_a_repository_that_fits_keeps_fitting(upstream: Upstream, mirror_of: Mir
         assert megabytes(tmp_path / "mirror.git") < 5
 
 
-def test_states_that_no_branch_has_any_more_are_dropped(upstream: Upstream, mirror_of: Mirrors, tmp_path: Path) -> None:
+def test_old_states_of_branches_are_dropped(upstream: Upstream, mirror_of: Mirrors, tmp_path: Path) -> None:
     for _ in range(4):
         upstream.commit({"big.bin": os.urandom(1 << 20)})
         contents(mirror_of(upstream.url, FetchLimits(60, 4)))
     assert megabytes(tmp_path / "mirror.git") < 2.5
 
 
-def test_what_is_being_read_is_neither_dropped_nor_deleted(
+def test_files_that_are_being_read_are_neither_dropped_nor_deleted(
     upstream: Upstream, mirror_of: Mirrors, tmp_path: Path
 ) -> None:
     url = upstream.url

@@ -1,4 +1,4 @@
-"""What git says about a folder, read from its files: real repositories made by git, and files that no git would write."""
+"""The git repository of a folder: repositories made by git, and files that git never writes."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ needs_git = pytest.mark.skipif(shutil.which("git") is None, reason="makes reposi
 
 
 def git(folder: Path, *arguments: str) -> str:
-    """Without the settings of whoever runs the tests."""
+    """Runs git without the settings of the user."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
     environment |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_SYSTEM": os.devnull}
     named = [
@@ -65,7 +65,7 @@ def test_every_folder_of_a_work_tree_knows_its_branch_and_commit(repository: Pat
 
 
 @needs_git
-def test_a_commit_another_branch_and_a_detached_head_are_something_else_and_a_mere_look_is_not(
+def test_a_commit_and_a_checkout_change_the_state_and_reading_does_not(
     repository: Path,
 ) -> None:
     seen = [checked_out(repository / "docs")]
@@ -143,7 +143,7 @@ def test_an_empty_repository_has_a_branch_and_no_commit(tmp_path: Path) -> None:
 
 
 @needs_git
-def test_what_git_itself_writes_for_an_origin_is_read(repository: Path) -> None:
+def test_an_origin_written_by_git_is_read(repository: Path) -> None:
     git(repository, "remote", "add", "upstream", "https://example.org/other.git")
     git(repository, "remote", "add", "origin", "https://example.org/a;b/this#1.git")
     git(repository, "remote", "set-url", "origin", "https://example.org/team/this.git")
@@ -171,7 +171,7 @@ def test_what_git_itself_writes_for_an_origin_is_read(repository: Path) -> None:
         ("https://user:s3cret@example.org/product.git", "product"),
         ("https://user:s3/cret@example.org/product.git", "product"),
         ("https://example.org/product.git?token=s3cret", "product"),
-        # Nothing that is surely a name: the folder's instead, and not a word of the url.
+        # No valid name: the folder's name is used, and no part of the url.
         ("https://s3cret@example.org", "here"),
         ("https://user:s3cret@example.org/", "here"),
         ("https://user:s3/cret@example.org", "here"),
@@ -219,7 +219,7 @@ def test_outside_of_any_repository_there_is_none(tmp_path: Path) -> None:
     assert repository_of(tmp_path / "not" / "there") is None
 
 
-def test_the_innermost_repository_counts_and_what_is_none_is_passed_over(tmp_path: Path) -> None:
+def test_the_innermost_valid_repository_counts(tmp_path: Path) -> None:
     outer = hand_made(tmp_path / "outer")
     inner = hand_made(outer / "inner")
     assert repository_of(inner) == Repository("inner", "main", None)
@@ -249,7 +249,7 @@ def test_a_git_file_that_points_nowhere_is_no_repository(tmp_path: Path, pointer
         COMMIT[:-1],
     ],
 )
-def test_a_head_that_says_nothing_gives_neither_branch_nor_commit(tmp_path: Path, head: str) -> None:
+def test_a_malformed_head_gives_neither_branch_nor_commit(tmp_path: Path, head: str) -> None:
     (tmp_path / "secret").write_text(COMMIT)
     assert repository_of(hand_made(tmp_path / "here", HEAD=head)) == Repository("here", None, None)
 
@@ -267,12 +267,12 @@ def test_a_reference_may_lead_to_another(tmp_path: Path) -> None:
     assert repository_of(hand_made(tmp_path, **files)) == Repository(tmp_path.name, "main", COMMIT)
 
 
-def test_commits_of_the_longer_kind_are_known(tmp_path: Path) -> None:
+def test_sha256_commits_are_read(tmp_path: Path) -> None:
     commit = "ab" * 32
     assert repository_of(hand_made(tmp_path, HEAD=commit)) == Repository(tmp_path.name, None, commit)
 
 
-def test_a_pipe_in_place_of_a_file_keeps_nobody_waiting(tmp_path: Path) -> None:
+def test_a_pipe_in_place_of_a_file_does_not_block(tmp_path: Path) -> None:
     hand_made(tmp_path)
     for name in ("config", "packed-refs", "commondir"):
         os.mkfifo(tmp_path / ".git" / name)
@@ -285,7 +285,7 @@ def test_a_pipe_in_place_of_a_file_keeps_nobody_waiting(tmp_path: Path) -> None:
         st.sampled_from(["HEAD", "config", "packed-refs", "commondir", "refs/heads/main"]), st.binary(max_size=200)
     )
 )
-def test_no_bytes_in_its_files_make_it_fail(tmp_path: Path, files: dict[str, bytes]) -> None:
+def test_no_content_of_git_files_raises(tmp_path: Path, files: dict[str, bytes]) -> None:
     hand_made(tmp_path / "here")
     for name, data in files.items():
         path = tmp_path / "here" / ".git" / name

@@ -1,4 +1,4 @@
-"""Lock files as their tools write them, and as nobody should."""
+"""Lock files of every tool, and malformed ones."""
 
 from __future__ import annotations
 
@@ -136,7 +136,7 @@ def test_each_kind_of_lock_file_is_read(
     assert {package.file for package in locked_packages(tmp_path)} == {name}
 
 
-def test_what_the_project_asks_for_itself_is_told_from_what_its_packages_use(tmp_path: Path) -> None:
+def test_direct_dependencies_differ_from_indirect_ones_in_depth(tmp_path: Path) -> None:
     (tmp_path / "Cargo.lock").write_text(CARGO)
     (tmp_path / "package-lock.json").write_text(NPM)
     depths = {(package.name, package.version): package.depth for package in locked_packages(tmp_path)}
@@ -189,7 +189,7 @@ def test_several_lock_files_are_read_in_a_fixed_order(tmp_path: Path) -> None:
     assert [package.file for package in locked_packages(tmp_path)][:2] == ["uv.lock", "requirements.txt"]
 
 
-def test_what_the_project_runs_with_comes_before_what_it_is_developed_with(tmp_path: Path) -> None:
+def test_requirements_for_running_come_before_those_for_development(tmp_path: Path) -> None:
     for number, name in enumerate(("requirements-dev.txt", "requirements.txt", "requirements-all.txt")):
         (tmp_path / name).write_text(f"widget=={number}\n")
     expected = ["requirements.txt", "requirements-all.txt", "requirements-dev.txt"]
@@ -223,7 +223,7 @@ PIECES = st.sampled_from(
     st.sampled_from(LOCK_FILES),
     st.binary(max_size=300) | st.lists(PIECES, max_size=12).map(lambda pieces: "".join(pieces).encode()),
 )
-def test_whatever_is_in_them_nothing_is_raised(tmp_path: Path, name: str, data: bytes) -> None:
+def test_no_content_of_a_lock_file_raises(tmp_path: Path, name: str, data: bytes) -> None:
     (tmp_path / name).write_bytes(data)
     for package in locked_packages(tmp_path):
         assert package.name

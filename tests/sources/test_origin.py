@@ -1,4 +1,4 @@
-"""What `kb lib add` makes of what it is given."""
+"""Origins of libraries by the argument of `kb lib add`."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ from kebab.sources.origin import checked_id, origin_of
         ("https://acme.dev/dist/widget-1.0.tar.gz", "archive", "/acme.dev/widget", None),
     ],
 )
-def test_addresses(given: str, kind: str, library_id: str, repository: str | None) -> None:
+def test_an_address_gives_kind_id_and_name(given: str, kind: str, library_id: str, repository: str | None) -> None:
     origin = origin_of(given)
     assert (origin.kind, origin.library_id, origin.repository) == (kind, library_id, repository)
     assert origin.address == given
     assert "secret" not in origin.place
 
 
-def test_places_on_this_machine(tmp_path: Path) -> None:
+def test_a_local_path_gives_kind_id_and_name(tmp_path: Path) -> None:
     (tmp_path / "widget").mkdir()
     (tmp_path / "llms.txt").write_text("# x\n")
     (tmp_path / "widget.zip").write_bytes(b"PK")
@@ -51,12 +51,12 @@ def test_places_on_this_machine(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("library_id", ["acme/widget", "/acme", "/a/b/c", "/a b/c", "/a/b@1", "", "//"])
-def test_what_cannot_be_an_id(library_id: str) -> None:
+def test_invalid_library_ids_are_refused(library_id: str) -> None:
     with pytest.raises(SourceError):
         checked_id(library_id)
 
 
-def test_lines_on_the_web() -> None:
+def test_lines_of_a_file_have_a_web_address() -> None:
     assert source_url("https://github.com/acme/widget.git", "c0ffee", "docs/a b.md", (3, 9)) == (
         "https://github.com/acme/widget/blob/c0ffee/docs/a%20b.md#L3-L9"
     )

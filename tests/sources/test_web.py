@@ -1,4 +1,4 @@
-"""Fetching what somebody named, from a real server on this machine."""
+"""Fetching files from a server on this machine."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Site(BaseHTTPRequestHandler):
 
 
 class ClosedSite(Site):
-    """Says what it was sent, and lets nobody in without the password. `elsewhere` is another site."""
+    """Requires a password and records its requests. `elsewhere` is another site."""
 
     elsewhere = ""
 
@@ -115,18 +115,18 @@ def test_a_file_is_fetched_through_redirects(site: str) -> None:
         ("/round", "could not be fetched|answered 302"),
     ],
 )
-def test_what_does_not_come_is_an_error_with_its_reason(site: str, path: str, words: str) -> None:
+def test_a_failed_fetch_is_an_error_with_its_reason(site: str, path: str, words: str) -> None:
     with pytest.raises(SourceError, match=words) as caught:
         fetch(f"{site}{path}", LIMITS)
     assert caught.value.hint
 
 
-def test_a_server_that_drips_is_given_up(slow_site: str) -> None:
+def test_a_slow_server_is_given_up_in_time(slow_site: str) -> None:
     with pytest.raises(SourceError, match="took longer than"):
         fetch(slow_site, FetchLimits(0.3, 1))
 
 
-def test_nobody_listening_is_an_error(site: str) -> None:
+def test_a_refused_connection_is_an_error(site: str) -> None:
     with pytest.raises(SourceError, match="could not be fetched"):
         fetch("http://127.0.0.1:1/llms.txt", LIMITS)
 
@@ -145,7 +145,7 @@ def test_only_addresses_on_the_web_are_taken(address: str) -> None:
         checked_web_address(address)
 
 
-def test_facts_of_a_repository(site: str) -> None:
+def test_stars_and_description_of_a_repository_are_fetched(site: str) -> None:
     assert repository_facts("acme", "widget", site, 10) == (1200, "Gauges for all")
     assert repository_facts("acme", "odd", site, 10) == (None, None)
     for project in ("list", "page"):
@@ -190,7 +190,7 @@ def test_a_password_in_a_redirect_is_not_shown(site: str) -> None:
         "http://me:secret@x/ y",
     ],
 )
-def test_what_is_not_on_the_web_is_named_without_its_password(address: str) -> None:
+def test_an_invalid_address_is_shown_without_its_password(address: str) -> None:
     with pytest.raises(SourceError) as caught:
         checked_web_address(address)
     assert "secret" not in caught.value.message

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from itertools import takewhile
 from typing import NamedTuple
 from unicodedata import category
 
@@ -52,9 +53,10 @@ class _Piece(NamedTuple):
 
 
 class StructureChunker:
+    version = "structure-2"
+
     def __init__(self, settings: ChunkingSettings) -> None:
         self._settings = settings
-        self.version = "structure-2"
 
     def chunk(self, document: ParsedDocument) -> list[Chunk]:
         pieces = self._pieces(document)
@@ -63,11 +65,10 @@ class StructureChunker:
         for group in self._join_small(self._pack(pieces)):
             start, end = _trimmed(document.text, group[0].start, group[-1].end)
             if start < end and not (document.code_lang and _ONLY_CLOSES.fullmatch(document.text, start, end)):
-                span = _span(document, lines, start, end, group[0])
+                spans = (_span(document, lines, start, end, group[0]),)
                 kind = "code" if document.code_lang else "text"
-                chunks.append(
-                    Chunk(len(chunks), start, end, document.text[start:end], _common_headings(group), (span,), kind)
-                )
+                headings = _common_headings(group)
+                chunks.append(Chunk(len(chunks), start, end, document.text[start:end], headings, spans, kind))
         return chunks
 
     def _pieces(self, document: ParsedDocument) -> list[_Piece]:
@@ -77,7 +78,7 @@ class StructureChunker:
         path: tuple[str, ...] = ()
         limit = self._limit(document.title, path)
         ends = [block.start for block in document.blocks[1:]] + [document.blocks[-1].end] if document.blocks else []
-        page_breaks = _page_breaks(document)
+        page_breaks = [match.start() for match in _PAGE_BREAK.finditer(document.text)] if document.paged else []
         unit = (0, "")
         for number, (block, end) in enumerate(zip(document.blocks, ends, strict=True)):
             is_heading = block.kind == "heading"
@@ -97,10 +98,10 @@ class StructureChunker:
                 unit = (bisect_right(document.chapters, block.start), "")
             code = block.kind in _CODE_LIKE
             tokens = estimate_tokens(document.text[block.start : end], code=code)
-            if tokens <= limit:
-                pieces.append(_Piece(block.start, end, tokens, path, is_heading, limit, unit))
-                continue
-            for start, stop, tokens in self._split(document.text, block.start, end, limit, code):
+            parts = [(block.start, end, tokens)]
+            if tokens > limit:
+                parts = self._split(document.text, block.start, end, limit, code)
+            for start, stop, tokens in parts:
                 pieces.append(_Piece(start, stop, tokens, path, is_heading and start == block.start, limit, unit))
         return pieces
 
@@ -128,7 +129,9 @@ class StructureChunker:
                 limit = min(group[0].limit, piece.limit)
                 room = limit if only_headings else min(limit, self._settings.target_tokens)
                 fits = size + piece.tokens <= room and piece.start >= group[-1].end and piece.unit == group[0].unit
-                if fits and (not piece.opens_section or (only_headings and _below(group[0], piece))):
+                outer = group[0].headings
+                is_below = piece.headings[: len(outer)] == outer
+                if fits and (not piece.opens_section or (only_headings and is_below)):
                     group.append(piece)
                     size += piece.tokens
                     only_headings = only_headings and piece.opens_section
@@ -158,10 +161,6 @@ class StructureChunker:
         return joined
 
 
-def _page_breaks(document: ParsedDocument) -> list[int]:
-    return [match.start() for match in _PAGE_BREAK.finditer(document.text)] if document.paged else []
-
-
 def _span(document: ParsedDocument, lines: LineTable, start: int, end: int, first: _Piece) -> Span:
     if document.paged:
         page = first.unit[0]
@@ -172,23 +171,14 @@ def _span(document: ParsedDocument, lines: LineTable, start: int, end: int, firs
     return LineSpan(*lines.lines_of(start, end))
 
 
-def _below(outer: _Piece, inner: _Piece) -> bool:
-    return inner.headings[: len(outer.headings)] == outer.headings
-
-
 def _common_headings(group: list[_Piece]) -> tuple[str, ...]:
     """The headings that all text of the chunk is under; without any, those of the first piece."""
     texts = [piece for piece in group if not piece.opens_section] or group
     common = texts[0].headings
     for piece in texts[1:]:
-        if piece.headings is common:
-            continue
-        length = 0
-        for ours, theirs in zip(common, piece.headings, strict=False):
-            if ours != theirs:
-                break
-            length += 1
-        common = common[:length]
+        if piece.headings is not common:
+            pairs = zip(common, piece.headings, strict=False)
+            common = tuple(ours for ours, _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
     return common or group[0].headings
 
 

@@ -46,8 +46,7 @@ from kebab.library.steering import Steering, documentation_files, steering_of
 from kebab.library.trust_score import to_fixed, trust_score
 from kebab.library.version_writer import VersionMaker, WantedFile, library_document_id
 from kebab.sources.git_repository import on_github, same_repository
-from kebab.sources.library_tree import check_tags, library_tree
-from kebab.sources.origin import Origin, checked_id, origin_of
+from kebab.sources.origin import Origin, check_tags, checked_id, library_tree, origin_of
 from kebab.sources.web import repository_facts
 
 if TYPE_CHECKING:

@@ -64,7 +64,7 @@ class Libraries:
         """Forgets a library, or one version of it. What it was added from is not touched."""
         from kebab.config.loading import cache_folder
         from kebab.library.docs import no_version
-        from kebab.sources.library_tree import forget_mirror
+        from kebab.sources.origin import forget_mirror
 
         library = self.find(library_id)
         if version is not None and version not in {known.name for known in library.versions}:

@@ -17,9 +17,9 @@ from kebab.core.libraries import LibrarySnippet
 from kebab.core.paths import file_name
 from kebab.core.spans import CodeSpan
 from kebab.core.text import estimate_tokens, nfc, one_line
-from kebab.parsing.building import BLOCK_BREAK, LINE_BREAK, plain_heading
+from kebab.parsing.building import BLOCK_BREAK, LINE_BREAK, LineBlock, plain_heading
 from kebab.parsing.file_types import classify
-from kebab.parsing.markdown_blocks import MarkdownBlock, iter_blocks, scan_blocks
+from kebab.parsing.markdown_blocks import iter_blocks, scan_blocks
 from kebab.parsing.restructured_text import rst_blocks
 
 MARKED_FORMATS = frozenset({"html", "ipynb"})
@@ -118,7 +118,7 @@ def _markdown_prose(text: str, headings: tuple[str, ...]) -> str:
     return "\n".join(lines[_end_of_headings(iter_blocks(lines), headings) :]).strip()
 
 
-def _end_of_headings(blocks: Iterable[MarkdownBlock], headings: tuple[str, ...]) -> int:
+def _end_of_headings(blocks: Iterable[LineBlock], headings: tuple[str, ...]) -> int:
     end = 0
     for block in blocks:
         if block.kind != "heading" or ((title := plain_heading(block.text)) and title not in headings):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 from kebab.analysis.language import language_of
@@ -32,9 +32,18 @@ _KEPT = "\ue000(\\d+)\ue001"
 _MARKUP = re.compile(r"[\[<{*_~`\\]")
 
 
+class FileParser:
+    """The usual properties of a parser (see `core.ports.Parser`)."""
+
+    keeps_lines = True
+    isolated = True
+
+
 def document(path: str, text: str, blocks: Iterable[Block], title: str, **details: Any) -> ParsedDocument:
-    """A document of the type and format that its path tells, in the language of its text unless `lang` is given."""
-    doc_type, format_ = classify(path)
+    """A document of the type and format that its path and text tell, in the language of its text unless `lang` is
+    given.
+    """
+    doc_type, format_ = classify(path, text)
     lang = details.pop("lang", None) or language_of(text)
     return ParsedDocument(text, title, tuple(blocks), doc_type, format_, lang, **details)
 
@@ -74,61 +83,68 @@ def plain_heading(source: str) -> str:
 
 
 class LineBlock(NamedTuple):
-    """The whole lines `first` <= n < `end`, counted from 0."""
+    """A block of the whole lines `first_line` <= n < `end_line`, counted from 0."""
 
     kind: str
-    first: int
-    end: int
+    first_line: int
+    end_line: int
     level: int = 0
-    title: str = ""
+    """The level of a heading, 0 for everything else."""
+    text: str = ""
+    """The text of a heading, the language of code, "" for everything else."""
 
 
-def as_ranges(text: str, lines: list[str], found: Iterable[LineBlock]) -> tuple[Block, ...]:
-    """Blocks of lines as ranges of the text; `lines` are all its lines without their line feeds."""
-    starts = line_starts(lines)
-    starts[-1] = len(text)
-    return tuple(Block(block.kind, starts[block.first], starts[block.end], block.level, block.title) for block in found)
+def as_ranges(lines: Sequence[str], found: Iterable[LineBlock], start: int = 0) -> tuple[Block, ...]:
+    """Blocks of lines as ranges of a text that has these lines, without their line feeds, from `start` to its end."""
+    starts = line_starts(lines, start)
+    starts[-1] -= 1  # no line feed follows the last line
+    return tuple(
+        Block(kind, starts[first_line], starts[end_line], level, title)
+        for kind, first_line, end_line, level, title in found
+    )
 
 
-class LinedText:
-    """Text on the lines of its file: line N of one is line N of the other. Add the pieces in order."""
-
+class _Pieces:
     def __init__(self) -> None:
         self._pieces: list[str] = []
         self.length = 0
-        self.line = 0
-        """Counted from 0."""
 
-    def go_to(self, line: int) -> None:
-        """Continues on this line, or on the current one if that is further down."""
-        feeds = line - self.line
-        if feeds > 0:
-            self._pieces.append("\n" * feeds)
-            self.length += feeds
-            self.line = line
-
-    def write(self, text: str, separator: str = " ") -> int:
-        """Writes one line, or lines that the file has too, separated from text on the same line. Returns its start."""
-        if self._pieces and not self._pieces[-1].endswith("\n"):
-            self._pieces.append(separator)
-            self.length += len(separator)
-        start = self.length
-        self._pieces.append(text)
-        self.length += len(text)
-        self.line += text.count("\n")
-        return start
+    def _append(self, piece: str) -> None:
+        self._pieces.append(piece)
+        self.length += len(piece)
 
     @property
     def text(self) -> str:
         return "".join(self._pieces)
 
 
-class ExtractedText:
+class LinedText(_Pieces):
+    """Text on the lines of its file: line N of one is line N of the other. Add the pieces in order."""
+
+    line = 0
+    """Counted from 0."""
+
+    def go_to(self, line: int) -> None:
+        """Continues on this line, or on the current one if that is further down."""
+        if line > self.line:
+            self._append("\n" * (line - self.line))
+            self.line = line
+
+    def write(self, text: str, separator: str = " ") -> int:
+        """Writes one line, or lines that the file has too, separated from text on the same line. Returns its start."""
+        if self._pieces and not self._pieces[-1].endswith("\n"):
+            self._append(separator)
+        start = self.length
+        self._append(text)
+        self.line += text.count("\n")
+        return start
+
+
+class ExtractedText(_Pieces):
     """The text of a file that is no text itself, block by block, with pages or chapters."""
 
     def __init__(self) -> None:
-        self._parts: list[str] = []
-        self._length = 0
+        super().__init__()
         self._chapter_has_text = False
         self.blocks: list[Block] = []
         self.chapters: list[int] = []
@@ -143,26 +159,18 @@ class ExtractedText:
             self.begin_chapter()
         self._chapter_has_text = self._chapter_has_text or kind != "heading"
         title = nfc(" ".join(text.split()))[:_LONGEST_HEADING].rstrip() if kind == "heading" else ""
-        self.blocks.append(Block(kind, self._length, self._length + len(text), level, title))
-        self._write(text + "\n")
+        self.blocks.append(Block(kind, self.length, self.length + len(text), level, title))
+        self._append(text + "\n")
 
     def begin_chapter(self) -> None:
         """Headings without text, such as a title page, belong to the chapter that follows."""
         if self._chapter_has_text:
-            self.chapters.append(self._length)
+            self.chapters.append(self.length)
             self._chapter_has_text = False
 
     def blank_line(self) -> None:
-        if self._parts and self._parts[-1] not in (PAGE_BREAK, "\n"):
-            self._write("\n")
+        if self._pieces and self._pieces[-1] not in (PAGE_BREAK, "\n"):
+            self._append("\n")
 
     def end_page(self) -> None:
-        self._write(PAGE_BREAK)
-
-    def _write(self, text: str) -> None:
-        self._parts.append(text)
-        self._length += len(text)
-
-    @property
-    def text(self) -> str:
-        return "".join(self._parts)
+        self._append(PAGE_BREAK)

@@ -14,19 +14,18 @@ from functools import cache
 from importlib import import_module
 from itertools import groupby
 from time import thread_time
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from kebab.analysis.language import language_of
+from tree_sitter import Language, Parser, Query, QueryCursor, Tree
+
 from kebab.core.documents import Block, ParsedDocument
 from kebab.core.paths import file_name
 from kebab.core.text import decode, line_starts, nfc
+from kebab.parsing.building import FileParser, document
 from kebab.parsing.code_languages import LANGUAGE_OF_FORMAT, CodeLanguage, code_language
 from kebab.parsing.file_types import classify
 from kebab.parsing.plain_text import PlainTextParser, paragraphs, refuse_generated
 from kebab.parsing.sql_definitions import sql_definitions
-
-if TYPE_CHECKING:
-    from tree_sitter import Language, Query, Tree
 
 _DEEPEST = 24
 """Deeper symbols are part of the symbol around them: the full name grows with every level."""
@@ -52,10 +51,8 @@ _NAMING_WRAPPER = re.compile(rb"(?:React\.)?[\w$]+")
 """`debounce(() => …)` is a function, `items.map(() => …)` is not."""
 
 
-class CodeParser:
+class CodeParser(FileParser):
     version = "code-2"
-    keeps_lines = True
-    isolated = True  # the grammars are C, and a file may be made to keep them busy
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         text, encoding = decode(data)
@@ -67,25 +64,16 @@ class CodeParser:
             blocks = list(_blocks(text, language)) if language else paragraphs(text, "code")
         except _NoSyntax as error:
             blocks, warnings = paragraphs(text, "code"), (f"{error} Its functions and classes are not told apart.",)
-        return ParsedDocument(
-            text=text,
-            title=nfc(file_name(path)),
-            blocks=tuple(blocks),
-            doc_type="code",
-            format=format_,
-            lang=language_of(text),
-            encoding=encoding,
-            warnings=warnings,
-            code_lang=language.name if language else None,
+        code_lang = language.name if language else None
+        return document(
+            path, text, blocks, nfc(file_name(path)), encoding=encoding, warnings=warnings, code_lang=code_lang
         )
 
 
-class ScriptParser:
+class ScriptParser(FileParser):
     """Files without an extension: code if the first line names the program that runs them, else text."""
 
     version = f"script-1 {CodeParser.version} {PlainTextParser.version}"
-    keeps_lines = True
-    isolated = True  # only the text tells which files are code
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         text, _ = decode(data)
@@ -99,14 +87,18 @@ class _NoSyntax(Exception):
 
 
 class _Symbol(NamedTuple):
-    """A symbol of the syntax tree: its range in bytes, to find what is inside it, and its first and last row from 0."""
+    """A symbol of the syntax tree. Start and end are in bytes."""
 
     start: int
     end: int
-    first_row: int
-    last_row: int
+    name_start: int
     name: str
     is_class: bool
+
+    @property
+    def order(self) -> tuple[object, ...]:
+        """Outer symbols come before inner ones."""
+        return self.start, -self.end, *self[2:]
 
 
 class _Open(NamedTuple):
@@ -141,33 +133,35 @@ def _blocks(text: str, language: CodeLanguage) -> Iterator[Block]:
 
 def _owners(data: bytes, language: CodeLanguage, lines: list[str]) -> tuple[list[int], list[str]]:
     """For each line the number of its symbol, and for each number the symbol's full name."""
-    symbols, leads = _symbols(data, language)
+    rows = _Rows(data)
+    symbols, lead_ranges = _in_syntax_tree(data, language) if language.grammar else _in_sql(data)
+    leads = _lead_rows(data, rows, sorted(lead_ranges))
     owners = [_NO_SYMBOL] * len(lines)
     titles: list[str] = []
     outer: list[_Open] = [_Open(len(data) + 1, -1, len(lines), "", True, _NO_SYMBOL)]
     free = 0  # the first row that no earlier symbol has taken
-    for symbol in symbols:
+    for symbol in _without_repetitions(sorted(symbols, key=lambda symbol: symbol.order)):
         while outer[-1].end <= symbol.start:
             free = max(free, outer.pop().last_row + 1)
         around = outer[-1]
         if not around.is_class or len(outer) > _DEEPEST:
             continue
         full_name = f"{around.full_name}.{symbol.name}" if around.full_name else symbol.name
-        last = symbol.last_row
-        while last > symbol.first_row and not lines[last].strip():
+        first_row, last = rows.of(symbol.start, symbol.end)
+        while last > first_row and not lines[last].strip():
             last -= 1
-        if symbol.first_row <= around.first_row:  # on the line on which its class begins: part of that line's symbol
+        if first_row <= around.first_row:  # on the line on which its class begins: part of that line's symbol
             number = around.number
-        elif symbol.first_row < free:  # on the line on which its neighbour ends: one block with it
-            number = owners[symbol.first_row]
-            owners[symbol.first_row : last + 1] = [number] * (last + 1 - symbol.first_row)
+        elif first_row < free:  # on the line on which its neighbour ends: one block with it
+            number = owners[first_row]
+            owners[first_row : last + 1] = [number] * (last + 1 - first_row)
         else:
             number = len(titles)
             titles.append(full_name)
-            first = _with_leads(symbol.first_row, leads, max(free, around.first_row + 1))
+            first = _with_leads(first_row, leads, max(free, around.first_row + 1))
             owners[first : last + 1] = [number] * (last + 1 - first)
-        free = max(free, symbol.first_row + 1)
-        outer.append(_Open(symbol.end, symbol.first_row, last, full_name, symbol.is_class, number))
+        free = max(free, first_row + 1)
+        outer.append(_Open(symbol.end, first_row, last, full_name, symbol.is_class, number))
     return owners, titles
 
 
@@ -178,39 +172,18 @@ def _with_leads(row: int, leads: dict[int, int], least: int) -> int:
     return row
 
 
-class _Found(NamedTuple):
-    """A candidate for a symbol; sorting puts outer ones before inner ones."""
-
-    start: int
-    minus_end: int
-    name_start: int
-    name: str
-    is_class: bool
+def _in_sql(data: bytes) -> tuple[list[_Symbol], list[tuple[int, int]]]:
+    definitions, comments = sql_definitions(data)
+    return [_Symbol(start, end, start, name[:_LONGEST_NAME], False) for start, end, name in definitions], comments
 
 
-def _symbols(data: bytes, language: CodeLanguage) -> tuple[list[_Symbol], dict[int, int]]:
-    """The symbols, outer ones before inner ones, and for comments and decorators the first row by the last."""
-    if language.grammar:
-        found, leads = _in_syntax_tree(data, language)
-    else:
-        definitions, leads = sql_definitions(data)
-        found = [_Found(start, -end, start, name[:_LONGEST_NAME], False) for start, end, name in definitions]
-    rows = _Rows(data)
-    symbols = [
-        _Symbol(each.start, -each.minus_end, *rows.of(each.start, -each.minus_end), each.name, each.is_class)
-        for each in _without_repetitions(sorted(found))
-    ]
-    return symbols, _lead_rows(data, rows, sorted(leads))
-
-
-def _in_syntax_tree(data: bytes, language: CodeLanguage) -> tuple[list[_Found], list[tuple[int, int]]]:
-    from tree_sitter import QueryCursor
-
+def _in_syntax_tree(data: bytes, language: CodeLanguage) -> tuple[list[_Symbol], list[tuple[int, int]]]:
+    """The symbols in any order, and the ranges of comments and decorators."""
     grammar, query = _grammar(language)
     tree = _syntax_tree(data, grammar)
     if _has_long_errors(tree, len(data)):
         raise _NoSyntax(_TOO_MANY_ERRORS)
-    found: list[_Found] = []
+    found: list[_Symbol] = []
     leads: list[tuple[int, int]] = []
     for _, captured in QueryCursor(query).matches(tree.root_node):
         if lead := captured.get("lead"):
@@ -226,17 +199,15 @@ def _in_syntax_tree(data: bytes, language: CodeLanguage) -> tuple[list[_Found], 
         named = [*((owner.start_byte, owner.end_byte) for owner in captured.get("owner", ())), (name_start, name_end)]
         parts = [_clean_name(data[first:last], language.noise) for first, last in named]
         full_name = ".".join(part for part in parts if part)
-        found.append(_Found(node.start_byte, -node.end_byte, name_start, full_name, "class" in captured))
+        found.append(_Symbol(node.start_byte, node.end_byte, name_start, full_name, "class" in captured))
     return found, leads
 
 
 def _syntax_tree(data: bytes, grammar: Language) -> Tree:
     """The tree, or _NoSyntax after a time limit: where nearly every line is an error, each costs more than the last.
 
-    The parser cannot be stopped, so it is told that the text has ended.
+    The parser cannot be stopped, so after the limit `read` reports the end of the text.
     """
-    from tree_sitter import Parser
-
     latest = thread_time() + _MOST_SECONDS + _MOST_SECONDS * len(data) / 1e6
     is_late = False
 
@@ -271,7 +242,7 @@ class _Rows:
     """The rows of byte offsets. Tree-sitter knows them too, but version 0.26.0 crashes when asked."""
 
     def __init__(self, data: bytes) -> None:
-        self._starts = [0, *(match.end() for match in _LINE_FEED.finditer(data))]
+        self._starts = [0, *(match.end() for match in _LINE_FEED.finditer(data)), len(data) + 1]
 
     def of(self, start: int, end: int) -> tuple[int, int]:
         """The first and last row of a range; the line feed at its end belongs to the last row."""
@@ -281,7 +252,7 @@ class _Rows:
         return self._starts[row]
 
 
-def _without_repetitions(found: list[_Found]) -> Iterator[_Found]:
+def _without_repetitions(found: list[_Symbol]) -> Iterator[_Symbol]:
     """The widest of several matches for one symbol: with `template <…>`, with its decorators."""
     names: set[int] = set()
     before = (-1, -1)
@@ -305,16 +276,9 @@ def _lead_rows(data: bytes, rows: _Rows, leads: list[tuple[int, int]]) -> dict[i
         alone = alone and not data[position:start].strip()
         last, position = max(last, ends), max(position, end)
         is_last_of_its_line = number + 1 == len(leads) or rows.of(*leads[number + 1])[0] > last
-        if alone and is_last_of_its_line and not data[position : _line_end(data, position)].strip():
+        if alone and is_last_of_its_line and not data[position : rows.start(last + 1)].strip():
             first_of[last] = first
     return first_of
-
-
-def _line_end(data: bytes, position: int) -> int:
-    if data[position - 1 : position] == b"\n":
-        return position
-    end = data.find(b"\n", position)
-    return end if end >= 0 else len(data)
 
 
 def _clean_name(text: bytes, noise: str) -> str:
@@ -332,8 +296,6 @@ def _clean_name(text: bytes, noise: str) -> str:
 @cache
 def _grammar(language: CodeLanguage) -> tuple[Language, Query]:
     """The grammar and its query; _NoSyntax if its version has other nodes than the query names."""
-    from tree_sitter import Language, Query
-
     module, _, function = language.grammar.partition(":")
     try:
         grammar = Language(getattr(import_module(module), function or "language")())

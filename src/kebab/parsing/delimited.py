@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from kebab.core.documents import ParsedDocument
 from kebab.core.paths import file_name
 from kebab.core.text import decode, storable
-from kebab.parsing.building import LineBlock, as_ranges, document, title_of
+from kebab.parsing.building import FileParser, LineBlock, as_ranges, document, title_of
 
 _MOST_ROWS = 5000
 _ROWS_PER_BLOCK = 20
@@ -18,10 +18,8 @@ _MOST_COLUMNS = 100
 _LONGEST_HEADER = 10_000
 
 
-class DelimitedParser:
+class DelimitedParser(FileParser):
     version = "csv-1"
-    keeps_lines = True
-    isolated = True
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         text, encoding = decode(data)
@@ -29,7 +27,7 @@ class DelimitedParser:
         rows = list(_rows(lines))
         kept = rows[:_MOST_ROWS]
         groups = (kept[first : first + _ROWS_PER_BLOCK] for first in range(0, len(kept), _ROWS_PER_BLOCK))
-        blocks = as_ranges(text, lines, (LineBlock("table", group[0][0], group[-1][1]) for group in groups))
+        blocks = as_ranges(lines, (LineBlock("table", group[0][0], group[-1][1]) for group in groups))
         columns = _columns("\n".join(lines[slice(*rows[0])]), path) if rows else []
         left_out = len(rows) - len(kept)
         return document(

@@ -6,10 +6,11 @@ import re
 from dataclasses import dataclass, field
 
 from kebab.core.documents import ParsedDocument
-from kebab.parsing.building import ExtractedText
+from kebab.parsing.building import ExtractedText, FileParser
 from kebab.parsing.zipped_xml import (
     XmlHandler,
     ZipContainer,
+    elements,
     first_of_kind,
     office_document,
     read_xml,
@@ -18,13 +19,13 @@ from kebab.parsing.zipped_xml import (
 
 _HEADING_NAME = re.compile(r"heading ?([1-9])", re.IGNORECASE)
 _MOST_ANCESTORS = 20
+_STYLE_PARTS = ("basedOn", "name", "outlineLvl")
 _IN_RUN = {"tab": "\t", "br": "\n", "cr": "\n", "noBreakHyphen": "-"}
 
 
-class DocxParser:
+class DocxParser(FileParser):
     version = "docx-2"
     keeps_lines = False
-    isolated = True
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         container = ZipContainer(data)
@@ -45,39 +46,31 @@ def _heading_levels(container: ZipContainer, part: str) -> dict[str, int]:
     """The level of each heading style. Names are English in Word of every language, ids are not."""
     if part not in container:
         return {}
-    styles = _Styles()
-    read_xml(container.read(part), styles)
-    return {style: level for style in styles.parents if (level := styles.level(style))}
-
-
-class _Styles(XmlHandler):
-    def __init__(self) -> None:
-        self.parents: dict[str, str] = {}
-        self._levels: dict[str, int] = {}
-        self._style = ""
-
-    def start(self, name: str, attributes: dict[str, str]) -> None:
+    parents: dict[str, str] = {}
+    levels: dict[str, int] = {}
+    parent, level = "", 0
+    for name, attributes, _ in elements(container.read(part), "docDefaults", "style", *_STYLE_PARTS):
         value = attributes.get("val", "")
-        if name == "style":
-            self._style = attributes.get("styleId", "")
-            self.parents[self._style] = ""
-        elif name == "basedOn":
-            self.parents[self._style] = value
-        elif name == "name" and (level := _named_level(value)):
-            self._levels[self._style] = level
-        elif name == "outlineLvl" and self._style and (level := _outline_level(value)):
-            self._levels.setdefault(self._style, level)
+        if name == "basedOn":
+            parent = value
+        elif name == "name":
+            level = _named_level(value) or level
+        elif name == "outlineLvl":
+            level = level or _outline_level(value)
+        else:
+            if name == "style":
+                style = attributes.get("styleId", "")
+                parents[style], levels[style] = parent, level
+            parent, level = "", 0
+    return {style: level for style in parents if (level := _inherited_level(style, parents, levels))}
 
-    def end(self, name: str) -> None:
-        if name == "style":
-            self._style = ""
 
-    def level(self, style: str) -> int:
-        for _ in range(_MOST_ANCESTORS):
-            if style in self._levels or not style:
-                break
-            style = self.parents.get(style, "")
-        return self._levels.get(style, 0)
+def _inherited_level(style: str, parents: dict[str, str], levels: dict[str, int]) -> int:
+    for _ in range(_MOST_ANCESTORS):
+        if levels.get(style) or not style:
+            break
+        style = parents.get(style, "")
+    return levels.get(style, 0)
 
 
 def _named_level(name: str) -> int:
@@ -107,17 +100,12 @@ class _Body(XmlHandler):
         self._levels = levels
         self._paragraphs: list[_Paragraph] = []  # a text box is inside the paragraph it is anchored to
         self._list: list[str] = []
-        self._tables = self._runs = self._skipped = 0
+        self._tables = self._runs = 0
         self._rows: list[list[str]] = []
-        self._in_text = False
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
-        if name == "Fallback" or self._skipped:
-            self._skipped += 1  # the same again, for programs that do not know the first form
-        elif name == "p":
+        if name == "p":
             self._paragraphs.append(_Paragraph())
-        elif name == "t":
-            self._in_text = True
         elif name == "r":
             self._runs += 1
         elif name == "tbl":
@@ -140,11 +128,9 @@ class _Body(XmlHandler):
         elif name == "numId":
             paragraph.in_list = value != "0"
 
-    def end(self, name: str) -> None:
-        if self._skipped:
-            self._skipped -= 1
-        elif name == "t":
-            self._in_text = False
+    def end(self, name: str, text: str) -> None:
+        if name == "t" and self._paragraphs:
+            self._paragraphs[-1].parts.append(text)
         elif name == "r":
             self._runs = max(0, self._runs - 1)
         elif name == "p" and self._paragraphs:
@@ -154,10 +140,6 @@ class _Body(XmlHandler):
             if not self._tables:
                 self.extracted.add("table", "\n".join(" | ".join(row) for row in self._rows if any(row)))
                 self._rows = []
-
-    def text(self, data: str) -> None:
-        if self._in_text and self._paragraphs and not self._skipped:
-            self._paragraphs[-1].parts.append(data)
 
     def _end_paragraph(self, paragraph: _Paragraph) -> None:
         text = "".join(paragraph.parts).strip()

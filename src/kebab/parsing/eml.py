@@ -1,36 +1,51 @@
 """E-mail: sender, receivers, date, subject and text, each on its line of the file. Attachments are named, not opened.
 
 Headers are read with the older policy of the standard library: the newer one parses them recursively by a grammar,
-which a hostile letter can keep busy for minutes.
+which a hostile letter can keep busy for minutes. The library does not say where anything is. It keeps headers and
+bodies byte for byte and in order, so each is searched for in the file after the one before.
+
+A line that is not encoded is a line of the file. Quoted-printable breaks long lines: the text is broken there too, at
+the next space. Base64 hides the lines: its text keeps its own, within those of the part.
 """
 
 from __future__ import annotations
 
 import re
+from binascii import Error, a2b_base64, a2b_qp
+from bisect import bisect_right
+from codecs import getincrementaldecoder
+from collections.abc import Iterator
 from datetime import UTC
+from email import message_from_bytes
 from email.errors import MessageError
 from email.header import decode_header, make_header
+from email.message import Message
 from email.utils import parsedate_to_datetime
-from itertools import groupby
+from itertools import accumulate, groupby
+from typing import NamedTuple, TypeAlias
 
 from kebab.core.documents import Block, ParsedDocument
 from kebab.core.errors import ParseError
-from kebab.core.text import decode, storable
-from kebab.parsing.building import LinedText, document, title_of
-from kebab.parsing.eml_parts import Letter, Part, TextLine, lines_of, parts_of, read_letter
-from kebab.parsing.html import PageReader
+from kebab.core.text import decode, line_starts, storable, whole_characters
+from kebab.parsing.building import NEVER_INSIDE, FileParser, LinedText, document, title_of
+from kebab.parsing.html import PageReader, decode_declared, decode_page
 
 _SHOWN = ("From", "To", "Cc", "Date", "Subject")
 _HEADER = re.compile(rb"([!-9;-~]+)[ \t]*:")
 _LONGEST_HEADER = 2000
 _FAR_APART = 100
 """After so many lines without text, mostly those of an attachment, another passage begins."""
+_MOST_PARTS = 1000
+_DEEPEST = 20
+_BOUNDARY = re.compile(rb"boundary\s*=", re.IGNORECASE)
+_LINE_END = (b"\n", b"\n\r")
+_BYTE_ORDER_MARKS = (b"\xff\xfe", b"\xfe\xff")
+
+Letter: TypeAlias = "Message[str, str]"
 
 
-class EmlParser:
+class EmlParser(FileParser):
     version = "eml-2"
-    keeps_lines = True
-    isolated = True
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         letter = read_letter(data)
@@ -47,9 +62,10 @@ class EmlParser:
                 written.add_plain(plain[number])
             elif not has_plain:
                 written.add_html(part)
+        written.go_to(written.last_line)
         return document(
             path,
-            written.finished(),
+            written.text,
             written.blocks,
             title_of(headers.get("Subject", ""), (), path),
             date=_date(headers.get("Date", "")),
@@ -58,18 +74,17 @@ class EmlParser:
         )
 
 
-class _WrittenLetter:
+class _WrittenLetter(LinedText):
     """The text of the letter with its blocks; it has no more lines than the file."""
 
     def __init__(self, last_line: int) -> None:
-        self._text = LinedText()
-        self._last_line = last_line
+        super().__init__()
+        self.last_line = last_line
         self.blocks: list[Block] = []
         self.chapters: list[int] = []
 
-    def finished(self) -> str:
-        self._text.go_to(self._last_line)
-        return self._text.text
+    def go_to(self, line: int) -> None:
+        super().go_to(min(line, self.last_line))
 
     def add_headers(self, headers: dict[str, str], lines: dict[str, int]) -> None:
         """Adds the headers as one block, in the order of the file."""
@@ -85,14 +100,14 @@ class _WrittenLetter:
 
     def add_html(self, part: Part) -> None:
         """Adds a page. Its source is put on the lines of the file first: markup is dropped, line feeds stay."""
-        source, first = LinedText(), max(part.first_line, self._text.line)
-        room = max(0, self._last_line - first)
+        source, first = LinedText(), max(part.first_line, self.line)
+        room = max(0, self.last_line - first)
         for line in lines_of(part):
             source.go_to(min(line.line - part.first_line, room))
             source.write(line.text)
         page = PageReader(source.text).read()
-        self._go_to(part.first_line)
-        start = self._text.write(page.text)
+        self._begin_block(part.first_line)
+        start = self.write(page.text)
         self.blocks += [block._replace(start=start + block.start, end=start + block.end) for block in page.blocks]
 
     def add_attachment(self, part: Part) -> None:
@@ -100,19 +115,18 @@ class _WrittenLetter:
 
     def _add(self, kind: str, lines: list[tuple[int, str]]) -> None:
         if lines:
-            self._go_to(lines[0][0])
+            self._begin_block(lines[0][0])
             starts = []
             for line, text in lines:
-                self._text.go_to(min(line, self._last_line))
-                starts.append(self._text.write(text))
-            self.blocks.append(Block(kind, starts[0], self._text.length))
+                self.go_to(line)
+                starts.append(self.write(text))
+            self.blocks.append(Block(kind, starts[0], self.length))
 
-    def _go_to(self, line: int) -> None:
-        """Goes to the line on which a block begins."""
-        before = self._text.line
-        self._text.go_to(min(line, self._last_line))
-        if self.blocks and self._text.line - before > _FAR_APART:
-            self.chapters.append(self._text.length)
+    def _begin_block(self, line: int) -> None:
+        before = self.line
+        self.go_to(line)
+        if self.blocks and self.line - before > _FAR_APART:
+            self.chapters.append(self.length)
 
 
 def _header_lines(data: bytes) -> dict[str, int]:
@@ -161,3 +175,203 @@ def _date(value: str) -> str | None:
 def _attachment_name(part: Letter) -> str:
     kind = part.get_content_type()
     return storable(" ".join(_decoded(part.get_filename() or kind).split())) or kind
+
+
+class Part(NamedTuple):
+    message: Letter
+    kind: str
+    """plain, html or attachment."""
+    header_line: int
+    """The line of the header with its name or type, counted from 0."""
+    first_line: int
+    """Where its content begins."""
+    content: bytes
+    """The bytes in the file; empty for an attachment."""
+
+
+def read_letter(data: bytes) -> Letter:
+    if b"\0" in data or data.startswith(_BYTE_ORDER_MARKS):
+        raise ParseError("This is binary, not an e-mail.", reason="binary", hint="Only text can be indexed.")
+    if sum(1 for _ in _BOUNDARY.finditer(data)) > _MOST_PARTS:
+        raise _unsafe()
+    try:
+        return message_from_bytes(data.removeprefix(b"\xef\xbb\xbf"))
+    except RecursionError as error:
+        raise _unsafe() from error
+
+
+def _unsafe() -> ParseError:
+    hint = "Nothing that a mail program wrote looks like this."
+    return ParseError("The e-mail has too many parts inside each other.", reason="unsafe", hint=hint)
+
+
+def parts_of(letter: Letter, data: bytes) -> Iterator[Part]:
+    """The parts in order. A letter inside a letter is an attachment."""
+    places = _Places(data)
+    waiting = [(letter, 0, False)]
+    while waiting:
+        message, depth, attached = waiting.pop()
+        if depth > _DEEPEST:
+            raise _unsafe()
+        header_line = places.pass_headers(message)
+        kind = message.get_content_type()
+        inside = message.get_payload()
+        if isinstance(inside, list):
+            is_attachment = not kind.startswith("multipart/")
+            if is_attachment and not attached:
+                yield Part(message, "attachment", header_line, header_line, b"")
+            below = [inner for inner in reversed(inside) if not isinstance(inner, str)]
+            waiting += [(inner, depth + 1, attached or is_attachment) for inner in below]
+            continue
+        content = _as_in_file(message)
+        first_line = places.pass_content(content)
+        if attached:
+            continue
+        if depth and (message.get_content_disposition() == "attachment" or kind not in ("text/plain", "text/html")):
+            yield Part(message, "attachment", header_line, first_line, b"")
+        else:
+            yield Part(message, "html" if kind == "text/html" else "plain", header_line, first_line, content)
+
+
+def _as_in_file(message: Letter) -> bytes:
+    """The content before decoding. If it is not encoded, the "decoded" payload is the bytes of the file."""
+    if _transfer_encoding(message) in ("quoted-printable", "base64"):
+        payload = message.get_payload()
+        return payload.encode("ascii", "replace") if isinstance(payload, str) else b""
+    data = message.get_payload(decode=True)
+    return data if isinstance(data, bytes) else b""
+
+
+def _transfer_encoding(message: Letter) -> str:
+    return str(message.get("Content-Transfer-Encoding", "")).strip().lower()
+
+
+class _Places:
+    """Finds headers and contents in the file, one after the other."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self._position = self._counted = self._line = 0
+
+    def pass_headers(self, message: Letter) -> int:
+        """The line of the header that names the type. A match that is too early is still before the content."""
+        begin, found_at = self._position, dict[str, int]()
+        for name, value in message.raw_items():
+            wanted = str(value).encode("ascii", "surrogateescape")
+            found = self._data.find(wanted, self._position) if wanted else -1
+            if found >= 0:
+                found_at[name.lower()], self._position = found, found + len(wanted)
+        return self._line_of(found_at.get("content-disposition", found_at.get("content-type", begin)))
+
+    def pass_content(self, content: bytes) -> int:
+        """The line on which the content begins: after the blank line below the headers, or where a line starts."""
+        place = self._find(content) if content else None
+        if place is None:
+            return self._line_of(self._position)
+        self._position = place + len(content)
+        return self._line_of(place)
+
+    def _find(self, content: bytes) -> int | None:
+        data, wanted = self._data, b"\n" + content
+        feed = first = data.find(wanted, max(0, self._position - 1))
+        while feed >= 0:
+            if data[max(0, feed - 2) : feed].endswith(_LINE_END):
+                return feed + 1
+            feed = data.find(wanted, feed + 1)
+        if not self._position and data.startswith(content):
+            return 0
+        return first + 1 if first >= 0 else None
+
+    def _line_of(self, position: int) -> int:
+        """The line of a position. Positions mostly increase, so each line feed is counted once."""
+        if position < self._counted:
+            return self._line - self._data.count(b"\n", position, self._counted)
+        self._line += self._data.count(b"\n", self._counted, position)
+        self._counted = position
+        return self._line
+
+
+class TextLine(NamedTuple):
+    """A line of the text, or as much of it as one line of the file has."""
+
+    text: str
+    line: int
+    """The line of the file, counted from 0."""
+
+
+def lines_of(part: Part) -> Iterator[TextLine]:
+    """The lines of the content with blank ones. Several may share one line of the file."""
+    pieces = _decoded_pieces(part)
+    text = "".join(pieces)
+    starts = list(accumulate(map(len, pieces), initial=0))[:-1]  # where each line of the file begins in the text
+    lines = text.split("\n")
+    keeps_whole = _transfer_encoding(part.message) == "base64" and part.kind == "plain"
+    crowded = len(lines) > len(pieces)
+    last, line = len(pieces) - 1, -1 if keeps_whole else 0
+    for start, written in zip(line_starts(lines), lines, strict=False):
+        if crowded and not written.strip():
+            yield TextLine("", part.first_line + max(line, 0))
+            continue
+        cuts = [start] if keeps_whole else [start, *_cuts(text, start, start + len(written), starts)]
+        for number, cut in enumerate(cuts):
+            line = max(bisect_right(starts, cut) - 1, min(line + 1, last) if keeps_whole else line)
+            end = cuts[number + 1] if number + 1 < len(cuts) else start + len(written)
+            yield TextLine(text[cut:end].rstrip(), part.first_line + line)
+
+
+def _cuts(text: str, start: int, end: int, starts: list[int]) -> Iterator[int]:
+    """Where a line of the text continues on another line of the file: at the first word that begins there."""
+    cut = start
+    for place in starts[bisect_right(starts, start) : bisect_right(starts, end - 1)]:
+        if place <= cut:
+            continue
+        space = place if text[place - 1].isspace() else text.find(" ", place, end) + 1
+        if not space or not text[space:end].strip():
+            return
+        yield (cut := space)
+
+
+def _decoded_pieces(part: Part) -> list[str]:
+    """The text of each line of the file; a character of several bytes may begin on one line and end on the next."""
+    data = part.message.get_payload(decode=True)
+    data = data if isinstance(data, bytes) else b""
+    decoder = getincrementaldecoder(_encoding(part, data))("replace")
+    rows = _decoded_rows(part, data)
+    pieces = [decoder.decode(row) for row in rows]
+    pieces[-1] += decoder.decode(b"", final=True)
+    pieces[0] = pieces[0].removeprefix("\ufeff")
+    return [whole_characters(piece.translate(NEVER_INSIDE)) for piece in pieces]
+
+
+def _encoding(part: Part, data: bytes) -> str:
+    declared = str(part.message.get_content_charset("") or "")
+    try:
+        return (decode_page(data) if part.kind == "html" and not declared else decode_declared(data, declared))[1]
+    except ParseError:
+        return "utf-8"  # one wrong character is no reason to lose the letter
+
+
+def _decoded_rows(part: Part, data: bytes) -> list[bytes]:
+    """The content by lines of the file; all of it on the first line if the lines are unknown."""
+    lines = part.content.split(b"\n")
+    rows = [line + b"\n" for line in lines[:-1]] + lines[-1:]
+    match _transfer_encoding(part.message):
+        case "quoted-printable":
+            rows = [a2b_qp(row) for row in rows]
+        case "base64":
+            rows = _decoded_base64(rows)
+    return rows if b"".join(rows) == data else [data] + [b""] * (len(lines) - 1)
+
+
+def _decoded_base64(rows: list[bytes]) -> list[bytes]:
+    """Decodes line by line: four characters are three bytes, and belong to the line on which they end."""
+    decoded, rest = [], b""
+    try:
+        for row in rows:
+            rest += b"".join(row.split())
+            whole = len(rest) // 4 * 4
+            decoded.append(a2b_base64(rest[:whole]))
+            rest = rest[whole:]
+    except Error:
+        return []
+    return decoded

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from posixpath import dirname
-from typing import NamedTuple
 from urllib.parse import unquote
 
 from kebab.core.documents import ParsedDocument
 from kebab.core.errors import ParseError
-from kebab.parsing.building import ExtractedText, document, title_of
+from kebab.parsing.building import ExtractedText, FileParser, document, title_of
 from kebab.parsing.html import PageReader, decode_page
-from kebab.parsing.zipped_xml import Properties, ZipContainer, damaged, elements, part_name, read_xml
+from kebab.parsing.zipped_xml import XmlElement, ZipContainer, damaged, elements, part_name, properties
 
 _CONTAINER = "META-INF/container.xml"
 _ENCRYPTION = "META-INF/encryption.xml"
@@ -18,19 +17,17 @@ _PAGES = frozenset(("application/xhtml+xml", "text/html", "application/x-dtbook+
 _MOST_CHAPTERS = 5000
 
 
-class EpubParser:
+class EpubParser(FileParser):
     version = "epub-2"
     keeps_lines = False
-    isolated = True
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         container = ZipContainer(data)
         package_name = _package_name(container)
-        package = _Package()
-        read_xml(container.read(package_name), package)
-        chapters = [
-            part_name(dirname(package_name), unquote(href)) for href in package.reading_order()[:_MOST_CHAPTERS]
-        ]
+        package = elements(container.read(package_name), "item", "itemref", "title", "creator", "language")
+        known = properties(package)
+        folder = dirname(package_name)
+        chapters = [part_name(folder, unquote(href)) for href in _reading_order(package)[:_MOST_CHAPTERS]]
         _refuse_encrypted(container, chapters)
         extracted, missing = ExtractedText(), 0
         for chapter in chapters:
@@ -46,10 +43,10 @@ class EpubParser:
             path,
             extracted.text,
             extracted.blocks,
-            title_of(package.get("title"), extracted.blocks, path),
-            lang=_primary(package.get("language")),
+            title_of(known.get("title", ""), extracted.blocks, path),
+            lang=_primary(known.get("language", "")),
             chapters=tuple(extracted.chapters),
-            metadata={"author": author} if (author := package.get("creator")) else {},
+            metadata={"author": author} if (author := known.get("creator")) else {},
             warnings=(f"{missing} of {len(chapters)} chapters are missing in the file",) if missing else (),
         )
 
@@ -73,8 +70,8 @@ def _primary(language: str) -> str:
 
 def _package_name(container: ZipContainer) -> str:
     for file in elements(container.read(_CONTAINER), "rootfile"):
-        if "full-path" in file:
-            return part_name("", file["full-path"])
+        if "full-path" in file.attributes:
+            return part_name("", file.attributes["full-path"])
     raise damaged(f"{_CONTAINER} does not say where the book is.")
 
 
@@ -82,37 +79,15 @@ def _refuse_encrypted(container: ZipContainer, chapters: list[str]) -> None:
     """ParseError if chapters are encrypted, as shops do. Scrambled fonts are common and do not matter."""
     if _ENCRYPTION not in container:
         return
-    encrypted = elements(container.read(_ENCRYPTION), "CipherReference")
+    encrypted = [element.attributes for element in elements(container.read(_ENCRYPTION), "CipherReference")]
     if {part_name("", unquote(each["URI"])) for each in encrypted if "URI" in each} & set(chapters):
-        raise ParseError(
-            "The book is protected by its seller.",
-            reason="encrypted",
-            hint="Only books without copy protection can be read.",
-        )
+        hint = "Only books without copy protection can be read."
+        raise ParseError("The book is protected by its seller.", reason="encrypted", hint=hint)
 
 
-class _Item(NamedTuple):
-    href: str
-    media_type: str
-
-
-class _Package(Properties):
-    """The package document: properties of the book, its files, and their reading order."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._items: dict[str, _Item] = {}
-        self._spine: list[str] = []
-
-    def start(self, name: str, attributes: dict[str, str]) -> None:
-        if name == "item":
-            self._items[attributes.get("id", "")] = _Item(attributes.get("href", ""), attributes.get("media-type", ""))
-        elif name == "itemref":
-            self._spine.append(attributes.get("idref", ""))
-        # The first of several titles or authors is the main one.
-        super().start("" if name in self.values else name, attributes)
-
-    def reading_order(self) -> list[str]:
-        """The address of each page, once."""
-        items = [self._items[id_] for id_ in dict.fromkeys(self._spine) if id_ in self._items]
-        return [item.href for item in items if item.media_type.lower() in _PAGES]
+def _reading_order(package: list[XmlElement]) -> list[str]:
+    """The address of each page, once."""
+    items = {element.attributes.get("id", ""): element.attributes for element in package if element.name == "item"}
+    spine = [element.attributes.get("idref", "") for element in package if element.name == "itemref"]
+    pages = [items[id_] for id_ in dict.fromkeys(spine) if id_ in items]
+    return [page.get("href", "") for page in pages if page.get("media-type", "").lower() in _PAGES]

@@ -6,9 +6,8 @@ import re
 
 from kebab.core.paths import file_name
 
-_MARKDOWN = {"md": "md", "markdown": "md", "mdown": "md", "mkd": "md", "mdx": "mdx"}
-
-_ALIASES = {"htm": "html", "xhtml": "html"}
+_ALIASES = {"markdown": "md", "mdown": "md", "mkd": "md", "htm": "html", "xhtml": "html"}
+_DOC_TYPES = {"md": "markdown", "mdx": "markdown", "pdf": "pdf"}
 _CODE = frozenset(
     """ada adb ads asm awk bash bat bazel bzl c cc cfg cjs clj cljs cmake cmd coffee conf cpp cr cs css cts cu cue cxx
     d dart dockerfile editorconfig el elm env erl ex exs f f90 fish for fs fsx gd gleam go gradle graphql groovy h hbs
@@ -39,12 +38,9 @@ _FORMAT_OF_PROGRAM = {name: format_ for format_, *names in map(str.split, _PROGR
 def classify(path: str, text: str = "") -> tuple[str, str]:
     """(doc_type, format) of a file; without an extension, also by the first line of its text."""
     name = file_name(path).lower()
-    extension = extension_of(path)
-    if extension in _MARKDOWN:
-        return "markdown", _MARKDOWN[extension]
-    if extension == "pdf":
-        return "pdf", "pdf"
-    extension = _ALIASES.get(extension, extension)
+    extension = _ALIASES.get(extension_of(path), extension_of(path))
+    if extension in _DOC_TYPES:
+        return _DOC_TYPES[extension], extension
     if name in _CODE_NAMES:
         return "code", name.lstrip(".").rpartition(".")[2] if "." in name.lstrip(".") else name.lstrip(".")
     if extension in _CODE:

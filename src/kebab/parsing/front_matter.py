@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from datetime import UTC, date, datetime
 from math import isfinite
 from typing import Any, NamedTuple
@@ -95,25 +96,22 @@ def words_of(values: dict[str, Any], *keys: str) -> tuple[str, ...]:
     for key in keys:
         value = values.get(key)
         if isinstance(value, str):
-            items: list[Any] = value.split(",") if "," in value else value.split()
-        else:
-            items = value if isinstance(value, list) else [value]  # `tags: 2024`
-        for item in items:
-            word = nfc(str(item)).strip().lstrip("#").strip()
-            if word and isinstance(item, str | int | float):
-                found[word] = None
-    return tuple(found)
+            value = value.split(",") if "," in value else value.split()
+        found |= dict.fromkeys(text.lstrip("#").strip() for text in _texts(value))
+    return tuple(filter(None, found))
 
 
 def alias_list(values: dict[str, Any]) -> tuple[str, ...]:
     """The aliases. They are titles: a text is one alias, with its spaces."""
-    found: dict[str, None] = {}
-    for key in ("aliases", "alias"):
-        value = values.get(key)
-        for item in value if isinstance(value, list) else [value]:
-            if isinstance(item, str | int | float) and str(item).strip():
-                found[nfc(str(item)).strip()] = None
-    return tuple(found)
+    texts = [*_texts(values.get("aliases")), *_texts(values.get("alias"))]
+    return tuple(filter(None, dict.fromkeys(texts)))
+
+
+def _texts(value: Any) -> Iterator[str]:
+    """The texts and numbers of a list, or a value that stands alone (`tags: 2024`)."""
+    for item in value if isinstance(value, list) else [value]:
+        if isinstance(item, str | int | float):
+            yield nfc(str(item)).strip()
 
 
 def lang_of(values: dict[str, Any]) -> str | None:

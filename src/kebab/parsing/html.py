@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from kebab.core.documents import Block, ParsedDocument
 from kebab.core.text import decode, nfc
-from kebab.parsing.building import BLOCK_BREAK, document, title_of
+from kebab.parsing.building import BLOCK_BREAK, FileParser, document, title_of
 
 _DECLARED = re.compile(
     rb"""<meta[^>]{0,256}?charset\s*=\s*["']?\s*([\w.:-]+)|<\?xml[^>]{0,128}?encoding\s*=\s*["']([\w.:-]+)""",
@@ -60,10 +60,8 @@ _CELLS = frozenset(("td", "th"))
 _ROWS = _CELLS | {"tr", "table"}
 
 
-class HtmlParser:
+class HtmlParser(FileParser):
     version = "html-2"
-    keeps_lines = True
-    isolated = True
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         source, encoding = decode_page(data)
@@ -179,12 +177,9 @@ class PageReader:
 
     def _has(self, ending: str, at: int) -> bool:
         """Whether this occurs further on; once missing, it is not searched for again."""
-        if ending in self._unclosed:
-            return False
-        if self._source.find(ending, at) < 0:
+        if ending not in self._unclosed and self._source.find(ending, at) < 0:
             self._unclosed.add(ending)
-            return False
-        return True
+        return ending not in self._unclosed
 
     def _start_tag(self, name: str, attributes: str, end: int) -> int:
         closes_itself = self._is_xml and attributes.endswith("/")
@@ -224,12 +219,10 @@ class PageReader:
             self._heading, self._heading_has_text = _HEADINGS[name], False
         elif name in _BREAKS:
             self._part_words()
-            if self._heading:
-                if self._heading_has_text:
-                    self._end_block()
-            elif not self._is_kept_together():
+            ends_block = self._heading_has_text if self._heading else not self._is_kept_together
+            if ends_block:
                 self._end_block()
-            elif name in _CELLS and self._row_has_cells and not self._line_is_blank:
+            elif not self._heading and name in _CELLS and self._row_has_cells and not self._line_is_blank:
                 self._write("| ")
             if name in _ROWS:
                 self._row_has_cells = name in _CELLS
@@ -252,11 +245,12 @@ class PageReader:
             self._end_block()
         elif name in _BREAKS:
             self._part_words()
-            if not self._heading and (name in ("table", "pre") or not self._is_kept_together()):
+            if not self._heading and (name in ("table", "pre") or not self._is_kept_together):
                 self._end_block()
             if kind := _CONTAINERS.get(name):
                 self._open[kind] = max(0, self._open[kind] - 1)
 
+    @property
     def _is_kept_together(self) -> bool:
         """Whether elements inside the open one begin no blocks of their own."""
         return bool(self._open["table"] or self._open["code"])
@@ -276,8 +270,7 @@ class PageReader:
         match = re.compile(f"</{name}(?=[\\s/>])", re.IGNORECASE).search(self._source, start)
         if match is None:
             self._unclosed.add(name)
-            return None
-        return match.start()
+        return match.start() if match else None
 
     def _drop(self, start: int, end: int) -> int:
         """Leaves this out, except for its line feeds, and returns its end."""
@@ -311,26 +304,20 @@ class PageReader:
             self._write(" ")
 
     def _end_block(self) -> None:
-        start, end = self._block_start, self._length
-        if start < end:
-            body = "".join(self._parts[self._block_part :])
-            self._add_block(start, body)
-        self._block_start, self._block_part = end, len(self._parts)
+        start, body = self._block_start, "".join(self._parts[self._block_part :]).rstrip()
+        if body:
+            self._blocks.append(self._block(start, body))
+        self._block_start, self._block_part = self._length, len(self._parts)
         self._heading = 0
 
-    def _add_block(self, start: int, body: str) -> None:
-        stripped = body.rstrip()
-        if not stripped:
-            return
-        end = start + len(stripped)
+    def _block(self, start: int, body: str) -> Block:
+        end = start + len(body)
         if self._heading:
-            title = nfc(" ".join(stripped.split()))
-            self._blocks.append(Block("heading", end - len(stripped.lstrip()), end, self._heading, title))
-            return
+            return Block("heading", end - len(body.lstrip()), end, self._heading, nfc(" ".join(body.split())))
         kind = next((kind for kind in ("code", "table", "quote", "list") if self._open[kind]), "paragraph")
-        margin = len(stripped) - len(stripped.lstrip("\r\n" + BLOCK_BREAK if kind == "code" else None))
-        self._blocks.append(Block(kind, start + margin, end, 0, self._code_language if kind == "code" else ""))
-        self._code_language = ""
+        margin = len(body) - len(body.lstrip("\r\n" + BLOCK_BREAK if kind == "code" else None))
+        language, self._code_language = self._code_language, ""
+        return Block(kind, start + margin, end, 0, language if kind == "code" else "")
 
 
 def _is_letter(character: str) -> bool:

@@ -11,7 +11,6 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
-from types import TracebackType
 from typing import NamedTuple
 
 from kebab.core.documents import ParsedDocument
@@ -54,9 +53,7 @@ class Parsers:
     def __enter__(self) -> Parsers:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         """Ends all processes, also those that are parsing."""
         if self._pool is not None:
             self._pool.shutdown(wait=False, cancel_futures=True)
@@ -177,9 +174,7 @@ class _ProcessWatch:
         threading.Thread(target=self._look, daemon=True, name="kebab-watch").start()
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._over.set()
 
     @property

@@ -7,11 +7,11 @@ import re
 from kebab.analysis.language import language_of
 from kebab.core.documents import Block, ParsedDocument
 from kebab.core.paths import file_stem
-from kebab.core.text import decode, line_starts, nfc
+from kebab.core.text import decode, nfc
 from kebab.parsing import front_matter
-from kebab.parsing.building import first_heading, plain_heading
+from kebab.parsing.building import FileParser, as_ranges, first_heading, plain_heading
 from kebab.parsing.file_types import classify
-from kebab.parsing.markdown_blocks import scan_blocks
+from kebab.parsing.markdown_blocks import iter_blocks
 
 _INLINE_CODE = re.compile(r"(`+)(?!`).*?(?<!`)\1(?!`)", re.DOTALL)
 _TAG = re.compile(r"(?:(?<=\s)|(?<![\s\S]))#(?=[\w/-]*[^\W\d_])(\w[\w/-]{0,80}\w|\w)(?![\w/-]|\()")
@@ -19,9 +19,8 @@ _COLOUR = re.compile(r"(?=[a-fA-F]*\d)[0-9a-fA-F]{3,8}")
 _WITHOUT_TAGS = frozenset({"code", "html", "table"})
 
 
-class MarkdownParser:
+class MarkdownParser(FileParser):
     version = "markdown-2"
-    keeps_lines = True
     isolated = False
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
@@ -32,7 +31,7 @@ class MarkdownParser:
 
 def parse_markdown(text: str, path: str, *, doc_type: str, format: str, encoding: str = "utf-8") -> ParsedDocument:
     matter = front_matter.read_front_matter(text)
-    blocks = tuple(_blocks(text, matter.end or matter.unread_end))
+    blocks = _blocks(text, matter.end or matter.unread_end)
     if matter.unread_end:
         blocks = (Block("code", 0, matter.unread_end), *blocks)  # can be found, but is neither heading nor title
     if not blocks and matter.end:
@@ -56,20 +55,13 @@ def parse_markdown(text: str, path: str, *, doc_type: str, format: str, encoding
     )
 
 
-def _blocks(text: str, start: int) -> list[Block]:
+def _blocks(text: str, start: int) -> tuple[Block, ...]:
     lines = text[start:].split("\n")
-    offsets = line_starts(lines, start)
-    offsets[-1] = len(text)
-    return [
-        Block(
-            block.kind,
-            offsets[block.first_line],
-            offsets[block.end_line],
-            block.level,
-            plain_heading(block.text) if block.kind == "heading" else block.text,
-        )
-        for block in scan_blocks(lines)
-    ]
+    found = (
+        block._replace(text=plain_heading(block.text)) if block.kind == "heading" else block
+        for block in iter_blocks(lines)
+    )
+    return as_ranges(lines, found, start)
 
 
 def _inline_tags(text: str, blocks: tuple[Block, ...]) -> list[str]:

@@ -27,28 +27,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from operator import sub
-from typing import Final, NamedTuple
+from typing import Final
+
+from kebab.parsing.building import LineBlock
 
 
-class MarkdownBlock(NamedTuple):
-    """One top-level block: the whole lines ``first_line <= n < end_line``, counted from 0."""
+def scan_blocks(lines: Sequence[str]) -> list[LineBlock]:
+    """Return the top-level blocks of a document given as lines without their line feeds.
 
-    kind: str
-    """"heading", "code", "table", "list", "quote", "html", "rule" or "paragraph"."""
-    first_line: int
-    end_line: int
-    level: int
-    """The level of a heading, 0 for everything else."""
-    text: str
-    """The inline source of a heading, the language of fenced code, "" for everything else."""
-
-
-def scan_blocks(lines: Sequence[str]) -> list[MarkdownBlock]:
-    """Return the top-level blocks of a document given as lines without their line feeds."""
+    The text of a heading is its inline source.
+    """
     return list(iter_blocks(lines))
 
 
-def iter_blocks(lines: Sequence[str]) -> Iterator[MarkdownBlock]:
+def iter_blocks(lines: Sequence[str]) -> Iterator[LineBlock]:
     """The same one by one: who looks for how a text begins need not read all of it."""
     document = _document(lines)
     texts = document.texts
@@ -61,7 +53,7 @@ def iter_blocks(lines: Sequence[str]) -> Iterator[MarkdownBlock]:
         last = end
         while not texts[last - 1]:
             last -= 1
-        yield MarkdownBlock(kind, line, last, level, text)
+        yield LineBlock(kind, line, last, level, text)
         line = end
 
 
@@ -139,8 +131,6 @@ class _Region:
     Methods that take ``margin`` and ``outer`` look at a line from inside a container: ``margin`` is the indent of that
     container's content, ``outer`` the margin around the innermost open list.
     """
-
-    __slots__ = ("_quoted", "columns", "depth", "end", "indents", "texts")
 
     def __init__(self, texts: list[str], indents: list[int], columns: list[int], depth: int) -> None:
         self.texts = texts
@@ -447,8 +437,6 @@ class _DefinitionCursor:
     Lines are taken one at a time, as needed: most definitions have one line, and looking at all the lines that could
     belong to one would make a long list of definitions quadratic.
     """
-
-    __slots__ = ("_margin", "_outer", "_position", "_region", "_text", "line")
 
     def __init__(self, region: _Region, line: int, margin: int, outer: int) -> None:
         self.line = line

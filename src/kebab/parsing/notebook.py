@@ -16,7 +16,7 @@ from typing import NamedTuple
 from kebab.core.documents import Block, ParsedDocument
 from kebab.core.errors import ParseError
 from kebab.core.text import decode, whole_characters
-from kebab.parsing.building import BLOCK_BREAK, LINE_BREAK, LinedText, document, plain_heading, title_of
+from kebab.parsing.building import BLOCK_BREAK, LINE_BREAK, FileParser, LinedText, document, plain_heading, title_of
 from kebab.parsing.markdown_blocks import scan_blocks
 
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+"|[{}\[\],:]')
@@ -66,10 +66,8 @@ class _Part(NamedTuple):
     lines: list[_Line]
 
 
-class NotebookParser:
+class NotebookParser(FileParser):
     version = "ipynb-3"
-    keeps_lines = True
-    isolated = True
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         source, encoding = decode(data)

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from kebab.core.documents import ParsedDocument
 from kebab.core.text import decode, storable
-from kebab.parsing.building import LineBlock, as_ranges, document, title_of
+from kebab.parsing.building import FileParser, LineBlock, as_ranges, document, title_of
 
 _HEADING = re.compile(r"(\*+)[ \t]+(?=\S)(.*)")
 _STATE = re.compile(r"(?:TODO|DONE|NEXT|WAITING|HOLD|CANCELL?ED|STARTED)(?:[ \t]+|$)")
@@ -22,15 +22,13 @@ _LIST = re.compile(r"[ \t]*(?:[-+]|[0-9]{1,9}[.)])[ \t]|[ \t]+\*[ \t]")
 _KINDS = {"src": "code", "example": "code", "export": "code", "quote": "quote", "verse": "quote"}
 
 
-class OrgParser:
+class OrgParser(FileParser):
     version = "org-1"
-    keeps_lines = True
-    isolated = True
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         text, encoding = decode(data)
         lines = text.split("\n")
-        blocks = as_ranges(text, lines, _scan(lines))
+        blocks = as_ranges(lines, _scan(lines))
         keywords = _keywords(lines)
         tags = [storable(tag) for tag in re.split(r"[:\s]+", keywords.get("filetags", "")) if tag]
         return document(
@@ -70,7 +68,7 @@ def _scan(lines: list[str]) -> Iterator[LineBlock]:
             continue
         block = _block_at(lines, at, headings, endings)
         yield block
-        at = block.end
+        at = block.end_line
 
 
 def _block_at(lines: list[str], at: int, headings: list[int], endings: dict[str, list[int]]) -> LineBlock:

@@ -1,23 +1,22 @@
-"""PDF: the text of pages as `pdf_reading` reads and `pdf_repair` mends it, with headings, cited by page."""
+"""PDF: the text of its pages, read by `pdf_reading` and mended by `pdf_repair`, with headings, cited by page."""
 
 from __future__ import annotations
 
 import re
 from typing import Any
 
-from kebab.analysis.language import language_of
 from kebab.core.documents import PAGE_BREAK, Block, ParsedDocument
 from kebab.core.errors import ParseError
 from kebab.core.paths import file_stem
 from kebab.core.text import nfc
 from kebab.parsing import front_matter
+from kebab.parsing.building import FileParser, document
 from kebab.parsing.pdf_blocks import NUMBERING, find_blocks
-from kebab.parsing.pdf_reading import read_pdf
 from kebab.parsing.pdf_repair import mended_line, mended_pages
 
 _LONGEST_TITLE = 300
 _LONGEST_VALUE = 2000
-# What programs write when nobody gave a title: the name of a file, or of an empty document.
+# Titles that programs write on their own: the name of a file, or of an empty document.
 _NO_TITLE = re.compile(
     r"(untitled|document|presentation|powerpoint presentation|slide|제목 ?없음|문서|프레젠테이션)[\W\d]*"
     r"|microsoft \w+ - .*"
@@ -28,16 +27,17 @@ _NO_TITLE = re.compile(
 _DATE = re.compile(r"(?:D:)?(\d{4})(\d\d)?(\d\d)?(\d\d)?(\d\d)?(\d\d)?(?:(Z)|([+-]\d\d)'?(\d\d)?)?")
 
 
-class PdfParser:
+class PdfParser(FileParser):
     version = "pdf-4"
     keeps_lines = False
-    isolated = True
 
     def __init__(self, password: str = "") -> None:
         """The password is tried on files that need one."""
         self._password = password
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
+        from kebab.parsing.pdf_reading import read_pdf  # loads PDFium, which only the process that parses needs
+
         contents = read_pdf(data, self._password)
         text = mended_pages(contents.pages)
         pages = text.split(PAGE_BREAK)
@@ -45,14 +45,12 @@ class PdfParser:
         if empty == len(pages):
             hint = "It was probably scanned; run it through an OCR program, such as ocrmypdf, and ingest the result."
             raise ParseError("No page of this PDF has any text.", reason="no_text", hint=hint)
-        blocks = tuple(find_blocks(text, contents.outline))
-        return ParsedDocument(
-            text=text,
-            title=_given_title(contents.info) or _first_heading(blocks) or _name_in_words(path),
-            blocks=blocks,
-            doc_type="pdf",
-            format="pdf",
-            lang=language_of(text),
+        blocks = find_blocks(text, contents.outline)
+        return document(
+            path,
+            text,
+            blocks,
+            _given_title(contents.info) or _first_heading(blocks) or _name_in_words(path),
             metadata=_metadata(contents.info, len(pages)),
             warnings=_warnings(len(pages), empty, contents.damaged_pages),
             paged=True,
@@ -74,7 +72,7 @@ def _given_title(info: dict[str, str]) -> str:
     return title if is_title else ""
 
 
-def _first_heading(blocks: tuple[Block, ...]) -> str:
+def _first_heading(blocks: list[Block]) -> str:
     """The first heading, or "" if it has a number: "1 Introduction" names a part, not the document. The heading right
     below completes a single word, such as a company name on a title page.
     """
@@ -92,16 +90,10 @@ def _label(label: str, number: int) -> str | None:
 
 
 def _metadata(info: dict[str, str], page_count: int) -> dict[str, Any]:
-    values: dict[str, Any] = {"page_count": page_count}
-    for key in ("Author", "Subject", "Keywords"):
-        value = nfc(mended_line(info.get(key, "")))[:_LONGEST_VALUE]
-        if value:
-            values[key.lower()] = value
-    for key, name in (("CreationDate", "created"), ("ModDate", "modified")):
-        moment = _iso_date(info.get(key, ""))
-        if moment:
-            values[name] = moment
-    return values
+    texts = {key: nfc(mended_line(info.get(key, "")))[:_LONGEST_VALUE] for key in ("Author", "Subject", "Keywords")}
+    dates = {"created": _iso_date(info.get("CreationDate", "")), "modified": _iso_date(info.get("ModDate", ""))}
+    values = {key.lower(): value for key, value in (texts | dates).items() if value}
+    return {"page_count": page_count, **values}
 
 
 def _iso_date(value: str) -> str | None:
@@ -118,9 +110,5 @@ def _iso_date(value: str) -> str | None:
 
 
 def _warnings(pages: int, empty: int, damaged: int) -> tuple[str, ...]:
-    found = []
-    if damaged:
-        found.append(f"{damaged} of {pages} pages could not be read (damaged?)")
-    if empty > damaged:
-        found.append(f"{empty - damaged} of {pages} pages have no text (scanned?)")
-    return tuple(found)
+    problems = {"could not be read (damaged?)": damaged, "have no text (scanned?)": empty - damaged}
+    return tuple(f"{count} of {pages} pages {problem}" for problem, count in problems.items() if count > 0)

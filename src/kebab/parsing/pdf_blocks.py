@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from kebab.core.documents import PAGE_BREAK, Block
 from kebab.core.text import line_starts, nfc
+from kebab.parsing.building import LineBlock
 from kebab.parsing.pdf_repair import mended_line
 
 _SENTENCE_END = re.compile(r"[.!?:。！？…][\"'”’)\]]*\Z")
@@ -55,13 +56,6 @@ class TypeLine(NamedTuple):
 
     text: str
     style: Style
-
-
-class _Heading(NamedTuple):
-    first_line: int
-    end_line: int
-    level: int
-    title: str
 
 
 def outline_by_type(pages: Sequence[Sequence[TypeLine]]) -> list[OutlineEntry]:
@@ -112,7 +106,8 @@ def find_blocks(text: str, outline: Sequence[OutlineEntry]) -> list[Block]:
     """Blocks of whole lines, in order, none across a page; every line with text is in one."""
     entries: dict[int, list[OutlineEntry]] = {}
     for entry in outline:
-        entries.setdefault(entry.page, []).append(entry)
+        title = nfc(mended_line(entry.title))[:_LONGEST_TITLE].rstrip()
+        entries.setdefault(entry.page, []).append(entry._replace(title=title))
     blocks: list[Block] = []
     start = 0
     for number, page in enumerate(text.split(PAGE_BREAK)):
@@ -129,8 +124,8 @@ def _page_blocks(page: str, start: int, entries: list[OutlineEntry]) -> list[Blo
     headings = {heading.first_line: heading for heading in placed}
     short = _SHORT * _usual_length(lines)
     blocks: list[Block] = []
-    opening = _title_of(entries[0]) if entries and page.strip() else ""
-    if opening and opening not in [heading.title for heading in placed]:
+    opening = entries[0].title if entries and page.strip() else ""
+    if opening and opening not in [heading.text for heading in placed]:
         # Its words are a picture, or differ from the outline: the section before ends here all the same.
         blocks.append(Block("heading", start, start, entries[0].level, opening))
     opened = line = 0
@@ -141,7 +136,7 @@ def _page_blocks(page: str, start: int, entries: list[OutlineEntry]) -> list[Blo
                 blocks.append(Block("paragraph", offsets[opened], offsets[line]))
             opened = heading.end_line if heading else line + 1
             if heading:
-                blocks.append(Block("heading", offsets[line], offsets[opened], heading.level, heading.title))
+                blocks.append(Block("heading", offsets[line], offsets[opened], heading.level, heading.text))
             line = opened
             continue
         line += 1
@@ -159,23 +154,17 @@ def _usual_length(lines: list[str]) -> int:
     return lengths[int(_FULL_LINE * len(lengths))] if lengths else 0
 
 
-def _place_headings(lines: list[str], entries: list[OutlineEntry]) -> list[_Heading]:
+def _place_headings(lines: list[str], entries: list[OutlineEntry]) -> list[LineBlock]:
     """The lines of the titles of an outline on their page. Titles that are not there are left out."""
     page = _SquashedPage(lines)
     headings = []
     for entry in entries:
-        title = _title_of(entry)
-        if not title:
-            continue
+        title = entry.title
         place = page.find(title) or page.find(NUMBERING.sub("", title, count=1)) or page.first_line_like(title)
-        if place:
+        if title and place:
             page.take(place)
-            headings.append(_Heading(*place, entry.level, title))
+            headings.append(LineBlock("heading", *place, entry.level, title))
     return headings
-
-
-def _title_of(entry: OutlineEntry) -> str:
-    return nfc(mended_line(entry.title))[:_LONGEST_TITLE].rstrip()
 
 
 class _SquashedPage:

@@ -103,9 +103,7 @@ def _parted_by_full_lines(boxes: Sequence[Box], gutter: float) -> list[tuple[lis
     groups: dict[int, list[Box]] = {}
     depths = [-top for top, _ in full]
     for box in boxes:
-        above = bisect_left(
-            depths, -box.middle
-        )  # the number of full lines that begin above; a box inside one is part of it
+        above = bisect_left(depths, -box.middle)  # how many full lines begin above; a box inside one is part of it
         if not box.left < gutter < box.right and (not above or box.middle < full[above - 1][1]):
             groups.setdefault(above, []).append(box)
     return [(group, max(box.top for box in group)) for _, group in sorted(groups.items())]

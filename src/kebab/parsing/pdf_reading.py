@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import ctypes
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
 from threading import Lock
 from typing import Any, NamedTuple
+
+import pypdfium2.raw as pdfium
 
 from kebab.core.errors import ParseError
 from kebab.parsing.pdf_blocks import OutlineEntry, Style, TypeLine, outline_by_type
@@ -52,28 +54,29 @@ class PdfContents(NamedTuple):
 
 def read_pdf(data: bytes, password: str) -> PdfContents:
     """The contents, or ParseError with the reason `encrypted`, `damaged` or `unsafe`."""
-    import pypdfium2.raw as pdfium
-
-    with _ONE_AT_A_TIME, _opened(pdfium, data, password) as document:
+    with _ONE_AT_A_TIME, _opened(data, password) as document:
         count = pdfium.FPDF_GetPageCount(document)
         if count < 1:
             raise _damaged()
         if count > _MOST_PAGES:
             raise _unsafe(f"It says that it has {count:,} pages")
-        outline = _read_outline(pdfium, document)
-        pages = _Pages(pdfium, document, with_lines=not outline)
-        pages.read(count)
+        outline = _read_outline(document)
+        pages: list[_Page] = []
+        room = _MOST_CHARACTERS
+        for number in range(count):
+            pages.append(_read_page(document, number, room, with_lines=not outline))
+            room -= len(pages[-1].text)
         return PdfContents(
-            pages.texts,
+            [page.text for page in pages],
             [_read_value(partial(pdfium.FPDF_GetPageLabel, document, number)) for number in range(count)],
-            outline or outline_by_type(pages.lines),
+            outline or outline_by_type([page.lines for page in pages]),
             {key: _read_value(partial(pdfium.FPDF_GetMetaText, document, key.encode() + b"\0")) for key in _INFO_KEYS},
-            pages.damaged,
+            sum(page.damaged for page in pages),
         )
 
 
 @contextmanager
-def _opened(pdfium: Any, data: bytes, password: str) -> Iterator[Any]:
+def _opened(data: bytes, password: str) -> Iterator[Any]:
     """The document's handle; PDFium reads from `data` for as long as it is open."""
     document = pdfium.FPDF_LoadMemDocument64(data, len(data), password.encode("utf-8", "replace") + b"\0")
     if not document:
@@ -102,60 +105,10 @@ def _unsafe(what: str) -> ParseError:
     return ParseError(f"{what}, more than a PDF may have here.", reason="unsafe", hint=hint)
 
 
-class _Pages:
-    """Reads page after page, with `with_lines` also the style of each line. Closes each page before it opens the next:
-    PDFium keeps everything that is drawn on an open page.
-    """
-
-    def __init__(self, pdfium: Any, document: Any, *, with_lines: bool) -> None:
-        self._pdfium = pdfium
-        self._document = document
-        self._with_lines = with_lines
-        self._room = _MOST_CHARACTERS
-        self.texts: list[str] = []
-        self.lines: list[list[TypeLine]] = []
-        self.damaged = 0
-
-    def read(self, count: int) -> None:
-        for number in range(count):
-            with self._text_page(number) as (page, text_page):
-                text = self._read_text(text_page) if text_page else ""
-                columns = _find_columns(self._pdfium, page, text_page, text)
-                pieces = _read_pieces(self._pdfium, text_page, text, columns) if columns else [_Piece(0, text)]
-                styled = pieces if self._with_lines else []
-                self.lines.append([line for piece in styled for line in _read_lines(self._pdfium, text_page, piece)])
-            self.damaged += not text_page
-            self._room -= len(text)
-            self.texts.append("\n".join([piece.text for piece in pieces]))
-
-    @contextmanager
-    def _text_page(self, number: int) -> Iterator[Any]:
-        pdfium = self._pdfium
-        page = pdfium.FPDF_LoadPage(self._document, number)
-        text_page = pdfium.FPDFText_LoadPage(page) if page else None
-        try:
-            yield page, text_page
-        finally:
-            if text_page:
-                pdfium.FPDFText_ClosePage(text_page)
-            if page:
-                pdfium.FPDF_ClosePage(page)
-
-    def _read_text(self, text_page: Any) -> str:
-        pdfium = self._pdfium
-        first, end = 0, pdfium.FPDFText_CountChars(text_page)
-        if end > self._room:
-            raise _unsafe(f"It has more than {_MOST_CHARACTERS:,} characters")
-        # A range that begins or ends with a character that has no text, such as an unknown glyph, gives no text at all.
-        while first < end and pdfium.FPDFText_GetTextIndexFromCharIndex(text_page, first) < 0:
-            first += 1
-        while first < end and pdfium.FPDFText_GetTextIndexFromCharIndex(text_page, end - 1) < 0:
-            end -= 1
-        if first >= end:
-            return ""
-        buffer = (ctypes.c_ushort * (2 * (end - first) + 1))()  # two for characters beyond U+FFFF, and a NUL at the end
-        written = pdfium.FPDFText_GetText(text_page, first, end - first, buffer)
-        return memoryview(buffer)[: max(0, written - 1)].tobytes().decode("utf-16-le", "ignore")
+class _Page(NamedTuple):
+    text: str = ""
+    lines: Sequence[TypeLine] = ()
+    damaged: bool = False
 
 
 class _Piece(NamedTuple):
@@ -165,7 +118,49 @@ class _Piece(NamedTuple):
     text: str
 
 
-def _find_columns(pdfium: Any, page: Any, text_page: Any, text: str) -> Columns | None:
+def _read_page(document: Any, number: int, room: int, *, with_lines: bool) -> _Page:
+    """A page of at most `room` characters, with `with_lines` also the style of each line."""
+    with _text_page(document, number) as (page, text_page):
+        if not text_page:
+            return _Page(damaged=True)
+        text = _read_text(text_page, room)
+        columns = _find_columns(page, text_page, text)
+        pieces = _read_pieces(text_page, text, columns) if columns else [_Piece(0, text)]
+        lines = [line for piece in pieces for line in _read_lines(text_page, piece)] if with_lines else []
+    return _Page("\n".join([piece.text for piece in pieces]), lines)
+
+
+@contextmanager
+def _text_page(document: Any, number: int) -> Iterator[Any]:
+    """A page, and its text; each is None if it is damaged. PDFium keeps all that is drawn on a page until it is closed."""
+    page = pdfium.FPDF_LoadPage(document, number)
+    text_page = pdfium.FPDFText_LoadPage(page) if page else None
+    try:
+        yield page, text_page
+    finally:
+        if text_page:
+            pdfium.FPDFText_ClosePage(text_page)
+        if page:
+            pdfium.FPDF_ClosePage(page)
+
+
+def _read_text(text_page: Any, room: int) -> str:
+    first, end = 0, pdfium.FPDFText_CountChars(text_page)
+    if end > room:
+        raise _unsafe(f"It has more than {_MOST_CHARACTERS:,} characters")
+    # A range that begins or ends with a character that has no text, such as an unknown glyph, gives no text at all.
+    while first < end and pdfium.FPDFText_GetTextIndexFromCharIndex(text_page, first) < 0:
+        first += 1
+    while first < end and pdfium.FPDFText_GetTextIndexFromCharIndex(text_page, end - 1) < 0:
+        end -= 1
+    if first >= end:
+        return ""
+    buffer = (ctypes.c_ushort * (2 * (end - first) + 1))()  # two for characters beyond U+FFFF, and a NUL at the end
+    written = pdfium.FPDFText_GetText(text_page, first, end - first, buffer)
+    return memoryview(buffer)[: max(0, written - 1)].tobytes().decode("utf-16-le", "ignore")
+
+
+def _find_columns(page: Any, text_page: Any, text: str) -> Columns | None:
     """The columns of a page whose reading order is not the order drawn. Most pages have letters wherever a gutter could
     be.
     """
@@ -176,18 +171,16 @@ def _find_columns(pdfium: Any, page: Any, text_page: Any, text: str) -> Columns 
     if not pdfium.FPDF_GetPageBoundingBox(page, paper):
         return None
     middle = (paper.left + paper.right) / 2
-    letters = [
-        pdfium.FPDFText_GetBoundedText(
-            text_page, middle + place - 1, paper.top, middle + place + 1, paper.bottom, None, 0
-        )
-        for place in _GUTTERS
-    ]
-    if min(letters) > lines or _RIGHT_TO_LEFT.search(text):
+    letters = {}
+    for x in (middle + place for place in _GUTTERS):
+        letters[x] = pdfium.FPDFText_GetBoundedText(text_page, x - 1, paper.top, x + 1, paper.bottom, None, 0)
+    gutter = min(letters, key=letters.__getitem__)
+    if letters[gutter] > lines or _RIGHT_TO_LEFT.search(text):
         return None
-    return misdrawn_columns(_read_boxes(pdfium, text_page), middle + _GUTTERS[letters.index(min(letters))])
+    return misdrawn_columns(_read_boxes(text_page), gutter)
 
 
-def _read_boxes(pdfium: Any, text_page: Any) -> list[Box]:
+def _read_boxes(text_page: Any) -> list[Box]:
     """The boxes of the pieces of text that were drawn in one go, in the order drawn."""
     boxes = []
     left, top, right, bottom = (ctypes.c_double() for _ in range(4))
@@ -195,10 +188,10 @@ def _read_boxes(pdfium: Any, text_page: Any) -> list[Box]:
         if pdfium.FPDFText_GetRect(text_page, number, left, top, right, bottom):
             boxes.append(Box(left.value, bottom.value, right.value, top.value))
     flat = sum(box.top - box.bottom < _LEAST_HEIGHT for box in boxes)
-    return _read_loose_boxes(pdfium, text_page) if 2 * flat >= len(boxes) else boxes
+    return _read_loose_boxes(text_page) if 2 * flat >= len(boxes) else boxes
 
 
-def _read_loose_boxes(pdfium: Any, text_page: Any) -> list[Box]:
+def _read_loose_boxes(text_page: Any) -> list[Box]:
     """The same for letters without a shape, whose font neither the file nor this machine has: by the room of each."""
     boxes: list[Box] = []
     letter = pdfium.FS_RECTF()
@@ -214,13 +207,13 @@ def _read_loose_boxes(pdfium: Any, text_page: Any) -> list[Box]:
     return boxes
 
 
-def _read_pieces(pdfium: Any, text_page: Any, text: str, columns: Columns) -> list[_Piece]:
+def _read_pieces(text_page: Any, text: str, columns: Columns) -> list[_Piece]:
     """The text in reading order. A character that is not drawn, such as a space, stays with the one before."""
     pieces: list[tuple[Region, _Piece]] = []
     region, start = None, 0
     for place in range(len(text) + 1):
         is_drawn = place < len(text) and not text[place].isspace()
-        found = _read_region(pdfium, text_page, place, columns) if is_drawn else None
+        found = _read_region(text_page, place, columns) if is_drawn else None
         if place == len(text) or (found is not None and found != region):
             written = text[start:place].rstrip()
             if region is not None and written:
@@ -229,14 +222,14 @@ def _read_pieces(pdfium: Any, text_page: Any, text: str, columns: Columns) -> li
     return [piece for _, piece in sorted(pieces, key=lambda pair: pair[0])]
 
 
-def _read_region(pdfium: Any, text_page: Any, place: int, columns: Columns) -> Region | None:
+def _read_region(text_page: Any, place: int, columns: Columns) -> Region | None:
     box, index = pdfium.FS_RECTF(), pdfium.FPDFText_GetCharIndexFromTextIndex(text_page, place)
     if index < 0 or not pdfium.FPDFText_GetLooseCharBox(text_page, index, box) or box.left == box.right:
         return None
     return columns.region_of((box.left + box.right) / 2, (box.top + box.bottom) / 2)
 
 
-def _read_lines(pdfium: Any, text_page: Any, piece: _Piece) -> list[TypeLine]:
+def _read_lines(text_page: Any, piece: _Piece) -> list[TypeLine]:
     """The styles of the lines of a page, by their first and last letters: all letters would take as long as reading."""
     lines, start = [], piece.start
     for line in piece.text.split("\n"):
@@ -246,14 +239,14 @@ def _read_lines(pdfium: Any, text_page: Any, piece: _Piece) -> list[TypeLine]:
             places = (first, first + len(written) - 1)
             ends = [pdfium.FPDFText_GetCharIndexFromTextIndex(text_page, place) for place in places]
             # The smaller one counts: a substituted font may have a huge box around its letters.
-            height = min([_read_height(pdfium, text_page, index) for index in ends])
-            bold = all(_is_bold(pdfium, text_page, index) for index in ends)
+            height = min([_read_height(text_page, index) for index in ends])
+            bold = all(_is_bold(text_page, index) for index in ends)
             lines.append(TypeLine(written, Style(round(2 * height) / 2, bold)))
         start += len(line) + 1
     return lines
 
 
-def _read_height(pdfium: Any, text_page: Any, index: int) -> float:
+def _read_height(text_page: Any, index: int) -> float:
     """The height of all letters of a letter's font; 0 for a letter that is not drawn."""
     box = pdfium.FS_RECTF()
     if index < 0 or not pdfium.FPDFText_GetLooseCharBox(text_page, index, box):
@@ -261,7 +254,7 @@ def _read_height(pdfium: Any, text_page: Any, index: int) -> float:
     return float(abs(box.top - box.bottom))
 
 
-def _is_bold(pdfium: Any, text_page: Any, index: int) -> bool:
+def _is_bold(text_page: Any, index: int) -> bool:
     """By the weight of its font, or by the name of the font: many fonts, also the standard ones, have no weight."""
     if index < 0:
         return False
@@ -282,7 +275,7 @@ def _read_value(fill: Callable[[Any, int], int]) -> str:
     return buffer.raw[: min(size - 2, _LONGEST_VALUE_BYTES)].decode("utf-16-le", "ignore")
 
 
-def _read_outline(pdfium: Any, document: Any) -> list[OutlineEntry]:
+def _read_outline(document: Any) -> list[OutlineEntry]:
     """The entries that lead to a page, in order. A damaged outline may name an entry twice, or be circular."""
     entries: list[OutlineEntry] = []
     seen: set[int | None] = {None}  # no entry

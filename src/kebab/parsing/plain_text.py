@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from kebab.analysis.language import language_of
 from kebab.core.documents import Block, ParsedDocument
 from kebab.core.errors import ParseError
 from kebab.core.paths import file_name
 from kebab.core.text import decode, nfc
+from kebab.parsing.building import FileParser, document
 from kebab.parsing.file_types import classify
 
 _PARAGRAPH_BREAK = re.compile(r"\n(?:[ \t\r]*\n)+")
@@ -70,9 +70,8 @@ _MARKER = re.compile(
 )
 
 
-class PlainTextParser:
+class PlainTextParser(FileParser):
     version = "text-2"
-    keeps_lines = True
     isolated = False
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
@@ -80,9 +79,8 @@ class PlainTextParser:
         doc_type, format_ = classify(path, text)
         if doc_type == "code":
             refuse_generated(text, path, format_)
-        blocks = tuple(paragraphs(text, "code" if doc_type == "code" else "paragraph"))
-        title, lang = nfc(file_name(path)), language_of(text)
-        return ParsedDocument(text, title, blocks, doc_type, format_, lang, encoding=encoding)
+        blocks = paragraphs(text, "code" if doc_type == "code" else "paragraph")
+        return document(path, text, blocks, nfc(file_name(path)), encoding=encoding)
 
 
 def paragraphs(text: str, kind: str, start: int = 0, end: int | None = None) -> list[Block]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from kebab.core.documents import ParsedDocument
-from kebab.parsing.building import ExtractedText
+from kebab.parsing.building import ExtractedText, FileParser
 from kebab.parsing.zipped_xml import (
     XmlHandler,
     ZipContainer,
@@ -21,10 +21,9 @@ _FURNITURE = frozenset(("sldNum", "dt", "ftr", "hdr", "sldImg"))
 """Placeholders with the same text on every slide."""
 
 
-class PptxParser:
+class PptxParser(FileParser):
     version = "pptx-1"
     keeps_lines = False
-    isolated = True
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         container = ZipContainer(data)
@@ -38,7 +37,7 @@ class PptxParser:
 
 def _slides(container: ZipContainer) -> list[str]:
     main = first_of_kind(relationships(container, ""), "officeDocument", "ppt/presentation.xml")
-    slides = [slide.get("r:id", "") for slide in elements(container.read(main), "sldId")]
+    slides = [slide.attributes.get("r:id", "") for slide in elements(container.read(main), "sldId")]
     parts = relationships(container, main)
     return [parts[id_].part for id_ in slides if id_ in parts]
 
@@ -82,18 +81,12 @@ class _Slide(XmlHandler):
         self.shapes: list[_Shape] = []
         self._line: list[str] = []
         self._row: list[str] | None = None
-        self._in_text = False
-        self._skipped = 0
 
     def start(self, name: str, attributes: dict[str, str]) -> None:
-        if name == "Fallback" or self._skipped:
-            self._skipped += 1
-        elif name in ("sp", "tbl"):
+        if name in ("sp", "tbl"):
             self.shapes.append(_Shape("table" if name == "tbl" else "paragraph"))
         elif name == "ph" and self.shapes:
             self.shapes[-1].placeholder = attributes.get("type", "body")
-        elif name == "t":
-            self._in_text = True
         elif name in ("br", "tab"):
             self._line.append(" ")
         elif name == "tr":
@@ -101,21 +94,15 @@ class _Slide(XmlHandler):
         elif name == "tc" and self._row is not None:
             self._row.append("")
 
-    def end(self, name: str) -> None:
-        if self._skipped:
-            self._skipped -= 1
-        elif name == "t":
-            self._in_text = False
+    def end(self, name: str, text: str) -> None:
+        if name == "t":
+            self._line.append(text)
         elif name == "p":
             self._end_paragraph()
         elif name == "tr":
             if self._row and any(self._row) and self.shapes:
                 self.shapes[-1].lines.append(" | ".join(self._row))
             self._row = None
-
-    def text(self, data: str) -> None:
-        if self._in_text and not self._skipped:
-            self._line.append(data)
 
     def _end_paragraph(self) -> None:
         text, self._line = " ".join("".join(self._line).split()), []

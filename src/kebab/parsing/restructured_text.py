@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from kebab.core.documents import Block, ParsedDocument
 from kebab.core.text import decode, storable
-from kebab.parsing.building import LineBlock, as_ranges, document, title_of
+from kebab.parsing.building import FileParser, LineBlock, as_ranges, document, title_of
 
 _ADORNMENT = re.compile(r"([!-/:-@\[-`{-~])\1*+[ \t\r]*+")
 _CODE = re.compile(
@@ -22,10 +22,8 @@ _SHORT = 4
 """An underline of fewer characters must be as long as its title."""
 
 
-class RestructuredTextParser:
+class RestructuredTextParser(FileParser):
     version = "rst-3"
-    keeps_lines = True
-    isolated = True
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         text, encoding = decode(data)
@@ -35,7 +33,7 @@ class RestructuredTextParser:
 
 def rst_blocks(text: str) -> tuple[Block, ...]:
     lines = text.split("\n")
-    return as_ranges(text, lines, _scan(lines))
+    return as_ranges(lines, _scan(lines))
 
 
 def _scan(lines: list[str]) -> Iterator[LineBlock]:
@@ -51,10 +49,10 @@ def _scan(lines: list[str]) -> Iterator[LineBlock]:
         else:
             block = _block_at(lines, at)
         yield block
-        at = block.end
+        at = block.end_line
         last = lines[at - 1].strip()
         if block.kind in ("paragraph", "list") and last.endswith("::") and not last.startswith(".."):
-            end = _end_of_deeper(lines, at, _margin(lines[block.first]))
+            end = _end_of_deeper(lines, at, _margin(lines[block.first_line]))
             if end > at:
                 first = next(line for line in range(at, end) if lines[line].strip())
                 yield LineBlock("code", first, end)

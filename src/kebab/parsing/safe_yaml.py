@@ -32,10 +32,7 @@ class BoundedLoader(_Loader):  # type: ignore[misc]  # its base is known only at
         except (yaml.YAMLError, RecursionError, MemoryError):
             raise
         except Exception as error:
-            kind = node.tag.rpartition(":")[2]
-            raise yaml.constructor.ConstructorError(
-                problem=f"this is not of the type {kind}", problem_mark=node.start_mark
-            ) from error
+            raise _refused(f"this is not of the type {node.tag.rpartition(':')[2]}", node) from error
 
     def construct_yaml_timestamp(self, node: Any) -> Any:
         """A day that does not exist stays text: the rest of the front matter is still right."""
@@ -55,9 +52,7 @@ class BoundedLoader(_Loader):  # type: ignore[misc]  # its base is known only at
         if self._mappings_entered:
             self._merged += len(node.value)
             if self._merged > _MOST_MERGED:
-                raise yaml.constructor.ConstructorError(
-                    problem="it merges too many values", problem_mark=node.start_mark
-                )
+                raise _refused("it merges too many values", node)
 
 
 class StrictLoader(BoundedLoader):
@@ -68,11 +63,13 @@ class StrictLoader(BoundedLoader):
         for key, _ in node.value:
             name = str(key.value)
             if name in seen:
-                raise yaml.constructor.ConstructorError(
-                    problem=f"the key {name} is there twice", problem_mark=key.start_mark
-                )
+                raise _refused(f"the key {name} is there twice", key)
             seen.add(name)
         return super().construct_mapping(node, deep)
+
+
+def _refused(problem: str, node: Any) -> yaml.YAMLError:
+    return yaml.constructor.ConstructorError(problem=problem, problem_mark=node.start_mark)
 
 
 BoundedLoader.add_constructor("tag:yaml.org,2002:timestamp", BoundedLoader.construct_yaml_timestamp)

@@ -42,10 +42,11 @@ def _exactly(stream: IO[bytes], count: int) -> bytes:
 
 
 def from_answer(header: dict[str, Any], body: bytes) -> ParsedDocument:
-    values = dict(header["document"])
+    document: dict[str, Any] = header["document"]
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in document.items()
+    }
     values["blocks"] = tuple(Block(*block) for block in values["blocks"])
-    for name in ("tags", "aliases", "warnings", "page_labels", "chapters"):
-        values[name] = tuple(values[name])
     return ParsedDocument(text=body.decode("utf-8", "surrogatepass"), **values)
 
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
+from contextlib import suppress
 from datetime import datetime, timedelta
 
 from kebab.core.documents import ParsedDocument
-from kebab.parsing.building import ExtractedText
+from kebab.parsing.building import ExtractedText, FileParser
 from kebab.parsing.zipped_xml import (
     XmlHandler,
     ZipContainer,
@@ -31,24 +33,23 @@ _LAST_DAY = 2_958_466
 """The first day of the year 10000."""
 
 
-class XlsxParser:
+class XlsxParser(FileParser):
     version = "xlsx-1"
     keeps_lines = False
-    isolated = True
 
     def parse(self, data: bytes, path: str) -> ParsedDocument:
         container = ZipContainer(data)
         main = first_of_kind(relationships(container, ""), "officeDocument", "xl/workbook.xml")
         parts = relationships(container, main)
         sheets = elements(container.read(main), "sheet")
-        strings, styles = _SharedStrings(), _Styles()
-        for kind, handler in (("sharedStrings", strings), ("styles", styles)):
-            part = first_of_kind(parts, kind, f"xl/{kind}.xml")
-            if part in container:
-                read_xml(container.read(part), handler)
-        dates = styles.of_dates()
-        extracted, warnings = ExtractedText(), []
-        for number, listed in enumerate(sheets):
+        strings, dates = _SharedStrings(), frozenset[str]()
+        if (part := first_of_kind(parts, "sharedStrings", "xl/sharedStrings.xml")) in container:
+            read_xml(container.read(part), strings)
+        if (part := first_of_kind(parts, "styles", "xl/styles.xml")) in container:
+            dates = _date_styles(container.read(part))
+        extracted = ExtractedText()
+        warnings: list[str] = []
+        for number, (_, listed, _) in enumerate(sheets):
             if number:
                 extracted.end_page()
             name, id_ = " ".join(listed.get("name", "").split()), listed.get("r:id", "")
@@ -63,55 +64,37 @@ class XlsxParser:
         return office_document(container, extracted, path, headings_title=False, paged=True, warnings=warnings)
 
 
-class _Styles(XmlHandler):
-    """The cell styles. A date is a number of days, and only its style says so."""
-
-    def __init__(self) -> None:
-        self._dates = {str(number) for number in _BUILT_IN_DATES}
-        self._formats: list[str] = []
-        self._in_cells = False
-
-    def start(self, name: str, attributes: dict[str, str]) -> None:
+def _date_styles(data: bytes) -> frozenset[str]:
+    """The numbers of the styles that show a date, as cells refer to them: a date is a number of days, and only its style
+    says so.
+    """
+    dates = {str(number) for number in _BUILT_IN_DATES}
+    formats: list[str] = []
+    cells: list[str] = []
+    for name, attributes, _ in elements(data, "numFmt", "xf", "cellStyleXfs", "cellXfs"):
+        id_ = attributes.get("numFmtId", "")
         if name == "numFmt":
             letters = _NO_LETTERS.sub("", attributes.get("formatCode", "")).lower()
             if "yy" in letters or "d" in letters:
-                self._dates.add(attributes.get("numFmtId", ""))
-        elif name == "cellXfs":
-            self._in_cells = True
-        elif name == "xf" and self._in_cells:
-            self._formats.append(attributes.get("numFmtId", ""))
-
-    def end(self, name: str) -> None:
-        if name == "cellXfs":
-            self._in_cells = False
-
-    def of_dates(self) -> frozenset[str]:
-        """The numbers of the styles that show a date, as cells refer to them."""
-        return frozenset(str(number) for number, format_ in enumerate(self._formats) if format_ in self._dates)
+                dates.add(id_)
+        elif name == "xf":
+            formats.append(id_)
+        else:
+            cells, formats = formats if name == "cellXfs" else cells, []
+    return frozenset(str(number) for number, format_ in enumerate(cells) if format_ in dates)
 
 
 class _SharedStrings(XmlHandler):
     def __init__(self) -> None:
         self.found: list[str] = []
         self._parts: list[str] = []
-        self._in_text = self._in_reading = False
 
-    def start(self, name: str, attributes: dict[str, str]) -> None:  # noqa: ARG002 - as in XmlHandler
-        if name == "rPh":
-            self._in_reading = True  # how the characters are pronounced
-        self._in_text = name == "t" and not self._in_reading
-
-    def end(self, name: str) -> None:
-        self._in_text = False
-        if name == "rPh":
-            self._in_reading = False
+    def end(self, name: str, text: str) -> None:
+        if name == "t":
+            self._parts.append(text)
         elif name == "si":
             self.found.append(_cell_text("".join(self._parts)))
             self._parts = []
-
-    def text(self, data: str) -> None:
-        if self._in_text:
-            self._parts.append(data)
 
 
 class _Sheet(XmlHandler):
@@ -120,13 +103,11 @@ class _Sheet(XmlHandler):
     def __init__(self, strings: list[str], dates: frozenset[str]) -> None:
         self._strings = strings
         self._dates = dates
-        self._is_date = False
         self.rows: list[str] = []
         self._row: list[str] = []
         self._column = 0
         self._type = ""
         self._parts: list[str] = []
-        self._reads = self._in_reading = False
         self._rows_left_out = 0
         self._columns_left_out = False
 
@@ -134,30 +115,23 @@ class _Sheet(XmlHandler):
         if name == "c":
             self._column = _column(attributes.get("r", ""), len(self._row))
             self._type = attributes.get("t", "n")
-            self._is_date = self._type == "n" and attributes.get("s") in self._dates
+            if self._type == "n" and attributes.get("s") in self._dates:
+                self._type = "date"
             self._parts = []
         elif name == "row":
             self._row = []
-        elif name == "rPh":
-            self._in_reading = True
-        self._reads = name in ("v", "t") and not self._in_reading
 
-    def end(self, name: str) -> None:
-        self._reads = False
-        if name == "c":
+    def end(self, name: str, text: str) -> None:
+        if name in ("v", "t"):
+            self._parts.append(text)
+        elif name == "c":
             self._put("".join(self._parts))
             self._parts = []
-        elif name == "rPh":
-            self._in_reading = False
         elif name == "row" and any(self._row):
             if len(self.rows) < _MOST_ROWS:
                 self.rows.append(" | ".join(self._row))
             else:
                 self._rows_left_out += 1
-
-    def text(self, data: str) -> None:
-        if self._reads:
-            self._parts.append(data)
 
     def _put(self, raw: str) -> None:
         if not raw:
@@ -175,17 +149,15 @@ class _Sheet(XmlHandler):
             return self._strings[int(raw)]
         if self._type == "b":
             return "TRUE" if raw == "1" else "FALSE"
-        if self._is_date and (date := _date_text(raw)):
-            return date
+        if self._type == "date":
+            return _date_text(raw) or _number_text(raw)
         return _number_text(raw) if self._type == "n" else _cell_text(raw)
 
-    def warnings(self, name: str) -> list[str]:
-        left_out = []
+    def warnings(self, name: str) -> Iterator[str]:
         if self._rows_left_out:
-            left_out.append(f"sheet {name}: {self._rows_left_out:,} rows after the first {_MOST_ROWS:,} are left out")
+            yield f"sheet {name}: {self._rows_left_out:,} rows after the first {_MOST_ROWS:,} are left out"
         if self._columns_left_out:
-            left_out.append(f"sheet {name}: columns after the first {_MOST_COLUMNS} are left out")
-        return left_out
+            yield f"sheet {name}: columns after the first {_MOST_COLUMNS} are left out"
 
 
 def _column(reference: str, following: int) -> int:
@@ -208,21 +180,16 @@ def _cell_text(raw: str) -> str:
 
 def _date_text(raw: str) -> str | None:
     """45443.5 → 2024-05-31 12:00; None for a number that is no day of the calendar."""
-    try:
-        days = float(raw)
-    except ValueError:
-        return None
-    if not 1 <= days < _LAST_DAY:
-        return None
-    moment = _DAY_0 + timedelta(minutes=round(days * 1440))
-    return moment.isoformat(sep=" ", timespec="minutes").removesuffix(" 00:00")
+    with suppress(ValueError):
+        if 1 <= (days := float(raw)) < _LAST_DAY:
+            moment = _DAY_0 + timedelta(minutes=round(days * 1440))
+            return moment.isoformat(sep=" ", timespec="minutes").removesuffix(" 00:00")
+    return None
 
 
 def _number_text(raw: str) -> str:
     """0.30000000000000004 → 0.3, as Excel shows it: it computes with 15 digits."""
-    if len(raw) <= 15 or "." not in raw:
-        return _cell_text(raw)
-    try:
-        return f"{float(raw):.15g}"
-    except ValueError:
-        return _cell_text(raw)
+    if len(raw) > 15 and "." in raw:
+        with suppress(ValueError):
+            return f"{float(raw):.15g}"
+    return _cell_text(raw)

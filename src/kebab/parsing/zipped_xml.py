@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import struct
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from io import BytesIO
 from posixpath import dirname, join, normpath
 from typing import NamedTuple
@@ -30,10 +30,19 @@ _FREE_BYTES = 16 * 2**20
 _MOST_RATIO = 150
 _STEP = 2**18
 _DEEPEST = 1000
-_LONGEST_PROPERTY = 1000
+_REPETITIONS = frozenset(("Fallback", "rPh"))
+"""Elements that repeat text: for older programs, and as the pronunciation of characters."""
+_LONGEST_PROPERTY = 8192
 _DAMAGED_ZIP = (
-    *(BadZipFile, zlib.error, struct.error, ValueError, OSError, RuntimeError, KeyError, IndexError),
-    *(OverflowError, EOFError),
+    BadZipFile,
+    zlib.error,
+    struct.error,
+    ValueError,
+    OSError,
+    RuntimeError,
+    LookupError,
+    OverflowError,
+    EOFError,
 )
 
 
@@ -115,19 +124,19 @@ class XmlHandler:
 
     def start(self, name: str, attributes: dict[str, str]) -> None: ...
 
-    def end(self, name: str) -> None: ...
-
-    def text(self, data: str) -> None: ...
+    def end(self, name: str, text: str) -> None:
+        """`text` is all text of an element that contains no other."""
 
 
 def read_xml(data: bytes, handler: XmlHandler) -> None:
     """Calls the handler for everything in order; ParseError for malformed or dangerous XML.
 
     Names come without their namespaces: these formats use each name for one thing only. The exception is `r:id`, which
-    keeps its prefix because it occurs beside `id`.
+    keeps its prefix because it occurs beside `id`. What `_REPETITIONS` names is left out.
     """
     names: dict[str, str] = {}
-    depth = 0
+    pieces: list[str] = []
+    depth = skipped = 0
 
     def local(name: str) -> str:
         known = names.get(name)
@@ -139,16 +148,22 @@ def read_xml(data: bytes, handler: XmlHandler) -> None:
         return known
 
     def start(name: str, attributes: dict[str, str]) -> None:
-        nonlocal depth
+        nonlocal depth, skipped
         depth += 1
         if depth > _DEEPEST:
             raise unsafe("The XML inside is nested too deeply.")
-        handler.start(local(name), {local(key): value for key, value in attributes.items()})
+        pieces.clear()
+        skipped += skipped > 0 or local(name) in _REPETITIONS
+        if not skipped:
+            handler.start(local(name), {local(key): value for key, value in attributes.items()})
 
     def end(name: str) -> None:
-        nonlocal depth
+        nonlocal depth, skipped
         depth -= 1
-        handler.end(local(name))
+        if not skipped:
+            handler.end(local(name), "".join(pieces))
+        skipped -= skipped > 0
+        pieces.clear()
 
     def refuse(*_: object) -> None:
         raise unsafe("The XML inside declares a document type, which these formats never do.")
@@ -157,7 +172,7 @@ def read_xml(data: bytes, handler: XmlHandler) -> None:
     parser.buffer_text = True
     parser.StartElementHandler = start
     parser.EndElementHandler = end
-    parser.CharacterDataHandler = handler.text
+    parser.CharacterDataHandler = pieces.append
     parser.StartDoctypeDeclHandler = refuse
     parser.EntityDeclHandler = refuse
     try:
@@ -166,21 +181,41 @@ def read_xml(data: bytes, handler: XmlHandler) -> None:
         raise damaged(f"The XML inside is not well-formed: {error}.") from error
 
 
+class XmlElement(NamedTuple):
+    name: str
+    attributes: dict[str, str]
+    text: str
+
+
 class _Elements(XmlHandler):
-    def __init__(self, name: str) -> None:
-        self.found: list[dict[str, str]] = []
-        self._name = name
+    def __init__(self, names: Sequence[str]) -> None:
+        self.found: list[XmlElement] = []
+        self._names = names
+        self._open: list[dict[str, str]] = []
 
-    def start(self, name: str, attributes: dict[str, str]) -> None:
-        if name == self._name:
-            self.found.append(attributes)
+    def start(self, name: str, attributes: dict[str, str]) -> None:  # noqa: ARG002 - as in XmlHandler
+        self._open.append(attributes)
+
+    def end(self, name: str, text: str) -> None:
+        attributes = self._open.pop()
+        if name in self._names:
+            self.found.append(XmlElement(name, attributes, text))
 
 
-def elements(data: bytes, name: str) -> list[dict[str, str]]:
-    """The attributes of all elements with this name, in order."""
-    handler = _Elements(name)
+def elements(data: bytes, *names: str) -> list[XmlElement]:
+    """All elements with these names, in the order in which they end."""
+    handler = _Elements(names)
     read_xml(data, handler)
     return handler.found
+
+
+def properties(found: Iterable[XmlElement]) -> dict[str, str]:
+    """The text of the first element of each name, on one line. The first of several titles or authors is the main one."""
+    values: dict[str, str] = {}
+    for element in found:
+        if element.text:
+            values.setdefault(element.name, " ".join(element.text[:_LONGEST_PROPERTY].split()))
+    return values
 
 
 class Relationship(NamedTuple):
@@ -196,39 +231,19 @@ def relationships(container: ZipContainer, part: str) -> dict[str, Relationship]
     name = join(folder, "_rels", part.rpartition("/")[2] + ".rels")
     if name not in container:
         return {}
+    listed = [element.attributes for element in elements(container.read(name), "Relationship")]
     return {
-        found.get("Id", ""): Relationship(
-            found.get("Type", "").rpartition("/")[2], part_name(folder, found.get("Target", ""))
+        each.get("Id", ""): Relationship(
+            each.get("Type", "").rpartition("/")[2], part_name(folder, each.get("Target", ""))
         )
-        for found in elements(container.read(name), "Relationship")
-        if found.get("TargetMode") != "External"
+        for each in listed
+        if each.get("TargetMode") != "External"
     }
 
 
 def first_of_kind(found: dict[str, Relationship], kind: str, otherwise: str) -> str:
     """The part that the first relationship of this kind leads to."""
     return next((relationship.part for relationship in found.values() if relationship.kind == kind), otherwise)
-
-
-class Properties(XmlHandler):
-    """Title, author and date of docProps/core.xml and of e-books: one element each."""
-
-    def __init__(self) -> None:
-        self.values: dict[str, str] = {}
-        self._name = ""
-
-    def start(self, name: str, attributes: dict[str, str]) -> None:  # noqa: ARG002 - as in XmlHandler
-        self._name = name
-
-    def end(self, name: str) -> None:  # noqa: ARG002 - as in XmlHandler
-        self._name = ""
-
-    def text(self, data: str) -> None:
-        if self._name and len(self.values.get(self._name, "")) < _LONGEST_PROPERTY:
-            self.values[self._name] = self.values.get(self._name, "") + data
-
-    def get(self, name: str) -> str:
-        return " ".join(self.values.get(name, "").split())
 
 
 def office_document(
@@ -243,19 +258,19 @@ def office_document(
     """The extracted text with the properties of the file. With `headings_title` the first heading replaces a missing
     title.
     """
-    properties = Properties()
+    names = {"creator": "author", "created": "created", "keywords": "keywords", "subject": "subject"}
+    known: dict[str, str] = {}
     try:
-        read_xml(container.read("docProps/core.xml"), properties)
+        known = properties(elements(container.read("docProps/core.xml"), "title", *names))
     except ParseError as error:  # properties that cannot be read are no reason to lose the document
         if error.reason == "unsafe":
             raise
-    names = {"creator": "author", "created": "created", "keywords": "keywords", "subject": "subject"}
     return document(
         path,
         extracted.text,
         extracted.blocks,
-        title_of(properties.get("title"), extracted.blocks if headings_title else (), path),
-        metadata={name: value for key, name in names.items() if (value := properties.get(key))},
+        title_of(known.get("title", ""), extracted.blocks if headings_title else (), path),
+        metadata={name: value for key, name in names.items() if (value := known.get(key))},
         warnings=tuple(warnings),
         paged=paged,
         chapters=() if paged else tuple(extracted.chapters),

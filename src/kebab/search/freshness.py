@@ -65,7 +65,7 @@ def _new_files(
     own_files: set[str],
     until: float,
 ) -> tuple[int, bool]:
-    from kebab.sources.new_files import KnownFolder, count_new_files
+    from kebab.sources.folder import KnownFolder, count_new_files
 
     roots = {source.root for source in sources if source.root is not None}
     paths: dict[str, list[str]] = {root: [] for root in roots}

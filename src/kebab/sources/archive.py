@@ -113,7 +113,7 @@ def _tar_members(packed: BytesIO) -> Iterator[_Member]:
 class _Unpacked:
     """The bytes of a tar archive, read once and forwards, with a limit for all bytes and for the headers of one member.
 
-    tarfile reads a long name, a list of attributes or a map of holes before anybody can check its size, and goes back
+    tarfile reads a long name, a list of attributes or a map of holes before its size can be checked, and seeks back
     for ever at a negative size.
     """
 

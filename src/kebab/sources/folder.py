@@ -1,4 +1,4 @@
-"""A folder on disk: which files belong to it, which are left out and why, and their bytes.
+"""A folder on disk: its files and their bytes, and which files are left out and why.
 
 Ignore rules are ripgrep's (the `ignore` crate): .gitignore as git reads it, plus .kebabignore of the same syntax.
 """
@@ -13,6 +13,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from io import FileIO
 from pathlib import Path
+from stat import S_ISREG
 from typing import NamedTuple
 
 import ignore
@@ -24,7 +25,7 @@ from kebab.core.text import nfc
 
 IGNORE_FILE = ".kebabignore"
 _UNREPORTED = frozenset({IGNORE_FILE, ".gitignore", ".git", ".kebab"})
-"""Hidden files that nobody expects to find."""
+"""Hidden files that are left out without a report."""
 _READ_ATTEMPTS = 3
 _EARLIEST_NS = -(1 << 63)
 """The earliest time that a store can hold."""
@@ -68,27 +69,14 @@ def scan_folder(
             "good goes with: kb source remove NAME",
             path=str(root),
         )
-    scan = FolderScan()
-    kept_folders, kept = _walk(root, settings)
+    listing = _Listing(root, settings, exclude)
     elsewhere = {str(folder) for folder in other_sources}
-    seen: set[str] = set()
-    for folder in kept_folders:
-        relative_folder = _relative(root, folder)
-        if any(folder == other or folder.startswith(other + os.sep) for other in elsewhere):
-            if folder in elsewhere:
-                scan.skips.append(Skip(relative_folder or ".", "other_source"))
-            continue
-        try:
-            with os.scandir(folder) as listing:
-                # Of two names that differ only in their Unicode form, the one in NFC comes first, as in verify.
-                entries = sorted(listing, key=lambda entry: (entry.name != nfc(entry.name), entry.name))
-        except OSError:
-            scan.skips.append(Skip(relative_folder or ".", "unreadable"))
-            scan.unreadable.append(relative_folder or ".")
-            continue
-        for entry in entries:
-            _take(scan, root, entry, kept, seen, settings, exclude)
-    return scan
+    for folder in listing.folders:
+        if folder in elsewhere:
+            listing.scan.skips.append(Skip(relative_path(root, folder) or ".", "other_source"))
+        elif not any(folder.startswith(other + os.sep) for other in elsewhere):
+            listing.take_folder(folder)
+    return listing.scan
 
 
 def walk_of(root: Path, settings: IngestSettings) -> ignore.Walk:
@@ -130,55 +118,64 @@ def _inside_repository(root: Path) -> bool:
     return any((folder / ".git").exists() for folder in root.parents) and not (root / ".git").exists()
 
 
-def _take(
-    scan: FolderScan,
-    root: Path,
-    entry: os.DirEntry[str],
-    kept: set[str],
-    seen: set[str],
-    settings: IngestSettings,
-    exclude: Collection[str],
-) -> None:
-    path = _relative(root, entry.path)
-    try:
-        status = entry.stat(follow_symlinks=settings.follow_links)
-    except OSError:
-        # A folder that may be listed but not entered, or a broken link: what was indexed of it stays.
-        scan.skips.append(Skip(_shown(path), "link" if entry.is_symlink() else "unreadable"))
-        scan.unreadable.append(path)
-        return
-    reason = _reason_to_skip(entry, status, path, kept, settings, exclude)
-    if reason is None and path in seen:
-        reason = "same_name"  # two names that differ only in their Unicode form
-    if reason:
-        scan.skips.append(Skip(_shown(path), reason))
-    elif reason is None:
-        seen.add(path)
-        scan.files.append(FoundFile(path, Path(entry.path), status.st_size, status.st_mtime_ns))
+class _Listing:
+    """Lists one folder after another. `folders` are those that the ignore rules keep, in order."""
 
+    def __init__(self, root: Path, settings: IngestSettings, exclude: Collection[str]) -> None:
+        self.scan = FolderScan()
+        self.folders, self._kept = _walk(root, settings)
+        self._root = root
+        self._settings = settings
+        self._exclude = exclude
+        self._seen: set[str] = set()
 
-def _reason_to_skip(
-    entry: os.DirEntry[str],
-    status: os.stat_result,
-    path: str,
-    kept: set[str],
-    settings: IngestSettings,
-    exclude: Collection[str],
-) -> str | None:
-    """None to take it, "" to leave it out silently, else the reason under which it is counted."""
-    if stat.S_ISLNK(status.st_mode) or (entry.path not in kept and entry.is_symlink()):
-        return "link"
-    if entry.path not in kept:
-        if entry.name in _UNREPORTED:
+    def take_folder(self, folder: str) -> None:
+        try:
+            with os.scandir(folder) as listing:
+                # Of two names that differ only in their Unicode form, the one in NFC comes first, as in verify.
+                entries = sorted(listing, key=lambda entry: (entry.name != nfc(entry.name), entry.name))
+        except OSError:
+            path = relative_path(self._root, folder) or "."
+            self.scan.skips.append(Skip(path, "unreadable"))
+            self.scan.unreadable.append(path)
+            return
+        for entry in entries:
+            self._take(entry)
+
+    def _take(self, entry: os.DirEntry[str]) -> None:
+        path = relative_path(self._root, entry.path)
+        try:
+            status = entry.stat(follow_symlinks=self._settings.follow_links)
+        except OSError:
+            # A folder that may be listed but not entered, or a broken link: what was indexed of it stays.
+            self.scan.skips.append(Skip(_shown(path), "link" if entry.is_symlink() else "unreadable"))
+            self.scan.unreadable.append(path)
+            return
+        reason = self._reason_to_skip(entry, status, path)
+        if reason:
+            self.scan.skips.append(Skip(_shown(path), reason))
+        elif reason is None:
+            self._seen.add(path)
+            self.scan.files.append(FoundFile(path, Path(entry.path), status.st_size, status.st_mtime_ns))
+
+    def _reason_to_skip(self, entry: os.DirEntry[str], status: os.stat_result, path: str) -> str | None:
+        """None to take it, "" to leave it out silently, else the reason under which it is counted."""
+        is_kept = entry.path in self._kept
+        if stat.S_ISLNK(status.st_mode) or (not is_kept and entry.is_symlink()):
+            return "link"
+        if not is_kept:
+            if entry.name in _UNREPORTED:
+                return ""
+            return "hidden" if entry.name.startswith(".") and not self._settings.hidden else "ignored"
+        if stat.S_ISDIR(status.st_mode) or entry.path in self._exclude:
             return ""
-        return "hidden" if entry.name.startswith(".") and not settings.hidden else "ignored"
-    if stat.S_ISDIR(status.st_mode) or entry.path in exclude:
-        return ""
-    if not stat.S_ISREG(status.st_mode):
-        return "special"
-    if not _is_utf8(path):
-        return "bad_name"
-    return "too_large" if is_too_large(status.st_size, settings) else None
+        if not stat.S_ISREG(status.st_mode):
+            return "special"
+        if path != _shown(path):
+            return "bad_name"
+        if is_too_large(status.st_size, self._settings):
+            return "too_large"
+        return "same_name" if path in self._seen else None  # two names that differ only in their Unicode form
 
 
 def is_too_large(size: int, settings: IngestSettings) -> bool:
@@ -186,20 +183,13 @@ def is_too_large(size: int, settings: IngestSettings) -> bool:
 
 
 def _shown(path: str) -> str:
+    """The path with ? in place of bytes that are not UTF-8."""
     return path.encode("utf-8", "replace").decode()
 
 
-def _relative(root: Path, path: str) -> str:
+def relative_path(root: Path, path: str) -> str:
     """The path relative to the root, with which every path of the walk begins."""
     return nfc(path[len(str(root)) :].lstrip(os.sep).replace(os.sep, "/"))
-
-
-def _is_utf8(path: str) -> bool:
-    try:
-        path.encode("utf-8")
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def found_file(absolute: Path, path: str) -> FoundFile:
@@ -243,3 +233,130 @@ def _opened(path: Path, follow_link: bool) -> FileIO:
         if error.errno == errno.ELOOP and not follow_link:
             raise ParseError("It has become a symbolic link.", reason="link") from error
         raise
+
+
+class NewFiles(NamedTuple):
+    """The number of files that have come since the last scan and that an ingest would take."""
+
+    number: int
+    complete: bool
+    """Whether the time was enough."""
+
+
+class KnownFolder(NamedTuple):
+    root: Path
+    paths: Collection[str]
+    """The known files, relative to the root."""
+    looked_at: float
+    excluded: Collection[str]
+    """Files and folders that do not belong to the source."""
+
+
+def count_new_files(known: KnownFolder, settings: IngestSettings, until: float) -> NewFiles:
+    """How many files have come into a folder since its last scan, counted until a time of `time.perf_counter`.
+
+    An unknown file is new if it is younger than the last scan; files that the scan left out are older. Only folders
+    with known files are read, and ignore rules are applied only if there are candidates. A new file deep inside a
+    folder without any known file is missed.
+    """
+    search = _Search(known, settings, until)
+    try:
+        candidates = search.candidates()
+        return NewFiles(search.kept_of(candidates) if candidates else 0, complete=True)
+    except TimeoutError:
+        return NewFiles(search.count, complete=False)
+
+
+class _Search:
+    def __init__(self, known: KnownFolder, settings: IngestSettings, until: float) -> None:
+        self.count = 0
+        self._known = known
+        self._settings = settings
+        self._until = until
+        self._files = set(known.paths)
+        self._folders = {""}
+        """The folders of known files, and every folder above them."""
+        for path in known.paths:
+            folder = path.rpartition("/")[0]
+            while folder not in self._folders:
+                self._folders.add(folder)
+                folder = folder.rpartition("/")[0]
+
+    def candidates(self) -> set[str]:
+        """Unknown young files and folders, as absolute paths, before ignore rules apply."""
+        found: set[str] = set()
+        folders = [str(self._known.root)]
+        while folders:
+            self._check_time()
+            try:
+                with os.scandir(folders.pop()) as entries:
+                    for entry in entries:
+                        if entry.name.startswith(".") and not self._settings.hidden:
+                            continue
+                        path = relative_path(self._known.root, entry.path)
+                        if path in self._folders and entry.is_dir(follow_symlinks=self._settings.follow_links):
+                            folders.append(entry.path)
+                        elif path in self._files or entry.path in self._known.excluded:
+                            continue
+                        elif self._is_young(entry.path):
+                            found.add(entry.path)
+            except OSError:
+                continue  # deleted, or no permission
+        return found
+
+    def kept_of(self, candidates: set[str]) -> int:
+        """How many of the candidates, and of the files below them, an ingest would take.
+
+        The walk tells the depth of an entry at no cost, but its path takes longer than all else. So it asks for the
+        path of a folder when an entry below follows, and for that of a file only beside a candidate.
+        """
+        beside = {os.path.dirname(path) for path in candidates}  # noqa: PTH120 - as below
+        waiting = set(candidates)  # candidates that the walk may still reach
+        folders: list[str] = []  # the way from the top to where the walk is
+        before: ignore.DirEntry | None = None
+        walk = iter(walk_of(self._known.root, self._settings))
+        while waiting:
+            self._check_time()
+            try:
+                entry = next(walk)
+            except StopIteration:
+                break
+            except (ignore.Error, ignore.IOError):
+                continue
+            depth = entry.depth()
+            if before is not None and depth > before.depth():
+                folders.append(str(before.path()))
+            before = entry
+            if left := folders[depth:]:
+                del folders[depth:]
+                done = {path for path in waiting if path in left or os.path.dirname(path) in left}  # noqa: PTH120
+                waiting -= done
+            inside = any(folder in candidates for folder in folders)
+            if inside or (depth and folders[-1] in beside):
+                path = str(entry.path())
+                if inside or path in candidates:
+                    self.count += self._would_be_taken(path)
+                if not os.path.isdir(path):  # noqa: PTH112 - as below
+                    waiting.discard(path)
+        return self.count
+
+    def _would_be_taken(self, path: str) -> bool:
+        if any(path == place or path.startswith(place + os.sep) for place in self._known.excluded):
+            return False
+        status = self._status(path)
+        is_right = status is not None and S_ISREG(status.st_mode) and not is_too_large(status.st_size, self._settings)
+        return is_right and self._is_young(path) and relative_path(self._known.root, path) not in self._files
+
+    def _is_young(self, path: str) -> bool:
+        status = self._status(path)
+        return status is not None and status.st_ctime > self._known.looked_at
+
+    def _status(self, path: str) -> os.stat_result | None:
+        try:
+            return os.stat(path, follow_symlinks=self._settings.follow_links)  # noqa: PTH116 - maybe thousands of them
+        except OSError:
+            return None  # deleted in the meantime
+
+    def _check_time(self) -> None:
+        if time.perf_counter() > self._until:
+            raise TimeoutError

@@ -35,17 +35,18 @@ _REF = re.compile(r"(?![-./]|@$)(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)|\.$|/$|/\.))[^
 """Names of tags and branches that git accepts, none of which it can take for an option."""
 _IN_USER = "%:!$&'()*+,;=-._~"
 """Characters that need no quoting before the @ of an address; git takes another @ for the end of the password."""
-_LOOK_S = 0.2
+_NO_SUCH_REF = "couldn't find remote ref"
+_POLL_S = 0.2
 _DEFAULT = "refs/kebab/default"
 _DAMAGED = "kebab-damaged"
 """A file in a mirror that could not be read, which is not used again."""
 _LEFT_BEHIND = ("**/*.lock", "gc.pid", "gc.log", "objects/**/tmp_*", "objects/incoming-*")
 """What a killed git leaves in a repository."""
-_ENDED_WITH_US = 'exec 3<&0 </dev/null; (read -r _ <&3; kill -9 0) >/dev/null 2>&1 & exec git "$@" 3<&-'
+_KILLED_WITH_PARENT = 'exec 3<&0 </dev/null; (read -r _ <&3; kill -9 0) >/dev/null 2>&1 & exec git "$@" 3<&-'
 """git, and a shell that kills it when the other end of its input is closed, which also happens when this process is
 killed.
 """
-_OURS: dict[str, str] = {
+_CONFIG: dict[str, str] = {
     "core.hooksPath": os.devnull,
     "credential.helper": "",
     "core.askPass": "",
@@ -72,8 +73,8 @@ class _TooMuch(SourceError):
     """The size limit is exceeded."""
 
 
-class _TooLong(SourceError):
-    """The time limit is exceeded."""
+class _Failed(SourceError):
+    """git ended with an error."""
 
 
 class GitTree:
@@ -87,9 +88,7 @@ class GitTree:
     def files(self) -> list[TreeFile]:
         try:
             listed = self._mirror.run("ls-tree", "-r", "-z", "--long", "--full-tree", self.commit)
-        except _TooLong:
-            raise
-        except SourceError:
+        except _Failed:
             self._mirror.mark_damaged()
             raise
         return [file for entry in listed.split(b"\0") if entry and (file := _tree_file(entry)) is not None]
@@ -141,8 +140,8 @@ class GitMirror:
         """When the current fetch must be over, however many git commands it takes."""
 
     def tags(self) -> list[str]:
-        said = self.run("ls-remote", "--tags", "--refs", "--", self._url, local=False).decode("utf-8", "replace")
-        return [line.partition("\trefs/tags/")[2] for line in said.splitlines() if "\trefs/tags/" in line]
+        listed = self.run("ls-remote", "--tags", "--refs", "--", self._url, local=False).decode("utf-8", "replace")
+        return [line.partition("\trefs/tags/")[2] for line in listed.splitlines() if "\trefs/tags/" in line]
 
     def fetch_default(self) -> GitTree:
         """The state that the remote repository has checked out: its default branch, or a commit without one."""
@@ -160,16 +159,16 @@ class GitMirror:
             make_file(self._folder / _DAMAGED)
 
     def _fetched(self, theirs: str, ours: str, called: str, hint: str = "Look at its tags and branches.") -> GitTree:
-        with _fetching(self._folder, self._limits.seconds) as lock:
+        with _fetch_lock(self._folder, self._limits.seconds) as lock:
             self._ends = time.monotonic() + self._limits.seconds
             try:
                 self._fetch(f"+{theirs}:{ours}", lock)
-                return GitTree(self, self._commit(ours, called), _held(self._folder, fcntl.LOCK_SH))
+                return GitTree(self, self._commit(ours, called), _lock(self._folder, "reading", fcntl.LOCK_SH))
             except _TooMuch:
-                _deleted(self._folder)  # a fetch with a higher limit starts anew
+                _delete(self._folder)  # a fetch with a higher limit starts anew
                 raise
-            except SourceError as error:
-                if "couldn't find remote ref" in error.message:
+            except _Failed as error:
+                if _NO_SUCH_REF in error.message:
                     raise SourceError(f"{shown_address(self._url)} has no {called}.", hint=hint) from error
                 raise
             finally:
@@ -179,9 +178,7 @@ class GitMirror:
         """The commit of a reference. A tag may also name a file or a folder."""
         try:
             return self.run("rev-parse", "--verify", f"{reference}^{{commit}}").decode().strip()
-        except _TooLong:
-            raise
-        except SourceError as error:
+        except _Failed as error:
             message = f"{shown_address(self._url)} has a {called}, but it leads to no commit."
             raise SourceError(message, hint="Name one that does: git tag lists them.") from error
 
@@ -193,16 +190,14 @@ class GitMirror:
         before = _megabytes(self._folder)
         try:
             self._fetch_once(refspec, lock)
-        except _TooLong:
-            raise
-        except SourceError as error:
-            if "couldn't find remote ref" in error.message:
+        except (_Failed, _TooMuch) as error:
+            if _NO_SUCH_REF in error.message:
                 raise
             self._fetch_anew(refspec, lock, error, was_there)
         else:
             if before < (now := _megabytes(self._folder)) and now > self._limits.megabytes / 2:
                 # Drops states of branches that have moved on, unless another process reads.
-                with suppress(BlockingIOError, SourceError), _left_alone(self._folder):
+                with suppress(BlockingIOError, SourceError), _unread_mirror(self._folder):
                     self.run("gc", "--prune=now", "--quiet")
 
     def _fetch_anew(self, refspec: str, lock: int, error: SourceError, was_there: bool) -> None:
@@ -211,7 +206,7 @@ class GitMirror:
             their_format = self._object_format()
         except SourceError:
             raise error from None
-        if (not was_there and their_format == "sha1") or not _deleted(self._folder):
+        if (not was_there and their_format == "sha1") or not _delete(self._folder):
             raise error
         self._make(their_format)
         self._fetch_once(refspec, lock)
@@ -231,14 +226,12 @@ class GitMirror:
             return False
         try:
             return self.run("rev-parse", "--is-bare-repository").strip() == b"true"
-        except _TooLong:
-            raise
-        except SourceError:
+        except _Failed:
             return False
 
     def _make(self, object_format: str) -> None:
         """Makes an empty mirror, completely or not at all."""
-        if not _deleted(self._folder):
+        if not _delete(self._folder):
             message = f"The copy of {shown_address(self._url)} is damaged, and another process reads it."
             raise SourceError(message, hint="Try again when that one has finished.")
         unfinished = self._folder.with_name(f"{self._folder.name}.new")
@@ -259,14 +252,14 @@ class GitMirror:
         ours, theirs = os.pipe()
         kept = () if held is None else (held,)
         try:
-            process = self.open_process(*arguments, local=local, errors=subprocess.PIPE, ended_with=ours, kept=kept)
+            process = self.open_process(*arguments, local=local, errors=subprocess.PIPE, lifeline=ours, kept=kept)
             output, errors = self._wait_for(process, limits_size=held is not None)
         finally:
             os.close(ours)
             os.close(theirs)
         if process.returncode != 0:
             message = f"git {arguments[0]} failed for {shown_address(self._url)}: {_reason(errors, self._given)}."
-            raise SourceError(message, hint=f"Check the address. {PASSWORD_HINT}")
+            raise _Failed(message, hint=f"Check the address. {PASSWORD_HINT}")
         return output
 
     def _wait_for(self, process: subprocess.Popen[bytes], *, limits_size: bool) -> tuple[bytes, bytes]:
@@ -277,21 +270,17 @@ class GitMirror:
         ends = self._ends or time.monotonic() + limits.seconds
         try:
             while True:
-                said = None
+                output = None
                 with suppress(subprocess.TimeoutExpired):
-                    said = process.communicate(timeout=_LOOK_S)
-                if said is None and time.monotonic() > ends:
-                    raise _TooLong(
-                        f"git was stopped: it took longer than {limits.seconds:g} seconds.",
-                        hint="Raise the setting library.fetch_seconds if that is to be expected.",
-                    )
+                    output = process.communicate(timeout=_POLL_S)
+                if output is None and time.monotonic() > ends:
+                    hint = "Raise the setting library.fetch_seconds if that is to be expected."
+                    raise SourceError(f"git was stopped: it took longer than {limits.seconds:g} seconds.", hint=hint)
                 if limits_size and _megabytes(self._folder) > limits.megabytes:
-                    raise _TooMuch(
-                        f"git was stopped: it brought more than {limits.megabytes:g} MB.",
-                        hint="Raise the setting library.fetch_mb if that is to be expected.",
-                    )
-                if said is not None:
-                    return said
+                    hint = "Raise the setting library.fetch_mb if that is to be expected."
+                    raise _TooMuch(f"git was stopped: it brought more than {limits.megabytes:g} MB.", hint=hint)
+                if output is not None:
+                    return output
         except BaseException:
             _stop(process)
             raise
@@ -301,47 +290,49 @@ class GitMirror:
         *arguments: str,
         local: bool = True,
         errors: int = subprocess.DEVNULL,
-        ended_with: int | None = None,
+        lifeline: int | None = None,
         kept: tuple[int, ...] = (),
     ) -> subprocess.Popen[bytes]:
-        """Starts git. It ends when the other end of the pipe `ended_with` is closed; the locks `kept` stay locked until
+        """Starts git. It ends when the other end of the pipe `lifeline` is closed; the locks `kept` stay locked until
         then.
         """
-        own = [part for key, value in _OURS.items() for part in ("-c", f"{key}={value}")]
+        own = [part for key, value in _CONFIG.items() for part in ("-c", f"{key}={value}")]
         place = ["--git-dir", str(self._folder)] if local else []
         environment = _environment()
         if self._given != self._url:
             parts = urlsplit(self._given)
             host = parts.netloc.rpartition("@")[2]
             own += ["-c", f"credential.{parts.scheme}://{host}.helper={_HELPER}"]
-            environment |= {
-                "KEBAB_GIT_NAME": unquote(parts.username or ""),
-                "KEBAB_GIT_PASSWORD": unquote(parts.password or ""),
-            }
+            environment["KEBAB_GIT_NAME"] = unquote(parts.username or "")
+            environment["KEBAB_GIT_PASSWORD"] = unquote(parts.password or "")
         if which("git") is None:
             raise SourceError("git is not installed.", hint="Install git, or add a folder instead of a repository.")
         return subprocess.Popen(
-            [*(["git"] if ended_with is None else ["sh", "-c", _ENDED_WITH_US, "git"]), *own, *place, *arguments],
-            stdin=subprocess.PIPE if ended_with is None else ended_with,
+            [*(["git"] if lifeline is None else ["sh", "-c", _KILLED_WITH_PARENT, "git"]), *own, *place, *arguments],
+            stdin=subprocess.PIPE if lifeline is None else lifeline,
             stdout=subprocess.PIPE,
             stderr=errors,
             env=environment,
             umask=UMASK,
             pass_fds=kept,
-            start_new_session=True,  # so that whatever it starts ends with it
+            start_new_session=True,  # so that all processes it starts end with it
         )
 
 
 @contextmanager
-def _fetching(folder: Path, seconds: float) -> Iterator[int]:
+def _fetch_lock(folder: Path, seconds: float) -> Iterator[int]:
     """Holds the lock for fetching into this mirror. The operating system releases it with its process."""
-    path = folder.with_name(f"{folder.name}.fetching")
     ends = time.monotonic() + seconds
-    while (lock := _locked(path, fcntl.LOCK_EX)) is None:
-        if time.monotonic() > ends:
-            message = f"Another process has been fetching this repository for longer than {seconds:g} seconds."
-            raise SourceError(message, hint="Wait for it to finish, or raise the setting library.fetch_seconds.")
-        time.sleep(_LOOK_S / 4)
+    lock = None
+    while lock is None:
+        try:
+            lock = _lock(folder, "fetching", fcntl.LOCK_EX)
+        except BlockingIOError:
+            if time.monotonic() > ends:
+                message = f"Another process has been fetching this repository for longer than {seconds:g} seconds."
+                hint = "Wait for it to finish, or raise the setting library.fetch_seconds."
+                raise SourceError(message, hint=hint) from None
+            time.sleep(_POLL_S / 4)
     try:
         yield lock
     finally:
@@ -350,44 +341,36 @@ def _fetching(folder: Path, seconds: float) -> Iterator[int]:
 
 
 @contextmanager
-def _left_alone(folder: Path) -> Iterator[None]:
+def _unread_mirror(folder: Path) -> Iterator[None]:
     """Holds the mirror while no process reads it; BlockingIOError if one does. A reader needs the lock for fetching."""
-    lock = _held(folder, fcntl.LOCK_EX)
+    lock = _lock(folder, "reading", fcntl.LOCK_EX)
     try:
         yield
     finally:
         os.close(lock)
 
 
-def _held(folder: Path, kind: int) -> int:
-    lock = _locked(folder.with_name(f"{folder.name}.reading"), kind)
-    if lock is None:
-        raise BlockingIOError
-    return lock
-
-
-def _locked(path: Path, kind: int) -> int | None:
-    """A locked open file; None while another process has the lock."""
+def _lock(folder: Path, name: str, kind: int) -> int:
+    """A locked open file beside the mirror; BlockingIOError while another process has the lock."""
+    path = folder.with_name(f"{folder.name}.{name}")
     try:
         make_folder(path.parent)
         lock = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         message = f"{path} cannot be written: {error.strerror}."
         raise SourceError(message, hint="Check its permissions.", path=str(path)) from error
-    try:
+    with suppress(OSError):
         fcntl.flock(lock, kind | fcntl.LOCK_NB)
         if os.fstat(lock).st_ino == path.stat().st_ino:  # it may have been deleted with its mirror in between
             return lock
-    except OSError:
-        pass
     os.close(lock)
-    return None
+    raise BlockingIOError
 
 
-def _deleted(folder: Path) -> bool:
+def _delete(folder: Path) -> bool:
     """Deletes the mirror, under the lock for fetching. False while another process reads it."""
     try:
-        with _left_alone(folder):
+        with _unread_mirror(folder):
             rmtree(folder, ignore_errors=True)
     except BlockingIOError:
         return False
@@ -399,8 +382,8 @@ def forget(folder: Path) -> bool:
     if not folder.parent.is_dir():
         return True
     try:
-        with _fetching(folder, 0):
-            gone = _deleted(folder)
+        with _fetch_lock(folder, 0):
+            gone = _delete(folder)
             if gone:
                 for beside in ("new", "reading", "fetching"):
                     _remove(folder.with_name(f"{folder.name}.{beside}"))
@@ -488,8 +471,8 @@ def _megabytes(folder: Path) -> float:
 
 def _reason(errors: bytes, url: str) -> str:
     """The last message of git, on one line and without a password."""
-    lines = map(str.strip, without_credentials(errors.decode("utf-8", "replace"), url).splitlines())
-    said = list(filter(None, lines))
-    told = [line for line in said if line.startswith(("fatal:", "error:", "remote:"))] or said or [""]
-    reason = told[-1].partition(":")[2].strip() if ":" in told[-1] else told[-1]
-    return reason[:300].rstrip(".") or "it gave no reason"
+    text = without_credentials(errors.decode("utf-8", "replace"), url)
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    messages = [line for line in lines if line.startswith(("fatal:", "error:", "remote:"))] or lines or [""]
+    before, colon, after = messages[-1].partition(":")
+    return (after.strip() if colon else before)[:300].rstrip(".") or "it gave no reason"

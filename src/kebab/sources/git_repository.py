@@ -39,23 +39,27 @@ class _GitFolder(NamedTuple):
 
 def repository_of(folder: Path) -> Repository | None:
     """The repository of the innermost work tree that contains the folder; None outside of any."""
-    for place in (folder, *folder.parents):
-        with suppress(OSError, ValueError):  # no permission, a loop of links, a NUL in a name
-            if git := _git_folder(place):
-                return _described(git)
-    return None
+    git = _git_around(folder)
+    if git is None:
+        return None
+    head = _text_of(git.own / "HEAD").strip()
+    reference = _reference_in(head)
+    branch = reference.removeprefix(_BRANCHES) if reference and reference.startswith(_BRANCHES) else None
+    if branch == ".invalid":  # written for older programs when references are kept in another format
+        branch = None
+    name = _name_in_url(_origin_url(_text_of(git.shared / "config")))
+    return Repository(name or git.work_tree.name or "root", branch, _commit_of(git, head))
 
 
 def checked_out(folder: Path) -> object:
     """A value that changes whenever another branch or commit may be checked out. Called often, so it reads little."""
-    for place in (folder, *folder.parents):
-        with suppress(OSError, ValueError):
-            if git := _git_folder(place):
-                head = _text_of(git.own / "HEAD").strip()
-                name = _reference_in(head)
-                files = (git.own / name, git.shared / name, git.shared / "packed-refs") if name else ()
-                return git.own, head, tuple(map(_time_of, files))
-    return None
+    git = _git_around(folder)
+    if git is None:
+        return None
+    head = _text_of(git.own / "HEAD").strip()
+    name = _reference_in(head)
+    files = (git.own / name, git.shared / name, git.shared / "packed-refs") if name else ()
+    return git.own, head, tuple(map(_time_of, files))
 
 
 def source_url(repository: str | None, commit: str | None, path: str, lines: tuple[int, int] | None) -> str | None:
@@ -65,29 +69,37 @@ def source_url(repository: str | None, commit: str | None, path: str, lines: tup
     if blob is None or commit is None:
         return None
     fragment = f"#L{lines[0]}-L{lines[1]}" if lines else ""
-    return f"https://{host}/{place.strip('/').removesuffix('.git')}/{blob}/{commit}/{quote(path)}{fragment}"
+    return f"https://{host}/{place}/{blob}/{commit}/{quote(path)}{fragment}"
 
 
 def same_repository(one: str, other: str) -> bool:
     """Whether two addresses differ only in .git, a final slash, a name and password, or ssh and https."""
     (host, place), (other_host, other_place) = host_and_place(one), host_and_place(other)
-    plain, other_plain = (each.strip("/").removesuffix(".git").casefold() for each in (place, other_place))
-    return host == other_host and plain == other_plain
+    return host == other_host and place.casefold() == other_place.casefold()
 
 
 @lru_cache(maxsize=1 << 6)
 def host_and_place(url: str) -> tuple[str, str]:
+    """The host of a repository and the path there, without .git and slashes around it."""
     scp = SCP_LIKE.fullmatch(url)
     parts = urlsplit(url)
     host, place = (scp["host"], scp["path"]) if scp else (parts.hostname or "", parts.path)
-    return host.lower(), place
+    return host.lower(), place.strip("/").removesuffix(".git")
 
 
 def on_github(repository: str | None) -> tuple[str, str] | None:
     """Owner and project of a repository on GitHub."""
     host, place = host_and_place(repository or "")
-    parts = place.strip("/").removesuffix(".git").split("/")
+    parts = place.split("/")
     return (parts[0], parts[1]) if host == "github.com" and len(parts) == 2 and all(parts) else None
+
+
+def _git_around(folder: Path) -> _GitFolder | None:
+    for place in (folder, *folder.parents):
+        with suppress(OSError, ValueError):  # no permission, a loop of links, a NUL in a name
+            if git := _git_folder(place):
+                return git
+    return None
 
 
 def _git_folder(place: Path) -> _GitFolder | None:
@@ -101,16 +113,6 @@ def _git_folder(place: Path) -> _GitFolder | None:
         return None
     shared = _text_of(own / "commondir").strip()
     return _GitFolder(place, own, own / shared if shared else own)
-
-
-def _described(git: _GitFolder) -> Repository:
-    head = _text_of(git.own / "HEAD").strip()
-    reference = _reference_in(head)
-    branch = reference.removeprefix(_BRANCHES) if reference and reference.startswith(_BRANCHES) else None
-    if branch == ".invalid":  # written for older programs when references are kept in another format
-        branch = None
-    name = _name_in_url(_origin_url(_text_of(git.shared / "config")))
-    return Repository(name or git.work_tree.name or "root", branch, _commit_of(git, head))
 
 
 def _commit_of(git: _GitFolder, value: str) -> str | None:
@@ -136,11 +138,10 @@ def _reference_in(value: str) -> str | None:
 
 def _packed(path: Path, reference: str) -> str:
     """The commit of a reference. Lines of another form are comments, or belong to the line before."""
-    with suppress(OSError):
-        for line in read_regular(path, _MOST_PACKED_REFS).decode("utf-8", "replace").splitlines():
-            commit, _, name = line.strip().partition(" ")
-            if name == reference:
-                return commit
+    for line in _text_of(path, _MOST_PACKED_REFS).splitlines():
+        commit, _, name = line.strip().partition(" ")
+        if name == reference:
+            return commit
     return ""
 
 
@@ -169,10 +170,10 @@ def _name_in_url(url: str) -> str | None:
     return name if re.fullmatch(_NAME, name) and name.strip(".") else None
 
 
-def _text_of(path: Path) -> str:
+def _text_of(path: Path, most_bytes: int = _MOST_BYTES) -> str:
     """The text of a regular file; empty without one. A pipe or device could block."""
     with suppress(OSError, ValueError):
-        return read_regular(path, _MOST_BYTES).decode("utf-8", "replace")
+        return read_regular(path, most_bytes).decode("utf-8", "replace")
     return ""
 
 

@@ -37,19 +37,13 @@ class LockedPackage(NamedTuple):
     name: str
     version: str | None
     """None if any version will do."""
-    file: str
+    file: str = ""
     """The lock file, relative to the folder of the project."""
     depth: int = 0
     """0 for a direct dependency, as far as the file tells; more for dependencies of dependencies."""
 
 
-class _Entry(NamedTuple):
-    name: Any
-    version: Any
-    depth: int = 0
-
-
-_Reader = Callable[[str], Iterator[_Entry]]
+_Reader = Callable[[str], Iterator[LockedPackage]]
 
 
 def locked_packages(project: Path) -> list[LockedPackage]:
@@ -60,10 +54,8 @@ def locked_packages(project: Path) -> list[LockedPackage]:
     found: list[LockedPackage] = []
     project = project.resolve()
     for path, read in _lock_files(project):
-        text = _text(path)
-        if text is not None:
-            file = os.path.relpath(path, project)
-            found += [LockedPackage(entry.name, entry.version, file, entry.depth) for entry in _understood(read, text)]
+        file = os.path.relpath(path, project)
+        found += [package._replace(file=file) for package in _understood(read, path)]
     return found
 
 
@@ -81,22 +73,15 @@ def _lock_files(project: Path) -> list[tuple[Path, _Reader]]:
     return []
 
 
-def _text(path: Path) -> str | None:
+def _understood(read: _Reader, path: Path) -> list[LockedPackage]:
     try:
         data = read_regular(path, _MOST_BYTES + 1)
         if len(data) > _MOST_BYTES:
-            return None
-        return data.decode("utf-16" if data.startswith(_UTF_16) else "utf-8-sig", "replace")
-    except OSError:
-        return None
-
-
-def _understood(read: _Reader, text: str) -> list[_Entry]:
-    try:
-        entries = list(read(text))
-    except (ValueError, AttributeError, TypeError, RecursionError):
+            return []
+        found = list(read(data.decode("utf-16" if data.startswith(_UTF_16) else "utf-8-sig", "replace")))
+    except (OSError, ValueError, AttributeError, TypeError, RecursionError):
         return []
-    return [each for each in entries if _is_name(each.name) and (each.version is None or _is_name(each.version))]
+    return [each for each in found if _is_name(each.name) and (each.version is None or _is_name(each.version))]
 
 
 def _is_name(value: Any) -> bool:
@@ -104,13 +89,13 @@ def _is_name(value: Any) -> bool:
     return isinstance(value, str) and value != "" and value.isprintable()
 
 
-def _toml_packages(text: str) -> Iterator[_Entry]:
+def _toml_packages(text: str) -> Iterator[LockedPackage]:
     for package in read_toml(text).get("package", []):
         if package.get("version") is not None:
-            yield _Entry(package.get("name"), package["version"])
+            yield LockedPackage(package.get("name"), package["version"])
 
 
-def _cargo_packages(text: str) -> Iterator[_Entry]:
+def _cargo_packages(text: str) -> Iterator[LockedPackage]:
     """The project's own packages have no source. They name a dependency with its version, "widget 1.2.0", if there are
     two.
     """
@@ -120,17 +105,17 @@ def _cargo_packages(text: str) -> Iterator[_Entry]:
     for package in packages:
         name, version = package.get("name"), package.get("version")
         if version is not None:
-            yield _Entry(name, version, 0 if (name,) in asked or (name, version) in asked else 1)
+            yield LockedPackage(name, version, depth=0 if (name,) in asked or (name, version) in asked else 1)
 
 
-def _requirements(text: str) -> Iterator[_Entry]:
+def _requirements(text: str) -> Iterator[LockedPackage]:
     for line in text.splitlines():
         if match := _REQUIREMENT.match(line):
             version = match["version"]
-            yield _Entry(match["name"], version.rstrip(".") or None if version else None)  # 0.27.* is 0.27
+            yield LockedPackage(match["name"], version.rstrip(".") or None if version else None)  # 0.27.* is 0.27
 
 
-def _npm_packages(text: str) -> Iterator[_Entry]:
+def _npm_packages(text: str) -> Iterator[LockedPackage]:
     lock = json.loads(text)
     packages = lock.get("packages") or {}
     # Direct dependencies are at the top; deeper copies belong to dependencies, or to other packages in the folder.
@@ -140,30 +125,31 @@ def _npm_packages(text: str) -> Iterator[_Entry]:
         package = packages[place]
         if package.get("version") is not None:
             name = package.get("name") or place.rpartition(_NODE_MODULES)[2]  # an alias has a name
-            yield _Entry(name, package["version"], depth)
+            yield LockedPackage(name, package["version"], depth=depth)
     for name, package in (lock.get("dependencies") or {}).items():  # the form before npm 7
         if package.get("version") is not None:
-            yield _Entry(name, package["version"])
+            yield LockedPackage(name, package["version"])
 
 
-def _go_modules(text: str) -> Iterator[_Entry]:
-    required: dict[str, _Entry] = {}
-    replacing: list[tuple[str, str | None, _Entry]] = []
+def _go_modules(text: str) -> Iterator[LockedPackage]:
+    required: dict[str, LockedPackage] = {}
+    replacing: list[tuple[str, str | None, LockedPackage]] = []
     for keyword, words, comment in _go_lines(text):
         if keyword == "require" and len(words) == 2 and _GO_VERSION.match(words[1]):
-            required[words[0]] = _Entry(words[0], _go_version(words[1]), 1 if comment.startswith("indirect") else 0)
+            depth = 1 if comment.startswith("indirect") else 0
+            required[words[0]] = LockedPackage(words[0], words[1], depth=depth)
         elif keyword == "replace" and "=>" in words:
             arrow = words.index("=>")
             old, new = words[:arrow], words[arrow + 1 :]
             if old and len(new) == 2 and _GO_VERSION.match(new[1]):  # else a folder, whose version is unknown
-                only = _go_version(old[1]) if len(old) > 1 else None
-                replacing.append((old[0], only, _Entry(new[0], _go_version(new[1]))))
-    used: list[_Entry] = []
+                only = old[1] if len(old) > 1 else None
+                replacing.append((old[0], only, LockedPackage(new[0], new[1])))
+    used: list[LockedPackage] = []
     for module, only, other in replacing:
         entry = required.get(module)
         if only is None or (entry is not None and entry.version == only):
             depth = entry.depth if entry else 1
-            required[module] = _Entry(module, other.version, depth)
+            required[module] = LockedPackage(module, other.version, depth=depth)
             used += [other._replace(depth=depth)] if other.name != module else []
     yield from required.values()
     yield from used
@@ -174,7 +160,8 @@ def _go_lines(text: str) -> Iterator[tuple[str, list[str], str]]:
     block = None
     for line in text.splitlines():
         code, _, comment = line.partition("//")
-        words = [word.strip('"`') for word in code.replace("(", " ( ").replace(")", " ) ").split()]
+        parts = code.replace("(", " ( ").replace(")", " ) ").split()
+        words = [part.strip('"`').removesuffix("+incompatible") for part in parts]
         if block is not None and words[:1] == [")"]:
             block = None
         elif block is not None:
@@ -183,10 +170,6 @@ def _go_lines(text: str) -> Iterator[tuple[str, list[str], str]]:
             block = words[0]
         elif words:
             yield words[0], words[1:], comment.strip()
-
-
-def _go_version(text: str) -> str:
-    return text.removesuffix("+incompatible")
 
 
 _READERS: tuple[tuple[str, _Reader], ...] = (

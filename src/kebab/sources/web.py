@@ -1,5 +1,5 @@
-"""Files and facts from the web, fetched only because somebody named them: an llms.txt or an archive by its address, the
-stars of a repository when they are asked for.
+"""Files and facts from the web, fetched only when a command names them: an llms.txt or an archive by its address, the
+stars of a repository.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from kebab.http_client import Response, opened
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _MOST_REDIRECTS = 5
 _QUIET_SECONDS = 30.0
-"""How long nothing may come before it counts as broken off."""
+"""The longest pause of a download before it counts as broken off."""
 _MOST_FACT_BYTES = 4 << 20
 
 
@@ -28,7 +28,7 @@ PASSWORD_HINT = "A password is not kept: put it into ~/.netrc, or run kb lib add
 
 
 class FetchLimits(NamedTuple):
-    """For whatever comes over the network."""
+    """Limits of one download."""
 
     seconds: float
     megabytes: float
@@ -40,9 +40,9 @@ class RepositoryFacts(NamedTuple):
 
 
 def fetch(url: str, limits: FetchLimits) -> bytes:
-    """What lies at an http or https address; SourceError when it does not come, takes too long, or is too large.
+    """The bytes at an http or https address; SourceError if they cannot be fetched, take too long or are too large.
 
-    A name and password in the address are sent to that host, and to no other that it may lead to.
+    A name and password in the address are sent to its host only, never to the target of a redirect.
     """
     ends = time.monotonic() + limits.seconds
     address, authorization = without_password(checked_web_address(url)), _authorization(url)
@@ -68,14 +68,11 @@ def fetch(url: str, limits: FetchLimits) -> bytes:
             address = without_password(following.geturl())
     except (OSError, ValueError) as error:
         if time.monotonic() >= ends:
-            raise SourceError(
-                f"{_shown(url)} took longer than {limits.seconds:g} seconds.",
-                hint="Raise the setting library.fetch_seconds.",
-            ) from error
-        reason = without_credentials(str(error), url).rstrip(".")
-        raise SourceError(
-            f"{_shown(url)} could not be fetched: {reason}.", hint="Check the address and the network."
-        ) from error
+            message, hint = f"took longer than {limits.seconds:g} seconds", "Raise the setting library.fetch_seconds."
+        else:
+            reason = without_credentials(str(error), url).rstrip(".")
+            message, hint = f"could not be fetched: {reason}", "Check the address and the network."
+        raise SourceError(f"{_shown(url)} {message}.", hint=hint) from error
     raise AssertionError("unreachable")
 
 
@@ -85,9 +82,8 @@ def _body(response: Response, url: str, limits: FetchLimits) -> bytes:
         length += len(part)
         parts.append(part)
         if length > limits.megabytes * 2**20:
-            raise SourceError(
-                f"{_shown(url)} is larger than {limits.megabytes:g} MB.", hint="Raise the setting library.fetch_mb."
-            )
+            hint = "Raise the setting library.fetch_mb."
+            raise SourceError(f"{_shown(url)} is larger than {limits.megabytes:g} MB.", hint=hint)
     return b"".join(parts)
 
 
@@ -97,42 +93,38 @@ def _refused(url: str, status: int, reason: str) -> SourceError:
 
 
 def repository_facts(owner: str, project: str, api: str, seconds: float) -> RepositoryFacts:
-    """What GitHub says of a repository; `api` is the address its answers come from."""
+    """The stars and the description of a repository on GitHub; `api` is the address of its API."""
     address = f"{api.rstrip('/')}/repos/{quote(owner, safe='')}/{quote(project, safe='')}"
     said = fetch(address, FetchLimits(seconds, _MOST_FACT_BYTES / 2**20))
     try:
         found = json.loads(said)
         stars, description = found.get("stargazers_count"), found.get("description")
     except (ValueError, AttributeError, RecursionError) as error:
-        raise SourceError(
-            f"{_shown(address)} did not answer what was expected.", hint="Leave out --fetch-metadata, or give --stars."
-        ) from error
-    return RepositoryFacts(
-        stars if type(stars) is int and stars >= 0 else None,
-        " ".join(description.split()) if isinstance(description, str) and description.strip() else None,
-    )
+        hint = "Leave out --fetch-metadata, or give --stars."
+        raise SourceError(f"{_shown(address)} did not answer what was expected.", hint=hint) from error
+    text = " ".join(description.split()) if isinstance(description, str) else ""
+    return RepositoryFacts(stars if type(stars) is int and stars >= 0 else None, text or None)
 
 
 def checked_web_address(url: str) -> str:
     try:
         parts = urlsplit(url)
-        _ = parts.port  # ValueError where a password with a slash stands in its place
+        _ = parts.port  # ValueError if a password with a slash is in its place
         is_one = parts.scheme in ("http", "https") and bool(parts.hostname) and url.isprintable() and " " not in url
     except ValueError:
         is_one = False
     if not is_one:
-        raise SourceError(
-            f"{_shown(url)!r} is not an address on the web.", hint="For example: https://docs.example.org/llms.txt"
-        )
+        hint = "For example: https://docs.example.org/llms.txt"
+        raise SourceError(f"{_shown(url)!r} is not an address on the web.", hint=hint)
     return url
 
 
 def _authorization(url: str) -> dict[str, str]:
     """The header with the name and password of an address, or of ~/.netrc; none without any."""
     parts = urlsplit(url)
-    name, password = (
-        (unquote(parts.username), unquote(parts.password or "")) if parts.username is not None else _in_netrc(parts)
-    )
+    name, password = unquote(parts.username or ""), unquote(parts.password or "")
+    if parts.username is None:
+        name, password = _in_netrc(parts)
     if not name and not password:
         return {}
     return {"Authorization": f"Basic {b64encode(f'{name}:{password}'.encode()).decode()}"}
@@ -151,5 +143,5 @@ def _host(parts: SplitResult) -> str:
 
 
 def _shown(url: str) -> str:
-    """Without a name and password, and without what follows the path: it may be a key."""
+    """The address without name, password and query, which may be a key."""
     return re.split(r"[?#]", shown_address(url), maxsplit=1)[0]
