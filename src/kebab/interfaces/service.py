@@ -10,7 +10,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kebab._version import __version__
-from kebab.core.checking import checked
+from kebab.core.checking import checked, unknown
 from kebab.core.errors import KebabError, Refused, UsageError
 from kebab.core.search import DOC_TYPES
 from kebab.search.fetching import Opened, open_cited
@@ -148,11 +148,10 @@ class Service:
         """Those that pass the filters of a search."""
         checked("limit", limit, int, least=1, most=MOST_DOCUMENTS)
         checked("offset", offset, int, least=0, most=MOST_OFFSET)
-        request = SearchRequest.from_options(options)
         for name in options:
-            if ALIASES.get(name, name) not in FILTERS:  # left unsaid, the list would look like an answer to it
-                raise UsageError(f"Documents are not listed by {name}.", hint=f"Filters: {', '.join(FILTERS)}.")
-        filters = self.kb.filters_of(request)
+            if ALIASES.get(name, name) not in FILTERS:
+                raise unknown(name, (*FILTERS, "limit", "offset"))
+        filters = self.kb.filters_of(SearchRequest.from_options(options))
         return list_v1(
             "docs",
             self.kb.count_documents(filters),

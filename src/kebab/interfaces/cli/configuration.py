@@ -13,7 +13,7 @@ from kebab.config.settings import SettingField, Settings, all_settings
 from kebab.core.addresses import masked_address
 from kebab.core.errors import ConfigError
 from kebab.core.private_files import make_folder, open_file
-from kebab.interfaces.cli.options import command, group, loaded_settings, places_given, wants_json
+from kebab.interfaces.cli.options import command, group, loaded_settings, option, places_given, wants_json
 from kebab.interfaces.cli.render import done, print_json, table
 from kebab.wire import view
 from kebab.wire.records import ConfigV1, SettingV1
@@ -36,8 +36,8 @@ def commented_config() -> str:
 
 
 @command("init", example="kb init\nkb init --here        # an index of its own for this folder")
-@click.option("--here", is_flag=True, help="Keep the index of this folder in ./.kebab.")
-@click.option("--force", is_flag=True, help="Overwrite an existing config file.")
+@option("--here", is_flag=True, help="Keep the index of this folder in ./.kebab.")
+@option("--force", is_flag=True, help="Overwrite an existing config file.")
 def init_command(here: bool, force: bool) -> int:
     """Write a commented config file and make the data folder. Never required: everything has a default."""
     made: list[Path] = []

@@ -25,7 +25,7 @@ from kebab.evaluation.runner import RunOptions, run
 from kebab.evaluation.suggestions import as_yaml, suggest
 from kebab.evaluation.tuning import tune
 from kebab.interfaces.cli.ingest_progress import progress_of
-from kebab.interfaces.cli.options import command, group, is_quiet, knowledge_base, places_given, wants_json
+from kebab.interfaces.cli.options import command, group, is_quiet, knowledge_base, option, places_given, wants_json
 from kebab.interfaces.cli.render import counted, done, print_json, print_verbatim, remark, say, shown, table
 from kebab.interfaces.cli.search import FILTERS, given, search_options
 from kebab.search.options import SearchRequest
@@ -76,11 +76,11 @@ def golden_options(function: Callable[..., Any]) -> Callable[..., Any]:
         ("--skip-unknown", "Count expected ids that are not in the index as missed."),
         ("--ingest", "Index the documents of FOLDER first, in a database of its own or --db."),
     ):
-        function = click.option(flag, is_flag=True, help=sentence)(function)
+        function = option(flag, is_flag=True, help=sentence)(function)
     sentence = "How many hits each search is asked for; by default k."
-    function = click.option("--hits", type=number, help=sentence)(function)
+    function = option("--hits", type=number, help=sentence)(function)
     sentence = f"Metrics are about the first k ({DEFAULT_K})."
-    function = click.option("-k", "--k", "k", type=number, default=DEFAULT_K, help=sentence)(function)
+    function = option("-k", "--k", "k", type=number, default=DEFAULT_K, help=sentence)(function)
     return click.argument("golden", metavar="FILE|FOLDER", type=click.Path(path_type=Path))(function)
 
 
@@ -92,9 +92,9 @@ def golden_options(function: Callable[..., Any]) -> Callable[..., Any]:
 )
 @golden_options
 @_SEARCHING
-@click.option("--ask", is_flag=True, help="Put every query to kb ask too: are refusals right, are answers grounded?")
-@click.option("--timings", is_flag=True, help="Latencies too, each search by itself; then no two runs are the same.")
-@click.option(
+@option("--ask", is_flag=True, help="Put every query to kb ask too: are refusals right, are answers grounded?")
+@option("--timings", is_flag=True, help="Latencies too, each search by itself; then no two runs are the same.")
+@option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="RUN.json",
@@ -203,10 +203,10 @@ _RUN = click.Path(path_type=Path, dir_okay=False)
 )
 @click.argument("a", metavar="A.json", type=_RUN)
 @click.argument("b", metavar="B.json", type=_RUN)
-@click.option("--metric", help="By which queries are won and lost; by default nDCG at the k of the runs.")
-@click.option("-n", "limit", type=click.IntRange(0), default=10, help="How many regressions are shown (10).")
-@click.option("--improvements", is_flag=True, help="Show what got better too, as many.")
-@click.option("--exit-code", is_flag=True, help="Exit with 1 when any metric is significantly worse.")
+@option("--metric", help="By which queries are won and lost; by default nDCG at the k of the runs.")
+@option("-n", "limit", type=click.IntRange(0), default=10, help="How many regressions are shown (10).")
+@option("--improvements", is_flag=True, help="Show what got better too, as many.")
+@option("--exit-code", is_flag=True, help="Exit with 1 when any metric is significantly worse.")
 def eval_compare(a: Path, b: Path, metric: str | None, limit: int, improvements: bool, exit_code: bool) -> int:
     """Run B against run A: every metric with the interval of its difference, and the queries that lost, with both lists
     of hits.
@@ -270,7 +270,7 @@ def _print_change(change: EvalChangeV1) -> None:
 
 @command("report", within=eval_command, example="kb eval report run.json\nkb eval report run.json --out report.html")
 @click.argument("run", metavar="RUN.json", type=_RUN)
-@click.option("--out", type=_RUN, metavar="FILE.html", help="By default beside the run, with the same name.")
+@option("--out", type=_RUN, metavar="FILE.html", help="By default beside the run, with the same name.")
 def eval_report(run: Path, out: Path | None) -> int:
     """One HTML file of a run: charts, every query with its hits, and why what is missing was missed.
 
@@ -296,9 +296,9 @@ def eval_report(run: Path, out: Path | None) -> int:
 @command(
     "suggest", within=eval_command, example="kb eval suggest --out golden.yaml\nkb eval suggest -n 50 --source notes"
 )
-@click.option("-n", "count", type=click.IntRange(1, 10_000), default=25, help="How many (25).")
+@option("-n", "count", type=click.IntRange(1, 10_000), default=25, help="How many (25).")
 @search_options(*FILTERS)
-@click.option("--out", type=_RUN, metavar="FILE.yaml", help="Write them there; a file that exists is left alone.")
+@option("--out", type=_RUN, metavar="FILE.yaml", help="Write them there; a file that exists is left alone.")
 def eval_suggest(count: int, out: Path | None, **options: Any) -> int:
     """Candidate queries from the headings of your own documents, to begin a golden set with.
 
@@ -330,7 +330,7 @@ def eval_suggest(count: int, out: Path | None, **options: Any) -> int:
 @command("tune", within=eval_command, example="kb eval tune golden.yaml\nkb eval tune golden.yaml --write")
 @golden_options
 @_SEARCHING
-@click.option("--write", is_flag=True, help="Set what helps in the config file.")
+@option("--write", is_flag=True, help="Set what helps in the config file.")
 def eval_tune(
     golden: Path, k: int, hits: int | None, ingest: bool, skip_unknown: bool, write: bool, **options: Any
 ) -> int:

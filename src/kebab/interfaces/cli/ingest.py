@@ -13,7 +13,7 @@ import click
 from kebab.core.errors import KebabError, UsageError
 from kebab.core.text import decode
 from kebab.interfaces.cli.ingest_progress import progress_of, progress_option
-from kebab.interfaces.cli.options import command, group, is_confirmed, is_quiet, knowledge_base, wants_json
+from kebab.interfaces.cli.options import command, group, is_confirmed, is_quiet, knowledge_base, option, wants_json
 from kebab.interfaces.cli.render import counted, done, print_json, remark, say, shown
 
 if TYPE_CHECKING:
@@ -30,14 +30,14 @@ _WORTH_A_WORD_S = 2.0
     "echo 'milk, bread' | kb ingest - --title Shopping",
 )
 @click.argument("paths", nargs=-1, metavar="[PATH]…")
-@click.option("--name", help="What to call the source (default: the folder's name).")
-@click.option("--title", help="Title of a text from stdin (PATH is -).")
-@click.option(
+@option("--name", help="What to call the source (default: the folder's name).")
+@option("--title", help="Title of a text from stdin (PATH is -).")
+@option(
     "--password",
     metavar="TEXT",
     help="For encrypted PDFs; the setting ingest.pdf_password keeps it out of the shell's history.",
 )
-@click.option("--no-embed", is_flag=True, help="Text index only; a later run makes the vectors.")
+@option("--no-embed", is_flag=True, help="Text index only; a later run makes the vectors.")
 @progress_option
 def ingest_command(
     paths: tuple[str, ...],
@@ -147,8 +147,8 @@ def _show(report: IngestReport, interrupted: bool) -> None:
 
 @command("watch", example="kb watch ~/notes\nkb watch            # every source")
 @click.argument("paths", nargs=-1, metavar="[PATH]…")
-@click.option("--name", help="What to call a new source (default: the folder's name).")
-@click.option("--no-embed", is_flag=True, help="Text index only; a later ingest makes the vectors.")
+@option("--name", help="What to call a new source (default: the folder's name).")
+@option("--no-embed", is_flag=True, help="Text index only; a later ingest makes the vectors.")
 def watch_command(paths: tuple[str, ...], name: str | None, no_embed: bool) -> int:
     """Bring the index up to date, and again whenever something below PATH changes, until Ctrl-C.
 
@@ -231,7 +231,7 @@ def source_command() -> None:
 )
 @click.argument("place", metavar="NAME[/FOLDER]")
 @click.argument("text", required=False)
-@click.option("--remove", is_flag=True, help="Take the note away; an empty TEXT does the same.")
+@option("--remove", is_flag=True, help="Take the note away; an empty TEXT does the same.")
 def source_describe(place: str, text: str | None, remove: bool) -> int:
     """Say in a sentence what a source, or a folder in it, is about. Every hit below carries the note, and is found by
     its words too.
@@ -254,7 +254,7 @@ def _described(result: Description) -> str:
 
 @command("remove", within=source_command, example="kb source remove old-notes --yes")
 @click.argument("name")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@option("--yes", is_flag=True, help="Do not ask.")
 def source_remove(name: str, yes: bool) -> int:
     """Forget a source and everything indexed from it. The files themselves are not touched."""
     kb = knowledge_base()

@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from kebab.interfaces.cli.options import is_quiet, wants_json
+from kebab.interfaces.cli.options import is_quiet, option, wants_json
 
 _MANY_VECTORS = 1000
 _COUNTED_APART = {"embedding": "vectors", "vectors": "vectors", "verifying": "comparing"}
@@ -18,7 +18,7 @@ _COUNTED_APART = {"embedding": "vectors", "vectors": "vectors", "verifying": "co
 _STOPPING = b"\r\nStopping after what is being written; Ctrl-C again stops at once.\r\n"
 
 
-progress_option = click.option(
+progress_option = option(
     "--progress",
     "progress_style",
     type=click.Choice(["auto", "json", "none"]),

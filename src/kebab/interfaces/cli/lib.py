@@ -15,7 +15,7 @@ from kebab.core.search import SUSPICIOUS
 from kebab.ingest.report import IngestReport
 from kebab.interfaces.cli.ingest import say_skipped
 from kebab.interfaces.cli.ingest_progress import progress_of
-from kebab.interfaces.cli.options import command, group, is_confirmed, knowledge_base, wants_json
+from kebab.interfaces.cli.options import command, group, is_confirmed, knowledge_base, option, wants_json
 from kebab.interfaces.cli.render import counted, done, print_json, print_verbatim, remark, say, table
 from kebab.library.docs import DEFAULT_TOKENS
 from kebab.library.formatters import libraries_text, snippets_text
@@ -44,20 +44,20 @@ def lib_command() -> None:
     "kb lib add ~/src/widget --id /acme/widget\nkb lib add llms.txt --title Widget",
 )
 @click.argument("source")
-@click.option("--id", "library_id", metavar="/OWNER/PROJECT", help="By default from the address, or /local/NAME.")
-@click.option("--title", help="By default as its kebab.json or context7.json says, or the project's name.")
-@click.option("--description", help="By default as its kebab.json or context7.json says.")
-@click.option("--stars", type=click.IntRange(0), metavar="N", help="How many it has; counts towards its trust score.")
-@click.option("--trust", type=float, metavar="0..10", help="Your own trust score instead of the computed one.")
-@click.option("--version", "versions", multiple=True, metavar="TAG", help="A git tag to index too; may be repeated.")
-@click.option("--branch", help="Instead of the repository's default branch.")
-@click.option(
+@option("--id", "library_id", metavar="/OWNER/PROJECT", help="By default from the address, or /local/NAME.")
+@option("--title", help="By default as its kebab.json or context7.json says, or the project's name.")
+@option("--description", help="By default as its kebab.json or context7.json says.")
+@option("--stars", type=click.IntRange(0), metavar="N", help="How many it has; counts towards its trust score.")
+@option("--trust", type=float, metavar="0..10", help="Your own trust score instead of the computed one.")
+@option("--version", "versions", multiple=True, metavar="TAG", help="A git tag to index too; may be repeated.")
+@option("--branch", help="Instead of the repository's default branch.")
+@option(
     "--fetch-metadata",
     is_flag=True,
     help="Ask GitHub for its stars and description: the only call that is not for its text.",
 )
-@click.option("--no-embed", is_flag=True, help="Leave the vectors for later.")
-@click.option("--progress", type=click.Choice(["auto", "json", "none"]), default="auto", help="How to show it.")
+@option("--no-embed", is_flag=True, help="Leave the vectors for later.")
+@option("--progress", type=click.Choice(["auto", "json", "none"]), default="auto", help="How to show it.")
 def lib_add(
     source: str,
     library_id: str | None,
@@ -99,9 +99,9 @@ def lib_add(
 
 @command("refresh", within=lib_command, example="kb lib refresh /owner/project")
 @click.argument("library_id", metavar="[/OWNER/PROJECT]", required=False)
-@click.option("--fetch-metadata", is_flag=True, help="Ask GitHub for its stars again.")
-@click.option("--no-embed", is_flag=True, help="Leave the vectors for later.")
-@click.option("--progress", type=click.Choice(["auto", "json", "none"]), default="auto", help="How to show it.")
+@option("--fetch-metadata", is_flag=True, help="Ask GitHub for its stars again.")
+@option("--no-embed", is_flag=True, help="Leave the vectors for later.")
+@option("--progress", type=click.Choice(["auto", "json", "none"]), default="auto", help="How to show it.")
 def lib_refresh(library_id: str | None, fetch_metadata: bool, no_embed: bool, progress: str) -> int:
     """Fetch a library again, or all of them, and index what has changed."""
     kb = knowledge_base()
@@ -158,8 +158,8 @@ def lib_list() -> int:
 
 @command("search", within=lib_command, example="kb lib search widget\nkb lib search widget --query 'round gauges'")
 @click.argument("name")
-@click.option("--query", help="What is wanted of it: libraries that speak of this are found too.")
-@click.option("--limit", type=click.IntRange(1, 100), default=10, show_default=True, help="How many libraries.")
+@option("--query", help="What is wanted of it: libraries that speak of this are found too.")
+@option("--limit", type=click.IntRange(1, 100), default=10, show_default=True, help="How many libraries.")
 def lib_search(name: str, query: str | None, limit: int) -> int:
     """Find libraries by name, description or what their documentation says."""
     found = knowledge_base().libraries.search(name, query, limit)
@@ -181,18 +181,18 @@ def lib_search(name: str, query: str | None, limit: int) -> int:
 )
 @click.argument("library", metavar="/OWNER/PROJECT[/VERSION]")
 @click.argument("query")
-@click.option(
+@option(
     "--tokens", type=click.IntRange(1), default=DEFAULT_TOKENS, show_default=True, help="Budget for whole snippets."
 )
-@click.option("--type", "kind", type=click.Choice(SNIPPET_KINDS), help="Only code, or only prose.")
-@click.option(
+@option("--type", "kind", type=click.Choice(SNIPPET_KINDS), help="Only code, or only prose.")
+@option(
     "--page",
     type=click.IntRange(1),
     default=1,
     show_default=True,
     help="The next whole snippets, up to the same budget.",
 )
-@click.option(
+@option(
     "--project",
     type=click.Path(file_okay=False),
     metavar="DIR",
@@ -223,7 +223,7 @@ def lib_docs(library: str, query: str, tokens: int, kind: str | None, page: int,
 @command("export", within=lib_command, example="kb lib export /owner/project project.kebab\nkb lib add project.kebab")
 @click.argument("library_id", metavar="/OWNER/PROJECT")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--force", is_flag=True, help="Overwrite FILE.")
+@option("--force", is_flag=True, help="Overwrite FILE.")
 def lib_export(library_id: str, file: Path, force: bool) -> int:
     """Write a library with all its versions and vectors into one file, for `kb lib add` on another machine."""
     if file.exists() and not force:
@@ -240,8 +240,8 @@ def lib_export(library_id: str, file: Path, force: bool) -> int:
     example="kb lib remove /owner/project --yes\nkb lib remove /owner/project --version v1.2 --yes",
 )
 @click.argument("library_id", metavar="/OWNER/PROJECT")
-@click.option("--version", metavar="TAG", help="Only this one.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@option("--version", metavar="TAG", help="Only this one.")
+@option("--yes", is_flag=True, help="Do not ask.")
 def lib_remove(library_id: str, version: str | None, yes: bool) -> int:
     """Forget a library, or one version of it. What it was added from is not touched."""
     kb = knowledge_base()

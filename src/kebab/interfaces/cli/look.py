@@ -8,7 +8,7 @@ import click
 
 from kebab.core.records import NOT_CHECKED
 from kebab.core.search import SUSPICIOUS
-from kebab.interfaces.cli.options import command, follow_up, group, knowledge_base, wants_json
+from kebab.interfaces.cli.options import command, follow_up, group, knowledge_base, option, wants_json
 from kebab.interfaces.cli.render import print_json, print_verbatim, remark, say, table
 from kebab.interfaces.cli.search import given, search_options
 from kebab.search.filters import unmatched_filters
@@ -50,8 +50,8 @@ def libraries_listed(context: click.Context) -> Any:
     after="Not older.",
     before="Older than.",
 )
-@click.option("--limit", type=click.IntRange(min=0), help="At most this many.")
-@click.option("--offset", type=click.IntRange(min=0), default=0, help="Leave out this many.")
+@option("--limit", type=click.IntRange(min=0), help="At most this many.")
+@option("--offset", type=click.IntRange(min=0), default=0, help="Leave out this many.")
 def list_docs(limit: int | None, offset: int, **options: Any) -> int:
     """List documents."""
     kb = knowledge_base()
@@ -201,7 +201,7 @@ def _print_fetched(fetched: Fetched) -> int:
 
 
 @command("verify", example="kb verify\nkb verify --strict && echo 'nothing moved'")
-@click.option("--strict", is_flag=True, help="Exit with 1 when anything differs.")
+@option("--strict", is_flag=True, help="Exit with 1 when anything differs.")
 def verify_command(strict: bool) -> int:
     """Check that every stored passage still stands where it is cited: ok, moved (within its file or with it), changed
     or gone.

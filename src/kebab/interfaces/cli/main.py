@@ -15,9 +15,9 @@ from typing import Any, NoReturn
 import click
 
 from kebab._version import __version__
-from kebab.core.checking import close_to
+from kebab.core.checking import close_to, unknown
 from kebab.core.errors import Internal, KebabError, UsageError
-from kebab.interfaces.cli.options import follow_up_error, global_options
+from kebab.interfaces.cli.options import CheckedOption, follow_up_error, global_options
 
 # Name → module and summary. Written out, so that `kb --help` imports none of them.
 _COMMANDS: dict[str, tuple[str, str]] = {
@@ -170,13 +170,12 @@ def _cannot_write(error: OSError) -> int:
 
 
 def _usage_error(error: click.ClickException) -> KebabError:
-    if isinstance(error, click.NoSuchOption):
-        from kebab.interfaces.cli.search import unknown_search_option
-
-        if (unknown := unknown_search_option(error)) is not None:
-            return unknown
-    message = error.format_message()
     context = getattr(error, "ctx", None)
+    if isinstance(error, click.NoSuchOption) and context is not None:
+        flags = [one.flag for one in context.command.params if isinstance(one, CheckedOption)]
+        noun = "search option" if "mode" in flags else "option"
+        return unknown(error.option_name.lstrip("-"), flags, noun=noun)
+    message = error.format_message()
     hint = f"See: {context.command_path} --help" if context is not None else "See: kb --help"
     if context is not None and isinstance(context.command, click.Group) and message.startswith("Missing command"):
         commands = [f"{context.command_path} {name}" for name in context.command.list_commands(context)]

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from kebab.core.checking import checked, from_text
 from kebab.core.errors import KebabError, UsageError
 
 if TYPE_CHECKING:
@@ -17,6 +19,31 @@ if TYPE_CHECKING:
 
 _Function = Callable[..., Any]
 _META = "kebab.options"
+_KINDS: dict[str, type] = {"choice": str, "integer": int, "integer range": int, "float": float}
+"""By the names of click's types."""
+
+
+class CheckedOption(click.Option):
+    """An option whose number or choice the checker of all surfaces checks."""
+
+    @property
+    def flag(self) -> str:
+        """Its first long flag, without dashes in front."""
+        return next((name for name in self.opts if name.startswith("--")), self.opts[0]).lstrip("-")
+
+    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
+        kind = _KINDS.get(self.type.name)
+        if kind is None or not isinstance(value, str):
+            return super().type_cast_value(ctx, value)
+        bounds: dict[str, Any] = {}
+        if isinstance(self.type, click.Choice):
+            bounds = {"choices": self.type.choices}
+        elif isinstance(self.type, click.IntRange):
+            bounds = {"least": self.type.min, "most": self.type.max}
+        return checked(self.flag.replace("-", "_"), from_text(value, kind), kind, **bounds)
+
+
+option = partial(click.option, cls=CheckedOption)
 
 
 def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
@@ -32,7 +59,7 @@ def global_options(function: _Function) -> _Function:
         (("--db",), {"metavar": "FILE", "help": "Another database: a file, or qdrant://HOST:PORT/NAME."}),
         (("--json",), {"is_flag": True, "help": "Wire objects (JSON) on stdout."}),
     ):
-        function = click.option(*flags, expose_value=False, callback=_remember, **attributes)(function)
+        function = option(*flags, expose_value=False, callback=_remember, **attributes)(function)
     return function
 
 

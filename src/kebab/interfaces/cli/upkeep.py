@@ -10,7 +10,7 @@ import click
 from kebab._version import __version__
 from kebab.core.errors import KebabError, NotFound, UsageError
 from kebab.interfaces.cli.ingest_progress import progress_of, progress_option
-from kebab.interfaces.cli.options import command, follow_up, is_confirmed, knowledge_base, wants_json
+from kebab.interfaces.cli.options import command, follow_up, is_confirmed, knowledge_base, option, wants_json
 from kebab.interfaces.cli.render import counted, done, has_colour, print_json, remark, say
 
 if TYPE_CHECKING:
@@ -22,11 +22,9 @@ if TYPE_CHECKING:
     example="kb index --rebuild-fts\nkb index --rebuild-vectors   # after a change of embedding.model\n"
     "kb index --optimize",
 )
-@click.option("--rebuild-fts", is_flag=True, help="Make all terms and the text index anew from the stored chunks.")
-@click.option(
-    "--rebuild-vectors", is_flag=True, help="Drop all vectors and make them anew with the model of the settings."
-)
-@click.option("--optimize", is_flag=True, help="Merge the text index, drop unused vectors, give back free space.")
+@option("--rebuild-fts", is_flag=True, help="Make all terms and the text index anew from the stored chunks.")
+@option("--rebuild-vectors", is_flag=True, help="Drop all vectors and make them anew with the model of the settings.")
+@option("--optimize", is_flag=True, help="Merge the text index, drop unused vectors, give back free space.")
 def index_command(rebuild_fts: bool, rebuild_vectors: bool, optimize: bool) -> int:
     """Rebuild or optimize what searches use. Stopping with Ctrl-C is safe; kb ingest goes on with the vectors."""
     if not (rebuild_fts or rebuild_vectors or optimize):
@@ -52,7 +50,7 @@ def index_command(rebuild_fts: bool, rebuild_vectors: bool, optimize: bool) -> i
 
 @command("backup", example="kb backup ~/kebab-backup.sqlite")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--force", is_flag=True, help="Overwrite FILE.")
+@option("--force", is_flag=True, help="Overwrite FILE.")
 def backup_command(file: Path, force: bool) -> int:
     """Write a consistent copy of the database to FILE, while others read and write it."""
     size = knowledge_base().backup(file.expanduser(), force=force)
@@ -60,7 +58,7 @@ def backup_command(file: Path, force: bool) -> int:
 
 
 @command("reset", example="kb reset --yes")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@option("--yes", is_flag=True, help="Do not ask.")
 def reset_command(yes: bool) -> int:
     """Delete the database. Your files are not touched; the config stays."""
     kb = knowledge_base()
@@ -77,13 +75,13 @@ def reset_command(yes: bool) -> int:
     example="kb migrate --to qdrant://127.0.0.1:6333/notes\n"
     "kb migrate --from qdrant://127.0.0.1:6333/notes --to notes.sqlite",
 )
-@click.option(
+@option(
     "--from",
     "origin",
     metavar="FILE|URL",
     help="The database to carry over (default: the one that --db and settings name).",
 )
-@click.option(
+@option(
     "--to",
     "target",
     metavar="FILE|URL",

@@ -14,7 +14,9 @@ from anyio.from_thread import run as in_the_loop
 from starlette.responses import Response, StreamingResponse
 
 from kebab.core import deadline, errors
+from kebab.core.checking import unknown
 from kebab.core.errors import Internal, KebabError, TimedOut, UsageError
+from kebab.interfaces.arguments import checked_argument
 from kebab.interfaces.bulk import answer_line, line_id
 from kebab.interfaces.http.endpoints import (
     EVENTS,
@@ -63,7 +65,6 @@ _OF_ASK = (
     *("match", "fusion", "max_tokens", "explain"),
 )
 """Of search options, those that make sense for what an answer rests on."""
-_EXAMPLE = 'For example {"paths": ["/home/me/notes"]}.'
 _NOTHING: Mapping[str, Parameter] = {}
 _FOUND_ONE = (errors.NotFound, errors.Ambiguous)
 
@@ -261,10 +262,10 @@ class Api:
         question = options.pop("question", None)
         if not isinstance(question, str) or not question.strip():
             raise UsageError("There is no question.", hint="For example /api/v1/ask?question=How+do+I+undo+a+commit")
-        self._service.check_options(options)  # what is wrong with them is told by the status, not in the stream
+        self._service.check_options(options)  # wrong ones give a status of their own, not an event in the stream
         for name in options:
             if ALIASES.get(name, name) not in _OF_ASK:
-                raise UsageError(f"An answer has no option {name!r}.", hint=f"Options: {', '.join(_OF_ASK)}.")
+                raise unknown(name, _OF_ASK, noun="search option")
         accepted = request.headers.get("accept", "")
         if "application/json" in accepted and EVENTS.media not in accepted:
             return json_response(await self._patient.run(self._service.ask, question, options, stop=deadline.is_over))
@@ -308,15 +309,17 @@ class Api:
     async def start_ingest(self, request: Request) -> Response:
         self._service.require_write()
         sent = await json_body(request)
-        if not isinstance(sent, dict) or set(sent) - {"paths", "name", "embed"}:
-            raise UsageError("An ingest takes paths, name and embed.", hint=_EXAMPLE)
-        paths, name, embed = sent.get("paths", []), sent.get("name"), sent.get("embed", True)
-        if not isinstance(paths, list) or not all(_is_name(path) and "\0" not in path for path in paths):
-            raise UsageError("paths takes a list of texts.", hint=_EXAMPLE)
-        if not (name is None or _is_name(name)) or not isinstance(embed, bool):
-            hint = 'For example {"name": "notes", "embed": false}.'
-            raise UsageError("name takes a text, and embed true or false.", hint=hint)
-        return json_response(self._jobs.start(tuple(paths), name, embed), 202)
+        if not isinstance(sent, dict):
+            raise UsageError("The body is not a JSON object.", hint='For example {"paths": ["/home/me/notes"]}.')
+        schemas = _INGEST["properties"]
+        for given in sent:
+            if given not in schemas:
+                raise unknown(given, schemas)
+        values = {
+            name: checked_argument(name, value, schemas[name]) for name, value in sent.items() if value is not None
+        }
+        job = self._jobs.start(tuple(values.get("paths", ())), values.get("name"), values.get("embed", True))
+        return json_response(job, 202)
 
     async def ingest_events(self, request: Request) -> Response:
         job = self._jobs.find(**values_given(request, {"job_id": _KEY}))
@@ -350,10 +353,6 @@ def getting(
         return json_response(await workers.run(call, **values_given(request, parameters)))
 
     return Endpoint("GET", f"/api/{path}", handle, summary, (Answer(answer),), parameters, fails=fails)
-
-
-def _is_name(value: Any) -> bool:
-    return isinstance(value, str) and bool(value.strip())
 
 
 def _check_count(lines: list[Any]) -> None:
