@@ -117,7 +117,7 @@ async def _by_method(handlers: Mapping[str, Handler], request: Request) -> Respo
 def refuse(request: Request, error: KebabError) -> Response:
     """The same code and words as on every surface, in the shape of the address: a page for whoever reads pages."""
     pages: Pages = request.app.state.pages
-    status = http_status(error)
+    status = http_status(type(error))
     if pages.is_asked_by(request):
         response = pages.refused(request, error)
     elif request.url.path.startswith("/api/v2/"):

@@ -9,7 +9,7 @@ from typing import Any
 from kebab._version import __version__
 from kebab.interfaces.http.endpoints import ALWAYS, Answer, Endpoint, Parameter, Schema
 from kebab.wire import schemas
-from kebab.wire.errors import HTTP_STATUS
+from kebab.wire.errors import http_status
 
 _IN_PATH = re.compile(r"\{(\w+)\}")
 _PHRASES = {
@@ -80,7 +80,7 @@ def _responses(endpoint: Endpoint, components: dict[str, Schema]) -> dict[str, A
         response = responses.setdefault(str(answer.status), {"description": _PHRASES[answer.status], "content": {}})
         response["content"][answer.media] = {"schema": _schema(answer, components)}
     failed = _error_v2() if endpoint.path.startswith("/api/v2/") else _wire("error", components)
-    for status in sorted({HTTP_STATUS[error] for error in (*ALWAYS, *endpoint.fails)}):
+    for status in sorted({http_status(error) for error in (*ALWAYS, *endpoint.fails)}):
         responses.setdefault(
             str(status), {"description": _PHRASES[status], "content": {"application/json": {"schema": failed}}}
         )

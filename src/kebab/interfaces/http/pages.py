@@ -74,7 +74,7 @@ class Pages:
             return RedirectResponse(
                 with_parameters(LOGIN_PATH, {"next": wanted if wanted != addresses.SEARCH else None}), 303
             )
-        return self._templates.page("error.html", http_status(error), error=error)
+        return self._templates.page("error.html", http_status(type(error)), error=error)
 
 
 class LibraryPages:
@@ -111,7 +111,7 @@ class LibraryPages:
 
         return self._templates.page(
             "library.html",
-            http_status(error) if error else 200,
+            http_status(type(error)) if error else 200,
             library=library,
             kinds=SNIPPET_KINDS,
             values={"q": "", "version": "", "type": "", **values},

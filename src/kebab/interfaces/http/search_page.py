@@ -88,7 +88,7 @@ class SearchPage:
         choices, there_is, answer, error = await self._workers.run(self._everything, asked)
         return self._templates.page(
             "search.html",
-            http_status(error) if error else 200,
+            http_status(type(error)) if error else 200,
             choices=choices,
             modes=MODES,
             default_mode="hybrid",
@@ -101,7 +101,7 @@ class SearchPage:
         asked = Asked(filled_in(request))
         answer, error = await self._workers.run(self._answered, asked)
         return self._templates.page(
-            "results.html", http_status(error) if error else 200, **_list_values(asked, answer, error)
+            "results.html", http_status(type(error)) if error else 200, **_list_values(asked, answer, error)
         )
 
     def _everything(self, asked: Asked) -> tuple[FilterChoices, ThereIs, SearchResponseV1 | None, KebabError | None]:
