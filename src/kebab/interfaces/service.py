@@ -15,7 +15,7 @@ from kebab.core.errors import KebabError, Refused, UsageError
 from kebab.core.search import DOC_TYPES
 from kebab.search.fetching import Opened, open_cited
 from kebab.search.options import ALIASES, FILTERS, SearchRequest
-from kebab.wire import view
+from kebab.wire import viewed
 from kebab.wire.answers import AnswerV1, answer_v1
 from kebab.wire.libraries import LibraryListV1, library_list_v1
 from kebab.wire.records import (
@@ -23,7 +23,6 @@ from kebab.wire.records import (
     DocSummaryV1,
     FetchResultV1,
     ListV1,
-    StatsV1,
     chunk_inspection_v1,
     doc_summary_v1,
     fetch_result_v1,
@@ -205,13 +204,12 @@ class Service:
         return HealthV1(version=__version__)
 
     def status(self, *, ingest_running: bool = False) -> StatusV1:
-        stats = self.kb.stats()
         with self._counting:
             ingest_running = ingest_running or self._ingests > 0
         return StatusV1(
             version=__version__,
             read_only=not self.allow_write,
-            stats=view(StatsV1, stats) if stats else None,
+            stats=viewed(self.kb.stats()),
             sources=[source.name for source in self.kb.sources()],
             libraries=len(self.kb.libraries.all()),
             ingest_running=ingest_running,

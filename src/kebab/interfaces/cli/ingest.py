@@ -60,11 +60,9 @@ def ingest_command(
         if title is None:
             hint = "For example: kb ingest - --title 'Shopping list'"
             raise UsageError("A text from stdin needs a title.", hint=hint)
-        with progress_of(progress_style) as shown_progress:
-            report = kb.ingest_text(
-                decode(sys.stdin.buffer.read())[0], title=title, embed=not no_embed, progress=shown_progress
-            )
-        print_report(report)
+        text, _ = decode(sys.stdin.buffer.read())
+        with progress_of(progress_style) as progress:
+            print_report(kb.ingest_text(text, title=title, embed=not no_embed, progress=progress))
         return 0
     if title is not None:
         raise UsageError("--title is for a text from stdin.", hint="Write: kb ingest - --title TITLE")
@@ -109,6 +107,11 @@ def vectors_in_words(report: IngestReport) -> str:
     return f"{counted(report.vectors_made, 'vector')} made in {report.embedding_seconds:.1f} s{rate}{known}"
 
 
+def say_vectors(report: IngestReport) -> None:
+    if report.vectors_made or report.vectors_reused:
+        say(f"  {vectors_in_words(report)}")
+
+
 def say_skipped(report: IngestReport) -> None:
     from kebab.ingest.report import SKIP_REASONS
 
@@ -124,8 +127,7 @@ def _show(report: IngestReport, interrupted: bool) -> None:
     unread = f", not indexed {report.unread} (see below)" if report.unread else ""
     changed = f"added {report.added}, updated {report.updated}, unchanged {report.unchanged}, removed {report.removed}"
     say(f"  {changed}{unread}")
-    if report.vectors_made or report.vectors_reused:
-        say(f"  {vectors_in_words(report)}")
+    say_vectors(report)
     say_skipped(report)
     for name in report.absorbed:
         say(f"  the single file {name} is now part of its folder")

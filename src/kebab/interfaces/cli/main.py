@@ -172,9 +172,7 @@ def _cannot_write(error: OSError) -> int:
 def _usage_error(error: click.ClickException) -> KebabError:
     context = getattr(error, "ctx", None)
     if isinstance(error, click.NoSuchOption) and context is not None:
-        flags = [one.flag for one in context.command.params if isinstance(one, CheckedOption)]
-        noun = "search option" if "mode" in flags else "option"
-        return unknown(error.option_name.lstrip("-"), flags, noun=noun)
+        return _unknown_option(error.option_name.lstrip("-"), context.command)
     message = error.format_message()
     hint = f"See: {context.command_path} --help" if context is not None else "See: kb --help"
     if context is not None and isinstance(context.command, click.Group) and message.startswith("Missing command"):
@@ -183,6 +181,18 @@ def _usage_error(error: click.ClickException) -> KebabError:
     if message.startswith("Got unexpected extra argument") and getattr(context, "command_path", "") == "kb index":
         hint = "To index files: kb ingest PATH"  # the other thing that people call an index
     return UsageError(message if message.endswith((".", "?", "!")) else f"{message}.", hint=hint)
+
+
+def _unknown_option(written: str, command: click.Command) -> UsageError:
+    from kebab.search.options import OPTIONS, unknown_option
+
+    flags = [one.flag for one in command.params if isinstance(one, CheckedOption)]
+    if "mode" not in flags:
+        return unknown(written, flags)
+    name = written.replace("-", "_")
+    if name in OPTIONS:  # another command has it
+        return unknown(written, flags, noun="search option")
+    return unknown_option(name, *flags)
 
 
 def _fail(error: KebabError, as_json: bool) -> int:

@@ -32,6 +32,13 @@ def print_json(value: Any) -> None:
     click.echo(to_json(value, indent=2 if sys.stdout.isatty() else None))
 
 
+def printed_as_json(wire_object: Any) -> bool:
+    """Prints it if --json was given, and says whether it did."""
+    if wants_json():
+        print_json(wire_object)
+    return wants_json()
+
+
 def done(command: str, message: str, *places: str | Path) -> int:
     """Reports what a command did that has nothing else to show."""
     if wants_json():

@@ -35,7 +35,7 @@ def search_options(*names: str, **sentences: str) -> Callable[[_Function], _Func
                 *(about.flags or (f"--{name.replace('_', '-')}",)),
                 name if name != "highlight" else "no_highlight",
                 type=kind if kind in (int, float) else None,
-                is_flag=kind is bool,
+                is_flag=True if kind is bool else None,
                 multiple=kind is list and name != "tags_all",  # --tags A,B is one text
                 metavar=about.metavar,
                 help=sentences.get(name, about.cli_help or about.help),

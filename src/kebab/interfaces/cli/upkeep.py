@@ -10,8 +10,11 @@ import click
 from kebab._version import __version__
 from kebab.core.errors import KebabError, NotFound, UsageError
 from kebab.interfaces.cli.ingest_progress import progress_of, progress_option
-from kebab.interfaces.cli.options import command, follow_up, is_confirmed, knowledge_base, option, wants_json
-from kebab.interfaces.cli.render import counted, done, has_colour, print_json, remark, say
+from kebab.interfaces.cli.options import command, follow_up, is_confirmed, knowledge_base, option
+from kebab.interfaces.cli.render import counted, done, has_colour, print_json, printed_as_json, remark, say
+from kebab.wire import schemas, viewed
+from kebab.wire.records import SchemaV1, doctor_v1
+from kebab.wire.reports import migration_report_v1
 
 if TYPE_CHECKING:
     from kebab.upkeep.migration import MigrationReport
@@ -114,17 +117,13 @@ def migrate_command(origin: str | None, target: str, progress_style: str) -> int
 
 
 def _print_migration(report: MigrationReport, *, interrupted: bool = False) -> None:
-    if wants_json():
-        from kebab.wire.reports import migration_report_v1
-
-        print_json(migration_report_v1(report, interrupted=interrupted))
+    if printed_as_json(migration_report_v1(report, interrupted=interrupted)):
         return
     went_on = ", going on with an earlier run" if report.resumed else ""
     carried = f"{counted(report.documents, 'document')} and {counted(report.vectors, 'vector')} carried over"
-    if interrupted or report.counts is None:
+    if interrupted or (counts := report.counts) is None:
         say(f"{carried}{went_on}; interrupted, run it again to go on")
         return
-    counts = report.counts
     say(f"{report.target}: {carried} in {report.seconds:.1f} s{went_on}")
     documents, chunks = counted(counts.documents, "document"), counted(counts.chunks, "chunk")
     say(f"  {counted(counts.sources, 'source')}, {documents}, {chunks}")
@@ -141,11 +140,7 @@ def doctor_command() -> int:
     merely unfinished.
     """
     checks = [check._replace(hint=check.hint and follow_up(check.hint)) for check in knowledge_base().health()]
-    if wants_json():
-        from kebab.wire.records import doctor_v1
-
-        print_json(doctor_v1(checks))
-    else:
+    if not printed_as_json(doctor_v1(checks)):
         for check in checks:
             mark, colour = ("FAIL", "red") if not check.ok else ("note", "yellow") if check.hint else ("ok  ", "green")
             click.echo(f"{click.style(mark, fg=colour) if has_colour() else mark}  {check.name}: {check.message}")
@@ -156,22 +151,18 @@ def doctor_command() -> int:
 
 @command("schema", example="kb schema\nkb schema search_response")
 @click.argument("name", required=False)
-def schema_command(name: str | None) -> int:
+def schema_command(name: str | None) -> None:
     """What the index holds and which wire schemas there are; with NAME, that JSON Schema."""
-    from kebab.wire import schemas, view
-    from kebab.wire.records import SchemaV1, StatsV1
-
     if name is not None:
         known = name.removesuffix(".v1")
         if known not in schemas.names():
             raise NotFound(f"There is no wire schema {name}.", hint=f"Schemas: {', '.join(schemas.names())}.")
         print_json(schemas.schema(known))
-        return 0
+        return
     names = [f"{each}.v1" for each in schemas.names()]
     stats = knowledge_base().stats()
-    if wants_json():
-        print_json(SchemaV1(version=__version__, schemas=names, stats=view(StatsV1, stats) if stats else None))
-        return 0
+    if printed_as_json(SchemaV1(version=__version__, schemas=names, stats=viewed(stats))):
+        return
     if stats is None:
         remark("Nothing has been ingested yet. Begin with: kb ingest FOLDER")
     else:
@@ -182,4 +173,3 @@ def schema_command(name: str | None) -> int:
                 shown = (", ".join(value) or "none") if isinstance(value, tuple) else value
                 click.echo(f"{renamed.get(key, key)}: {shown}")
     click.echo(f"wire schemas: {', '.join(names)}")
-    return 0
