@@ -5,6 +5,7 @@ there.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from threading import Event
 from typing import TYPE_CHECKING, Any
@@ -73,20 +74,20 @@ def json_response(wire_object: Any, status: int = 200) -> Response:
     return Response(to_json(wire_object), status, media_type="application/json")
 
 
+@dataclass
 class Api:
-    def __init__(self, service: Service, jobs: IngestJobs, workers: Workers, patient: Workers) -> None:
-        """`patient`: for whoever waits for a model."""
-        self._service = service
-        self._jobs = jobs
-        self._workers = workers
-        self._patient = patient
+    service: Service
+    jobs: IngestJobs
+    workers: Workers
+    patient: Workers
+    """For answers, which may wait for a model."""
 
     def endpoints(self) -> list[Endpoint]:
         options = search_options.schemas()
         searching = {name: Parameter(schema, required=name == "query") for name, schema in options.items()}
         filters = {name: Parameter(options[name]) for name in search_options.FILTERS}
-        service, jobs = self._service, self._jobs
-        get = partial(getting, self._workers)
+        service, jobs = self.service, self.jobs
+        get = partial(getting, self.workers)
         return [
             Endpoint(
                 "GET",
@@ -148,7 +149,9 @@ class Api:
             ),
             get("v1/sources", service.sources, "The places that were ingested", "list"),
             get("v1/tags", service.tags, "Tags, the most used first", "list"),
-            get("v1/status", self._status, "What this server serves", "status"),
+            get(
+                "v1/status", lambda: service.status(ingest_running=jobs.is_running), "What this server serves", "status"
+            ),
             get("v1/health", service.health, "Whether it answers and can read", "health"),
             get("v1/ingest", jobs.all, "The ingests it was asked for", "ingest_jobs"),
             Endpoint(
@@ -161,7 +164,7 @@ class Api:
             ),
             get(
                 "v1/ingest/{job_id}",
-                lambda job_id: jobs.find(job_id).as_wire(),
+                lambda job_id: jobs.find(job_id).wire,
                 "One ingest",
                 "ingest_job",
                 {"job_id": _KEY},
@@ -195,16 +198,13 @@ class Api:
             ),
         ]
 
-    def _status(self) -> Any:
-        return self._service.status(ingest_running=self._jobs.is_running)
-
     # --- passages
 
     async def search(self, request: Request) -> Response:
         options = search_options.read_texts(texts_of(request))
         if "query" not in options:
             raise UsageError("There is no query.", hint="For example /api/v1/search?query=install+git")
-        return json_response(await self._workers.run(self._service.search, options))
+        return json_response(await self.workers.run(self.service.search, options))
 
     async def documents(self, request: Request) -> Response:
         parameters = texts_of(request)
@@ -214,7 +214,7 @@ class Api:
             if name in parameters
         }
         options = search_options.read_texts(parameters)
-        return json_response(await self._workers.run(self._service.documents, options, **page))
+        return json_response(await self.workers.run(self.service.documents, options, **page))
 
     async def bulk(self, request: Request) -> Response:
         if JSON_LINES in request.headers.get("content-type", ""):
@@ -231,7 +231,7 @@ class Api:
             hint = 'Send {"queries": [{"id": "q1", "query": "install git"}]}, or JSON lines.'
             raise UsageError("There are no queries.", hint=hint)
         _check_count(lines)
-        self._service.check_options(options)
+        self.service.check_options(options)
         answers = [line async for line in self._answer_lines(lines, SearchRequest.from_options(options))]
         body = '{"schema_version": "bulk_response.v1", "responses": [' + ",".join(answers) + "]}"
         return Response(body, media_type="application/json")
@@ -242,7 +242,7 @@ class Api:
 
     async def _answer_line(self, line: Any, number: int, defaults: SearchRequest) -> SearchResponseV1 | ErrorV1:
         try:
-            return await self._workers.run(answer_line, line, number, defaults, self._service.kb.search)
+            return await self.workers.run(answer_line, line, number, defaults, self.service.kb.search)
         except TimedOut as error:  # one that takes too long does not take the others with it
             return error_v1(error, id=line_id(line))
 
@@ -262,13 +262,13 @@ class Api:
         question = options.pop("question", None)
         if not isinstance(question, str) or not question.strip():
             raise UsageError("There is no question.", hint="For example /api/v1/ask?question=How+do+I+undo+a+commit")
-        self._service.check_options(options)  # wrong ones give a status of their own, not an event in the stream
+        self.service.check_options(options)  # wrong ones give a status of their own, not an event in the stream
         for name in options:
             if ALIASES.get(name, name) not in _OF_ASK:
                 raise unknown(name, _OF_ASK, noun="search option")
         accepted = request.headers.get("accept", "")
         if "application/json" in accepted and EVENTS.media not in accepted:
-            return json_response(await self._patient.run(self._service.ask, question, options, stop=deadline.is_over))
+            return json_response(await self.patient.run(self.service.ask, question, options, stop=deadline.is_over))
         return StreamingResponse(self._events(question, options), media_type=EVENTS.media)
 
     async def _events(self, question: str, options: dict[str, Any]) -> AsyncIterator[str]:
@@ -297,7 +297,7 @@ class Api:
                 in_the_loop(send.send, _event("text", {"text": text}))
 
         try:
-            answer = self._patient.run(self._service.ask, question, options, on_text=on_text, stop=stop.is_set)
+            answer = self.patient.run(self.service.ask, question, options, on_text=on_text, stop=stop.is_set)
             return _event("answer", await answer)
         except KebabError as error:
             return _event("error", error_v1(error))
@@ -307,7 +307,7 @@ class Api:
     # --- ingest
 
     async def start_ingest(self, request: Request) -> Response:
-        self._service.require_write()
+        self.service.require_write()
         sent = await json_body(request)
         if not isinstance(sent, dict):
             raise UsageError("The body is not a JSON object.", hint='For example {"paths": ["/home/me/notes"]}.')
@@ -318,19 +318,19 @@ class Api:
         values = {
             name: checked_argument(name, value, schemas[name]) for name, value in sent.items() if value is not None
         }
-        job = self._jobs.start(tuple(values.get("paths", ())), values.get("name"), values.get("embed", True))
+        job = self.jobs.start(tuple(values.get("paths", ())), values.get("name"), values.get("embed", True))
         return json_response(job, 202)
 
     async def ingest_events(self, request: Request) -> Response:
-        job = self._jobs.find(**values_given(request, {"job_id": _KEY}))
+        job = self.jobs.find(**values_given(request, {"job_id": _KEY}))
 
         async def events() -> AsyncIterator[str]:
             shown = None
             while True:
-                is_over, progress = job.is_over, job.progress
+                is_over, progress = job.is_over, job.wire.progress
                 if progress is not None and progress is not shown:
                     shown = progress
-                    yield f"event: {progress.event}\ndata: {to_json(progress)}\n\n"
+                    yield _event(progress.event, progress)
                 if is_over:
                     return
                 await anyio.sleep(_EVENT_SECONDS)

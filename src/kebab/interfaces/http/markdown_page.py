@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -39,7 +40,8 @@ class MarkdownPage:
 
     def targets(self) -> set[str]:
         """Paths that a link in it could mean."""
-        return {target for link in self._links() for target in _candidates(self._path, link)}
+        links = (token for block in self._tokens for token in block.children or () if token.type == "link_open")
+        return {target for link in links for target in _candidates(self._path, str(link.attrs.get("href", "")))}
 
     @property
     def first_heading(self) -> str:
@@ -52,28 +54,16 @@ class MarkdownPage:
         if cited is not None:
             _mark(self._tokens, *cited)
         _name_headings(self._tokens)
-
-        def address_of(link: str) -> str | None:
-            return _address(self._path, link, known, reader)
-
+        address_of = partial(_address, self._path, known=known, reader=reader)
         return Markup(_Renderer(address_of).render(self._tokens, _parser().options, {}))
-
-    def _links(self) -> Iterator[str]:
-        for block in self._tokens:
-            for token in block.children or ():
-                if token.type == "link_open":
-                    yield str(token.attrs.get("href", ""))
 
 
 def _parser() -> MarkdownIt:
     # HTML is told apart from text, but only so that the renderer can show it as text.
     parser = MarkdownIt("commonmark", {"maxNesting": _DEEPEST_NESTING}).enable(["table", "strikethrough"])
-    parser.validateLink = _anything  # type: ignore[method-assign]
+    # Which of them become links is decided when they are written.
+    parser.validateLink = lambda url: True  # type: ignore[method-assign]  # noqa: ARG005
     return parser
-
-
-def _anything(url: str) -> bool:  # noqa: ARG001 - which of them become links is decided when they are written
-    return True
 
 
 class _Renderer(RendererHTML):
@@ -118,8 +108,7 @@ class _Renderer(RendererHTML):
         label = f' data-language="{escape(language[0])}"' if language else ""
         return f'<pre{self.renderAttrs(token)}{label} tabindex="0"><code>{escape(token.content)}</code></pre>\n'
 
-    def code_block(self, tokens: Sequence[Token], number: int, *rest: Any) -> str:
-        return self.fence(tokens, number, *rest)
+    code_block = fence  # type: ignore[assignment]  # it takes fewer arguments apart
 
     def table_open(self, tokens: Sequence[Token], number: int, *_: Any) -> str:
         tokens[number].attrSet("class", " ".join(["wide", *str(tokens[number].attrGet("class") or "").split()]))

@@ -15,14 +15,12 @@ from kebab.core.text import LineTable
 from kebab.interfaces.http import addresses
 from kebab.interfaces.http.addresses import reader_of_document, with_parameters
 from kebab.interfaces.http.endpoints import checked_text, form_fields
+from kebab.interfaces.http.templating import Page
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from kebab.interfaces.http.templating import Templates
-    from kebab.interfaces.service import Service
-    from kebab.interfaces.workers import Workers
     from kebab.search.fetching import Opened
 
 _PARAMETERS = {"uri", "doc_id", "lines", "page", "chunk", "view", "from"}
@@ -52,19 +50,14 @@ class Part(NamedTuple):
     after: str | None
 
 
-class ReaderPage:
-    def __init__(self, service: Service, workers: Workers, templates: Templates) -> None:
-        self._service = service
-        self._workers = workers
-        self._templates = templates
-
+class ReaderPage(Page):
     async def page(self, request: Request) -> Response:
         values = form_fields(request, _PARAMETERS)
-        shown = await self._workers.run(self._shown, values)
-        return self._templates.page("reader.html", back=_results_before(request), **shown)
+        shown = await self.workers.run(self._shown, values)
+        return self.templates.page("reader.html", back=_results_before(request), **shown)
 
     def _shown(self, values: dict[str, str]) -> dict[str, Any]:
-        opened = self._service.open_cited(_citation_of(values), values.get("chunk"))
+        opened = self.service.open_cited(_citation_of(values), values.get("chunk"))
         document = opened.document
         whole = reader_of_document(opened.place, document.path, document.doc_id)
         citation = Citation(document.path, opened.span) if opened.span is not None else None
@@ -99,7 +92,7 @@ class ReaderPage:
         page = MarkdownPage(
             "\n" * front.count("\n") + opened.text[len(front) :], document.path
         )  # lines keep their numbers
-        known = self._service.paths_beside(document.doc_id, page.targets())
+        known = self.service.paths_beside(document.doc_id, page.targets())
         lines = citation_lines(opened)
         html = page.html(lines, known, lambda path: reader_of_document(opened.place, path))
         return {

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 SESSION_COOKIE = "kebab_session"
 LOGIN_PATH = "/login"
-_OPEN_PATHS = (LOGIN_PATH, "/static/")
-"""Shown without a token: there is nothing of the user's in them."""
+_STATIC = "/static/"
+"""Like the login page it is shown without a token: it has nothing of the user's."""
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[^\s:@/?#\\\[\]]+)(?::(?P<port>[0-9]{1,5}))?", re.IGNORECASE)
 """As in RFC 9110, 7.2: a name or address and maybe a port, and nothing of the user before it."""
@@ -221,11 +221,10 @@ class Safety:
 
     def _is_known(self, scope: Scope, headers: Headers) -> bool:
         path = scope["path"]
-        if any(
-            path == open_path or (open_path.endswith("/") and path.startswith(open_path)) for open_path in _OPEN_PATHS
-        ):
+        if path == LOGIN_PATH or path.startswith(_STATIC):
             return True
-        if is_same(_cookie(headers, SESSION_COOKIE), self._rules.session):
+        # Read as browsers do: another cookie of this machine, well-formed or not, does not hide ours.
+        if is_same(cookie_parser(headers.get("cookie", "")).get(SESSION_COOKIE, ""), self._rules.session):
             return True
         scheme, _, shown = headers.get("authorization", "").partition(" ")
         return scheme.lower() == "bearer" and self._tokens.accepts(scope, shown.strip())
@@ -256,8 +255,7 @@ class _Body:
         self._timeout_s = rules.timeout_s
         self._end = anyio.current_time() + rules.timeout_s
         self._seen = 0
-        if self.most > self._limit:
-            raise self._too_large()
+        self._check_size(self.most)
 
     def watch(self, deadline: Deadline) -> None:
         self._watch = asyncio.create_task(self._give_up_without_caller(deadline))
@@ -290,17 +288,15 @@ class _Body:
             ) from error
         if message["type"] == "http.request":
             self._seen += len(message.get("body", b""))
-            if self._seen > self._limit:
-                raise self._too_large()
+            self._check_size(self._seen)
             if not message.get("more_body", False):
                 self._complete.set()
         return message
 
-    def _too_large(self) -> TooLarge:
-        return TooLarge(
-            f"The request is larger than {self._limit // 1024} kB.",
-            hint="Send less at once, or raise serve.max_body_kb.",
-        )
+    def _check_size(self, size: int) -> None:
+        if size > self._limit:
+            hint = "Send less at once, or raise serve.max_body_kb."
+            raise TooLarge(f"The request is larger than {self._limit // 1024} kB.", hint=hint)
 
 
 def _client(scope: Scope) -> str:
@@ -313,8 +309,3 @@ def _address(host: str):  # type: ignore[no-untyped-def]  # the two kinds of add
         return ip_address(host.strip("[]"))
     except ValueError:
         return None
-
-
-def _cookie(headers: Headers, name: str) -> str:
-    """As browsers read them: whatever else on this machine set beside it, well-formed or not, does not hide it."""
-    return cookie_parser(headers.get("cookie", "")).get(name, "")

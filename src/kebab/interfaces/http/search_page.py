@@ -12,6 +12,7 @@ from kebab.core.search import MODES
 from kebab.interfaces.http import addresses
 from kebab.interfaces.http.addresses import with_parameters
 from kebab.interfaces.http.endpoints import filled_in
+from kebab.interfaces.http.templating import Page
 from kebab.search.options import SearchRequest, read_texts
 from kebab.wire.errors import http_status
 
@@ -19,9 +20,7 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from kebab.interfaces.http.templating import Templates
-    from kebab.interfaces.service import FilterChoices, Service
-    from kebab.interfaces.workers import Workers
+    from kebab.interfaces.service import FilterChoices
     from kebab.wire.search import SearchHitV1, SearchResponseV1
 
 _FILTERS = {"type": "type", "tag": "tag", "lang": "language", "source": "source", "after": "after", "before": "before"}
@@ -77,16 +76,11 @@ class ThereIs(NamedTuple):
     libraries: int
 
 
-class SearchPage:
-    def __init__(self, service: Service, workers: Workers, templates: Templates) -> None:
-        self._service = service
-        self._workers = workers
-        self._templates = templates
-
+class SearchPage(Page):
     async def page(self, request: Request) -> Response:
         asked = Asked(filled_in(request))
-        choices, there_is, answer, error = await self._workers.run(self._everything, asked)
-        return self._templates.page(
+        choices, there_is, answer, error = await self.workers.run(self._everything, asked)
+        return self.templates.page(
             "search.html",
             http_status(type(error)) if error else 200,
             choices=choices,
@@ -99,14 +93,14 @@ class SearchPage:
     async def results(self, request: Request) -> Response:
         """Only the list."""
         asked = Asked(filled_in(request))
-        answer, error = await self._workers.run(self._answered, asked)
-        return self._templates.page(
+        answer, error = await self.workers.run(self._answered, asked)
+        return self.templates.page(
             "results.html", http_status(type(error)) if error else 200, **_list_values(asked, answer, error)
         )
 
     def _everything(self, asked: Asked) -> tuple[FilterChoices, ThereIs, SearchResponseV1 | None, KebabError | None]:
-        choices = self._service.filter_choices()
-        kb = self._service.kb
+        choices = self.service.filter_choices()
+        kb = self.service.kb
         return (
             choices,
             ThereIs(kb.count_documents(), len(choices.sources), len(kb.libraries.all())),
@@ -119,7 +113,7 @@ class SearchPage:
             if not asked.query.strip():
                 SearchRequest.from_options(asked.options())
                 return None, None
-            return self._service.search(asked.options()), None
+            return self.service.search(asked.options()), None
         except KebabError as error:
             return None, error
 

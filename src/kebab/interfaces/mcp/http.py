@@ -4,7 +4,6 @@ it.
 
 from __future__ import annotations
 
-from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
 
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -36,10 +35,8 @@ class McpOverHttp:
             max_sessions=_MOST_SESSIONS,
             max_request_body_size=max_body,
         )
-
-    def running(self) -> AbstractAsyncContextManager[None]:
+        self.running = self._sessions.run
         """What must run as long as it is served."""
-        return self._sessions.run()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] not in _ALLOWED:
