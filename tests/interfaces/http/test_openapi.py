@@ -27,7 +27,7 @@ def test_every_address_is_described(described: Any) -> None:
     nobody = Mock()  # nothing is asked of them
     api = Api(nobody, nobody, nobody, nobody)
     served = [*api.endpoints(), *LibrariesApi(nobody, nobody).endpoints(), *api.ask_endpoints()]
-    assert {(endpoint.path, endpoint.method.lower()) for endpoint in served} == {
+    assert {(f"/api/{endpoint.path}", endpoint.method.lower()) for endpoint in served} == {
         (path, method) for path, methods in described["paths"].items() for method in methods
     }
     operations = [operation for methods in described["paths"].values() for operation in methods.values()]

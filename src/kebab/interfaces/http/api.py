@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from kebab.interfaces.workers import Workers
     from kebab.wire.errors import ErrorV1
     from kebab.wire.search import SearchResponseV1
+    from kebab.wire.serving import IngestJobV1
 
 JSON_LINES = "application/x-ndjson"
 _MOST_QUERIES = 1000
@@ -85,36 +86,20 @@ class Api:
     def endpoints(self) -> list[Endpoint]:
         options = search_options.schemas()
         searching = {name: Parameter(schema, required=name == "query") for name, schema in options.items()}
-        filters = {name: Parameter(options[name]) for name in search_options.FILTERS}
+        paged = {name: Parameter(options[name]) for name in search_options.FILTERS} | _PAGE
+        found, listed, job = (Answer("search_response"),), (Answer("list"),), {"job_id": _KEY}
         service, jobs = self.service, self.jobs
         get = partial(getting, self.workers)
         return [
+            Endpoint("v1/search", self.search, "Passages that answer a query", found, searching, SEARCHING),
             Endpoint(
-                "GET",
-                "/api/v1/search",
-                self.search,
-                "Passages that answer a query",
-                (Answer("search_response"),),
-                searching,
-                fails=SEARCHING,
-            ),
-            Endpoint(
-                "POST",
-                "/api/v1/search/bulk",
+                "v1/search/bulk",
                 self.bulk,
                 "Several queries at once; as JSON lines, each answer comes as soon as it is there",
                 (Answer("bulk_response"), Answer({"type": "string"}, JSON_LINES)),
                 bodies={"application/json": _bulk_schema(), JSON_LINES: {"type": "string"}},
             ),
-            Endpoint(
-                "GET",
-                "/api/v1/documents",
-                self.documents,
-                "Documents that pass filters",
-                (Answer("list"),),
-                {**filters, **_PAGE},
-                fails=(errors.NotFound,),
-            ),
+            Endpoint("v1/documents", self.documents, "Documents that pass filters", listed, paged, (errors.NotFound,)),
             get(
                 "v1/documents/{doc_id}",
                 service.document,
@@ -155,29 +140,20 @@ class Api:
             get("v1/health", service.health, "Whether it answers and can read", "health"),
             get("v1/ingest", jobs.all, "The ingests it was asked for", "ingest_jobs"),
             Endpoint(
-                "POST",
-                "/api/v1/ingest",
+                "v1/ingest",
                 self.start_ingest,
                 "Index what is new or changed; refused unless the server may write",
                 (Answer("ingest_job", status=202),),
                 bodies={"application/json": _INGEST},
             ),
-            get(
-                "v1/ingest/{job_id}",
-                lambda job_id: jobs.find(job_id).wire,
-                "One ingest",
-                "ingest_job",
-                {"job_id": _KEY},
-                (errors.NotFound,),
-            ),
+            get("v1/ingest/{job_id}", self._job, "One ingest", "ingest_job", job, (errors.NotFound,)),
             Endpoint(
-                "GET",
-                "/api/v1/ingest/{job_id}/events",
+                "v1/ingest/{job_id}/events",
                 self.ingest_events,
                 "Its progress, event by event, until it is over",
                 (EVENTS,),
-                {"job_id": _KEY},
-                fails=(errors.NotFound,),
+                job,
+                (errors.NotFound,),
             ),
         ]
 
@@ -190,12 +166,11 @@ class Api:
             "or JSON where that is accepted"
         )
         answers, fails = (EVENTS, Answer("answer")), (*SEARCHING, errors.ModelMissing)
-        question = {"question": Parameter(_QUESTION, required=True)}
+        asking = {"question": Parameter(_QUESTION, required=True), **parameters}
+        posted = {"application/json": body}
         return [
-            Endpoint("GET", "/api/v1/ask", self.ask, summary, answers, {**question, **parameters}, fails=fails),
-            Endpoint(
-                "POST", "/api/v1/ask", self.ask_posted, summary, answers, bodies={"application/json": body}, fails=fails
-            ),
+            Endpoint("v1/ask", self.ask, summary, answers, asking, fails),
+            Endpoint("v1/ask", self.ask_posted, summary, answers, fails=fails, bodies=posted),
         ]
 
     # --- passages
@@ -321,6 +296,9 @@ class Api:
         job = self.jobs.start(tuple(values.get("paths", ())), values.get("name"), values.get("embed", True))
         return json_response(job, 202)
 
+    def _job(self, job_id: str) -> IngestJobV1:
+        return self.jobs.find(job_id).wire
+
     async def ingest_events(self, request: Request) -> Response:
         job = self.jobs.find(**values_given(request, {"job_id": _KEY}))
 
@@ -352,7 +330,7 @@ def getting(
     async def handle(request: Request) -> Response:
         return json_response(await workers.run(call, **values_given(request, parameters)))
 
-    return Endpoint("GET", f"/api/{path}", handle, summary, (Answer(answer),), parameters, fails=fails)
+    return Endpoint(path, handle, summary, (Answer(answer),), parameters, fails)
 
 
 def _check_count(lines: list[Any]) -> None:

@@ -104,7 +104,8 @@ def _routes(endpoints: Sequence[Endpoint]) -> Iterator[Route]:
     """One for each address, whatever its methods; a document may be named by its path, with slashes in it."""
     for path in dict.fromkeys(endpoint.path for endpoint in endpoints):
         handlers = {endpoint.method: endpoint.handler for endpoint in endpoints if endpoint.path == path}
-        yield Route(path.replace("{doc_id}", "{doc_id:path}"), partial(_by_method, handlers), methods=list(handlers))
+        address = f"/api/{path.replace('{doc_id}', '{doc_id:path}')}"
+        yield Route(address, partial(_by_method, handlers), methods=list(handlers))
 
 
 async def _by_method(handlers: Mapping[str, Handler], request: Request) -> Response:

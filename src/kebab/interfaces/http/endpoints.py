@@ -48,16 +48,20 @@ EVENTS = Answer(
 
 
 class Endpoint(NamedTuple):
-    method: str
     path: str
+    """Below /api/."""
     handler: Handler
     summary: str
     answers: tuple[Answer, ...]
     parameters: Mapping[str, Parameter] = {}
-    bodies: Mapping[str, Schema] = {}
-    """The schema of what is sent, by media type."""
     fails: tuple[type[errors.KebabError], ...] = ()
     """Besides what any request may meet."""
+    bodies: Mapping[str, Schema] = {}
+    """The schema of what is sent, by media type; with one it is sent with POST."""
+
+    @property
+    def method(self) -> str:
+        return "POST" if self.bodies else "GET"
 
 
 ALWAYS: tuple[type[errors.KebabError], ...] = (

@@ -56,33 +56,15 @@ class LibrariesApi:
     def endpoints(self) -> list[Endpoint]:
         get = partial(getting, self.workers)
         context = (Answer({"type": "string"}, "text/plain"), Answer(_CONTEXT_V2))
+        limited, paged, shaped = {**_NAMING, "limit": Parameter(_LIMIT)}, {**_ASKING, **_PAGING}, {**_ASKING, **_SHAPE}
+        summary = "Snippets of a library's documentation, within a budget of tokens"
+        summary_v2 = "Snippets of a library's documentation, for existing clients"
         return [
             get("v1/libraries", self.service.libraries, "The libraries that are indexed", "library_list"),
-            get(
-                "v1/libraries/search",
-                self._search,
-                "Libraries by name",
-                "library_search",
-                {**_NAMING, "limit": Parameter(_LIMIT)},
-            ),
-            get(
-                "v1/libraries/docs",
-                self._docs,
-                "Snippets of a library's documentation, within a budget of tokens",
-                "library_docs",
-                {**_ASKING, **_PAGING},
-                _FAILS,
-            ),
+            get("v1/libraries/search", self._search, "Libraries by name", "library_search", limited),
+            get("v1/libraries/docs", self._docs, summary, "library_docs", paged, _FAILS),
             get("v2/libs/search", self._search_v2, "Libraries by name, for existing clients", _SEARCH_V2, _NAMING),
-            Endpoint(
-                "GET",
-                "/api/v2/context",
-                self.context_v2,
-                "Snippets of a library's documentation, for existing clients",
-                context,
-                {**_ASKING, **_SHAPE},
-                fails=_FAILS,
-            ),
+            Endpoint("v2/context", self.context_v2, summary_v2, context, shaped, _FAILS),
         ]
 
     def _search(self, **values: Any) -> LibrarySearchV1:
