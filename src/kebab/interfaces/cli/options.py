@@ -6,6 +6,7 @@ import re
 import sys
 from collections.abc import Callable
 from functools import partial
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -145,8 +146,6 @@ def follow_up(text: str) -> str:
     context = click.get_current_context(silent=True)
     if context is None or not given:
         return text
-    from shlex import quote
-
     root = context.find_root()
     commands = root.command.list_commands(root) if isinstance(root.command, click.Group) else []
     options = "".join(f"--{name} {quote(value)} " for name, value in given.items())

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from kebab.core.errors import UsageError
-from kebab.interfaces.cli.options import command, follow_up_error, knowledge_base, option, wants_json
-from kebab.interfaces.cli.render import follow_up_notices, print_json, print_search, remark
+from kebab.interfaces.cli.options import command, follow_up_error, knowledge_base, option
+from kebab.interfaces.cli.render import follow_up_notices, show_response
 from kebab.search.options import KINDS, OPTIONS, SearchRequest
 
 if TYPE_CHECKING:
     from kebab.core.search import SearchResponse
+    from kebab.knowledge_base import KnowledgeBase
 
 _Function = Callable[..., Any]
 
@@ -87,19 +89,12 @@ def search_command(query: tuple[str, ...], bulk: bool, exit_code: bool, open_hit
         return _bulk(request)
     request = SearchRequest.from_options({"query": " ".join(query)}, request)
     kb = knowledge_base()
-    response = follow_up_notices(kb.search(request))
+    response = _answered(kb, request)
     if open_hit is not None:
         from kebab.interfaces.cli.opening import open_in_program
 
         return open_in_program(kb, response, open_hit)
-    if wants_json():
-        from kebab.wire.search import search_response_v1
-
-        print_json(search_response_v1(response))
-        _remark_on(response, request)
-    else:
-        _remark_on(response, request)
-        print_search(response, dates=request.sort == "date")
+    show_response(response, _remarks_on(response, request), dates=request.sort == "date")
     return 1 if exit_code and not response.has_matches else 0
 
 
@@ -118,16 +113,21 @@ def _request_options(options: dict[str, Any]) -> dict[str, Any]:
     return given(options)
 
 
-def _remark_on(response: SearchResponse, request: SearchRequest) -> None:
+def _answered(kb: KnowledgeBase, request: SearchRequest) -> SearchResponse:
+    response = kb.search(request)
+    response.notices = follow_up_notices(response.notices)
+    return response
+
+
+def _remarks_on(response: SearchResponse, request: SearchRequest) -> Iterator[str]:
+    messages = {notice.code: notice.message for notice in response.notices}
     for notice in response.notices:
         if notice.code == "vectors_off" and request.mode is None:
-            continue  # it was the user who turned them off
-        if notice.code == "did_you_mean" and not response.hits:
-            continue  # said below, where nothing else has to be tried
-        remark(f"note: {notice.message}")
-    said = {notice.code: notice.message for notice in response.notices}
-    if not response.hits and response.query.strip() and "empty_corpus" not in said:
-        remark(f"No passage matches. {said.get('did_you_mean') or _what_to_try(request)}")
+            continue  # the user has turned them off
+        if notice.code != "did_you_mean" or response.hits:  # without hits it comes last
+            yield f"note: {notice.message}"
+    if not response.hits and response.query.strip() and "empty_corpus" not in messages:
+        yield f"No passage matches. {messages.get('did_you_mean') or _what_to_try(request)}"
 
 
 def _what_to_try(request: SearchRequest) -> str:
@@ -143,11 +143,7 @@ def _bulk(defaults: SearchRequest) -> int:
     from kebab.wire import to_json
 
     kb = knowledge_base()
-
-    def search(request: SearchRequest) -> SearchResponse:
-        return follow_up_notices(kb.search(request))
-
     for number, line in enumerate(sys.stdin, start=1):
         if line.strip():
-            click.echo(to_json(answer_line(line, number, defaults, search, follow_up_error)))
+            click.echo(to_json(answer_line(line, number, defaults, partial(_answered, kb), follow_up_error)))
     return 0

@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from kebab.interfaces.cli.options import command, knowledge_base, option, wants_json
-from kebab.interfaces.cli.render import follow_up_notices, print_json, print_search, remark
+from kebab.interfaces.cli.options import command, knowledge_base, option
+from kebab.interfaces.cli.render import follow_up_notices, show_response
 from kebab.interfaces.cli.search import FILTERS, given, search_options
 
 
@@ -30,13 +30,7 @@ def similar_command(passage: str, other_docs: bool, exit_code: bool, **options: 
     The vectors that were made of it are compared with those of all other passages; several are taken together. Where
     there are none, passages that share its most telling words are found. The passage itself is left out.
     """
-    response = follow_up_notices(knowledge_base().similar(passage, other_docs=other_docs, **given(options)))
-    if wants_json():
-        from kebab.wire.search import search_response_v1
-
-        print_json(search_response_v1(response))
-    for notice in response.notices:
-        remark(f"note: {notice.message}")
-    if not wants_json():
-        print_search(response)
+    response = knowledge_base().similar(passage, other_docs=other_docs, **given(options))
+    response.notices = follow_up_notices(response.notices)
+    show_response(response, [f"note: {notice.message}" for notice in response.notices])
     return 1 if exit_code and not response.hits else 0
