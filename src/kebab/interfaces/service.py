@@ -1,6 +1,4 @@
-"""What HTTP and MCP both offer: options in, wire objects out. The one place that knows which call answers what, so that
-they agree.
-"""
+"""What HTTP and MCP both offer: options in, wire objects out, from the same calls."""
 
 from __future__ import annotations
 
@@ -69,8 +67,8 @@ class Service:
     def search(
         self, options: Mapping[str, Any], *, fitting: Callable[[SearchResponseV1], int] | None = None
     ) -> SearchResponseV1:
-        """`fitting`: how many of the hits the caller has room for, when nobody named a budget; the cursor then leads to
-        the others.
+        """`fitting`: how many of the hits the caller has room for, if no budget is given; the cursor then leads to the
+        others.
         """
         request = SearchRequest.from_options(options)
         response = self.kb.search(request)
@@ -110,7 +108,7 @@ class Service:
         return fetch_result_v1(self.kb.fetch_span(uri))
 
     def open_cited(self, uri: str, chunk_id: str | None = None) -> Opened:
-        """The whole document that a citation is of, and where in it the passage stands."""
+        """The whole cited document, and where the passage is in it."""
         with self.kb.catalog() as catalog:
             return open_cited(catalog, uri, chunk_id)
 
@@ -138,7 +136,7 @@ class Service:
         return answer_v1(self.kb.ask(question, on_text=on_text, stop=stop, **options))
 
     def check_options(self, options: Mapping[str, Any]) -> None:
-        """Raises what is wrong with search options, before anything is searched."""
+        """Raises an error for wrong search options before anything is searched."""
         SearchRequest.from_options(options).filters()
 
     # --- lists
@@ -192,15 +190,13 @@ class Service:
     # --- the whole
 
     def warm_up(self) -> None:
-        """Loads the models, so that the first question does not wait for them; what stands in the way is told to
-        whoever asks.
-        """
+        """Loads the models, so that the first question does not wait for them. A question reports the error, if any."""
         with suppress(KebabError):
-            self.kb.search("Is anybody there?", k=1)
+            self.kb.search("warm up", k=1)
         self.kb.close()
 
     def health(self) -> HealthV1:
-        self.kb.count_documents()  # raises what stands in the way of reading
+        self.kb.count_documents()  # raises if it cannot be read
         return HealthV1(version=__version__)
 
     def status(self, *, ingest_running: bool = False) -> StatusV1:

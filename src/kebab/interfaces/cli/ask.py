@@ -101,7 +101,7 @@ def _by_marker(citations: Sequence[AnswerCitation]) -> dict[int, list[AnswerCita
 
 
 def _place(citation: Citation) -> str:
-    """One line is said once: notes.md:L9."""
+    """A single line as notes.md:L9."""
     return _ONE_LINE.sub(r":L\1", shown(citation.text))
 
 
@@ -114,7 +114,7 @@ def _lacks(claim: Claim) -> str:
 def _print_refusal(answer: Answer, *, streamed: bool) -> None:
     if streamed:
         click.echo()
-        if answer.refusal_reason != "model_declined":  # which is what it says itself
+        if answer.refusal_reason != "model_declined":  # the model has said so itself
             say("Withdrawn: what the model wrote above does not count as an answer.")
     say(f"No answer: {answer.refusal_message}")
     if answer.candidates:

@@ -20,7 +20,7 @@ from kebab.wire.records import ConfigV1, SettingV1
 
 
 def commented_config() -> str:
-    """A config file in which every setting stands with its default, commented out."""
+    """A config file that lists every setting with its default, commented out."""
     lines = [
         "# Kebab settings. Every line is optional; remove the # to change a value.",
         "# Flags win over KEBAB_* variables, those over this file.",

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 _ABOUT_ONE_QUERY = frozenset(
     {"some_words", "did_you_mean", "far_away", "similar_only", "words_only", "insisted", "other_scripts"}
 )
-"""Notices that say nothing about the whole run."""
+"""Notices about single queries, not about the whole run."""
 _MISSES_NAMED = 10
 
 
@@ -79,7 +79,7 @@ _SEARCHING = search_options(
 
 
 def golden_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """What is asked, and where."""
+    """The arguments that choose the golden set and how many hits are judged."""
     number = click.IntRange(1, MAX_K)
     for decorate in (
         option("--skip-unknown", is_flag=True, help="Count expected ids that are not in the index as missed."),
@@ -147,7 +147,7 @@ def ingested(folder: Path, golden: GoldenSet) -> KnowledgeBase:
     if golden.kind != "beir":
         hint = "The documents of a FILE are yours: kb ingest FOLDER"
         raise UsageError("--ingest is for a FOLDER in BEIR layout.", hint=hint)
-    # By where it lies: when its judgements change, its documents are still the same and keep their vectors.
+    # Named by its folder, so that documents keep their vectors when the judgements change.
     place = cache_folder() / "collections" / f"{golden.name}-{sha256(bytes(folder.resolve())).hexdigest()[:8]}"
     database = places_given().get("db") or str(place / "kebab.sqlite")
     make_folder(place)
@@ -162,7 +162,7 @@ def ingested(folder: Path, golden: GoldenSet) -> KnowledgeBase:
 def _remark_on(report: EvalReportV1) -> None:
     for code, count in report.notices.items():
         if code == "vectors_off" and "mode" not in report.configuration.options:
-            continue  # it was the user who turned them off
+            continue  # the user has turned them off
         if code not in _ABOUT_ONE_QUERY:
             searches = counted(count, "search", "searches")
             remark(f"note: {searches} said {code}; see: kb search {report.queries[0].query!r}")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kebab.ingest.sources import Description
 
 _WORTH_A_WORD_S = 2.0
-"""Vectors that were made in less need no line of their own: a save makes a few."""
+"""Watching reports vectors only if making them took longer."""
 
 
 @command(
@@ -79,7 +79,7 @@ def ingest_command(
     except KebabError:
         progress.end("failed")
         if kb.last_ingest is not None and kb.last_ingest.done and not wants_json():
-            print_report(kb.last_ingest)  # what was done before, or in other sources
+            print_report(kb.last_ingest)  # of what was done before the error
         raise
     print_report(report)
     return 0
@@ -99,7 +99,7 @@ def print_report(report: IngestReport, *, interrupted: bool = False) -> None:
 
 
 def vectors_in_words(report: IngestReport) -> str:
-    """A passage has one vector for each model that reads it, and a text that was there before keeps its own."""
+    """How many vectors were made and reused. A passage has one for each model that reads it."""
     if not report.vectors_made:
         return f"{counted(report.vectors_reused, 'vector')} known already, none to make"
     rate = f", {report.vectors_made / report.embedding_seconds:.0f} per second" if report.embedding_seconds > 10 else ""
@@ -178,7 +178,7 @@ def watch_command(paths: tuple[str, ...], name: str | None, no_embed: bool) -> i
 
 
 class _Rounds:
-    """What a person sees: the first report whole, then a line for each round."""
+    """Shows the first report whole, then a line for each round."""
 
     def __init__(self) -> None:
         self._watching = False
@@ -261,7 +261,9 @@ def source_remove(name: str, yes: bool) -> int:
     """Forget a source and everything indexed from it. The files themselves are not touched."""
     kb = knowledge_base()
     question = f"Forget the source {name} and all its documents?"
-    refusal = "kb source remove drops everything indexed from a source, and there is nobody to ask whether it may."
+    refusal = (
+        "kb source remove drops everything indexed from a source, so it asks first, and there is no terminal to ask on."
+    )
     is_known = name in [source.name for source in kb.sources()]  # of another one there is nothing to ask
     if is_known and not is_confirmed(yes, question, refusal):
         say("Nothing was forgotten.")

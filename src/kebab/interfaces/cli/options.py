@@ -127,7 +127,7 @@ def knowledge_base(db: str | None = None) -> KnowledgeBase:
 
 
 def is_confirmed(yes: bool, question: str, refusal: str) -> bool:
-    """Whether the user says so, with --yes or when asked; an error where nobody can be asked."""
+    """Whether the user agrees, by --yes or when asked. Raises if there is no terminal to ask on."""
     if yes:
         return True
     if wants_json() or not sys.stdin.isatty():

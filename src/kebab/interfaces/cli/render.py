@@ -24,7 +24,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u206
 _NAMED_DUPLICATES = 3
 """The others are counted."""
 _MOST_CONTEXT = 200
-"""Characters of a hit's notes that are shown to people: who wrote them knows how they go on."""
+"""Characters of a hit's notes that are shown."""
 
 
 def print_json(value: Any) -> None:
@@ -41,7 +41,7 @@ def printed_as_json(wire_object: Any) -> bool:
 
 
 def done(command: str, message: str, *places: str | Path) -> int:
-    """Reports what a command did that has nothing else to show."""
+    """Reports what a command without a result did."""
     if wants_json():
         from kebab.wire.records import DoneV1
 
@@ -52,12 +52,12 @@ def done(command: str, message: str, *places: str | Path) -> int:
 
 
 def say(text: str = "") -> None:
-    """A line for people: whatever it quotes, no control character reaches the terminal."""
+    """Prints a line without control characters, whatever it quotes."""
     click.echo(_CONTROL.sub("\ufffd", text))
 
 
 def remark(text: str) -> None:
-    """Something beside the result: never on stdout."""
+    """Prints a line to stderr, unless --quiet is given."""
     if not is_quiet():
         click.echo(_CONTROL.sub("\ufffd", follow_up(text)), err=True)
 

@@ -65,7 +65,7 @@ def backup_command(file: Path, force: bool) -> int:
 def reset_command(yes: bool) -> int:
     """Delete the database. Your files are not touched; the config stays."""
     kb = knowledge_base()
-    refusal = "kb reset deletes the database, and there is nobody to ask whether it may."
+    refusal = "kb reset deletes the database, so it asks first, and there is no terminal to ask on."
     if not is_confirmed(yes, f"Delete {kb.address}?", refusal):
         say("Nothing was deleted.")
         return 1

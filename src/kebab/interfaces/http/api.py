@@ -1,5 +1,5 @@
-"""/api/v1: what the command line does, over HTTP. Each address is said in `endpoints()`, served and documented from
-there.
+"""/api/v1: what the command line does, over HTTP. `endpoints()` lists the addresses; they are served and documented from
+it.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ _OF_ASK = (
     *("mode", "k", *search_options.FILTERS, "doc", "library", "snippet_type"),
     *("match", "fusion", "max_tokens", "explain"),
 )
-"""Of search options, those that make sense for what an answer rests on."""
+"""The search options that choose the passages of an answer."""
 _NOTHING: Mapping[str, Parameter] = {}
 _FOUND_ONE = (errors.NotFound, errors.Ambiguous)
 
@@ -193,7 +193,7 @@ class Api:
 
     async def bulk(self, request: Request) -> Response:
         if JSON_LINES in request.headers.get("content-type", ""):
-            # Only line feeds part them: a text in JSON may hold what else splitlines() takes for an end.
+            # Only line feeds separate them: JSON texts may contain other characters that splitlines() splits at.
             lines: list[Any] = [
                 line for line in (await request.body()).decode("utf-8", "replace").split("\n") if line.strip()
             ]
@@ -218,7 +218,7 @@ class Api:
     async def _answer_line(self, line: Any, number: int, defaults: SearchRequest) -> SearchResponseV1 | ErrorV1:
         try:
             return await self.workers.run(answer_line, line, number, defaults, self.service.kb.search)
-        except TimedOut as error:  # one that takes too long does not take the others with it
+        except TimedOut as error:  # the other lines are still answered
             return error_v1(error, id=line_id(line))
 
     # --- answers
@@ -249,7 +249,7 @@ class Api:
     async def _events(self, question: str, options: dict[str, Any]) -> AsyncIterator[str]:
         """Pieces of text while a model writes, and one last event, the answer or an error."""
         stop = Event()
-        send, receive = anyio.create_memory_object_stream[str](1000)  # a model that writes more than is read waits
+        send, receive = anyio.create_memory_object_stream[str](1000)  # a model waits if the caller reads more slowly
 
         async def work() -> None:
             async with send:
@@ -262,7 +262,7 @@ class Api:
                     async for event in receive:
                         yield event
         finally:
-            stop.set()  # whoever asked has gone
+            stop.set()  # the caller has disconnected
 
     async def _last_event(
         self, question: str, options: dict[str, Any], send: MemoryObjectSendStream[str], stop: Event
@@ -276,7 +276,7 @@ class Api:
             return _event("answer", await answer)
         except KebabError as error:
             return _event("error", error_v1(error))
-        except Exception as error:  # noqa: BLE001 - the status has been sent: a defect can only be told in the stream
+        except Exception as error:  # noqa: BLE001 - the status has been sent, so the stream reports the defect
             return _event("error", error_v1(Internal.of(error)))
 
     # --- ingest
@@ -350,7 +350,7 @@ def _object(properties: Schema, required: list[str] | None = None) -> Schema:
 def _bulk_schema() -> Schema:
     in_json = search_options.json_schemas()
     line = _object({"id": {}, **in_json}, ["query"])
-    # Anything is answered: what is no query, with an error in its place.
+    # A line that is no query gets an error in its place.
     queries = {"type": "array", "maxItems": _MOST_QUERIES, "items": {"anyOf": [line, {}]}}
     del in_json["query"]
     return {"anyOf": [queries, _object({"queries": queries, **in_json}, ["queries"])]}

@@ -1,4 +1,4 @@
-"""What an address of the REST interface takes and gives: said once; served, checked and documented from that."""
+"""What an endpoint of the REST interface takes and gives; it is served, checked and documented from this."""
 
 from __future__ import annotations
 
@@ -55,9 +55,9 @@ class Endpoint(NamedTuple):
     answers: tuple[Answer, ...]
     parameters: Mapping[str, Parameter] = {}
     fails: tuple[type[errors.KebabError], ...] = ()
-    """Besides what any request may meet."""
+    """Besides ALWAYS."""
     bodies: Mapping[str, Schema] = {}
-    """The schema of what is sent, by media type; with one it is sent with POST."""
+    """The schema of what is sent, by media type; an endpoint with a body takes POST."""
 
     @property
     def method(self) -> str:
@@ -68,7 +68,7 @@ ALWAYS: tuple[type[errors.KebabError], ...] = (
     *(errors.UsageError, errors.Refused, errors.Unauthorized, errors.NotFound),
     *(errors.TooLarge, errors.TooMany, errors.TimedOut, errors.Internal),
 )
-"""What any request may meet; not found, also where the database itself is gone."""
+"""Errors of any request; NotFound, because the database may be missing."""
 SEARCHING: tuple[type[errors.KebabError], ...] = (
     *(errors.NotFound, errors.StaleCursor, errors.ModelUnreachable, errors.StillIndexing),
 )

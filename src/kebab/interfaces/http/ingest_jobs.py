@@ -1,4 +1,4 @@
-"""Ingests that were asked for over HTTP: one after the other, in a thread of their own, and what became of them."""
+"""Ingests that were asked for over HTTP: one after the other, in a thread of their own, with their outcomes."""
 
 from __future__ import annotations
 
@@ -114,12 +114,12 @@ class IngestJobs:
         return any(not job.is_over for job in self._jobs)
 
     def begin_to_stop(self) -> None:
-        """Has what runs end where nothing is half written; what waits is not begun."""
+        """Ends the running ingest where nothing is half written, and starts no other."""
         self._stop.set()
         self._waiting.put(None)
 
     def stop(self) -> None:
-        """The same, and waits for it."""
+        """Begins to stop, and waits until the thread ends."""
         self.begin_to_stop()
         if self._thread is not None:
             self._thread.join()

@@ -1,4 +1,4 @@
-"""The OpenAPI document, made of the endpoints and the wire schemas: nothing is said twice."""
+"""The OpenAPI document, made of the endpoints and the wire schemas."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """The web page: its routes, errors as pages, and the small pages. The search page and the reader have modules of their
-own. All are whole without a script, which only makes them quicker.
+own. All work without the script, which only makes them quicker.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from kebab.interfaces.workers import Workers
 
 _TOKENS = 2000
-"""Of one page: what a person reads at once, where a program takes 5,000."""
+"""Of one page. A program gets 5,000 by default; a person reads less at a time."""
 
 
 class Pages:
@@ -68,9 +68,9 @@ class Pages:
         return not request.url.path.startswith("/api/") and "text/html" in request.headers.get("accept", "")
 
     def refused(self, request: Request, error: KebabError) -> Response:
-        """An error as a page; who is not known yet is asked for the token."""
+        """An error as a page; without a session, the login page."""
         if isinstance(error, Unauthorized) and request.method in ("GET", "HEAD"):
-            # The list alone is for the script; whoever has logged in wants the page around it.
+            # The list alone is for the script; after logging in, the user gets the whole page.
             path = addresses.SEARCH if request.url.path == addresses.RESULTS else request.url.path
             wanted = path + (f"?{request.url.query}" if request.url.query else "")
             return RedirectResponse(
@@ -112,9 +112,7 @@ class LibraryPages(Page):
         )
 
     def _asked(self, values: dict[str, str]) -> tuple[LibraryV1, LibraryDocsV1 | None, KebabError | None]:
-        """A library that is not there is an error of the page; what goes wrong with the question is said beside the
-        form.
-        """
+        """Raises if the library does not exist. An error of the question is returned, to be shown beside the form."""
         if "id" not in values:
             raise UsageError("Name a library.", hint="Choose one at /libraries.")
         library = library_v1(self.service.kb.libraries.find(values["id"]))
@@ -135,7 +133,7 @@ class LibraryPages(Page):
 
 @dataclass
 class StatusPage(Page):
-    """What this server serves and does; with leave to write, also a button that brings the sources up to date."""
+    """What this server serves and does; if writing is allowed, also a button that updates the sources."""
 
     jobs: IngestJobs
 
@@ -152,7 +150,7 @@ class StatusPage(Page):
         }
 
     async def ingest(self, request: Request) -> Response:
-        """All known sources; other folders are for those who can type a path."""
+        """Ingests all known sources. Other folders need the command line or REST."""
         self.service.require_write()
         sent = await form_body(request)
         self.jobs.start((), None, "embed" in sent)
@@ -161,7 +159,7 @@ class StatusPage(Page):
 
 @dataclass
 class LoginPage:
-    """Where the server wants a token: it is typed once, and a cookie that no script can read stands for it."""
+    """Asks for the token once; a cookie that scripts cannot read then replaces it."""
 
     rules: Rules
     tokens: Tokens

@@ -1,4 +1,4 @@
-"""The reader: a document as it was indexed, opened at what is cited of it. Nothing here comes from the file system."""
+"""The reader: a document as it was indexed, opened at the cited passage. It reads only the store, not the files."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NUMBER = {"type": "integer"}
 _MARKDOWN = ("md", "mdx", "markdown")
 _LINES_AT_ONCE = 1000
 _LONGEST_LINE = 5000
-"""Characters shown of one line: what is longer was made by a machine."""
+"""Characters shown of one line; longer ones are generated."""
 _LONGEST_RENDERED = 200_000
 """Characters of Markdown that are rendered; beyond, its source is shown, page by page."""
 
@@ -42,7 +42,7 @@ class Line(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Where one is in a document that is shown in parts, by page or by line, and what stands around it."""
+    """The shown part of a long document, and the addresses of the parts before and after it."""
 
     number: int
     of: int
@@ -103,7 +103,7 @@ class ReaderPage(Page):
 
 
 def _citation_of(values: dict[str, str]) -> str:
-    """What the address asks for: a uri, or a document with its lines or page."""
+    """The citation in the address: a uri, or a document with its lines or page."""
     if ("uri" in values) == ("doc_id" in values):
         raise UsageError(
             "Name a document.",
@@ -194,10 +194,10 @@ def _page_shown(opened: Opened, values: dict[str, str]) -> dict[str, Any]:
 
 
 def _results_before(request: Request) -> str | None:
-    """The list one came from: browsers tell it to the same server."""
+    """The list of results that led here, from the Referer."""
     try:
         parts = urlsplit(request.headers.get("referer", ""))
-    except ValueError:  # whatever sends such a thing, one can read without the way back
+    except ValueError:  # an invalid header only costs the link back
         return None
     is_list = (
         parts.netloc == request.headers.get("host")

@@ -1,7 +1,7 @@
-"""Who may ask, and how much: the first thing every request meets, whatever its address.
+"""Checks every request first: who may ask, and how much.
 
-A page on the web can make a browser send requests to a server on the same machine. So the Host must be one of ours (a
-name that somebody else owns may lead here), and an Origin, which browsers add, must be this server itself.
+A page on the web can make a browser send requests to a server on the same machine. So the Host must be a known name of
+this server (other names may resolve to it), and an Origin, which browsers add, must be this server itself.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ SAFE_HEADERS = {
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    "Referrer-Policy": "same-origin",  # with none at all, browsers send forms with Origin: null, which may be anybody
+    "Referrer-Policy": "same-origin",  # with no-referrer, browsers send forms with Origin: null
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
@@ -73,7 +73,7 @@ class Rules(NamedTuple):
 
     @property
     def session(self) -> str:
-        """What a browser keeps instead of the token: it cannot be turned back into it."""
+        """What a browser keeps instead of the token, which cannot be derived from it."""
         return hmac.new(self.token.encode(), b"kebab web session", "sha256").hexdigest()
 
 
@@ -99,7 +99,7 @@ class _Buckets:
 
     def take(self, client: str) -> None:
         left = self.left(client)
-        self._buckets.pop(client, None)  # the latest stands last
+        self._buckets.pop(client, None)  # dicts keep order: the latest comes last
         self._buckets[client] = (max(0.0, left - 1), time.monotonic())
         if len(self._buckets) > _MOST_CLIENTS:
             del self._buckets[next(iter(self._buckets))]
@@ -111,9 +111,8 @@ class _Buckets:
 class Tokens:
     """Whether a client shows the right token. After ten wrong ones an address is heard once in six seconds.
 
-    From this machine the right token always counts: nobody can lock its owner out, and a token of 16 characters cannot
-    be guessed at the rate that serve.requests_per_second allows. Sessions are not guessable, so they are no part of
-    this.
+    On this machine the right token is always accepted, so that nobody can lock out its owner; a token of 16 characters
+    cannot be guessed at the rate that serve.requests_per_second allows. Sessions cannot be guessed and are not counted.
     """
 
     def __init__(self, rules: Rules) -> None:
@@ -231,12 +230,12 @@ class Safety:
 
 
 def is_same(shown: str, secret: str) -> bool:
-    """In a time that does not tell how much of it was right."""
+    """Compares in constant time."""
     return hmac.compare_digest(shown.encode("utf-8", "surrogatepass"), secret.encode())
 
 
 class _Body:
-    """A request's body, up to a size and a time; after it, whether the caller is still there."""
+    """A request's body, limited in size and time; afterwards it notices when the caller disconnects."""
 
     def __init__(self, receive: Receive, rules: Rules, headers: Headers) -> None:
         declared = headers.get("content-length", "")

@@ -1,5 +1,5 @@
-"""The search page: a form, and the passages it finds. The list is also served by itself, for the script that answers
-while one types.
+"""The search page: a form, and the passages it finds. The list is also served by itself, for the script that searches
+while the user types.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from kebab.wire.search import SearchHitV1, SearchResponseV1
 
 _FILTERS = {"type": "type", "tag": "tag", "lang": "language", "source": "source", "after": "after", "before": "before"}
-"""Those that the form has, and what they are called there."""
+"""The filters in the form, and their labels."""
 _PLACE_IN_LIST = ("cursor", "offset", "type_ahead")
-"""What belongs to one list of hits, and not to the question."""
+"""Parameters of one list of hits, not of the question."""
 
 
 class Asked(NamedTuple):
@@ -50,17 +50,17 @@ class Asked(NamedTuple):
         return {**options, "query": self.query}
 
     def address(self, **changes: Any) -> str:
-        """This page with something else asked; always from the first hit on."""
+        """This page with changed parameters, from the first hit on."""
         kept = {name: values for name, values in self.parameters.items() if name not in _PLACE_IN_LIST}
         return with_parameters(addresses.SEARCH, kept, **changes)
 
     def beside_the_form(self) -> list[tuple[str, str]]:
-        """What the address asks and the form has no field for: it is kept when the form is sent."""
+        """Parameters without a field in the form, which are kept when the form is sent."""
         fields = {"q", "mode", "sort", "explain", *_FILTERS, *_PLACE_IN_LIST}
         return [(name, value) for name, values in self.parameters.items() if name not in fields for value in values]
 
     def filters(self) -> dict[str, str]:
-        """The ones that are set, by what they are called in the address."""
+        """The filters that are set, by their names in the address."""
         return {
             name: ", ".join(value for value in self.parameters.get(name, []) if value.strip())
             for name in _FILTERS
@@ -108,7 +108,7 @@ class SearchPage(Page):
         )
 
     def _answered(self, asked: Asked) -> tuple[SearchResponseV1 | None, KebabError | None]:
-        """The answer, or what stands in its way: the form is shown in either case."""
+        """The answer or the error; the form is shown in either case."""
         try:
             if not asked.query.strip():
                 SearchRequest.from_options(asked.options())

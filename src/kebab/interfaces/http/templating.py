@@ -30,13 +30,13 @@ WORDS = 16
 _CUT = "…"
 _WORD = re.compile(r"\S+")
 _LEAD = 3
-"""Words before the first match, to see what it stands in."""
+"""Words shown before the first match, as its context."""
 
 Ranges = Sequence[tuple[int, int]]
 
 
 class Templates:
-    """Everything that is put into a template is escaped, unless it is markup that we made."""
+    """Escapes every value, except markup that this package made."""
 
     def __init__(self, static: StaticFiles, *, has_login: bool) -> None:
         self._environment = Environment(
@@ -70,7 +70,7 @@ class Page:
 
 
 def _score(score: float) -> str:
-    """Where a word is in half of all passages, bm25 is tiny: small is not nothing."""
+    """bm25 is tiny but not zero for a word that is in half of all passages."""
     return f"{score:.2f}" if score >= 0.005 else "<0.01"
 
 
@@ -89,9 +89,9 @@ def _counted(count: int, noun: str) -> str:
 
 
 class StaticFiles:
-    """The page's own style and script, named by what is in them, so that browsers may keep them for good.
+    """The style and script of the pages. Their names contain a digest, so browsers may cache them forever.
 
-    Only what was read at the start is ever served: an address reaches no file system.
+    They are read at the start; a request never reaches the file system.
     """
 
     def __init__(self) -> None:
@@ -130,9 +130,7 @@ def marked_snippet(snippet: str, highlights: Sequence[HighlightV1], words: int =
 
 
 def shortened(snippet: str, highlights: Ranges, words: int) -> tuple[str, list[tuple[int, int]]]:
-    """The words of a snippet with most matches among them. In scripts without spaces, its limit of characters is what
-    keeps it short.
-    """
+    """The part of a snippet that has most matches. Scripts without spaces are only cut to the snippet's length."""
     begin, stop = snippet.startswith(_CUT), len(snippet) - snippet.endswith(_CUT)
     places = [match.span() for match in _WORD.finditer(snippet, begin, stop)]
     if not places:

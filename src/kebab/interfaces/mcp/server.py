@@ -1,6 +1,4 @@
-"""The MCP server, whatever carries its messages: tools and resources over one service, and the one place where errors
-become answers.
-"""
+"""The MCP server for any transport: tools and resources over one service, and errors as answers."""
 
 from __future__ import annotations
 
@@ -79,12 +77,12 @@ def make_server(service: Service, workers: Workers) -> Server[Any]:
                 raise UsageError(f"There is no tool {params.name!r}.", hint=f"Tools: {', '.join(tools)}.")
             call = Call(service, tool.read(params.arguments or {}))
             if tool.writes:
-                # Not left alone when the caller goes: it ends by itself where nothing is half written.
+                # Not abandoned when the caller disconnects: it ends by itself where nothing is half written.
                 return _answered(await workers.run_to_end(tool.run, call._replace(progress=_Reporting(context))))
             return _answered(await (patient if tool.waits else workers).run(tool.run, call))
         except KebabError as error:
             return _failed(error)
-        except Exception as error:  # noqa: BLE001 - the boundary: a defect is told, and the session goes on
+        except Exception as error:  # noqa: BLE001 - the boundary: a defect is reported, and the session continues
             traceback.print_exception(error, file=sys.stderr)
             return _failed(Internal.of(error))
 
@@ -189,7 +187,7 @@ def _read(service: Service, params: types.ReadResourceRequestParams) -> types.Re
     contents = types.TextResourceContents(uri=uri, mime_type=_mime_type(fetched.doc_path), text=fetched.text)
     if not fetched.suspicious:
         return types.ReadResourceResult(contents=[contents])
-    # The text stays verbatim: the flag goes beside it, for programs, and a remark in a part of its own, for models.
+    # The text stays verbatim: programs get a flag beside it, and models a remark in a part of its own.
     contents.meta = {"suspicious": True}
     note = types.TextResourceContents(uri=uri, mime_type="text/plain", text=f"note: {SUSPICIOUS}")
     return types.ReadResourceResult(contents=[note, contents])
@@ -199,9 +197,7 @@ def _read(service: Service, params: types.ReadResourceRequestParams) -> types.Re
 
 
 class _Reporting:
-    """Tells the caller how far an ingest is, and ends it between two files or batches of vectors when the caller has
-    gone.
-    """
+    """Reports the progress of an ingest, and ends it between two files or batches if the caller disconnects."""
 
     def __init__(self, context: Context) -> None:
         self._context = context

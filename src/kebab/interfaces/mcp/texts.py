@@ -1,6 +1,4 @@
-"""Answers as text for who reads them: citations to go to, quoted passages, and how to go on. Nothing here tells the
-reader what to do.
-"""
+"""Answers as text for models: citations, quoted passages, and how to get more. No text tells the reader what to do."""
 
 from __future__ import annotations
 
@@ -57,7 +55,7 @@ def _remark(suspicious: bool) -> list[str]:
 
 
 def quoted(text: str) -> list[str]:
-    """Line by line, so that nothing in it looks like ours."""
+    """Each line behind a >, so that no quoted line looks like part of the answer."""
     return [f"> {line}".rstrip() for line in text.strip("\n").splitlines()]
 
 
@@ -83,7 +81,7 @@ def _cited(cited: AnswerCitationV1) -> list[str]:
 
 
 def fetch_texts(fetched: FetchResultV1) -> tuple[str, ...]:
-    """Where it stands, the text verbatim in a part of its own, and where it goes on."""
+    """Its place, the text verbatim in a part of its own, and the offset of the rest."""
     place = fetched.citation.text if fetched.citation else fetched.doc_path
     head = _BETWEEN.join((one_line(place), one_line(fetched.title), f"source {one_line(fetched.source)}"))
     more = (f"There is more of it: offset {fetched.next_offset}",) if fetched.next_offset is not None else ()

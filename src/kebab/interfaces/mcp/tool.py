@@ -18,19 +18,15 @@ if TYPE_CHECKING:
     from kebab.interfaces.service import Service
 
 ROOM = 20_000
-"""Tokens of a structured answer that nobody set a budget for: agents refuse more than 25,000. Its text always takes
-less.
-"""
+"""Tokens of a structured answer without a budget: agents refuse more than 25,000. Its text always takes less."""
 _NOTHING: Mapping[str, Any] = {}
 _LARGEST = 2**63
-"""No larger number means anything here, and very long ones cannot even be quoted in an error."""
+"""Larger numbers are never valid, and very long ones cannot even be quoted in an error."""
 _DEEPEST = 20
 
 
 class Answer(NamedTuple):
-    """A wire object, and the same for who reads: each text is a part of its own, so that quoted text cannot run into
-    what we say.
-    """
+    """A wire object, and the same as texts. Each is a separate part, so that quotations and remarks stay apart."""
 
     wire_object: Any
     texts: tuple[str, ...]
@@ -55,7 +51,7 @@ class Tool(NamedTuple):
     arguments: Mapping[str, Schema] = _NOTHING
     """Its own, checked here."""
     options: Mapping[str, Schema] = _NOTHING
-    """Of a search: checked where every surface has them checked."""
+    """Search options, which SearchRequest checks."""
     required: tuple[str, ...] = ()
     aliases: Mapping[str, str] = _NOTHING
     writes: bool = False
@@ -93,7 +89,7 @@ class Tool(NamedTuple):
         require(self.required, values)
         for name, schema in self.arguments.items():
             if name in values:
-                value = values[name]  # of several texts, one may come by itself
+                value = values[name]  # one text where several are taken is a list of one
                 is_one = schema["type"] == "array" and isinstance(value, str)
                 values[name] = checked_argument(name, [value] if is_one else value, schema)
         return values
@@ -105,9 +101,7 @@ class Tool(NamedTuple):
 
 
 def _storable(value: Any, depth: int = 0) -> Any:
-    """Without halves of characters, which can be in JSON but not in what is sent back, and without what cannot be
-    quoted.
-    """
+    """The value with half characters replaced, which cannot be sent back; raises for values that cannot be quoted."""
     if depth > _DEEPEST:
         raise UsageError("An argument is nested too deeply.", hint="Send texts, numbers, and lists of texts.")
     if isinstance(value, str):
