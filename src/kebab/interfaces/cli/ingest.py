@@ -12,12 +12,13 @@ import click
 
 from kebab.core.errors import KebabError, UsageError
 from kebab.core.text import decode
+from kebab.ingest.report import SKIP_REASONS, Failure, IngestReport
 from kebab.interfaces.cli.ingest_progress import progress_of, progress_option
 from kebab.interfaces.cli.options import command, group, is_confirmed, is_quiet, knowledge_base, option, wants_json
-from kebab.interfaces.cli.render import counted, done, print_json, remark, say, shown
+from kebab.interfaces.cli.render import counted, done, printed_as_json, remark, say, shown
+from kebab.wire.reports import ingest_report_v1
 
 if TYPE_CHECKING:
-    from kebab.ingest.report import Failure, IngestReport
     from kebab.ingest.sources import Description
 
 _WORTH_A_WORD_S = 2.0
@@ -86,16 +87,13 @@ def ingest_command(
 
 
 def print_report(report: IngestReport, *, interrupted: bool = False) -> None:
-    if wants_json():
-        from kebab.wire.reports import ingest_report_v1
-
-        print_json(ingest_report_v1(report, interrupted=interrupted))
+    if printed_as_json(ingest_report_v1(report, interrupted=interrupted)):
         return
-    if is_quiet():
-        for failure in report.failed:
-            click.echo(shown(f"failed: {failure.path}: {failure.message}"), err=True)
+    if not is_quiet():
+        _show(report, interrupted)
         return
-    _show(report, interrupted)
+    for failure in report.failed:
+        click.echo(shown(f"failed: {failure.path}: {failure.message}"), err=True)
 
 
 def vectors_in_words(report: IngestReport) -> str:
@@ -113,8 +111,6 @@ def say_vectors(report: IngestReport) -> None:
 
 
 def say_skipped(report: IngestReport) -> None:
-    from kebab.ingest.report import SKIP_REASONS
-
     for reason, skipped in sorted(report.skipped.items(), key=lambda item: -item[1].count):
         more = ", …" if skipped.count > len(skipped.examples) else ""
         say(f"  skipped {skipped.count} ({SKIP_REASONS.get(reason, reason)}): {', '.join(skipped.examples)}{more}")

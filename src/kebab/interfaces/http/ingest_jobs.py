@@ -28,7 +28,7 @@ class IngestJob:
     def __init__(self, job_id: str, paths: tuple[str, ...], name: str | None, embed: bool) -> None:
         unfinished = dict.fromkeys(("finished_at", "progress", "report", "error"))
         asked: dict[str, Any] = {"job_id": job_id, "paths": list(paths), "name": name, "embed": embed, **unfinished}
-        self.wire = IngestJobV1(state="queued", created_at=_now(), **asked)
+        self.wire = IngestJobV1(state="queued", created_at=datetime.now(UTC).isoformat(timespec="seconds"), **asked)
         self._started = 0.0
 
     @property
@@ -62,14 +62,16 @@ class IngestJob:
             self._end("done", report=ingest_report_v1(report))
 
     def _end(self, state: Literal["done", "failed", "interrupted"], **outcome: Any) -> None:
-        self.wire = replace(self.wire, state=state, finished_at=_now(), progress=self._progress(state, {}), **outcome)
+        self.wire = replace(
+            self.wire,
+            state=state,
+            finished_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            progress=self._progress(state, {}),
+            **outcome,
+        )
 
     def _progress(self, event: str, details: dict[str, Any]) -> IngestProgressV1:
         return ingest_progress_v1(event, details, time.perf_counter() - self._started)
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 class IngestJobs:
