@@ -42,7 +42,7 @@ def focused(page: Page) -> str:
 # --- search
 
 
-def test_answers_come_while_one_types(opened: Open) -> None:
+def test_answers_come_while_the_user_types(opened: Open) -> None:
     page = opened("/")
     page.locator("#q").press_sequentially("zeppel", delay=30)
     expect(page.locator(".hit .citation")).to_have_text(["report.pdf:p2"])  # the last word is half typed
@@ -55,7 +55,7 @@ def test_answers_come_while_one_types(opened: Open) -> None:
     assert page.locator("#q").input_value() == "platypus"
 
 
-def test_an_answer_that_comes_late_does_not_replace_a_newer_one(opened: Open) -> None:
+def test_a_late_answer_does_not_replace_a_newer_one(opened: Open) -> None:
     page = opened("/")
     held: list[Any] = []
     page.route("**/results?q=ze&*", lambda route: held.append(route))  # playwright writes on what it is given
@@ -84,7 +84,7 @@ def test_filters_and_modes_answer_at_once(opened: Open) -> None:
     expect(page).to_have_url(re.compile("mode=lexical"))
 
 
-def test_an_error_and_a_server_that_is_gone_are_told(opened: Open) -> None:
+def test_an_error_and_an_unreachable_server_are_reported(opened: Open) -> None:
     page = opened("/")
     page.locator("#q").fill("'raw AND'")
     expect(page.locator("#results .error")).to_be_visible()
@@ -93,7 +93,7 @@ def test_an_error_and_a_server_that_is_gone_are_told(opened: Open) -> None:
     expect(page.locator("#results .error")).to_have_text(re.compile("kb serve"))
 
 
-def test_the_keyboard_is_enough(opened: Open) -> None:
+def test_every_step_works_with_the_keyboard(opened: Open) -> None:
     page = opened("/?q=lamp")
     page.keyboard.press("/")
     assert focused(page) == "q"
@@ -136,7 +136,7 @@ def test_a_hit_opens_with_its_passage_in_view(opened: Open) -> None:
     assert "cited" in str(page.locator("#cited").get_attribute("class"))
 
 
-def test_a_citation_put_behind_the_address_as_it_stands_works_too(opened: Open) -> None:
+def test_a_raw_citation_in_the_address_works(opened: Open) -> None:
     page = opened("/read?uri=long.txt#L1500-L1501")
     expect(page.locator("#L1500.cited")).to_be_in_viewport()
 
@@ -240,7 +240,7 @@ def test_everything_works_without_a_script(opened: Open) -> None:
 @pytest.mark.parametrize(
     "attack", [ATTACK, SCRIPT, f'">{SCRIPT}', "'-alert(1)-'", "{{7*7}}", "</title><script>alert(1)</script>"]
 )
-def test_a_query_does_nothing(opened: Open, attack: str) -> None:
+def test_a_hostile_query_is_inert(opened: Open, attack: str) -> None:
     page = opened(f"/?q={quote(attack)}")
     assert page.locator("#q").input_value() == attack
     page.locator("#q").fill(attack + " quokka")
@@ -250,7 +250,7 @@ def test_a_query_does_nothing(opened: Open, attack: str) -> None:
     assert page.locator("main img, main iframe, main script, main svg").count() == 0
 
 
-def test_names_titles_tags_and_snippets_do_nothing(opened: Open) -> None:
+def test_hostile_names_titles_tags_and_snippets_are_inert(opened: Open) -> None:
     page = opened("/?q=quokka")
     expect(page.locator(".hit h2 a").first).to_contain_text(SCRIPT)
     expect(page.locator(".hit .snippet").first).to_contain_text("<script>alert(1)</script>")
@@ -263,7 +263,7 @@ def test_names_titles_tags_and_snippets_do_nothing(opened: Open) -> None:
     assert page.locator("main img, main iframe, main script").count() == 0
 
 
-def test_hostile_markdown_does_nothing(opened: Open) -> None:
+def test_hostile_markdown_is_inert(opened: Open) -> None:
     page = opened("/read?uri=hostile.md")
     assert page.locator("article img, article iframe, article script, article a").count() == 0
     for words in ("click me", "me too", "data", "entity", "raw"):
@@ -273,7 +273,7 @@ def test_hostile_markdown_does_nothing(opened: Open) -> None:
     expect(page.locator(".lines")).to_contain_text(ATTACK)
 
 
-def test_a_hostile_library_does_nothing(opened: Open) -> None:
+def test_a_hostile_library_is_inert(opened: Open) -> None:
     page = opened("/libraries")
     expect(page.get_by_role("link", name=f"{SCRIPT} widget")).to_be_visible()
     page.goto("/library?id=/evil/widget&q=dial")

@@ -39,7 +39,7 @@ def _read(name: str) -> str:
     return (ROOT / name).read_text(encoding="utf-8")
 
 
-def test_generated_files_are_what_the_code_says_now_and_no_schema_is_left_over() -> None:
+def test_generated_files_are_up_to_date_and_no_schema_is_left_over() -> None:
     generated: dict[str, str] = GENERATE["generated_files"]()
     for name, text in generated.items():
         assert (ROOT / name).is_file(), HINT
@@ -76,7 +76,7 @@ def _check_sessions(name: str, blocks: Iterable[tuple[Any, list[Any]]]) -> None:
 
 
 @pytest.mark.parametrize("name", [*SESSIONS["DOCUMENTS"], *SESSIONS["WITH_SERVER"]])
-def test_what_is_not_run_says_why_and_is_no_kb_command_that_could_be(name: str) -> None:
+def test_a_block_that_is_not_run_gives_a_reason(name: str) -> None:
     skipped = [
         command.text for block in SESSIONS["blocks"](_read(name)) if not block.is_run for command in block.commands()
     ]

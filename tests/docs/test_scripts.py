@@ -65,14 +65,14 @@ def test_the_demo_installs_kebab_and_finds_something_in_a_folder_it_has_never_se
     assert "returned: 1" in again.stdout
 
 
-def test_the_demo_says_what_it_does_instead_of_doing_it() -> None:
+def test_the_demo_can_print_its_commands_without_running_them() -> None:
     done = _run(["scripts/demo", "--help"], ROOT)
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout.startswith("scripts/demo [FOLDER]: ")
     assert "set -euo" not in done.stdout
 
 
-def test_the_demo_names_the_folder_that_is_not_there(clone: Path) -> None:
+def test_the_demo_names_a_missing_folder(clone: Path) -> None:
     done = _run(["scripts/demo", "nowhere"], clone)
     assert done.returncode == 2
     assert done.stderr == "There is no folder nowhere.\n"
@@ -86,9 +86,7 @@ def test_the_demo_names_the_folder_that_is_not_there(clone: Path) -> None:
     ],
     ids=["old Python", "no venv module"],
 )
-def test_what_is_missing_on_the_machine_is_said_in_one_sentence(
-    clone: Path, tmp_path: Path, python: str, sentence: str
-) -> None:
+def test_a_missing_program_is_reported_in_one_sentence(clone: Path, tmp_path: Path, python: str, sentence: str) -> None:
     stand_in = tmp_path / "python"
     stand_in.write_text(f"#!/bin/sh\n{python}\n")
     stand_in.chmod(0o755)
@@ -98,7 +96,7 @@ def test_what_is_missing_on_the_machine_is_said_in_one_sentence(
 
 
 @pytest.mark.parametrize("name", SCRIPTS)
-def test_a_script_stops_at_the_first_failure_and_names_no_place_of_one_machine(name: str) -> None:
+def test_a_script_stops_at_the_first_failure_and_names_no_local_path(name: str) -> None:
     path = ROOT / name
     text = path.read_text(encoding="utf-8")
     assert os.access(path, os.X_OK)

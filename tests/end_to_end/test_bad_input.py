@@ -73,7 +73,7 @@ def test_one_missing_path_among_several_stops_before_anything_is_done(user: User
     ],
     ids=["a pasted log above a rule", "heading", "title", "repeated keys", "tags"],
 )  # fmt: skip
-def test_names_without_end_are_stored_once_and_not_with_every_passage(user: User, text: str) -> None:
+def test_very_long_titles_and_headings_are_stored_once(user: User, text: str) -> None:
     """Regression: a database 500 times as large as the file."""
     file = user.write("long.md", text)
     user.ingest()
@@ -149,8 +149,7 @@ def test_a_named_db_that_does_not_exist_makes_doctor_unhealthy(user: User) -> No
 @pytest.mark.parametrize(
     "command", [("search", "x"), ("list", "docs"), ("verify",), ("schema",), ("doctor",)], ids=" ".join
 )
-def test_r063_the_default_db_not_yet_made_is_an_empty_corpus(user: User, command: tuple[str, ...]) -> None:
-    """R063, R032"""
+def test_the_default_db_not_yet_made_is_an_empty_corpus(user: User, command: tuple[str, ...]) -> None:
     answer = user.ask(*command)
     if command[0] == "search":
         assert answer["hits"] == []
@@ -160,7 +159,7 @@ def test_r063_the_default_db_not_yet_made_is_an_empty_corpus(user: User, command
 
 @pytest.mark.parametrize("command", [("search", "x"), ("list", "docs"), ("doctor",)], ids=" ".join)
 @pytest.mark.parametrize("state", ["empty file", "file without tables"])
-def test_a_first_ingest_that_died_at_birth_leaves_an_empty_corpus(
+def test_a_first_ingest_killed_at_its_start_leaves_an_empty_corpus(
     user: User, command: tuple[str, ...], state: str
 ) -> None:
     user.database.parent.mkdir(parents=True)
@@ -215,14 +214,14 @@ def damaged(user: User, path: Path, *, first_byte: int) -> Path:
 
 
 @pytest.mark.parametrize("command", [*READING, *WRITING], ids=" ".join)
-def test_a_corrupt_db_is_called_so_by_every_command(reader: User, tmp_path: Path, command: tuple[str, ...]) -> None:
+def test_every_command_reports_a_corrupt_db(reader: User, tmp_path: Path, command: tuple[str, ...]) -> None:
     """Its first page is whole, so that the damage shows only when a command really reads."""
     refused_as_corrupt(reader, damaged(reader, tmp_path / "bad.sqlite", first_byte=8192), command)
 
 
 @pytest.mark.parametrize("command", [("search", "git"), ("ingest", ".")], ids=" ".join)
 @pytest.mark.parametrize("first_byte", [0, 200], ids=["from the start", "from the schema on"])
-def test_a_file_that_is_no_db_any_more_is_called_so(
+def test_an_overwritten_db_is_reported_as_corrupt(
     reader: User, tmp_path: Path, command: tuple[str, ...], first_byte: int
 ) -> None:
     refused_as_corrupt(reader, damaged(reader, tmp_path / "bad.sqlite", first_byte=first_byte), command)
@@ -254,8 +253,7 @@ def test_a_corrupt_db_can_be_reset_and_made_again(indexed: User) -> None:
     assert indexed.counts(indexed.ingest()) == {"added": 30}
 
 
-def test_r055_a_text_index_that_was_dropped_is_named_and_rebuilt(indexed: User) -> None:
-    """R055"""
+def test_a_text_index_that_was_dropped_is_named_and_rebuilt(indexed: User) -> None:
     with indexed.open() as connection:
         connection.execute("DROP TABLE chunks_fts")
     done = indexed.fails("search", "alpha", code="schema_altered")
@@ -267,8 +265,7 @@ def test_r055_a_text_index_that_was_dropped_is_named_and_rebuilt(indexed: User) 
     indexed.check()
 
 
-def test_r055_garbage_in_the_text_index_is_named_and_rebuilt(indexed: User) -> None:
-    """R055"""
+def test_garbage_in_the_text_index_is_named_and_rebuilt(indexed: User) -> None:
     with indexed.open() as connection:
         connection.execute("UPDATE chunks_fts_data SET block = x'deadbeefdeadbeef'")
     done = indexed.fails("search", "alpha", code="corrupt")
@@ -312,10 +309,9 @@ def test_a_stale_text_index_is_found_by_doctor(indexed: User) -> None:
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_r133_an_unknown_option_value_is_an_error_that_lists_the_valid_ones(
+def test_an_unknown_option_value_is_an_error_that_lists_the_valid_ones(
     reader: User, arguments: tuple[str, ...], valid: list[str]
 ) -> None:
-    """R133"""
     code = "stale_cursor" if "--cursor" in arguments else "usage"
     done = reader.fails("search", "git", *arguments, code=code)
     assert all(word in done.err for word in valid)
@@ -339,8 +335,7 @@ def test_an_unknown_source_or_document_is_not_an_empty_answer(reader: User) -> N
     ["'git AND'", "'(git'", "'\"git'", "'nocolumn : git'", "'*git'", "'{text title : x'",
      "'" + "(" * 500 + "git" + ")" * 500 + "'", "'" + " OR ".join(f"(a{n} AND b)" for n in range(500)) + "x NOT'"],
 )  # fmt: skip
-def test_r012_invalid_raw_fts5_is_an_invalid_query(reader: User, query: str) -> None:
-    """R012"""
+def test_invalid_raw_fts5_is_an_invalid_query(reader: User, query: str) -> None:
     reader.fails("search", query, code="invalid_query")
 
 
@@ -381,14 +376,14 @@ def test_a_db_whose_name_is_no_text_is_a_clear_error(reader: User) -> None:
     assert "Traceback" not in done.err
 
 
-def test_a_folder_whose_name_is_no_text_is_refused_or_taken_but_no_defect(user: User) -> None:
+def test_a_folder_with_a_name_that_is_not_utf8_causes_no_defect(user: User) -> None:
     user.write(NOT_UTF8 + b"/a.md", "alpha")
     done = user.run("ingest", os.fsencode(user.notes) + b"/" + NOT_UTF8, "--json")
     assert "Traceback" not in done.err
     assert done.json()["schema_version"] == "ingest_report.v1" or done.json()["code"] != "internal"
 
 
-def test_a_title_that_is_no_text_is_refused_or_taken_but_no_defect(user: User) -> None:
+def test_a_title_that_is_not_utf8_causes_no_defect(user: User) -> None:
     done = user.run(b"ingest", b"-", b"--title", NOT_UTF8, b"--json", input=b"some text")
     assert "Traceback" not in done.err
     assert done.json()["schema_version"] == "ingest_report.v1" or done.json()["code"] != "internal"
@@ -443,7 +438,7 @@ def fill(user: User, files: int, first: int = 0) -> None:
         user.write(f"{number:03}.md", f"# Note {number}\n\n" + " ".join(f"word{number}x{i}" for i in range(1000)))
 
 
-def test_a_full_disk_is_said_and_nothing_is_lost(user: User, small_disk: Path) -> None:
+def test_a_full_disk_is_reported_and_nothing_is_lost(user: User, small_disk: Path) -> None:
     fill(user, 3)
     database = small_disk / "kebab.sqlite"
     user.ingest("--db", database, user.notes)
@@ -468,7 +463,7 @@ def test_a_full_disk_is_said_and_nothing_is_lost(user: User, small_disk: Path) -
     [("ingest", "NOTES"), ("index", "--optimize"), ("index", "--rebuild-fts"), ("search", "word1x5")],
     ids=" ".join,
 )
-def test_a_disk_that_is_already_full_is_a_clear_error_or_no_matter(
+def test_an_already_full_disk_is_a_clear_error_or_has_no_effect(
     user: User, small_disk: Path, command: tuple[str, ...]
 ) -> None:
     fill(user, 3)
@@ -499,7 +494,7 @@ def test_a_backup_to_a_full_disk_is_a_clear_error_and_leaves_nothing(user: User,
     assert list(small_disk.iterdir()) == []
 
 
-def test_a_backup_to_a_disk_that_is_only_read_is_a_clear_error(user: User, small_disk: Path) -> None:
+def test_a_backup_to_a_read_only_disk_is_a_clear_error(user: User, small_disk: Path) -> None:
     fill(user, 1)
     user.ingest()
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)

@@ -25,7 +25,7 @@ def described(user: User) -> bool:
     return bool(source["notes"])
 
 
-def test_killed_at_any_moment_note_and_terms_agree(user: User) -> None:
+def test_note_and_terms_agree_after_a_kill_at_any_moment(user: User) -> None:
     for number in range(FILES):
         user.write(
             f"{number % 7}/{number}.md",

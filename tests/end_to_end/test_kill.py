@@ -64,8 +64,7 @@ def opened_and_whole(user: User, database: Path) -> None:
         ).fetchall() == []  # fmt: skip
 
 
-def test_r074_an_ingest_killed_again_and_again_ends_like_an_undisturbed_one(user: User) -> None:
-    """R074"""
+def test_an_ingest_killed_again_and_again_ends_like_an_undisturbed_one(user: User) -> None:
     write_files(user)
     undisturbed = user.base / "undisturbed.sqlite"
     user.ingest("--db", undisturbed, user.notes)

@@ -36,8 +36,8 @@ def widget(user: User, upstream: Upstream) -> User:
     return user
 
 
-def test_r140_the_formats_are_printed_to_the_letter_without_any_model(widget: User) -> None:
-    """R140, R162, R164, R165, R166, R167: tabs and all."""
+def test_the_formats_are_printed_to_the_letter_without_any_model(widget: User) -> None:
+    """Tabs and all."""
     found = widget.run("lib", "search", "widget")
     assert found.out == (
         "1. Widget\n   Library ID: /acme/widget\n   Description: Gauges for dashboards\n"
@@ -51,8 +51,7 @@ def test_r140_the_formats_are_printed_to_the_letter_without_any_model(widget: Us
     assert "\n\n---\n\n### Colours\n*Widget > Guide*\nAny CSS colour is accepted.\n\n---\n\n### Create" in both.out
 
 
-def test_r163_nothing_found_is_said_and_is_no_failure(widget: User) -> None:
-    """R163"""
+def test_nothing_found_is_reported_and_exits_with_0(widget: User) -> None:
     none = widget.run("lib", "search", "zzzz")
     assert (none.code, none.out) == (0, "No libraries found matching your search.\n")
     docs = widget.run("lib", "docs", "/acme/widget", "zzzz")
@@ -64,7 +63,7 @@ def test_r163_nothing_found_is_said_and_is_no_failure(widget: User) -> None:
     assert "zzzz" not in docs.out
 
 
-def test_answers_for_programs(widget: User) -> None:
+def test_json_answers_are_valid_wire_objects(widget: User) -> None:
     docs = widget.ask("lib", "docs", "/acme/widget", "create a dial")
     assert (docs["library_id"], docs["version"], docs["rules"], docs["page"]) == (
         "/acme/widget",
@@ -185,8 +184,8 @@ def github() -> Iterator[str]:
     server.server_close()
 
 
-def test_stars_are_asked_for_only_when_wanted(user: User, upstream: Upstream, github: str) -> None:
-    """A repository on github.com, which git is told to find elsewhere, as in a company with a mirror. R170, R172"""
+def test_stars_are_fetched_only_with_fetch_metadata(user: User, upstream: Upstream, github: str) -> None:
+    """A repository on github.com, which git is configured to find elsewhere, as with a mirror in a company."""
     upstream.commit({"docs/a.md": "# A\n\nText.\n"})
     address = "https://github.com/acme/widget"
     (user.home / ".gitconfig").write_text(f'[url "{upstream.url}"]\n\tinsteadOf = {address}\n')

@@ -303,8 +303,7 @@ def test_a_setting_that_shapes_chunks_indexes_again_and_others_do_not(user: User
     user.check()
 
 
-def test_r056_another_korean_analysis_analyses_again_and_changes_the_index_version(user: User) -> None:
-    """R056"""
+def test_another_korean_analysis_analyses_again_and_changes_the_index_version(user: User) -> None:
     user.write("ko.md", "# 안내\n\n문서를 검색했습니다. 형태소 분석.\n")
     user.ingest()
     before = user.ask("search", "검색")
@@ -392,8 +391,7 @@ ENCODINGS: list[tuple[str, bytes, str]] = [
 ]
 
 
-def test_r061_r069_files_of_every_encoding_are_cited_by_their_own_lines(user: User) -> None:
-    """R061, R069"""
+def test_files_of_every_encoding_are_cited_by_their_own_lines(user: User) -> None:
     for name, data, _ in ENCODINGS:
         user.write(name, data)
     user.ingest()

@@ -47,7 +47,7 @@ def events(user: User, *arguments: str | Path) -> Generator[dict[str, Any], None
         process.stdout.close()
 
 
-def test_killed_on_its_way_it_goes_on_and_nothing_is_lost_or_doubled(full: User, address: str) -> None:
+def test_a_killed_migration_continues_and_loses_or_doubles_nothing(full: User, address: str) -> None:
     way = ("--from", full.database, "--to", address)
     with closing(events(full, *way)) as told:
         assert any(event["event"] == "file" and event["done"] for event in told), (
@@ -78,13 +78,13 @@ def test_killed_on_its_way_it_goes_on_and_nothing_is_lost_or_doubled(full: User,
     assert full.run("reset", "--yes", "--db", address).code == 0
 
 
-def test_the_default_database_is_carried_where_nothing_else_is_named(reader: User, tmp_path: Path) -> None:
+def test_without_from_the_default_database_is_migrated(reader: User, tmp_path: Path) -> None:
     target = tmp_path / "target.sqlite"
     assert reader.ask("migrate", "--to", target)["counts"]["documents"] == 3
     assert reader.chunks(target) == reader.chunks()
 
 
-def test_what_cannot_be_done_is_said(reader: User, tmp_path: Path) -> None:
+def test_an_impossible_migration_is_a_clear_error(reader: User, tmp_path: Path) -> None:
     [port] = free_ports(1)
     reader.fails("migrate", "--to", f"qdrant://127.0.0.1:{port}/notes", code="store_unreachable")
     reader.fails("migrate", "--to", reader.database, code="usage")

@@ -1,4 +1,4 @@
-"""R065: no network in lexical mode, ever."""
+"""No network in lexical mode, ever."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def offline(tmp_path: Path) -> dict[str, str]:
     return {"PYTHONPATH": str(tmp_path / "offline")}
 
 
-def test_r065_the_trap_works(user: User, offline: dict[str, str]) -> None:
-    """R065: or the other test would prove nothing."""
+def test_the_trap_for_sockets_works(user: User, offline: dict[str, str]) -> None:
+    """Without it the other test would prove nothing."""
     import sys
 
     code = "import socket; socket.socket()"
@@ -56,8 +56,7 @@ def test_r065_the_trap_works(user: User, offline: dict[str, str]) -> None:
     assert "must not touch the network" in ran.stderr
 
 
-def test_r065_r117_r178_everything_works_with_sockets_forbidden(user: User, offline: dict[str, str]) -> None:
-    """R065, R001, R042, R117, R178"""
+def test_everything_works_with_sockets_forbidden(user: User, offline: dict[str, str]) -> None:
     user.write("git.md", "# Install git\n\nRun the installer.\n")
     user.write("ko.md", "# 한국어\n\n문서를 검색하는 방법.\n")
     for command in COMMANDS:
@@ -70,7 +69,7 @@ def test_r065_r117_r178_everything_works_with_sockets_forbidden(user: User, offl
             assert all(hit["citation"]["uri"] for hit in answer["hits"])
 
 
-def test_r065_search_works_in_a_world_without_network_interfaces(reader: User) -> None:
+def test_search_works_in_a_world_without_network_interfaces(reader: User) -> None:
     unshare = shutil.which("unshare")
     if unshare is None or subprocess.run([unshare, "-n", "true"], capture_output=True, check=False).returncode != 0:
         pytest.skip("unshare -n is not permitted here")

@@ -44,7 +44,7 @@ def test_what_is_fetched_on_a_terminal_cannot_steer_it(coloured: User) -> None:
 @pytest.mark.parametrize(
     "arguments", [["search", "install", "--json"], ["search", "install"], ["list", "docs"], ["fetch", "doc", "git.md"]]
 )
-def test_output_that_finds_no_room_is_one_clear_sentence(reader: User, arguments: list[str]) -> None:
+def test_output_to_a_full_disk_is_one_clear_error(reader: User, arguments: list[str]) -> None:
     with Path("/dev/full").open("wb") as full:
         done = subprocess.run(
             reader.arguments(*arguments),
@@ -59,7 +59,7 @@ def test_output_that_finds_no_room_is_one_clear_sentence(reader: User, arguments
     assert "Traceback" not in done.stderr
 
 
-def test_a_page_of_korean_is_a_query_too(reader: User) -> None:
+def test_a_page_of_korean_text_is_accepted_as_a_query(reader: User) -> None:
     """Every two letters would be looked for; so many that nobody would wait."""
     import json
 
@@ -70,7 +70,7 @@ def test_a_page_of_korean_is_a_query_too(reader: User) -> None:
     assert "long_query" in [notice["code"] for notice in done.json()["notices"]]
 
 
-def test_a_file_that_nobody_may_read_is_not_called_gone(user: User) -> None:
+def test_an_unreadable_file_is_not_reported_as_gone(user: User) -> None:
     file = user.write("secret.md", "hidden")
     user.ingest()
     file.chmod(0)
@@ -103,7 +103,7 @@ def test_a_raw_expression_of_nothing_is_an_empty_query(reader: User) -> None:
 
 
 @pytest.mark.parametrize(("key", "value"), [("model", "bogus"), ("model", "onnx:"), ("endpoint", "not a url")])
-def test_a_model_or_an_endpoint_that_cannot_be_is_refused_with_its_file(user: User, key: str, value: str) -> None:
+def test_an_impossible_model_or_endpoint_is_refused_with_its_config_file(user: User, key: str, value: str) -> None:
     file = user.write("config.toml", f'[embedding]\n{key} = "{value}"\n')
     user.environment.pop("KEBAB_EMBEDDING_MODEL")
     done = user.fails("--config", file, "config", "show", code="invalid_config")

@@ -45,7 +45,7 @@ def open_to_others(*paths: Path) -> dict[str, str]:
     return {str(path): oct(path.stat().st_mode & 0o777) for path in paths if path.stat().st_mode & 0o077}
 
 
-def test_whatever_the_umask_every_file_is_made_for_its_owner_only(user: User, upstream: Upstream) -> None:
+def test_every_file_is_readable_by_its_owner_only_under_any_umask(user: User, upstream: Upstream) -> None:
     def run(*arguments: str | Path) -> None:
         done = user.run(*arguments, before=lambda: os.umask(0))
         assert done.code == 0, done.out + done.err
@@ -386,7 +386,7 @@ def test_on_a_read_only_medium_search_answers_and_no_check_calls_it_damaged(
     assert sorted(path.name for path in medium.iterdir()) == held
 
 
-def test_a_log_that_a_read_only_medium_hides_is_told_not_ignored(user: User, tmp_path: Path) -> None:
+def test_a_log_that_a_read_only_medium_hides_is_reported(user: User, tmp_path: Path) -> None:
     user.write("a.md", "# A\n\nalpha\n")
     user.ingest()
     medium = tmp_path / "medium"
@@ -400,7 +400,7 @@ def test_a_log_that_a_read_only_medium_hides_is_told_not_ignored(user: User, tmp
         assert "are in kebab.sqlite-wal, which cannot be read in a read-only place" in done.stdout + done.stderr
 
 
-def test_a_reader_that_outlives_its_database_leaves_the_log_of_the_next_one_alone(tmp_path: Path) -> None:
+def test_a_reader_of_a_deleted_database_does_not_touch_the_log_of_the_next_one(tmp_path: Path) -> None:
     """A connection takes the log away by its name when it closes: it must not be that of another file that has this
     name now.
     """

@@ -68,7 +68,7 @@ def test_a_question_finds_the_page_that_has_none_of_its_words(person: User) -> N
     assert person.ask("search", "how to set up version control", "--fts-only")["hits"] == []
 
 
-def test_where_nothing_is_near_the_nearest_is_said_to_be_no_match(person: User) -> None:
+def test_hits_below_the_floor_are_announced_as_no_match(person: User) -> None:
     person.ingest()
     answer = person.ask("search", "zeppelin")
     assert (answer["method"], [notice["code"] for notice in answer["notices"]]) == ("hybrid", ["far_away"])
@@ -77,7 +77,7 @@ def test_where_nothing_is_near_the_nearest_is_said_to_be_no_match(person: User) 
     assert person.run("search", "version control", "--exit-code").code == 0
 
 
-def test_an_ingest_killed_while_it_embeds_goes_on_where_it_was(person: User) -> None:
+def test_an_ingest_killed_while_embedding_continues_where_it_stopped(person: User) -> None:
     write_many(person, 160)
     process = person.start("ingest", person.notes, "--json", "--progress", "json")
     assert process.stderr is not None
@@ -127,7 +127,7 @@ def test_a_renamed_or_copied_file_is_not_embedded_again(person: User) -> None:
     vectors_are_whole(person)
 
 
-def test_an_edited_file_is_found_by_what_it_says_now(person: User) -> None:
+def test_an_edited_file_is_found_by_its_new_text(person: User) -> None:
     person.ingest()
     person.write("bread.md", "# Violin\n\nRosin the bow before playing, and loosen it afterwards.\n")
     assert person.ingest()["vectors_made"] == 1
@@ -147,7 +147,7 @@ def test_without_vectors_search_is_lexical_and_says_how_to_make_them(person: Use
     assert person.ask("search", "sourdough", "--vec-only")["method"] == "vector"
 
 
-def test_an_endpoint_that_is_down_costs_the_vectors_and_nothing_else(person: User) -> None:
+def test_an_endpoint_that_is_down_costs_only_the_vectors(person: User) -> None:
     person.fails("ingest", person.notes, code="model_unreachable", env=DEAD_ENDPOINT)
     assert person.ask("search", "sourdough", env=DEAD_ENDPOINT)["hits"][0]["doc_path"] == "bread.md"
     assert person.ingest()["vectors_made"] == 3  # with the default model
@@ -158,7 +158,7 @@ def test_an_endpoint_that_is_down_costs_the_vectors_and_nothing_else(person: Use
     person.fails("search", "sourdough", "--vec-only", code="model_mismatch", env=DEAD_ENDPOINT)
 
 
-def test_a_model_folder_that_is_missing_costs_the_vectors_and_nothing_else(person: User, tmp_path: Path) -> None:
+def test_a_missing_model_folder_costs_only_the_vectors(person: User, tmp_path: Path) -> None:
     person.ingest()
     gone = {"KEBAB_EMBEDDING_MODEL": f"onnx:{tmp_path / 'gone'}"}
     answer = person.ask("search", "sourdough", env=gone)
@@ -188,7 +188,7 @@ def test_vectors_alone_before_anything_was_ingested_are_an_error(person: User) -
     person.fails("search", "anything", "--vec-only", code="no_vectors")
 
 
-def test_wanting_more_vectors_than_were_made_is_noticed(person: User) -> None:
+def test_missing_vectors_are_announced(person: User) -> None:
     """embedding.cross_language turned on after the ingest: until the next one, Korean questions find less."""
     person.ingest()
     wants_more = {"KEBAB_EMBEDDING_CROSS_LANGUAGE": "on"}

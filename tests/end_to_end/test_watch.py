@@ -105,7 +105,7 @@ def test_a_database_inside_the_watched_folder_does_not_keep_it_busy(user: User) 
     assert out == b"", "and nothing after it"
 
 
-def test_a_path_that_is_not_there_is_an_error_at_once(user: User) -> None:
+def test_a_missing_path_is_an_immediate_error(user: User) -> None:
     user.fails("watch", user.home / "nowhere", code="source_error")
 
 
@@ -122,7 +122,7 @@ def test_a_folder_that_was_deleted_and_made_again_is_watched_again(user: User) -
         until(lambda: user.found("quokka") == ["c.md"])
 
 
-def test_what_another_writer_stood_in_the_way_of_is_done_afterwards(user: User) -> None:
+def test_changes_during_another_write_are_indexed_afterwards(user: User) -> None:
     """Regression: the change was forgotten with the error."""
     user.write("a.md", "# Alpha\n\nokapi\n")
     user.environment["KEBAB_STORE_LOCK_WAIT_S"] = "0.2"
@@ -176,7 +176,7 @@ def test_another_process_can_ingest_while_vectors_are_being_made_and_what_it_ing
         assert 0 < some < chunks
 
 
-def test_the_sources_that_are_there_are_watched_and_one_that_is_missing_is_named_and_taken_up_when_it_appears(
+def test_a_missing_source_is_named_and_watched_once_it_appears(
     user: User,
 ) -> None:
     """Regression: one missing folder ended it."""
@@ -264,7 +264,7 @@ def test_people_see_one_line_for_each_round_with_the_names_of_the_files(user: Us
     assert re.fullmatch(rf"\d\d:\d\d:\d\d  notes: {named} and 3 more \(\d+\.\d s\)", added)
 
 
-def test_it_ends_at_once_in_the_middle_of_a_long_ingest(user: User) -> None:
+def test_ctrl_c_ends_watch_in_the_middle_of_a_long_ingest(user: User) -> None:
     """Regression: the signal was remembered until all files were read."""
     for number in range(4000):
         user.write(f"{number}.md", f"# Note {number}\n\n" + f"Some words about the number {number}. " * 60)

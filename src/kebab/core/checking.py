@@ -74,6 +74,14 @@ def _number(value: float | None) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
+def unknown(given: str, known: Iterable[str], aliases: Iterable[str] = (), noun: str = "option") -> UsageError:
+    """The error for a name that nothing has: what was probably meant, or all that is known."""
+    names = list(known)
+    close = close_to(given, [*names, *aliases])
+    hint = f"Did you mean {close}?" if close else f"Options: {', '.join(names) or 'none'}."
+    return UsageError(f"There is no {noun} {given!r}.", hint=hint)
+
+
 def empty(name: str) -> UsageError:
     return UsageError(f"{name} is empty.", hint="Name a value, or leave it out.")
 

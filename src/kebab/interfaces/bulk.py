@@ -1,4 +1,4 @@
-"""Several queries at once, one line of JSON each: the same on stdin and over HTTP."""
+"""Several queries at once, one line of JSON each: as on stdin and over HTTP."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def _options(line: str | dict[str, Any], number: int) -> dict[str, Any]:
 
 
 def line_id(line: str | dict[str, Any]) -> str | None:
-    """What a line calls itself, so that an error can say which one it is of."""
+    """The id of a line, for an error about it."""
     try:
         return _text_id(_options(line, 0).get("id"))
     except UsageError:

@@ -1,6 +1,4 @@
-"""What HTTP and MCP both offer: options in, wire objects out. The one place that knows which call answers what, so that
-they agree.
-"""
+"""What HTTP and MCP both offer: options in, wire objects out, from the same calls."""
 
 from __future__ import annotations
 
@@ -10,12 +8,12 @@ from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kebab._version import __version__
-from kebab.core.checking import checked
+from kebab.core.checking import checked, unknown
 from kebab.core.errors import KebabError, Refused, UsageError
 from kebab.core.search import DOC_TYPES
 from kebab.search.fetching import Opened, open_cited
 from kebab.search.options import ALIASES, FILTERS, SearchRequest
-from kebab.wire import view
+from kebab.wire import viewed
 from kebab.wire.answers import AnswerV1, answer_v1
 from kebab.wire.libraries import LibraryListV1, library_list_v1
 from kebab.wire.records import (
@@ -23,7 +21,6 @@ from kebab.wire.records import (
     DocSummaryV1,
     FetchResultV1,
     ListV1,
-    StatsV1,
     chunk_inspection_v1,
     doc_summary_v1,
     fetch_result_v1,
@@ -70,8 +67,8 @@ class Service:
     def search(
         self, options: Mapping[str, Any], *, fitting: Callable[[SearchResponseV1], int] | None = None
     ) -> SearchResponseV1:
-        """`fitting`: how many of the hits the caller has room for, when nobody named a budget; the cursor then leads to
-        the others.
+        """`fitting`: how many of the hits the caller has room for, if no budget is given; the cursor then leads to the
+        others.
         """
         request = SearchRequest.from_options(options)
         response = self.kb.search(request)
@@ -111,7 +108,7 @@ class Service:
         return fetch_result_v1(self.kb.fetch_span(uri))
 
     def open_cited(self, uri: str, chunk_id: str | None = None) -> Opened:
-        """The whole document that a citation is of, and where in it the passage stands."""
+        """The whole cited document, and where the passage is in it."""
         with self.kb.catalog() as catalog:
             return open_cited(catalog, uri, chunk_id)
 
@@ -139,7 +136,7 @@ class Service:
         return answer_v1(self.kb.ask(question, on_text=on_text, stop=stop, **options))
 
     def check_options(self, options: Mapping[str, Any]) -> None:
-        """Raises what is wrong with search options, before anything is searched."""
+        """Raises an error for wrong search options before anything is searched."""
         SearchRequest.from_options(options).filters()
 
     # --- lists
@@ -148,11 +145,10 @@ class Service:
         """Those that pass the filters of a search."""
         checked("limit", limit, int, least=1, most=MOST_DOCUMENTS)
         checked("offset", offset, int, least=0, most=MOST_OFFSET)
-        request = SearchRequest.from_options(options)
         for name in options:
-            if ALIASES.get(name, name) not in FILTERS:  # left unsaid, the list would look like an answer to it
-                raise UsageError(f"Documents are not listed by {name}.", hint=f"Filters: {', '.join(FILTERS)}.")
-        filters = self.kb.filters_of(request)
+            if ALIASES.get(name, name) not in FILTERS:
+                raise unknown(name, (*FILTERS, "limit", "offset"))
+        filters = self.kb.filters_of(SearchRequest.from_options(options))
         return list_v1(
             "docs",
             self.kb.count_documents(filters),
@@ -194,25 +190,22 @@ class Service:
     # --- the whole
 
     def warm_up(self) -> None:
-        """Loads the models, so that the first question does not wait for them; what stands in the way is told to
-        whoever asks.
-        """
+        """Loads the models, so that the first question does not wait for them. A question reports the error, if any."""
         with suppress(KebabError):
-            self.kb.search("Is anybody there?", k=1)
+            self.kb.search("warm up", k=1)
         self.kb.close()
 
     def health(self) -> HealthV1:
-        self.kb.count_documents()  # raises what stands in the way of reading
+        self.kb.count_documents()  # raises if it cannot be read
         return HealthV1(version=__version__)
 
     def status(self, *, ingest_running: bool = False) -> StatusV1:
-        stats = self.kb.stats()
         with self._counting:
             ingest_running = ingest_running or self._ingests > 0
         return StatusV1(
             version=__version__,
             read_only=not self.allow_write,
-            stats=view(StatsV1, stats) if stats else None,
+            stats=viewed(self.kb.stats()),
             sources=[source.name for source in self.kb.sources()],
             libraries=len(self.kb.libraries.all()),
             ingest_running=ingest_running,

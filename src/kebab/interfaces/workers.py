@@ -21,12 +21,10 @@ which takes many times as long to search for, never makes ordinary questions wai
 
 
 class Workers:
-    """Few of them: each keeps a connection with a cache of its own, and more than there are processors only wait for
-    each other.
-    """
+    """Few threads: each has a connection with its own cache, and more threads than processors only wait."""
 
     def __init__(self, timeout_s: float | None) -> None:
-        """None: however long it takes."""
+        """None: no limit."""
         self._timeout_s = timeout_s
         self._limiters: dict[bool, anyio.CapacityLimiter] = {}
 
@@ -45,15 +43,13 @@ class Workers:
                 deadline.give_up()
 
     async def run_to_end(self, call: Callable[..., _Result], *args: Any) -> _Result:
-        """However long it takes; when nobody waits for it any more, it has to notice by itself
+        """Without a time limit. The call has to notice by itself that its caller is gone
         (anyio.from_thread.check_cancelled).
         """
         return await run_sync(partial(call, *args), limiter=self._places())
 
     def patient(self, seconds: float) -> Workers:
-        """Others, who may take so much longer: for what waits for a model elsewhere, and must not keep searches waiting
-        meanwhile.
-        """
+        """Separate workers with more time, for calls that wait for a remote model and must not block searches."""
         return Workers(None if self._timeout_s is None else self._timeout_s + seconds)
 
     def _places(self) -> anyio.CapacityLimiter:

@@ -8,6 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from kebab.analysis.query_syntax import parse
+from kebab.core.checking import checked
 from kebab.core.citations import Citation
 from kebab.core.deadline import time_limit
 from kebab.core.errors import NotFound, SourceError, UsageError
@@ -115,8 +116,8 @@ class SearchService:
         name = " ".join(library_name.split())
         if not name or self._reading is None:
             return []
-        if limit is not None and limit < 1:
-            raise UsageError("At least one library must be asked for.", hint="The default limit is 10.")
+        if limit is not None:
+            checked("limit", limit, int, least=1)
         index = lexical_index(self._reading, self._session.settings)
         named = {library.library_id for library in self._reading.libraries().named(name)}
         trees = [parse(preprocess(text)) for text in dict.fromkeys((name, query or "")) if text.strip()]
@@ -161,11 +162,8 @@ class SearchService:
         branch, `cursor` continues a list, and there is nothing where only unrelated snippets are left.
         """
         _check_kind(type)
-        if limit < 1 or not 0 <= offset < _FARTHEST or limit > _FARTHEST:
-            raise UsageError(
-                "A page begins at 0 or later, and has at least one snippet.",
-                hint="The defaults are limit 20 and offset 0.",
-            )
+        checked("limit", limit, int, least=1, most=_FARTHEST)
+        checked("offset", offset, int, least=0, most=_FARTHEST)
         library = self.find(repository_id)
         if mode == "lexical":
             filters = SearchFilters(library=repository_id, library_version=version_id, kinds=(type,) if type else ())
@@ -194,10 +192,8 @@ class SearchService:
         """The snippets of one version that answer, whole ones up to a budget of tokens."""
         _check_kind(kind)
         budget = DEFAULT_TOKENS if tokens is None else tokens
-        if budget < 1 or page < 1:
-            raise UsageError(
-                "The budget of tokens and the page are at least 1.", hint=f"The defaults are {DEFAULT_TOKENS} and 1."
-            )
+        checked("tokens", budget, int, least=1)
+        checked("page", page, int, least=1)
         found, choice = self.choose(library, version, project)
         most = min(_DEEPEST, budget // _SHORT_SNIPPET + 1)
         search = partial(self.search_snippets, query, found.library_id, choice.version, kind, most, mode="hybrid")
@@ -264,8 +260,8 @@ def _continued(first: SnippetList, search: Callable[..., SnippetList]) -> Iterat
 
 
 def _check_kind(kind: str | None) -> None:
-    if kind is not None and kind not in SNIPPET_KINDS:
-        raise UsageError(f"There are no snippets of type {kind!r}.", hint=f"Valid: {', '.join(SNIPPET_KINDS)}.")
+    if kind is not None:
+        checked("type", kind, str, choices=SNIPPET_KINDS)
 
 
 def refuse_other_organisations(library_id: str, settings: Settings) -> None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, NamedTuple
 
-from kebab.core.checking import checked, close_to, empty, from_text
+from kebab.core.checking import checked, empty, from_text, unknown
 from kebab.core.errors import UsageError
 from kebab.core.libraries import SNIPPET_KINDS
 from kebab.core.search import (
@@ -338,9 +338,7 @@ _TAGS = ("tags_any", "tags_all", "exclude_tag")
 
 def unknown_option(given: str, *others: str) -> UsageError:
     """`others` are names that a surface takes besides."""
-    close = close_to(given, [*OPTIONS, *ALIASES, *others])
-    hint = f"Did you mean {close}?" if close else f"Options: {', '.join(OPTIONS)}."
-    return UsageError(f"There is no search option {given!r}.", hint=hint)
+    return unknown(given, OPTIONS, (*ALIASES, *others), "search option")
 
 
 def _checked_option(name: str, value: Any) -> Any:

@@ -7,19 +7,29 @@ fields are only ever added, and only optional ones.
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import is_dataclass
 from typing import Any, TypeVar
 
 _Wire = TypeVar("_Wire")
+VIEWS: dict[type, Callable[[Any], Any]] = {}
+"""What makes the wire object of each class of records; every module of the family adds its own."""
 
 
 def view(wire_class: type[_Wire], record: object, **fields: Any) -> _Wire:
-    """A wire object with these fields; the others are those of the record, its tuples as lists."""
+    """A wire object with these fields; the others are those of the record, and records in them become what VIEWS says."""
     for name in wire_class.__dataclass_fields__:  # type: ignore[attr-defined]  # all of them are dataclasses
         if name not in fields and hasattr(record, name):
-            value = getattr(record, name)
-            fields[name] = list(value) if type(value) is tuple else value
+            fields[name] = viewed(getattr(record, name))
     return wire_class(**fields)
+
+
+def viewed(value: Any) -> Any:
+    """A value with the wire objects of the records in it, and lists for tuples."""
+    if type(value) in (tuple, list):
+        return [viewed(item) for item in value]
+    make = VIEWS.get(type(value))
+    return make(value) if make is not None else value
 
 
 def plain(value: Any) -> Any:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
-from kebab.core.answers import Answer, AnswerCitation
-from kebab.wire import view
-from kebab.wire.search import CitationV1, NoticeV1, SearchHitV1, citation_v1, notice_v1, search_hit_v1
+from kebab.core.answers import Answer, AnswerCitation, Claim
+from kebab.wire import VIEWS, view
+from kebab.wire.search import CitationV1, NoticeV1, SearchHitV1
 
 VerdictV1 = Literal["supported", "misattributed", "stitched", "unsupported"]
 
@@ -85,17 +86,7 @@ class AnswerV1:
 
 
 def answer_v1(answer: Answer) -> AnswerV1:
-    return view(
-        AnswerV1,
-        answer,
-        answer=answer.text,
-        citations=[_citation_v1(citation) for citation in answer.citations],
-        claims=[view(ClaimV1, claim) for claim in answer.claims],
-        candidates=[search_hit_v1(hit) for hit in answer.candidates],
-        notices=[notice_v1(notice) for notice in answer.notices],
-    )
+    return view(AnswerV1, answer, answer=answer.text)
 
 
-def _citation_v1(cited: AnswerCitation) -> AnswerCitationV1:
-    quoted_at = citation_v1(cited.quoted_at) if cited.quoted_at is not None else None
-    return view(AnswerCitationV1, cited, citation=citation_v1(cited.citation), quoted_at=quoted_at)
+VIEWS.update({Claim: partial(view, ClaimV1), AnswerCitation: partial(view, AnswerCitationV1)})

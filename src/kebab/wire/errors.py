@@ -29,40 +29,22 @@ _BY_STATUS: dict[int, tuple[type[errors.KebabError], ...]] = {
     403: (errors.Refused,),
     404: (errors.NotFound,),
     405: (errors.NoSuchMethod,),
-    409: (
-        errors.StaleCursor,
-        errors.Ambiguous,
-        errors.NotEmpty,
-        errors.ModelMissing,
-        errors.VectorsOff,
-        errors.ModelMismatch,
-    ),
+    409: (errors.StaleCursor, errors.Ambiguous, errors.NotEmpty, errors.ModelMissing, errors.ModelMismatch),
     413: (errors.TooLarge,),
-    422: (errors.SourceError, errors.NothingIndexable, errors.ParseError, errors.GoldenSetError),
+    422: (errors.SourceError, errors.ParseError, errors.GoldenSetError),
     429: (errors.TooMany,),
-    500: (
-        errors.KebabError,
-        errors.ConfigError,
-        errors.StoreError,
-        errors.TooNew,
-        errors.CopyDiffers,
-        errors.Corrupt,
-        errors.SchemaAltered,
-        errors.ReadOnly,
-        errors.ModelCorrupt,
-        errors.Internal,
-    ),
+    500: (errors.KebabError, errors.ModelCorrupt),
     501: (errors.MissingExtra,),
-    502: (errors.TooOld, errors.StoreUnreachable, errors.ModelError, errors.ModelUnreachable, errors.TextRefused),
+    502: (errors.TooOld, errors.StoreUnreachable, errors.ModelError),
     503: (errors.Locked, errors.TimedOut),
     507: (errors.DiskFull,),
 }
-HTTP_STATUS = {kind: status for status, kinds in _BY_STATUS.items() for kind in kinds}
+_STATUS = {kind: status for status, kinds in _BY_STATUS.items() for kind in kinds}
 
 
-def http_status(error: errors.KebabError) -> int:
-    """Of its class, or of the nearest one above that has one."""
-    return next(HTTP_STATUS[kind] for kind in type(error).__mro__ if kind in HTTP_STATUS)
+def http_status(error: type[errors.KebabError]) -> int:
+    """Of this class of errors, or of the nearest one above that has one."""
+    return next(_STATUS[kind] for kind in error.__mro__ if kind in _STATUS)
 
 
 def error_v1(error: errors.KebabError, *, id: str | None = None) -> ErrorV1:

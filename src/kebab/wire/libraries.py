@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from kebab.analysis.orders import reads_like_orders
-from kebab.core.libraries import Library, LibrarySnippet
-from kebab.wire import view
-from kebab.wire.search import CitationV1, NoticeV1, citation_v1, notice_v1
+from kebab.core.libraries import Library, LibrarySnippet, LibraryVersion
+from kebab.wire import VIEWS, view
+from kebab.wire.search import CitationV1, NoticeV1
 
 if TYPE_CHECKING:
     from kebab.library.docs import LibraryDocs
@@ -117,13 +117,8 @@ class LibraryDocsV1:
 
 
 def library_v1(library: Library, score: float | None = None) -> LibraryV1:
-    return view(
-        LibraryV1,
-        library,
-        versions=[view(LibraryVersionV1, version, version=version.name) for version in library.versions],
-        score=score,
-        suspicious=reads_like_orders(f"{library.title}\n\n{library.description}"),
-    )
+    suspicious = reads_like_orders(f"{library.title}\n\n{library.description}")
+    return view(LibraryV1, library, score=score, suspicious=suspicious)
 
 
 def library_list_v1(libraries: Iterable[Library]) -> LibraryListV1:
@@ -136,17 +131,15 @@ def library_search_v1(name: str, query: str | None, found: Iterable[LibraryMatch
 
 
 def library_docs_v1(query: str, docs: LibraryDocs) -> LibraryDocsV1:
+    library = docs.library
     return view(
-        LibraryDocsV1,
-        docs,
-        library_id=docs.library.library_id,
-        title=docs.library.title,
-        version_reason=docs.reason,
-        query=query,
-        snippets=[_snippet(snippet) for snippet in docs.snippets],
-        notices=[notice_v1(notice) for notice in docs.notices],
+        LibraryDocsV1, docs, library_id=library.library_id, title=library.title, version_reason=docs.reason, query=query
     )
 
 
-def _snippet(snippet: LibrarySnippet) -> LibrarySnippetV1:
-    return view(LibrarySnippetV1, snippet, type=snippet.kind, citation=citation_v1(snippet.citation))
+VIEWS.update(
+    {
+        LibraryVersion: lambda version: view(LibraryVersionV1, version, version=version.name),
+        LibrarySnippet: lambda snippet: view(LibrarySnippetV1, snippet, type=snippet.kind),
+    }
+)

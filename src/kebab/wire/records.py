@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from kebab.analysis.orders import reads_like_orders
-from kebab.core.records import Check, ChunkRecord, DocumentRecord, SourceRecord, TagRecord
+from kebab.core import records
+from kebab.core.documents import Repository
 from kebab.search.fetching import Fetched, page_of_text
-from kebab.upkeep.verify import VerifyReport
-from kebab.wire import view
-from kebab.wire.search import CitationV1, citation_v1
+from kebab.upkeep.verify import Difference, VerifyReport
+from kebab.wire import VIEWS, view, viewed
+from kebab.wire.search import CitationV1
 
 ListKindV1 = Literal["docs", "sources", "tags", "libraries"]
 
@@ -267,16 +269,13 @@ class DoneV1:
     paths: list[str]
 
 
-def doc_summary_v1(record: DocumentRecord, chunks: list[ChunkRecord] | None = None) -> DocSummaryV1:
-    lines = None
-    if chunks is not None:
-        lines = [view(ChunkLineV1, chunk, citation=citation_v1(chunk.citation)) for chunk in chunks]
+def doc_summary_v1(record: records.DocumentRecord, chunks: list[records.ChunkRecord] | None = None) -> DocSummaryV1:
+    lines = None if chunks is None else [view(ChunkLineV1, chunk) for chunk in chunks]
     return view(DocSummaryV1, record, doc_path=record.path, lines=record.line_count, chunks=lines)
 
 
-def chunk_inspection_v1(chunk: ChunkRecord) -> ChunkInspectionV1:
-    suspicious = reads_like_orders(chunk.text)
-    return view(ChunkInspectionV1, chunk, citation=citation_v1(chunk.citation), suspicious=suspicious)
+def chunk_inspection_v1(chunk: records.ChunkRecord) -> ChunkInspectionV1:
+    return view(ChunkInspectionV1, chunk, suspicious=reads_like_orders(chunk.text))
 
 
 def fetch_result_v1(fetched: Fetched, *, offset: int = 0, max_tokens: int | None = None) -> FetchResultV1:
@@ -290,36 +289,36 @@ def fetch_result_v1(fetched: Fetched, *, offset: int = 0, max_tokens: int | None
         source=document.source,
         doc_path=document.path,
         title=document.title,
-        citation=citation_v1(fetched.citation) if fetched.citation else None,
         text=text,
         truncated=next_offset is not None,
         next_offset=next_offset,
-        suspicious=fetched._replace(text=text).suspicious,
+        suspicious=reads_like_orders(text),
     )
 
 
 def list_v1(kind: ListKindV1, total: int, items: list[Any], *, offset: int = 0) -> ListV1:
     end = offset + len(items)
     next_offset = end if items and end < total else None
-    return ListV1(kind=kind, total=total, items=[_item(item) for item in items], next_offset=next_offset)
-
-
-def _item(item: DocumentRecord | SourceRecord | TagRecord) -> DocSummaryV1 | SourceV1 | TagV1:
-    match item:
-        case DocumentRecord():
-            return doc_summary_v1(item)
-        case SourceRecord():
-            notes = [ContextNoteV1(folder=note.folder or None, text=note.text) for note in item.notes]
-            repository = view(RepositoryV1, item.repository) if item.repository else None
-            return view(SourceV1, item, repository=repository, notes=notes)
-        case TagRecord():
-            return view(TagV1, item)
+    return ListV1(kind=kind, total=total, items=viewed(items), next_offset=next_offset)
 
 
 def verify_report_v1(report: VerifyReport) -> VerifyReportV1:
-    differences = [view(DifferenceV1, difference) for difference in report.differences]
-    return view(VerifyReportV1, report, differences=differences, store=[view(CheckV1, one) for one in report.checks])
+    return view(VerifyReportV1, report, store=viewed(report.checks))
 
 
-def doctor_v1(checks: list[Check]) -> DoctorV1:
-    return DoctorV1(healthy=all(check.ok for check in checks), checks=[view(CheckV1, check) for check in checks])
+def doctor_v1(checks: list[records.Check]) -> DoctorV1:
+    return DoctorV1(healthy=all(check.ok for check in checks), checks=viewed(checks))
+
+
+VIEWS.update(
+    {
+        records.Check: partial(view, CheckV1),
+        records.ContextNote: lambda note: ContextNoteV1(folder=note.folder or None, text=note.text),
+        Difference: partial(view, DifferenceV1),
+        records.DocumentRecord: doc_summary_v1,
+        Repository: partial(view, RepositoryV1),
+        records.SourceRecord: partial(view, SourceV1),
+        records.StoreStats: partial(view, StatsV1),
+        records.TagRecord: partial(view, TagV1),
+    }
+)

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
-from kebab.ingest.report import SKIP_REASONS, IngestReport
-from kebab.wire import view
+from kebab.core.records import SpaceCount
+from kebab.ingest.report import SKIP_REASONS, Failure, IngestReport
+from kebab.wire import VIEWS, view, viewed
 
 if TYPE_CHECKING:
     from kebab.upkeep.migration import MigrationReport
@@ -140,8 +142,6 @@ def ingest_report_v1(report: IngestReport, *, interrupted: bool = False) -> Inge
             view(SkippedV1, skipped, reason=reason, meaning=SKIP_REASONS.get(reason, reason))
             for reason, skipped in sorted(report.skipped.items())
         ],
-        failed=[view(FileOutcomeV1, failure) for failure in report.failed],
-        warnings=[view(FileOutcomeV1, warning) for warning in report.warnings],
         slowest=[SlowFileV1(path=path, seconds=seconds) for path, seconds in report.slowest],
         interrupted=interrupted,
     )
@@ -153,11 +153,13 @@ def ingest_progress_v1(event: Any, details: Mapping[str, Any], elapsed_s: float)
 
 
 def migration_report_v1(report: MigrationReport, *, interrupted: bool = False) -> MigrationReportV1:
-    counts = None
-    if report.counts is not None:
-        spaces = [
-            SpaceCountV1(model=space.fingerprint, vectors=space.vectors, homes=space.homes)
-            for space in report.counts.spaces
-        ]
-        counts = view(MigrationCountsV1, report.counts, vectors=spaces)
+    counts = view(MigrationCountsV1, report.counts, vectors=viewed(report.counts.spaces)) if report.counts else None
     return view(MigrationReportV1, report, counts=counts, interrupted=interrupted)
+
+
+VIEWS.update(
+    {
+        Failure: partial(view, FileOutcomeV1),
+        SpaceCount: lambda space: view(SpaceCountV1, space, model=space.fingerprint),
+    }
+)

@@ -7,13 +7,14 @@ ones with equality take three times as long to make.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 from kebab.core.citations import Citation
 from kebab.core.notices import Notice
-from kebab.core.search import Duplicate, Neighbours, SearchHit, SearchResponse
+from kebab.core.search import Duplicate, Neighbour, Neighbours, SearchHit, SearchResponse
 from kebab.core.spans import CaptionSpan, CodeSpan, LineSpan, PageSpan, RegionSpan, TimeSpan
-from kebab.wire import view
+from kebab.wire import VIEWS, view
 
 ModeV1 = Literal["lexical", "vector", "hybrid"]
 
@@ -250,21 +251,22 @@ class SearchResponseV1:
 # --- from the library's own objects
 
 
+_KINDS: dict[type, Any] = {
+    LineSpan: LineCitationV1,
+    PageSpan: PageCitationV1,
+    CodeSpan: CodeCitationV1,
+    RegionSpan: RegionCitationV1,
+    TimeSpan: TimeCitationV1,
+    CaptionSpan: CaptionCitationV1,
+}
+
+
 def citation_v1(citation: Citation) -> CitationV1:
     """Of the kind that its span has, with the span's own fields at top level."""
-    span = citation.span
-    kinds: dict[type, Any] = {
-        LineSpan: LineCitationV1,
-        PageSpan: PageCitationV1,
-        CodeSpan: CodeCitationV1,
-        RegionSpan: RegionCitationV1,
-        TimeSpan: TimeCitationV1,
-        CaptionSpan: CaptionCitationV1,
-    }
-    own = span._asdict()
-    if isinstance(span, PageSpan):
+    own = citation.span._asdict()
+    if isinstance(citation.span, PageSpan):
         own["page_label"] = own.pop("label")
-    cited: CitationV1 = view(kinds[type(span)], citation, **own)
+    cited: CitationV1 = view(_KINDS[type(citation.span)], citation, **own)
     return cited
 
 
@@ -273,19 +275,7 @@ def search_response_v1(response: SearchResponse, *, id: str | None = None) -> Se
     if response.grouped:
         ranks = [(group, [hit.rank for hit in group.hits]) for group in response.by_document()]
         groups = [view(DocumentGroupV1, group, ranks=own) for group, own in ranks]
-    return view(
-        SearchResponseV1,
-        response,
-        id=id,
-        returned=len(response.hits),
-        hits=[search_hit_v1(hit) for hit in response.hits],
-        groups=groups,
-        notices=[notice_v1(notice) for notice in response.notices],
-    )
-
-
-def notice_v1(notice: Notice) -> NoticeV1:
-    return view(NoticeV1, notice, suggestions=list(notice.suggestions) or None)
+    return view(SearchResponseV1, response, id=id, returned=len(response.hits), groups=groups)
 
 
 def search_hit_v1(hit: SearchHit) -> SearchHitV1:
@@ -294,19 +284,17 @@ def search_hit_v1(hit: SearchHit) -> SearchHitV1:
         SearchHitV1,
         hit,
         highlights=[HighlightV1(start=start, end=end) for start, end in hit.highlights],
-        citation=citation_v1(hit.citation),
         retrieval=view(RetrievalV1, hit.retrieval, weights=WeightsV1(**weights) if weights else None),
-        duplicates=[_duplicate_v1(duplicate) for duplicate in hit.duplicates],
-        neighbours=_neighbours_v1(hit.neighbours) if hit.neighbours is not None else None,
     )
 
 
-def _duplicate_v1(duplicate: Duplicate) -> DuplicateV1:
-    return view(DuplicateV1, duplicate, citation=citation_v1(duplicate.citation))
-
-
-def _neighbours_v1(neighbours: Neighbours) -> NeighboursV1:
-    before, after = (
-        [view(NeighbourV1, one, citation=citation_v1(one.citation)) for one in side] for side in neighbours
-    )
-    return NeighboursV1(before=before, after=after)
+VIEWS.update(
+    {
+        Citation: citation_v1,
+        Duplicate: partial(view, DuplicateV1),
+        Neighbour: partial(view, NeighbourV1),
+        Neighbours: partial(view, NeighboursV1),
+        Notice: lambda notice: view(NoticeV1, notice, suggestions=list(notice.suggestions) or None),
+        SearchHit: search_hit_v1,
+    }
+)

@@ -73,7 +73,7 @@ def test_progress_as_json_ends_with_exactly_one_terminal_event(
         assert len(ran.out.splitlines()) == 1
 
 
-def test_the_report_says_where_the_other_files_are(kb: Kb, write_notes: Callable[..., Path]) -> None:
+def test_unread_files_are_counted_in_the_report(kb: Kb, write_notes: Callable[..., Path]) -> None:
     ran = kb("ingest", write_notes({"a.md": "text", "empty.md": ""}))
     assert "2 files" in ran.out
     assert (
@@ -142,7 +142,7 @@ def test_mistakes_are_clear_errors(kb: Kb, arguments: list[str], data: str | byt
     [".inf", ":".join(["59"] * 4000), "-.inf", ".nan", "9" * 5000, '"\\uD800"'],
     ids=["inf", "sexagesimal", "minus", "nan", "digits", "surrogate"],
 )
-def test_strange_values_in_front_matter_cost_nothing_but_themselves(
+def test_strange_values_in_front_matter_do_not_affect_the_document(
     kb: Kb, write_notes: Callable[..., Path], value: str
 ) -> None:
     notes = write_notes({"strange.md": f"---\ntitle: T\nvalue: {value}\n---\nquagga\n", "z.md": "another quagga\n"})
@@ -160,7 +160,7 @@ def test_the_human_report_says_what_was_skipped_and_why(kb: Kb, write_notes: Cal
     assert kb("ingest", "--quiet").out == ""
 
 
-def test_where_nobody_sees_a_bar_one_line_says_what_takes_long(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_terminal_one_line_announces_a_long_step(capsys: pytest.CaptureFixture[str]) -> None:
     """An ingest makes all vectors that are missing, whatever it was asked for: a log that stands still looks like a
     failure.
     """

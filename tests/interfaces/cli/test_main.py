@@ -49,7 +49,7 @@ def test_every_command_has_help_with_an_example_and_the_global_options(kb: Kb, c
 
 
 @pytest.mark.parametrize("group", ["list", "fetch", "inspect", "source"])
-def test_a_group_alone_names_what_may_follow(kb: Kb, group: str) -> None:
+def test_a_group_alone_lists_its_commands(kb: Kb, group: str) -> None:
     ran = kb(group)
     assert ran.code == 2
     assert f"kb {group} " in ran.err.split("One of:")[1]
@@ -116,11 +116,11 @@ def test_an_unknown_command_is_answered_with_a_suggestion(kb: Kb) -> None:
         ("version", "kb --version"),
     ],
 )
-def test_what_other_programs_call_a_command_leads_to_ours(kb: Kb, typed: str, meant: str) -> None:
+def test_a_command_name_of_another_program_suggests_ours(kb: Kb, typed: str, meant: str) -> None:
     assert kb(typed, "something").err == f"Error: There is no command {typed}.\n  Did you mean: {meant}?\n"
 
 
-def test_every_synonym_leads_to_a_command_and_hides_none() -> None:
+def test_every_synonym_names_an_existing_command_and_hides_none() -> None:
     from click.testing import CliRunner
 
     from kebab.interfaces.cli.main import _COMMANDS, _SYNONYMS, cli
@@ -130,7 +130,7 @@ def test_every_synonym_leads_to_a_command_and_hides_none() -> None:
         assert CliRunner().invoke(cli, [*meant.split()[1:], "--help"]).exit_code == 0, meant
 
 
-def test_files_given_to_kb_index_are_for_ingest(kb: Kb) -> None:
+def test_kb_index_with_a_file_suggests_kb_ingest(kb: Kb) -> None:
     assert kb("index", "notes").err.endswith("To index files: kb ingest PATH\n")
 
 
@@ -220,14 +220,14 @@ def test_help_loads_no_library_and_no_database(command: list[str]) -> None:
     assert not loaded_modules(*command) & (HEAVY | {"apsw", "ignore"})
 
 
-def test_a_lexical_search_loads_nothing_it_does_not_need(sample_db: Path) -> None:
+def test_a_lexical_search_imports_no_unneeded_module(sample_db: Path) -> None:
     """No embedder, no language model, no network client."""
     modules = loaded_modules("--db", str(sample_db), "search", "git", "--mode", "lexical", "--json")
     assert "apsw" in modules
     assert not modules & (HEAVY | {"ignore", "tomllib", "asyncio", "ssl", "email", "http"})
 
 
-def test_a_search_with_hits_loads_nothing_that_is_for_other_answers(sample_db: Path) -> None:
+def test_a_search_with_hits_imports_no_module_for_other_answers(sample_db: Path) -> None:
     script = f"""
 import sys
 import kebab

@@ -65,7 +65,7 @@ def test_copies_may_be_shown_one_by_one(search: Kb) -> None:
     assert "returned: 7" in ran.out
 
 
-def test_every_line_of_a_bulk_may_decide_for_itself(search: Kb) -> None:
+def test_every_bulk_line_may_choose_how_copies_are_shown(search: Kb) -> None:
     lines = [{"query": "okapi"}, {"query": "okapi", "duplicates": "show"}, {"query": "okapi", "duplicates": "all"}]
     ran = search("--bulk", input="".join(json.dumps(line) + "\n" for line in lines))
     answers = [json.loads(line) for line in ran.out.splitlines()]
@@ -74,7 +74,7 @@ def test_every_line_of_a_bulk_may_decide_for_itself(search: Kb) -> None:
     assert "fold, show" in answers[2]["hint"]
 
 
-def test_another_way_is_a_usage_error(search: Kb) -> None:
+def test_an_unknown_value_for_duplicates_is_a_usage_error(search: Kb) -> None:
     ran = search("okapi", "--duplicates", "hide")
     assert ran.code == 2
     assert "fold, show" in ran.err
@@ -102,7 +102,7 @@ def test_groups_in_the_json_name_the_ranks_and_leave_the_hits_in_order(search: K
     assert search("zeppelin", "--group", "--json").json()["groups"] == []
 
 
-def test_neighbours_stand_around_the_hit(search: Kb) -> None:
+def test_neighbours_are_printed_around_the_hit(search: Kb) -> None:
     lines = search("end1", "--neighbours", "1").out.splitlines()
     (hit,) = [number for number, line in enumerate(lines) if line.startswith("1. [")]
     (before,) = [number for number, line in enumerate(lines) if line.startswith("   before: long.md:L")]

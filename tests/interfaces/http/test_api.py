@@ -39,7 +39,7 @@ def failed(response: httpx2.Response, status: int, code: str) -> dict[str, Any]:
 
 
 class TestSearch:
-    def test_it_gives_what_the_facade_gives(self, client: httpx2.Client, served_db: Path) -> None:
+    def test_search_returns_what_the_facade_returns(self, client: httpx2.Client, served_db: Path) -> None:
         body = valid(client.get("api/v1/search", params={"query": "undo the last commit", "k": 3}), "search_response")
         with kebab.open(served_db) as kb:
             expected = plain(search_response_v1(kb.search("undo the last commit", k=3)))
@@ -60,7 +60,7 @@ class TestSearch:
         assert all(hit["doc_type"] == "markdown" and {"ops", "tls"} & set(hit["tags"]) for hit in body["hits"])
         assert body["explanation"] is not None
 
-    def test_lists_are_repeated_or_parted_by_commas(self, client: httpx2.Client) -> None:
+    def test_lists_are_repeated_or_separated_by_commas(self, client: httpx2.Client) -> None:
         repeated = client.get("api/v1/search?query=git&type=markdown&type=note").json()
         parted = client.get("api/v1/search?query=git&type=markdown,note").json()
         assert [hit["chunk_id"] for hit in repeated["hits"]] == [hit["chunk_id"] for hit in parted["hits"]]
@@ -100,11 +100,13 @@ class TestSearch:
             ("query=git&library=/acme/nothing", 404, "not_found"),
         ],
     )
-    def test_what_is_wrong_is_said(self, client: httpx2.Client, parameters: str, status: int, code: str) -> None:
+    def test_a_wrong_option_is_an_error_with_a_hint(
+        self, client: httpx2.Client, parameters: str, status: int, code: str
+    ) -> None:
         """Never an empty result for a failure."""
         failed(client.get(f"api/v1/search?{parameters}"), status, code)
 
-    def test_a_library_is_searched_instead(self, client: httpx2.Client) -> None:
+    def test_the_option_library_searches_a_library(self, client: httpx2.Client) -> None:
         body = valid(
             client.get("api/v1/search", params={"query": "dial", "library": "/acme/widget"}), "search_response"
         )
@@ -128,7 +130,7 @@ class TestBulk:
         assert body["responses"][0]["returned"] == 2  # as the defaults say
         assert body["responses"][2]["returned"] == 1
 
-    def test_a_bare_list_will_do(self, client: httpx2.Client) -> None:
+    def test_a_body_may_be_a_bare_list(self, client: httpx2.Client) -> None:
         assert len(valid(client.post("api/v1/search/bulk", json=list(self.LINES)), "bulk_response")["responses"]) == 3
 
     def test_json_lines_give_json_lines(self, client: httpx2.Client) -> None:
@@ -142,7 +144,7 @@ class TestBulk:
             "error.v1",
         ]
 
-    def test_only_line_feeds_part_json_lines(self, client: httpx2.Client) -> None:
+    def test_json_lines_are_separated_by_line_feeds_only(self, client: httpx2.Client) -> None:
         """Regression: a text with another sign that may end a line was taken for two lines that are no JSON."""
         sent = "".join(
             json.dumps({"id": str(number), "query": f"git{sign}undo"}, ensure_ascii=False) + "\n"
@@ -156,7 +158,7 @@ class TestBulk:
         ]
 
     @pytest.mark.parametrize("media", ["application/json", "application/x-ndjson"])
-    def test_half_a_character_in_one_query_leaves_the_others_alone(self, client: httpx2.Client, media: str) -> None:
+    def test_half_a_character_in_one_query_does_not_affect_the_others(self, client: httpx2.Client, media: str) -> None:
         """Regression: it could not be sent back, which was a defect instead of two answers."""
         sent = r'{"id": "\ud800", "query": "git", "source": "\udfff"}', r'{"id": "b", "query": "git \ud800"}'
         body = f"[{','.join(sent)}]" if media == "application/json" else "\n".join(sent)
@@ -197,12 +199,12 @@ class TestBulk:
         ]
 
     @pytest.mark.parametrize("sent", ["{", "[1", "7", '{"queries": 5}', "{}", '{"queries": [], "colour": 1}'])
-    def test_what_is_no_list_of_queries_is_refused(self, client: httpx2.Client, sent: str) -> None:
+    def test_a_body_that_is_no_list_of_queries_is_refused(self, client: httpx2.Client, sent: str) -> None:
         failed(
             client.post("api/v1/search/bulk", content=sent, headers={"content-type": "application/json"}), 400, "usage"
         )
 
-    def test_there_is_a_limit(self, client: httpx2.Client) -> None:
+    def test_more_than_a_thousand_queries_are_refused(self, client: httpx2.Client) -> None:
         failed(client.post("api/v1/search/bulk", json=[{"query": "a"}] * 1001), 400, "usage")
 
 
@@ -227,7 +229,7 @@ class TestLookingInside:
         span = valid(client.get("api/v1/spans", params={"uri": hit["citation"]["uri"]}), "fetch_result")
         assert chunk["text"] in span["text"]
 
-    def test_a_budget_cuts_at_a_line_and_the_rest_can_be_read_on(self, client: httpx2.Client) -> None:
+    def test_a_budget_cuts_at_a_line_and_next_offset_reads_the_rest(self, client: httpx2.Client) -> None:
         whole = valid(client.get("api/v1/fetch", params={"uri": "git/undo.md"}), "fetch_result")
         assert whole["truncated"] is False
         read, offset = "", 0
@@ -265,10 +267,10 @@ class TestLookingInside:
             ("ingest/7/events", 404, "not_found"),
         ],
     )
-    def test_what_is_not_there_is_said(self, client: httpx2.Client, address: str, status: int, code: str) -> None:
+    def test_an_unknown_key_is_not_found(self, client: httpx2.Client, address: str, status: int, code: str) -> None:
         failed(client.get(f"api/v1/{address}"), status, code)
 
-    def test_no_path_leads_to_the_file_system(self, client: httpx2.Client, sample_notes: Path, served_db: Path) -> None:
+    def test_no_path_reaches_the_file_system(self, client: httpx2.Client, sample_notes: Path, served_db: Path) -> None:
         """Not even to a file that is indexed, by where it lies."""
         for path in (
             "/etc/passwd",
@@ -306,7 +308,7 @@ class TestLibraries:
         assert [snippet["content"] for snippet in body["snippets"]] == ["dial = make_dial(limit=20)"]
         assert body["rules"] == ["Always close a gauge"]
 
-    def test_existing_clients_get_their_shapes(self, client: httpx2.Client) -> None:
+    def test_api_v2_answers_in_the_shapes_of_existing_clients(self, client: httpx2.Client) -> None:
         (found,) = client.get("api/v2/libs/search", params={"libraryName": "widget", "query": "dials"}).json()[
             "results"
         ]
@@ -320,7 +322,7 @@ class TestLibraries:
         assert code["codeList"] == [{"language": "python", "code": "dial = make_dial(limit=20)"}]
         assert context["rules"] == ["Always close a gauge"]
 
-    def test_as_text_it_is_what_kb_lib_docs_prints(self, client: httpx2.Client) -> None:
+    def test_api_v2_text_is_what_kb_lib_docs_prints(self, client: httpx2.Client) -> None:
         response = client.get("api/v2/context", params={"libraryId": "/acme/widget", "query": "create a dial"})
         assert response.headers["content-type"].startswith("text/plain")
         assert response.text.startswith(
@@ -333,5 +335,5 @@ class TestLibraries:
         assert response.status_code == 404
         assert set(response.json()) == {"error", "message"}
 
-    def test_names_are_not_too_long(self, client: httpx2.Client) -> None:
+    def test_a_name_that_is_too_long_is_refused(self, client: httpx2.Client) -> None:
         failed(client.get("api/v1/libraries/search", params={"libraryName": "x" * 501}), 400, "usage")

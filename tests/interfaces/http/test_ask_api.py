@@ -33,7 +33,7 @@ def test_the_last_event_is_the_answer_with_its_citations(client: httpx2.Client) 
     assert any(cited["citation"]["path"] == "git/undo.md" for cited in answer["citations"])
 
 
-def test_posted_or_as_json_it_is_the_same_answer(client: httpx2.Client) -> None:
+def test_post_and_json_give_the_same_answer(client: httpx2.Client) -> None:
     streamed = events(client.post("api/v1/ask", json={"question": QUESTION, "source": "notes", "lang": None}))[-1][1]
     at_once = client.get("api/v1/ask", params={"question": QUESTION}, headers={"accept": "application/json"}).json()
     assert at_once["answer"] == streamed["answer"]
@@ -60,7 +60,7 @@ def test_a_refusal_is_an_answer_that_says_why(client: httpx2.Client) -> None:
         ({"question": "x", "colour": "red"}, 400, "usage"),
     ],
 )
-def test_what_is_wrong_is_told_by_the_status(
+def test_a_wrong_option_gives_an_error_status_not_an_event(
     client: httpx2.Client, parameters: dict[str, str], status: int, code: str
 ) -> None:
     for answer in (client.get("api/v1/ask", params=parameters), client.post("api/v1/ask", json=parameters)):
@@ -75,7 +75,7 @@ def test_half_a_character_in_a_question_is_answered(client: httpx2.Client) -> No
     assert (name, answer["question"]) == ("answer", "? How do I undo the last commit?")
 
 
-def test_what_fails_later_is_an_event(client: httpx2.Client) -> None:
+def test_a_later_failure_is_an_error_event(client: httpx2.Client) -> None:
     name, error = events(client.get("api/v1/ask", params={"question": QUESTION, "source": "nowhere"}))[-1]
     assert (name, error["code"]) == ("error", "not_found")
 
@@ -87,7 +87,7 @@ class TestWrittenByAModel:
         with serving(served_db, home=tmp_path, env=env) as running:
             yield running
 
-    def test_its_words_come_as_they_are_written_and_it_stops_when_nobody_reads_them(
+    def test_text_is_streamed_and_stops_when_the_caller_disconnects(
         self, writing: Server, chat_server: ChatServer
     ) -> None:
         chat_server.script = [Reply(["Undo it ", "with git reset [1]."]), Reply(["word "] * 600, wait_s=0.05)]

@@ -62,7 +62,7 @@ def test_what_was_ingested_is_found_by_the_same_server(writer: httpx2.Client, tm
     assert [item["job_id"] for item in listed["items"]][:2] == [again["job_id"], job["job_id"]]
 
 
-def test_its_progress_comes_as_events_that_end_with_a_last_one(writer: httpx2.Client, tmp_path: Path) -> None:
+def test_progress_comes_as_events_and_ends_with_a_terminal_one(writer: httpx2.Client, tmp_path: Path) -> None:
     for number in range(300):
         (tmp_path / f"{number}.md").write_text(f"# Note {number}\n\nSome words about the number {number}.\n")
     job_id = writer.post("api/v1/ingest", json={"paths": [str(tmp_path)], "name": "many"}).json()["job_id"]
@@ -108,12 +108,12 @@ def test_a_path_with_half_a_character_fails_by_itself(writer: httpx2.Client) -> 
         '{"paths": ["a\\u0000"]}',
     ],
 )
-def test_what_is_no_ingest_is_refused(writer: httpx2.Client, body: str) -> None:
+def test_an_invalid_body_is_refused(writer: httpx2.Client, body: str) -> None:
     response = writer.post("api/v1/ingest", content=body)
     assert (response.status_code, response.json()["code"]) == (400, "usage")
 
 
-def test_told_to_stop_it_finishes_what_it_writes_and_exits_with_0(tmp_path: Path) -> None:
+def test_on_sigterm_the_server_finishes_writing_and_exits_with_0(tmp_path: Path) -> None:
     """What was acknowledged is there, nothing is half there, and the next run goes on."""
     notes = tmp_path / "notes"
     notes.mkdir()
@@ -145,13 +145,13 @@ def test_told_to_stop_it_finishes_what_it_writes_and_exits_with_0(tmp_path: Path
         assert kb.count_documents() == 4001
 
 
-def test_without_anything_under_way_it_stops_at_once(served_db: Path, tmp_path: Path) -> None:
+def test_an_idle_server_stops_immediately(served_db: Path, tmp_path: Path) -> None:
     with serving(served_db, home=tmp_path) as running:
         httpx2.get(running.url + "api/v1/search?query=git")
         assert running.stop(10) == 0
 
 
-def test_what_is_asked_for_while_it_stops_is_refused_and_not_forgotten(served_db: Path) -> None:
+def test_an_ingest_requested_while_stopping_is_refused(served_db: Path) -> None:
     with kebab.open(served_db) as kb:
         jobs = IngestJobs(Service(kb, allow_write=True))
         jobs.begin_to_stop()

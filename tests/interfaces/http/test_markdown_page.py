@@ -65,13 +65,13 @@ def html_of(
 
 @given(st.lists(st.sampled_from(PIECES) | st.text(max_size=8), max_size=25).map("".join))
 @settings(max_examples=300)
-def test_nothing_comes_to_life(text: str) -> None:
+def test_hostile_markdown_gives_no_active_content(text: str) -> None:
     assert LiveParts(html_of(text, (1, 3))).found == []
 
 
 @given(st.lists(st.sampled_from(PIECES), max_size=25).map("".join), st.integers(1, 20), st.integers(0, 10))
 @settings(max_examples=100)
-def test_at_most_one_place_is_gone_to(text: str, first: int, more: int) -> None:
+def test_at_most_one_block_has_the_id_to_link_to(text: str, first: int, more: int) -> None:
     assert html_of(text, (first, first + more)).count('id="cited"') <= 1
 
 
@@ -89,7 +89,7 @@ def test_at_most_one_place_is_gone_to(text: str, first: int, more: int) -> None:
         ("MAILTO:a@example.org", "MAILTO:a@example.org"),
     ],
 )
-def test_where_links_lead(link: str, target: str) -> None:
+def test_links_lead_to_the_web_or_to_indexed_documents(link: str, target: str) -> None:
     html = html_of(f"[x]({link})", known=("notes/b.md", "c d.md", "notes/sub/_index.md"))
     assert re.findall('<a href="([^"]*)"', html) == [target]
 
@@ -109,7 +109,7 @@ def test_where_links_lead(link: str, target: str) -> None:
         "",
     ],
 )
-def test_other_links_lead_nowhere(link: str) -> None:
+def test_unsafe_and_unknown_links_are_dead(link: str) -> None:
     assert "<a" not in html_of(f"[x]({link})")
 
 
@@ -124,7 +124,7 @@ def test_a_block_that_is_cited_in_part_is_marked_and_its_neighbours_are_not() ->
     assert marked.findall(html_of(text, (14, 14))) == ["blockquote"]
 
 
-def test_a_comment_alone_is_nothing_to_go_to() -> None:
+def test_a_cited_comment_alone_is_not_marked() -> None:
     html = html_of("<!-- hidden -->\n\nshown\n", (1, 3))
     assert "hidden" not in html
     assert '<p class="cited" id="cited">shown' in html
@@ -138,7 +138,7 @@ def test_deep_lists_keep_their_text() -> None:
     "text",
     ["[" * 20_000, "![" * 10_000, "<!--" * 12_000, "a <!-- " * 7000, ">" * 50_000, "*a _b " * 8000, "`a " * 16_000],
 )
-def test_text_made_to_be_slow_is_not(text: str) -> None:
+def test_text_made_to_be_slow_is_rendered_quickly(text: str) -> None:
     began = time.process_time()
     html_of(text, (1, 1))
     assert time.process_time() - began < 4

@@ -78,7 +78,7 @@ def links(html: str, inside: str = "") -> list[str]:
 # --- search
 
 
-def test_a_hit_shows_what_it_is_and_where_it_stands(get: Get) -> None:
+def test_a_hit_shows_its_title_snippet_and_citation(get: Get) -> None:
     html = get("/?q=brown+wire&mode=lexical")
     hit = html[html.index('<li class="hit">') :]
     text = text_of(hit)
@@ -142,7 +142,7 @@ def test_the_form_keeps_what_was_asked(get: Get) -> None:
     ]
 
 
-def test_no_hit_offers_what_was_meant_and_which_filter_to_drop(get: Get) -> None:
+def test_without_hits_the_page_suggests_spellings_and_filters_to_drop(get: Get) -> None:
     html = get("/?q=zepelin&mode=lexical")
     assert "/?mode=lexical&q=zeppelin" in links(html, "zeppelin") or "/?q=zeppelin&mode=lexical" in links(
         html, "zeppelin"
@@ -153,7 +153,7 @@ def test_no_hit_offers_what_was_meant_and_which_filter_to_drop(get: Get) -> None
     assert links(html, "without any filter") == ["/?q=zeppelin"]
 
 
-def test_a_list_goes_on_where_it_ended(get: Get) -> None:
+def test_the_next_page_continues_the_list(get: Get) -> None:
     html = get("/?q=ledger&mode=lexical&k=3&duplicates=show")
     (more,) = links(html, "More passages")
     following = get(more)
@@ -184,7 +184,7 @@ def test_explanations_are_there_when_asked_for(get: Get) -> None:
         ("/?q=x&mode=vector", 409, ""),
     ],
 )
-def test_what_cannot_be_searched_is_said_beside_the_form(get: Get, address: str, status: int, words: str) -> None:
+def test_an_invalid_query_is_reported_beside_the_form(get: Get, address: str, status: int, words: str) -> None:
     html = get(address, status)
     assert 'role="alert"' in html
     assert words in text_of(html)
@@ -201,7 +201,7 @@ def test_an_empty_database_says_how_to_begin(tmp_path: Path) -> None:
         assert "kb lib add" in client.get("/libraries").text
 
 
-def test_the_list_alone_is_what_the_page_has(pages: TestClient, get: Get) -> None:
+def test_the_list_alone_is_the_same_as_in_the_page(pages: TestClient, get: Get) -> None:
     alone = get("/results?q=lamp&mode=lexical")
     assert "<html" not in alone
     strip = re.compile(r"\d+ ms")
@@ -209,12 +209,12 @@ def test_the_list_alone_is_what_the_page_has(pages: TestClient, get: Get) -> Non
     assert 'class="hit"' in get("/results?q=zeppel&mode=lexical&type_ahead=true")
 
 
-def test_a_query_is_text_whatever_it_says(get: Get) -> None:
+def test_a_query_is_escaped(get: Get) -> None:
     html = get(f"/?q={quote(chr(34) + '>' + ATTACK)}")
     assert f'value="{chr(38)}#34;{chr(38)}gt;{chr(38)}lt;img' in html
 
 
-def test_names_titles_tags_and_snippets_are_text(get: Get) -> None:
+def test_names_titles_tags_and_snippets_are_escaped(get: Get) -> None:
     """The fixture `get` looks for anything live; here is that the attacks were really on the page."""
     html = get("/?q=quokka&mode=lexical")
     assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
@@ -329,13 +329,13 @@ def test_a_long_document_is_read_in_parts(get: Get) -> None:
         ("/static/..%2f..%2fapp.py", 404),
     ],
 )
-def test_what_is_not_there_is_a_page_that_says_so(get: Get, address: str, status: int) -> None:
+def test_an_unknown_document_gives_an_error_page(get: Get, address: str, status: int) -> None:
     html = get(address, status)
     assert 'role="alert"' in html
     assert "root:" not in html
 
 
-def test_only_the_store_is_read_never_the_disk(corpus: PageCorpus, get: Get) -> None:
+def test_the_reader_never_reads_the_disk(corpus: PageCorpus, get: Get) -> None:
     """A document that is on the disk and not indexed cannot be read, by whatever name."""
     (corpus.notes / "secret.md").write_text("not indexed")
     for name in ("secret.md", str(corpus.notes / "secret.md"), "notes:secret.md", "./secret.md"):
@@ -343,14 +343,14 @@ def test_only_the_store_is_read_never_the_disk(corpus: PageCorpus, get: Get) -> 
     get(f"/read?uri={quote(str(corpus.notes / 'guide.md'))}", 404)
 
 
-def test_by_id_with_lines_or_a_page(corpus: PageCorpus, get: Get) -> None:
+def test_a_document_is_read_by_id_with_lines_or_a_page(corpus: PageCorpus, get: Get) -> None:
     with kebab.open(corpus.db) as knowledge_base:
         guide, report = (knowledge_base.document(path)[0].doc_id for path in ("guide.md", "report.pdf"))
     assert 'class="cited"' in get(f"/read?doc_id={guide}&lines=14-16")
     assert "Page 2 of 3" in get(f"/read?doc_id={report}&page=2")
 
 
-def test_back_to_the_list_one_came_from(pages: TestClient) -> None:
+def test_the_reader_links_back_to_the_results(pages: TestClient) -> None:
     address = "/read?uri=guide.md"
     with_back = pages.get(address, headers={"Referer": "http://127.0.0.1/?q=lamp&type=markdown"}).text
     assert links(with_back, "← Results") == ["/?q=lamp&type=markdown"]
@@ -383,7 +383,7 @@ def test_text_that_reads_like_orders_is_flagged(get: Get) -> None:
     assert "Ignore all previous instructions" in html
 
 
-def test_only_examples_or_only_prose(get: Get) -> None:
+def test_library_docs_can_be_limited_to_code_or_prose(get: Get) -> None:
     assert "<pre" in get("/library?id=/acme/widget&q=dial&type=code")
     assert "<pre" in get("/library?id=/acme/widget&q=dial&version=&type=")  # as the form sends it, with nothing chosen
     assert "<pre" not in get("/library?id=/acme/widget&q=dial&type=info")
@@ -391,7 +391,7 @@ def test_only_examples_or_only_prose(get: Get) -> None:
     assert 'role="alert"' in get("/library?id=/acme/widget&q=dial&version=v9", 404)
 
 
-def test_each_version_of_a_library_answers_for_itself(upstream: Any, tmp_path: Path) -> None:
+def test_each_version_of_a_library_is_searched_separately(upstream: Any, tmp_path: Path) -> None:
     upstream.commit(
         {
             "README.md": "# Gauge\n\n## Read\n\nCall `old_read` for the value.\n\nSee [more](docs/more.md).\n",
@@ -418,7 +418,7 @@ def test_each_version_of_a_library_answers_for_itself(upstream: Any, tmp_path: P
         assert "new_read" in client.get("/library?id=/acme/gauge&q=read+value").text
 
 
-def test_names_of_libraries_are_text(get: Get) -> None:
+def test_names_of_libraries_are_escaped(get: Get) -> None:
     assert "&lt;script&gt;alert(1)&lt;/script&gt; widget" in get("/libraries")
     assert "&lt;img src=x" in get("/library?id=/evil/widget&q=dial")
 
@@ -426,7 +426,7 @@ def test_names_of_libraries_are_text(get: Get) -> None:
 # --- status and ingest
 
 
-def test_the_status_page_shows_what_there_is(get: Get) -> None:
+def test_the_status_page_shows_sources_and_libraries(get: Get) -> None:
     text = text_of(get("/status"))
     for fact in ("Documents 8", "notes", "/acme/widget", "This server only reads."):
         assert fact in text
@@ -452,7 +452,7 @@ def test_sources_are_brought_up_to_date_from_the_page(corpus: PageCorpus, tmp_pa
         assert "axolotl" in client.get("/?q=axolotl").text
 
 
-def test_without_leave_to_write_the_page_cannot_start_an_ingest(pages: TestClient) -> None:
+def test_a_read_only_server_cannot_start_an_ingest_from_the_page(pages: TestClient) -> None:
     assert pages.post("/status/ingest", headers={"Origin": "http://127.0.0.1"}).status_code == 403
 
 
@@ -491,7 +491,7 @@ def test_a_browser_without_the_token_is_asked_for_it(corpus: PageCorpus) -> None
         assert client.get("/").status_code == 303
 
 
-def test_cookies_of_others_on_this_machine_do_not_log_one_out(corpus: PageCorpus) -> None:
+def test_cookies_of_other_servers_on_this_machine_do_not_log_out(corpus: PageCorpus) -> None:
     """Regression: all ports share their cookies, and one that is not well-formed hid those behind it."""
     session = Rules("127.0.0.1", TOKEN).session
     with client_of(corpus.db, token=TOKEN) as client:
@@ -502,12 +502,12 @@ def test_cookies_of_others_on_this_machine_do_not_log_one_out(corpus: PageCorpus
 @pytest.mark.parametrize(
     "elsewhere", ["https://evil.example/", "//evil.example", "/\\evil.example", "javascript:alert(1)", "/\n/x", "x"]
 )
-def test_logging_in_never_leads_elsewhere(corpus: PageCorpus, elsewhere: str) -> None:
+def test_logging_in_never_redirects_to_another_site(corpus: PageCorpus, elsewhere: str) -> None:
     with client_of(corpus.db, token=TOKEN) as client:
         assert client.post("/login", data={"token": TOKEN, "next": elsewhere}).headers["location"] == "/"
 
 
-def test_without_a_token_there_is_nothing_to_log_in_to(pages: TestClient) -> None:
+def test_without_a_token_the_login_page_redirects(pages: TestClient) -> None:
     assert pages.get("/login").headers["location"] == "/"
     assert "Log out" not in pages.get("/").text
 
@@ -535,7 +535,7 @@ def test_the_first_page_is_small(pages: TestClient) -> None:
     assert all(answer.headers.get("content-encoding") == "gzip" for answer in answers if len(answer.content) > 1400)
 
 
-def test_every_page_forbids_what_it_does_not_need(pages: TestClient) -> None:
+def test_every_page_has_a_strict_content_security_policy(pages: TestClient) -> None:
     for address in (
         "/",
         "/?q=lamp",
@@ -552,7 +552,7 @@ def test_every_page_forbids_what_it_does_not_need(pages: TestClient) -> None:
         assert LiveParts(response.text).found == []
 
 
-def test_a_defect_is_told_as_safely_as_everything_else(
+def test_a_defect_is_reported_with_the_safe_headers(
     corpus: PageCorpus, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Regression: the one page with an unexpected text in it was the one without the headers; and it was reported

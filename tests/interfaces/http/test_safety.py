@@ -76,14 +76,14 @@ def test_another_origin_is_refused_on_every_address(client: httpx2.Client, addre
         assert client.get(address, headers={"origin": origin}).status_code == 403
 
 
-def test_its_own_origin_and_the_names_of_this_machine_are_fine(client: httpx2.Client, server: Server) -> None:
+def test_its_own_origin_and_loopback_names_are_accepted(client: httpx2.Client, server: Server) -> None:
     port = server.url.rstrip("/").rpartition(":")[2]
     assert client.get("api/v1/health", headers={"origin": server.url.rstrip("/")}).status_code == 200
     for host in (f"localhost:{port}", f"LOCALHOST:{port}", f"[::1]:{port}", "127.0.0.1"):
         assert client.get("api/v1/health", headers={"host": host}).status_code == 200
 
 
-def test_every_response_says_what_browsers_may_not_do(client: httpx2.Client) -> None:
+def test_every_response_has_the_safe_headers(client: httpx2.Client) -> None:
     for address in ADDRESSES:
         headers = client.get(address).headers
         assert "default-src 'none'" in headers["content-security-policy"]
@@ -93,14 +93,14 @@ def test_every_response_says_what_browsers_may_not_do(client: httpx2.Client) -> 
         assert "server" not in headers
 
 
-def test_reading_only_is_the_default(client: httpx2.Client) -> None:
+def test_the_server_is_read_only_by_default(client: httpx2.Client) -> None:
     response = client.post("api/v1/ingest", json={"paths": ["/tmp"]})
     assert (response.status_code, response.json()["code"]) == (403, "forbidden")
     assert client.post("api/v1/ingest", content=b"{").status_code == 403
 
 
 class TestToken:
-    def test_without_it_nothing_is_told(self, guarded: Server) -> None:
+    def test_without_the_token_every_request_is_refused(self, guarded: Server) -> None:
         for address in ("api/v1/health", "api/v1/search?query=git", "openapi.json", "nothing"):
             response = httpx2.get(guarded.url + address)
             assert (response.status_code, response.json()["code"]) == (401, "unauthorized")
@@ -110,24 +110,24 @@ class TestToken:
         "shown",
         ["", "Bearer", "Bearer wrong", f"Basic {TOKEN}", f"Bearer {TOKEN}x", f"Bearer {TOKEN[:-1]}", "Bearer \xff"],
     )
-    def test_a_wrong_one_is_none(self, guarded: Server, shown: str) -> None:
+    def test_a_wrong_token_is_refused(self, guarded: Server, shown: str) -> None:
         assert (
             httpx2.get(guarded.url + "api/v1/health", headers=[(b"authorization", shown.encode("latin-1"))]).status_code
             == 401
         )
 
-    def test_it_is_not_taken_from_the_address(self, guarded: Server) -> None:
+    def test_a_token_in_the_address_does_not_count(self, guarded: Server) -> None:
         assert httpx2.get(guarded.url + f"api/v1/health?token={TOKEN}").status_code == 401
 
-    def test_with_it_all_is_as_without(self, guarded: Server) -> None:
+    def test_with_the_token_requests_are_answered(self, guarded: Server) -> None:
         answer = httpx2.get(guarded.url + "api/v1/search?query=git", headers={"authorization": f"bearer {TOKEN}"})
         assert answer.json()["returned"] > 0
 
-    def test_a_named_host_is_one_of_ours(self, guarded: Server) -> None:
+    def test_a_host_in_the_settings_is_accepted(self, guarded: Server) -> None:
         headers = {"authorization": f"Bearer {TOKEN}", "host": "kebab.lan:8765"}
         assert httpx2.get(guarded.url + "api/v1/health", headers=headers).status_code == 200
 
-    def test_a_request_that_is_too_large_is_refused_whether_it_says_so_or_not(self, guarded: Server) -> None:
+    def test_a_request_that_is_too_large_is_refused_with_or_without_content_length(self, guarded: Server) -> None:
         headers = {"authorization": f"Bearer {TOKEN}", "content-type": "application/json"}
         declared = httpx2.post(guarded.url + "api/v1/search/bulk", headers=headers, content=b" " * 2000)
         streamed = httpx2.post(guarded.url + "api/v1/search/bulk", headers=headers, content=iter([b" " * 900] * 3))
@@ -185,7 +185,7 @@ class TestWrongTokens:
             yield client
 
     @pytest.mark.parametrize("path", ["api/v1/health", "mcp", "login"])
-    def test_are_slowed_wherever_they_are_shown(self, client: httpx2.Client, path: str) -> None:
+    def test_they_are_slowed_on_every_address(self, client: httpx2.Client, path: str) -> None:
         def wrong() -> httpx2.Response:
             if path == "login":
                 return client.post(path, data={"token": "not-the-right-one"}, headers={"accept": "text/html"})
@@ -203,7 +203,7 @@ class TestWrongTokens:
         assert client.post("login", data={"token": TOKEN}).status_code == 303
         assert client.get("api/v1/health").status_code == 200, "a session"
 
-    def test_from_another_machine_are_not_even_looked_at_after_ten(self, client: httpx2.Client) -> None:
+    def test_from_another_machine_none_is_compared_after_ten(self, client: httpx2.Client) -> None:
         """A proxy on this machine says who asks; who is behind it cannot."""
         there, elsewhere = ({"x-forwarded-for": f"127.0.0.1, 192.0.2.{number}"} for number in (7, 8))
         codes = [client.get("api/v1/health", headers=WRONG | there).status_code for _ in range(11)]
@@ -213,7 +213,9 @@ class TestWrongTokens:
         client.cookies.set("kebab_session", Rules("127.0.0.1", TOKEN).session)
         assert client.get("api/v1/health", headers=there).status_code == 200, "whoever had logged in before goes on"
 
-    def test_are_heard_again_with_time_and_addresses_are_forgotten(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_the_limit_recovers_with_time_and_old_addresses_are_forgotten(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         now = 0.0
         monkeypatch.setattr("kebab.interfaces.http.safety.time.monotonic", lambda: now)
         tokens = Tokens(Rules("0.0.0.0", TOKEN))
@@ -230,7 +232,7 @@ class TestWrongTokens:
         assert len(tokens._wrong._buckets) == 10_000
 
 
-def test_whoever_does_not_get_on_with_asking_is_not_waited_for(served_db: Path, tmp_path: Path) -> None:
+def test_a_connection_that_sends_no_request_in_time_is_closed(served_db: Path, tmp_path: Path) -> None:
     """Regression: a connection with nothing in it, or half a request, was kept for good."""
     beginnings = {
         b"": b"",
@@ -253,7 +255,7 @@ def test_whoever_does_not_get_on_with_asking_is_not_waited_for(served_db: Path, 
             assert client.get("api/v1/health").status_code == 200  # the same connection, which has asked before
 
 
-def test_who_leaves_in_the_middle_of_asking_is_no_defect(served_db: Path, tmp_path: Path) -> None:
+def test_a_caller_that_disconnects_while_sending_is_no_defect(served_db: Path, tmp_path: Path) -> None:
     with serving(served_db, home=tmp_path) as running:
         with socket.create_connection(("127.0.0.1", int(running.url.rstrip("/").rpartition(":")[2]))) as caller:
             caller.sendall(b"POST /api/v1/search/bulk HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{")
@@ -282,7 +284,7 @@ def test_listening_beyond_this_machine_needs_a_token(kb: Kb, served_db: Path) ->
     assert "KEBAB_SERVE_TOKEN" in ran.json()["hint"]
 
 
-def test_beyond_this_machine_addresses_are_ours_and_names_are_not(served_db: Path, tmp_path: Path) -> None:
+def test_beyond_this_machine_addresses_are_accepted_and_unknown_names_are_not(served_db: Path, tmp_path: Path) -> None:
     """A name may be made to lead here by whoever owns it; an address cannot."""
     with serving(served_db, "--host", "0.0.0.0", home=tmp_path, env={"KEBAB_SERVE_TOKEN": TOKEN}) as running:
         port = running.url.rstrip("/").rpartition(":")[2]
@@ -325,11 +327,11 @@ def test_the_token_is_not_shown_in_the_settings(kb: Kb) -> None:
         ("example.org", False),
     ],
 )
-def test_what_counts_as_this_machine(host: str, here: bool) -> None:
+def test_loopback_addresses_and_localhost_count_as_this_machine(host: str, here: bool) -> None:
     assert is_loopback(host) is here
 
 
-def test_a_session_tells_nothing_of_the_token() -> None:
+def test_a_session_does_not_reveal_the_token() -> None:
     assert TOKEN not in Rules("127.0.0.1", TOKEN).session
     assert Rules("127.0.0.1", TOKEN).session != Rules("127.0.0.1", TOKEN + "x").session
 

@@ -17,7 +17,7 @@ def marks(text: str, *words: str) -> list[HighlightV1]:
     return [HighlightV1(start=text.index(word), end=text.index(word) + len(word)) for word in words]
 
 
-def test_sixteen_words_where_most_matches_are() -> None:
+def test_a_snippet_shows_sixteen_words_where_most_matches_are() -> None:
     shown = marked_snippet(TEXT, marks(TEXT, "w2 ", "w30", "w33"))
     assert shown.count("<b>") == 2
     assert len(shown.strip("…").split()) == 16
@@ -25,11 +25,11 @@ def test_sixteen_words_where_most_matches_are() -> None:
     assert "…" in shown
 
 
-def test_without_a_match_it_is_the_beginning() -> None:
+def test_a_snippet_without_a_match_shows_the_beginning() -> None:
     assert marked_snippet(TEXT, []) == "w0 w1 w2 w3 w4 w5 w6 w7 w8 w9 w10 w11 w12 w13 w14 w15…"
 
 
-def test_a_short_text_is_whole() -> None:
+def test_a_short_text_is_shown_whole() -> None:
     assert marked_snippet("a <b> &\n  c", marks("a <b> &\n  c", "<b>")) == "a <b>&lt;b&gt;</b> &amp; c"
     assert marked_snippet("", []) == ""
 

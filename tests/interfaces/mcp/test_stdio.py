@@ -154,7 +154,7 @@ def test_status_tells_what_is_served(agent: Session) -> None:
     )
 
 
-def test_r168_libraries_are_found_and_read_in_the_known_formats_to_the_letter(agent: Session) -> None:
+def test_libraries_are_found_and_read_in_the_known_formats_to_the_letter(agent: Session) -> None:
     """The known formats are the text of the tools, and their objects the structured part."""
     found = agent.call("resolve-library-id", libraryName="widget", userQuery="round gauges")
     assert texts(found) == [
@@ -187,7 +187,7 @@ def test_as_many_libraries_are_found_as_are_asked_for(agent: Session) -> None:
         assert "limit" in agent.fails("resolve-library-id", libraryName="widget", limit=limit)["message"]
 
 
-def test_r168_no_library_is_said_and_an_unknown_one_is_an_error(agent: Session) -> None:
+def test_no_library_is_said_and_an_unknown_one_is_an_error(agent: Session) -> None:
     """A name that fits nothing is an answer; an id that does not exist is a mistake."""
     assert len(agent.ask("resolve-library-id", libraryName="acme", limit=1)["libraries"]) == 1
     assert texts(agent.call("resolve-library-id", libraryName="zzzz")) == ["No libraries found matching your search."]

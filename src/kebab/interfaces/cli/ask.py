@@ -10,8 +10,8 @@ import click
 
 from kebab.core.errors import UsageError
 from kebab.core.search import SUSPICIOUS
-from kebab.interfaces.cli.options import command, follow_up, knowledge_base, wants_json
-from kebab.interfaces.cli.render import harmless, print_json, remark, say, shown
+from kebab.interfaces.cli.options import command, knowledge_base, wants_json
+from kebab.interfaces.cli.render import follow_up_notices, harmless, print_json, remark, say, shown
 from kebab.interfaces.cli.search import FILTERS, given, search_options
 
 if TYPE_CHECKING:
@@ -50,9 +50,7 @@ def ask_command(question: tuple[str, ...], **options: Any) -> int:
     streams = sys.stdout.isatty() and not wants_json()
     written = _Stream() if streams else None
     answer = knowledge_base().ask(" ".join(question), on_text=written, **given(options))
-    answer = answer._replace(
-        notices=tuple(notice._replace(message=follow_up(notice.message)) for notice in answer.notices)
-    )
+    answer = answer._replace(notices=follow_up_notices(answer.notices))
     if wants_json():
         from kebab.wire.answers import answer_v1
 
@@ -80,10 +78,7 @@ def _print_answer(answer: Answer, *, streamed: bool) -> None:
     if answer.text is None:
         _print_refusal(answer, streamed=streamed)
         return
-    if streamed:
-        click.echo()
-    else:
-        click.echo(harmless(answer.text))
+    click.echo("" if streamed else harmless(answer.text))
     click.echo()
     for marker, cited in _by_marker(answer.citations).items():
         places = dict.fromkeys(_place(citation.quoted_at or citation.citation) for citation in cited)
@@ -99,14 +94,14 @@ def _print_answer(answer: Answer, *, streamed: bool) -> None:
 
 
 def _by_marker(citations: Sequence[AnswerCitation]) -> dict[int, list[AnswerCitation]]:
-    markers: dict[int, list[AnswerCitation]] = {}
+    by_marker: dict[int, list[AnswerCitation]] = {}
     for citation in citations:
-        markers.setdefault(citation.marker, []).append(citation)
-    return markers
+        by_marker.setdefault(citation.marker, []).append(citation)
+    return by_marker
 
 
 def _place(citation: Citation) -> str:
-    """One line is said once: notes.md:L9."""
+    """A single line as notes.md:L9."""
     return _ONE_LINE.sub(r":L\1", shown(citation.text))
 
 
@@ -119,7 +114,7 @@ def _lacks(claim: Claim) -> str:
 def _print_refusal(answer: Answer, *, streamed: bool) -> None:
     if streamed:
         click.echo()
-        if answer.refusal_reason != "model_declined":  # which is what it says itself
+        if answer.refusal_reason != "model_declined":  # the model has said so itself
             say("Withdrawn: what the model wrote above does not count as an answer.")
     say(f"No answer: {answer.refusal_message}")
     if answer.candidates:
@@ -140,29 +135,19 @@ def _print_explanation(answer: Answer) -> None:
         margin = "" if evidence["margin"] is None else f", {evidence['margin']:.2f} above the middle of the list"
         if evidence["similarity"] is not None and not evidence["by_meaning"]:
             margin += " (no measure is known for this language, so it does not count)"
-        say(
-            f"evidence: {evidence['coverage']:.0%} of the question's words in the best passage, "
-            f"{evidence['focus']:.0%} in two sentences"
-        )
-        say(
-            f"evidence: similarity {similarity}{margin}; strength {evidence['strength']:.2f}, {evidence['least']:.2f} "
-            "is enough"
-        )
+        words = f"{evidence['coverage']:.0%} of the question's words in the best passage"
+        say(f"evidence: {words}, {evidence['focus']:.0%} in two sentences")
+        strength = f"strength {evidence['strength']:.2f}, {evidence['least']:.2f} is enough"
+        say(f"evidence: similarity {similarity}{margin}; {strength}")
         if evidence["missing_words"]:
             say(f"evidence: in no passage: {', '.join(evidence['missing_words'])}")
         for passage in evidence["passages"]:
-            say(
-                f"passage: {passage['coverage']:.0%} "
-                f"{passage['citation']}{' (beside a hit)' if passage['beside'] else ''}"
-            )
+            beside = " (beside a hit)" if passage["beside"] else ""
+            say(f"passage: {passage['coverage']:.0%} {passage['citation']}{beside}")
     for hit in answer.candidates:
-        detail = hit.retrieval
-        ranks = ", ".join(
-            f"{side} rank {rank}"
-            for side, rank in (("lexical", detail.lexical_rank), ("vector", detail.vector_rank))
-            if rank is not None
-        )
-        say(f"retrieval: {hit.rank}. {shown(hit.citation.text)} ({ranks})")
+        ranks = {"lexical": hit.retrieval.lexical_rank, "vector": hit.retrieval.vector_rank}
+        found = ", ".join(f"{side} rank {rank}" for side, rank in ranks.items() if rank is not None)
+        say(f"retrieval: {hit.rank}. {shown(hit.citation.text)} ({found})")
     for claim in answer.claims:
         markers = "".join(f"[{marker}]" for marker in claim.markers)
         say(f"claim: {claim.verdict} {markers} matched: {', '.join(claim.matched) or 'nothing'}{_lacks(claim)}")

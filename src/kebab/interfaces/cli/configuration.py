@@ -13,14 +13,14 @@ from kebab.config.settings import SettingField, Settings, all_settings
 from kebab.core.addresses import masked_address
 from kebab.core.errors import ConfigError
 from kebab.core.private_files import make_folder, open_file
-from kebab.interfaces.cli.options import command, group, loaded_settings, places_given, wants_json
-from kebab.interfaces.cli.render import done, print_json, table
+from kebab.interfaces.cli.options import command, group, loaded_settings, option, places_given
+from kebab.interfaces.cli.render import done, printed_as_json, table
 from kebab.wire import view
 from kebab.wire.records import ConfigV1, SettingV1
 
 
 def commented_config() -> str:
-    """A config file in which every setting stands with its default, commented out."""
+    """A config file that lists every setting with its default, commented out."""
     lines = [
         "# Kebab settings. Every line is optional; remove the # to change a value.",
         "# Flags win over KEBAB_* variables, those over this file.",
@@ -36,8 +36,8 @@ def commented_config() -> str:
 
 
 @command("init", example="kb init\nkb init --here        # an index of its own for this folder")
-@click.option("--here", is_flag=True, help="Keep the index of this folder in ./.kebab.")
-@click.option("--force", is_flag=True, help="Overwrite an existing config file.")
+@option("--here", is_flag=True, help="Keep the index of this folder in ./.kebab.")
+@option("--force", is_flag=True, help="Overwrite an existing config file.")
 def init_command(here: bool, force: bool) -> int:
     """Write a commented config file and make the data folder. Never required: everything has a default."""
     made: list[Path] = []
@@ -82,26 +82,24 @@ def config_command() -> None:
 
 
 @command("show", within=config_command, example="kb config show")
-def config_show() -> int:
+def config_show() -> None:
     """Every setting, its value, and where that came from."""
     loaded = loaded_settings()
-    database = database_address(loaded.settings)
-    values = {item.key: _shown_value(item, loaded.settings) for item in all_settings()}
-    if wants_json():
-        settings = [
-            view(SettingV1, item, value=values[item.key], origin=loaded.origins.get(item.key, "default"))
-            for item in all_settings()
-        ]
-        file = str(loaded.config_file) if loaded.config_file else None
-        print_json(ConfigV1(config_file=file, database=database, settings=settings))
-        return 0
-    click.echo(f"config file: {loaded.config_file or 'none'}")
-    click.echo(f"database: {database}")
-    table(
-        ["setting", "value", "from"],
-        [[item.key, repr(values[item.key]), loaded.origins.get(item.key, "default")] for item in all_settings()],
-    )
-    return 0
+    file = str(loaded.config_file) if loaded.config_file else None
+    settings = [
+        view(
+            SettingV1,
+            item,
+            value=_shown_value(item, loaded.settings),
+            origin=loaded.origins.get(item.key, "default"),
+        )
+        for item in all_settings()
+    ]
+    shown = ConfigV1(config_file=file, database=database_address(loaded.settings), settings=settings)
+    if not printed_as_json(shown):
+        click.echo(f"config file: {file or 'none'}")
+        click.echo(f"database: {shown.database}")
+        table(["setting", "value", "from"], [[one.key, repr(one.value), one.origin] for one in settings])
 
 
 def _shown_value(item: SettingField, settings: Settings) -> Any:

@@ -25,8 +25,17 @@ from kebab.evaluation.runner import RunOptions, run
 from kebab.evaluation.suggestions import as_yaml, suggest
 from kebab.evaluation.tuning import tune
 from kebab.interfaces.cli.ingest_progress import progress_of
-from kebab.interfaces.cli.options import command, group, is_quiet, knowledge_base, places_given, wants_json
-from kebab.interfaces.cli.render import counted, done, print_json, print_verbatim, remark, say, shown, table
+from kebab.interfaces.cli.options import command, group, is_quiet, knowledge_base, option, places_given, wants_json
+from kebab.interfaces.cli.render import (
+    counted,
+    done,
+    print_verbatim,
+    printed_as_json,
+    remark,
+    say,
+    shown,
+    table,
+)
 from kebab.interfaces.cli.search import FILTERS, given, search_options
 from kebab.search.options import SearchRequest
 from kebab.wire.evaluation import (
@@ -44,7 +53,7 @@ if TYPE_CHECKING:
 _ABOUT_ONE_QUERY = frozenset(
     {"some_words", "did_you_mean", "far_away", "similar_only", "words_only", "insisted", "other_scripts"}
 )
-"""Notices that say nothing about the whole run."""
+"""Notices about single queries, not about the whole run."""
 _MISSES_NAMED = 10
 
 
@@ -70,18 +79,17 @@ _SEARCHING = search_options(
 
 
 def golden_options(function: Callable[..., Any]) -> Callable[..., Any]:
-    """What is asked, and where."""
+    """The arguments that choose the golden set and how many hits are judged."""
     number = click.IntRange(1, MAX_K)
-    for flag, sentence in (
-        ("--skip-unknown", "Count expected ids that are not in the index as missed."),
-        ("--ingest", "Index the documents of FOLDER first, in a database of its own or --db."),
+    for decorate in (
+        option("--skip-unknown", is_flag=True, help="Count expected ids that are not in the index as missed."),
+        option("--ingest", is_flag=True, help="Index the documents of FOLDER first, in a database of its own or --db."),
+        option("--hits", type=number, help="How many hits each search is asked for; by default k."),
+        option("-k", "--k", "k", type=number, default=DEFAULT_K, help=f"Metrics are about the first k ({DEFAULT_K})."),
+        click.argument("golden", metavar="FILE|FOLDER", type=click.Path(path_type=Path)),
     ):
-        function = click.option(flag, is_flag=True, help=sentence)(function)
-    sentence = "How many hits each search is asked for; by default k."
-    function = click.option("--hits", type=number, help=sentence)(function)
-    sentence = f"Metrics are about the first k ({DEFAULT_K})."
-    function = click.option("-k", "--k", "k", type=number, default=DEFAULT_K, help=sentence)(function)
-    return click.argument("golden", metavar="FILE|FOLDER", type=click.Path(path_type=Path))(function)
+        function = decorate(function)
+    return function
 
 
 @command(
@@ -92,9 +100,9 @@ def golden_options(function: Callable[..., Any]) -> Callable[..., Any]:
 )
 @golden_options
 @_SEARCHING
-@click.option("--ask", is_flag=True, help="Put every query to kb ask too: are refusals right, are answers grounded?")
-@click.option("--timings", is_flag=True, help="Latencies too, each search by itself; then no two runs are the same.")
-@click.option(
+@option("--ask", is_flag=True, help="Put every query to kb ask too: are refusals right, are answers grounded?")
+@option("--timings", is_flag=True, help="Latencies too, each search by itself; then no two runs are the same.")
+@option(
     "--out",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="RUN.json",
@@ -110,7 +118,7 @@ def eval_run(
     timings: bool,
     out: Path | None,
     **options: Any,
-) -> int:
+) -> None:
     """Search for every query of a golden set and measure what is found.
 
     FILE is a YAML list or JSON lines of queries with what they should find; FOLDER a judged collection in BEIR layout
@@ -127,14 +135,11 @@ def eval_run(
     if out is not None:
         write_run(report, out)
     _remark_on(report)
-    if wants_json():
-        print_json(report)
-    else:
+    if not printed_as_json(report):
         _print_run(report)
         if out is not None:
             where = f"--db {quote(kb.address)} " if ingest and "db" not in places_given() else ""
             remark(f"{out} was written. To read it: kb {where}eval report {out}")
-    return 0
 
 
 def ingested(folder: Path, golden: GoldenSet) -> KnowledgeBase:
@@ -142,7 +147,7 @@ def ingested(folder: Path, golden: GoldenSet) -> KnowledgeBase:
     if golden.kind != "beir":
         hint = "The documents of a FILE are yours: kb ingest FOLDER"
         raise UsageError("--ingest is for a FOLDER in BEIR layout.", hint=hint)
-    # By where it lies: when its judgements change, its documents are still the same and keep their vectors.
+    # Named by its folder, so that documents keep their vectors when the judgements change.
     place = cache_folder() / "collections" / f"{golden.name}-{sha256(bytes(folder.resolve())).hexdigest()[:8]}"
     database = places_given().get("db") or str(place / "kebab.sqlite")
     make_folder(place)
@@ -157,7 +162,7 @@ def ingested(folder: Path, golden: GoldenSet) -> KnowledgeBase:
 def _remark_on(report: EvalReportV1) -> None:
     for code, count in report.notices.items():
         if code == "vectors_off" and "mode" not in report.configuration.options:
-            continue  # it was the user who turned them off
+            continue  # the user has turned them off
         if code not in _ABOUT_ONE_QUERY:
             searches = counted(count, "search", "searches")
             remark(f"note: {searches} said {code}; see: kb search {report.queries[0].query!r}")
@@ -203,10 +208,10 @@ _RUN = click.Path(path_type=Path, dir_okay=False)
 )
 @click.argument("a", metavar="A.json", type=_RUN)
 @click.argument("b", metavar="B.json", type=_RUN)
-@click.option("--metric", help="By which queries are won and lost; by default nDCG at the k of the runs.")
-@click.option("-n", "limit", type=click.IntRange(0), default=10, help="How many regressions are shown (10).")
-@click.option("--improvements", is_flag=True, help="Show what got better too, as many.")
-@click.option("--exit-code", is_flag=True, help="Exit with 1 when any metric is significantly worse.")
+@option("--metric", help="By which queries are won and lost; by default nDCG at the k of the runs.")
+@option("-n", "limit", type=click.IntRange(0), default=10, help="How many regressions are shown (10).")
+@option("--improvements", is_flag=True, help="Show what got better too, as many.")
+@option("--exit-code", is_flag=True, help="Exit with 1 when any metric is significantly worse.")
 def eval_compare(a: Path, b: Path, metric: str | None, limit: int, improvements: bool, exit_code: bool) -> int:
     """Run B against run A: every metric with the interval of its difference, and the queries that lost, with both lists
     of hits.
@@ -217,9 +222,7 @@ def eval_compare(a: Path, b: Path, metric: str | None, limit: int, improvements:
     comparison = compare(read_run(a), read_run(b), metric=metric)
     for notice in comparison.notices:
         remark(f"note: {notice}")
-    if wants_json():
-        print_json(comparison)
-    else:
+    if not printed_as_json(comparison):
         _print_comparison(comparison, limit, improvements=improvements)
     return 1 if exit_code and any(difference.verdict == "worse" for difference in comparison.differences) else 0
 
@@ -245,7 +248,12 @@ def _difference_row(one: EvalDifferenceV1) -> list[str]:
 
 def _print_changes(changes: Sequence[EvalChangeV1], limit: int, what: str) -> None:
     for change in changes[:limit]:
-        _print_change(change)
+        click.echo()
+        say(f"{shown(change.id)}: {change.a:.4f} → {change.b:.4f}  {shown(change.query)}")
+        say(f"  expected: {', '.join(shown(thing.name) for thing in change.expected)}")
+        for name, hits in (("a", change.hits_a), ("b", change.hits_b)):
+            listed = ", ".join(f"{hit.rank}.{'*' if hit.grade else ''} {shown(hit.citation)}" for hit in hits[:5])
+            say(f"  {name}: {listed or 'nothing'}")
     others = len(changes) - limit
     if others > 0 and limit:
         say(f"and {others:,} more that are {what}")
@@ -256,21 +264,12 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:16]}…"
 
 
-def _print_change(change: EvalChangeV1) -> None:
-    click.echo()
-    say(f"{shown(change.id)}: {change.a:.4f} → {change.b:.4f}  {shown(change.query)}")
-    say(f"  expected: {', '.join(shown(thing.name) for thing in change.expected)}")
-    for name, hits in (("a", change.hits_a), ("b", change.hits_b)):
-        listed = ", ".join(f"{hit.rank}.{'*' if hit.grade else ''} {shown(hit.citation)}" for hit in hits[:5])
-        say(f"  {name}: {listed or 'nothing'}")
-
-
 # --- report
 
 
 @command("report", within=eval_command, example="kb eval report run.json\nkb eval report run.json --out report.html")
 @click.argument("run", metavar="RUN.json", type=_RUN)
-@click.option("--out", type=_RUN, metavar="FILE.html", help="By default beside the run, with the same name.")
+@option("--out", type=_RUN, metavar="FILE.html", help="By default beside the run, with the same name.")
 def eval_report(run: Path, out: Path | None) -> int:
     """One HTML file of a run: charts, every query with its hits, and why what is missing was missed.
 
@@ -296,9 +295,9 @@ def eval_report(run: Path, out: Path | None) -> int:
 @command(
     "suggest", within=eval_command, example="kb eval suggest --out golden.yaml\nkb eval suggest -n 50 --source notes"
 )
-@click.option("-n", "count", type=click.IntRange(1, 10_000), default=25, help="How many (25).")
+@option("-n", "count", type=click.IntRange(1, 10_000), default=25, help="How many (25).")
 @search_options(*FILTERS)
-@click.option("--out", type=_RUN, metavar="FILE.yaml", help="Write them there; a file that exists is left alone.")
+@option("--out", type=_RUN, metavar="FILE.yaml", help="Write them there; a file that exists is left alone.")
 def eval_suggest(count: int, out: Path | None, **options: Any) -> int:
     """Candidate queries from the headings of your own documents, to begin a golden set with.
 
@@ -310,14 +309,14 @@ def eval_suggest(count: int, out: Path | None, **options: Any) -> int:
     if not suggestions and not wants_json():
         remark("There are no headings to make queries from. See what is there with: kb list docs")
         return 1
-    if out is not None and out.exists():
-        hint = "Name another file, or delete it first."
-        raise UsageError(f"{out} exists already, and may have been gone over.", hint=hint)
     if out is not None:
+        if out.exists():
+            hint = "Name another file, or delete it first."
+            raise UsageError(f"{out} exists already, and may have been gone over.", hint=hint)
         write_text(as_yaml(suggestions), out)
-    if wants_json():
-        print_json(EvalSuggestionsV1(suggestions=suggestions))
-    elif out is not None:
+    if printed_as_json(EvalSuggestionsV1(suggestions=suggestions)):
+        return 0
+    if out is not None:
         say(f"{out} was written with {counted(len(suggestions), 'candidate')}. Go over them, then: kb eval run {out}")
     else:
         print_verbatim(as_yaml(suggestions))
@@ -330,10 +329,10 @@ def eval_suggest(count: int, out: Path | None, **options: Any) -> int:
 @command("tune", within=eval_command, example="kb eval tune golden.yaml\nkb eval tune golden.yaml --write")
 @golden_options
 @_SEARCHING
-@click.option("--write", is_flag=True, help="Set what helps in the config file.")
+@option("--write", is_flag=True, help="Set what helps in the config file.")
 def eval_tune(
     golden: Path, k: int, hits: int | None, ingest: bool, skip_unknown: bool, write: bool, **options: Any
-) -> int:
+) -> None:
     """Try other fusions, weights and column weights on a golden set, and say which help.
 
     The queries are dealt into five folds: what is best on four is judged on the fifth, in turn. Only what is
@@ -344,11 +343,8 @@ def eval_tune(
     tuning = tune(kb, loaded, RunOptions(k, hits, given(options), skip_unknown=skip_unknown), tell=_tell)
     if write and tuning.settings:
         tuning.written = str(_write_settings(kb, tuning.settings))
-    if wants_json():
-        print_json(tuning)
-    else:
+    if not printed_as_json(tuning):
         _print_tuning(tuning)
-    return 0
 
 
 def _tell(tried: int, of: int) -> None:

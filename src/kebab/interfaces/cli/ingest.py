@@ -12,16 +12,17 @@ import click
 
 from kebab.core.errors import KebabError, UsageError
 from kebab.core.text import decode
+from kebab.ingest.report import SKIP_REASONS, Failure, IngestReport
 from kebab.interfaces.cli.ingest_progress import progress_of, progress_option
-from kebab.interfaces.cli.options import command, group, is_confirmed, is_quiet, knowledge_base, wants_json
-from kebab.interfaces.cli.render import counted, done, print_json, remark, say, shown
+from kebab.interfaces.cli.options import command, group, is_confirmed, is_quiet, knowledge_base, option, wants_json
+from kebab.interfaces.cli.render import counted, done, printed_as_json, remark, say, shown
+from kebab.wire.reports import ingest_report_v1
 
 if TYPE_CHECKING:
-    from kebab.ingest.report import Failure, IngestReport
     from kebab.ingest.sources import Description
 
 _WORTH_A_WORD_S = 2.0
-"""Vectors that were made in less need no line of their own: a save makes a few."""
+"""Watching reports vectors only if making them took longer."""
 
 
 @command(
@@ -30,14 +31,14 @@ _WORTH_A_WORD_S = 2.0
     "echo 'milk, bread' | kb ingest - --title Shopping",
 )
 @click.argument("paths", nargs=-1, metavar="[PATH]…")
-@click.option("--name", help="What to call the source (default: the folder's name).")
-@click.option("--title", help="Title of a text from stdin (PATH is -).")
-@click.option(
+@option("--name", help="What to call the source (default: the folder's name).")
+@option("--title", help="Title of a text from stdin (PATH is -).")
+@option(
     "--password",
     metavar="TEXT",
     help="For encrypted PDFs; the setting ingest.pdf_password keeps it out of the shell's history.",
 )
-@click.option("--no-embed", is_flag=True, help="Text index only; a later run makes the vectors.")
+@option("--no-embed", is_flag=True, help="Text index only; a later run makes the vectors.")
 @progress_option
 def ingest_command(
     paths: tuple[str, ...],
@@ -60,11 +61,9 @@ def ingest_command(
         if title is None:
             hint = "For example: kb ingest - --title 'Shopping list'"
             raise UsageError("A text from stdin needs a title.", hint=hint)
-        with progress_of(progress_style) as shown_progress:
-            report = kb.ingest_text(
-                decode(sys.stdin.buffer.read())[0], title=title, embed=not no_embed, progress=shown_progress
-            )
-        print_report(report)
+        text, _ = decode(sys.stdin.buffer.read())
+        with progress_of(progress_style) as progress:
+            print_report(kb.ingest_text(text, title=title, embed=not no_embed, progress=progress))
         return 0
     if title is not None:
         raise UsageError("--title is for a text from stdin.", hint="Write: kb ingest - --title TITLE")
@@ -81,27 +80,24 @@ def ingest_command(
     except KebabError:
         progress.end("failed")
         if kb.last_ingest is not None and kb.last_ingest.done and not wants_json():
-            print_report(kb.last_ingest)  # what was done before, or in other sources
+            print_report(kb.last_ingest)  # of what was done before the error
         raise
     print_report(report)
     return 0
 
 
 def print_report(report: IngestReport, *, interrupted: bool = False) -> None:
-    if wants_json():
-        from kebab.wire.reports import ingest_report_v1
-
-        print_json(ingest_report_v1(report, interrupted=interrupted))
+    if printed_as_json(ingest_report_v1(report, interrupted=interrupted)):
         return
-    if is_quiet():
-        for failure in report.failed:
-            click.echo(shown(f"failed: {failure.path}: {failure.message}"), err=True)
+    if not is_quiet():
+        _show(report, interrupted)
         return
-    _show(report, interrupted)
+    for failure in report.failed:
+        click.echo(shown(f"failed: {failure.path}: {failure.message}"), err=True)
 
 
 def vectors_in_words(report: IngestReport) -> str:
-    """A passage has one vector for each model that reads it, and a text that was there before keeps its own."""
+    """How many vectors were made and reused. A passage has one for each model that reads it."""
     if not report.vectors_made:
         return f"{counted(report.vectors_reused, 'vector')} known already, none to make"
     rate = f", {report.vectors_made / report.embedding_seconds:.0f} per second" if report.embedding_seconds > 10 else ""
@@ -109,9 +105,12 @@ def vectors_in_words(report: IngestReport) -> str:
     return f"{counted(report.vectors_made, 'vector')} made in {report.embedding_seconds:.1f} s{rate}{known}"
 
 
-def say_skipped(report: IngestReport) -> None:
-    from kebab.ingest.report import SKIP_REASONS
+def say_vectors(report: IngestReport) -> None:
+    if report.vectors_made or report.vectors_reused:
+        say(f"  {vectors_in_words(report)}")
 
+
+def say_skipped(report: IngestReport) -> None:
     for reason, skipped in sorted(report.skipped.items(), key=lambda item: -item[1].count):
         more = ", …" if skipped.count > len(skipped.examples) else ""
         say(f"  skipped {skipped.count} ({SKIP_REASONS.get(reason, reason)}): {', '.join(skipped.examples)}{more}")
@@ -124,8 +123,7 @@ def _show(report: IngestReport, interrupted: bool) -> None:
     unread = f", not indexed {report.unread} (see below)" if report.unread else ""
     changed = f"added {report.added}, updated {report.updated}, unchanged {report.unchanged}, removed {report.removed}"
     say(f"  {changed}{unread}")
-    if report.vectors_made or report.vectors_reused:
-        say(f"  {vectors_in_words(report)}")
+    say_vectors(report)
     say_skipped(report)
     for name in report.absorbed:
         say(f"  the single file {name} is now part of its folder")
@@ -147,8 +145,8 @@ def _show(report: IngestReport, interrupted: bool) -> None:
 
 @command("watch", example="kb watch ~/notes\nkb watch            # every source")
 @click.argument("paths", nargs=-1, metavar="[PATH]…")
-@click.option("--name", help="What to call a new source (default: the folder's name).")
-@click.option("--no-embed", is_flag=True, help="Text index only; a later ingest makes the vectors.")
+@option("--name", help="What to call a new source (default: the folder's name).")
+@option("--no-embed", is_flag=True, help="Text index only; a later ingest makes the vectors.")
 def watch_command(paths: tuple[str, ...], name: str | None, no_embed: bool) -> int:
     """Bring the index up to date, and again whenever something below PATH changes, until Ctrl-C.
 
@@ -176,7 +174,7 @@ def watch_command(paths: tuple[str, ...], name: str | None, no_embed: bool) -> i
 
 
 class _Rounds:
-    """What a person sees: the first report whole, then a line for each round."""
+    """Shows the first report whole, then a line for each round."""
 
     def __init__(self) -> None:
         self._watching = False
@@ -231,7 +229,7 @@ def source_command() -> None:
 )
 @click.argument("place", metavar="NAME[/FOLDER]")
 @click.argument("text", required=False)
-@click.option("--remove", is_flag=True, help="Take the note away; an empty TEXT does the same.")
+@option("--remove", is_flag=True, help="Take the note away; an empty TEXT does the same.")
 def source_describe(place: str, text: str | None, remove: bool) -> int:
     """Say in a sentence what a source, or a folder in it, is about. Every hit below carries the note, and is found by
     its words too.
@@ -254,12 +252,14 @@ def _described(result: Description) -> str:
 
 @command("remove", within=source_command, example="kb source remove old-notes --yes")
 @click.argument("name")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@option("--yes", is_flag=True, help="Do not ask.")
 def source_remove(name: str, yes: bool) -> int:
     """Forget a source and everything indexed from it. The files themselves are not touched."""
     kb = knowledge_base()
     question = f"Forget the source {name} and all its documents?"
-    refusal = "kb source remove drops everything indexed from a source, and there is nobody to ask whether it may."
+    refusal = (
+        "kb source remove drops everything indexed from a source, so it asks first, and there is no terminal to ask on."
+    )
     is_known = name in [source.name for source in kb.sources()]  # of another one there is nothing to ask
     if is_known and not is_confirmed(yes, question, refusal):
         say("Nothing was forgotten.")

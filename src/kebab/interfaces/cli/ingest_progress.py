@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from kebab.interfaces.cli.options import is_quiet, wants_json
+from kebab.interfaces.cli.options import is_quiet, option, wants_json
 
 _MANY_VECTORS = 1000
 _COUNTED_APART = {"embedding": "vectors", "vectors": "vectors", "verifying": "comparing"}
@@ -18,7 +18,7 @@ _COUNTED_APART = {"embedding": "vectors", "vectors": "vectors", "verifying": "co
 _STOPPING = b"\r\nStopping after what is being written; Ctrl-C again stops at once.\r\n"
 
 
-progress_option = click.option(
+progress_option = option(
     "--progress",
     "progress_style",
     type=click.Choice(["auto", "json", "none"]),
@@ -41,7 +41,7 @@ class IngestProgress:
         signal.signal(signal.SIGINT, self._before)
 
     def _interrupt(self, *_: object) -> None:
-        if self._interrupted or not self._at_work:  # twice, or while waiting for another writer
+        if self._interrupted or not self._at_work:  # pressed twice, or still waiting for another writer
             raise KeyboardInterrupt
         self._interrupted = True
         if sys.stderr.isatty():
@@ -61,9 +61,7 @@ class IngestProgress:
 
 
 class _Remarks(IngestProgress):
-    """Where nobody sees a bar, one line says what will take long: a log that stands still for an hour looks like a
-    failure.
-    """
+    """Without a terminal: one line before a long step, because a log without output for an hour looks like a failure."""
 
     def __init__(self) -> None:
         self._said = False
@@ -133,7 +131,7 @@ class _Bar(IngestProgress):
         path = str(details.get("path") or event)
         shown = path if len(path) <= 48 else "…" + path[-47:]
         if self._shown != event and {self._shown, event} & _COUNTED_APART.keys():
-            self._bar.reset(self._task)  # passages are not counted, and take not as long, as files
+            self._bar.reset(self._task)  # vectors are counted and timed apart from files
         self._shown = event
         self._bar.update(
             self._task,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -13,10 +13,10 @@ from kebab.core.errors import SourceError, UsageError
 from kebab.core.libraries import SNIPPET_KINDS
 from kebab.core.search import SUSPICIOUS
 from kebab.ingest.report import IngestReport
-from kebab.interfaces.cli.ingest import say_skipped
-from kebab.interfaces.cli.ingest_progress import progress_of
-from kebab.interfaces.cli.options import command, group, is_confirmed, knowledge_base, wants_json
-from kebab.interfaces.cli.render import counted, done, print_json, print_verbatim, remark, say, table
+from kebab.interfaces.cli.ingest import say_skipped, say_vectors
+from kebab.interfaces.cli.ingest_progress import IngestProgress, progress_of, progress_option
+from kebab.interfaces.cli.options import command, group, is_confirmed, knowledge_base, option, wants_json
+from kebab.interfaces.cli.render import counted, done, print_verbatim, printed_as_json, remark, say, table
 from kebab.library.docs import DEFAULT_TOKENS
 from kebab.library.formatters import libraries_text, snippets_text
 from kebab.wire.libraries import library_docs_v1, library_list_v1, library_search_v1
@@ -44,108 +44,73 @@ def lib_command() -> None:
     "kb lib add ~/src/widget --id /acme/widget\nkb lib add llms.txt --title Widget",
 )
 @click.argument("source")
-@click.option("--id", "library_id", metavar="/OWNER/PROJECT", help="By default from the address, or /local/NAME.")
-@click.option("--title", help="By default as its kebab.json or context7.json says, or the project's name.")
-@click.option("--description", help="By default as its kebab.json or context7.json says.")
-@click.option("--stars", type=click.IntRange(0), metavar="N", help="How many it has; counts towards its trust score.")
-@click.option("--trust", type=float, metavar="0..10", help="Your own trust score instead of the computed one.")
-@click.option("--version", "versions", multiple=True, metavar="TAG", help="A git tag to index too; may be repeated.")
-@click.option("--branch", help="Instead of the repository's default branch.")
-@click.option(
+@option("--id", "library_id", metavar="/OWNER/PROJECT", help="By default from the address, or /local/NAME.")
+@option("--title", help="By default as its kebab.json or context7.json says, or the project's name.")
+@option("--description", help="By default as its kebab.json or context7.json says.")
+@option("--stars", type=click.IntRange(0), metavar="N", help="How many it has; counts towards its trust score.")
+@option("--trust", type=float, metavar="0..10", help="Your own trust score instead of the computed one.")
+@option("--version", "versions", multiple=True, metavar="TAG", help="A git tag to index too; may be repeated.")
+@option("--branch", help="Instead of the repository's default branch.")
+@option(
     "--fetch-metadata",
     is_flag=True,
     help="Ask GitHub for its stars and description: the only call that is not for its text.",
 )
-@click.option("--no-embed", is_flag=True, help="Leave the vectors for later.")
-@click.option("--progress", type=click.Choice(["auto", "json", "none"]), default="auto", help="How to show it.")
-def lib_add(
-    source: str,
-    library_id: str | None,
-    title: str | None,
-    description: str | None,
-    stars: int | None,
-    trust: float | None,
-    versions: tuple[str, ...],
-    branch: str | None,
-    fetch_metadata: bool,
-    no_embed: bool,
-    progress: str,
-) -> int:
+@option("--no-embed", is_flag=True, help="Leave the vectors for later.")
+@progress_option
+def lib_add(source: str, no_embed: bool, progress_style: str, **about: Any) -> None:
     """Index the documentation of a library: from a git repository, a folder, an archive, a file such as llms.txt, or
     what `kb lib export` wrote.
     """
-    kb = knowledge_base()
-    with _told_how_to_go_on(), progress_of(progress) as shown:
-        library, report = kb.libraries.add(
-            source,
-            library_id=library_id,
-            title=title,
-            description=description,
-            stars=stars,
-            trust=trust,
-            versions=versions,
-            branch=branch,
-            fetch_metadata=fetch_metadata,
-            embed=not no_embed,
-            progress=shown,
-        )
-        shown.end("done")
-    if wants_json():
-        print_json(ingest_report_v1(report))
-    else:
+    libraries = knowledge_base().libraries
+    with _indexing(progress_style) as progress:
+        library, report = libraries.add(source, **about, embed=not no_embed, progress=progress)
+    if not printed_as_json(ingest_report_v1(report)):
         _say_indexed(library, report)
-    return 0
 
 
 @command("refresh", within=lib_command, example="kb lib refresh /owner/project")
 @click.argument("library_id", metavar="[/OWNER/PROJECT]", required=False)
-@click.option("--fetch-metadata", is_flag=True, help="Ask GitHub for its stars again.")
-@click.option("--no-embed", is_flag=True, help="Leave the vectors for later.")
-@click.option("--progress", type=click.Choice(["auto", "json", "none"]), default="auto", help="How to show it.")
-def lib_refresh(library_id: str | None, fetch_metadata: bool, no_embed: bool, progress: str) -> int:
+@option("--fetch-metadata", is_flag=True, help="Ask GitHub for its stars again.")
+@option("--no-embed", is_flag=True, help="Leave the vectors for later.")
+@progress_option
+def lib_refresh(library_id: str | None, fetch_metadata: bool, no_embed: bool, progress_style: str) -> None:
     """Fetch a library again, or all of them, and index what has changed."""
-    kb = knowledge_base()
-    wanted = [library_id] if library_id else [library.library_id for library in kb.libraries.all()]
+    libraries = knowledge_base().libraries
+    wanted = [library_id] if library_id else [library.library_id for library in libraries.all()]
     if not wanted:
-        raise UsageError(
-            "There is no library to refresh.", hint="Add one with: kb lib add https://github.com/owner/project"
-        )
+        hint = "Add one with: kb lib add https://github.com/owner/project"
+        raise UsageError("There is no library to refresh.", hint=hint)
     whole = IngestReport()
-    failed = 0
     for name in wanted:
         try:
-            with _told_how_to_go_on(), progress_of(progress) as shown:
-                library, report = kb.libraries.refresh(
-                    name, fetch_metadata=fetch_metadata, embed=not no_embed, progress=shown
+            with _indexing(progress_style) as progress:
+                library, report = libraries.refresh(
+                    name, fetch_metadata=fetch_metadata, embed=not no_embed, progress=progress
                 )
-                shown.end("done")
-        except SourceError as error:  # one of several: what can be had of the others is wanted all the same
+        except SourceError as error:  # one of several does not keep the others from being refreshed
             if library_id:
                 raise
             remark(f"{name}: {error.message}")
-            failed += 1
-        else:
-            whole.sources.append(name)
-            whole.include(report)
-            if not wants_json():
-                _say_indexed(library, report)
-    if failed:
+            continue
+        whole.sources.append(name)
+        whole.include(report)
+        if not wants_json():
+            _say_indexed(library, report)
+    if failed := len(wanted) - len(whole.sources):
         raise SourceError(
             f"{failed} of {len(wanted)} libraries could not be refreshed.",
             hint="See why, and what is searched, with: kb lib list; forget one with: kb lib remove ID",
         )
-    if wants_json():
-        print_json(ingest_report_v1(whole))
-    return 0
+    printed_as_json(ingest_report_v1(whole))
 
 
 @command("list", within=lib_command, example="kb lib list")
-def lib_list() -> int:
+def lib_list() -> None:
     """The libraries that are indexed, their versions and states."""
     libraries = knowledge_base().libraries.all()
-    if wants_json():
-        print_json(library_list_v1(libraries))
-        return 0
+    if printed_as_json(library_list_v1(libraries)):
+        return
     table(
         ["id", "title", "version", "snippets", "trust", "commit", "indexed", "state"],
         [_row(library, version) for library in libraries for version in library.versions],
@@ -153,24 +118,20 @@ def lib_list() -> int:
     )
     if not libraries:
         remark("There is no library yet. Add one with: kb lib add https://github.com/owner/project")
-    return 0
 
 
 @command("search", within=lib_command, example="kb lib search widget\nkb lib search widget --query 'round gauges'")
 @click.argument("name")
-@click.option("--query", help="What is wanted of it: libraries that speak of this are found too.")
-@click.option("--limit", type=click.IntRange(1, 100), default=10, show_default=True, help="How many libraries.")
-def lib_search(name: str, query: str | None, limit: int) -> int:
+@option("--query", help="What is wanted of it: libraries that speak of this are found too.")
+@option("--limit", type=click.IntRange(1, 100), default=10, show_default=True, help="How many libraries.")
+def lib_search(name: str, query: str | None, limit: int) -> None:
     """Find libraries by name, description or what their documentation says."""
     found = knowledge_base().libraries.search(name, query, limit)
     answer = library_search_v1(name, query, found)
-    if wants_json():
-        print_json(answer)
-    else:
+    if not printed_as_json(answer):
         print_verbatim(libraries_text(match.library for match in found))
         if any(library.suspicious for library in answer.libraries):
             remark(SUSPICIOUS)
-    return 0
 
 
 @command(
@@ -181,35 +142,33 @@ def lib_search(name: str, query: str | None, limit: int) -> int:
 )
 @click.argument("library", metavar="/OWNER/PROJECT[/VERSION]")
 @click.argument("query")
-@click.option(
+@option(
     "--tokens", type=click.IntRange(1), default=DEFAULT_TOKENS, show_default=True, help="Budget for whole snippets."
 )
-@click.option("--type", "kind", type=click.Choice(SNIPPET_KINDS), help="Only code, or only prose.")
-@click.option(
+@option("--type", "kind", type=click.Choice(SNIPPET_KINDS), help="Only code, or only prose.")
+@option(
     "--page",
     type=click.IntRange(1),
     default=1,
     show_default=True,
     help="The next whole snippets, up to the same budget.",
 )
-@click.option(
+@option(
     "--project",
     type=click.Path(file_okay=False),
     metavar="DIR",
     help="The version that this project's lock file names.",
 )
-def lib_docs(library: str, query: str, tokens: int, kind: str | None, page: int, project: str | None) -> int:
+def lib_docs(library: str, query: str, tokens: int, kind: str | None, page: int, project: str | None) -> None:
     """Print the snippets of a library's documentation that answer QUERY."""
     docs = knowledge_base().libraries.docs(library, query, tokens=tokens, kind=kind, page=page, project=project)
-    if wants_json():
-        print_json(library_docs_v1(query, docs))
-        return 0
+    if printed_as_json(library_docs_v1(query, docs)):
+        return
     for notice in docs.notices:
         remark(f"note: {notice.message}")
     if docs.reason:
         remark(f"{docs.reason}.")
-    text = snippets_text(docs.snippets, docs.rules)
-    if text:
+    if text := snippets_text(docs.snippets, docs.rules):
         print_verbatim(text)
     if docs.suspicious_rules or any(snippet.suspicious for snippet in docs.snippets):
         remark(SUSPICIOUS)
@@ -217,13 +176,12 @@ def lib_docs(library: str, query: str, tokens: int, kind: str | None, page: int,
         remark(f"There is more: --page {docs.page + 1}, or a larger budget with --tokens.")
     if not docs.snippets:
         remark("No snippet was found." if docs.page == 1 else f"There is no page {docs.page}.")
-    return 0
 
 
 @command("export", within=lib_command, example="kb lib export /owner/project project.kebab\nkb lib add project.kebab")
 @click.argument("library_id", metavar="/OWNER/PROJECT")
 @click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
-@click.option("--force", is_flag=True, help="Overwrite FILE.")
+@option("--force", is_flag=True, help="Overwrite FILE.")
 def lib_export(library_id: str, file: Path, force: bool) -> int:
     """Write a library with all its versions and vectors into one file, for `kb lib add` on another machine."""
     if file.exists() and not force:
@@ -240,14 +198,14 @@ def lib_export(library_id: str, file: Path, force: bool) -> int:
     example="kb lib remove /owner/project --yes\nkb lib remove /owner/project --version v1.2 --yes",
 )
 @click.argument("library_id", metavar="/OWNER/PROJECT")
-@click.option("--version", metavar="TAG", help="Only this one.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@option("--version", metavar="TAG", help="Only this one.")
+@option("--yes", is_flag=True, help="Do not ask.")
 def lib_remove(library_id: str, version: str | None, yes: bool) -> int:
     """Forget a library, or one version of it. What it was added from is not touched."""
     kb = knowledge_base()
     what = library_id if version is None else f"{library_id} {version}"
     kb.libraries.find(library_id)
-    refusal = f"kb lib remove drops everything indexed of {what}, so it asks first."
+    refusal = f"kb lib remove drops everything indexed of {what}, so it asks first, and there is no terminal to ask on."
     if not is_confirmed(yes, f"Forget {what}?", refusal):
         raise click.Abort
     kb.libraries.remove(library_id, version)
@@ -255,9 +213,12 @@ def lib_remove(library_id: str, version: str | None, yes: bool) -> int:
 
 
 @contextmanager
-def _told_how_to_go_on() -> Iterator[None]:
+def _indexing(progress_style: str) -> Iterator[IngestProgress]:
+    """What shows the progress of indexing a library, and says how to continue after an interruption."""
     try:
-        yield
+        with progress_of(progress_style) as progress:
+            yield progress
+            progress.end("done")
     except KeyboardInterrupt:
         remark("What was indexed before is searched as it was; run it again to go on.")
         raise
@@ -280,9 +241,7 @@ def _say_indexed(library: Library, report: IngestReport) -> None:
     say(f"{library.library_id}: {counted(library.total_snippets, 'snippet')}, {versions}; {trust}")
     files = counted(report.scanned, "file")
     say(f"  {files}: {report.added} read, {report.unchanged} known, in {report.seconds:.1f} s")
-    if report.vectors_made or report.vectors_reused:
-        made = f"{counted(report.vectors_made, 'vector')} made in {report.embedding_seconds:.1f} s"
-        say(f"  {made}, {report.vectors_reused} known before")
+    say_vectors(report)
     say_skipped(report)
     for kind, entries in (("failed", report.failed), ("warning", report.warnings)):
         for entry in entries:

@@ -8,8 +8,8 @@ import click
 
 from kebab.core.records import NOT_CHECKED
 from kebab.core.search import SUSPICIOUS
-from kebab.interfaces.cli.options import command, follow_up, group, knowledge_base, wants_json
-from kebab.interfaces.cli.render import print_json, print_verbatim, remark, say, table
+from kebab.interfaces.cli.options import command, follow_up, group, knowledge_base, option
+from kebab.interfaces.cli.render import print_verbatim, printed_as_json, remark, say, table
 from kebab.interfaces.cli.search import given, search_options
 from kebab.search.filters import unmatched_filters
 from kebab.search.options import SearchRequest
@@ -50,17 +50,16 @@ def libraries_listed(context: click.Context) -> Any:
     after="Not older.",
     before="Older than.",
 )
-@click.option("--limit", type=click.IntRange(min=0), help="At most this many.")
-@click.option("--offset", type=click.IntRange(min=0), default=0, help="Leave out this many.")
-def list_docs(limit: int | None, offset: int, **options: Any) -> int:
+@option("--limit", type=click.IntRange(min=0), help="At most this many.")
+@option("--offset", type=click.IntRange(min=0), default=0, help="Leave out this many.")
+def list_docs(limit: int | None, offset: int, **options: Any) -> None:
     """List documents."""
     kb = knowledge_base()
     filters = kb.filters_of(SearchRequest.from_options(given(options)))
     documents = kb.documents(filters, limit=-1 if limit is None else limit, offset=offset)
     total = kb.count_documents(filters)
-    if wants_json():
-        print_json(list_v1("docs", total, documents, offset=offset))
-        return 0
+    if printed_as_json(list_v1("docs", total, documents, offset=offset)):
+        return
     table(
         ["id", "source", "path", "title", "type", "lang", "chunks", "tags"],
         [
@@ -73,16 +72,14 @@ def list_docs(limit: int | None, offset: int, **options: Any) -> int:
         for notice in unmatched_filters(filters, kb.count_documents):
             remark(f"note: {notice.message}")
     remark(f"{len(documents)} of {total} documents" if total or kb.count_documents() else _NOTHING_YET)
-    return 0
 
 
 @command("sources", within=list_command, example="kb list sources --json")
-def list_sources() -> int:
+def list_sources() -> None:
     """List the folders, files and other places that were ingested."""
     sources = knowledge_base().sources()
-    if wants_json():
-        print_json(list_v1("sources", len(sources), sources))
-        return 0
+    if printed_as_json(list_v1("sources", len(sources), sources)):
+        return
     table(
         ["name", "kind", "documents", "chunks", "last ingest", "root", "repository", "notes"],
         [_source_row(source) for source in sources],
@@ -90,7 +87,6 @@ def list_sources() -> int:
     )
     if not sources:
         remark(_NOTHING_YET)
-    return 0
 
 
 def _repository(source: SourceRecord) -> str:
@@ -109,14 +105,11 @@ def _source_row(source: SourceRecord) -> list[str]:
 
 
 @command("tags", within=list_command, example="kb list tags")
-def list_tags() -> int:
+def list_tags() -> None:
     """List tags, the most used first."""
     tags = knowledge_base().tags()
-    if wants_json():
-        print_json(list_v1("tags", len(tags), tags))
-        return 0
-    table(["tag", "documents"], [[tag.tag, str(tag.documents)] for tag in tags])
-    return 0
+    if not printed_as_json(list_v1("tags", len(tags), tags)):
+        table(["tag", "documents"], [[tag.tag, str(tag.documents)] for tag in tags])
 
 
 @group("inspect", example="kb inspect doc git/setup.md\nkb inspect chunk 1f0c9a7be2")
@@ -126,28 +119,25 @@ def inspect_command() -> None:
 
 @command("doc", within=inspect_command, example="kb inspect doc git/setup.md")
 @click.argument("key", metavar="ID|PATH")
-def inspect_doc(key: str) -> int:
+def inspect_doc(key: str) -> None:
     """One document and its chunks, by id, beginning of an id, path, SOURCE:path, or as notes link to it."""
     record, chunks = knowledge_base().document(key)
-    if wants_json():
-        print_json(doc_summary_v1(record, chunks))
-        return 0
+    if printed_as_json(doc_summary_v1(record, chunks)):
+        return
     for name, value in record._asdict().items():
         say(f"{name}: {', '.join(value) if isinstance(value, tuple) else value}")
     for chunk in chunks:
         say(f"  {chunk.chunk_id}  {chunk.citation.text}  {' > '.join(chunk.heading_path)}")
-    return 0
 
 
 @command("chunk", within=inspect_command, example="kb inspect chunk 1f0c9a7be2")
 @click.argument("key", metavar="ID")
-def inspect_chunk(key: str) -> int:
+def inspect_chunk(key: str) -> None:
     """One chunk, by its id or the beginning of it."""
     chunk = knowledge_base().chunk(key)
     inspection = chunk_inspection_v1(chunk)
-    if wants_json():
-        print_json(inspection)
-        return 0
+    if printed_as_json(inspection):
+        return
     say(f"chunk_id: {chunk.chunk_id}")
     say(f"doc: {chunk.source}:{chunk.doc_path} ({chunk.title})")
     say(f"citation: {chunk.citation.text}")
@@ -161,7 +151,6 @@ def inspect_chunk(key: str) -> int:
         say(line.expandtabs(4))
     if inspection.suspicious:
         remark(f"note: {SUSPICIOUS}")
-    return 0
 
 
 @group("fetch", example="kb fetch span git/setup.md#L10-L20\nkb fetch doc git/setup.md")
@@ -171,37 +160,34 @@ def fetch_command() -> None:
 
 @command("doc", within=fetch_command, example="kb fetch doc git/setup.md")
 @click.argument("key", metavar="ID|PATH")
-def fetch_doc(key: str) -> int:
+def fetch_doc(key: str) -> None:
     """The whole text of a document."""
-    return _print_fetched(knowledge_base().fetch_document(key))
+    _print_fetched(knowledge_base().fetch_document(key))
 
 
 @command("chunk", within=fetch_command, example="kb fetch chunk 1f0c9a7be2")
 @click.argument("key", metavar="ID")
-def fetch_chunk(key: str) -> int:
+def fetch_chunk(key: str) -> None:
     """The text of a chunk."""
-    return _print_fetched(knowledge_base().fetch_chunk(key))
+    _print_fetched(knowledge_base().fetch_chunk(key))
 
 
 @command("span", within=fetch_command, example="kb fetch span git/setup.md#L10-L20")
 @click.argument("citation", metavar="PATH#L10-L20")
-def fetch_span(citation: str) -> int:
+def fetch_span(citation: str) -> None:
     """Exactly the cited lines; a citation as any hit shows it."""
-    return _print_fetched(knowledge_base().fetch_span(citation))
+    _print_fetched(knowledge_base().fetch_span(citation))
 
 
-def _print_fetched(fetched: Fetched) -> int:
-    if wants_json():
-        print_json(fetch_result_v1(fetched))
-        return 0
-    print_verbatim(fetched.text)
-    if fetched.suspicious:
-        remark(f"note: {SUSPICIOUS}")
-    return 0
+def _print_fetched(fetched: Fetched) -> None:
+    if not printed_as_json(fetch_result_v1(fetched)):
+        print_verbatim(fetched.text)
+        if fetched.suspicious:
+            remark(f"note: {SUSPICIOUS}")
 
 
 @command("verify", example="kb verify\nkb verify --strict && echo 'nothing moved'")
-@click.option("--strict", is_flag=True, help="Exit with 1 when anything differs.")
+@option("--strict", is_flag=True, help="Exit with 1 when anything differs.")
 def verify_command(strict: bool) -> int:
     """Check that every stored passage still stands where it is cited: ok, moved (within its file or with it), changed
     or gone.
@@ -211,9 +197,7 @@ def verify_command(strict: bool) -> int:
     """
     report = knowledge_base().verify()
     report.checks = [check._replace(hint=check.hint and follow_up(check.hint)) for check in report.checks]
-    if wants_json():
-        print_json(verify_report_v1(report))
-    else:
+    if not printed_as_json(verify_report_v1(report)):
         for difference in report.differences:
             now = f" -> {difference.now_at}" if difference.now_at else ""
             say(f"{difference.status}: {difference.source}:{difference.citation}{now}")

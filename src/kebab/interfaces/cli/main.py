@@ -15,11 +15,11 @@ from typing import Any, NoReturn
 import click
 
 from kebab._version import __version__
-from kebab.core.checking import close_to
+from kebab.core.checking import close_to, unknown
 from kebab.core.errors import Internal, KebabError, UsageError
-from kebab.interfaces.cli.options import follow_up_error, global_options
+from kebab.interfaces.cli.options import CheckedOption, follow_up_error, global_options
 
-# Name → module and summary. Written out, so that `kb --help` imports none of them.
+# Name → module and summary, so that `kb --help` does not import the commands.
 _COMMANDS: dict[str, tuple[str, str]] = {
     "search": ("search", "Find the passages that answer a query."),
     "ask": ("ask", "Answer a question with quotations and citations, or say that there is no answer."),
@@ -45,7 +45,7 @@ _COMMANDS: dict[str, tuple[str, str]] = {
     "config": ("configuration", "Show every setting and where its value came from."),
 }
 
-# What other programs call it → what to type here.
+# Names in other programs → the command here.
 _SYNONYMS = {
     **dict.fromkeys(("find", "query", "grep"), "kb search"),
     **dict.fromkeys(("add", "import", "update", "sync", "embed", "reindex"), "kb ingest"),
@@ -86,7 +86,7 @@ class LazyCommands(click.Group):
         return super().resolve_command(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Here the options are still known that a hint has to repeat."""
+        """Adds --db and --config to hints here, where their values are still known."""
         try:
             return super().invoke(ctx)
         except KebabError as error:
@@ -132,14 +132,14 @@ def run(arguments: list[str]) -> int:
         click.echo("Interrupted.", err=True)
         return 130
     except (BrokenPipeError, SystemExit):
-        # Whoever read our output has seen enough, as in `kb search … | head -1`; click turns that into SystemExit.
+        # The reader of our output has closed it, as in `kb search … | head -1`; click turns that into SystemExit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except OSError as error:
         if not _is_about_output(error):
             return _internal(error, as_json)
         return _cannot_write(error)
-    except Exception as error:  # noqa: BLE001 - the boundary: a defect of ours must not look like an empty answer
+    except Exception as error:  # noqa: BLE001 - the boundary: a defect must not look like an empty answer
         return _internal(error, as_json)
 
 
@@ -154,14 +154,12 @@ def _internal(error: Exception, as_json: bool) -> int:
 
 
 def _is_about_output(error: OSError) -> bool:
-    """No room where the output goes, or no output at all: everything else that is opened or written has errors of its
-    own.
-    """
+    """Whether standard output is full or closed. Everything else that is opened or written has errors of its own."""
     return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF) and error.filename is None
 
 
 def _cannot_write(error: OSError) -> int:
-    """What is still in the buffer must not be tried again at the end."""
+    """Reports it, and drops the buffered output so that it is not written again at exit."""
     with suppress(OSError, ValueError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     hint = "Free some space where it goes, or send it elsewhere."
@@ -170,20 +168,29 @@ def _cannot_write(error: OSError) -> int:
 
 
 def _usage_error(error: click.ClickException) -> KebabError:
-    if isinstance(error, click.NoSuchOption):
-        from kebab.interfaces.cli.search import unknown_search_option
-
-        if (unknown := unknown_search_option(error)) is not None:
-            return unknown
-    message = error.format_message()
     context = getattr(error, "ctx", None)
+    if isinstance(error, click.NoSuchOption) and context is not None:
+        return _unknown_option(error.option_name.lstrip("-"), context.command)
+    message = error.format_message()
     hint = f"See: {context.command_path} --help" if context is not None else "See: kb --help"
     if context is not None and isinstance(context.command, click.Group) and message.startswith("Missing command"):
         commands = [f"{context.command_path} {name}" for name in context.command.list_commands(context)]
         hint = f"One of: {', '.join(commands)}"
     if message.startswith("Got unexpected extra argument") and getattr(context, "command_path", "") == "kb index":
-        hint = "To index files: kb ingest PATH"  # the other thing that people call an index
+        hint = "To index files: kb ingest PATH"  # people call that indexing too
     return UsageError(message if message.endswith((".", "?", "!")) else f"{message}.", hint=hint)
+
+
+def _unknown_option(written: str, command: click.Command) -> UsageError:
+    from kebab.search.options import OPTIONS, unknown_option
+
+    flags = [one.flag for one in command.params if isinstance(one, CheckedOption)]
+    if "mode" not in flags:
+        return unknown(written, flags)
+    name = written.replace("-", "_")
+    if name in OPTIONS:  # another command has it
+        return unknown(written, flags, noun="search option")
+    return unknown_option(name, *flags)
 
 
 def _fail(error: KebabError, as_json: bool) -> int:
@@ -200,7 +207,7 @@ def _fail(error: KebabError, as_json: bool) -> int:
 
 
 def _speak_utf8() -> None:
-    """Paths and passages are Unicode whatever the locale says; what cannot be shown must not raise."""
+    """Writes UTF-8 in any locale; characters that cannot be encoded are replaced."""
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(encoding="utf-8", errors="replace")

@@ -1,6 +1,4 @@
-"""A hit opened where a person can read it: text in the editor at its line, everything else in the program of the
-system.
-"""
+"""Opens a hit: text in the editor at its line, everything else in the program that the system chooses."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def open_in_program(kb: KnowledgeBase, response: SearchResponse, number: int) -> int:
-    """The exit code of what was started."""
+    """Opens a hit in a program, and returns the exit code of that."""
     if not 1 <= number <= len(response.hits):
         raise UsageError(
             f"There is no hit {number}: {len(response.hits)} were found.", hint="Choose another number for --open."

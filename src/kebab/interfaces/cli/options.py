@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable
+from functools import partial
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from kebab.core.checking import checked, from_text
 from kebab.core.errors import KebabError, UsageError
 
 if TYPE_CHECKING:
@@ -17,6 +20,31 @@ if TYPE_CHECKING:
 
 _Function = Callable[..., Any]
 _META = "kebab.options"
+_KINDS: dict[str, type] = {"choice": str, "integer": int, "integer range": int, "float": float}
+"""By the names of click's types."""
+
+
+class CheckedOption(click.Option):
+    """An option whose number or choice the checker of all surfaces checks."""
+
+    @property
+    def flag(self) -> str:
+        """Its first long flag, without dashes in front."""
+        return next((name for name in self.opts if name.startswith("--")), self.opts[0]).lstrip("-")
+
+    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
+        kind = _KINDS.get(self.type.name)
+        if kind is None or not isinstance(value, str):
+            return super().type_cast_value(ctx, value)
+        bounds: dict[str, Any] = {}
+        if isinstance(self.type, click.Choice):
+            bounds = {"choices": self.type.choices}
+        elif isinstance(self.type, click.IntRange):
+            bounds = {"least": self.type.min, "most": self.type.max}
+        return checked(self.flag.replace("-", "_"), from_text(value, kind), kind, **bounds)
+
+
+option = partial(click.option, cls=CheckedOption)
 
 
 def _remember(ctx: click.Context, param: click.Parameter, value: Any) -> None:
@@ -32,7 +60,7 @@ def global_options(function: _Function) -> _Function:
         (("--db",), {"metavar": "FILE", "help": "Another database: a file, or qdrant://HOST:PORT/NAME."}),
         (("--json",), {"is_flag": True, "help": "Wire objects (JSON) on stdout."}),
     ):
-        function = click.option(*flags, expose_value=False, callback=_remember, **attributes)(function)
+        function = option(*flags, expose_value=False, callback=_remember, **attributes)(function)
     return function
 
 
@@ -99,7 +127,7 @@ def knowledge_base(db: str | None = None) -> KnowledgeBase:
 
 
 def is_confirmed(yes: bool, question: str, refusal: str) -> bool:
-    """Whether the user says so, with --yes or when asked; an error where nobody can be asked."""
+    """Whether the user agrees, by --yes or when asked. Raises if there is no terminal to ask on."""
     if yes:
         return True
     if wants_json() or not sys.stdin.isatty():
@@ -118,8 +146,6 @@ def follow_up(text: str) -> str:
     context = click.get_current_context(silent=True)
     if context is None or not given:
         return text
-    from shlex import quote
-
     root = context.find_root()
     commands = root.command.list_commands(root) if isinstance(root.command, click.Group) else []
     options = "".join(f"--{name} {quote(value)} " for name, value in given.items())

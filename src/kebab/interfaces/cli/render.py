@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +15,7 @@ from kebab.core.search import SUSPICIOUS, DocumentGroup, Neighbour, Neighbours, 
 from kebab.interfaces.cli.options import follow_up, is_quiet, wants_json
 
 if TYPE_CHECKING:
+    from kebab.core.notices import Notice
     from kebab.interfaces.cli.table import Cut
 
 _STEERING = re.compile(r"\r(?!\n)|[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
@@ -23,7 +24,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u206
 _NAMED_DUPLICATES = 3
 """The others are counted."""
 _MOST_CONTEXT = 200
-"""Characters of a hit's notes that are shown to people: who wrote them knows how they go on."""
+"""Characters of a hit's notes that are shown."""
 
 
 def print_json(value: Any) -> None:
@@ -32,8 +33,15 @@ def print_json(value: Any) -> None:
     click.echo(to_json(value, indent=2 if sys.stdout.isatty() else None))
 
 
+def printed_as_json(wire_object: Any) -> bool:
+    """Prints it if --json was given, and says whether it did."""
+    if wants_json():
+        print_json(wire_object)
+    return wants_json()
+
+
 def done(command: str, message: str, *places: str | Path) -> int:
-    """Reports what a command did that has nothing else to show."""
+    """Reports what a command without a result did."""
     if wants_json():
         from kebab.wire.records import DoneV1
 
@@ -44,12 +52,12 @@ def done(command: str, message: str, *places: str | Path) -> int:
 
 
 def say(text: str = "") -> None:
-    """A line for people: whatever it quotes, no control character reaches the terminal."""
+    """Prints a line without control characters, whatever it quotes."""
     click.echo(_CONTROL.sub("\ufffd", text))
 
 
 def remark(text: str) -> None:
-    """Something beside the result: never on stdout."""
+    """Prints a line to stderr, unless --quiet is given."""
     if not is_quiet():
         click.echo(_CONTROL.sub("\ufffd", follow_up(text)), err=True)
 
@@ -62,7 +70,7 @@ def shown(text: str) -> str:
 
 
 def harmless(text: str) -> str:
-    """Lines as they are, with nothing in them that steers a terminal."""
+    """Lines as they are, but control characters that could steer a terminal are replaced."""
     return _STEERING.sub("\ufffd", text)
 
 
@@ -100,12 +108,23 @@ def has_colour() -> bool:
     return sys.stdout.isatty() and "NO_COLOR" not in os.environ
 
 
-def follow_up_notices(response: SearchResponse) -> SearchResponse:
-    response.notices = tuple(notice._replace(message=follow_up(notice.message)) for notice in response.notices)
-    return response
+def follow_up_notices(notices: Iterable[Notice]) -> tuple[Notice, ...]:
+    return tuple(notice._replace(message=follow_up(notice.message)) for notice in notices)
 
 
 # --- hits
+
+
+def show_response(response: SearchResponse, remarks: Iterable[str], *, dates: bool = False) -> None:
+    """As JSON or for people, with these remarks beside it."""
+    if wants_json():
+        from kebab.wire.search import search_response_v1
+
+        print_json(search_response_v1(response))
+    for text in remarks:
+        remark(text)
+    if not wants_json():
+        print_search(response, dates=dates)
 
 
 def print_search(response: SearchResponse, *, dates: bool = False) -> None:
@@ -140,26 +159,24 @@ def _print_hit(hit: SearchHit, show_source: bool, show_date: bool, show_doc: boo
     before, after = hit.neighbours or Neighbours()
     for neighbour in before:
         _print_neighbour("before", neighbour)
-    # Where a word is in half of all passages, bm25 is tiny: small is not nothing.
+    # bm25 is tiny but not zero for a word that is in half of all passages.
     score = f"{hit.score:.2f}" if hit.score >= 0.005 else "<0.01"
     click.echo(f"{hit.rank}. [{score}] {_one_line(hit)}")
-    if show_doc:
-        click.echo(f"   doc: {shown(hit.doc_path)}")
-    click.echo(f"   citation: {_dim(shown(hit.citation.text))}")
-    if show_source:
-        click.echo(f"   source: {shown(hit.source)}")
-    if show_date:
-        click.echo(f"   date: {hit.date[:10]}")
-    if hit.stale:
-        click.echo("   stale: its file has changed or is gone since it was indexed")
-    if hit.suspicious or any(neighbour.suspicious for neighbour in (*before, *after)):
-        click.echo(f"   note: {SUSPICIOUS}")
-    if hit.heading_path:
-        click.echo(f"   heading: {shown(' > '.join(hit.heading_path))}")
-    if hit.context:
-        click.echo(f"   context: {_faint(_cut(shown(' > '.join(hit.context))))}")
+    is_suspicious = hit.suspicious or any(neighbour.suspicious for neighbour in (*before, *after))
+    for name, text in (
+        ("doc", shown(hit.doc_path) if show_doc else ""),
+        ("citation", _styled(shown(hit.citation.text), fg="cyan")),
+        ("source", shown(hit.source) if show_source else ""),
+        ("date", hit.date[:10] if show_date else ""),
+        ("stale", "its file has changed or is gone since it was indexed" if hit.stale else ""),
+        ("note", SUSPICIOUS if is_suspicious else ""),
+        ("heading", shown(" > ".join(hit.heading_path))),
+        ("context", _styled(_cut(shown(" > ".join(hit.context))), dim=True) if hit.context else ""),
+    ):
+        if text:
+            click.echo(f"   {name}: {text}")
     if hit.duplicates:
-        click.echo(f"   {_faint(_also_in(hit))}")
+        click.echo(f"   {_styled(_also_in(hit), dim=True)}")
     if hit.explanation is not None:
         _print_hit_explanation(hit)
     if hit.text != hit.snippet:
@@ -172,9 +189,9 @@ def _print_hit(hit: SearchHit, show_source: bool, show_date: bool, show_doc: boo
 
 
 def _print_neighbour(where: str, neighbour: Neighbour) -> None:
-    click.echo(f"   {_faint(f'{where}: {shown(neighbour.citation.text)}')}")
+    click.echo(f"   {_styled(f'{where}: {shown(neighbour.citation.text)}', dim=True)}")
     for line in neighbour.text.splitlines():
-        click.echo(_faint(_CONTROL.sub("\ufffd", f"   | {line}".expandtabs(4))))
+        click.echo(_styled(_CONTROL.sub("\ufffd", f"   | {line}".expandtabs(4)), dim=True))
 
 
 def _also_in(hit: SearchHit) -> str:
@@ -205,12 +222,8 @@ def _without_control(match: re.Match[str]) -> str:
     return " " if match[0].isspace() else "\ufffd"
 
 
-def _dim(text: str) -> str:
-    return click.style(text, fg="cyan") if has_colour() else text
-
-
-def _faint(text: str) -> str:
-    return click.style(text, dim=True) if has_colour() else text
+def _styled(text: str, **style: Any) -> str:
+    return click.style(text, **style) if has_colour() else text
 
 
 def _cut(text: str) -> str:
@@ -238,11 +251,9 @@ def _print_hit_explanation(hit: SearchHit) -> None:
         )
     elif hit.score_kind == "convex":
         click.echo(f"   convex: {hit.score:.4f}")
-    weights = (
-        f", weights lexical {detail.weights['lexical']:.3g}, vector {detail.weights['vector']:.3g}"
-        if detail.weights
-        else ""
-    )
+    weights = ""
+    if detail.weights:
+        weights = f", weights lexical {detail.weights['lexical']:.3g}, vector {detail.weights['vector']:.3g}"
     click.echo(f"   fusion: rank {hit.rank}, score {detail.fusion_score:.4f} ({hit.retrieval_method}{weights})")
     matched = explanation.get("matched") or {}
     listed = "; ".join(f"{column}: {', '.join(terms)}" for column, terms in matched.items() if terms)

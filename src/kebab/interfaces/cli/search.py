@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from kebab.core.checking import close_to, from_text
 from kebab.core.errors import UsageError
-from kebab.interfaces.cli.options import command, follow_up_error, knowledge_base, wants_json
-from kebab.interfaces.cli.render import follow_up_notices, print_json, print_search, remark
-from kebab.search.options import ALIASES, KINDS, OPTIONS, SearchRequest, unknown_option
+from kebab.interfaces.cli.options import command, follow_up_error, knowledge_base, option
+from kebab.interfaces.cli.render import follow_up_notices, show_response
+from kebab.search.options import KINDS, OPTIONS, SearchRequest
 
 if TYPE_CHECKING:
     from kebab.core.search import SearchResponse
+    from kebab.knowledge_base import KnowledgeBase
 
 _Function = Callable[..., Any]
 
@@ -26,53 +27,24 @@ FILTERS = (
 """Which documents may answer, in the order of the help."""
 
 
-class SearchOption(click.Option):
-    """An option of the one table. What is no number is left to the checker that all surfaces share."""
-
-    def type_cast_value(self, ctx: click.Context, value: Any) -> Any:
-        if isinstance(value, str) and self.type in (click.INT, click.FLOAT):
-            return from_text(value, int if self.type is click.INT else float)
-        return super().type_cast_value(ctx, value)
-
-
 def search_options(*names: str, **sentences: str) -> Callable[[_Function], _Function]:
     """These options of a search, with other sentences of help where some are given."""
 
     def decorate(function: _Function) -> _Function:
         for name in reversed(names):
-            option, kind = OPTIONS[name], KINDS[name]
-            attributes: dict[str, Any] = {"metavar": option.metavar}
-            if kind is bool:
-                attributes["is_flag"] = True
-            elif kind in (int, float):
-                attributes["type"] = kind
-            flags = option.flags or (f"--{name.replace('_', '-')}",)
-            function = click.option(
-                *flags,
+            about, kind = OPTIONS[name], KINDS[name]
+            function = option(
+                *(about.flags or (f"--{name.replace('_', '-')}",)),
                 name if name != "highlight" else "no_highlight",
-                cls=SearchOption,
+                type=kind if kind in (int, float) else None,
+                is_flag=True if kind is bool else None,
                 multiple=kind is list and name != "tags_all",  # --tags A,B is one text
-                help=sentences.get(name, option.cli_help or option.help),
-                **attributes,
+                metavar=about.metavar,
+                help=sentences.get(name, about.cli_help or about.help),
             )(function)
         return function
 
     return decorate
-
-
-def unknown_search_option(error: click.NoSuchOption) -> UsageError | None:
-    """What every surface says of it; None if the command does not search, or if an option that only the command line
-    has was meant.
-    """
-    parameters = error.ctx.command.params if error.ctx is not None else []
-    if not any(isinstance(parameter, SearchOption) for parameter in parameters):
-        return None
-    name, *flags = [
-        flag.lstrip("-").replace("-", "_")
-        for flag in (error.option_name, *(flag for parameter in parameters for flag in parameter.opts))
-    ]
-    meant = close_to(name, [*OPTIONS, *ALIASES, *flags])
-    return unknown_option(name) if meant is None or meant in OPTIONS or meant in ALIASES else None
 
 
 def given(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -87,14 +59,14 @@ def given(options: Mapping[str, Any]) -> dict[str, Any]:
 )
 @click.argument("query", nargs=-1)
 @search_options("mode")
-@click.option("--fts-only", is_flag=True, help="The same as --mode lexical.")
-@click.option("--vec-only", is_flag=True, help="The same as --mode vector.")
+@option("--fts-only", is_flag=True, help="The same as --mode lexical.")
+@option("--vec-only", is_flag=True, help="The same as --mode vector.")
 @search_options("k", "offset", "cursor", *FILTERS, "library", "snippet_type", "match", "fusion", "sort", "per_doc")
 @search_options("duplicates", "threshold", "min_score", "max_tokens", "full_text", "group", "neighbours")
 @search_options("highlight", "explain")
-@click.option("--bulk", is_flag=True, help="Queries as JSON lines on stdin, one response per line.")
-@click.option("--exit-code", is_flag=True, help="Exit with 1 when nothing matches.")
-@click.option(
+@option("--bulk", is_flag=True, help="Queries as JSON lines on stdin, one response per line.")
+@option("--exit-code", is_flag=True, help="Exit with 1 when nothing matches.")
+@option(
     "--open",
     "open_hit",
     type=int,
@@ -117,19 +89,12 @@ def search_command(query: tuple[str, ...], bulk: bool, exit_code: bool, open_hit
         return _bulk(request)
     request = SearchRequest.from_options({"query": " ".join(query)}, request)
     kb = knowledge_base()
-    response = follow_up_notices(kb.search(request))
+    response = _answered(kb, request)
     if open_hit is not None:
         from kebab.interfaces.cli.opening import open_in_program
 
         return open_in_program(kb, response, open_hit)
-    if wants_json():
-        from kebab.wire.search import search_response_v1
-
-        print_json(search_response_v1(response))
-        _remark_on(response, request)
-    else:
-        _remark_on(response, request)
-        print_search(response, dates=request.sort == "date")
+    show_response(response, _remarks_on(response, request), dates=request.sort == "date")
     return 1 if exit_code and not response.has_matches else 0
 
 
@@ -148,16 +113,21 @@ def _request_options(options: dict[str, Any]) -> dict[str, Any]:
     return given(options)
 
 
-def _remark_on(response: SearchResponse, request: SearchRequest) -> None:
+def _answered(kb: KnowledgeBase, request: SearchRequest) -> SearchResponse:
+    response = kb.search(request)
+    response.notices = follow_up_notices(response.notices)
+    return response
+
+
+def _remarks_on(response: SearchResponse, request: SearchRequest) -> Iterator[str]:
+    messages = {notice.code: notice.message for notice in response.notices}
     for notice in response.notices:
         if notice.code == "vectors_off" and request.mode is None:
-            continue  # it was the user who turned them off
-        if notice.code == "did_you_mean" and not response.hits:
-            continue  # said below, where nothing else has to be tried
-        remark(f"note: {notice.message}")
-    said = {notice.code: notice.message for notice in response.notices}
-    if not response.hits and response.query.strip() and "empty_corpus" not in said:
-        remark(f"No passage matches. {said.get('did_you_mean') or _what_to_try(request)}")
+            continue  # the user has turned them off
+        if notice.code != "did_you_mean" or response.hits:  # without hits it comes last
+            yield f"note: {notice.message}"
+    if not response.hits and response.query.strip() and "empty_corpus" not in messages:
+        yield f"No passage matches. {messages.get('did_you_mean') or _what_to_try(request)}"
 
 
 def _what_to_try(request: SearchRequest) -> str:
@@ -173,11 +143,7 @@ def _bulk(defaults: SearchRequest) -> int:
     from kebab.wire import to_json
 
     kb = knowledge_base()
-
-    def search(request: SearchRequest) -> SearchResponse:
-        return follow_up_notices(kb.search(request))
-
     for number, line in enumerate(sys.stdin, start=1):
         if line.strip():
-            click.echo(to_json(answer_line(line, number, defaults, search, follow_up_error)))
+            click.echo(to_json(answer_line(line, number, defaults, partial(_answered, kb), follow_up_error)))
     return 0

@@ -12,20 +12,16 @@ import click
 
 from kebab.config.loading import database_address
 from kebab.core.errors import UsageError
-from kebab.interfaces.cli.options import command, group, loaded_settings, places_given, wants_json
+from kebab.interfaces.cli.options import command, group, loaded_settings, option, places_given, wants_json
 from kebab.interfaces.cli.render import done, remark
 
 
 @command(
     "serve", example="kb serve\nkb serve --port 0\nKEBAB_SERVE_TOKEN=$(openssl rand -hex 24) kb serve --host 0.0.0.0"
 )
-@click.option(
-    "--host", help="Where to listen (setting serve.host, 127.0.0.1); elsewhere than here it needs serve.token."
-)
-@click.option(
-    "--port", type=click.IntRange(0, 65_535), help="Which port (setting serve.port, 8765); 0 takes a free one."
-)
-@click.option("--allow-write", is_flag=True, help="Callers may also ingest: any folder that this user can read.")
+@option("--host", help="Where to listen (setting serve.host, 127.0.0.1); elsewhere than here it needs serve.token.")
+@option("--port", type=click.IntRange(0, 65_535), help="Which port (setting serve.port, 8765); 0 takes a free one.")
+@option("--allow-write", is_flag=True, help="Callers may also ingest: any folder that this user can read.")
 def serve_command(host: str | None, port: int | None, allow_write: bool) -> int:
     """Serve the web page, REST and MCP on one port, until Ctrl-C.
 
@@ -118,7 +114,7 @@ def snippet(client: Client, command: list[str]) -> str:
 
 
 @group("mcp", example="kb mcp install --client claude-code\nkb mcp\nkb mcp --allow-write", invoke_without_command=True)
-@click.option("--allow-write", is_flag=True, help="The agent may also ingest: any folder that this user can read.")
+@option("--allow-write", is_flag=True, help="The agent may also ingest: any folder that this user can read.")
 @click.pass_context
 def mcp_command(context: click.Context, allow_write: bool) -> int:
     """Serve a coding agent over stdin and stdout (MCP), until stdin ends.
@@ -141,7 +137,7 @@ def mcp_command(context: click.Context, allow_write: bool) -> int:
 @command(
     "install", within=mcp_command, example="kb mcp install\nkb mcp install --client codex\nkb mcp --allow-write install"
 )
-@click.option(
+@option(
     "--client", type=click.Choice(list(CLIENTS)), default="claude-code", show_default=True, help="For which program."
 )
 @click.pass_context

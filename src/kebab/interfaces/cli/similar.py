@@ -6,8 +6,8 @@ from typing import Any
 
 import click
 
-from kebab.interfaces.cli.options import command, knowledge_base, wants_json
-from kebab.interfaces.cli.render import follow_up_notices, print_json, print_search, remark
+from kebab.interfaces.cli.options import command, knowledge_base, option
+from kebab.interfaces.cli.render import follow_up_notices, show_response
 from kebab.interfaces.cli.search import FILTERS, given, search_options
 
 
@@ -17,26 +17,20 @@ from kebab.interfaces.cli.search import FILTERS, given, search_options
     "kb similar 1f0c9a7be2 --other-docs",
 )
 @click.argument("passage", metavar="ID|PATH|PATH#L10-L20")
-@click.option("--other-docs", is_flag=True, help="Nothing of the passage's own document.")
+@option("--other-docs", is_flag=True, help="Nothing of the passage's own document.")
 @search_options(
     *("mode", "k", "offset", *FILTERS, "per_doc", "min_score", "max_tokens", "full_text"),
     mode="vector: by meaning (the default, while there are vectors); lexical: by telling words.",
     min_score="Least score, 0 to 1.",
 )
-@click.option("--exit-code", is_flag=True, help="Exit with 1 when nothing is found.")
+@option("--exit-code", is_flag=True, help="Exit with 1 when nothing is found.")
 def similar_command(passage: str, other_docs: bool, exit_code: bool, **options: Any) -> int:
     """Find passages like this one: a chunk by its id, lines or a page by their citation, or a whole document.
 
     The vectors that were made of it are compared with those of all other passages; several are taken together. Where
     there are none, passages that share its most telling words are found. The passage itself is left out.
     """
-    response = follow_up_notices(knowledge_base().similar(passage, other_docs=other_docs, **given(options)))
-    if wants_json():
-        from kebab.wire.search import search_response_v1
-
-        print_json(search_response_v1(response))
-    for notice in response.notices:
-        remark(f"note: {notice.message}")
-    if not wants_json():
-        print_search(response)
+    response = knowledge_base().similar(passage, other_docs=other_docs, **given(options))
+    response.notices = follow_up_notices(response.notices)
+    show_response(response, [f"note: {notice.message}" for notice in response.notices])
     return 1 if exit_code and not response.hits else 0

@@ -10,8 +10,11 @@ import click
 from kebab._version import __version__
 from kebab.core.errors import KebabError, NotFound, UsageError
 from kebab.interfaces.cli.ingest_progress import progress_of, progress_option
-from kebab.interfaces.cli.options import command, follow_up, is_confirmed, knowledge_base, wants_json
-from kebab.interfaces.cli.render import counted, done, has_colour, print_json, remark, say
+from kebab.interfaces.cli.options import command, follow_up, is_confirmed, knowledge_base, option
+from kebab.interfaces.cli.render import counted, done, has_colour, print_json, printed_as_json, remark, say
+from kebab.wire import schemas, viewed
+from kebab.wire.records import SchemaV1, doctor_v1
+from kebab.wire.reports import migration_report_v1
 
 if TYPE_CHECKING:
     from kebab.upkeep.migration import MigrationReport
@@ -22,11 +25,9 @@ if TYPE_CHECKING:
     example="kb index --rebuild-fts\nkb index --rebuild-vectors   # after a change of embedding.model\n"
     "kb index --optimize",
 )
-@click.option("--rebuild-fts", is_flag=True, help="Make all terms and the text index anew from the stored chunks.")
-@click.option(
-    "--rebuild-vectors", is_flag=True, help="Drop all vectors and make them anew with the model of the settings."
-)
-@click.option("--optimize", is_flag=True, help="Merge the text index, drop unused vectors, give back free space.")
+@option("--rebuild-fts", is_flag=True, help="Make all terms and the text index anew from the stored chunks.")
+@option("--rebuild-vectors", is_flag=True, help="Drop all vectors and make them anew with the model of the settings.")
+@option("--optimize", is_flag=True, help="Merge the text index, drop unused vectors, give back free space.")
 def index_command(rebuild_fts: bool, rebuild_vectors: bool, optimize: bool) -> int:
     """Rebuild or optimize what searches use. Stopping with Ctrl-C is safe; kb ingest goes on with the vectors."""
     if not (rebuild_fts or rebuild_vectors or optimize):
@@ -52,7 +53,7 @@ def index_command(rebuild_fts: bool, rebuild_vectors: bool, optimize: bool) -> i
 
 @command("backup", example="kb backup ~/kebab-backup.sqlite")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--force", is_flag=True, help="Overwrite FILE.")
+@option("--force", is_flag=True, help="Overwrite FILE.")
 def backup_command(file: Path, force: bool) -> int:
     """Write a consistent copy of the database to FILE, while others read and write it."""
     size = knowledge_base().backup(file.expanduser(), force=force)
@@ -60,11 +61,11 @@ def backup_command(file: Path, force: bool) -> int:
 
 
 @command("reset", example="kb reset --yes")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@option("--yes", is_flag=True, help="Do not ask.")
 def reset_command(yes: bool) -> int:
     """Delete the database. Your files are not touched; the config stays."""
     kb = knowledge_base()
-    refusal = "kb reset deletes the database, and there is nobody to ask whether it may."
+    refusal = "kb reset deletes the database, so it asks first, and there is no terminal to ask on."
     if not is_confirmed(yes, f"Delete {kb.address}?", refusal):
         say("Nothing was deleted.")
         return 1
@@ -77,13 +78,13 @@ def reset_command(yes: bool) -> int:
     example="kb migrate --to qdrant://127.0.0.1:6333/notes\n"
     "kb migrate --from qdrant://127.0.0.1:6333/notes --to notes.sqlite",
 )
-@click.option(
+@option(
     "--from",
     "origin",
     metavar="FILE|URL",
     help="The database to carry over (default: the one that --db and settings name).",
 )
-@click.option(
+@option(
     "--to",
     "target",
     metavar="FILE|URL",
@@ -116,17 +117,13 @@ def migrate_command(origin: str | None, target: str, progress_style: str) -> int
 
 
 def _print_migration(report: MigrationReport, *, interrupted: bool = False) -> None:
-    if wants_json():
-        from kebab.wire.reports import migration_report_v1
-
-        print_json(migration_report_v1(report, interrupted=interrupted))
+    if printed_as_json(migration_report_v1(report, interrupted=interrupted)):
         return
     went_on = ", going on with an earlier run" if report.resumed else ""
     carried = f"{counted(report.documents, 'document')} and {counted(report.vectors, 'vector')} carried over"
-    if interrupted or report.counts is None:
+    if interrupted or (counts := report.counts) is None:
         say(f"{carried}{went_on}; interrupted, run it again to go on")
         return
-    counts = report.counts
     say(f"{report.target}: {carried} in {report.seconds:.1f} s{went_on}")
     documents, chunks = counted(counts.documents, "document"), counted(counts.chunks, "chunk")
     say(f"  {counted(counts.sources, 'source')}, {documents}, {chunks}")
@@ -143,11 +140,7 @@ def doctor_command() -> int:
     merely unfinished.
     """
     checks = [check._replace(hint=check.hint and follow_up(check.hint)) for check in knowledge_base().health()]
-    if wants_json():
-        from kebab.wire.records import doctor_v1
-
-        print_json(doctor_v1(checks))
-    else:
+    if not printed_as_json(doctor_v1(checks)):
         for check in checks:
             mark, colour = ("FAIL", "red") if not check.ok else ("note", "yellow") if check.hint else ("ok  ", "green")
             click.echo(f"{click.style(mark, fg=colour) if has_colour() else mark}  {check.name}: {check.message}")
@@ -158,22 +151,18 @@ def doctor_command() -> int:
 
 @command("schema", example="kb schema\nkb schema search_response")
 @click.argument("name", required=False)
-def schema_command(name: str | None) -> int:
+def schema_command(name: str | None) -> None:
     """What the index holds and which wire schemas there are; with NAME, that JSON Schema."""
-    from kebab.wire import schemas, view
-    from kebab.wire.records import SchemaV1, StatsV1
-
     if name is not None:
         known = name.removesuffix(".v1")
         if known not in schemas.names():
             raise NotFound(f"There is no wire schema {name}.", hint=f"Schemas: {', '.join(schemas.names())}.")
         print_json(schemas.schema(known))
-        return 0
+        return
     names = [f"{each}.v1" for each in schemas.names()]
     stats = knowledge_base().stats()
-    if wants_json():
-        print_json(SchemaV1(version=__version__, schemas=names, stats=view(StatsV1, stats) if stats else None))
-        return 0
+    if printed_as_json(SchemaV1(version=__version__, schemas=names, stats=viewed(stats))):
+        return
     if stats is None:
         remark("Nothing has been ingested yet. Begin with: kb ingest FOLDER")
     else:
@@ -184,4 +173,3 @@ def schema_command(name: str | None) -> int:
                 shown = (", ".join(value) or "none") if isinstance(value, tuple) else value
                 click.echo(f"{renamed.get(key, key)}: {shown}")
     click.echo(f"wire schemas: {', '.join(names)}")
-    return 0

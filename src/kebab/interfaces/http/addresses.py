@@ -23,7 +23,7 @@ CITED = "cited"
 
 
 def with_parameters(path: str, parameters: Mapping[str, Any], **changes: Any) -> str:
-    """A path with these parameters; a change to None leaves one out, and what is empty is not written."""
+    """A path with these parameters; empty ones, and those changed to None, are left out."""
     merged = {
         name: value for name, value in {**parameters, **changes}.items() if value not in (None, "", [], (), False)
     }

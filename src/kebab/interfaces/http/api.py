@@ -1,10 +1,11 @@
-"""/api/v1: what the command line does, over HTTP. Each address is said in `endpoints()`, served and documented from
-there.
+"""/api/v1: what the command line does, over HTTP. `endpoints()` lists the addresses; they are served and documented from
+it.
 """
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
+from dataclasses import dataclass
 from functools import partial
 from threading import Event
 from typing import TYPE_CHECKING, Any
@@ -14,7 +15,9 @@ from anyio.from_thread import run as in_the_loop
 from starlette.responses import Response, StreamingResponse
 
 from kebab.core import deadline, errors
+from kebab.core.checking import unknown
 from kebab.core.errors import Internal, KebabError, TimedOut, UsageError
+from kebab.interfaces.arguments import checked_argument
 from kebab.interfaces.bulk import answer_line, line_id
 from kebab.interfaces.http.endpoints import (
     EVENTS,
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
     from kebab.interfaces.workers import Workers
     from kebab.wire.errors import ErrorV1
     from kebab.wire.search import SearchResponseV1
+    from kebab.wire.serving import IngestJobV1
 
 JSON_LINES = "application/x-ndjson"
 _MOST_QUERIES = 1000
@@ -62,8 +66,7 @@ _OF_ASK = (
     *("mode", "k", *search_options.FILTERS, "doc", "library", "snippet_type"),
     *("match", "fusion", "max_tokens", "explain"),
 )
-"""Of search options, those that make sense for what an answer rests on."""
-_EXAMPLE = 'For example {"paths": ["/home/me/notes"]}.'
+"""The search options that choose the passages of an answer."""
 _NOTHING: Mapping[str, Parameter] = {}
 _FOUND_ONE = (errors.NotFound, errors.Ambiguous)
 
@@ -72,47 +75,31 @@ def json_response(wire_object: Any, status: int = 200) -> Response:
     return Response(to_json(wire_object), status, media_type="application/json")
 
 
+@dataclass
 class Api:
-    def __init__(self, service: Service, jobs: IngestJobs, workers: Workers, patient: Workers) -> None:
-        """`patient`: for whoever waits for a model."""
-        self._service = service
-        self._jobs = jobs
-        self._workers = workers
-        self._patient = patient
+    service: Service
+    jobs: IngestJobs
+    workers: Workers
+    patient: Workers
+    """For answers, which may wait for a model."""
 
     def endpoints(self) -> list[Endpoint]:
         options = search_options.schemas()
         searching = {name: Parameter(schema, required=name == "query") for name, schema in options.items()}
-        filters = {name: Parameter(options[name]) for name in search_options.FILTERS}
-        service, jobs = self._service, self._jobs
-        get = partial(getting, self._workers)
+        paged = {name: Parameter(options[name]) for name in search_options.FILTERS} | _PAGE
+        found, listed, job = (Answer("search_response"),), (Answer("list"),), {"job_id": _KEY}
+        service, jobs = self.service, self.jobs
+        get = partial(getting, self.workers)
         return [
+            Endpoint("v1/search", self.search, "Passages that answer a query", found, searching, SEARCHING),
             Endpoint(
-                "GET",
-                "/api/v1/search",
-                self.search,
-                "Passages that answer a query",
-                (Answer("search_response"),),
-                searching,
-                fails=SEARCHING,
-            ),
-            Endpoint(
-                "POST",
-                "/api/v1/search/bulk",
+                "v1/search/bulk",
                 self.bulk,
                 "Several queries at once; as JSON lines, each answer comes as soon as it is there",
                 (Answer("bulk_response"), Answer({"type": "string"}, JSON_LINES)),
                 bodies={"application/json": _bulk_schema(), JSON_LINES: {"type": "string"}},
             ),
-            Endpoint(
-                "GET",
-                "/api/v1/documents",
-                self.documents,
-                "Documents that pass filters",
-                (Answer("list"),),
-                {**filters, **_PAGE},
-                fails=(errors.NotFound,),
-            ),
+            Endpoint("v1/documents", self.documents, "Documents that pass filters", listed, paged, (errors.NotFound,)),
             get(
                 "v1/documents/{doc_id}",
                 service.document,
@@ -147,33 +134,26 @@ class Api:
             ),
             get("v1/sources", service.sources, "The places that were ingested", "list"),
             get("v1/tags", service.tags, "Tags, the most used first", "list"),
-            get("v1/status", self._status, "What this server serves", "status"),
+            get(
+                "v1/status", lambda: service.status(ingest_running=jobs.is_running), "What this server serves", "status"
+            ),
             get("v1/health", service.health, "Whether it answers and can read", "health"),
             get("v1/ingest", jobs.all, "The ingests it was asked for", "ingest_jobs"),
             Endpoint(
-                "POST",
-                "/api/v1/ingest",
+                "v1/ingest",
                 self.start_ingest,
                 "Index what is new or changed; refused unless the server may write",
                 (Answer("ingest_job", status=202),),
                 bodies={"application/json": _INGEST},
             ),
-            get(
-                "v1/ingest/{job_id}",
-                lambda job_id: jobs.find(job_id).as_wire(),
-                "One ingest",
-                "ingest_job",
-                {"job_id": _KEY},
-                (errors.NotFound,),
-            ),
+            get("v1/ingest/{job_id}", self._job, "One ingest", "ingest_job", job, (errors.NotFound,)),
             Endpoint(
-                "GET",
-                "/api/v1/ingest/{job_id}/events",
+                "v1/ingest/{job_id}/events",
                 self.ingest_events,
                 "Its progress, event by event, until it is over",
                 (EVENTS,),
-                {"job_id": _KEY},
-                fails=(errors.NotFound,),
+                job,
+                (errors.NotFound,),
             ),
         ]
 
@@ -186,16 +166,12 @@ class Api:
             "or JSON where that is accepted"
         )
         answers, fails = (EVENTS, Answer("answer")), (*SEARCHING, errors.ModelMissing)
-        question = {"question": Parameter(_QUESTION, required=True)}
+        asking = {"question": Parameter(_QUESTION, required=True), **parameters}
+        posted = {"application/json": body}
         return [
-            Endpoint("GET", "/api/v1/ask", self.ask, summary, answers, {**question, **parameters}, fails=fails),
-            Endpoint(
-                "POST", "/api/v1/ask", self.ask_posted, summary, answers, bodies={"application/json": body}, fails=fails
-            ),
+            Endpoint("v1/ask", self.ask, summary, answers, asking, fails),
+            Endpoint("v1/ask", self.ask_posted, summary, answers, fails=fails, bodies=posted),
         ]
-
-    def _status(self) -> Any:
-        return self._service.status(ingest_running=self._jobs.is_running)
 
     # --- passages
 
@@ -203,7 +179,7 @@ class Api:
         options = search_options.read_texts(texts_of(request))
         if "query" not in options:
             raise UsageError("There is no query.", hint="For example /api/v1/search?query=install+git")
-        return json_response(await self._workers.run(self._service.search, options))
+        return json_response(await self.workers.run(self.service.search, options))
 
     async def documents(self, request: Request) -> Response:
         parameters = texts_of(request)
@@ -213,11 +189,11 @@ class Api:
             if name in parameters
         }
         options = search_options.read_texts(parameters)
-        return json_response(await self._workers.run(self._service.documents, options, **page))
+        return json_response(await self.workers.run(self.service.documents, options, **page))
 
     async def bulk(self, request: Request) -> Response:
         if JSON_LINES in request.headers.get("content-type", ""):
-            # Only line feeds part them: a text in JSON may hold what else splitlines() takes for an end.
+            # Only line feeds separate them: JSON texts may contain other characters that splitlines() splits at.
             lines: list[Any] = [
                 line for line in (await request.body()).decode("utf-8", "replace").split("\n") if line.strip()
             ]
@@ -230,7 +206,7 @@ class Api:
             hint = 'Send {"queries": [{"id": "q1", "query": "install git"}]}, or JSON lines.'
             raise UsageError("There are no queries.", hint=hint)
         _check_count(lines)
-        self._service.check_options(options)
+        self.service.check_options(options)
         answers = [line async for line in self._answer_lines(lines, SearchRequest.from_options(options))]
         body = '{"schema_version": "bulk_response.v1", "responses": [' + ",".join(answers) + "]}"
         return Response(body, media_type="application/json")
@@ -241,8 +217,8 @@ class Api:
 
     async def _answer_line(self, line: Any, number: int, defaults: SearchRequest) -> SearchResponseV1 | ErrorV1:
         try:
-            return await self._workers.run(answer_line, line, number, defaults, self._service.kb.search)
-        except TimedOut as error:  # one that takes too long does not take the others with it
+            return await self.workers.run(answer_line, line, number, defaults, self.service.kb.search)
+        except TimedOut as error:  # the other lines are still answered
             return error_v1(error, id=line_id(line))
 
     # --- answers
@@ -261,19 +237,19 @@ class Api:
         question = options.pop("question", None)
         if not isinstance(question, str) or not question.strip():
             raise UsageError("There is no question.", hint="For example /api/v1/ask?question=How+do+I+undo+a+commit")
-        self._service.check_options(options)  # what is wrong with them is told by the status, not in the stream
+        self.service.check_options(options)  # wrong ones give a status of their own, not an event in the stream
         for name in options:
             if ALIASES.get(name, name) not in _OF_ASK:
-                raise UsageError(f"An answer has no option {name!r}.", hint=f"Options: {', '.join(_OF_ASK)}.")
+                raise unknown(name, _OF_ASK, noun="search option")
         accepted = request.headers.get("accept", "")
         if "application/json" in accepted and EVENTS.media not in accepted:
-            return json_response(await self._patient.run(self._service.ask, question, options, stop=deadline.is_over))
+            return json_response(await self.patient.run(self.service.ask, question, options, stop=deadline.is_over))
         return StreamingResponse(self._events(question, options), media_type=EVENTS.media)
 
     async def _events(self, question: str, options: dict[str, Any]) -> AsyncIterator[str]:
         """Pieces of text while a model writes, and one last event, the answer or an error."""
         stop = Event()
-        send, receive = anyio.create_memory_object_stream[str](1000)  # a model that writes more than is read waits
+        send, receive = anyio.create_memory_object_stream[str](1000)  # a model waits if the caller reads more slowly
 
         async def work() -> None:
             async with send:
@@ -286,7 +262,7 @@ class Api:
                     async for event in receive:
                         yield event
         finally:
-            stop.set()  # whoever asked has gone
+            stop.set()  # the caller has disconnected
 
     async def _last_event(
         self, question: str, options: dict[str, Any], send: MemoryObjectSendStream[str], stop: Event
@@ -296,38 +272,43 @@ class Api:
                 in_the_loop(send.send, _event("text", {"text": text}))
 
         try:
-            answer = self._patient.run(self._service.ask, question, options, on_text=on_text, stop=stop.is_set)
+            answer = self.patient.run(self.service.ask, question, options, on_text=on_text, stop=stop.is_set)
             return _event("answer", await answer)
         except KebabError as error:
             return _event("error", error_v1(error))
-        except Exception as error:  # noqa: BLE001 - the status has been sent: a defect can only be told in the stream
+        except Exception as error:  # noqa: BLE001 - the status has been sent, so the stream reports the defect
             return _event("error", error_v1(Internal.of(error)))
 
     # --- ingest
 
     async def start_ingest(self, request: Request) -> Response:
-        self._service.require_write()
+        self.service.require_write()
         sent = await json_body(request)
-        if not isinstance(sent, dict) or set(sent) - {"paths", "name", "embed"}:
-            raise UsageError("An ingest takes paths, name and embed.", hint=_EXAMPLE)
-        paths, name, embed = sent.get("paths", []), sent.get("name"), sent.get("embed", True)
-        if not isinstance(paths, list) or not all(_is_name(path) and "\0" not in path for path in paths):
-            raise UsageError("paths takes a list of texts.", hint=_EXAMPLE)
-        if not (name is None or _is_name(name)) or not isinstance(embed, bool):
-            hint = 'For example {"name": "notes", "embed": false}.'
-            raise UsageError("name takes a text, and embed true or false.", hint=hint)
-        return json_response(self._jobs.start(tuple(paths), name, embed), 202)
+        if not isinstance(sent, dict):
+            raise UsageError("The body is not a JSON object.", hint='For example {"paths": ["/home/me/notes"]}.')
+        schemas = _INGEST["properties"]
+        for given in sent:
+            if given not in schemas:
+                raise unknown(given, schemas)
+        values = {
+            name: checked_argument(name, value, schemas[name]) for name, value in sent.items() if value is not None
+        }
+        job = self.jobs.start(tuple(values.get("paths", ())), values.get("name"), values.get("embed", True))
+        return json_response(job, 202)
+
+    def _job(self, job_id: str) -> IngestJobV1:
+        return self.jobs.find(job_id).wire
 
     async def ingest_events(self, request: Request) -> Response:
-        job = self._jobs.find(**values_given(request, {"job_id": _KEY}))
+        job = self.jobs.find(**values_given(request, {"job_id": _KEY}))
 
         async def events() -> AsyncIterator[str]:
             shown = None
             while True:
-                is_over, progress = job.is_over, job.progress
+                is_over, progress = job.is_over, job.wire.progress
                 if progress is not None and progress is not shown:
                     shown = progress
-                    yield f"event: {progress.event}\ndata: {to_json(progress)}\n\n"
+                    yield _event(progress.event, progress)
                 if is_over:
                     return
                 await anyio.sleep(_EVENT_SECONDS)
@@ -349,11 +330,7 @@ def getting(
     async def handle(request: Request) -> Response:
         return json_response(await workers.run(call, **values_given(request, parameters)))
 
-    return Endpoint("GET", f"/api/{path}", handle, summary, (Answer(answer),), parameters, fails=fails)
-
-
-def _is_name(value: Any) -> bool:
-    return isinstance(value, str) and bool(value.strip())
+    return Endpoint(path, handle, summary, (Answer(answer),), parameters, fails)
 
 
 def _check_count(lines: list[Any]) -> None:
@@ -373,7 +350,7 @@ def _object(properties: Schema, required: list[str] | None = None) -> Schema:
 def _bulk_schema() -> Schema:
     in_json = search_options.json_schemas()
     line = _object({"id": {}, **in_json}, ["query"])
-    # Anything is answered: what is no query, with an error in its place.
+    # A line that is no query gets an error in its place.
     queries = {"type": "array", "maxItems": _MOST_QUERIES, "items": {"anyOf": [line, {}]}}
     del in_json["query"]
     return {"anyOf": [queries, _object({"queries": queries, **in_json}, ["queries"])]}

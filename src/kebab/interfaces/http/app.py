@@ -1,4 +1,4 @@
-"""The one ASGI application: REST, the web page, what is mounted beside, and where errors become responses."""
+"""The ASGI application: REST, the web page, mounted applications, and errors as responses."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 class Mounted(NamedTuple):
-    """Another application on the same port, at exactly this address, with what must run as long as it does."""
+    """Another application on the same port at exactly this path, and the context it runs in."""
 
     path: str
     app: ASGIApp
@@ -76,7 +76,7 @@ def make_app(service: Service, rules: Rules, *, mounted: Sequence[Mounted] = ())
         middleware=[
             Middleware(Safety, rules=rules, tokens=tokens, refuse=refuse),
             Middleware(_Compression, answers_too=not rules.only_here),
-            # Inside of the others: also what reports a defect carries the headers that keep a page safe.
+            # Innermost, so that the report of a defect has the safe headers too.
             Middleware(ExceptionMiddleware, handlers={Exception: _defect}),
         ],
         exception_handlers={KebabError: _failed, HTTPException: _http_failed, ClientDisconnect: _gone},
@@ -88,7 +88,7 @@ def make_app(service: Service, rules: Rules, *, mounted: Sequence[Mounted] = ())
 
 
 class _Compression:
-    """Packs pages always, and answers only where they travel: on one machine packing takes longer than sending."""
+    """Compresses pages always, and answers only for other machines: on one machine it takes longer than sending."""
 
     def __init__(self, app: ASGIApp, *, answers_too: bool) -> None:
         self._plain = app
@@ -104,7 +104,8 @@ def _routes(endpoints: Sequence[Endpoint]) -> Iterator[Route]:
     """One for each address, whatever its methods; a document may be named by its path, with slashes in it."""
     for path in dict.fromkeys(endpoint.path for endpoint in endpoints):
         handlers = {endpoint.method: endpoint.handler for endpoint in endpoints if endpoint.path == path}
-        yield Route(path.replace("{doc_id}", "{doc_id:path}"), partial(_by_method, handlers), methods=list(handlers))
+        address = f"/api/{path.replace('{doc_id}', '{doc_id:path}')}"
+        yield Route(address, partial(_by_method, handlers), methods=list(handlers))
 
 
 async def _by_method(handlers: Mapping[str, Handler], request: Request) -> Response:
@@ -115,9 +116,9 @@ async def _by_method(handlers: Mapping[str, Handler], request: Request) -> Respo
 
 
 def refuse(request: Request, error: KebabError) -> Response:
-    """The same code and words as on every surface, in the shape of the address: a page for whoever reads pages."""
+    """The error with the code and words of every surface: as a page for browsers, otherwise as JSON."""
     pages: Pages = request.app.state.pages
-    status = http_status(error)
+    status = http_status(type(error))
     if pages.is_asked_by(request):
         response = pages.refused(request, error)
     elif request.url.path.startswith("/api/v2/"):
@@ -156,7 +157,7 @@ async def _http_failed(request: Request, error: Exception) -> Response:
 
 
 async def _gone(_request: Request, _error: Exception) -> Response:
-    """Whoever asked left in the middle of asking: there is nobody to answer, and nothing to report."""
+    """The caller disconnected while sending, so no response arrives and no defect is reported."""
     return Response(status_code=400)
 
 

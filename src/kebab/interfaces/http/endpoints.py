@@ -1,4 +1,4 @@
-"""What an address of the REST interface takes and gives: said once; served, checked and documented from that."""
+"""What an endpoint of the REST interface takes and gives; it is served, checked and documented from this."""
 
 from __future__ import annotations
 
@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl
 
 from kebab.core import errors
-from kebab.core.checking import checked, empty, from_text
+from kebab.core.checking import empty, from_text, unknown
 from kebab.core.errors import UsageError
 from kebab.core.json_text import values_of
+from kebab.interfaces.arguments import KINDS, checked_argument, require
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 Schema = dict[str, Any]
 Handler = Callable[["Request"], Awaitable["Response"]]
 _MOST_FIELDS = 100
-_KINDS: dict[str, type] = {"string": str, "integer": int}
 
 
 class Parameter(NamedTuple):
@@ -48,23 +48,27 @@ EVENTS = Answer(
 
 
 class Endpoint(NamedTuple):
-    method: str
     path: str
+    """Below /api/."""
     handler: Handler
     summary: str
     answers: tuple[Answer, ...]
     parameters: Mapping[str, Parameter] = {}
-    bodies: Mapping[str, Schema] = {}
-    """The schema of what is sent, by media type."""
     fails: tuple[type[errors.KebabError], ...] = ()
-    """Besides what any request may meet."""
+    """Besides ALWAYS."""
+    bodies: Mapping[str, Schema] = {}
+    """The schema of what is sent, by media type; an endpoint with a body takes POST."""
+
+    @property
+    def method(self) -> str:
+        return "POST" if self.bodies else "GET"
 
 
 ALWAYS: tuple[type[errors.KebabError], ...] = (
     *(errors.UsageError, errors.Refused, errors.Unauthorized, errors.NotFound),
     *(errors.TooLarge, errors.TooMany, errors.TimedOut, errors.Internal),
 )
-"""What any request may meet; not found, also where the database itself is gone."""
+"""Errors of any request; NotFound, because the database may be missing."""
 SEARCHING: tuple[type[errors.KebabError], ...] = (
     *(errors.NotFound, errors.StaleCursor, errors.ModelUnreachable, errors.StillIndexing),
 )
@@ -82,33 +86,22 @@ def texts_of(request: Request) -> dict[str, list[str]]:
 def values_given(request: Request, parameters: Mapping[str, Parameter]) -> dict[str, Any]:
     """The parameters of the path and the query, each at most once, checked."""
     values = dict(request.path_params)
-    known = parameters.keys() - values.keys()
+    known = [name for name in parameters if name not in values]
     for name, texts in texts_of(request).items():
         if name not in known:
-            raise _unknown(name, known)
+            raise unknown(name, known)
         if len(texts) > 1:
             raise UsageError(f"{name} is given {len(texts)} times.", hint="Give it once.")
         if not texts[0].strip():
             raise empty(name)
         values[name] = checked_text(name, texts[0], parameters[name].schema)
-    for name, parameter in parameters.items():
-        if parameter.required and name not in values:
-            raise UsageError(f"The parameter {name} is missing.", hint=f"For example ?{name}=…")
+    require((name for name, parameter in parameters.items() if parameter.required), values)
     return values
 
 
 def checked_text(name: str, text: str, schema: Schema) -> Any:
     """What a text in an address means, by its schema."""
-    kind = _KINDS[schema["type"]]
-    return checked(
-        name,
-        from_text(text, kind),
-        kind,
-        least=schema.get("minimum"),
-        most=schema.get("maximum"),
-        choices=schema.get("enum", ()),
-        longest=schema.get("maxLength"),
-    )
+    return checked_argument(name, from_text(text, KINDS[schema["type"]]), schema)
 
 
 def filled_in(request: Request) -> dict[str, list[str]]:
@@ -120,14 +113,8 @@ def filled_in(request: Request) -> dict[str, list[str]]:
 def form_fields(request: Request, known: set[str]) -> dict[str, str]:
     """The same where only these fields are known; of several values, the first."""
     for name in sorted(set(texts_of(request)) - known):
-        raise _unknown(name, known)
+        raise unknown(name, sorted(known))
     return {name: texts[0] for name, texts in filled_in(request).items()}
-
-
-def _unknown(name: str, known: set[str]) -> UsageError:
-    return UsageError(
-        f"There is no parameter {name!r} here.", hint=f"Parameters: {', '.join(sorted(known)) or 'none'}."
-    )
 
 
 async def json_body(request: Request) -> Any:

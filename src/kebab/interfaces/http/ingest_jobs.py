@@ -1,9 +1,10 @@
-"""Ingests that were asked for over HTTP: one after the other, in a thread of their own, and what became of them."""
+"""Ingests that were asked for over HTTP: one after the other, in a thread of their own, with their outcomes."""
 
 from __future__ import annotations
 
 import time
 from collections import deque
+from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import count
 from queue import SimpleQueue
@@ -12,7 +13,7 @@ from typing import Any, Literal
 
 from kebab.core.errors import Internal, KebabError, Locked, NotFound, TooMany
 from kebab.interfaces.service import Service
-from kebab.wire.errors import ErrorV1, error_v1
+from kebab.wire.errors import error_v1
 from kebab.wire.reports import IngestProgressV1, ingest_progress_v1, ingest_report_v1
 from kebab.wire.serving import IngestJobsV1, IngestJobV1
 
@@ -22,43 +23,20 @@ _FINAL = ("done", "failed", "interrupted")
 
 
 class IngestJob:
-    """One ingest; only its own thread changes it."""
+    """One ingest. Only its own thread replaces `wire`, so a reader sees one state of it."""
 
     def __init__(self, job_id: str, paths: tuple[str, ...], name: str | None, embed: bool) -> None:
-        self.job_id = job_id
-        self.paths = paths
-        self.name = name
-        self.embed = embed
-        self.state: Literal["queued", "running", "done", "failed", "interrupted"] = "queued"
-        self.progress: IngestProgressV1 | None = None
-        self._created_at = datetime.now(UTC).isoformat(timespec="seconds")
-        self._finished_at: str | None = None
+        unfinished = dict.fromkeys(("finished_at", "progress", "report", "error"))
+        asked: dict[str, Any] = {"job_id": job_id, "paths": list(paths), "name": name, "embed": embed, **unfinished}
+        self.wire = IngestJobV1(state="queued", created_at=datetime.now(UTC).isoformat(timespec="seconds"), **asked)
         self._started = 0.0
-        self._report: Any = None
-        self._error: ErrorV1 | None = None
 
     @property
     def is_over(self) -> bool:
-        return self.state in _FINAL
-
-    def as_wire(self) -> IngestJobV1:
-        return IngestJobV1(
-            job_id=self.job_id,
-            state=self.state,
-            paths=list(self.paths),
-            name=self.name,
-            embed=self.embed,
-            created_at=self._created_at,
-            finished_at=self._finished_at,
-            progress=self.progress,
-            report=self._report,
-            error=self._error,
-        )
+        return self.wire.state in _FINAL
 
     def run(self, service: Service, stop: Event) -> None:
-        """To its end, whatever that is; `stop` ends it between two files or batches of vectors, with all that is
-        written kept.
-        """
+        """Ends between two files or batches of vectors once `stop` is set; what is written stays."""
         self._started = time.perf_counter()
         if stop.is_set():
             self._end("interrupted")
@@ -67,32 +45,33 @@ class IngestJob:
         def progress(event: str, **details: Any) -> None:
             if stop.is_set():
                 raise _Stopped
-            self._happened(event, details)
+            self.wire = replace(self.wire, progress=self._progress(event, details))
 
-        self.state = "running"
+        self.wire = replace(self.wire, state="running")
+        wire = self.wire
         try:
-            report = service.ingest(*self.paths, name=self.name, embed=self.embed, progress=progress)
+            report = service.ingest(*wire.paths, name=wire.name, embed=wire.embed, progress=progress)
         except _Stopped:
             done = service.kb.last_ingest
-            self._report = ingest_report_v1(done, interrupted=True) if done is not None else None
-            self._end("interrupted")
+            self._end("interrupted", report=ingest_report_v1(done, interrupted=True) if done is not None else None)
         except KebabError as error:
-            self._error = error_v1(error)
-            self._end("failed")
-        except Exception as error:  # noqa: BLE001 - the boundary of this thread: a defect must be told
-            self._error = error_v1(Internal.of(error))
-            self._end("failed")
+            self._end("failed", error=error_v1(error))
+        except Exception as error:  # noqa: BLE001 - the boundary of this thread: a defect is reported in the job
+            self._end("failed", error=error_v1(Internal.of(error)))
         else:
-            self._report = ingest_report_v1(report)
-            self._end("done")
+            self._end("done", report=ingest_report_v1(report))
 
-    def _end(self, state: Literal["done", "failed", "interrupted"]) -> None:
-        self._finished_at = datetime.now(UTC).isoformat(timespec="seconds")
-        self._happened(state, {})
-        self.state = state
+    def _end(self, state: Literal["done", "failed", "interrupted"], **outcome: Any) -> None:
+        self.wire = replace(
+            self.wire,
+            state=state,
+            finished_at=datetime.now(UTC).isoformat(timespec="seconds"),
+            progress=self._progress(state, {}),
+            **outcome,
+        )
 
-    def _happened(self, event: str, details: dict[str, Any]) -> None:
-        self.progress = ingest_progress_v1(event, details, time.perf_counter() - self._started)
+    def _progress(self, event: str, details: dict[str, Any]) -> IngestProgressV1:
+        return ingest_progress_v1(event, details, time.perf_counter() - self._started)
 
 
 class IngestJobs:
@@ -110,7 +89,7 @@ class IngestJobs:
         if self._stop.is_set():
             raise Locked("This server is stopping.", hint="Ask again once it runs: nothing was started.")
         with self._changing:
-            if sum(job.state == "queued" for job in self._jobs) >= _MOST_WAITING:
+            if sum(job.wire.state == "queued" for job in self._jobs) >= _MOST_WAITING:
                 raise TooMany(f"{_MOST_WAITING} ingests are waiting already.", hint="Wait until one of them is done.")
             job = IngestJob(str(next(self._numbers)), paths, name, embed)
             self._jobs.append(job)
@@ -118,11 +97,11 @@ class IngestJobs:
                 self._thread = Thread(target=self._work, name="ingest", daemon=True)
                 self._thread.start()
             self._waiting.put(job)
-        return job.as_wire()
+        return job.wire
 
     def find(self, job_id: str) -> IngestJob:
         for job in self._jobs:
-            if job.job_id == job_id:
+            if job.wire.job_id == job_id:
                 return job
         raise NotFound(
             f"There is no ingest {job_id}.",
@@ -130,19 +109,19 @@ class IngestJobs:
         )
 
     def all(self) -> IngestJobsV1:
-        return IngestJobsV1(items=[job.as_wire() for job in reversed(self._jobs)])
+        return IngestJobsV1(items=[job.wire for job in reversed(self._jobs)])
 
     @property
     def is_running(self) -> bool:
         return any(not job.is_over for job in self._jobs)
 
     def begin_to_stop(self) -> None:
-        """Has what runs end where nothing is half written; what waits is not begun."""
+        """Ends the running ingest where nothing is half written, and starts no other."""
         self._stop.set()
         self._waiting.put(None)
 
     def stop(self) -> None:
-        """The same, and waits for it."""
+        """Begins to stop, and waits until the thread ends."""
         self.begin_to_stop()
         if self._thread is not None:
             self._thread.join()

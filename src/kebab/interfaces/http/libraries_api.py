@@ -4,6 +4,7 @@ read.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -47,59 +48,41 @@ _PAGING = {
 _SHAPE = {"type": Parameter({"type": "string", "enum": ["json", "txt"], "default": "txt"})}
 
 
+@dataclass
 class LibrariesApi:
-    def __init__(self, service: Service, workers: Workers) -> None:
-        self._service = service
-        self._workers = workers
+    service: Service
+    workers: Workers
 
     def endpoints(self) -> list[Endpoint]:
-        get = partial(getting, self._workers)
+        get = partial(getting, self.workers)
         context = (Answer({"type": "string"}, "text/plain"), Answer(_CONTEXT_V2))
+        limited, paged, shaped = {**_NAMING, "limit": Parameter(_LIMIT)}, {**_ASKING, **_PAGING}, {**_ASKING, **_SHAPE}
+        summary = "Snippets of a library's documentation, within a budget of tokens"
+        summary_v2 = "Snippets of a library's documentation, for existing clients"
         return [
-            get("v1/libraries", self._service.libraries, "The libraries that are indexed", "library_list"),
-            get(
-                "v1/libraries/search",
-                self._search,
-                "Libraries by name",
-                "library_search",
-                {**_NAMING, "limit": Parameter(_LIMIT)},
-            ),
-            get(
-                "v1/libraries/docs",
-                self._docs,
-                "Snippets of a library's documentation, within a budget of tokens",
-                "library_docs",
-                {**_ASKING, **_PAGING},
-                _FAILS,
-            ),
+            get("v1/libraries", self.service.libraries, "The libraries that are indexed", "library_list"),
+            get("v1/libraries/search", self._search, "Libraries by name", "library_search", limited),
+            get("v1/libraries/docs", self._docs, summary, "library_docs", paged, _FAILS),
             get("v2/libs/search", self._search_v2, "Libraries by name, for existing clients", _SEARCH_V2, _NAMING),
-            Endpoint(
-                "GET",
-                "/api/v2/context",
-                self.context_v2,
-                "Snippets of a library's documentation, for existing clients",
-                context,
-                {**_ASKING, **_SHAPE},
-                fails=_FAILS,
-            ),
+            Endpoint("v2/context", self.context_v2, summary_v2, context, shaped, _FAILS),
         ]
 
     def _search(self, **values: Any) -> LibrarySearchV1:
         name, query = values["libraryName"], values.get("query")
         limit = values.get("limit", DEFAULT_LIBRARIES)
-        return library_search_v1(name, query, self._service.find_libraries(name, query, limit))
+        return library_search_v1(name, query, self.service.find_libraries(name, query, limit))
 
     def _docs(self, **values: Any) -> LibraryDocsV1:
         place, query = values.pop("libraryId"), values.pop("query")
-        return library_docs_v1(query, self._service.library_docs(place, query, **values))
+        return library_docs_v1(query, self.service.library_docs(place, query, **values))
 
     def _search_v2(self, **values: Any) -> Schema:
-        found = self._service.find_libraries(values["libraryName"], values.get("query"))
+        found = self.service.find_libraries(values["libraryName"], values.get("query"))
         return {"results": [_library_v2(library_v1(match.library)) for match in found]}
 
     async def context_v2(self, request: Request) -> Response:
         values = values_given(request, {**_ASKING, **_SHAPE})
-        docs = await self._workers.run(self._service.library_docs, values["libraryId"], values["query"])
+        docs = await self.workers.run(self.service.library_docs, values["libraryId"], values["query"])
         if values.get("type") == "json":
             return json_response(_context_v2(library_docs_v1(values["query"], docs)))
         return PlainTextResponse(snippets_text(docs.snippets, docs.rules))

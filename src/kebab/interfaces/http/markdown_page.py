@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from itertools import pairwise
 from typing import Any
 from urllib.parse import unquote, urlsplit
@@ -27,7 +28,7 @@ _NOT_A_SLUG = re.compile(r"[^\w\- ]")
 _LANGUAGE = re.compile(r"[\w+#.-]{1,30}")
 _DEEPEST_HEADING = 6
 _DEEPEST_NESTING = 40
-"""Of lists and quotes; what is deeper would be left out."""
+"""Of lists and quotes; markdown-it leaves out what is nested more deeply."""
 
 
 class MarkdownPage:
@@ -39,7 +40,8 @@ class MarkdownPage:
 
     def targets(self) -> set[str]:
         """Paths that a link in it could mean."""
-        return {target for link in self._links() for target in _candidates(self._path, link)}
+        links = (token for block in self._tokens for token in block.children or () if token.type == "link_open")
+        return {target for link in links for target in _candidates(self._path, str(link.attrs.get("href", "")))}
 
     @property
     def first_heading(self) -> str:
@@ -52,34 +54,20 @@ class MarkdownPage:
         if cited is not None:
             _mark(self._tokens, *cited)
         _name_headings(self._tokens)
-
-        def address_of(link: str) -> str | None:
-            return _address(self._path, link, known, reader)
-
+        address_of = partial(_address, self._path, known=known, reader=reader)
         return Markup(_Renderer(address_of).render(self._tokens, _parser().options, {}))
-
-    def _links(self) -> Iterator[str]:
-        for block in self._tokens:
-            for token in block.children or ():
-                if token.type == "link_open":
-                    yield str(token.attrs.get("href", ""))
 
 
 def _parser() -> MarkdownIt:
-    # HTML is told apart from text, but only so that the renderer can show it as text.
+    # HTML is recognized only so that the renderer can show it as text.
     parser = MarkdownIt("commonmark", {"maxNesting": _DEEPEST_NESTING}).enable(["table", "strikethrough"])
-    parser.validateLink = _anything  # type: ignore[method-assign]
+    # Which of them become links is decided when they are written.
+    parser.validateLink = lambda url: True  # type: ignore[method-assign]  # noqa: ARG005
     return parser
 
 
-def _anything(url: str) -> bool:  # noqa: ARG001 - which of them become links is decided when they are written
-    return True
-
-
 class _Renderer(RendererHTML):
-    """What differs from plain Markdown: links, images, blocks of code, and headings one level down, as the page has its
-    own.
-    """
+    """Renders links, images and code in its own way, and headings one level down, because the page has its own."""
 
     def __init__(self, address_of: Callable[[str], str | None]) -> None:
         super().__init__()
@@ -118,8 +106,7 @@ class _Renderer(RendererHTML):
         label = f' data-language="{escape(language[0])}"' if language else ""
         return f'<pre{self.renderAttrs(token)}{label} tabindex="0"><code>{escape(token.content)}</code></pre>\n'
 
-    def code_block(self, tokens: Sequence[Token], number: int, *rest: Any) -> str:
-        return self.fence(tokens, number, *rest)
+    code_block = fence  # type: ignore[assignment]  # it takes fewer arguments apart
 
     def table_open(self, tokens: Sequence[Token], number: int, *_: Any) -> str:
         tokens[number].attrSet("class", " ".join(["wide", *str(tokens[number].attrGet("class") or "").split()]))
@@ -146,7 +133,7 @@ def _is_comment(token: Token) -> bool:
 
 
 def _without_comments(html: str) -> str:
-    """In one pass: an expression would look for the end of each comment anew, and take minutes where none ends."""
+    """A regular expression would take minutes on many unclosed comments; this takes one pass."""
     kept, last = [], 0
     while (start := html.find("<!--", last)) >= 0 and (end := html.find("-->", start)) >= 0:
         kept.append(html[last:start])
@@ -162,9 +149,7 @@ def _lower(tag: str) -> str:
 
 
 def _mark(tokens: Sequence[Token], first: int, last: int) -> None:
-    """Marks what lies inside the lines as a whole, and of what only overlaps, its innermost blocks. The first one can
-    be gone to.
-    """
+    """Marks the blocks inside the lines, and the innermost blocks that overlap them. The first gets the id to link to."""
     open_blocks: list[tuple[Token, bool]] = []
     marks: list[Token] = []
     for token in tokens:
@@ -173,7 +158,7 @@ def _mark(tokens: Sequence[Token], first: int, last: int) -> None:
             continue
         inside = bool(open_blocks) and open_blocks[-1][1]
         if not inside and _is_cited(token, first, last):
-            # The paragraph of a tight list is not written, so its item stands for it.
+            # A tight list renders no paragraph, so its item is marked.
             marks.append(open_blocks[-1][0] if token.hidden and open_blocks else token)
             inside = True
         if token.nesting > 0:
@@ -192,7 +177,7 @@ def _is_cited(token: Token, first: int, last: int) -> bool:
 
 
 def _name_headings(tokens: Sequence[Token]) -> None:
-    """As GitHub does, so that links to headings work; with a beginning of our own, so that no heading takes the name of
+    """As GitHub does, so that links to headings work; with a prefix, so that no heading takes the id of
     something else.
     """
     seen: dict[str, int] = {}
@@ -211,7 +196,7 @@ def _slug(heading: str) -> str:
 
 
 def _address(path: str, link: str, known: Iterable[str], reader: Callable[[str], str]) -> str | None:
-    """Where a link leads; None where it leads nowhere that we know to be safe or to exist."""
+    """Where a link leads; None if the target is not known to be safe or to exist."""
     try:
         parts = urlsplit(link)
     except ValueError:

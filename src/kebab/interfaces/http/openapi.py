@@ -1,4 +1,4 @@
-"""The OpenAPI document, made of the endpoints and the wire schemas: nothing is said twice."""
+"""The OpenAPI document, made of the endpoints and the wire schemas."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from kebab._version import __version__
 from kebab.interfaces.http.endpoints import ALWAYS, Answer, Endpoint, Parameter, Schema
 from kebab.wire import schemas
-from kebab.wire.errors import HTTP_STATUS
+from kebab.wire.errors import http_status
 
 _IN_PATH = re.compile(r"\{(\w+)\}")
 _PHRASES = {
@@ -33,7 +33,7 @@ def document(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
     components: dict[str, Schema] = {}
     paths: dict[str, dict[str, Any]] = {}
     for endpoint in endpoints:
-        paths.setdefault(endpoint.path, {})[endpoint.method.lower()] = _operation(endpoint, components)
+        paths.setdefault(f"/api/{endpoint.path}", {})[endpoint.method.lower()] = _operation(endpoint, components)
     return {
         "openapi": "3.1.0",
         "info": {
@@ -55,7 +55,7 @@ def document(endpoints: Iterable[Endpoint]) -> dict[str, Any]:
 def _operation(endpoint: Endpoint, components: dict[str, Schema]) -> dict[str, Any]:
     operation: dict[str, Any] = {
         "summary": endpoint.summary,
-        "operationId": "_".join([endpoint.method.lower(), *re.findall(r"\w+", endpoint.path.removeprefix("/api/"))]),
+        "operationId": "_".join([endpoint.method.lower(), *re.findall(r"\w+", endpoint.path)]),
         "parameters": [_parameter(name, given, endpoint.path) for name, given in endpoint.parameters.items()],
         "responses": _responses(endpoint, components),
     }
@@ -79,8 +79,8 @@ def _responses(endpoint: Endpoint, components: dict[str, Schema]) -> dict[str, A
     for answer in endpoint.answers:
         response = responses.setdefault(str(answer.status), {"description": _PHRASES[answer.status], "content": {}})
         response["content"][answer.media] = {"schema": _schema(answer, components)}
-    failed = _error_v2() if endpoint.path.startswith("/api/v2/") else _wire("error", components)
-    for status in sorted({HTTP_STATUS[error] for error in (*ALWAYS, *endpoint.fails)}):
+    failed = _error_v2() if endpoint.path.startswith("v2/") else _wire("error", components)
+    for status in sorted({http_status(error) for error in (*ALWAYS, *endpoint.fails)}):
         responses.setdefault(
             str(status), {"description": _PHRASES[status], "content": {"application/json": {"schema": failed}}}
         )

@@ -1,9 +1,11 @@
 """The web page: its routes, errors as pages, and the small pages. The search page and the reader have modules of their
-own. All are whole without a script, which only makes them quicker.
+own. All work without the script, which only makes them quicker.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from starlette.responses import RedirectResponse
@@ -17,7 +19,7 @@ from kebab.interfaces.http.endpoints import checked_text, form_body, form_fields
 from kebab.interfaces.http.reader_page import ReaderPage
 from kebab.interfaces.http.safety import LOGIN_PATH, SESSION_COOKIE
 from kebab.interfaces.http.search_page import SearchPage
-from kebab.interfaces.http.templating import StaticFiles, Templates
+from kebab.interfaces.http.templating import Page, StaticFiles, Templates
 from kebab.search.options import join_library
 from kebab.wire.errors import http_status
 from kebab.wire.libraries import LibraryDocsV1, LibraryV1, library_docs_v1, library_v1
@@ -32,7 +34,7 @@ if TYPE_CHECKING:
     from kebab.interfaces.workers import Workers
 
 _TOKENS = 2000
-"""Of one page: what a person reads at once, where a program takes 5,000."""
+"""Of one page. A program gets 5,000 by default; a person reads less at a time."""
 
 
 class Pages:
@@ -42,7 +44,7 @@ class Pages:
         self._search = SearchPage(service, workers, self._templates)
         self._reader = ReaderPage(service, workers, self._templates)
         self._libraries = LibraryPages(service, workers, self._templates)
-        self._status = StatusPage(service, jobs, workers, self._templates)
+        self._status = StatusPage(service, workers, self._templates, jobs)
         self._login = LoginPage(rules, tokens, self._templates)
 
     def routes(self) -> list[Route]:
@@ -66,68 +68,54 @@ class Pages:
         return not request.url.path.startswith("/api/") and "text/html" in request.headers.get("accept", "")
 
     def refused(self, request: Request, error: KebabError) -> Response:
-        """An error as a page; who is not known yet is asked for the token."""
+        """An error as a page; without a session, the login page."""
         if isinstance(error, Unauthorized) and request.method in ("GET", "HEAD"):
-            # The list alone is for the script; whoever has logged in wants the page around it.
+            # The list alone is for the script; after logging in, the user gets the whole page.
             path = addresses.SEARCH if request.url.path == addresses.RESULTS else request.url.path
             wanted = path + (f"?{request.url.query}" if request.url.query else "")
             return RedirectResponse(
                 with_parameters(LOGIN_PATH, {"next": wanted if wanted != addresses.SEARCH else None}), 303
             )
-        return self._templates.page("error.html", http_status(error), error=error)
+        return self._templates.page("error.html", http_status(type(error)), error=error)
 
 
-class LibraryPages:
+class LibraryPages(Page):
     """Find a library by name, choose a version, ask it, and read what it says."""
-
-    def __init__(self, service: Service, workers: Workers, templates: Templates) -> None:
-        self._service = service
-        self._workers = workers
-        self._templates = templates
 
     async def libraries(self, request: Request) -> Response:
         """All of them, or those that a name may mean."""
         values = form_fields(request, {"name"})
         name = values.get("name", "").strip()
-        found = await self._workers.run(self._named, name)
-        return self._templates.page("libraries.html", name=name, libraries=found)
+        found = await self.workers.run(self._named, name)
+        return self.templates.page("libraries.html", name=name, libraries=found)
 
     def _named(self, name: str) -> list[LibraryV1]:
         if not name:
-            return self._service.libraries().items
-        return [library_v1(match.library, match.score) for match in self._service.find_libraries(name)]
+            return self.service.libraries().items
+        return [library_v1(match.library, match.score) for match in self.service.find_libraries(name)]
 
     async def library(self, request: Request) -> Response:
         """One library, and the snippets that answer a question."""
         values = form_fields(request, {"id", "version", "q", "type", "page"})
-        library, docs, error = await self._workers.run(self._asked, values)
+        library, docs, error = await self.workers.run(self._asked, values)
         place = join_library(library.library_id, docs.version if docs else values.get("version"))
-
-        def reader(citation: str) -> str:
-            return reader_of(place, citation)
-
-        def page(number: int) -> str:
-            return with_parameters(addresses.LIBRARY, values, page=number if number > 1 else None)
-
-        return self._templates.page(
+        return self.templates.page(
             "library.html",
-            http_status(error) if error else 200,
+            http_status(type(error)) if error else 200,
             library=library,
             kinds=SNIPPET_KINDS,
             values={"q": "", "version": "", "type": "", **values},
             docs=docs,
             error=error,
-            reader=reader,
-            page=page,
+            reader=partial(reader_of, place),
+            page=lambda number: with_parameters(addresses.LIBRARY, values, page=number if number > 1 else None),
         )
 
     def _asked(self, values: dict[str, str]) -> tuple[LibraryV1, LibraryDocsV1 | None, KebabError | None]:
-        """A library that is not there is an error of the page; what goes wrong with the question is said beside the
-        form.
-        """
+        """Raises if the library does not exist. An error of the question is returned, to be shown beside the form."""
         if "id" not in values:
             raise UsageError("Name a library.", hint="Choose one at /libraries.")
-        library = library_v1(self._service.kb.libraries.find(values["id"]))
+        library = library_v1(self.service.kb.libraries.find(values["id"]))
         query = values.get("q", "").strip()
         if not query:
             return library, None, None
@@ -139,71 +127,62 @@ class LibraryPages:
     def _docs(self, values: dict[str, str], query: str) -> LibraryDocsV1:
         place = join_library(values["id"], values.get("version"))
         page = checked_text("page", values.get("page", "1"), {"type": "integer"})
-        found = self._service.library_docs(place, query, tokens=_TOKENS, type=values.get("type"), page=page)
+        found = self.service.library_docs(place, query, tokens=_TOKENS, type=values.get("type"), page=page)
         return library_docs_v1(query, found)
 
 
-class StatusPage:
-    """What this server serves and does; with leave to write, also a button that brings the sources up to date."""
+@dataclass
+class StatusPage(Page):
+    """What this server serves and does; if writing is allowed, also a button that updates the sources."""
 
-    def __init__(self, service: Service, jobs: IngestJobs, workers: Workers, templates: Templates) -> None:
-        self._service = service
-        self._jobs = jobs
-        self._workers = workers
-        self._templates = templates
+    jobs: IngestJobs
 
     async def page(self, request: Request) -> Response:
         values_given(request, {})
-        shown = await self._workers.run(self._shown)
-        return self._templates.page("status.html", jobs=self._jobs.all().items, running=self._jobs.is_running, **shown)
+        shown = await self.workers.run(self._shown)
+        return self.templates.page("status.html", jobs=self.jobs.all().items, running=self.jobs.is_running, **shown)
 
     def _shown(self) -> dict[str, Any]:
         return {
-            "status": self._service.status(),
-            "sources": self._service.sources().items,
-            "libraries": self._service.libraries().items,
+            "status": self.service.status(),
+            "sources": self.service.sources().items,
+            "libraries": self.service.libraries().items,
         }
 
     async def ingest(self, request: Request) -> Response:
-        """All known sources; other folders are for those who can type a path."""
-        self._service.require_write()
+        """Ingests all known sources. Other folders need the command line or REST."""
+        self.service.require_write()
         sent = await form_body(request)
-        self._jobs.start((), None, "embed" in sent)
+        self.jobs.start((), None, "embed" in sent)
         return RedirectResponse(addresses.STATUS, 303)
 
 
+@dataclass
 class LoginPage:
-    """Where the server wants a token: it is typed once, and a cookie that no script can read stands for it."""
+    """Asks for the token once; a cookie that scripts cannot read then replaces it."""
 
-    def __init__(self, rules: Rules, tokens: Tokens, templates: Templates) -> None:
-        self._rules = rules
-        self._tokens = tokens
-        self._templates = templates
+    rules: Rules
+    tokens: Tokens
+    templates: Templates
 
     async def page(self, request: Request) -> Response:
         next_page = addresses.safe_next(request.query_params.get("next"))
-        if not self._rules.token:
+        if not self.rules.token:
             return RedirectResponse(next_page, 303)
-        return self._templates.page("login.html", next_page=next_page, is_wrong=False)
+        return self.templates.page("login.html", next_page=next_page, is_wrong=False)
 
     async def login(self, request: Request) -> Response:
         sent = await form_body(request)
         next_page = addresses.safe_next(sent.get("next"))
-        if self._rules.token and not self._tokens.accepts(request.scope, sent.get("token", "").strip()):
-            return self._templates.page("login.html", 401, next_page=next_page, is_wrong=True)
+        if self.rules.token and not self.tokens.accepts(request.scope, sent.get("token", "").strip()):
+            return self.templates.page("login.html", 401, next_page=next_page, is_wrong=True)
         response = RedirectResponse(next_page, 303)
-        if self._rules.token:
-            response.set_cookie(
-                SESSION_COOKIE,
-                self._rules.session,
-                httponly=True,
-                samesite="strict",
-                secure=request.url.scheme == "https",
-                path="/",
-            )
+        if self.rules.token:
+            secure = request.url.scheme == "https"
+            response.set_cookie(SESSION_COOKIE, self.rules.session, secure=secure, httponly=True, samesite="strict")
         return response
 
     async def logout(self, _request: Request) -> Response:
         response = RedirectResponse(LOGIN_PATH, 303)
-        response.delete_cookie(SESSION_COOKIE, httponly=True, samesite="strict", path="/")
+        response.delete_cookie(SESSION_COOKIE, httponly=True, samesite="strict")
         return response

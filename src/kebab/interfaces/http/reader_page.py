@@ -1,4 +1,4 @@
-"""The reader: a document as it was indexed, opened at what is cited of it. Nothing here comes from the file system."""
+"""The reader: a document as it was indexed, opened at the cited passage. It reads only the store, not the files."""
 
 from __future__ import annotations
 
@@ -15,14 +15,12 @@ from kebab.core.text import LineTable
 from kebab.interfaces.http import addresses
 from kebab.interfaces.http.addresses import reader_of_document, with_parameters
 from kebab.interfaces.http.endpoints import checked_text, form_fields
+from kebab.interfaces.http.templating import Page
 
 if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from kebab.interfaces.http.templating import Templates
-    from kebab.interfaces.service import Service
-    from kebab.interfaces.workers import Workers
     from kebab.search.fetching import Opened
 
 _PARAMETERS = {"uri", "doc_id", "lines", "page", "chunk", "view", "from"}
@@ -30,7 +28,7 @@ _NUMBER = {"type": "integer"}
 _MARKDOWN = ("md", "mdx", "markdown")
 _LINES_AT_ONCE = 1000
 _LONGEST_LINE = 5000
-"""Characters shown of one line: what is longer was made by a machine."""
+"""Characters shown of one line; longer ones are generated."""
 _LONGEST_RENDERED = 200_000
 """Characters of Markdown that are rendered; beyond, its source is shown, page by page."""
 
@@ -44,7 +42,7 @@ class Line(NamedTuple):
 
 
 class Part(NamedTuple):
-    """Where one is in a document that is shown in parts, by page or by line, and what stands around it."""
+    """The shown part of a long document, and the addresses of the parts before and after it."""
 
     number: int
     of: int
@@ -52,19 +50,14 @@ class Part(NamedTuple):
     after: str | None
 
 
-class ReaderPage:
-    def __init__(self, service: Service, workers: Workers, templates: Templates) -> None:
-        self._service = service
-        self._workers = workers
-        self._templates = templates
-
+class ReaderPage(Page):
     async def page(self, request: Request) -> Response:
         values = form_fields(request, _PARAMETERS)
-        shown = await self._workers.run(self._shown, values)
-        return self._templates.page("reader.html", back=_results_before(request), **shown)
+        shown = await self.workers.run(self._shown, values)
+        return self.templates.page("reader.html", back=_results_before(request), **shown)
 
     def _shown(self, values: dict[str, str]) -> dict[str, Any]:
-        opened = self._service.open_cited(_citation_of(values), values.get("chunk"))
+        opened = self.service.open_cited(_citation_of(values), values.get("chunk"))
         document = opened.document
         whole = reader_of_document(opened.place, document.path, document.doc_id)
         citation = Citation(document.path, opened.span) if opened.span is not None else None
@@ -99,7 +92,7 @@ class ReaderPage:
         page = MarkdownPage(
             "\n" * front.count("\n") + opened.text[len(front) :], document.path
         )  # lines keep their numbers
-        known = self._service.paths_beside(document.doc_id, page.targets())
+        known = self.service.paths_beside(document.doc_id, page.targets())
         lines = citation_lines(opened)
         html = page.html(lines, known, lambda path: reader_of_document(opened.place, path))
         return {
@@ -110,7 +103,7 @@ class ReaderPage:
 
 
 def _citation_of(values: dict[str, str]) -> str:
-    """What the address asks for: a uri, or a document with its lines or page."""
+    """The citation in the address: a uri, or a document with its lines or page."""
     if ("uri" in values) == ("doc_id" in values):
         raise UsageError(
             "Name a document.",
@@ -201,10 +194,10 @@ def _page_shown(opened: Opened, values: dict[str, str]) -> dict[str, Any]:
 
 
 def _results_before(request: Request) -> str | None:
-    """The list one came from: browsers tell it to the same server."""
+    """The list of results that led here, from the Referer."""
     try:
         parts = urlsplit(request.headers.get("referer", ""))
-    except ValueError:  # whatever sends such a thing, one can read without the way back
+    except ValueError:  # an invalid header only costs the link back
         return None
     is_list = (
         parts.netloc == request.headers.get("host")

@@ -1,7 +1,7 @@
-"""Who may ask, and how much: the first thing every request meets, whatever its address.
+"""Checks every request first: who may ask, and how much.
 
-A page on the web can make a browser send requests to a server on the same machine. So the Host must be one of ours (a
-name that somebody else owns may lead here), and an Origin, which browsers add, must be this server itself.
+A page on the web can make a browser send requests to a server on the same machine. So the Host must be a known name of
+this server (other names may resolve to it), and an Origin, which browsers add, must be this server itself.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 
 SESSION_COOKIE = "kebab_session"
 LOGIN_PATH = "/login"
-_OPEN_PATHS = (LOGIN_PATH, "/static/")
-"""Shown without a token: there is nothing of the user's in them."""
+_STATIC = "/static/"
+"""Like the login page it is shown without a token: it has nothing of the user's."""
 _LOOPBACK_NAMES = frozenset({"localhost", "127.0.0.1", "[::1]"})
 _HOST = re.compile(r"(?P<name>\[[0-9a-f:.]+\]|[^\s:@/?#\\\[\]]+)(?::(?P<port>[0-9]{1,5}))?", re.IGNORECASE)
 """As in RFC 9110, 7.2: a name or address and maybe a port, and nothing of the user before it."""
@@ -40,7 +40,7 @@ SAFE_HEADERS = {
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
-    "Referrer-Policy": "same-origin",  # with none at all, browsers send forms with Origin: null, which may be anybody
+    "Referrer-Policy": "same-origin",  # with no-referrer, browsers send forms with Origin: null
     "Cross-Origin-Resource-Policy": "same-origin",
     "Cross-Origin-Opener-Policy": "same-origin",
 }
@@ -73,7 +73,7 @@ class Rules(NamedTuple):
 
     @property
     def session(self) -> str:
-        """What a browser keeps instead of the token: it cannot be turned back into it."""
+        """What a browser keeps instead of the token, which cannot be derived from it."""
         return hmac.new(self.token.encode(), b"kebab web session", "sha256").hexdigest()
 
 
@@ -99,7 +99,7 @@ class _Buckets:
 
     def take(self, client: str) -> None:
         left = self.left(client)
-        self._buckets.pop(client, None)  # the latest stands last
+        self._buckets.pop(client, None)  # dicts keep order: the latest comes last
         self._buckets[client] = (max(0.0, left - 1), time.monotonic())
         if len(self._buckets) > _MOST_CLIENTS:
             del self._buckets[next(iter(self._buckets))]
@@ -111,9 +111,8 @@ class _Buckets:
 class Tokens:
     """Whether a client shows the right token. After ten wrong ones an address is heard once in six seconds.
 
-    From this machine the right token always counts: nobody can lock its owner out, and a token of 16 characters cannot
-    be guessed at the rate that serve.requests_per_second allows. Sessions are not guessable, so they are no part of
-    this.
+    On this machine the right token is always accepted, so that nobody can lock out its owner; a token of 16 characters
+    cannot be guessed at the rate that serve.requests_per_second allows. Sessions cannot be guessed and are not counted.
     """
 
     def __init__(self, rules: Rules) -> None:
@@ -221,23 +220,22 @@ class Safety:
 
     def _is_known(self, scope: Scope, headers: Headers) -> bool:
         path = scope["path"]
-        if any(
-            path == open_path or (open_path.endswith("/") and path.startswith(open_path)) for open_path in _OPEN_PATHS
-        ):
+        if path == LOGIN_PATH or path.startswith(_STATIC):
             return True
-        if is_same(_cookie(headers, SESSION_COOKIE), self._rules.session):
+        # Read as browsers do: another cookie of this machine, well-formed or not, does not hide ours.
+        if is_same(cookie_parser(headers.get("cookie", "")).get(SESSION_COOKIE, ""), self._rules.session):
             return True
         scheme, _, shown = headers.get("authorization", "").partition(" ")
         return scheme.lower() == "bearer" and self._tokens.accepts(scope, shown.strip())
 
 
 def is_same(shown: str, secret: str) -> bool:
-    """In a time that does not tell how much of it was right."""
+    """Compares in constant time."""
     return hmac.compare_digest(shown.encode("utf-8", "surrogatepass"), secret.encode())
 
 
 class _Body:
-    """A request's body, up to a size and a time; after it, whether the caller is still there."""
+    """A request's body, limited in size and time; afterwards it notices when the caller disconnects."""
 
     def __init__(self, receive: Receive, rules: Rules, headers: Headers) -> None:
         declared = headers.get("content-length", "")
@@ -256,8 +254,7 @@ class _Body:
         self._timeout_s = rules.timeout_s
         self._end = anyio.current_time() + rules.timeout_s
         self._seen = 0
-        if self.most > self._limit:
-            raise self._too_large()
+        self._check_size(self.most)
 
     def watch(self, deadline: Deadline) -> None:
         self._watch = asyncio.create_task(self._give_up_without_caller(deadline))
@@ -290,17 +287,15 @@ class _Body:
             ) from error
         if message["type"] == "http.request":
             self._seen += len(message.get("body", b""))
-            if self._seen > self._limit:
-                raise self._too_large()
+            self._check_size(self._seen)
             if not message.get("more_body", False):
                 self._complete.set()
         return message
 
-    def _too_large(self) -> TooLarge:
-        return TooLarge(
-            f"The request is larger than {self._limit // 1024} kB.",
-            hint="Send less at once, or raise serve.max_body_kb.",
-        )
+    def _check_size(self, size: int) -> None:
+        if size > self._limit:
+            hint = "Send less at once, or raise serve.max_body_kb."
+            raise TooLarge(f"The request is larger than {self._limit // 1024} kB.", hint=hint)
 
 
 def _client(scope: Scope) -> str:
@@ -313,8 +308,3 @@ def _address(host: str):  # type: ignore[no-untyped-def]  # the two kinds of add
         return ip_address(host.strip("[]"))
     except ValueError:
         return None
-
-
-def _cookie(headers: Headers, name: str) -> str:
-    """As browsers read them: whatever else on this machine set beside it, well-formed or not, does not hide it."""
-    return cookie_parser(headers.get("cookie", "")).get(name, "")

@@ -1,5 +1,5 @@
-"""The search page: a form, and the passages it finds. The list is also served by itself, for the script that answers
-while one types.
+"""The search page: a form, and the passages it finds. The list is also served by itself, for the script that searches
+while the user types.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from kebab.core.search import MODES
 from kebab.interfaces.http import addresses
 from kebab.interfaces.http.addresses import with_parameters
 from kebab.interfaces.http.endpoints import filled_in
+from kebab.interfaces.http.templating import Page
 from kebab.search.options import SearchRequest, read_texts
 from kebab.wire.errors import http_status
 
@@ -19,15 +20,13 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.responses import Response
 
-    from kebab.interfaces.http.templating import Templates
-    from kebab.interfaces.service import FilterChoices, Service
-    from kebab.interfaces.workers import Workers
+    from kebab.interfaces.service import FilterChoices
     from kebab.wire.search import SearchHitV1, SearchResponseV1
 
 _FILTERS = {"type": "type", "tag": "tag", "lang": "language", "source": "source", "after": "after", "before": "before"}
-"""Those that the form has, and what they are called there."""
+"""The filters in the form, and their labels."""
 _PLACE_IN_LIST = ("cursor", "offset", "type_ahead")
-"""What belongs to one list of hits, and not to the question."""
+"""Parameters of one list of hits, not of the question."""
 
 
 class Asked(NamedTuple):
@@ -51,17 +50,17 @@ class Asked(NamedTuple):
         return {**options, "query": self.query}
 
     def address(self, **changes: Any) -> str:
-        """This page with something else asked; always from the first hit on."""
+        """This page with changed parameters, from the first hit on."""
         kept = {name: values for name, values in self.parameters.items() if name not in _PLACE_IN_LIST}
         return with_parameters(addresses.SEARCH, kept, **changes)
 
     def beside_the_form(self) -> list[tuple[str, str]]:
-        """What the address asks and the form has no field for: it is kept when the form is sent."""
+        """Parameters without a field in the form, which are kept when the form is sent."""
         fields = {"q", "mode", "sort", "explain", *_FILTERS, *_PLACE_IN_LIST}
         return [(name, value) for name, values in self.parameters.items() if name not in fields for value in values]
 
     def filters(self) -> dict[str, str]:
-        """The ones that are set, by what they are called in the address."""
+        """The filters that are set, by their names in the address."""
         return {
             name: ", ".join(value for value in self.parameters.get(name, []) if value.strip())
             for name in _FILTERS
@@ -77,18 +76,13 @@ class ThereIs(NamedTuple):
     libraries: int
 
 
-class SearchPage:
-    def __init__(self, service: Service, workers: Workers, templates: Templates) -> None:
-        self._service = service
-        self._workers = workers
-        self._templates = templates
-
+class SearchPage(Page):
     async def page(self, request: Request) -> Response:
         asked = Asked(filled_in(request))
-        choices, there_is, answer, error = await self._workers.run(self._everything, asked)
-        return self._templates.page(
+        choices, there_is, answer, error = await self.workers.run(self._everything, asked)
+        return self.templates.page(
             "search.html",
-            http_status(error) if error else 200,
+            http_status(type(error)) if error else 200,
             choices=choices,
             modes=MODES,
             default_mode="hybrid",
@@ -99,14 +93,14 @@ class SearchPage:
     async def results(self, request: Request) -> Response:
         """Only the list."""
         asked = Asked(filled_in(request))
-        answer, error = await self._workers.run(self._answered, asked)
-        return self._templates.page(
-            "results.html", http_status(error) if error else 200, **_list_values(asked, answer, error)
+        answer, error = await self.workers.run(self._answered, asked)
+        return self.templates.page(
+            "results.html", http_status(type(error)) if error else 200, **_list_values(asked, answer, error)
         )
 
     def _everything(self, asked: Asked) -> tuple[FilterChoices, ThereIs, SearchResponseV1 | None, KebabError | None]:
-        choices = self._service.filter_choices()
-        kb = self._service.kb
+        choices = self.service.filter_choices()
+        kb = self.service.kb
         return (
             choices,
             ThereIs(kb.count_documents(), len(choices.sources), len(kb.libraries.all())),
@@ -114,12 +108,12 @@ class SearchPage:
         )
 
     def _answered(self, asked: Asked) -> tuple[SearchResponseV1 | None, KebabError | None]:
-        """The answer, or what stands in its way: the form is shown in either case."""
+        """The answer or the error; the form is shown in either case."""
         try:
             if not asked.query.strip():
                 SearchRequest.from_options(asked.options())
                 return None, None
-            return self._service.search(asked.options()), None
+            return self.service.search(asked.options()), None
         except KebabError as error:
             return None, error
 

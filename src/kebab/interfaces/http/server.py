@@ -1,6 +1,4 @@
-"""Runs the application on a port until it is told to stop; then what is under way is finished, and the exit is a clean
-one.
-"""
+"""Runs the application on a port until a signal stops it; requests under way are finished first."""
 
 from __future__ import annotations
 
@@ -25,14 +23,13 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 _LAST_SECONDS = 10
-"""How long open connections may take to end once the server was told to stop."""
+"""How long open connections may take to end after the signal to stop."""
 
 
 def listen(host: str, port: int) -> socket.socket:
-    """The socket, bound before anything else is done: a port that is taken is noticed at once."""
+    """The bound socket. It is bound first, so that a taken port is reported immediately."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Said to be TCP, or asyncio would not send small packets at once, and every answer would wait 40 ms for the one
-    # before.
+    # asyncio sets TCP_NODELAY only if the protocol is given; without it every answer is 40 ms late.
     taken = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     taken.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -41,7 +38,7 @@ def listen(host: str, port: int) -> socket.socket:
         taken.close()
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         raise UsageError(
-            f"Nobody can listen on {host}:{port}: {reason}.",
+            f"It is not possible to listen on {host}:{port}: {reason}.",
             hint="Choose another --port (0 takes a free one), or --host.",
         ) from error
     return taken
@@ -53,13 +50,11 @@ def address(listening: socket.socket) -> str:
 
 
 def run(app: Starlette, listening: socket.socket, ready: Callable[[], None], timeout_s: float) -> None:
-    """Until SIGINT or SIGTERM; `ready` is called once requests are answered, and nobody may take longer than the time
-    to send one.
-    """
+    """Serves until SIGINT or SIGTERM. Calls `ready` once requests are answered; a request has to arrive within the time."""
     config = uvicorn.Config(
         _ending_quietly(app),
         http=type("Connection", (_Connection,), {"timeout_s": timeout_s}),
-        access_log=False,  # what people look for is theirs
+        access_log=False,  # queries are private
         log_level="warning",
         server_header=False,
         timeout_graceful_shutdown=_LAST_SECONDS,
@@ -69,7 +64,7 @@ def run(app: Starlette, listening: socket.socket, ready: Callable[[], None], tim
 
 
 def _ending_quietly(app: Starlette) -> ASGIApp:
-    """What is still under way when the last seconds are over is cancelled, which is no defect to report."""
+    """The application, silent about requests that are cancelled when the last seconds are over."""
 
     async def quietly(scope: Scope, receive: Receive, send: Send) -> None:
         with suppress(asyncio.CancelledError):
@@ -90,12 +85,12 @@ class _Server(uvicorn.Server):
             self._ready()
 
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-        self._begin_to_stop()  # before connections are waited for: who follows an ingest stays until it is over
+        self._begin_to_stop()  # first, because callers that follow an ingest stay connected until it ends
         await super().shutdown(sockets)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """As uvicorn does, but stopping when told to is a success: the signal is not raised again at the end."""
+        """As uvicorn does, but stopping on a signal is a success: it is not raised again at the end."""
         before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGINT, signal.SIGTERM)}
         try:
             yield
@@ -105,9 +100,7 @@ class _Server(uvicorn.Server):
 
 
 class _Connection(H11Protocol):
-    """As uvicorn's, but it is closed when no request has come within the time: to open many and send nothing keeps
-    nobody else out.
-    """
+    """As uvicorn's, but closed if no request arrives in time, so that idle connections do not block others."""
 
     timeout_s: float
     _closing: asyncio.TimerHandle | None = None
@@ -124,7 +117,7 @@ class _Connection(H11Protocol):
             self._wait_no_longer()
 
     def send_400_response(self, msg: str) -> None:
-        """For what is no valid HTTP, and so never reaches the application."""
+        """Answers requests that are not valid HTTP and so do not reach the application."""
         error = UsageError(msg, hint="Send it with an HTTP client, or through a proxy that forwards valid requests.")
         body = to_json(error_v1(error)).encode()
         framing = {"Content-Type": "application/json", "Content-Length": str(len(body)), "Connection": "close"}

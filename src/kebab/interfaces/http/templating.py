@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from hashlib import sha256
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
@@ -19,6 +20,8 @@ from kebab.interfaces.http import addresses
 if TYPE_CHECKING:
     from starlette.requests import Request
 
+    from kebab.interfaces.service import Service
+    from kebab.interfaces.workers import Workers
     from kebab.wire.search import HighlightV1
 
 _MEDIA_TYPES = {".css": "text/css", ".js": "text/javascript", ".svg": "image/svg+xml"}
@@ -27,13 +30,13 @@ WORDS = 16
 _CUT = "…"
 _WORD = re.compile(r"\S+")
 _LEAD = 3
-"""Words before the first match, to see what it stands in."""
+"""Words shown before the first match, as its context."""
 
 Ranges = Sequence[tuple[int, int]]
 
 
 class Templates:
-    """Everything that is put into a template is escaped, unless it is markup that we made."""
+    """Escapes every value, except markup that this package made."""
 
     def __init__(self, static: StaticFiles, *, has_login: bool) -> None:
         self._environment = Environment(
@@ -57,8 +60,17 @@ class Templates:
         return HTMLResponse(self._environment.get_template(template).render(**values), http_status)
 
 
+@dataclass
+class Page:
+    """What a page is made with."""
+
+    service: Service
+    workers: Workers
+    templates: Templates
+
+
 def _score(score: float) -> str:
-    """Where a word is in half of all passages, bm25 is tiny: small is not nothing."""
+    """bm25 is tiny but not zero for a word that is in half of all passages."""
     return f"{score:.2f}" if score >= 0.005 else "<0.01"
 
 
@@ -76,38 +88,32 @@ def _counted(count: int, noun: str) -> str:
 # --- style and script
 
 
-class _File(NamedTuple):
-    content: bytes
-    media_type: str
-
-
 class StaticFiles:
-    """The page's own style and script, named by what is in them, so that browsers may keep them for good.
+    """The style and script of the pages. Their names contain a digest, so browsers may cache them forever.
 
-    Only what was read at the start is ever served: an address reaches no file system.
+    They are read at the start; a request never reaches the file system.
     """
 
     def __init__(self) -> None:
-        self._by_address: dict[str, _File] = {}
+        self._by_name: dict[str, tuple[bytes, str]] = {}
         self._addresses: dict[str, str] = {}
         for file in files(__package__).joinpath("static").iterdir():
             stem, dot, ending = file.name.rpartition(".")
-            media_type = _MEDIA_TYPES.get(dot + ending)
-            if media_type is None:
-                continue
-            content = file.read_bytes()
-            named = f"{stem}.{sha256(content).hexdigest()[:12]}.{ending}"
-            self._by_address[named] = _File(content, media_type)
-            self._addresses[file.name] = f"/static/{named}"
+            if media_type := _MEDIA_TYPES.get(dot + ending):
+                content = file.read_bytes()
+                named = f"{stem}.{sha256(content).hexdigest()[:12]}.{ending}"
+                self._by_name[named] = content, media_type
+                self._addresses[file.name] = f"/static/{named}"
 
     def address(self, name: str) -> str:
         return self._addresses[name]
 
     async def serve(self, request: Request) -> Response:
-        file = self._by_address.get(request.path_params["name"])
-        if file is None:
+        name = request.path_params["name"]
+        if name not in self._by_name:
             raise NotFound(f"There is no file {request.url.path}.", hint="Load the page again.")
-        return Response(file.content, media_type=file.media_type, headers={"Cache-Control": _FOREVER})
+        content, media_type = self._by_name[name]
+        return Response(content, media_type=media_type, headers={"Cache-Control": _FOREVER})
 
 
 # --- snippets
@@ -124,9 +130,7 @@ def marked_snippet(snippet: str, highlights: Sequence[HighlightV1], words: int =
 
 
 def shortened(snippet: str, highlights: Ranges, words: int) -> tuple[str, list[tuple[int, int]]]:
-    """The words of a snippet with most matches among them. In scripts without spaces, its limit of characters is what
-    keeps it short.
-    """
+    """The part of a snippet that has most matches. Scripts without spaces are only cut to the snippet's length."""
     begin, stop = snippet.startswith(_CUT), len(snippet) - snippet.endswith(_CUT)
     places = [match.span() for match in _WORD.finditer(snippet, begin, stop)]
     if not places:

@@ -1,10 +1,7 @@
-"""MCP over HTTP (streamable), to be mounted beside whatever else is on the port. Who may call is checked in front of
-it.
-"""
+"""MCP over HTTP (streamable), to be mounted in another application, which checks who may call."""
 
 from __future__ import annotations
 
-from contextlib import AbstractAsyncContextManager
 from typing import TYPE_CHECKING
 
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
@@ -36,14 +33,12 @@ class McpOverHttp:
             max_sessions=_MOST_SESSIONS,
             max_request_body_size=max_body,
         )
-
-    def running(self) -> AbstractAsyncContextManager[None]:
-        """What must run as long as it is served."""
-        return self._sessions.run()
+        self.running = self._sessions.run
+        """The context to serve it in."""
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["method"] not in _ALLOWED:
-            # A stream of its own, which GET would open, is for what a server says unasked. This one never does.
+            # GET would open a stream for messages that the server sends by itself, and this one sends none.
             error = NoSuchMethod(
                 f"{scope['path']} does not take {scope['method']}.",
                 hint="It speaks MCP (streamable HTTP): send it with POST.",

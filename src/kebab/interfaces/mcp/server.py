@@ -1,13 +1,11 @@
-"""The MCP server, whatever carries its messages: tools and resources over one service, and the one place where errors
-become answers.
-"""
+"""The MCP server for any transport: tools and resources over one service, and errors as answers."""
 
 from __future__ import annotations
 
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import quote, unquote
 
@@ -46,20 +44,22 @@ _SCHEME = "kebab://"
 _RESOURCES_AT_ONCE = 100
 _EXAMPLE = "It looks like kebab://notes/git.md or kebab://notes/git.md#L3-L9; see resources/list."
 
-_TEMPLATES = [
-    types.ResourceTemplate(
-        name="document",
-        title="A document",
-        uri_template=f"{_SCHEME}{{source}}/{{+path}}",
-        description="The indexed text of a document.",
-    ),
-    types.ResourceTemplate(
-        name="lines",
-        title="Lines of a document",
-        uri_template=f"{_SCHEME}{{source}}/{{+path}}#L{{first}}-L{{last}}",
-        description="Exactly these lines of the indexed text, as a citation names them.",
-    ),
-]
+_TEMPLATES = types.ListResourceTemplatesResult(
+    resource_templates=[
+        types.ResourceTemplate(
+            name="document",
+            title="A document",
+            uri_template=f"{_SCHEME}{{source}}/{{+path}}",
+            description="The indexed text of a document.",
+        ),
+        types.ResourceTemplate(
+            name="lines",
+            title="Lines of a document",
+            uri_template=f"{_SCHEME}{{source}}/{{+path}}#L{{first}}-L{{last}}",
+            description="Exactly these lines of the indexed text, as a citation names them.",
+        ),
+    ]
+)
 _Result = TypeVar("_Result")
 
 
@@ -77,27 +77,31 @@ def make_server(service: Service, workers: Workers) -> Server[Any]:
                 raise UsageError(f"There is no tool {params.name!r}.", hint=f"Tools: {', '.join(tools)}.")
             call = Call(service, tool.read(params.arguments or {}))
             if tool.writes:
-                # Not left alone when the caller goes: it ends by itself where nothing is half written.
+                # Not abandoned when the caller disconnects: it ends by itself where nothing is half written.
                 return _answered(await workers.run_to_end(tool.run, call._replace(progress=_Reporting(context))))
             return _answered(await (patient if tool.waits else workers).run(tool.run, call))
         except KebabError as error:
             return _failed(error)
-        except Exception as error:  # noqa: BLE001 - the boundary: a defect is told, and the session goes on
+        except Exception as error:  # noqa: BLE001 - the boundary: a defect is reported, and the session continues
             traceback.print_exception(error, file=sys.stderr)
             return _failed(Internal.of(error))
 
-    async def list_resources(
-        _context: Context, params: types.PaginatedRequestParams | None
-    ) -> types.ListResourcesResult:
-        return await _told(workers, _listed, service, params.cursor if params else None)
+    def answering(call: Callable[[Service, Any], _Result]) -> Callable[[Context, Any], Awaitable[_Result]]:
+        """A handler for requests about resources, whose errors are those of the protocol with ours inside."""
 
-    async def list_templates(
-        _context: Context, _params: types.PaginatedRequestParams | None
-    ) -> types.ListResourceTemplatesResult:
-        return types.ListResourceTemplatesResult(resource_templates=_TEMPLATES)
+        async def handle(_context: Context, params: Any) -> _Result:
+            try:
+                return await workers.run(call, service, params)
+            except KebabError as error:
+                is_callers = isinstance(error, NotFound | UsageError | QueryError)
+                code = types.INVALID_PARAMS if is_callers else types.INTERNAL_ERROR
+                raise MCPError(code, error.message, plain(error_v1(error))) from error
+            except Exception as error:
+                traceback.print_exception(error, file=sys.stderr)
+                internal = Internal.of(error)
+                raise MCPError(types.INTERNAL_ERROR, internal.message, plain(error_v1(internal))) from error
 
-    async def read_resource(_context: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        return await _told(workers, _read, service, params.uri)
+        return handle
 
     return Server(
         "kebab",
@@ -106,9 +110,9 @@ def make_server(service: Service, workers: Workers) -> Server[Any]:
         instructions=INSTRUCTIONS,
         on_list_tools=list_tools,
         on_call_tool=call_tool,
-        on_list_resources=list_resources,
-        on_list_resource_templates=list_templates,
-        on_read_resource=read_resource,
+        on_list_resources=answering(_listed),
+        on_list_resource_templates=answering(lambda *_: _TEMPLATES),
+        on_read_resource=answering(_read),
     )
 
 
@@ -140,39 +144,26 @@ def _failed(error: KebabError) -> types.CallToolResult:
     return types.CallToolResult(content=[text], structured_content=plain(told), is_error=True)
 
 
-async def _told(workers: Workers, call: Callable[..., _Result], *args: Any) -> _Result:
-    """Resources have no errors of their own, as tools have: the protocol's carry ours."""
-    try:
-        return await workers.run(call, *args)
-    except KebabError as error:
-        is_callers = isinstance(error, NotFound | UsageError | QueryError)
-        code = types.INVALID_PARAMS if is_callers else types.INTERNAL_ERROR
-        raise MCPError(code, error.message, plain(error_v1(error))) from error
-    except Exception as error:
-        traceback.print_exception(error, file=sys.stderr)
-        internal = Internal.of(error)
-        raise MCPError(types.INTERNAL_ERROR, internal.message, plain(error_v1(internal))) from error
-
-
 # --- resources: kebab://SOURCE/PATH is a whole document, and with #L3-L9 or #page=2 behind it a part
 
 
-def _listed(service: Service, cursor: str | None) -> types.ListResourcesResult:
+def _listed(service: Service, params: types.PaginatedRequestParams | None) -> types.ListResourcesResult:
+    cursor = params.cursor if params else None
     if cursor is not None and not (cursor.isascii() and cursor.isdecimal() and len(cursor) < 10):
         raise UsageError(f"{cursor!r} is no cursor of this list.", hint="Take nextCursor as it was given.")
     page = service.documents({}, limit=_RESOURCES_AT_ONCE, offset=int(cursor or 0))
     return types.ListResourcesResult(
-        resources=[_resource(item) for item in page.items if isinstance(item, DocSummaryV1)],
+        resources=[
+            types.Resource(
+                name=document.doc_path,
+                title=document.title,
+                uri=uri_of(document.source, document.doc_path),
+                mime_type=_mime_type(document.doc_path),
+            )
+            for document in page.items
+            if isinstance(document, DocSummaryV1)
+        ],
         next_cursor=None if page.next_offset is None else str(page.next_offset),
-    )
-
-
-def _resource(document: DocSummaryV1) -> types.Resource:
-    return types.Resource(
-        name=document.doc_path,
-        title=document.title,
-        uri=uri_of(document.source, document.doc_path),
-        mime_type=_mime_type(document.doc_path),
     )
 
 
@@ -184,7 +175,8 @@ def _mime_type(path: str) -> str:
     return "text/markdown" if path.lower().endswith((".md", ".markdown")) else "text/plain"
 
 
-def _read(service: Service, uri: str) -> types.ReadResourceResult:
+def _read(service: Service, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+    uri = params.uri
     place, mark, span = uri.removeprefix(_SCHEME).partition("#")
     source, slash, path = place.partition("/")
     if not uri.startswith(_SCHEME) or not source or not slash or not path:
@@ -195,7 +187,7 @@ def _read(service: Service, uri: str) -> types.ReadResourceResult:
     contents = types.TextResourceContents(uri=uri, mime_type=_mime_type(fetched.doc_path), text=fetched.text)
     if not fetched.suspicious:
         return types.ReadResourceResult(contents=[contents])
-    # The text stays verbatim: the flag goes beside it, for programs, and a remark in a part of its own, for models.
+    # The text stays verbatim: programs get a flag beside it, and models a remark in a part of its own.
     contents.meta = {"suspicious": True}
     note = types.TextResourceContents(uri=uri, mime_type="text/plain", text=f"note: {SUSPICIOUS}")
     return types.ReadResourceResult(contents=[note, contents])
@@ -205,9 +197,7 @@ def _read(service: Service, uri: str) -> types.ReadResourceResult:
 
 
 class _Reporting:
-    """Tells the caller how far an ingest is, and ends it between two files or batches of vectors when the caller has
-    gone.
-    """
+    """Reports the progress of an ingest, and ends it between two files or batches if the caller disconnects."""
 
     def __init__(self, context: Context) -> None:
         self._context = context

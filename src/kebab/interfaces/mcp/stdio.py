@@ -1,4 +1,4 @@
-"""MCP over stdin and stdout, until either stdin ends or a signal says so."""
+"""MCP over stdin and stdout, until stdin ends or a signal arrives."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ async def _serve(service: Service) -> None:
     server = make_server(service, Workers(None))
     async with anyio.create_task_group() as group:
         group.start_soon(_stop_when_told, group.cancel_scope)
-        lines = cast("anyio.AsyncFile[str]", _Lines())  # all that is done with it is to go through its lines
+        lines = cast("anyio.AsyncFile[str]", _Lines())  # the server only iterates over its lines
         async with stdio_server(stdin=lines) as (reading, writing):
             await server.run(reading, writing, server.create_initialization_options())
         group.cancel_scope.cancel()
@@ -45,10 +45,9 @@ async def _stop_when_told(scope: anyio.CancelScope) -> None:
 
 
 class _Lines:
-    """The lines of stdin, read by a thread that nobody has to wait for: a read that blocks would keep a stopped server
-    alive.
+    """The lines of stdin, read by a daemon thread, because a blocking read would keep a stopped server alive.
 
-    Whatever else reads stdin, in this process or one it starts, finds it empty.
+    Anything else that reads stdin, in this process or a child, finds it empty.
     """
 
     def __init__(self) -> None:
@@ -86,9 +85,7 @@ def _piece(descriptor: int) -> bytes:
 
 
 def _whole(line: bytes) -> str:
-    """Half a character, written as an escape, would make the whole message unreadable and leave its sender without an
-    answer.
-    """
+    """The line, with half characters replaced; written as an escape, one would make the whole message unreadable."""
     text = line.decode("utf-8", "replace")
     if "\\ud" not in text.lower():
         return text

@@ -1,6 +1,4 @@
-"""Answers as text for who reads them: citations to go to, quoted passages, and how to go on. Nothing here tells the
-reader what to do.
-"""
+"""Answers as text for models: citations, quoted passages, and how to get more. No text tells the reader what to do."""
 
 from __future__ import annotations
 
@@ -11,7 +9,7 @@ from kebab.core.text import one_line
 from kebab.wire.records import DocSummaryV1
 
 if TYPE_CHECKING:
-    from kebab.wire.answers import AnswerV1
+    from kebab.wire.answers import AnswerCitationV1, AnswerV1
     from kebab.wire.errors import ErrorV1
     from kebab.wire.records import FetchResultV1, ListV1
     from kebab.wire.reports import IngestReportV1
@@ -32,39 +30,32 @@ def search_text(response: SearchResponseV1) -> str:
 
 
 def _hit(hit: SearchHitV1) -> list[str]:
-    about = [
-        f"{hit.rank}. {one_line(hit.citation.text)}",
-        _heading(hit.heading_path) or one_line(hit.title),
-        f"source {one_line(hit.source)}",
-    ]
-    about += [f"score {hit.score:.2g}", *(["the file has changed since"] if hit.stale else [])]
-    lines = [_BETWEEN.join(part for part in about if part)]
-    lines += [f"   context: {one_line(note)}" for note in hit.context]
-    lines += _remark(hit.suspicious)
+    heading = one_line(" > ".join(hit.heading_path)) or one_line(hit.title)
+    about = [f"{hit.rank}. {one_line(hit.citation.text)}", heading, f"source {one_line(hit.source)}"]
+    about += [f"score {hit.score:.2g}", "the file has changed since" if hit.stale else ""]
     before, after = (hit.neighbours.before, hit.neighbours.after) if hit.neighbours else ([], [])
-    lines += [line for neighbour in before for line in _neighbour(neighbour)]
-    lines += [*quoted(hit.text), *[line for neighbour in after for line in _neighbour(neighbour)], ""]
-    return lines
+    return [
+        _BETWEEN.join(filter(None, about)),
+        *(f"   context: {one_line(note)}" for note in hit.context),
+        *_remark(hit.suspicious),
+        *(line for neighbour in before for line in _neighbour(neighbour)),
+        *quoted(hit.text),
+        *(line for neighbour in after for line in _neighbour(neighbour)),
+        "",
+    ]
 
 
 def _neighbour(neighbour: NeighbourV1) -> list[str]:
-    return [
-        f"   beside it: {one_line(neighbour.citation.text)}",
-        *_remark(neighbour.suspicious),
-        *quoted(neighbour.text),
-    ]
+    place = one_line(neighbour.citation.text)
+    return [f"   beside it: {place}", *_remark(neighbour.suspicious), *quoted(neighbour.text)]
 
 
 def _remark(suspicious: bool) -> list[str]:
     return [f"   note: {SUSPICIOUS}"] if suspicious else []
 
 
-def _heading(path: list[str]) -> str:
-    return one_line(" > ".join(path))
-
-
 def quoted(text: str) -> list[str]:
-    """Line by line, so that nothing in it looks like ours."""
+    """Each line behind a >, so that no quoted line looks like part of the answer."""
     return [f"> {line}".rstrip() for line in text.strip("\n").splitlines()]
 
 
@@ -78,30 +69,19 @@ def answer_text(answer: AnswerV1) -> str:
             line for hit in hits for line in (f"nearest: {one_line(hit.citation.text)}", *_remark(hit.suspicious))
         ]
         return "\n".join([f"No answer ({answer.refusal_reason}): {one_line(answer.refusal_message or '')}", *nearest])
-    places = dict.fromkeys(
-        "\n".join(
-            [
-                f"[{cited.marker}] {one_line((cited.quoted_at or cited.citation).text)}{_BETWEEN}source "
-                f"{one_line(cited.source)}",
-                *_remark(cited.suspicious),
-            ]
-        )
-        for cited in answer.citations
-    )
+    places = dict.fromkeys("\n".join(_cited(citation)) for citation in answer.citations)
     doubts = [f"{claim.verdict}: {one_line(claim.text)}" for claim in answer.claims if claim.verdict != "supported"]
-    return "\n".join(
-        [
-            *quoted(answer.answer),
-            "",
-            *places,
-            *doubts,
-            *[f"note: {one_line(notice.message)}" for notice in answer.notices],
-        ]
-    )
+    notes = [f"note: {one_line(notice.message)}" for notice in answer.notices]
+    return "\n".join([*quoted(answer.answer), "", *places, *doubts, *notes])
+
+
+def _cited(cited: AnswerCitationV1) -> list[str]:
+    place = one_line((cited.quoted_at or cited.citation).text)
+    return [f"[{cited.marker}] {place}{_BETWEEN}source {one_line(cited.source)}", *_remark(cited.suspicious)]
 
 
 def fetch_texts(fetched: FetchResultV1) -> tuple[str, ...]:
-    """Where it stands, the text verbatim in a part of its own, and where it goes on."""
+    """Its place, the text verbatim in a part of its own, and the offset of the rest."""
     place = fetched.citation.text if fetched.citation else fetched.doc_path
     head = _BETWEEN.join((one_line(place), one_line(fetched.title), f"source {one_line(fetched.source)}"))
     more = (f"There is more of it: offset {fetched.next_offset}",) if fetched.next_offset is not None else ()
@@ -117,23 +97,16 @@ def list_text(listed: ListV1) -> str:
 
 
 def _document(document: DocSummaryV1) -> str:
-    parts = [
-        one_line(document.doc_path),
-        one_line(document.title),
-        f"source {one_line(document.source)}",
-        document.doc_type,
-    ]
-    parts += [f"{document.lines} lines", document.date[:10], f"doc_id {document.doc_id}"]
-    return _BETWEEN.join(part for part in parts if part)
+    parts = [one_line(document.doc_path), one_line(document.title), f"source {one_line(document.source)}"]
+    parts += [document.doc_type, f"{document.lines} lines", document.date[:10], f"doc_id {document.doc_id}"]
+    return _BETWEEN.join(filter(None, parts))
 
 
 def status_text(status: StatusV1) -> str:
     stats = status.stats
-    held = (
-        f"{stats.documents} documents, {stats.chunks} passages, {stats.embedded_chunks} with a vector"
-        if stats
-        else "nothing ingested yet"
-    )
+    held = "nothing ingested yet"
+    if stats:
+        held = f"{stats.documents} documents, {stats.chunks} passages, {stats.embedded_chunks} with a vector"
     lines = [f"Kebab {status.version}: {held}", f"sources: {', '.join(map(one_line, status.sources)) or 'none'}"]
     lines += [f"libraries: {status.libraries}", "read-only" if status.read_only else "ingest is allowed"]
     return "\n".join([*lines, *(["an ingest is running"] if status.ingest_running else [])])

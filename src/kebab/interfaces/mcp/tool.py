@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kebab.core.checking import checked, close_to, from_text
+from kebab.core.checking import from_text, unknown
 from kebab.core.errors import UsageError
 from kebab.core.text import estimate_tokens, whole_characters
+from kebab.interfaces.arguments import KINDS, Schema, checked_argument, require
 from kebab.search.options import unknown_option
 from kebab.wire import to_json
 
@@ -17,21 +18,15 @@ if TYPE_CHECKING:
     from kebab.interfaces.service import Service
 
 ROOM = 20_000
-"""Tokens of a structured answer that nobody set a budget for: agents refuse more than 25,000. Its text always takes
-less.
-"""
-Schema = Mapping[str, Any]
+"""Tokens of a structured answer without a budget: agents refuse more than 25,000. Its text always takes less."""
 _NOTHING: Mapping[str, Any] = {}
-_KINDS: dict[str, type] = {"string": str, "integer": int, "number": float, "boolean": bool, "array": list}
 _LARGEST = 2**63
-"""No larger number means anything here, and very long ones cannot even be quoted in an error."""
+"""Larger numbers are never valid, and very long ones cannot even be quoted in an error."""
 _DEEPEST = 20
 
 
 class Answer(NamedTuple):
-    """A wire object, and the same for who reads: each text is a part of its own, so that quoted text cannot run into
-    what we say.
-    """
+    """A wire object, and the same as texts. Each is a separate part, so that quotations and remarks stay apart."""
 
     wire_object: Any
     texts: tuple[str, ...]
@@ -56,7 +51,7 @@ class Tool(NamedTuple):
     arguments: Mapping[str, Schema] = _NOTHING
     """Its own, checked here."""
     options: Mapping[str, Schema] = _NOTHING
-    """Of a search: checked where every surface has them checked."""
+    """Search options, which SearchRequest checks."""
     required: tuple[str, ...] = ()
     aliases: Mapping[str, str] = _NOTHING
     writes: bool = False
@@ -90,29 +85,23 @@ class Tool(NamedTuple):
                 raise UsageError(f"{name} is given twice, once as {written}.", hint="Give it once.")
             value = _storable(value)
             # Models put numbers and switches in quotes now and then.
-            values[name] = from_text(value, _KINDS[schemas[name]["type"]]) if isinstance(value, str) else value
-        for name in self.required:
-            if name not in values:
-                raise UsageError(f"{self.name} needs {name}.", hint=f"Arguments: {', '.join(schemas)}.")
+            values[name] = from_text(value, KINDS[schemas[name]["type"]]) if isinstance(value, str) else value
+        require(self.required, values)
         for name, schema in self.arguments.items():
             if name in values:
-                values[name] = _checked_argument(name, values[name], schema)
+                value = values[name]  # one text where several are taken is a list of one
+                is_one = schema["type"] == "array" and isinstance(value, str)
+                values[name] = checked_argument(name, [value] if is_one else value, schema)
         return values
 
     def _unknown(self, written: str) -> UsageError:
-        if self.options:
+        if "mode" in self.options:  # it searches
             return unknown_option(written, *self.arguments, *self.aliases)
-        close = close_to(written, [*self.schemas, *self.aliases])
-        valid = f"Valid: {', '.join(self.schemas) or 'none'}."
-        return UsageError(
-            f"{self.name} has no argument {written!r}.", hint=f"Did you mean {close}? {valid}" if close else valid
-        )
+        return unknown(written, self.schemas, self.aliases)
 
 
 def _storable(value: Any, depth: int = 0) -> Any:
-    """Without halves of characters, which can be in JSON but not in what is sent back, and without what cannot be
-    quoted.
-    """
+    """The value with half characters replaced, which cannot be sent back; raises for values that cannot be quoted."""
     if depth > _DEEPEST:
         raise UsageError("An argument is nested too deeply.", hint="Send texts, numbers, and lists of texts.")
     if isinstance(value, str):
@@ -123,27 +112,6 @@ def _storable(value: Any, depth: int = 0) -> Any:
         return {whole_characters(key): _storable(item, depth + 1) for key, item in value.items()}
     if isinstance(value, int) and abs(value) >= _LARGEST:
         raise UsageError("A number is larger than any that is taken here.", hint="Send a smaller one.")
-    return value
-
-
-def _checked_argument(name: str, value: Any, schema: Schema) -> Any:
-    """The value as its schema says. One text where several are taken is a list of one."""
-    kind = _KINDS[schema["type"]]
-    if kind is list and isinstance(value, str):
-        value = [value]
-    text = schema.get("items", schema)
-    value = checked(
-        name,
-        value,
-        kind,
-        least=schema.get("minimum"),
-        most=schema.get("maximum"),
-        choices=text.get("enum", ()),
-        longest=text.get("maxLength"),
-        may_be_empty=not text.get("minLength"),
-    )
-    if any("\0" in item for item in ([value] if kind is str else value if kind is list else ())):
-        raise UsageError(f"{name} contains a null character.", hint="Send plain text.")
     return value
 
 

@@ -33,7 +33,7 @@ _LIST_LIMIT = 50
 _MOST_FAILED = 50
 """Files an ingest could not read, in its answer; the count is of all."""
 _MOST_COPIES = 20
-"""Other places of a hit that are named: what stands in every file of a folder would alone be too long an answer."""
+"""Copies of a hit that are named; a text in every file of a folder would make too long an answer."""
 _TEXT: dict[str, Any] = {"type": "string", "minLength": 1, "maxLength": 10_000}
 _SEARCH_ALIASES = {**ALIASES, "q": "query", "question": "query", "limit": "k", "top_k": "k", "n_results": "k"}
 
@@ -210,14 +210,13 @@ def _resolve(call: Call) -> Answer:
 
 def _docs(call: Call) -> Answer:
     values = call.values
-    # The older tool may be asked for a library as a whole: then for what the library calls itself.
+    # The older tool may be called without a topic; the name of the library is then the query.
     query = values.get("query") or split_library(values["libraryId"])[0].rpartition("/")[2]
     page = values.get("page", 1)
     docs = call.service.library_docs(
         values["libraryId"], query, tokens=values.get("tokens"), type=values.get("type"), page=page
     )
-    # Notices and the reason for a version are in the object; beside the known format stands only what must not be
-    # missed.
+    # Notices and the reason for a version are in the object; the text has only warnings and where to continue.
     remarks = [SUSPICIOUS] if docs.suspicious_rules or any(snippet.suspicious for snippet in docs.snippets) else []
     remarks += [f"There is more: page {page + 1}"] if docs.truncated else []
     if not docs.snippets:
