@@ -52,7 +52,7 @@ def report(part: Path, work: Path, rounds: int) -> None:
         for document in kb.documents():
             _, chunks = kb.document(document.doc_id)
             texts += [embedded_text(chunk.doc_path, chunk.title, chunk.heading_path, chunk.text) for chunk in chunks]
-        texts = [text for text in dict.fromkeys(texts) if models.home_of(text) is granite]
+        texts = [text for text in dict.fromkeys(texts) if models.primary_of(text) is granite]
         granite.embed(texts[:1], "passage")
         session, batches = prepared(granite, texts)
         ours, bare = [], []

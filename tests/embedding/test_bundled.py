@@ -57,7 +57,7 @@ def names(models: BundledModels, text: str) -> list[str]:
 def test_text_in_latin_script_or_without_letters_belongs_to_granite(tmp_path: Path, text: str) -> None:
     models = BundledModels(tmp_path)
     assert is_latin(text)
-    assert models.home_of(text).name == GRANITE
+    assert models.primary_of(text).name == GRANITE
     assert names(models, text) == [MULTILINGUAL if has_cjk(text) else GRANITE]
 
 
@@ -65,7 +65,7 @@ def test_text_in_latin_script_or_without_letters_belongs_to_granite(tmp_path: Pa
 def test_text_in_any_other_script_belongs_to_the_multilingual_model(tmp_path: Path, text: str) -> None:
     models = BundledModels(tmp_path)
     assert not is_latin(text)
-    assert models.home_of(text).name == MULTILINGUAL
+    assert models.primary_of(text).name == MULTILINGUAL
     assert names(models, text) == [MULTILINGUAL]
 
 
@@ -75,7 +75,7 @@ def test_an_english_only_model_is_never_asked_what_it_cannot_read(text: str, cro
     models = BundledModels(Path("unused"), cross_language=cross_language)
     asked = names(models, text)
     assert (GRANITE in asked) == (is_latin(text) and not has_cjk(text))
-    assert has_cjk(text) or models.home_of(text).name == asked[0]
+    assert has_cjk(text) or models.primary_of(text).name == asked[0]
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_one_korean_word_among_english_names_makes_a_korean_question(text: str) 
 def test_all_chunks_enter_the_multilingual_space_when_the_corpus_has_other_scripts(
     tmp_path: Path, cross_language: str, other_scripts: bool, second: str | None
 ) -> None:
-    found = BundledModels(tmp_path, cross_language=cross_language).second_home(other_scripts=other_scripts)
+    found = BundledModels(tmp_path, cross_language=cross_language).secondary_for_all(other_scripts=other_scripts)
     assert (found and found.name) == second
 
 
@@ -121,7 +121,7 @@ def test_an_english_question_enters_the_multilingual_space_when_told_to_or_for_w
 ) -> None:
     """English chunks are found through granite, which is better at them."""
     found = BundledModels(tmp_path, cross_language=cross_language).for_query("how to set up version control")
-    assert [(space.embedder.name, space.homes_only, space.instead) for space in found] == spaces
+    assert [(space.embedder.name, space.primary_only, space.instead) for space in found] == spaces
     assert not any(space.weak for space in found)
 
 
@@ -132,8 +132,8 @@ def test_a_korean_question_finds_english_text_unless_told_not_to(
     """In its own script it finds less than the words do, and such hits weigh less."""
     spaces = BundledModels(tmp_path, cross_language=cross_language).for_query("버전 관리")
     assert {space.embedder.name for space in spaces} == {MULTILINGUAL}
-    assert any(not space.homes_only for space in spaces) == crosses
-    assert [space.homes_only for space in spaces if space.weak] == [True]
+    assert any(not space.primary_only for space in spaces) == crosses
+    assert [space.primary_only for space in spaces if space.weak] == [True]
 
 
 def test_both_models_are_there_in_a_fixed_order(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_every_space_has_a_floor_below_which_cosines_mean_nothing(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    ("text", "guest"),
+    ("text", "secondary"),
     [
         ("Reverting a faulty rollout takes a minute. " * 4 + "배포를 되돌리는 방법을 한국어로 적었다.", GRANITE),
         ("배포를 되돌리는 방법을 한국어로 적었다. rollout", None),
@@ -155,11 +155,13 @@ def test_every_space_has_a_floor_below_which_cosines_mean_nothing(tmp_path: Path
         ("한국어만 있다.", None),
     ],
 )
-def test_text_that_is_mostly_latin_is_a_guest_with_granite(tmp_path: Path, text: str, guest: str | None) -> None:
+def test_text_that_is_mostly_latin_has_granite_as_secondary_space(
+    tmp_path: Path, text: str, secondary: str | None
+) -> None:
     models = BundledModels(tmp_path)
-    also = models.also_of(text)
-    assert (also and also.name) == guest
-    assert also is None or models.home_of(text).name == MULTILINGUAL
+    also = models.secondary_of(text)
+    assert (also and also.name) == secondary
+    assert also is None or models.primary_of(text).name == MULTILINGUAL
 
 
 # --- what is loaded
@@ -179,7 +181,7 @@ def test_a_question_loads_only_the_model_of_its_script(
     models = BundledModels(cache, threads=1)
     for space in [space for space in models.for_query(text) if not space.instead]:
         assert space.embedder.embed([text], "query").shape == (1, space.embedder.dimension)
-    assert models.home_of(text).embed([text], "passage") is not None
+    assert models.primary_of(text).embed([text], "passage") is not None
     assert [path.name for path in cache.iterdir()] == [folder.name]
 
 

@@ -32,8 +32,8 @@ def test_none_means_no_models(tmp_path: Path) -> None:
 def test_the_default_is_bundled_and_takes_its_settings(tmp_path: Path) -> None:
     models = made(tmp_path)
     assert isinstance(models, BundledModels)
-    assert models.second_home(other_scripts=False) is None
-    assert made(tmp_path, cross_language="on").second_home(other_scripts=False) is not None
+    assert models.secondary_for_all(other_scripts=False) is None
+    assert made(tmp_path, cross_language="on").secondary_for_all(other_scripts=False) is not None
 
 
 @pytest.mark.parametrize(
@@ -89,8 +89,8 @@ def test_a_model_for_latin_script_leaves_the_other_scripts_to_the_bundled_one(ti
     models = made(tmp_path, model=f"onnx:{tiny.folder}")
     own, bundled = models.embedders
     assert [own.name, bundled.name] == ["tiny", "universal-sentence-encoder-multilingual"]
-    assert models.home_of("version control") is own
-    assert models.home_of("버전 관리") is bundled
+    assert models.primary_of("version control") is own
+    assert models.primary_of("버전 관리") is bundled
     assert {space.embedder.name for space in models.for_query("버전 관리")} == {bundled.name}
     assert [space.embedder.name for space in models.for_query("version control") if not space.instead] == ["tiny"]
 
@@ -120,7 +120,7 @@ from kebab.config.settings import EmbeddingSettings
 from kebab.embedding.registry import models_for
 for model in json.loads(sys.argv[1]):
     models = models_for(EmbeddingSettings(model=model), Path(sys.argv[2]))
-    models.home_of("text"), models.for_query("질문"), models.second_home(other_scripts=True)
+    models.primary_of("text"), models.for_query("질문"), models.secondary_for_all(other_scripts=True)
     assert [embedder.name for embedder in models.embedders]
     loaded = [name for name in ("numpy", "onnxruntime", "tokenizers", "huggingface_hub", "onnx") if name in sys.modules]
     assert not loaded, (model, loaded)

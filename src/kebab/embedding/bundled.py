@@ -41,27 +41,27 @@ class BundledModels:
         self._cross_language = cross_language
         self.embedders = (self._latin, self._all_scripts)
 
-    def home_of(self, text: str) -> Embedder:
+    def primary_of(self, text: str) -> Embedder:
         return self._latin if is_latin(text) else self._all_scripts
 
-    def also_of(self, text: str) -> Embedder | None:
+    def secondary_of(self, text: str) -> Embedder | None:
         """An English note with a line of Korean in it is found by English questions too."""
         return self._latin if not is_latin(text) and is_mostly_latin(text) else None
 
-    def second_home(self, *, other_scripts: bool) -> Embedder | None:
+    def secondary_for_all(self, *, other_scripts: bool) -> Embedder | None:
         wanted = self._cross_language == "on" or (self._cross_language == "auto" and other_scripts)
         return self._all_scripts if wanted else None
 
     def for_query(self, text: str) -> list[SpaceQuery]:
         if not is_latin(text) or has_cjk(text):  # one Korean word among English names makes a Korean question
-            own = SpaceQuery(self._all_scripts, homes_only=True, floor=_ALL_SCRIPTS_FLOOR, weak=True)
+            own = SpaceQuery(self._all_scripts, primary_only=True, floor=_ALL_SCRIPTS_FLOOR, weak=True)
             foreign = SpaceQuery(
-                self._all_scripts, others_only=True, bonus=_OTHER_LANGUAGE_BONUS, floor=_OTHER_LANGUAGE_FLOOR
+                self._all_scripts, secondary_only=True, bonus=_OTHER_LANGUAGE_BONUS, floor=_OTHER_LANGUAGE_FLOOR
             )
             return [own] if self._cross_language == "off" else [foreign, own]
         latin = SpaceQuery(self._latin, floor=self._latin_floor)
         foreign = SpaceQuery(
-            self._all_scripts, homes_only=True, floor=_OTHER_LANGUAGE_FLOOR, instead=self._cross_language == "auto"
+            self._all_scripts, primary_only=True, floor=_OTHER_LANGUAGE_FLOOR, instead=self._cross_language == "auto"
         )
         return [latin] if self._cross_language == "off" else [latin, foreign]
 

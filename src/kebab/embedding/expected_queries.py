@@ -36,14 +36,14 @@ class ExpectedQueries:
         }
         self.embedders = models.embedders
 
-    def home_of(self, text: str, /) -> Embedder:
-        return self._models.home_of(text)
+    def primary_of(self, text: str, /) -> Embedder:
+        return self._models.primary_of(text)
 
-    def also_of(self, text: str, /) -> Embedder | None:
-        return self._models.also_of(text)
+    def secondary_of(self, text: str, /) -> Embedder | None:
+        return self._models.secondary_of(text)
 
-    def second_home(self, *, other_scripts: bool) -> Embedder | None:
-        return self._models.second_home(other_scripts=other_scripts)
+    def secondary_for_all(self, *, other_scripts: bool) -> Embedder | None:
+        return self._models.secondary_for_all(other_scripts=other_scripts)
 
     def for_query(self, text: str, /) -> list[SpaceQuery]:
         return [space._replace(embedder=self._ahead[space.embedder.name]) for space in self._models.for_query(text)]

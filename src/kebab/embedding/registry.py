@@ -81,13 +81,13 @@ class SingleModel:
         self._embedder = embedder
         self.embedders = (embedder,)
 
-    def home_of(self, _text: str) -> Embedder:
+    def primary_of(self, _text: str) -> Embedder:
         return self._embedder
 
-    def also_of(self, _text: str) -> Embedder | None:
+    def secondary_of(self, _text: str) -> Embedder | None:
         return None
 
-    def second_home(self, *, other_scripts: bool) -> Embedder | None:  # noqa: ARG002 - there is only one home
+    def secondary_for_all(self, *, other_scripts: bool) -> Embedder | None:  # noqa: ARG002 - there is only one space
         return None
 
     def for_query(self, _text: str) -> list[SpaceQuery]:

@@ -156,7 +156,7 @@ def migration_report_v1(report: MigrationReport, *, interrupted: bool = False) -
     counts = None
     if report.counts is not None:
         spaces = [
-            SpaceCountV1(model=space.fingerprint, vectors=space.vectors, homes=space.homes)
+            SpaceCountV1(model=space.fingerprint, vectors=space.vectors, homes=space.primaries)
             for space in report.counts.spaces
         ]
         counts = view(MigrationCountsV1, report.counts, vectors=spaces)

@@ -297,7 +297,7 @@ def test_shortened_vectors_find_what_whole_ones_find(one_node: QdrantNode, quant
             writing.vectors().add(
                 OfTheTest(),
                 [NewVector(b"", vectors[number], [chunk.key]) for number, chunk in enumerate(pending)],
-                home=True,
+                primary=True,
             )
         chunks = [chunk.chunk_id for chunk in pending]
         wait_for(

@@ -57,7 +57,7 @@ DOCUMENT_FIELDS = (
 UNREAD: Payload = {"content_hash": "", "mtime_ns": None, "fingerprint": ""}
 """A file state that no file has, so that the next ingest reads it again."""
 EVERYWHERE = "*"
-"""Among the home spaces of a chunk: questions in any script find its words."""
+"""Among the primary spaces of a chunk: questions in any script find its words."""
 
 PART_LENGTH = 8 << 20
 """Letters of a stored text in one request: servers accept 32 MB by default."""
@@ -252,8 +252,8 @@ def columns(payload: Payload, korean_analysis: str, note_terms: str) -> ChunkCol
     return ChunkColumns(heading_path, text, title, cjk)
 
 
-def common_homes(columns: ChunkColumns, kind: str) -> list[str]:
-    """The homes of a chunk beside the spaces of its vectors."""
+def common_primaries(columns: ChunkColumns, kind: str) -> list[str]:
+    """The primary spaces of a chunk beside those of its vectors."""
     return [EVERYWHERE] if columns.cjk and kind != "code" else []
 
 

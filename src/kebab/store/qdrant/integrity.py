@@ -184,7 +184,7 @@ class _Verification:
         is_right = (
             words.length == chunk["length"]
             and codec.hash_of(*found) == chunk["columns_hash"]
-            and (codec.EVERYWHERE in chunk["homes"]) == bool(codec.common_homes(found, chunk["kind"]))
+            and (codec.EVERYWHERE in chunk["homes"]) == bool(codec.common_primaries(found, chunk["kind"]))
             and set(chunk["terms"]) == has.keys() == wanted.keys()
             and all(abs(has[term] - weight) <= _WEIGHT_OFF for term, weight in wanted.items())
         )

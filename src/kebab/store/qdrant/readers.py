@@ -281,9 +281,9 @@ class QdrantContentReader:
         found = {}
         for point in points:
             if name in (point.get("vector") or {}):
-                chunk, text_hash, homes = (point["payload"][field] for field in fields)
+                chunk, text_hash, primaries = (point["payload"][field] for field in fields)
                 vector = codec.to_float16(point["vector"][name])
-                found[chunk] = ChunkVector(bytes.fromhex(text_hash), vector, name in homes)
+                found[chunk] = ChunkVector(bytes.fromhex(text_hash), vector, name in primaries)
         return found
 
     def complete_vectors(self) -> str | None:
@@ -297,8 +297,8 @@ class QdrantContentReader:
         for name in (space.fingerprint for space in self._state.spaces):
             has = {"has_vector": name}
             in_space = chunks.count({"should": [own, searched], "must": [has]})
-            at_home = chunks.count({"should": [own, searched], "must": [has, one_of("homes", [name])]})
-            spaces.append(SpaceCount(name, in_space, at_home))
+            primary = chunks.count({"should": [own, searched], "must": [has, one_of("homes", [name])]})
+            spaces.append(SpaceCount(name, in_space, primary))
         return ContentCounts(
             documents.count({"must": [own]}),
             chunks.count({"must": [own]}),

@@ -51,7 +51,7 @@ def _analyse(writer: IndexWriter, doc_ids: list[str], korean_analysis: str, voca
     operations: list[dict[str, Any]] = []
     for (point, found, words), chunk in zip(changed, new, strict=True):
         payload, average = point["payload"], writer.average(chunk.corpus)
-        homes = [home for home in payload["homes"] if home != codec.EVERYWHERE] + codec.common_homes(
+        primaries = [space for space in payload["homes"] if space != codec.EVERYWHERE] + codec.common_primaries(
             found, payload["kind"]
         )
         facts = {
@@ -59,7 +59,7 @@ def _analyse(writer: IndexWriter, doc_ids: list[str], korean_analysis: str, voca
             "length": chunk.length,
             "columns_hash": codec.hash_of(*found),
             "average": average,
-            "homes": homes,
+            "homes": primaries,
         }
         vector = {"id": point["id"], "vector": {WORDS: words.vector(average)}}
         operations.append({"update_vectors": {"points": [vector]}})

@@ -84,7 +84,7 @@ class QdrantVectorWriter:
     # --- pending chunks
 
     def pending(self, embedders: Sequence[Embedder], *, after: Key | None, limit: int) -> list[PendingChunk]:
-        return self._pending(self._homeless(embedders), after, limit)
+        return self._pending(self._without_primary(embedders), after, limit)
 
     def pending_in(self, embedder: Embedder, *, after: Key | None, limit: int) -> list[PendingChunk]:
         return self._pending(self._without(embedder), after, limit)
@@ -97,15 +97,15 @@ class QdrantVectorWriter:
         return list(map(_pending_chunk, self._chunks.retrieve(keys, payload=_PENDING_FIELDS)))
 
     def count_pending(self, embedders: Sequence[Embedder]) -> int:
-        return self._chunks.count(self._homeless(embedders))
+        return self._chunks.count(self._without_primary(embedders))
 
     def count_pending_in(self, embedder: Embedder) -> int:
         return self._chunks.count(self._without(embedder))
 
-    def is_home(self, embedder: Embedder) -> bool:
+    def is_primary(self, embedder: Embedder) -> bool:
         return bool(self._chunks.count(where("homes", self._space(embedder))))
 
-    def _homeless(self, embedders: Sequence[Embedder]) -> Filter:
+    def _without_primary(self, embedders: Sequence[Embedder]) -> Filter:
         return {"must_not": [one_of("homes", map(self._space, embedders))]}
 
     def _without(self, embedder: Embedder) -> Filter:
@@ -113,15 +113,15 @@ class QdrantVectorWriter:
 
     # --- storing
 
-    def link(self, embedder: Embedder, chunks: Sequence[tuple[Key, bytes]], *, home: bool) -> Collection[Key]:
+    def link(self, embedder: Embedder, chunks: Sequence[tuple[Key, bytes]], *, primary: bool) -> Collection[Key]:
         known = self._known_vectors(self._space(embedder), {text_hash.hex() for _, text_hash in chunks})
         linked = {key: known[text_hash.hex()] for key, text_hash in chunks if text_hash.hex() in known}
-        self._store(embedder, linked, home=home)
+        self._store(embedder, linked, primary=primary)
         return set(linked)
 
-    def add(self, embedder: Embedder, vectors: Sequence[NewVector], *, home: bool) -> None:
+    def add(self, embedder: Embedder, vectors: Sequence[NewVector], *, primary: bool) -> None:
         new = {chunk: _rounded(vector) for _, vector, chunks in vectors for chunk in chunks}
-        self._store(embedder, new, home=home)
+        self._store(embedder, new, primary=primary)
 
     def keep(self, embedder: Embedder, vectors: Sequence[tuple[bytes, bytes]]) -> int:
         space = self._space(embedder)
@@ -139,16 +139,16 @@ class QdrantVectorWriter:
                 found[point["payload"]["text_hash"]] = point["vector"][space]
         return found | self._unused.find(space, hashes - found.keys())
 
-    def _store(self, embedder: Embedder, vectors: Mapping[Key, list[float]], *, home: bool) -> None:
+    def _store(self, embedder: Embedder, vectors: Mapping[Key, list[float]], *, primary: bool) -> None:
         """The vector comes before the payload that names it."""
         space = self._space(embedder)
         for some in batches(vectors.items(), _BATCH):
             self._chunks.set_vectors({"id": key, "vector": {space: vector}} for key, vector in some)
             points = self._chunks.retrieve([key for key, _ in some], payload=["homes", "spaces"])
-            for homes, spaces, ids in _grouped(points, space, homes=home, spaces=True):
-                # A hit names the model of its first home; if there is none, any model.
-                named = {"model": embedder.name} if home or homes.isdisjoint(spaces) else {}
-                self._chunks.set_payload({"homes": sorted(homes), "spaces": sorted(spaces), **named}, ids)
+            for primaries, spaces, ids in _grouped(points, space, primaries=primary, spaces=True):
+                # A hit names the model of its first primary space; if there is none, any model.
+                named = {"model": embedder.name} if primary or primaries.isdisjoint(spaces) else {}
+                self._chunks.set_payload({"homes": sorted(primaries), "spaces": sorted(spaces), **named}, ids)
 
     # --- forgetting
 
@@ -164,7 +164,7 @@ class QdrantVectorWriter:
             for space in ours - {self._space(embedders[0])}:
                 self._forget(space, {"must": [{"has_vector": space}], "must_not": [one_of("homes", [space])]})
         if self.count_pending(embedders) <= refused:
-            other_scripts = len(embedders) > 1 and self.is_home(embedders[-1])
+            other_scripts = len(embedders) > 1 and self.is_primary(embedders[-1])
             self.remember_complete(models_key(embedders, second, other_scripts=other_scripts))
         self._unused.clear(if_many=True)
 
@@ -188,8 +188,8 @@ class QdrantVectorWriter:
 
     def _forget(self, space: str, chosen: Filter) -> None:
         for some in batches(self._chunks.scroll(chosen, payload=["homes", "spaces"]), _BATCH):
-            for homes, spaces, ids in _grouped(some, space, homes=False, spaces=False):
-                self._chunks.set_payload({"homes": sorted(homes), "spaces": sorted(spaces)}, ids)
+            for primaries, spaces, ids in _grouped(some, space, primaries=False, spaces=False):
+                self._chunks.set_payload({"homes": sorted(primaries), "spaces": sorted(spaces)}, ids)
                 self._chunks.delete_vectors([space], ids)
 
     # --- spaces
@@ -226,16 +226,16 @@ class QdrantVectorWriter:
 
 
 def _grouped(
-    points: Sequence[Point], space: str, *, homes: bool, spaces: bool
+    points: Sequence[Point], space: str, *, primaries: bool, spaces: bool
 ) -> list[tuple[set[str], set[str], list[Key]]]:
-    """The new homes and spaces of the points, and the ids that get them: with this space, or without it."""
+    """The new primary spaces and spaces of the points, and the ids that get them: with this space, or without it."""
     groups: dict[tuple[frozenset[str], frozenset[str]], list[Key]] = {}
     for point in points:
-        old_homes, old_spaces = (frozenset(point["payload"][key]) for key in ("homes", "spaces"))
-        new_homes = old_homes | {space} if homes else old_homes - {space}
+        old_primaries, old_spaces = (frozenset(point["payload"][key]) for key in ("homes", "spaces"))
+        new_primaries = old_primaries | {space} if primaries else old_primaries - {space}
         new_spaces = old_spaces | {space} if spaces else old_spaces - {space}
-        groups.setdefault((new_homes, new_spaces), []).append(point["id"])
-    return [(set(new_homes), set(new_spaces), ids) for (new_homes, new_spaces), ids in groups.items()]
+        groups.setdefault((new_primaries, new_spaces), []).append(point["id"])
+    return [(set(new_primaries), set(new_spaces), ids) for (new_primaries, new_spaces), ids in groups.items()]
 
 
 def _pending_chunk(point: Point) -> PendingChunk:

@@ -45,17 +45,17 @@ class QdrantVectorStore:
         *,
         filters: SearchFilters,
         limit: int,
-        homes_only: bool = False,
-        others_only: bool = False,
+        primary_only: bool = False,
+        secondary_only: bool = False,
     ) -> list[VectorMatch]:
         if space not in {known.fingerprint for known in self._state.spaces}:
             refuse_other_dimension(space, self._state.spaces)
             return []
         # A condition that all chunks meet costs the servers a third of their time.
         chosen = chunk_filter(self._schema, filters, has_libraries=self._state.has_libraries)
-        home = [space, codec.EVERYWHERE]
-        chosen["must"] += [one_of("homes", home)] if homes_only else []
-        chosen["must"] += [none_of("homes", home)] if others_only else []
+        as_primary = [space, codec.EVERYWHERE]
+        chosen["must"] += [one_of("homes", as_primary)] if primary_only else []
+        chosen["must"] += [none_of("homes", as_primary)] if secondary_only else []
         search: dict[str, Any] = {
             "query": vector.astype("float64").round(_DIGITS).tolist(),
             "using": space,
@@ -67,7 +67,7 @@ class QdrantVectorStore:
             params = {"hnsw_ef": max(_LEAST_EF, 2 * depth), "quantization": self._quantization}
             [points] = self._schema.chunks.query({**search, "limit": depth, "params": params})
             matches = [
-                VectorMatch(payload["chunk"], point["score"], not set(home).isdisjoint(payload["homes"]))
+                VectorMatch(payload["chunk"], point["score"], not set(as_primary).isdisjoint(payload["homes"]))
                 for point in points
                 if not self._state.is_too_new(payload := point["payload"])
             ]
@@ -88,14 +88,14 @@ class QdrantVectorStore:
         points = self._schema.chunks.retrieve(
             map(codec.chunk_point_id, chunk_ids), payload=["chunk", "homes"], vectors=list(spaces)
         )
-        homes = Counter(name for point in points for name in spaces if name in point["payload"]["homes"])
-        if not homes:
+        primaries = Counter(name for point in points for name in spaces if name in point["payload"]["homes"])
+        if not primaries:
             return None
         names = list(spaces)
-        name = max(names, key=lambda name: (homes[name], names.index(name)))
-        at_home = [point for point in points if name in point["payload"]["homes"]]
-        at_home.sort(key=lambda point: str(point["payload"]["chunk"]))
-        mean = np.array([point["vector"][name] for point in at_home], np.float32).mean(axis=0)
+        name = max(names, key=lambda name: (primaries[name], names.index(name)))
+        members = [point for point in points if name in point["payload"]["homes"]]
+        members.sort(key=lambda point: str(point["payload"]["chunk"]))
+        mean = np.array([point["vector"][name] for point in members], np.float32).mean(axis=0)
         length = float(np.linalg.norm(mean))
         return Middle(name, mean / length if length else mean, ours[spaces[name].model, spaces[name].version])
 
