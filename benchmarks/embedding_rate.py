@@ -77,7 +77,7 @@ def report(part: Path, work: Path, rounds: int) -> None:
 
 def prepared(embedder: OnnxEmbedder, texts: list[str]) -> tuple[Any, list[dict[str, Any]]]:
     """The session and its inputs, as good as they can be: sorted by length, no more padding than Kebab has."""
-    encoder = embedder._loaded()
+    encoder = embedder._load()
     ids = sorted((part for one in encoder._tokenizer.ids(texts) for part in encoder._parts(one)), key=len)
     batches = []
     start = 0

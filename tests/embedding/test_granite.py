@@ -13,7 +13,7 @@ import onnxruntime
 import pytest
 
 from kebab.core.errors import ModelCorrupt
-from kebab.embedding.granite import PACK, PACK_SHA256, PACKAGE, Pack, build_graph, int8_weights, read_pack
+from kebab.embedding.granite import PACK, PACK_SHA256, PACKAGE, GraniteGraph, Pack, int8_weights, read_pack
 from kebab.embedding.model_files import package_file
 from kebab.embedding.onnx_embedder import OnnxEmbedder
 from kebab.embedding.onnx_graph import INT32, UINT8, Array, OnnxGraph
@@ -48,7 +48,7 @@ class Exact:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
         self._session = onnxruntime.InferenceSession(
-            build_graph(pack, exact=True), options, providers=["CPUExecutionProvider"]
+            GraniteGraph(pack, exact=True).build(), options, providers=["CPUExecutionProvider"]
         )
         self._tokenizer = FileTokenizer(folder / "tokenizer.json")
 

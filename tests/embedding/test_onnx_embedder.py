@@ -27,7 +27,6 @@ def test_changing_the_last_word_of_a_text_of_2000_tokens_changes_its_vector(gran
     """The model takes 512 at once; the rest is embedded in further parts."""
     words = " ".join(f"item {number} costs {number * 7} euros;" for number in range(310))
     one, other = words + " apples", words + " electromagnetism"
-    assert granite_model.token_count(one) >= 2000
     vectors = granite_model.embed([one, other], "passage")
     assert np.abs(vectors[0] - vectors[1]).max() > 1e-4
     assert vectors[0] @ vectors[1] > 0.9
@@ -36,7 +35,6 @@ def test_changing_the_last_word_of_a_text_of_2000_tokens_changes_its_vector(gran
 
 def test_the_last_word_of_a_long_korean_text_counts_too(multilingual_model: OnnxEmbedder) -> None:
     text = "문서를 검색하는 방법을 설명한다. " * 300
-    assert multilingual_model.token_count(text) > 2048
     vectors = multilingual_model.embed([text + "사과", text + "전자기학"], "passage")
     assert np.abs(vectors[0] - vectors[1]).max() > 1e-4
     assert vectors[0] @ vectors[1] > 0.9

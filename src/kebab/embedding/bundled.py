@@ -16,9 +16,7 @@ from typing import Any
 
 from kebab.analysis.cjk import has_cjk
 from kebab.analysis.language import is_mostly_latin, language_of
-from kebab.core.errors import ModelError
 from kebab.core.ports import Embedder, EmbeddingModels, SpaceQuery
-from kebab.embedding.model_files import package_file
 from kebab.embedding.onnx_embedder import MULTILINGUAL_NAME, granite, multilingual
 
 # Of the questions of five judged sets, the right passage is farther away than this in 1 of 100; asked of a corpus about
@@ -64,20 +62,6 @@ class BundledModels:
             self._all_scripts, primary_only=True, floor=_OTHER_LANGUAGE_FLOOR, instead=self._cross_language == "auto"
         )
         return [latin] if self._cross_language == "off" else [latin, foreign]
-
-
-def weights_fault() -> ModelError | None:
-    """What is wrong with the installed weights: ModelMissing or ModelCorrupt; None when they are what was published."""
-    from kebab.embedding import granite as latin
-    from kebab.embedding import multilingual as all_scripts
-
-    try:
-        package_file(latin.PACKAGE, latin.PACK, latin.PACK_SHA256)
-        package_file(all_scripts.PACKAGE, all_scripts.WEIGHTS, all_scripts.WEIGHTS_SHA256)
-        package_file(all_scripts.PACKAGE, all_scripts.VOCABULARY, all_scripts.VOCABULARY_SHA256)
-    except ModelError as error:
-        return error
-    return None
 
 
 def is_latin(text: str) -> bool:

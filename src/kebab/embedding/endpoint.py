@@ -10,6 +10,8 @@ from collections.abc import Callable, Sequence
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+
 from kebab.config.settings import EmbeddingSettings
 from kebab.core.errors import ModelMismatch, ModelUnreachable, TextRefused
 from kebab.core.text import whole_characters
@@ -104,8 +106,6 @@ class EndpointEmbedder:
         return f"{self.name}@{self.version}:{self.dimension}"
 
     def embed(self, texts: Sequence[str], kind: EmbeddingKind) -> Vectors:
-        import numpy as np
-
         # An empty text is an error to most endpoints, and a space means the same.
         prepared = [self._prefixes[kind] + (whole_characters(text) if text.strip() else " ") for text in texts]
         size = self._settings.batch_size
@@ -116,8 +116,6 @@ class EndpointEmbedder:
         """What is refused is asked for in smaller parts: a batch by halves, and a text that is too long as the mean of
         its halves. `patient`: whether a failure may be a passing one.
         """
-        import numpy as np
-
         try:
             return self._batch(texts, patient=patient)
         except TextRefused:
@@ -132,8 +130,6 @@ class EndpointEmbedder:
         return np.asarray(mean / np.linalg.norm(mean), np.float32)[None]
 
     def _batch(self, texts: list[str], *, patient: bool) -> Vectors:
-        import numpy as np
-
         answer = self._ask(self._protocol.body(self.name, texts), patient=patient)
         try:
             with np.errstate(over="ignore"):  # too large a number becomes infinite, which is noticed below

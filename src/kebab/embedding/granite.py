@@ -67,11 +67,6 @@ def _tensor(entry: dict[str, Any], data: bytes) -> Array:
     return (values * scales[:, None]).reshape(shape)
 
 
-def build_graph(pack: Pack, *, exact: bool = False) -> bytes:
-    """An ONNX model from token ids to unit vectors. `exact`: float32 throughout, to judge the other one by."""
-    return _GraniteGraph(pack, exact).build()
-
-
 def int8_weights(weight: Array) -> tuple[Array, Array]:
     """The values of a matrix, a row for each output channel, and the scale of each row.
 
@@ -90,10 +85,13 @@ class _Quantised(NamedTuple):
     scale: str
 
 
-class _GraniteGraph:
-    """The state is one row per token of the whole batch; only attention needs to know where a text begins and ends."""
+class GraniteGraph:
+    """An ONNX model from token ids to unit vectors. `exact`: float32 throughout, to compare the other one with.
 
-    def __init__(self, pack: Pack, exact: bool) -> None:
+    The state is one row per token of the whole batch; only attention needs to know where a text begins and ends.
+    """
+
+    def __init__(self, pack: Pack, *, exact: bool = False) -> None:
         self._graph = OnnxGraph("granite-embedding-30m-english")
         self._tensors = pack.tensors
         self._architecture = pack.architecture

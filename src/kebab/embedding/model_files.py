@@ -36,6 +36,19 @@ def package_file(package: str, name: str, digest: str) -> bytes:
     return data
 
 
+def weights_fault() -> ModelError | None:
+    """What is wrong with the installed weights: ModelMissing or ModelCorrupt; None when they are what was published."""
+    from kebab.embedding import granite, multilingual
+
+    try:
+        package_file(granite.PACKAGE, granite.PACK, granite.PACK_SHA256)
+        package_file(multilingual.PACKAGE, multilingual.WEIGHTS, multilingual.WEIGHTS_SHA256)
+        package_file(multilingual.PACKAGE, multilingual.VOCABULARY, multilingual.VOCABULARY_SHA256)
+    except ModelError as error:
+        return error
+    return None
+
+
 _LIST = "files.json"
 
 

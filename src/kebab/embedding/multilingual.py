@@ -92,9 +92,6 @@ class _EncoderGraph:
     def _times(self, state: str, name: str) -> str:
         return self._graph.add("MatMul", state, self._constant(name))
 
-    def _relu(self, state: str) -> str:
-        return self._graph.add("Relu", state)
-
     def _tokens(self) -> str:
         graph = self._graph
         table = np.empty((_PARTS * len(self._weights["q1"]), _DIMENSION), np.uint8)
@@ -150,13 +147,13 @@ class _EncoderGraph:
             end = graph.add("Add", length, graph.integers(offset))
             shifted.append(graph.add("Slice", padded, graph.integers(offset), end, graph.integers(1)))
         product = self._times(graph.add("Concat", *shifted, axis=2), f"w{step}_{width}")
-        return self._relu(graph.add("Add", product, self._constant(f"b{step}_{width}")))
+        return graph.add("Relu", graph.add("Add", product, self._constant(f"b{step}_{width}")))
 
     def _output(self, text: str) -> str:
         graph = self._graph
-        first = self._relu(self._times(text, "d0"))
-        second = self._relu(graph.add("Add", self._times(text, "p1"), self._times(first, "d1")))
-        third = self._relu(self._times(second, "d2"))
+        first = graph.add("Relu", self._times(text, "d0"))
+        second = graph.add("Relu", graph.add("Add", self._times(text, "p1"), self._times(first, "d1")))
+        third = graph.add("Relu", self._times(second, "d2"))
         last = graph.add("Tanh", graph.add("Add", self._times(second, "p3"), self._times(third, "d3")))
         return graph.add("LpNormalization", last, axis=1, p=2)
 

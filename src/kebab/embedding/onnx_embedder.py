@@ -38,9 +38,7 @@ class OnnxEmbedder:
         passage_prefix: str = "",
         lead_weight: float = 0.0,
     ) -> None:
-        """`lead_weight`: how much a passage's lead (title and headings, before its first blank line) counts beside the
-        whole of it.
-        """
+        """`lead_weight`: see `OnnxEncoder.embed`; for passages only."""
         self.name = name
         self.version = version
         self.dimension = dimension
@@ -55,11 +53,12 @@ class OnnxEmbedder:
         return f"{self.name}@{self.version}:{self.dimension}"
 
     def embed(self, texts: Sequence[str], kind: EmbeddingKind) -> Vectors:
-        prefix = self._prefixes[kind]
-        prepared = [prefix + whole_characters(text) for text in texts]
-        vectors = (
-            self._with_leads(prepared) if self._lead_weight and kind == "passage" else self._loaded().embed(prepared)
-        )
+        with self._loading:  # only one of several threads loads it
+            if self._encoder is None:
+                self._encoder = self._load()
+        prepared = [self._prefixes[kind] + whole_characters(text) for text in texts]
+        lead_weight = self._lead_weight if kind == "passage" else 0.0
+        vectors = self._encoder.embed(prepared, lead_weight=lead_weight)
         if len(texts) and vectors.shape[1] != self.dimension:
             raise ModelMismatch(
                 f"{self.name} gives vectors of {vectors.shape[1]} dimensions, and its config.json says "
@@ -67,26 +66,6 @@ class OnnxEmbedder:
                 hint='Correct "hidden_size" there, or remove it.',
             )
         return vectors
-
-    def _with_leads(self, texts: list[str]) -> Vectors:
-        from kebab.embedding.onnx_encoder import unit
-
-        parted = [(number, *text.partition("\n\n")) for number, text in enumerate(texts)]
-        leads = [(number, lead) for number, lead, _, rest in parted if lead.strip() and rest.strip()]
-        vectors = self._loaded().embed([*texts, *(lead for _, lead in leads)])
-        whole = vectors[: len(texts)].copy()
-        for (number, _), lead_vector in zip(leads, vectors[len(texts) :], strict=True):
-            whole[number] += self._lead_weight * lead_vector
-        return unit(whole)
-
-    def token_count(self, text: str) -> int:
-        return self._loaded().token_count(text)
-
-    def _loaded(self) -> OnnxEncoder:
-        with self._loading:  # once, however many threads ask at the same time
-            if self._encoder is None:
-                self._encoder = self._load()
-            return self._encoder
 
 
 def granite(cache: Path, threads: int) -> OnnxEmbedder:
@@ -184,28 +163,15 @@ _AS_ITSELF = re.compile(rb"(?:[\xe3-\xec][\x80-\xbf]|\xed[\x80-\x9e])[\x80-\xbf]
 _ESCAPED = re.compile(rb"\\u(?:3[0-9a-fA-F]|[4-9a-cA-C][0-9a-fA-F]|[dD][0-7])[0-9a-fA-F]{2}")
 
 
+_VISIBLE = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+_BYTES = {256 + place: byte for place, byte in enumerate(byte for byte in range(256) if byte not in _VISIBLE)}
+"""Tokenizers that go by bytes write each as a visible character, by the convention of GPT-2: visible bytes stand for
+themselves, the others follow from 256 on."""
+
+
 def reads_east_asian(tokenizer: Path) -> bool:
+    """Whether the vocabulary of a tokenizer.json has many East Asian characters."""
     data = tokenizer.read_bytes()
-    return any(
-        len(found) >= _CHARACTERS
-        for found in (_characters(data), set(_ESCAPED.findall(data)), _characters(_byte_pieces(data)))
-    )
-
-
-def _characters(data: bytes) -> set[bytes]:
-    return set(_AS_ITSELF.findall(data))
-
-
-def _byte_pieces(data: bytes) -> bytes:
-    """Tokenizers that go by bytes write each as a visible character; what they stand for."""
-    return data.decode("utf-8", "replace").translate(_BYTES).encode("latin-1", "ignore")
-
-
-def _byte_table() -> dict[int, int]:
-    """The convention of GPT-2: visible bytes stand for themselves, the others follow from 256 on."""
-    visible = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
-    hidden = [byte for byte in range(256) if byte not in visible]
-    return {256 + place: byte for place, byte in enumerate(hidden)}
-
-
-_BYTES = _byte_table()
+    from_bytes = data.decode("utf-8", "replace").translate(_BYTES).encode("latin-1", "ignore")
+    written = (_AS_ITSELF.findall(data), _ESCAPED.findall(data), _AS_ITSELF.findall(from_bytes))
+    return any(len(set(characters)) >= _CHARACTERS for characters in written)

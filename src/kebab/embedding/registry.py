@@ -13,20 +13,18 @@ from kebab.embedding.onnx_embedder import from_folder, reads_east_asian
 
 
 def models_for(settings: EmbeddingSettings, cache: Path) -> EmbeddingModels | None:
-    """None for `none`. Nothing is loaded and nobody is asked before the first text is embedded."""
+    """None for `none`. Models are loaded, and endpoints asked, when the first text is embedded."""
     kind, _, name = settings.model.strip().partition(":")
     if kind == "none":
         return None
-    if kind not in _PROVIDERS or bool(name) != (kind != "bundled"):
+    if kind not in ("bundled", *_PROVIDERS) or bool(name) != (kind != "bundled"):
         raise ConfigError(
             f"embedding.model = {settings.model!r} is not known.",
             hint="Valid: bundled, none, onnx:FOLDER, openai:MODEL, ollama:MODEL.",
         )
+    if kind == "bundled":
+        return BundledModels(cache, cross_language=settings.cross_language, threads=settings.threads)
     return _PROVIDERS[kind](name, settings, cache)
-
-
-def _bundled(_name: str, settings: EmbeddingSettings, cache: Path) -> EmbeddingModels:
-    return BundledModels(cache, cross_language=settings.cross_language, threads=settings.threads)
 
 
 def _onnx(name: str, settings: EmbeddingSettings, cache: Path) -> EmbeddingModels:
@@ -58,16 +56,13 @@ def _endpoint(name: str, settings: EmbeddingSettings, cache: Path) -> EmbeddingM
 def _alone_or_with_bundled(
     embedder: Embedder, settings: EmbeddingSettings, cache: Path, *, latin_only: bool
 ) -> EmbeddingModels:
-    """A model that knows nothing of other scripts must not be asked about them; the bundled one for all scripts stands
-    in.
-    """
+    """Text in other scripts than Latin goes to the bundled model if the user's own reads only Latin script."""
     if latin_only:
         return BundledModels(cache, latin=embedder, cross_language=settings.cross_language, threads=settings.threads)
     return SingleModel(embedder)
 
 
 _PROVIDERS: dict[str, Callable[[str, EmbeddingSettings, Path], EmbeddingModels]] = {
-    "bundled": _bundled,
     "onnx": _onnx,
     "openai": _endpoint,
     "ollama": _endpoint,
@@ -75,7 +70,7 @@ _PROVIDERS: dict[str, Callable[[str, EmbeddingSettings, Path], EmbeddingModels]]
 
 
 class SingleModel:
-    """One model for everything."""
+    """One model for every text and every query."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
