@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kebab.analysis.query_syntax import parse
-from kebab.library.query_preprocessor import preprocess
+from kebab.library.search_service import preprocess
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kebab.library.trust_score import to_fixed, trust_score
+from kebab.library.ranking import to_fixed, trust_score
 
 
 def score(stars: int | None = 0, total_snippets: int = 0, **facts: bool) -> float:

@@ -1,5 +1,5 @@
-"""Embedders that run here: the two bundled models, and any sentence encoder in a folder. Each is loaded when it is
-first used.
+"""Embedders that run on this machine: the two bundled models, and any sentence encoder in a folder. Each is loaded when
+it is first used.
 """
 
 from __future__ import annotations
@@ -68,26 +68,27 @@ class OnnxEmbedder:
         return vectors
 
 
+def _encoders() -> Any:
+    """The module that runs models. It loads numpy, so it is imported when the first text comes."""
+    from kebab.embedding import onnx_encoder
+
+    return onnx_encoder
+
+
 def granite(cache: Path, threads: int) -> OnnxEmbedder:
     """English and other text in Latin script."""
-
-    def load() -> OnnxEncoder:
-        from kebab.embedding.onnx_encoder import granite_encoder
-
-        return granite_encoder(cache, threads)
-
-    return OnnxEmbedder("granite-embedding-30m-english", "int8-2", 384, load)
+    return OnnxEmbedder(
+        "granite-embedding-30m-english", "int8-2", 384, lambda: _encoders().granite_encoder(cache, threads)
+    )
 
 
 def multilingual(cache: Path, threads: int) -> OnnxEmbedder:
     """Sixteen languages in one space: Korean, Japanese, Chinese, Thai, Arabic, Russian, and nine in Latin script."""
-
-    def load() -> OnnxEncoder:
-        from kebab.embedding.onnx_encoder import multilingual_encoder
-
-        return multilingual_encoder(cache, threads)
-
-    return OnnxEmbedder(MULTILINGUAL_NAME, "3-2", 512, load, lead_weight=_MULTILINGUAL_LEAD)
+    return OnnxEmbedder(
+        *(MULTILINGUAL_NAME, "3-2", 512),
+        lambda: _encoders().multilingual_encoder(cache, threads),
+        lead_weight=_MULTILINGUAL_LEAD,
+    )
 
 
 def from_folder(
@@ -103,15 +104,17 @@ def from_folder(
                 path=str(folder),
             )
 
-    def load() -> OnnxEncoder:
-        from kebab.embedding.onnx_encoder import OnnxEncoder
-
-        return OnnxEncoder(folder, max_tokens=max_tokens, pad_id=_pad_id(folder), pooling=pooling, threads=threads)
-
     # A prefix of queries changes no vector that is stored.
     version = _folder_version(folder, pooling, max_tokens, passage_prefix)
     return OnnxEmbedder(
-        folder.name, version, _dimension(folder), load, query_prefix=query_prefix, passage_prefix=passage_prefix
+        folder.name,
+        version,
+        _dimension(folder),
+        lambda: _encoders().OnnxEncoder(
+            folder, max_tokens=max_tokens, pad_id=_pad_id(folder), pooling=pooling, threads=threads
+        ),
+        query_prefix=query_prefix,
+        passage_prefix=passage_prefix,
     )
 
 
@@ -136,9 +139,7 @@ def _dimension(folder: Path) -> int:
     size = config.get("hidden_size") or config.get("dim")
     if isinstance(size, int):
         return size
-    from kebab.embedding.onnx_encoder import output_dimension
-
-    return output_dimension(folder / "model.onnx")
+    return int(_encoders().output_dimension(folder / "model.onnx"))
 
 
 def _pad_id(folder: Path) -> int:

@@ -21,6 +21,7 @@ from kebab.core.citations import parse
 from kebab.core.errors import GoldenSetError
 from kebab.core.private_files import make_folder, open_file
 from kebab.core.spans import LineSpan
+from kebab.wire import view
 from kebab.wire.evaluation import EvalGoldenV1
 
 _LISTS = ("expected_docs", "expected_chunks", "expected_spans", "must_contain", "forbidden")
@@ -57,7 +58,7 @@ class GoldenSet(NamedTuple):
     queries: tuple[GoldenQuery, ...]
 
     def as_wire(self) -> EvalGoldenV1:
-        return EvalGoldenV1(name=self.name, kind=self.kind, sha256=self.sha256, queries=len(self.queries))
+        return view(EvalGoldenV1, self, queries=len(self.queries))
 
 
 def read_bytes(path: Path) -> bytes:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from hashlib import sha256
@@ -45,8 +45,10 @@ if TYPE_CHECKING:
     from kebab.core.search import Duplicate, SearchHit, SearchResponse
     from kebab.knowledge_base import KnowledgeBase
 
-_NOT_SHAPING = frozenset({"default_k", "snippet_chars", "freshness", "freshness_ms"})
-"""Settings of search that have no say in which passages are found."""
+_NOT_SHAPING = frozenset(
+    "search.default_k search.snippet_chars search.freshness search.freshness_ms ask.api_key ask.endpoint".split()
+)
+"""Settings of search and answers that do not change which passages are found."""
 _MOST_AT_ONCE = 4
 _NOT_OF_SEARCH = frozenset({"full_text", "highlight", "explain", "group", "neighbours", "cursor", "offset"})
 _OF_ASK = (
@@ -82,19 +84,16 @@ def run(
     if options.timings:
         for first in {language_of(query.query): query for query in golden.queries}.values():
             search_for(searching, first, request)  # what has to be loaded is no part of a query's time
-    queries, notices, taken = [], Counter[str](), []
-    index_version = ""
-    for done in _in_turn(partial(_done, searching, request, options), judgements, _workers(kb.settings, options)):
-        queries.append(done.query)
-        notices.update(done.notices)
-        taken.append(done.milliseconds)
-        index_version = done.index_version
+    with ThreadPoolExecutor(_workers(kb.settings, options)) as threads:
+        done = list(threads.map(partial(_done, searching, request, options), judgements))
+    queries = [one.query for one in done]
+    notices = Counter(code for one in done for code in one.notices)
     rows = [query.metrics for query in queries]
     values, counted = metrics.means([*rows, *_worst_of_groups(queries, options.k)])
     return EvalReportV1(
         golden=golden.as_wire(),
         configuration=_configuration(kb.settings, request, options),
-        index=_index(kb, documents, index_version),
+        index=_index(kb, documents, done[-1].index_version if done else ""),
         metrics=values,
         counted=counted,
         by_lang=_slices(queries, lambda query: [query.lang]),
@@ -102,7 +101,7 @@ def run(
         notices=dict(sorted(notices.items())),
         unknown=unknown,
         queries=queries,
-        timings=_timings(taken) if options.timings else None,
+        timings=_timings([one.milliseconds for one in done]) if options.timings else None,
     )
 
 
@@ -126,20 +125,9 @@ def _done(kb: KnowledgeBase, request: SearchRequest, options: RunOptions, judgem
 
 
 def _workers(settings: Settings, options: RunOptions) -> int:
-    """One where each is to be timed by itself, or a model behind an endpoint would be asked: that one has its own idea
-    of how many.
-    """
+    """One if each query is timed, or if a model behind an endpoint is asked: that may not take several at once."""
     alone = options.timings or (options.ask and settings.ask.model)
     return 1 if alone else min(_MOST_AT_ONCE, os.cpu_count() or 1)
-
-
-def _in_turn(work: Callable[[Judgement], _Done], judgements: Sequence[Judgement], workers: int) -> Iterator[_Done]:
-    """Several at once, in the order they stand: no query depends on another."""
-    if workers == 1:
-        yield from map(work, judgements)
-        return
-    with ThreadPoolExecutor(workers) as threads:
-        yield from threads.map(work, judgements)
 
 
 def search_for(kb: KnowledgeBase, golden: GoldenQuery, request: SearchRequest) -> SearchResponse:
@@ -187,13 +175,11 @@ def cited(hits: Sequence[SearchHit]) -> list[Lines]:
 def _query(judgement: Judgement, response: SearchResponse, answer: Answer | None, k: int) -> EvalQueryV1:
     golden, hits = judgement.golden, response.hits
     values = values_of(judgement, hits, k) | (_values_of_answer(judgement, answer) if answer is not None else {})
-    return EvalQueryV1(
-        id=golden.id,
-        query=golden.query,
+    return view(
+        EvalQueryV1,
+        golden,
         lang=language_of(golden.query),
         types=list(judgement.types),
-        group=golden.group,
-        unanswerable=golden.unanswerable,
         metrics={name: rounded(value) for name, value in values.items()},
         expected=[_expected(thing, judgement, hits) for thing in judgement.expected],
         hits=[_hit(hit, judgement) for hit in hits],
@@ -254,16 +240,14 @@ def _quoted(answer: Answer) -> list[Lines]:
 
 
 def _answer(answer: Answer) -> EvalAnswerV1:
-    return EvalAnswerV1(
+    quoted = (citation.quoted_at.uri for citation in answer.citations if citation.quoted_at is not None)
+    return view(
+        EvalAnswerV1,
+        answer,
         refused=answer.text is None,
-        refusal_reason=answer.refusal_reason,
-        grounded=answer.grounded,
         claims=len(answer.claims),
         supported=sum(claim.verdict == "supported" for claim in answer.claims),
-        text=answer.text,
-        quoted=list(
-            dict.fromkeys(citation.quoted_at.uri for citation in answer.citations if citation.quoted_at is not None)
-        ),
+        quoted=list(dict.fromkeys(quoted)),
     )
 
 
@@ -307,19 +291,18 @@ def _configuration(settings: Settings, request: SearchRequest, options: RunOptio
         for name, value in request._asdict().items()
         if name not in _NOT_OF_SEARCH and name not in ("query", "k") and value != getattr(defaults, name)
     }
-    shaping = {f"search.{name}": value for name, value in settings.search._asdict().items() if name not in _NOT_SHAPING}
-    shaping |= {f"chunking.{name}": value for name, value in settings.chunking._asdict().items()}
+    sections = ("search", "chunking", "ask") if options.ask else ("search", "chunking")
+    shaping = {
+        f"{section}.{name}": value
+        for section in sections
+        for name, value in getattr(settings, section)._asdict().items()
+        if f"{section}.{name}" not in _NOT_SHAPING
+    }
     shaping |= {
         "analysis.korean": settings.analysis.korean,
         "embedding.cross_language": settings.embedding.cross_language,
+        "embedding.model": _model_name(settings.embedding.model),
     }
-    shaping["embedding.model"] = _model_name(settings.embedding.model)
-    if options.ask:
-        shaping |= {
-            f"ask.{name}": value
-            for name, value in settings.ask._asdict().items()
-            if name not in ("api_key", "endpoint")
-        }
     return EvalConfigurationV1(
         program=f"kebab {__version__}",
         k=options.k,
@@ -342,14 +325,9 @@ def _index(kb: KnowledgeBase, documents: Sequence[DocumentRecord], index_version
         sha256=corpus_hash(documents),
         documents=len(documents),
         sources=[
-            EvalSourceV1(
-                name=source.name,
-                documents=source.documents,
-                chunks=source.chunks,
-                branch=source.repository.branch if source.repository else None,
-                commit=source.repository.commit if source.repository else None,
-            )
+            view(EvalSourceV1, source, branch=place and place.branch, commit=place and place.commit)
             for source in kb.sources()
+            for place in (source.repository,)
         ],
     )
 

@@ -40,10 +40,10 @@ from kebab.ingest.report import Failure, IngestReport, quiet
 from kebab.ingest.run import Fingerprints
 from kebab.library.extraction import SnippetChunker
 from kebab.library.library_file import import_vectors, import_version, is_library_file, open_library_file
+from kebab.library.ranking import to_fixed, trust_score
 from kebab.library.search_service import open_search_service, refuse_other_organisations
 from kebab.library.snippets import is_llms_txt
 from kebab.library.steering import Steering, documentation_files, steering_of
-from kebab.library.trust_score import to_fixed, trust_score
 from kebab.library.version_writer import VersionMaker, WantedFile, library_document_id
 from kebab.sources.git_repository import on_github, same_repository
 from kebab.sources.library_tree import check_tags, library_tree

@@ -12,7 +12,7 @@ from kebab.core.libraries import Library, LibrarySnippet, LibraryVersion
 from kebab.core.notices import Notice
 from kebab.core.text import estimate_tokens
 from kebab.library.formatters import BETWEEN_PARTS, snippet_text
-from kebab.library.versions import choose, latest_first, likeness, same_version, shortened
+from kebab.library.versions import Choice, choose, latest_first, likeness, same_version, shortened
 
 if TYPE_CHECKING:
     from kebab.sources.lock_files import LockedPackage
@@ -41,12 +41,7 @@ class LibraryDocs(NamedTuple):
         return any(map(reads_like_orders, self.rules))
 
 
-class VersionChoice(NamedTuple):
-    version: str | None
-    reason: str | None = None
-
-
-def chosen_version(library: Library, named: str | None, project: str | None) -> VersionChoice:
+def chosen_version(library: Library, named: str | None, project: str | None) -> Choice:
     """The version that is named, else the one in the lock file of the project, else the default branch. Raises if it
     cannot be searched.
     """
@@ -55,35 +50,33 @@ def chosen_version(library: Library, named: str | None, project: str | None) -> 
     elif project is not None:
         choice = _locked(library, Path(project).expanduser())
     else:
-        choice = VersionChoice(None)
+        choice = Choice(None)
     if choice.version is None and not library.is_searchable:
         raise not_searchable(library, library.versions[0] if library.versions else None)
     return choice
 
 
-def _named(library: Library, named: str) -> VersionChoice:
+def _named(library: Library, named: str) -> Choice:
     if named in library.tags:
-        return VersionChoice(named)
+        return Choice(named)
     if (same := same_version(named, library.tags)) is not None:
-        return VersionChoice(same, f"{named} is {same} here")
+        return Choice(same, f"{named} is {same} here")
     known = next((version for version in library.versions if version.name == named), None)
     if known is not None:
         raise not_searchable(library, known)
     raise no_version(library, named)
 
 
-def _locked(library: Library, project: Path) -> VersionChoice:
+def _locked(library: Library, project: Path) -> Choice:
     from kebab.sources.lock_files import locked_packages  # loads a TOML parser
 
     package = _package_of(library, locked_packages(project))
     if package is None:
-        return VersionChoice(None, "No lock file of the project names this library: the default branch")
+        return Choice(None, "No lock file of the project names this library: the default branch")
     if package.version is None:
-        return VersionChoice(None, f"{package.file} names {package.name} without a version: the default branch")
+        return Choice(None, f"{package.file} names {package.name} without a version: the default branch")
     choice = choose(package.version, library.tags, package.name)
-    return VersionChoice(
-        choice.version, f"{package.file} has {package.name} {shortened(package.version)}: {choice.reason}"
-    )
+    return choice._replace(reason=f"{package.file} has {package.name} {shortened(package.version)}: {choice.reason}")
 
 
 def _package_of(library: Library, packages: Sequence[LockedPackage]) -> LockedPackage | None:

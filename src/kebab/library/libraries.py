@@ -7,8 +7,10 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kebab.config.loading import cache_folder
 from kebab.core.addresses import without_password
 from kebab.core.errors import UsageError
+from kebab.library.docs import no_version
 from kebab.library.search_service import SearchService, SnippetList, open_search_service
 from kebab.search.options import SearchRequest, join_library, split_library
 
@@ -62,8 +64,6 @@ class Libraries:
 
     def remove(self, library_id: str, version: str | None = None) -> None:
         """Forgets a library, or one version of it. What it was added from is not touched."""
-        from kebab.config.loading import cache_folder
-        from kebab.library.docs import no_version
         from kebab.sources.library_tree import forget_mirror
 
         library = self.find(library_id)

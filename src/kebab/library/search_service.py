@@ -8,17 +8,18 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from kebab.analysis.query_syntax import parse
+from kebab.analysis.stop_words import is_stop_word
+from kebab.core.checking import close_to
 from kebab.core.citations import Citation
 from kebab.core.deadline import time_limit
 from kebab.core.errors import NotFound, SourceError, UsageError
 from kebab.core.libraries import SNIPPET_KINDS, Library, LibrarySnippet
 from kebab.core.notices import Notice, Says
-from kebab.core.search import SearchFilters
-from kebab.library.docs import DEFAULT_TOKENS, LibraryDocs, VersionChoice, chosen_version, page_of, rules_within
-from kebab.library.query_preprocessor import preprocess
+from kebab.core.search import MAX_QUERY_CHARS, SearchFilters
+from kebab.library.docs import DEFAULT_TOKENS, LibraryDocs, chosen_version, page_of, rules_within
 from kebab.library.ranking import LibraryMatch, ranked
 from kebab.library.snippets import make_snippet
-from kebab.library.versions import ordered
+from kebab.library.versions import Choice, ordered
 from kebab.search.listing import citation_of
 from kebab.search.options import SearchRequest, join_library, split_library
 from kebab.search.pipeline import search_in
@@ -32,6 +33,9 @@ if TYPE_CHECKING:
     from kebab.core.store_ports import Reading
     from kebab.session import Session
 
+_PARENTHESES = str.maketrans("()", "  ")
+_OPERATORS = frozenset({"AND", "OR", "NOT"})
+_LEAST_PREFIX = 3
 _FARTHEST = 10**9
 _ENOUGH = 20
 """If fewer snippets have all the words, those that have any of them are searched."""
@@ -95,9 +99,7 @@ class SearchService:
         self._found[library_id] = library
         return library
 
-    def choose(
-        self, library: str, version: str | None = None, project: str | None = None
-    ) -> tuple[Library, VersionChoice]:
+    def choose(self, library: str, version: str | None = None, project: str | None = None) -> tuple[Library, Choice]:
         """The library and the version that /owner/project or /owner/project/version names."""
         try:
             library_id, named = split_library(library)
@@ -204,7 +206,7 @@ class SearchService:
         first = search()
         rules, left = rules_within(found.rules, budget)
         shown, more = page_of(_continued(first, search), left, page)
-        return LibraryDocs(found, choice.version, choice.reason, page, rules, tuple(shown), first.notices, more)
+        return LibraryDocs(found, choice.version, choice.reason or None, page, rules, tuple(shown), first.notices, more)
 
     def _by_words(
         self, query: str, filters: SearchFilters, limit: int, offset: int
@@ -263,6 +265,23 @@ def _continued(first: SnippetList, search: Callable[..., SnippetList]) -> Iterat
         some = search(cursor=some.next_cursor)
 
 
+def preprocess(query: str) -> str:
+    """What a person or an agent types, as a query: one space between words, no parentheses, and the last word as a
+    prefix, because it may be half typed. The operators `*`, "…", AND, OR and NOT are kept.
+    """
+    words = query[:MAX_QUERY_CHARS].translate(_PARENTHESES).split()
+    if words and _may_be_half_typed(words):
+        words[-1] += "*"
+    return " ".join(words)
+
+
+def _may_be_half_typed(words: list[str]) -> bool:
+    last = words[-1]
+    inside_quotes = sum(word.count('"') for word in words) % 2 == 1 or last.endswith('"')
+    is_word = len(last) >= _LEAST_PREFIX and last[-1].isalnum() and sum(map(str.isalnum, last)) >= _LEAST_PREFIX
+    return is_word and last not in _OPERATORS and not is_stop_word(last) and not inside_quotes
+
+
 def _check_kind(kind: str | None) -> None:
     if kind is not None and kind not in SNIPPET_KINDS:
         raise UsageError(f"There are no snippets of type {kind!r}.", hint=f"Valid: {', '.join(SNIPPET_KINDS)}.")
@@ -282,13 +301,10 @@ def _is_allowed(library_id: str, settings: Settings) -> bool:
 
 
 def close_id(wanted: str, known: Sequence[str]) -> str | None:
-    """The library that was probably meant: the same in other letters, by its last part alone, or with a slip in it."""
+    """The library that was probably meant: the same id in other case, its last part alone, or a misspelling."""
     plain = wanted.strip().casefold()
     for library_id in known:
         if plain.lstrip("/") in (library_id.casefold().lstrip("/"), library_id.casefold().rpartition("/")[2]):
             return library_id
-    from difflib import get_close_matches
-
     by_plain = {library_id.casefold(): library_id for library_id in known}
-    close = get_close_matches(plain if plain.startswith("/") else f"/{plain}", by_plain, n=1, cutoff=0.75)
-    return by_plain[close[0]] if close else None
+    return by_plain.get(close_to(plain if plain.startswith("/") else f"/{plain}", by_plain, cutoff=0.75) or "")

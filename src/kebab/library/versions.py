@@ -38,7 +38,8 @@ class Choice(NamedTuple):
 
     version: str | None
     """None: the default branch."""
-    reason: str
+    reason: str = ""
+    """Empty if the version was named, or the default branch is searched because none was."""
 
 
 def latest_first(names: Iterable[str]) -> list[str]:
