@@ -1,5 +1,5 @@
 """Settings from defaults < config file < environment < flags, each value with its origin; strict about keys, types and
-bounds. And where the database is when nobody says: the nearest `.kebab` folder upwards, else the user's data folder.
+bounds. The default place of the database is the nearest `.kebab` folder upwards, else the user's data folder.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def load_settings(
 
 
 def _settle_place(values: dict[str, Any], origins: dict[str, str]) -> None:
-    """A file and a cluster are both named: as always, the nearer word counts."""
+    """If a file and a cluster are both named, the one from the stronger origin counts."""
 
     def nearness(key: str) -> int:
         return 2 if origins[key] == "flag" else 1 if origins[key].startswith("environment ") else 0
@@ -98,9 +98,7 @@ def _settle_place(values: dict[str, Any], origins: dict[str, str]) -> None:
 
 
 def _settle_chunk_sizes(values: dict[str, Any], origins: Mapping[str, str]) -> None:
-    """Each is in its bounds; together they must make sense too. A target that nobody chose gives way to a lower
-    maximum.
-    """
+    """Checks that the target is not above the maximum. A default target is lowered to the maximum instead."""
     target, most = "chunking.target_tokens", "chunking.max_tokens"
     longest = values.get(most, ChunkingSettings().max_tokens)
     if target not in values:
@@ -232,7 +230,7 @@ def database_path(settings: Settings, start: Path | None = None) -> tuple[Path, 
 
 
 def database_address(settings: Settings) -> str:
-    """What leads to the same database from anywhere on this machine, given as --db."""
+    """An absolute value for --db, valid in every folder of this machine."""
     if not settings.store.url:
         return str(database_path(settings)[0].absolute())
     from kebab.config.cluster_address import cluster_address

@@ -22,18 +22,18 @@ def write_run(report: EvalReportV1, path: Path) -> None:
 
 
 def refuse_to_replace(path: Path) -> None:
-    """A run may take the place of a run, and of nothing else: a golden set is a day's work."""
+    """A run replaces only another run, so that it never overwrites a golden set."""
     _refuse_unless(b'"eval_report.v1"' in _beginning_of(path), path, "run")
 
 
 def refuse_to_replace_with_page(path: Path) -> None:
-    """The same of a page: neither the run that it is made of, nor a golden set."""
+    """A page replaces only another page, neither the run that it shows nor a golden set."""
     beginning = _beginning_of(path).removeprefix(BOM_UTF8).lstrip().lower()
     _refuse_unless(beginning.startswith((b"<!doctype html", b"<html")), path, "HTML page")
 
 
 def _beginning_of(path: Path) -> bytes:
-    """Empty of a file that is not there."""
+    """The first bytes of a file; none if there is no file."""
     if not path.exists():
         return b""
     try:
@@ -46,7 +46,7 @@ def _beginning_of(path: Path) -> bytes:
 
 
 def _refuse_unless(may_go: bool, path: Path, what: str) -> None:
-    """What has nothing in it, or is not there, is in nobody's way."""
+    """A missing or empty file may be overwritten."""
     if not may_go and path.exists() and path.stat().st_size:
         raise UsageError(
             f"{path} exists already, and is no {what}.", hint="Name another file with --out, or delete it first."
@@ -64,7 +64,7 @@ def write_text(text: str, path: Path) -> None:
 
 
 def read_run(path: Path) -> EvalReportV1:
-    """What `kb eval run --out` wrote; anything else is an error."""
+    """The report in a file that `kb eval run --out` wrote; any other file is an error."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -81,14 +81,12 @@ def read_run(path: Path) -> EvalReportV1:
 
 
 def _may_be_left_out(item: Field[Any]) -> bool:
-    """What runs of an earlier version have not."""
+    """Whether a field has a default, because runs of earlier versions do not have it."""
     return item.default is not MISSING or item.default_factory is not MISSING
 
 
 def _read(hint: Any, value: Any) -> Any:
-    """JSON values → what the type says, dataclasses inside out; keys that are not known here are of a later version and
-    left alone.
-    """
+    """A JSON value as the given type, checked. Unknown keys are ignored, since later versions may add some."""
     origin = get_origin(hint)
     if is_dataclass(hint) and isinstance(hint, type):
         hints = get_type_hints(hint)

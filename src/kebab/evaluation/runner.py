@@ -1,7 +1,7 @@
-"""A golden set put to a knowledge base, query by query → eval_report.v1.
+"""Runs the queries of a golden set against a knowledge base and makes an eval_report.v1.
 
-Everything in a report follows from the set, the configuration and the index, so that two runs of the same are the same,
-byte for byte. Only timings are not: they are taken on request.
+A report depends only on the set, the configuration and the index: equal runs give equal bytes. Timings are the
+exception, and are taken on request only.
 """
 
 from __future__ import annotations
@@ -61,13 +61,13 @@ class RunOptions(NamedTuple):
     k: int = 10
     """Metrics are about the first k."""
     hits: int | None = None
-    """How many each search is asked for; None: k, as a user would."""
+    """How many hits each search returns; None means k."""
     search: Mapping[str, Any] = {}
     """Options of search, such as mode and filters."""
     ask: bool = False
     skip_unknown: bool = False
     timings: bool = False
-    """Each search by itself, as a user would wait for it; otherwise queries are embedded many at a time."""
+    """Whether to time each search by itself; otherwise queries are embedded many at a time."""
 
 
 def run(
@@ -75,15 +75,15 @@ def run(
     golden: GoldenSet,
     options: RunOptions = RunOptions(),  # noqa: B008 - immutable
 ) -> EvalReportV1:
-    """Unknown ids stop it before the first search."""
+    """The report of one run. Unknown ids are an error before the first search."""
     documents = kb.documents()
     judgements, unknown = judge(golden, kb, documents, skip_unknown=options.skip_unknown)
     expected = () if options.timings else [query.query for query in golden.queries]
-    searching = kb.variant(expecting=expected, freshness="off")  # freshness marks hits, and finds no others
+    searching = kb.variant(expecting=expected, freshness="off")  # freshness changes no hits
     request = SearchRequest.from_options({**options.search, "k": options.hits or options.k})
     if options.timings:
         for first in {language_of(query.query): query for query in golden.queries}.values():
-            search_for(searching, first, request)  # what has to be loaded is no part of a query's time
+            search_for(searching, first, request)  # loading a model is not part of a query's time
     with ThreadPoolExecutor(_workers(kb.settings, options)) as threads:
         done = list(threads.map(partial(_done, searching, request, options), judgements))
     queries = [one.query for one in done]
@@ -131,7 +131,7 @@ def _workers(settings: Settings, options: RunOptions) -> int:
 
 
 def search_for(kb: KnowledgeBase, golden: GoldenQuery, request: SearchRequest) -> SearchResponse:
-    """An expression that cannot be read is an error of the golden set, and says of which query."""
+    """The response to one query; a query that cannot be parsed is an error of the golden set."""
     try:
         return kb.search(request._replace(query=golden.query), without_snippets=True)
     except QueryError as error:
@@ -141,7 +141,7 @@ def search_for(kb: KnowledgeBase, golden: GoldenQuery, request: SearchRequest) -
 
 
 def values_of(judgement: Judgement, hits: Sequence[SearchHit], k: int) -> dict[str, float]:
-    """The metrics of one list of hits; only those that the query says something about."""
+    """The metrics of one list of hits: those for which the query names expectations."""
     if judgement.golden.unanswerable:
         return {}
     wanted = list(judgement.grades.values())
@@ -167,7 +167,7 @@ def values_of(judgement: Judgement, hits: Sequence[SearchHit], k: int) -> dict[s
 
 
 def cited(hits: Sequence[SearchHit]) -> list[Lines]:
-    """What the hits and their copies cite."""
+    """The lines that the hits and their copies cite."""
     places: list[SearchHit | Duplicate] = [*hits, *(copy for hit in hits for copy in hit.duplicates)]
     return [lines for lines in (lines_of(place.doc_id, place.citation) for place in places) if lines is not None]
 
@@ -234,7 +234,7 @@ def _values_of_answer(judgement: Judgement, answer: Answer) -> dict[str, float]:
 
 
 def _quoted(answer: Answer) -> list[Lines]:
-    """The very lines that are quoted, not the passages they stand in."""
+    """The quoted lines only, without the rest of their passages."""
     places = [(citation.doc_id, citation.quoted_at) for citation in answer.citations if citation.quoted_at is not None]
     return [lines for lines in (lines_of(*place) for place in places) if lines is not None]
 
@@ -251,7 +251,7 @@ def _answer(answer: Answer) -> EvalAnswerV1:
     )
 
 
-# --- all of them
+# --- over all queries
 
 
 def _worst_of_groups(queries: Sequence[EvalQueryV1], k: int) -> list[dict[str, float]]:
@@ -281,7 +281,7 @@ def _timings(taken: Sequence[float]) -> EvalTimingsV1:
     )
 
 
-# --- what was run
+# --- configuration and index
 
 
 def _configuration(settings: Settings, request: SearchRequest, options: RunOptions) -> EvalConfigurationV1:
@@ -314,7 +314,7 @@ def _configuration(settings: Settings, request: SearchRequest, options: RunOptio
 
 
 def _model_name(model: str) -> str:
-    """Without the folder it lies in: a run is something to show around."""
+    """Without its folder, since runs are shown to others."""
     kind, colon, name = model.strip().partition(":")
     return f"{kind}:{PurePath(name).name}" if colon and kind == "onnx" else model.strip()
 
@@ -333,6 +333,6 @@ def _index(kb: KnowledgeBase, documents: Sequence[DocumentRecord], index_version
 
 
 def corpus_hash(documents: Sequence[DocumentRecord]) -> str:
-    """Another one whenever a document is added, removed or changed."""
+    """A hash that changes whenever a document is added, removed or changed."""
     lines = sorted(f"{record.doc_id} {record.content_hash} {record.chunker_version}\n" for record in documents)
     return sha256("".join(lines).encode()).hexdigest()
