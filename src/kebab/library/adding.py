@@ -58,7 +58,7 @@ _MOST_STARS = 10**9
 
 
 class Given(NamedTuple):
-    """What the user said of a library."""
+    """The options of `add` that describe a library."""
 
     library_id: str | None
     title: str | None
@@ -121,7 +121,7 @@ def _check(source: str, given: Given) -> None:
 
 
 def _exported(origin: Origin) -> Origin:
-    """A file that `kb lib export` wrote is recognised by its content, whatever it is called."""
+    """The origin; a file that `kb lib export` wrote is recognised by its content, not its name."""
     if "://" in origin.place or origin.kind in ("git", "folder"):
         return origin
     if origin.kind != "export" and not is_library_file(Path(origin.place)):
@@ -131,7 +131,7 @@ def _exported(origin: Origin) -> Origin:
 
 
 def _checked_versions(origin: Origin, given: Given) -> Sequence[str]:
-    """Any tags of a repository; anything else is one state, which may have a name."""
+    """The versions to index. Only a repository has several; another origin is one version, which may have a name."""
     if origin.kind == "git":
         return given.versions
     if given.versions and origin.kind == "export":
@@ -147,7 +147,7 @@ def _checked_versions(origin: Origin, given: Given) -> Sequence[str]:
 
 
 def _is_same_origin(known: Library, origin: Origin) -> bool:
-    """However its address is written. Another release in the same place, or another export, counts as the same."""
+    """Whether both are one origin, in any spelling. Another release of it, or another export, counts as the same."""
     if without_password(known.origin) == origin.place or known.origin_kind == origin.kind == "export":
         return True
     if known.origin_kind == origin.kind == "git":
@@ -156,7 +156,7 @@ def _is_same_origin(known: Library, origin: Origin) -> bool:
 
 
 def _described(library_id: str, origin: Origin, given: Given, known: Library | None, *, is_other: bool) -> Library:
-    """What the user says now or said before. Trust, stars, branch and rules are kept only if the origin is the same."""
+    """The library with the given and the earlier options. Trust, stars, branch and rules stay only with the same origin."""
     same = None if is_other else known
     titled, described = known is not None and known.titled, known is not None and known.described
     title = origin.name
@@ -181,7 +181,7 @@ def _described(library_id: str, origin: Origin, given: Given, known: Library | N
 
 
 def _with_facts(session: Session, library: Library, *, has_stars: bool) -> Library:
-    """With what GitHub says of it. `has_stars`: the user gave the stars."""
+    """With stars and description from GitHub. `has_stars`: the user gave the stars."""
     place = on_github(library.repository)
     if place is None:
         raise UsageError(
@@ -227,7 +227,7 @@ def _index(
 
 
 class LibraryIndexing:
-    """One run."""
+    """One run of adding or refreshing a library."""
 
     def __init__(
         self,
@@ -252,10 +252,10 @@ class LibraryIndexing:
     def index(
         self, library: Library, origin: Origin, tags: Sequence[str], *, with_previous: bool, replaces: bool
     ) -> None:
-        """The default branch and these tags. If one of the tags is missing, nothing is done.
+        """Indexes the default branch and these tags. If a tag is missing, nothing is done.
 
-        `with_previous`: also the versions that the repository names itself. `replaces`: this is another repository than
-        before, so that tags that were indexed do not belong to it.
+        `with_previous`: index the versions that the repository itself names, too. `replaces`: the repository is another
+        one than before, so its other indexed tags are removed.
         """
         if with_previous and tags:
             check_tags(origin, tags, self._settings, self._cache)
@@ -290,7 +290,7 @@ class LibraryIndexing:
             raise failed
 
     def import_file(self, library: Library, path: Path, models: EmbeddingModels | None, *, has_stars: bool) -> None:
-        """What `kb lib export` wrote, with the vectors of models that are in use here. Its trust score is not taken."""
+        """Imports an exported library, with the vectors of models in use here. Its trust score is ignored."""
         with self._noting(library.library_id, None), open_library_file(path) as file:
             is_new = not library.versions
             library = library._replace(
@@ -314,7 +314,7 @@ class LibraryIndexing:
                 import_vectors(file, models.embedders, self._writing.vectors())
 
     def _version(self, library: Library, origin: Origin, tag: str | None) -> tuple[Steering, int]:
-        """What the repository says of itself there, and the number of snippets."""
+        """Indexes one version. Returns its steering file and the number of snippets."""
         report = IngestReport()
         try:
             with self._noting(library.library_id, tag):
@@ -328,7 +328,7 @@ class LibraryIndexing:
 
     @contextmanager
     def _noting(self, library_id: str, tag: str | None) -> Iterator[None]:
-        """Stores the first error, which the list of libraries shows."""
+        """Stores the first error for the list of libraries."""
         try:
             yield
         except KebabError as error:

@@ -1,4 +1,4 @@
-"""Which version of a library is meant, and which snippets fit into a budget of tokens."""
+"""Chooses the version of a library, and the snippets that fit into a budget of tokens."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class LibraryDocs(NamedTuple):
     snippets: tuple[LibrarySnippet, ...]
     notices: tuple[Notice, ...]
     truncated: bool
-    """Whether the budget ended the page: there is another one."""
+    """Whether the budget ended the page and another one follows."""
 
     @property
     def suspicious_rules(self) -> bool:
@@ -42,8 +42,8 @@ class LibraryDocs(NamedTuple):
 
 
 def chosen_version(library: Library, named: str | None, project: str | None) -> Choice:
-    """The version that is named, else the one in the lock file of the project, else the default branch. Raises if it
-    cannot be searched.
+    """The named version, else the one in the project's lock file, else the default branch; an error if it is not
+    searchable.
     """
     if named is not None:
         choice = _named(library, named)
@@ -80,8 +80,8 @@ def _locked(library: Library, project: Path) -> Choice:
 
 
 def _package_of(library: Library, packages: Sequence[LockedPackage]) -> LockedPackage | None:
-    """The package that is most likely this library; of several, one with a version, then one that the project itself
-    requires, then the latest.
+    """The package that is most likely this library: preferably one with a version, then a direct requirement, then the
+    latest.
     """
     likely: list[tuple[tuple[int, bool, int, int], LockedPackage]] = []
     files = list(dict.fromkeys(package.file for package in packages))
@@ -98,7 +98,7 @@ def _package_of(library: Library, packages: Sequence[LockedPackage]) -> LockedPa
 
 
 def not_searchable(library: Library, version: LibraryVersion | None) -> KebabError:
-    """Why a version cannot be searched."""
+    """The error for a version that cannot be searched."""
     what = f"{library.library_id}/{version.name}" if version is not None and version.name else library.library_id
     go_on = f"Go on with: kb lib refresh {library.library_id}"
     if version is not None and version.state == "failed":
@@ -127,9 +127,7 @@ def rules_within(rules: Sequence[str], tokens: int) -> tuple[tuple[str, ...], in
 
 
 def _shown_tokens(snippet: LibrarySnippet) -> int:
-    """With its headings, which are the greater part of a short snippet; at least those of the passage, which programs
-    get.
-    """
+    """Tokens of the snippet as shown, with its headings; at least those of its passage, which programs get."""
     return max(snippet.tokens, estimate_tokens(f"{snippet_text(snippet)}{BETWEEN_PARTS}", code=snippet.kind == "code"))
 
 

@@ -72,7 +72,7 @@ class FileVersion(NamedTuple):
 
 
 class LibraryContents(NamedTuple):
-    """What is written; documents and vectors are read meanwhile."""
+    """The content of a file; documents and vectors are read while it is written."""
 
     library: Library
     versions: tuple[FileVersion, ...]
@@ -197,13 +197,13 @@ class LibraryFile:
                 raise ValueError("its versions are not one default version and others with names of their own")
 
     def document(self, number: int) -> IndexedDocument:
-        """Without a source, and without an id."""
+        """A document, without a source and an id."""
         found = self._json(f"documents/{number}.json")
         with self._checked():
             return _document(found)
 
     def vectors(self, number: int) -> Iterator[list[tuple[bytes, bytes]]]:
-        """Of the model with this number, in batches."""
+        """The vectors of the model with this number, in batches."""
         space = self.spaces[number]
         size = _HASH_BYTES + 2 * space.dimension
         with self._checked(), self._archive.open(f"vectors/{number}.bin") as file:

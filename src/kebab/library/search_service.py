@@ -72,7 +72,7 @@ def open_search_service(session: Session) -> Iterator[SearchService]:
 
 
 class SearchService:
-    """Answers from one state of the store. It knows only libraries of the organisations that the settings allow."""
+    """Searches one state of the store. It sees only libraries of the organisations that the settings allow."""
 
     def __init__(self, session: Session, reading: Reading | None) -> None:
         self._session = session
@@ -113,7 +113,7 @@ class SearchService:
     def search_repositories(
         self, library_name: str, query: str | None = None, limit: int | None = 10
     ) -> list[LibraryMatch]:
-        """By title, id and description, and after those by what their snippets say. `query`: what it is wanted for."""
+        """Libraries by title, id and description, then by their snippets. `query`: what the library is wanted for."""
         name = " ".join(library_name.split())
         if not name or self._reading is None:
             return []
@@ -157,10 +157,10 @@ class SearchService:
         mode: str = "lexical",
         cursor: str | None = None,
     ) -> SnippetList:
-        """The snippets of a library that answer, the best first. An empty `version_id` is the default branch.
+        """The best snippets of a library for a query. An empty `version_id` is the default branch.
 
         In lexical mode, which needs no model, no `version_id` means all versions. In hybrid mode it means the default
-        branch, `cursor` continues a list, and there is nothing where only unrelated snippets are left.
+        branch, `cursor` continues a list, and unrelated snippets are left out.
         """
         _check_kind(type)
         if limit < 1 or not 0 <= offset < _FARTHEST or limit > _FARTHEST:
@@ -193,7 +193,7 @@ class SearchService:
         project: str | None = None,
         page: int = 1,
     ) -> LibraryDocs:
-        """The snippets of one version that answer, whole ones up to a budget of tokens."""
+        """The best snippets of one version, whole ones up to a budget of tokens."""
         _check_kind(kind)
         budget = DEFAULT_TOKENS if tokens is None else tokens
         if budget < 1 or page < 1:
@@ -211,8 +211,8 @@ class SearchService:
     def _by_words(
         self, query: str, filters: SearchFilters, limit: int, offset: int
     ) -> list[tuple[ChunkContext, Citation, float]]:
-        """Those with all words, or with any of them if those are few. That does not depend on the limit: pages of any
-        size are parts of one list.
+        """Snippets with all words, or with any of them if the former are few. This does not depend on the limit, so that
+        pages of any size are parts of one list.
         """
         assert self._reading is not None  # the library was found in it
         index = lexical_index(self._reading, self._session.settings)
@@ -255,7 +255,7 @@ class SearchService:
 
 
 def _continued(first: SnippetList, search: Callable[..., SnippetList]) -> Iterator[LibrarySnippet]:
-    """One list, read as far as it is wanted."""
+    """The snippets of the first page and of those after it, read on demand."""
     some, seen = first, 0
     while some:
         yield from (result.snippet for result in some)

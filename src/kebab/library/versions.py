@@ -1,4 +1,4 @@
-"""Versions by name: which of two is later, and which indexed one fits the version that a project uses."""
+"""Orders versions by their names, and finds the indexed one that fits the version a project uses."""
 
 from __future__ import annotations
 
