@@ -143,12 +143,7 @@ def _as_os_errors() -> Iterator[None]:
         yield
     except httpx2.TimeoutException as error:
         raise TimeoutError("timed out") from error
-    except (
-        httpx2.HTTPError,
-        httpx2.InvalidURL,
-        ValueError,
-        ImportError,
-    ) as error:  # ValueError and ImportError: an unusable proxy
+    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, ImportError) as error:  # the last two: a faulty proxy
         raise OSError(_reason(error)) from error
 
 

@@ -69,9 +69,12 @@ def load_settings(
     place = str(flags.get("store.path"))
     if "://" in place or place.startswith("qdrant:"):  # an address that is written wrongly is no file
         flags["store.url"] = flags.pop("store.path")
+    known = _by_key()
     for key, value in flags.items():
         if value is not None:
-            item = _field(key)
+            if key not in known:
+                raise _unknown(key, known, "flags", "setting", None)
+            item = known[key]
             values[item.key] = _checked(item, value, f"flag for {key}")
             origins[item.key] = "flag"
     if values.get("store.path") and values.get("store.url"):
@@ -158,7 +161,7 @@ def _read_file(path: Path, values: dict[str, Any], origins: dict[str, str]) -> N
 
 
 def _read_environment(environment: Mapping[str, str], values: dict[str, Any], origins: dict[str, str]) -> None:
-    known = {_variable(key): item for key, item in _by_key().items()}
+    known = {f"KEBAB_{key.replace('.', '_')}".upper(): item for key, item in _by_key().items()}
     read: dict[str, str] = {}
     for variable, value in environment.items():
         if not variable.startswith("KEBAB_") or variable in NOT_SETTINGS:
@@ -179,10 +182,6 @@ def _by_key() -> dict[str, SettingField]:
     return known | {f"{item.section}.{item.alias}": item for item in known.values() if item.alias}
 
 
-def _variable(key: str) -> str:
-    return f"KEBAB_{key.replace('.', '_')}".upper()
-
-
 def _checked(item: SettingField, value: Any, where: str, path: str | None = None) -> Any:
     """The value as the setting's type, or an error that names the place, the key and what is allowed."""
     is_allowed = item.type is not int or not isinstance(value, float)  # unlike JSON, TOML tells 10.0 from 10
@@ -199,13 +198,6 @@ def _checked(item: SettingField, value: Any, where: str, path: str | None = None
             path=path,
         )
     return value
-
-
-def _field(key: str) -> SettingField:
-    known = _by_key()
-    if key not in known:
-        raise _unknown(key, known, "flags", "setting", None)
-    return known[key]
 
 
 def _unknown(name: str, known: Iterable[str], where: str, noun: str, path: str | None) -> ConfigError:

@@ -1,4 +1,4 @@
-"""The setting `embedding.model` → the models it names. To add a provider: one function here, one line in the table."""
+"""The models that the setting `embedding.model` names. To add a provider, add a function and its line in the table."""
 
 from __future__ import annotations
 
@@ -17,52 +17,42 @@ def models_for(settings: EmbeddingSettings, cache: Path) -> EmbeddingModels | No
     kind, _, name = settings.model.strip().partition(":")
     if kind == "none":
         return None
-    if kind not in ("bundled", *_PROVIDERS) or bool(name) != (kind != "bundled"):
+    if kind not in _PROVIDERS or bool(name) != (kind != "bundled"):
         raise ConfigError(
             f"embedding.model = {settings.model!r} is not known.",
             hint="Valid: bundled, none, onnx:FOLDER, openai:MODEL, ollama:MODEL.",
         )
-    if kind == "bundled":
-        return BundledModels(cache, cross_language=settings.cross_language, threads=settings.threads)
-    return _PROVIDERS[kind](name, settings, cache)
+    embedder = _PROVIDERS[kind](name, settings)
+    # The tokenizer behind an endpoint cannot be inspected, so `auto` means all scripts there.
+    latin_only = settings.scripts == "latin" or (
+        settings.scripts == "auto"
+        and kind == "onnx"
+        and not reads_east_asian(Path(name, "tokenizer.json").expanduser())
+    )
+    if embedder is None or latin_only:  # the bundled model for all scripts gets the other texts
+        return BundledModels(cache, latin=embedder, cross_language=settings.cross_language, threads=settings.threads)
+    return SingleModel(embedder)
 
 
-def _onnx(name: str, settings: EmbeddingSettings, cache: Path) -> EmbeddingModels:
-    folder = Path(name).expanduser().absolute()
-    embedder = from_folder(
-        folder,
+def _onnx(name: str, settings: EmbeddingSettings) -> Embedder:
+    return from_folder(
+        Path(name).expanduser().absolute(),
         pooling=settings.pooling,
         max_tokens=settings.max_tokens,
         query_prefix=settings.query_prefix,
         passage_prefix=settings.passage_prefix,
         threads=settings.threads,
     )
-    latin_only = settings.scripts == "latin" or (
-        settings.scripts == "auto" and not reads_east_asian(folder / "tokenizer.json")
-    )
-    return _alone_or_with_bundled(embedder, settings, cache, latin_only=latin_only)
 
 
-def _endpoint(name: str, settings: EmbeddingSettings, cache: Path) -> EmbeddingModels:
+def _endpoint(name: str, settings: EmbeddingSettings) -> Embedder:
     from kebab.embedding.endpoint import OLLAMA, OPENAI, EndpointEmbedder
 
-    protocol = OLLAMA if settings.model.strip().startswith("ollama:") else OPENAI
-    # What is behind an endpoint cannot be looked at.
-    return _alone_or_with_bundled(
-        EndpointEmbedder(protocol, name, settings), settings, cache, latin_only=settings.scripts == "latin"
-    )
+    return EndpointEmbedder(OLLAMA if settings.model.strip().startswith("ollama:") else OPENAI, name, settings)
 
 
-def _alone_or_with_bundled(
-    embedder: Embedder, settings: EmbeddingSettings, cache: Path, *, latin_only: bool
-) -> EmbeddingModels:
-    """Text in other scripts than Latin goes to the bundled model if the user's own reads only Latin script."""
-    if latin_only:
-        return BundledModels(cache, latin=embedder, cross_language=settings.cross_language, threads=settings.threads)
-    return SingleModel(embedder)
-
-
-_PROVIDERS: dict[str, Callable[[str, EmbeddingSettings, Path], EmbeddingModels]] = {
+_PROVIDERS: dict[str, Callable[[str, EmbeddingSettings], Embedder | None]] = {
+    "bundled": lambda _name, _settings: None,
     "onnx": _onnx,
     "openai": _endpoint,
     "ollama": _endpoint,

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from kebab.core.errors import UsageError
 from kebab.evaluation.golden_sets import GoldenSet
 from kebab.evaluation.judgements import Judgement, judge
-from kebab.evaluation.metrics import Interval, paired_difference, rounded
+from kebab.evaluation.metrics import paired_difference, rounded
 from kebab.evaluation.runner import RunOptions, search_for, values_of
 from kebab.search.options import SearchRequest
 from kebab.wire.evaluation import EvalTrialV1, EvalTuningV1
@@ -65,40 +65,28 @@ def tune(kb: KnowledgeBase, golden: GoldenSet, options: RunOptions, *, tell: Tel
     interval = paired_difference(current, held_out)
     best = _chosen(trying, families, range(len(judgements)))
     helps = interval.low > 0 and best != ()
-    return _tuning(golden, f"ndcg@{options.k}", trying, current, interval, dict(best) if helps else {})
-
-
-def _tuning(
-    golden: GoldenSet,
-    metric: str,
-    trying: _Trying,
-    current: Sequence[float],
-    interval: Interval,
-    settings: dict[str, Any],
-) -> EvalTuningV1:
     mean = _mean(current)
     trials = [
-        EvalTrialV1(settings=_keys(dict(change)), value=rounded(_mean(values)))
-        for change, values in trying.known.items()
+        EvalTrialV1(settings=_keys(change), value=rounded(_mean(values))) for change, values in trying.known.items()
     ]
     return EvalTuningV1(
         golden=golden.as_wire(),
-        metric=metric,
+        metric=f"ndcg@{options.k}",
         folds=FOLDS,
         current=rounded(mean),
         held_out=rounded(mean + interval.mean),
         difference=rounded(interval.mean),
         low=rounded(interval.low),
         high=rounded(interval.high),
-        helps=bool(settings),
-        settings=_keys(settings),
+        helps=helps,
+        settings=_keys(best if helps else ()),
         trials=sorted(trials, key=lambda trial: -trial.value),
         written=None,
     )
 
 
-def _keys(settings: Mapping[str, Any]) -> dict[str, Any]:
-    return {f"search.{name}": value for name, value in settings.items()}
+def _keys(change: Change) -> dict[str, Any]:
+    return {f"search.{name}": value for name, value in change}
 
 
 class _Trying:

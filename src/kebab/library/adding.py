@@ -274,16 +274,14 @@ class LibraryIndexing:
             if version.name is not None and version.name not in tags:
                 self._store.remove(library.library_id, version.name, whole=False)
         failed: SourceError | None = None
-        for tag in dict.fromkeys(tags):
+        previous = steering.previous_versions if with_previous and origin.kind == "git" else ()
+        for tag in dict.fromkeys((*tags, *previous)):
             try:
                 self._version(library, origin, tag)
             except SourceError as error:  # the other versions are indexed all the same
-                failed = error
-        for tag in steering.previous_versions if with_previous and origin.kind == "git" else ():
-            if tag not in tags:
-                try:
-                    self._version(library, origin, tag)
-                except SourceError as error:  # the repository's own list may name tags that are gone
+                if tag in tags:
+                    failed = error
+                else:  # the repository's own list may name tags that are gone
                     self._store.forget_attempt(library.library_id, tag)
                     self._report.warnings.append(Failure(tag, "fetch", error.message))
         if failed is not None:
