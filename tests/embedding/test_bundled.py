@@ -70,7 +70,7 @@ def test_text_in_any_other_script_belongs_to_the_multilingual_model(tmp_path: Pa
 
 
 @given(st.text(), st.sampled_from(["auto", "on", "off"]))
-def test_an_english_only_model_is_never_asked_what_it_cannot_read(text: str, cross_language: str) -> None:
+def test_an_english_only_model_gets_no_text_that_it_cannot_read(text: str, cross_language: str) -> None:
     """Fused into Korean queries it would take the results with it (nDCG .937 → .528)."""
     models = BundledModels(Path("unused"), cross_language=cross_language)
     asked = names(models, text)
@@ -116,7 +116,7 @@ def test_all_chunks_enter_the_multilingual_space_when_the_corpus_has_other_scrip
         ("off", [(GRANITE, False, False)]),
     ],
 )
-def test_an_english_question_enters_the_multilingual_space_when_told_to_or_for_want_of_another_and_finds_only_other_scripts_there(
+def test_an_english_question_finds_only_other_scripts_in_the_multilingual_space(
     tmp_path: Path, cross_language: str, spaces: list[tuple[str, bool, bool]]
 ) -> None:
     """English chunks are found through granite, which is better at them."""
@@ -126,7 +126,7 @@ def test_an_english_question_enters_the_multilingual_space_when_told_to_or_for_w
 
 
 @pytest.mark.parametrize(("cross_language", "crosses"), [("auto", True), ("on", True), ("off", False)])
-def test_a_korean_question_finds_english_text_unless_told_not_to(
+def test_a_korean_question_finds_english_text_unless_turned_off(
     tmp_path: Path, cross_language: str, crosses: bool
 ) -> None:
     """In its own script it finds less than the words do, and such hits weigh less."""
@@ -140,7 +140,7 @@ def test_both_models_are_there_in_a_fixed_order(tmp_path: Path) -> None:
     assert [embedder.name for embedder in BundledModels(tmp_path).embedders] == [GRANITE, MULTILINGUAL]
 
 
-def test_every_space_has_a_floor_below_which_cosines_mean_nothing(tmp_path: Path) -> None:
+def test_every_space_has_a_floor(tmp_path: Path) -> None:
     models = BundledModels(tmp_path, cross_language="on")
     for text in ("version control", "버전 관리"):
         assert all(-1 < space.floor < 1 for space in models.for_query(text))
@@ -185,7 +185,7 @@ def test_a_question_loads_only_the_model_of_its_script(
     assert [path.name for path in cache.iterdir()] == [folder.name]
 
 
-def test_both_bundled_models_say_what_they_are(
+def test_both_bundled_models_name_themselves(
     granite_model: OnnxEmbedder, multilingual_model: OnnxEmbedder, tmp_path: Path
 ) -> None:
     loaded = [granite_model.fingerprint, multilingual_model.fingerprint]

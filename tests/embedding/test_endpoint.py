@@ -165,7 +165,7 @@ def unit(texts: Sequence[str]) -> Any:
 # --- what is sent, and what is made of the answer
 
 
-def test_openai_is_asked_as_its_api_says(endpoint: Endpoint, connect: Connect) -> None:
+def test_requests_to_openai_follow_its_api(endpoint: Endpoint, connect: Connect) -> None:
     found = connect(api_key=KEY, endpoint=endpoint.address + "/v1").embed("one", "two", "셋")
     np.testing.assert_allclose(found, unit(["one", "two", "셋"]), atol=1e-6)
     (request,) = endpoint.requests
@@ -175,7 +175,7 @@ def test_openai_is_asked_as_its_api_says(endpoint: Endpoint, connect: Connect) -
     assert request.headers["Content-Type"] == "application/json"
 
 
-def test_ollama_is_asked_as_its_api_says_and_told_not_to_truncate(endpoint: Endpoint, connect: Connect) -> None:
+def test_requests_to_ollama_follow_its_api_and_forbid_truncation(endpoint: Endpoint, connect: Connect) -> None:
     found = connect(OLLAMA).embed("one", "둘")
     np.testing.assert_allclose(found, unit(["one", "둘"]), atol=1e-6)
     (request,) = endpoint.requests
@@ -237,7 +237,7 @@ def test_the_fingerprint_has_the_dimension_of_the_first_answer(endpoint: Endpoin
 
 
 @pytest.mark.parametrize("protocol", [OPENAI, OLLAMA], ids=lambda protocol: protocol.name)
-def test_what_speaks_another_protocol_is_another_model_whatever_its_name(connect: Connect, protocol: Protocol) -> None:
+def test_the_same_model_name_under_another_protocol_is_another_model(connect: Connect, protocol: Protocol) -> None:
     assert connect(protocol).embedder.fingerprint == f"some-model@{protocol.name}-1:8"
 
 
@@ -364,7 +364,7 @@ def test_a_passing_failure_is_tried_again(endpoint: Endpoint, connect: Connect, 
     ],
 )
 @pytest.mark.parametrize("status", [429, 503])
-def test_retry_after_is_obeyed_within_reason(
+def test_retry_after_is_obeyed_up_to_a_limit(
     endpoint: Endpoint, connect: Connect, status: int, header: str, wait: float
 ) -> None:
     endpoint.script = [Answer(b"", status, {"Retry-After": header})]
@@ -373,7 +373,7 @@ def test_retry_after_is_obeyed_within_reason(
     assert client.waits == [wait]
 
 
-def test_waiting_takes_the_time_it_says(endpoint: Endpoint) -> None:
+def test_retries_wait_as_long_as_announced(endpoint: Endpoint) -> None:
     """Nothing replaced here: the second between the two requests passes."""
     endpoint.script = [Answer(b"", 429, {"Retry-After": "1"})]
     started = time.monotonic()
@@ -381,7 +381,7 @@ def test_waiting_takes_the_time_it_says(endpoint: Endpoint) -> None:
     assert 1.0 <= time.monotonic() - started < 10
 
 
-def test_trouble_that_does_not_pass_is_reported_after_the_last_try(endpoint: Endpoint, connect: Connect) -> None:
+def test_a_lasting_failure_is_reported_after_the_last_retry(endpoint: Endpoint, connect: Connect) -> None:
     endpoint.script = [Answer(b'{"error": {"message": "Rate limit reached."}}', 429)] * 9
     client = connect(retries=2)
     error = client.refused()
@@ -421,7 +421,7 @@ def test_an_endpoint_that_is_down_is_a_clear_error(connect: Connect) -> None:
     assert client.waits == [0.5, 1.0]
 
 
-def test_of_many_questions_only_the_first_waits_for_an_endpoint_that_is_down(
+def test_only_the_first_question_waits_for_an_endpoint_that_is_down(
     endpoint: Endpoint, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     endpoint.script = [Answer(b"", 503)] * 2
@@ -496,9 +496,7 @@ def test_a_text_that_is_refused_however_short_is_an_error_that_says_what_to_chan
     "body",
     [b"<html>" + b"x" * 100_000, b"[]", b'"text"', b"{}", b'{"error": null}', b"\xff\xfe", b'{"error": {}}', b""],
 )
-def test_whatever_an_error_page_says_the_message_is_one_short_line(
-    endpoint: Endpoint, connect: Connect, body: bytes
-) -> None:
+def test_message_of_any_error_page_is_one_short_line(endpoint: Endpoint, connect: Connect, body: bytes) -> None:
     endpoint.script = [Answer(body, 404)]
     message = connect().refused().message
     assert "answered with status 404" in message
@@ -517,9 +515,7 @@ def test_a_redirect_is_not_followed(endpoint: Endpoint, elsewhere: Endpoint, con
     assert len(endpoint.requests) == 1
 
 
-def test_what_is_meant_for_this_machine_does_not_go_through_a_proxy(
-    endpoint: Endpoint, elsewhere: Endpoint, python: Python
-) -> None:
+def test_requests_to_this_machine_do_not_use_a_proxy(endpoint: Endpoint, elsewhere: Endpoint, python: Python) -> None:
     """In a process of its own, since the environment is read when the module is loaded."""
     code = """
 import sys
@@ -612,7 +608,7 @@ def test_vectors_of_another_size_than_before_are_refused_between_batches_and_bet
 
 
 @pytest.mark.parametrize("address", ["localhost:11434", "ftp://host/", "file:///etc/passwd", "//host", "http:/host"])
-def test_an_address_that_is_none_is_refused(connect: Connect, address: str) -> None:
+def test_a_faulty_address_is_refused(connect: Connect, address: str) -> None:
     with pytest.raises(ConfigError) as caught:
         connect(endpoint=address)
     assert "is not an address" in caught.value.message
@@ -631,7 +627,7 @@ def test_an_address_that_is_none_is_refused(connect: Connect, address: str) -> N
         "http://[::1",
     ],
 )
-def test_an_address_nobody_can_have_is_a_clear_error(connect: Connect, address: str) -> None:
+def test_an_impossible_address_is_a_clear_error(connect: Connect, address: str) -> None:
     error = connect(endpoint=address, retries=0).refused()
     assert isinstance(error, ModelUnreachable)
     assert "cannot be reached" in error.message

@@ -11,7 +11,7 @@ from tests.conftest import Toy, TwoScripts
 from kebab.embedding.expected_queries import ExpectedQueries
 
 
-def test_the_first_has_all_of_its_model_embedded_and_the_others_wait_for_nothing(toy: type[Toy]) -> None:
+def test_first_query_embeds_all_expected_ones_of_its_model(toy: type[Toy]) -> None:
     models: TwoScripts = toy.two_scripts()
     ahead = ExpectedQueries(models, ["one", "하나", "two", "one"])
     (space, *_) = ahead.for_query("two")
@@ -23,7 +23,7 @@ def test_the_first_has_all_of_its_model_embedded_and_the_others_wait_for_nothing
     assert space.embedder.fingerprint == models.latin.fingerprint
 
 
-def test_what_was_not_expected_is_embedded_by_itself(toy: type[Toy]) -> None:
+def test_an_unexpected_query_is_embedded_by_itself(toy: type[Toy]) -> None:
     models: TwoScripts = toy.two_scripts()
     (space, *_) = ExpectedQueries(models, ["one"]).for_query("three")
     space.embedder.embed(["three"], "query")

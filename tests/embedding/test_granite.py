@@ -75,7 +75,7 @@ def test_int8_and_float32_agree_to_a_cosine_of_995_on_varied_texts(exact: Exact,
     assert cosines.mean() >= 0.997
 
 
-def test_texts_that_say_nothing_are_where_int8_is_at_its_worst(exact: Exact, granite_model: OnnxEmbedder) -> None:
+def test_int8_is_least_exact_on_texts_without_meaning(exact: Exact, granite_model: OnnxEmbedder) -> None:
     """An empty text and one word over and over: known, and bounded."""
     texts = ["", "word " * 200, "word " * 480]
     cosines = (exact.embed(texts) * granite_model.embed(texts, "passage")).sum(axis=1)
@@ -118,7 +118,7 @@ def test_this_processor_multiplies_the_weights_without_cutting_anything_off(pack
         np.testing.assert_array_equal(session.run(None, {"rows": activations})[0], expected)
 
 
-def test_steps_are_hardly_larger_than_those_of_the_full_range(pack: Pack) -> None:
+def test_int8_steps_are_hardly_larger_than_those_of_the_full_range(pack: Pack) -> None:
     for name in MATRICES:
         weight = pack.tensors[name]
         values, scales = int8_weights(weight)
@@ -220,7 +220,7 @@ def test_int8_tensors_are_values_times_the_scale_of_their_group() -> None:
         ),
     ],
 )
-def test_a_pack_that_cannot_be_read_is_said_to_be_corrupt(data: bytes) -> None:
+def test_an_unreadable_pack_is_corrupt(data: bytes) -> None:
     with pytest.raises(ModelCorrupt) as caught:
         read_pack(data)
     assert caught.value.hint == f"pip install --force-reinstall {PACKAGE}"

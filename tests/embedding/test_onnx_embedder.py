@@ -63,7 +63,7 @@ def test_a_passage_that_is_all_lead_or_has_none_is_taken_as_it_is(leading: OnnxE
     np.testing.assert_allclose(leading.embed([text], "passage"), leading.embed([text], "query"), atol=1e-6)
 
 
-def test_only_the_multilingual_model_looks_at_leads(
+def test_only_the_multilingual_model_weighs_leads(
     granite_model: OnnxEmbedder, multilingual_model: OnnxEmbedder
 ) -> None:
     passage = "Guide > Git\n\nBake the bread for forty minutes."
@@ -154,7 +154,7 @@ def test_a_config_that_says_another_dimension_than_the_graph_gives_is_refused(ti
         tiny.embedder().embed(["apple"], "passage")
 
 
-def test_a_config_that_is_not_json_is_said_to_be_corrupt(tiny: TinyModel) -> None:
+def test_a_config_that_is_not_json_is_corrupt(tiny: TinyModel) -> None:
     path = tiny.write() / "config.json"
     path.write_text("{")
     with pytest.raises(ModelCorrupt) as caught:

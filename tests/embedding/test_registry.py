@@ -40,7 +40,7 @@ def test_the_default_is_bundled_and_takes_its_settings(tmp_path: Path) -> None:
     "model",
     ["", "bundle", "bundled:x", "onnx", "onnx:", "openai", "ollama:", "OPENAI:x", "cohere:x", "/path", "터무니"],
 )
-def test_anything_else_is_refused_with_what_is_valid(tmp_path: Path, model: str) -> None:
+def test_an_unknown_model_is_refused_with_the_valid_ones(tmp_path: Path, model: str) -> None:
     with pytest.raises(ConfigError) as caught:
         models_for(EmbeddingSettings(model=model), tmp_path)
     assert caught.value.message == f"embedding.model = {model!r} is not known."
@@ -102,7 +102,7 @@ def test_what_a_model_reads_can_be_said(tiny: TinyModel, tmp_path: Path) -> None
     assert isinstance(made(tmp_path, model="ollama:some-model", scripts="latin"), BundledModels)
 
 
-def test_building_models_loads_neither_numpy_nor_a_runtime_and_asks_nobody(
+def test_building_models_loads_neither_numpy_nor_a_runtime_and_sends_nothing(
     tiny: TinyModel, tmp_path: Path, python: Python
 ) -> None:
     """Commands that embed nothing must not pay for the models they could use."""

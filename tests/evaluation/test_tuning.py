@@ -42,7 +42,7 @@ def _golden(things: list[str]) -> GoldenSet:
     )
 
 
-def test_what_helps_on_held_out_queries_is_recommended(database: Path) -> None:
+def test_settings_that_help_on_held_out_queries_are_recommended(database: Path) -> None:
     tried: list[tuple[int, int]] = []
     with kebab.open(database, search_title_weight=0.1, search_heading_weight=0.1) as knowledge_base:
         tuning = tune(
@@ -63,7 +63,7 @@ def test_what_helps_on_held_out_queries_is_recommended(database: Path) -> None:
     assert tried[-1][0] == len(tuning.trials)
 
 
-def test_where_all_is_well_nothing_helps_and_that_is_said(database: Path) -> None:
+def test_nothing_is_recommended_if_all_queries_are_answered(database: Path) -> None:
     with kebab.open(database) as knowledge_base:
         tuning = tune(knowledge_base, _golden(THINGS), RunOptions(search={"mode": "lexical"}))
     assert tuning.current == 1.0
@@ -71,7 +71,7 @@ def test_where_all_is_well_nothing_helps_and_that_is_said(database: Path) -> Non
     assert tuning.settings == {}
 
 
-def test_luck_is_not_recommended(database: Path) -> None:
+def test_a_lucky_candidate_is_not_recommended(database: Path) -> None:
     """The judgements follow no rule, so whatever is best on some of the queries is no better on the others."""
     wanted = {thing: (f"{thing}.md" if number % 2 else f"talk{number}.md") for number, thing in enumerate(THINGS)}
     golden = GoldenSet(

@@ -43,5 +43,5 @@ def test_every_text_becomes_a_query_with_single_spaces_and_no_parentheses(typed:
 
 
 @given(st.text())
-def test_doing_it_twice_changes_nothing(typed: str) -> None:
+def test_preprocessing_is_idempotent(typed: str) -> None:
     assert preprocess(preprocess(typed)) == preprocess(typed)

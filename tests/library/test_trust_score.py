@@ -22,23 +22,23 @@ def score(stars: int | None = 0, total_snippets: int = 0, **facts: bool) -> floa
 @pytest.mark.parametrize(
     ("stars", "points"), [(None, 0.0), (0, 0.0), (9, 1.0), (99, 2.0), (999, 3.0), (9_999, 4.0), (10_000, 4.0), (10**9, 4.0), (1, 0.3), (-5, 0.0)]
 )  # fmt: skip
-def test_stars_count_by_their_order_of_magnitude_up_to_four(stars: int | None, points: float) -> None:
+def test_stars_add_their_logarithm_up_to_four_points(stars: int | None, points: float) -> None:
     assert score(stars) == points
 
 
 @pytest.mark.parametrize(
     ("snippets", "points"), [(0, 0.0), (50, 0.1), (500, 1.0), (750, 1.5), (1_500, 3.0), (1_000_000, 3.0)]
 )
-def test_coverage_counts_up_to_three(snippets: int, points: float) -> None:
+def test_snippets_add_up_to_three_points(snippets: int, points: float) -> None:
     assert score(total_snippets=snippets) == points
 
 
 @pytest.mark.parametrize("fact", ["is_github", "is_indexed", "has_description"])
-def test_each_of_three_facts_counts_one_point(fact: str) -> None:
+def test_each_of_three_facts_adds_one_point(fact: str) -> None:
     assert score(**{fact: True}) == 1.0
 
 
-def test_all_together_count_ten_and_never_more() -> None:
+def test_trust_score_is_at_most_ten() -> None:
     assert score(10**12, 10**12, is_github=True, is_indexed=True, has_description=True) == 10.0
 
 
