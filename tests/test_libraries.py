@@ -1,6 +1,4 @@
-"""Documentation of libraries, from a real git repository to cited snippets: versions, refreshing, searching, and what
-goes wrong.
-"""
+"""Documentation of libraries, from a real git repository to cited snippets: versions, refreshing, searching, errors."""
 
 from __future__ import annotations
 
@@ -72,7 +70,7 @@ def contents(kb: kebab.KnowledgeBase, library: str, query: str = "dial", **optio
 
 
 def paths(kb: kebab.KnowledgeBase, library_id: str = "/acme/widget", version: str = "") -> list[str]:
-    """Of the documents in one version."""
+    """The paths of the documents in one version."""
     return [
         path
         for (path,) in rows(
@@ -115,7 +113,7 @@ def test_a_repository_is_added_with_its_default_branch_and_the_tags_asked_for(
 def test_the_trust_score_is_computed_when_a_library_is_first_indexed_and_can_be_set(
     kb: kebab.KnowledgeBase, upstream: Upstream
 ) -> None:
-    """Indexed and described; nothing for stars that are not known."""
+    """Points for being indexed and described, none for unknown stars."""
     upstream.commit({**WIDGET, "kebab.json": json.dumps(CONFIG)})
     assert add(kb, upstream).trust_score == 2.0
     assert add(kb, upstream, trust=7.5).trust_score == 7.5
@@ -664,9 +662,7 @@ def test_scores_are_normalised_in_docs_and_bm25_in_the_service(widget: kebab.Kno
 
 
 def test_many_libraries_are_searched_separately(kb: kebab.KnowledgeBase, tmp_path: Path) -> None:
-    """Each has a stretch of rows of its own; removing one and adding another must not mix them, nor personal notes that
-    come later.
-    """
+    """Each library has its own range of rows, which removing and adding must not mix with others or with notes."""
     for name in ("one", "two", "three"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "a.md").write_text(f"# Dial\n\nA dial of {name}.\n")
@@ -857,7 +853,7 @@ def test_ingest_without_notes_makes_missing_vectors(toy: type[Toy], upstream: Up
 def test_libraries_do_not_change_the_order_or_the_scores_of_notes(
     kb: kebab.KnowledgeBase, upstream: Upstream, tmp_path: Path
 ) -> None:
-    """How rare a word is in other people's pages does not count."""
+    """Pages of libraries do not change how rare a word is in notes."""
     for number, text in enumerate(
         ["kettle", "kettle kettle", "spoon", "kettle spoon fork", "fork", "knife", "knife fork"]
     ):
@@ -972,7 +968,7 @@ def test_titles_are_one_line(kb: kebab.KnowledgeBase, upstream: Upstream) -> Non
 
 
 def test_a_file_brings_no_vectors_for_texts_of_others(toy: type[Toy], upstream: Upstream, tmp_path: Path) -> None:
-    """Who knows the text of a note could otherwise send a wrong vector for it."""
+    """Otherwise a file could bring a wrong vector for the known text of a note."""
     upstream.commit(WIDGET)
     with toy.open(tmp_path / "here.sqlite") as here:
         here.ingest_text("A secret note.", title="Secret")
@@ -1009,7 +1005,7 @@ def repacked(file: Path, change: Any) -> str:
 def test_a_forged_export_does_not_replace_files_of_the_repository(
     kb: kebab.KnowledgeBase, upstream: Upstream, tmp_path: Path
 ) -> None:
-    """It may claim any hash: what comes from the repository is read."""
+    """An export may claim any hash, so files of the repository are read."""
     upstream.commit(WIDGET, tag="v1")
     with kebab.open(tmp_path / "other.sqlite") as other:
         add(other, upstream, "v1", trust=10)

@@ -1,4 +1,4 @@
-"""Addresses of clusters: read, written out, and refused with a word on what one looks like."""
+"""Addresses of clusters are read and written; faulty ones are refused with an example."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_a_key_in_an_address_is_refused_and_not_repeated(url: str) -> None:
 
 
 def test_an_unknown_suffix_of_an_address_is_named_in_the_error() -> None:
-    """Regression: the address itself was said to be wrong, which it was not."""
+    """Regression: the error named the address instead of its suffix."""
     with pytest.raises(
         UsageError, match=r"What follows 'qdrant://127.0.0.1/notes' is not understood: only \?tls=true is"
     ):

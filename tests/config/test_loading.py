@@ -1,6 +1,4 @@
-"""defaults < config file < environment < flags, each value with its origin; whatever is wrong names place, key and
-bounds.
-"""
+"""Layers of settings (defaults < config file < environment < flags), origins, and errors with place, key and bounds."""
 
 from __future__ import annotations
 

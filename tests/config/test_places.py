@@ -1,4 +1,4 @@
-"""Where the database is: where the user says, else in the nearest .kebab folder upwards, else in the data folder."""
+"""The place of the database: as named, else the nearest .kebab folder upwards, else the data folder."""
 
 from __future__ import annotations
 

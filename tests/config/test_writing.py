@@ -1,4 +1,4 @@
-"""Values are written into a config file without disturbing what else stands there."""
+"""Writing values into a config file changes nothing else in it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The two bundled models, unpacked once; a model of eight words that can be calculated by hand; Python as a process of
-its own.
-"""
+"""The two bundled models, unpacked once; a model of eight words to calculate by hand; Python in a new process."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ WORDS = ("[UNK]", "[PAD]", "[CLS]", "[SEP]", "apple", "banana", "query:", "passa
 
 @pytest.fixture(scope="session")
 def cache(model_cache: Path) -> Path:
-    """What XDG_CACHE_HOME=model_cache means for kebab."""
+    """The folder that kebab uses with XDG_CACHE_HOME=model_cache."""
     return model_cache / "kebab"
 
 
@@ -56,7 +54,7 @@ def multilingual_folder(cache: Path, multilingual_model: OnnxEmbedder) -> Path:
 
 @pytest.fixture
 def python() -> Python:
-    """Runs code in a new process, with arguments; what it printed."""
+    """Runs code in a new process, with arguments, and returns its output."""
 
     def run(code: str, *arguments: str | Path, env: dict[str, str] | None = None) -> str:
         done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Which text goes to which of the bundled models, and that the other one is left alone."""
+"""Texts and queries go to the right bundled model, and only that one is loaded."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ OTHER = [
 
 
 def names(models: BundledModels, text: str) -> list[str]:
-    """The models a query is asked of, each once."""
+    """The models that embed a query, each once."""
     return list(dict.fromkeys(space.embedder.name for space in models.for_query(text) if not space.instead))
 
 
@@ -71,7 +71,7 @@ def test_text_in_any_other_script_belongs_to_the_multilingual_model(tmp_path: Pa
 
 @given(st.text(), st.sampled_from(["auto", "on", "off"]))
 def test_an_english_only_model_gets_no_text_that_it_cannot_read(text: str, cross_language: str) -> None:
-    """Fused into Korean queries it would take the results with it (nDCG .937 → .528)."""
+    """Its hits would spoil the results of Korean queries (nDCG .937 → .528)."""
     models = BundledModels(Path("unused"), cross_language=cross_language)
     asked = names(models, text)
     assert (GRANITE in asked) == (is_latin(text) and not has_cjk(text))
@@ -87,9 +87,7 @@ def test_an_english_only_model_gets_no_text_that_it_cannot_read(text: str, cross
     ],
 )
 def test_one_korean_word_among_english_names_makes_a_korean_question(text: str) -> None:
-    """Regression: by the share of its letters such a question was English, and the Korean page that answers it came
-    thirteenth.
-    """
+    """Regression: such a question was treated as English, and the Korean page that answers it had rank 13."""
     assert names(BundledModels(Path("unused")), text) == [MULTILINGUAL]
 
 
@@ -129,7 +127,7 @@ def test_an_english_question_finds_only_other_scripts_in_the_multilingual_space(
 def test_a_korean_question_finds_english_text_unless_turned_off(
     tmp_path: Path, cross_language: str, crosses: bool
 ) -> None:
-    """In its own script it finds less than the words do, and such hits weigh less."""
+    """Its hits in the question's own script are worse than those by words, and weigh less."""
     spaces = BundledModels(tmp_path, cross_language=cross_language).for_query("버전 관리")
     assert {space.embedder.name for space in spaces} == {MULTILINGUAL}
     assert any(not space.primary_only for space in spaces) == crosses

@@ -1,6 +1,4 @@
-"""Vectors from an endpoint, against a real HTTP server on loopback that speaks both protocols, and misbehaves when told
-to.
-"""
+"""Vectors from an endpoint: a real HTTP server on loopback that speaks both protocols and simulates failures."""
 
 from __future__ import annotations
 
@@ -46,12 +44,12 @@ class Answer(NamedTuple):
 
 
 def vector_of(text: str) -> list[float]:
-    """Of any length but 1: the embedder has to make it so."""
+    """A vector whose length is not 1, so that the embedder must normalise it."""
     return [byte - 127.5 for byte in sha256(text.encode()).digest()[:8]]
 
 
 def right(request: Request, vectors: Sequence[Any] | None = None) -> Answer:
-    """What the protocol of this path says; OpenAI's entries in reverse, as their index allows."""
+    """The answer in the protocol of this path; OpenAI's entries in reverse order, which their index allows."""
     vectors = [vector_of(text) for text in request.body["input"]] if vectors is None else vectors
     if request.path.endswith("/api/embed"):
         return Answer(json.dumps({"model": request.body["model"], "embeddings": vectors}).encode())
@@ -61,7 +59,7 @@ def right(request: Request, vectors: Sequence[Any] | None = None) -> Answer:
 
 @dataclass
 class Endpoint:
-    """Answers with `script`, one entry per request, and rightly when it is used up."""
+    """Answers each request with the next entry of `script`, and correctly after the last one."""
 
     address: str
     requests: list[Request] = field(default_factory=list)
@@ -147,7 +145,7 @@ Connect = Callable[..., Client]
 
 @pytest.fixture
 def connect(endpoint: Endpoint) -> Connect:
-    """An embedder for the endpoint; waiting is written down instead."""
+    """An embedder for the endpoint that records waiting times instead of waiting."""
 
     def make(protocol: Protocol = OPENAI, **settings: Any) -> Client:
         waits: list[float] = []
@@ -242,14 +240,14 @@ def test_the_same_model_name_under_another_protocol_is_another_model(connect: Co
 
 
 def test_vectors_without_an_index_are_in_the_order_of_the_texts(endpoint: Endpoint, connect: Connect) -> None:
-    """Regression: servers that leave the index out were told that they had given no vectors."""
+    """Regression: answers without indexes were refused."""
     texts = ["one", "two", "three"]
     endpoint.script = [Answer(json.dumps({"data": [{"embedding": vector_of(text)} for text in texts]}).encode())]
     np.testing.assert_allclose(connect().embed(*texts), unit(texts), atol=1e-6)
 
 
 def test_another_prefix_of_passages_is_another_fingerprint(connect: Connect) -> None:
-    """The vectors are others; a prefix of queries changes none that are stored."""
+    """It changes the stored vectors; a prefix of queries does not."""
     versions = [
         connect(**change).embedder.version
         for change in ({}, {"passage_prefix": "passage: "}, {"passage_prefix": "p: "})
@@ -262,7 +260,7 @@ def test_another_prefix_of_passages_is_another_fingerprint(connect: Connect) -> 
 
 
 def at_most(characters: int) -> Callable[[Request], Answer]:
-    """A model that takes texts of so many characters."""
+    """A model with a limit of so many characters."""
 
     def answer(request: Request) -> Answer:
         too_long = any(len(text) > characters for text in request.body["input"])
@@ -298,7 +296,7 @@ def test_a_short_text_that_is_refused_is_an_error_about_this_text(endpoint: Endp
 def test_a_server_that_fails_at_a_text_that_is_too_long_is_taken_to_refuse_it(
     endpoint: Endpoint, connect: Connect
 ) -> None:
-    """Regression: some answer with 500 then, and were taken to be down."""
+    """Regression: some servers answer with status 500 then, and were treated as down."""
 
     def fails(request: Request) -> Answer:
         return (
@@ -315,9 +313,7 @@ def test_a_server_that_fails_at_a_text_that_is_too_long_is_taken_to_refuse_it(
 
 
 def test_a_time_limit_holds_for_an_answer_that_comes_in_drops(endpoint: Endpoint, connect: Connect) -> None:
-    """Regression: a socket's limit holds for each read, and a server that sent a byte now and then was waited for
-    without end.
-    """
+    """Regression: the limit held for each read, so a server that sent a byte now and then never timed out."""
 
     def drops(request: Request) -> Answer:
         return Answer(right(request).body, drip_s=0.1)
@@ -333,7 +329,7 @@ def test_a_time_limit_holds_for_an_answer_that_comes_in_drops(endpoint: Endpoint
 def test_vectors_that_are_not_numbered_as_the_texts_are_refused(
     endpoint: Endpoint, connect: Connect, indices: list[Any]
 ) -> None:
-    """Regression: numbers in quotes were put in the order of their letters, and texts got each other's vectors."""
+    """Regression: indexes in quotes were sorted as texts, so that texts got vectors of others."""
     data = [{"index": index, "embedding": [1, 2]} for index in indices]
     endpoint.script = [Answer(json.dumps({"data": data}).encode())]
     assert isinstance(connect().refused("one", "two"), ModelMismatch)
@@ -374,7 +370,7 @@ def test_retry_after_is_obeyed_up_to_a_limit(
 
 
 def test_retries_wait_as_long_as_announced(endpoint: Endpoint) -> None:
-    """Nothing replaced here: the second between the two requests passes."""
+    """Nothing is replaced here: the test waits for the second between the two requests."""
     endpoint.script = [Answer(b"", 429, {"Retry-After": "1"})]
     started = time.monotonic()
     EndpointEmbedder(OPENAI, "some-model", EmbeddingSettings(endpoint=endpoint.address)).embed(["text"], "query")
@@ -506,7 +502,7 @@ def test_message_of_any_error_page_is_one_short_line(endpoint: Endpoint, connect
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_a_redirect_is_not_followed(endpoint: Endpoint, elsewhere: Endpoint, connect: Connect, status: int) -> None:
-    """The texts and the key go to the address that was named, and nowhere else."""
+    """Texts and key are sent only to the named address."""
     endpoint.script = [Answer(b"", status, {"Location": elsewhere.address + "/embeddings"})]
     error = connect(api_key=KEY).refused("private text")
     assert isinstance(error, ModelUnreachable)
@@ -516,7 +512,7 @@ def test_a_redirect_is_not_followed(endpoint: Endpoint, elsewhere: Endpoint, con
 
 
 def test_requests_to_this_machine_do_not_use_a_proxy(endpoint: Endpoint, elsewhere: Endpoint, python: Python) -> None:
-    """In a process of its own, since the environment is read when the module is loaded."""
+    """A new process, because the environment is read when the module is loaded."""
     code = """
 import sys
 from kebab.config.settings import EmbeddingSettings

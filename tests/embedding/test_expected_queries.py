@@ -1,4 +1,4 @@
-"""Queries that are expected are embedded many at a time, and find what they would have found anyway."""
+"""Expected queries are embedded in batches, with the same results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""granite from its pack: read right, calculated right, and hardly changed by int8."""
+"""granite from its pack: correct weights, correct vectors, little difference by int8."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_int8_and_float32_agree_to_a_cosine_of_995_on_varied_texts(exact: Exact,
 
 
 def test_int8_is_least_exact_on_texts_without_meaning(exact: Exact, granite_model: OnnxEmbedder) -> None:
-    """An empty text and one word over and over: known, and bounded."""
+    """An empty text and one repeated word are the worst known cases."""
     texts = ["", "word " * 200, "word " * 480]
     cosines = (exact.embed(texts) * granite_model.embed(texts, "passage")).sum(axis=1)
     assert cosines.min() >= 0.98
@@ -89,9 +89,9 @@ MATRICES = [f"l{layer}.{name}.w" for layer in range(6) for name in ("qkv", "ao",
 
 
 def test_no_activations_make_a_pair_of_weights_overflow_16_bits(pack: Pack) -> None:
-    """Regression: without VNNI two products are added up in 16 bits, and what is beyond them is cut off. With the
-    weights in their full range, cosines were .001 off on such a processor, some of them .006, and the same question
-    found other scores."""
+    """Regression: without VNNI two products are added up in 16 bits and saturate. With weights in their full range,
+    cosines differed by .001 to .006 on such a processor, and so did scores.
+    """
     assert {name for name in pack.tensors if name.endswith(".w") and pack.tensors[name].ndim == 2} == set(MATRICES)
     for name in MATRICES:
         pairs = int8_weights(pack.tensors[name])[0].astype(int).reshape(-1, 2)
@@ -100,8 +100,8 @@ def test_no_activations_make_a_pair_of_weights_overflow_16_bits(pack: Pack) -> N
 
 
 def test_this_processor_multiplies_the_weights_without_cutting_anything_off(pack: Pack) -> None:
-    """With activations made for the worst: all there is where a weight is positive, nothing where it is negative, and
-    the reverse.
+    """With the worst activations: the maximum where weights are positive and 0 where they are negative, and the
+    reverse.
     """
     for name in MATRICES[:4]:
         weights = int8_weights(pack.tensors[name])[0]
@@ -127,7 +127,7 @@ def test_int8_steps_are_hardly_larger_than_those_of_the_full_range(pack: Pack) -
 
 
 def test_the_float32_graph_calculates_what_the_architecture_says(exact: Exact, pack: Pack) -> None:
-    """Against the same network written down in numpy, so that int8 is not just compared with our own mistake."""
+    """Compares it with the same network in numpy, so that the reference of int8 is itself checked."""
     batch = [[0, 33565, 36, 8, 55, 2], [0, 9178, 2], [0, *range(1000, 1008), 2]]
     expected = np.stack([_roberta(pack, ids) for ids in batch])
     np.testing.assert_allclose(exact.embed_ids(batch), expected, atol=2e-5)

@@ -1,4 +1,4 @@
-"""Weights are the published ones or an error, and a model in the cache is whole or absent."""
+"""Weights that are not the published ones are an error, and a model in the cache is complete or absent."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Install = Callable[..., Path]
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
-    """A package as pip leaves it, found before the real one of that name."""
+    """A package as pip installs it, found before the real one of that name."""
 
     def run(package: str, files: dict[str, bytes]) -> Path:
         site = tmp_path / "site"
@@ -163,7 +163,7 @@ def flip_a_bit(path: Path) -> None:
     ids=["a bit", "a file", "a cut file", "no list", "half a list", "another list"],
 )
 def test_a_changed_model_is_made_again(tmp_path: Path, damage: Callable[[Path], object]) -> None:
-    """It would load and give other vectors, and nobody would know why."""
+    """Otherwise it would give other vectors without an error."""
     folder = ModelCache(tmp_path).get("key", lambda: FILES)
     damage(folder)
     assert contents(ModelCache(tmp_path).get("key", lambda: FILES)) == FILES

@@ -1,4 +1,4 @@
-"""What a tokenizer tells of the scripts that its model reads."""
+"""Which scripts a model reads, by its tokenizer."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The multilingual encoder as our graph and our tokenizers. The package that brings the weights is the oracle, here
-only.
-"""
+"""The multilingual encoder as our graph and our tokenizers, compared with the package that brings the weights."""
 
 from __future__ import annotations
 

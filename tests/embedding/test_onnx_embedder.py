@@ -1,6 +1,4 @@
-"""Embedders that run here: nothing of a text is dropped, nothing is loaded too early, and other vectors have another
-name.
-"""
+"""Embedders that run on this machine: they use the whole text, load late, and name other vectors otherwise."""
 
 from __future__ import annotations
 
@@ -193,7 +191,7 @@ def test_pooling_is_as_the_setting_says(tiny: TinyModel, pooling: str) -> None:
 def test_texts_are_padded_with_what_the_model_was_trained_with(
     tiny: TinyModel, padding: dict[str, Any] | None, config: dict[str, Any], pad_id: int
 ) -> None:
-    """A graph that takes the maximum of all tokens, and so shows the padding."""
+    """A graph that takes the maximum of all tokens, which makes padding visible."""
     folder = tiny.write(per_token=False)
     tokenizer = tiny.tokenizer(marked=True)
     if padding:

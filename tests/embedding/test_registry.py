@@ -1,4 +1,4 @@
-"""embedding.model → models, and nothing loaded on the way."""
+"""The setting embedding.model chooses the models without loading them."""
 
 from __future__ import annotations
 
@@ -82,9 +82,7 @@ def test_the_settings_of_a_folder_reach_its_model(tiny: TinyModel, tmp_path: Pat
 
 
 def test_a_model_for_latin_script_leaves_the_other_scripts_to_the_bundled_one(tiny: TinyModel, tmp_path: Path) -> None:
-    """Told by its tokenizer, which knows eight English words; an English-only model is never asked a Korean
-    question.
-    """
+    """Recognised by its tokenizer, which knows eight English words; Korean questions go to another model."""
     tiny.write()
     models = made(tmp_path, model=f"onnx:{tiny.folder}")
     own, bundled = models.embedders

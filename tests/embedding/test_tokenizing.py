@@ -1,4 +1,4 @@
-"""Tokenizers: all of a text, and the quick one for questions only."""
+"""Tokenizers read the whole text; the quick one reads questions only."""
 
 from __future__ import annotations
 
@@ -119,9 +119,7 @@ for thread in threads:
 
 
 def test_two_models_may_be_loaded_at_the_same_time() -> None:
-    """Regression: two threads that import parts of the library at the same time fail, and the file was said to be
-    damaged.
-    """
+    """Regression: two threads that import parts of the library at the same time fail, and the error named the file."""
     done = subprocess.run([sys.executable, "-c", PROGRAM, "/nowhere"], capture_output=True, text=True, check=True)
     assert len(done.stdout.splitlines()) == 2
     assert "No such file" in done.stdout

@@ -1,4 +1,4 @@
-"""The quick tokenizer gives what the library gives, without the library's vocabulary."""
+"""The quick tokenizer gives the same ids as the library, without loading the vocabulary."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_the_likeliest_pieces_win(small: tuple[UnigramTokenizer, FileTokenizer],
 def test_a_damaged_vocabulary_is_a_clear_error(
     multilingual_folder: Path, tmp_path: Path, name: str, kept: int | None
 ) -> None:
-    """Should one get past the cache, what is left says how to get a whole model again."""
+    """The error names the command that restores a damaged model."""
     folder = tmp_path / multilingual_folder.name
     folder.mkdir()
     for file in multilingual_folder.iterdir():

@@ -1,4 +1,4 @@
-"""How alike words are: for the checker of citations, which needs the same answer every time."""
+"""Likeness of words for the checker of citations is reproducible."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The paired bootstrap says the same every time, and is sure of what is sure only."""
+"""The paired bootstrap is reproducible, and finds only real differences significant."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_a_small_steady_gain_is_significant_and_noise_is_not() -> None:
 
 
 def test_interval_contains_the_true_mean_in_about_95_of_100_samples() -> None:
-    """95 of 100: with 100 samples between 85 and 100."""
+    """Of 100 intervals between 85 and 100 must contain the mean."""
     random_numbers = random.Random(7)
     covered = 0
     for _ in range(100):
@@ -63,7 +63,7 @@ def test_values_of_different_queries_cannot_be_paired() -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 4])
 def test_few_queries_are_never_significant(count: int) -> None:
-    """Regression: one query that was found now and not before made a run better beyond chance."""
+    """Regression: one additional found query made a run significantly better."""
     interval = paired_difference([0.0] * count, [1.0] * count)
     assert (interval.mean, interval.verdict) == (1.0, "same")
     assert paired_difference([0.0] * 5, [1.0] * 5).verdict == "better"

@@ -25,7 +25,7 @@ def report(sample_db: Path) -> EvalReportV1:
 
 
 def _spoiled(report: EvalReportV1, *ids: str) -> EvalReportV1:
-    """As if these queries had found nothing."""
+    """The report as if these queries had found nothing."""
     other = deepcopy(report)
     for query in other.queries:
         if query.id in ids:

@@ -1,4 +1,4 @@
-"""Golden sets are read strictly: what is not sound is an error that names the entry."""
+"""Golden sets are read strictly: errors name the faulty entry."""
 
 from __future__ import annotations
 

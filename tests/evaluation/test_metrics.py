@@ -1,4 +1,4 @@
-"""Metrics of ranked lists: what they are by hand, and what must hold for any list."""
+"""Metrics of ranked lists: values computed by hand, and properties of any list."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ K = st.integers(1, 20)
 
 @st.composite
 def lists(draw: st.DrawFn) -> tuple[list[int], list[int], int]:
-    """A ranked list, all that is wanted (what the list has and perhaps more), and k."""
+    """The gains of a ranked list, all wanted grades, and k."""
     gains = draw(GRADES)
     missed = draw(st.lists(st.integers(1, 3), max_size=5))
     return gains, [*(gain for gain in gains if gain), *missed], draw(K)

@@ -1,4 +1,4 @@
-"""The page of a run: whole in itself, safe, small, and with every miss explained."""
+"""The page of a run is self-contained, safe and small, and explains every miss."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_a_miss_that_is_ranked_low_names_its_rank(corpus: kebab.KnowledgeBase) -
 
 
 def test_a_miss_without_matching_words_is_not_matched(corpus: kebab.KnowledgeBase) -> None:
-    """Regression: it was said to be ranked low, behind passages that there were not."""
+    """Regression: the reason was `ranked low`, although there were no better passages."""
     ((reason, detail),) = _reasons(corpus, GoldenQuery("q", "pump", {"turbine.md": 1}))
     assert reason == "not matched"
     assert re.fullmatch(r"not among the \d\d? that the question finds at all", detail)

@@ -1,4 +1,4 @@
-"""Runs: what they measure on a real index, what stops them, and that they are the same every time."""
+"""Runs measure a real index, stop at errors, and are reproducible."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kebab.wire.evaluation import EvalQueryV1
 
 @pytest.fixture(scope="module")
 def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two sources with a path in common, a copy, and a document of two pages of text."""
+    """Two sources with a common path, a copy, and a document of two pages."""
     root = tmp_path_factory.mktemp("corpus")
     files = {
         "notes/boiler.md": "# Boiler\n\nService is due in May.\n\nThe pressure is 1.5 bar.\n",

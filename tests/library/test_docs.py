@@ -1,4 +1,4 @@
-"""Which version of a library a project uses, by real lock files."""
+"""The version of a library that a project uses, read from real lock files."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ CONTENT = st.one_of(
     title=st.sampled_from(["", "A `dial`", "- a"]),
 )
 def test_code_cannot_end_its_own_fence(snippet: MakeSnippet, content: str, language: str, title: str) -> None:
-    """Documentation about Markdown has fences in its examples."""
+    """Documentation about Markdown has fences inside its examples."""
     shown = snippet_text(snippet(content, title=title, breadcrumb=title, language=language))
     found = [token for token in MarkdownIt("commonmark").parse(shown) if token.level == 0]
     assert [token.content for token in found if token.type == "fence"] == [content + "\n"]
@@ -97,7 +97,7 @@ def test_carriage_returns_do_not_begin_lines_that_end_the_fence(snippet: MakeSni
 
 
 def test_names_and_rules_are_shown_on_one_line_each(library: MakeLibrary) -> None:
-    """Whoever wrote them: a line feed would begin something of the format's own."""
+    """A line feed in a name would start another element of the format."""
     shown = libraries_text(
         [library("Wid\nget", library_id="/acme/widget", description="Gauges\r\n\r\n2. Other\x1b\u2028")]
     )

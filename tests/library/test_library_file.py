@@ -1,4 +1,4 @@
-"""A library in one file: what is written is what is read, and nothing that was tampered with gets in."""
+"""A library in one file is read as it was written, and a manipulated file is refused."""
 
 from __future__ import annotations
 

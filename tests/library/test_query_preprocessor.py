@@ -1,4 +1,4 @@
-"""What becomes of a typed query before it is searched."""
+"""Preprocessing of typed queries."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which library is meant by a name."""
+"""Ranking of libraries by name."""
 
 from __future__ import annotations
 

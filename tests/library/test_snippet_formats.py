@@ -1,6 +1,4 @@
-"""A snippet shows the same, whatever format its document is written in: code and nothing else, its language, and what
-introduces it.
-"""
+"""Snippets are the same in every format: the code alone, its language, and its introduction."""
 
 from __future__ import annotations
 
@@ -246,7 +244,7 @@ def test_titles_have_one_line() -> None:
 
 
 def test_a_long_list_is_read_once() -> None:
-    """Each of its fences once closed, and one never: looking ahead from each line would take minutes."""
+    """A long list with one unclosed fence is read in linear time."""
     text = (
         "- step\n" + "".join(f"  word ``` {number}\n\n" for number in range(100_000)) + "  ```\n" + "  ~~~~\n" * 100_000
     )

@@ -1,4 +1,4 @@
-"""What a repository may say about what of it is read."""
+"""How kebab.json and llms.txt choose the files of a library."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def test_the_score_is_between_zero_and_ten_with_one_decimal(
 
 @given(st.floats(0, 128) | st.integers(0, 12_800).map(lambda hundredths: hundredths / 100))
 def test_a_score_is_rounded_to_the_nearest_tenth_of_its_exact_value_and_halves_up(score: float) -> None:
-    """The definition of toFixed: the n for which n / 10 is nearest; of two such n, the larger one."""
+    """JavaScript's toFixed takes the n for which n / 10 is nearest, and of two such n the larger one."""
     tenths = round(to_fixed(score) * 10)
     assert to_fixed(score) == tenths / 10
     assert Fraction(-1, 20) < Fraction(tenths, 10) - Fraction(score) <= Fraction(1, 20)

@@ -1,4 +1,4 @@
-"""Versions by name, and the one of a project."""
+"""Order of versions by name, and the choice for a project."""
 
 from __future__ import annotations
 
