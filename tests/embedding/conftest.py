@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
+from kebab.config.settings import EmbeddingSettings
 from kebab.embedding.onnx_embedder import OnnxEmbedder, from_folder, granite, multilingual
 from kebab.embedding.onnx_encoder import OnnxEncoder
 from kebab.embedding.onnx_graph import FLOAT, INT64, Array, OnnxGraph
@@ -125,8 +126,7 @@ class TinyModel:
         return OnnxEncoder(self.folder, **{"max_tokens": 512, "pad_id": 1, "threads": 1, **options})
 
     def embedder(self, **options: Any) -> OnnxEmbedder:
-        defaults = {"pooling": "mean", "max_tokens": 512, "query_prefix": "", "passage_prefix": "", "threads": 1}
-        return from_folder(self.folder, **{**defaults, **options})
+        return from_folder(str(self.folder), EmbeddingSettings(**{"threads": 1, **options}))
 
 
 @pytest.fixture

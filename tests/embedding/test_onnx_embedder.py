@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from kebab.config.settings import EmbeddingSettings
 from kebab.core.errors import ModelCorrupt, ModelMismatch, ModelMissing
 from kebab.embedding.onnx_embedder import OnnxEmbedder, from_folder, granite
 
@@ -207,8 +208,7 @@ def test_texts_are_padded_with_what_the_model_was_trained_with(
 
 
 def fingerprint(folder: Path, **options: Any) -> str:
-    defaults = {"pooling": "mean", "max_tokens": 512, "query_prefix": "", "passage_prefix": "", "threads": 1}
-    return from_folder(folder, **{**defaults, **options}).fingerprint
+    return from_folder(str(folder), EmbeddingSettings(**{"threads": 1, **options})).fingerprint
 
 
 def test_the_fingerprint_follows_from_the_content_of_the_folder_and_the_settings_alone(tiny: TinyModel) -> None:
@@ -254,15 +254,13 @@ def test_the_bundled_model_in_a_folder_gives_the_bundled_vectors(
     for name in ("model.onnx", "tokenizer.json"):
         (folder / name).symlink_to(granite_folder / name)
     (folder / "config.json").write_text('{"hidden_size": 384, "pad_token_id": 1}')
-    embedder = from_folder(folder, pooling="mean", max_tokens=512, query_prefix="", passage_prefix="", threads=1)
+    embedder = from_folder(str(folder), EmbeddingSettings(threads=1))
     texts = ["how to set up version control", "short", "word " * 700]
     np.testing.assert_allclose(embedder.embed(texts, "passage"), granite_model.embed(texts, "passage"), atol=1e-6)
 
 
 def test_more_tokens_than_the_model_has_positions_is_a_clear_error(granite_folder: Path) -> None:
-    embedder = from_folder(
-        granite_folder, pooling="mean", max_tokens=2048, query_prefix="", passage_prefix="", threads=1
-    )
+    embedder = from_folder(str(granite_folder), EmbeddingSettings(max_tokens=2048, threads=1))
     with pytest.raises(ModelMismatch) as caught:
         embedder.embed(["word " * 700], "passage")
     assert caught.value.hint == "Set embedding.max_tokens to what the model takes."

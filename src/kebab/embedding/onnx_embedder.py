@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from kebab.config.settings import EmbeddingSettings
 from kebab.core.errors import ModelCorrupt, ModelMismatch, ModelMissing
 from kebab.core.text import whole_characters
 
@@ -91,10 +92,9 @@ def multilingual(cache: Path, threads: int) -> OnnxEmbedder:
     )
 
 
-def from_folder(
-    folder: Path, *, pooling: str, max_tokens: int, query_prefix: str, passage_prefix: str, threads: int
-) -> OnnxEmbedder:
+def from_folder(name: str, settings: EmbeddingSettings) -> OnnxEmbedder:
     """Any sentence encoder on disk: model.onnx and tokenizer.json in one folder."""
+    folder = Path(name).expanduser().absolute()
     for name in ("model.onnx", "tokenizer.json"):
         if not (folder / name).is_file():
             raise ModelMissing(
@@ -104,17 +104,20 @@ def from_folder(
                 path=str(folder),
             )
 
-    # A prefix of queries changes no vector that is stored.
-    version = _folder_version(folder, pooling, max_tokens, passage_prefix)
-    return OnnxEmbedder(
-        folder.name,
-        version,
-        _dimension(folder),
-        lambda: _encoders().OnnxEncoder(
+    pooling, max_tokens, threads = settings.pooling, settings.max_tokens, settings.threads
+
+    def load() -> OnnxEncoder:
+        encoder: OnnxEncoder = _encoders().OnnxEncoder(
             folder, max_tokens=max_tokens, pad_id=_pad_id(folder), pooling=pooling, threads=threads
-        ),
-        query_prefix=query_prefix,
-        passage_prefix=passage_prefix,
+        )
+        return encoder
+
+    # A prefix of queries changes no vector that is stored.
+    version = _folder_version(folder, pooling, max_tokens, settings.passage_prefix)
+    return OnnxEmbedder(
+        *(folder.name, version, _dimension(folder), load),
+        query_prefix=settings.query_prefix,
+        passage_prefix=settings.passage_prefix,
     )
 
 

@@ -34,17 +34,6 @@ def models_for(settings: EmbeddingSettings, cache: Path) -> EmbeddingModels | No
     return SingleModel(embedder)
 
 
-def _onnx(name: str, settings: EmbeddingSettings) -> Embedder:
-    return from_folder(
-        Path(name).expanduser().absolute(),
-        pooling=settings.pooling,
-        max_tokens=settings.max_tokens,
-        query_prefix=settings.query_prefix,
-        passage_prefix=settings.passage_prefix,
-        threads=settings.threads,
-    )
-
-
 def _endpoint(name: str, settings: EmbeddingSettings) -> Embedder:
     from kebab.embedding.endpoint import OLLAMA, OPENAI, EndpointEmbedder
 
@@ -53,7 +42,7 @@ def _endpoint(name: str, settings: EmbeddingSettings) -> Embedder:
 
 _PROVIDERS: dict[str, Callable[[str, EmbeddingSettings], Embedder | None]] = {
     "bundled": lambda _name, _settings: None,
-    "onnx": _onnx,
+    "onnx": from_folder,
     "openai": _endpoint,
     "ollama": _endpoint,
 }
