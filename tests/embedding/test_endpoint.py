@@ -96,7 +96,7 @@ def serve() -> Iterator[Endpoint]:
                         return
                 if not answer.drip_s:
                     self.wfile.write(answer.body)
-            except OSError:  # whoever asked has gone
+            except OSError:  # the client has closed the connection
                 pass
 
         do_GET = do_POST  # noqa: N815 - a followed redirect would arrive as one

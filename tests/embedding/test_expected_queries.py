@@ -17,7 +17,7 @@ def test_first_query_embeds_all_expected_ones_of_its_model(toy: type[Toy]) -> No
     (space, *_) = ahead.for_query("two")
     vectors = [space.embedder.embed([text], "query")[0] for text in ("two", "one", "two")]
     assert models.latin.batches == [("query", ["one", "two"])]
-    assert models.everything.batches == [], "nobody asked in Korean yet"
+    assert models.everything.batches == [], "no Korean query has been sent yet"
     assert np.array_equal(vectors[0], toy.two_scripts().latin.embed(["two"], "query")[0])
     assert np.array_equal(vectors[0], vectors[2])
     assert space.embedder.fingerprint == models.latin.fingerprint

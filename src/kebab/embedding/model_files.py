@@ -127,7 +127,7 @@ class ModelCache:
             if damaged.is_dir():
                 raise ModelCorrupt(
                     f"The model in {damaged} has been changed since it was made.",
-                    hint=f"Delete {damaged}: it is made anew.",
+                    hint=f"Delete {damaged}: it is made again.",
                     path=str(damaged),
                 ) from None
 

@@ -172,8 +172,8 @@ def read_vocabulary(data: bytes) -> Vocabulary:
         if number == 1:
             piece = dict(_messages(value))
             score = struct.unpack("<f", piece[2])[0] if 2 in piece else 0.0
-            # With nine digits it is the same float32, and whoever reads it from JSON gets the same float64: ties end
-            # alike everywhere.
+            # Nine digits identify a float32, and give every reader of the JSON the same float64, so that ties are
+            # resolved alike.
             pieces.append((piece[1].decode("utf-8"), float(f"{score:.9g}")))
         elif number == 3:
             charsmap = dict(_messages(value))[2]

@@ -187,7 +187,7 @@ def _load_session(path: Path, threads: int) -> Any:
     except Exception as error:  # as above
         raise ModelCorrupt(
             f"{path} cannot be loaded: {error}.",
-            hint=f"Delete {path.parent} if it is in Kebab's cache: it is made anew.",
+            hint=f"Delete {path.parent} if it is in Kebab's cache: it is made again.",
             path=str(path),
         ) from error
 

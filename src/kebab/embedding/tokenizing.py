@@ -71,7 +71,7 @@ def _load(path: Path) -> Any:
     except Exception as error:  # the library raises nothing narrower
         raise ModelCorrupt(
             f"{path} is not a tokenizer: {error}.",
-            hint=f"Delete {path.parent} if it is in Kebab's cache: it is made anew.",
+            hint=f"Delete {path.parent} if it is in Kebab's cache: it is made again.",
             path=str(path),
         ) from error
     tokenizer.no_truncation()

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
 import types
-from codecs import BOM_UTF8
 from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -23,31 +23,26 @@ def write_run(report: EvalReportV1, path: Path) -> None:
 
 def refuse_to_replace(path: Path) -> None:
     """A run replaces only another run, so that it never overwrites a golden set."""
-    _refuse_unless(b'"eval_report.v1"' in _beginning_of(path), path, "run")
+    _refuse_unless(rb'.*"eval_report\.v1"', path, "run")
 
 
 def refuse_to_replace_with_page(path: Path) -> None:
     """A page replaces only another page, neither the run that it shows nor a golden set."""
-    beginning = _beginning_of(path).removeprefix(BOM_UTF8).lstrip().lower()
-    _refuse_unless(beginning.startswith((b"<!doctype html", b"<html")), path, "HTML page")
+    _refuse_unless(rb"(?i:(\xef\xbb\xbf)?\s*<(!doctype )?html)", path, "HTML page")
 
 
-def _beginning_of(path: Path) -> bytes:
-    """The first bytes of a file; none if there is no file."""
+def _refuse_unless(beginning: bytes, path: Path, what: str) -> None:
+    """A missing or empty file may be overwritten, and one that begins like this."""
     if not path.exists():
-        return b""
+        return
     try:
         with path.open("rb") as file:
-            return file.read(200)
+            found = file.read(200)
     except OSError as error:
         raise SourceError(
             f"{path} cannot be read: {error.strerror}.", hint="Name another file with --out.", path=str(path)
         ) from error
-
-
-def _refuse_unless(may_go: bool, path: Path, what: str) -> None:
-    """A missing or empty file may be overwritten."""
-    if not may_go and path.exists() and path.stat().st_size:
+    if found and not re.match(beginning, found, re.DOTALL):
         raise UsageError(
             f"{path} exists already, and is no {what}.", hint="Name another file with --out, or delete it first."
         )

@@ -185,7 +185,7 @@ def _with_facts(session: Session, library: Library, *, has_stars: bool) -> Libra
     place = on_github(library.repository)
     if place is None:
         raise UsageError(
-            f"{library.library_id} does not come from github.com, so nobody is known to ask.",
+            f"{library.library_id} does not come from github.com, so its metadata cannot be fetched.",
             hint="Leave out --fetch-metadata, and give --stars and --description.",
         )
     settings = session.settings.library

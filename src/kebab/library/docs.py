@@ -104,7 +104,7 @@ def not_searchable(library: Library, version: LibraryVersion | None) -> KebabErr
     if version is not None and version.state == "failed":
         return SourceError(f"{what} could not be indexed: {version.error or 'no reason is known'}", hint=go_on)
     return StillIndexing(
-        f"{what} is not indexed yet.", hint=f"If nobody is indexing it just now: {go_on[0].lower()}{go_on[1:]}"
+        f"{what} is not indexed yet.", hint=f"If no other process is indexing it now: {go_on[0].lower()}{go_on[1:]}"
     )
 
 
