@@ -96,13 +96,13 @@ def client_of(address: str) -> Any:
 
 
 def collections_of(address: str) -> dict[str, Any]:
-    """What the server says of each collection."""
+    """The server's description of each collection."""
     client = client_of(address)
     return {kind: client.get_collection(f"speed.{kind}") for kind in ("chunks", "documents", "terms")}
 
 
 def read_back(address: str, kb: kebab.KnowledgeBase) -> dict[str, list[Any]]:
-    """All points, as they lie on the server."""
+    """All points of the server."""
     from qdrant_client import models
 
     client = client_of(address)
@@ -214,7 +214,7 @@ def wait_until_indexed(address: str, collection: str) -> None:
 
 
 class Sent(NamedTuple):
-    """What a search asks of the passages."""
+    """The payload fields that a search reads."""
 
     rankings: list[dict[str, Any]]
     passages: list[dict[str, Any]]

@@ -52,7 +52,7 @@ def report(part: Path, work: Path, rounds: int) -> None:
         for document in kb.documents():
             _, chunks = kb.document(document.doc_id)
             texts += [embedded_text(chunk.doc_path, chunk.title, chunk.heading_path, chunk.text) for chunk in chunks]
-        texts = [text for text in dict.fromkeys(texts) if models.home_of(text) is granite]
+        texts = [text for text in dict.fromkeys(texts) if models.primary_of(text) is granite]
         granite.embed(texts[:1], "passage")
         session, batches = prepared(granite, texts)
         ours, bare = [], []
@@ -77,7 +77,7 @@ def report(part: Path, work: Path, rounds: int) -> None:
 
 def prepared(embedder: OnnxEmbedder, texts: list[str]) -> tuple[Any, list[dict[str, Any]]]:
     """The session and its inputs, as good as they can be: sorted by length, no more padding than Kebab has."""
-    encoder = embedder._loaded()
+    encoder = embedder._load()
     ids = sorted((part for one in encoder._tokenizer.ids(texts) for part in encoder._parts(one)), key=len)
     batches = []
     start = 0

@@ -87,7 +87,7 @@ class Point(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """What came of one fault; each text is empty when all is well."""
+    """The result of one fault; texts are empty if nothing is wrong."""
 
     point: Point
     lost: str = ""
@@ -96,7 +96,7 @@ class Outcome(NamedTuple):
 
 
 def compiled_shim(folder: Path) -> Path:
-    """SystemExit with what to install when there is no C compiler."""
+    """Raises SystemExit with what to install if there is no C compiler."""
     compiler = shutil.which("cc")
     if compiler is None:
         raise SystemExit("The fault points need a C compiler (cc).\n  On Debian: sudo apt install gcc libc6-dev")
@@ -141,7 +141,7 @@ def _planned(calls: Mapping[str, Sequence[str]]) -> list[Point]:
 
 
 class _Bench:
-    """One scenario: its files, what was before and what has to be afterwards. Each worker has a home of its own."""
+    """One scenario: its files, and their state before and after. Each worker has its own home folder."""
 
     def __init__(self, work: Path, shim: Path, scenario: Scenario) -> None:
         self._shim = shim
@@ -303,7 +303,7 @@ class _Bench:
 
 
 def _judged(fault: str, code: int, output: str, errors: str) -> str:
-    """What is wrong with the way the command ended."""
+    """The fault in how the command ended, if any."""
     if fault in _KILLS:
         return "" if code == -signal.SIGKILL else f"exit {code} after a kill: {errors[-300:]}"
     if "Traceback" in errors or code not in (0, 2):

@@ -90,7 +90,7 @@ class Notebook:
 
 @dataclass
 class Result:
-    """Of one part. Anything but tries is a failure."""
+    """Counts of one part. Every count but `tries` is one of failures."""
 
     tries: int = 0
     lost: list[str] = field(default_factory=list)
@@ -221,7 +221,7 @@ class _Commands:
         )
 
     def run(self, *arguments: str) -> Any:
-        """What it printed; None when it failed."""
+        """The output; None if the command failed."""
         self.result.tries += 1
         with self.started(*arguments) as process:
             try:
@@ -264,7 +264,7 @@ class _Web:
             self._result.failed.append(f"ingest: {job}")
 
     def _call(self, method: str, path: str, body: object = None) -> Any:
-        """The answer; None when there was none."""
+        """The answer, or None."""
         self._result.tries += 1
         try:
             with closing(self._server.connection()) as connection:

@@ -1,4 +1,4 @@
-"""What every benchmark shares: where the data is, what a process cost, interleaved rounds, and the table at the end.
+"""Shared parts of the benchmarks: the data, the cost of a process, interleaved rounds, and the table of results.
 
 Absolute times mean little on a shared machine. Every benchmark therefore runs its opponent in the same minute, in turns
 with Kebab, and reports the ratio; times are CPU times unless they are called wall.
@@ -32,7 +32,7 @@ T = TypeVar("T")
 
 
 def parser(description: str | None) -> argparse.ArgumentParser:
-    """With the one option that all benchmarks have."""
+    """A parser with the one option that all benchmarks have."""
     made = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     default = os.environ.get("BENCH_DATA") or str(REPOSITORY.parent / "shared" / "data")
     made.add_argument(
@@ -70,7 +70,7 @@ def text_size(folder: Path) -> int:
 
 @dataclass(frozen=True)
 class Cost:
-    """What one process took: CPU and wall seconds, and the most memory it held at once."""
+    """The cost of one process: CPU and wall seconds, and its largest memory."""
 
     cpu: float
     wall: float
@@ -86,9 +86,7 @@ def kb() -> str:
 
 
 def run(arguments: Sequence[str]) -> Cost:
-    """Run a command to its end, with a configuration of nobody's; its output is thrown away, its failure ends the
-    benchmark.
-    """
+    """Runs a command with an empty configuration. Its output is ignored; a failure ends the benchmark."""
     started = time.perf_counter()
     process = subprocess.Popen(arguments, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, env=environment())
     assert process.stderr is not None
@@ -152,7 +150,7 @@ def interleaved(rounds: int, contestants: Mapping[str, Callable[[], T]]) -> dict
 
 
 def ratio(ours: Sequence[float], theirs: Sequence[float]) -> float:
-    """Of the medians."""
+    """The ratio of the medians."""
     return median(ours) / median(theirs)
 
 
@@ -166,7 +164,7 @@ def verdict(value: float, bar: float) -> str:
 
 
 def table(headers: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-    """As Markdown, columns aligned, so that it can go into the README as it is."""
+    """A Markdown table with aligned columns, ready for the README."""
     cells = [[str(cell) for cell in row] for row in (headers, *rows)]
     widths = [max(len(row[column]) for row in cells) for column in range(len(headers))]
     for number, row in enumerate(cells):

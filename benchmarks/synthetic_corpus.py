@@ -119,7 +119,7 @@ def _passage(real: RealText, base: int, chance: random.Random) -> str:
 
 
 def questions(real: RealText, count: int, seed: int = 2) -> list[str]:
-    """A question word, and five to ten words of plain prose as they stand somewhere."""
+    """A question word and five to ten consecutive words of prose."""
     chance = random.Random(seed)
     made: list[str] = []
     while len(made) < count:

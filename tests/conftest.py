@@ -177,13 +177,13 @@ class TwoScripts:
         self._cross_language = cross_language
         self.latin_floor = -1.0
 
-    def home_of(self, text: str) -> WordEmbedder:
+    def primary_of(self, text: str) -> WordEmbedder:
         return self.latin if is_latin(text) else self.everything
 
-    def also_of(self, _text: str) -> WordEmbedder | None:
+    def secondary_of(self, _text: str) -> WordEmbedder | None:
         return None
 
-    def second_home(self, *, other_scripts: bool) -> WordEmbedder | None:
+    def secondary_for_all(self, *, other_scripts: bool) -> WordEmbedder | None:
         return (
             self.everything
             if self._cross_language == "on" or (self._cross_language == "auto" and other_scripts)
@@ -193,11 +193,11 @@ class TwoScripts:
     def for_query(self, text: str) -> list[SpaceQuery]:
         if not is_latin(text):
             own, foreign = (
-                SpaceQuery(self.everything, homes_only=True, weak=True),
-                SpaceQuery(self.everything, others_only=True, bonus=0.1),
+                SpaceQuery(self.everything, primary_only=True, weak=True),
+                SpaceQuery(self.everything, secondary_only=True, bonus=0.1),
             )
             return [own] if self._cross_language == "off" else [foreign, own]
-        foreign = SpaceQuery(self.everything, homes_only=True, instead=self._cross_language == "auto")
+        foreign = SpaceQuery(self.everything, primary_only=True, instead=self._cross_language == "auto")
         return [SpaceQuery(self.latin, floor=self.latin_floor), *([] if self._cross_language == "off" else [foreign])]
 
 

@@ -1,4 +1,4 @@
-"""Asking an endpoint that the user named: one way of sending, one set of limits, errors in our words.
+"""Requests to endpoints that the user named: one way of sending, one set of limits, one set of errors.
 
 Nothing is sent anywhere unless a setting names a model behind an endpoint (`embedding.model`, `ask.model`).
 """
@@ -17,11 +17,11 @@ from kebab.core.errors import ConfigError, ModelUnreachable, TextRefused
 from kebab.http_client import Response, opened
 
 _PASSING = frozenset({408, 409, 425, 429, 500, 502, 503, 504})
-"""Answers after which the same request may succeed."""
+"""Statuses after which the same request may succeed later."""
 _ABOUT_THE_TEXT = frozenset({400, 413, 422})
-"""Answers that say of a request, and so of a text in it, that it will not be taken."""
+"""Statuses that refuse the content of a request, and so a text in it."""
 _LONGEST_EXCUSE_S = 5.0
-"""How long an answer that is an error is read."""
+"""How long the body of an error is read."""
 _LONGEST_ANSWER = 1 << 28
 
 
@@ -29,7 +29,7 @@ class Passing(Exception):
     """A failure after which trying again makes sense."""
 
     def __init__(self, error: ModelUnreachable, wait_s: float | None = None, *, by_server: bool = False) -> None:
-        """`by_server`: it was reached, and says that something went wrong there."""
+        """`by_server`: the server answered that it failed."""
         super().__init__(error.message)
         self.error = error
         self.wait_s = wait_s
@@ -37,7 +37,7 @@ class Passing(Exception):
 
 
 class Endpoint(NamedTuple):
-    """Where to send requests for one section of the settings, whose names the errors speak of."""
+    """Where to send requests for one section of the settings; errors name settings of this section."""
 
     address: str
     key: str
@@ -56,7 +56,7 @@ class Endpoint(NamedTuple):
     def opened(
         self, body: dict[str, Any], *, accept: str = "application/json", stop: Callable[[], bool] | None = None
     ) -> Iterator[Response]:
-        """The response to a request; its body comes as it is read, all of it within the time limit."""
+        """The response to a request. Its body arrives while it is read, within the time limit."""
         headers = {"Content-Type": "application/json", "Accept": accept}
         if self.key:
             headers["Authorization"] = f"Bearer {self.key}"
@@ -78,7 +78,7 @@ class Endpoint(NamedTuple):
             yield response
 
     def asked(self, body: dict[str, Any]) -> Any:
-        """What it answers, read as JSON."""
+        """The answer, parsed as JSON."""
         try:
             with self.opened(body) as response:
                 said = _body(response)
@@ -122,7 +122,7 @@ class Endpoint(NamedTuple):
 def endpoint(
     section: str, address: str, path: str, key: str, timeout_s: float, *, meanwhile: str, too_long: str
 ) -> Endpoint:
-    """Checked: an address that is none, or a key that cannot be one, is an error before anything is sent."""
+    """A checked endpoint: a faulty address or key is an error before anything is sent."""
     address = address.rstrip("/")
     if not address.startswith(("http://", "https://")):
         raise ConfigError(
@@ -153,7 +153,7 @@ def _body(response: Response, seconds: float = inf) -> bytes:
 
 
 def _excuse(response: Response) -> str:
-    """What the server says about an error, on one short line."""
+    """The server's message about an error, on one short line."""
     try:
         text = _body(response, _LONGEST_EXCUSE_S)[:2000].decode("utf-8", "replace")
     except OSError:

@@ -1,8 +1,7 @@
-"""HTTP requests with one time limit for everything, which the caller can give up at any moment.
+"""HTTP requests with one time limit for the whole request, which the caller can cancel at any moment.
 
-The limits of httpx hold for each read, so a server that sends a byte now and then would be waited for without end. A
-request therefore runs on an event loop in its own thread, where it can be cancelled whatever it waits for; only a name
-lookup is left to the limits of the resolver.
+The limits of httpx hold for each read, so a server that sends a byte now and then would never time out. A request
+therefore runs on an event loop in its own thread, where it can be cancelled at any point but during a name lookup.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _LOOK_UP_S = 0.05
-"""How often a waiting request asks whether to go on."""
+"""How often a waiting request asks its caller whether to go on."""
 _THIS_MACHINE = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
@@ -32,7 +31,7 @@ class Stopped(Exception):
 
 
 class Response:
-    """A status with its headers, and a body that arrives while it is read. OSError when it breaks off."""
+    """A status with headers, and a body that arrives while it is read; OSError if the connection breaks."""
 
     def __init__(self, response: httpx2.Response, waiting: _Waiting) -> None:
         self.status = response.status_code
@@ -42,13 +41,13 @@ class Response:
         self._waiting = waiting
 
     def parts(self, seconds: float = inf) -> Iterator[bytes]:
-        """The body as it comes; TimeoutError when it takes longer than this or than the request may."""
+        """The parts of the body. TimeoutError after so many seconds, or at the limit of the request."""
         ends = time.monotonic() + seconds
         while part := self._waiting.result(lambda: anext(self._parts, b""), ends):
             yield part
 
     def lines(self, longest: int) -> Iterator[str]:
-        """Text lines with their ends; what is longer is cut."""
+        """Lines of text with their line ends; longer ones are split."""
         line = b""
         for part in self.parts():
             *whole, line = (line + part).split(b"\n")
@@ -71,10 +70,10 @@ def opened(
     quiet_seconds: float | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> Iterator[Response]:
-    """The response to a request, whatever its status; redirects are not followed.
+    """The response to a request, with any status; redirects are not followed.
 
-    OSError when nobody answers, TimeoutError after `seconds` altogether or `quiet_seconds` in which nothing comes,
-    Stopped once `stop` says so.
+    Raises OSError if there is no answer, TimeoutError after `seconds` in all or `quiet_seconds` without data, and
+    Stopped once `stop` returns true.
     """
     import httpx2
     from anyio.from_thread import start_blocking_portal
@@ -94,7 +93,7 @@ def opened(
                 proxy=_proxy(url),
                 trust_env=False,
                 timeout=quiet_seconds,
-                # A response is never redirected, so one without TLS needs no certificates.
+                # Redirects are not followed, so a request without TLS needs no certificates.
                 verify=ssl.create_default_context() if url.startswith("https:") else False,
             )
         try:
@@ -111,7 +110,7 @@ def opened(
 
 
 class _Waiting:
-    """Waits for what runs on the event loop, and cancels it when it is no longer wanted."""
+    """Waits for work on the event loop, and cancels it when it is no longer wanted."""
 
     def __init__(self, portal: BlockingPortal, ends: float, stop: Callable[[], bool] | None) -> None:
         self._portal = portal
@@ -144,12 +143,12 @@ def _as_os_errors() -> Iterator[None]:
         yield
     except httpx2.TimeoutException as error:
         raise TimeoutError("timed out") from error
-    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, ImportError) as error:  # of a proxy that cannot be used
+    except (httpx2.HTTPError, httpx2.InvalidURL, ValueError, ImportError) as error:  # the last two: a faulty proxy
         raise OSError(_reason(error)) from error
 
 
 def _reason(error: BaseException) -> str:
-    """What the system said when connecting failed, out of the exceptions of httpx and anyio around it."""
+    """The system's own message if connecting failed, from inside the exceptions of httpx and anyio."""
     said, inner = str(error) or type(error).__name__, error.__context__
     while inner is not None:
         if isinstance(inner, BaseExceptionGroup):  # one for each address of the host
@@ -161,7 +160,7 @@ def _reason(error: BaseException) -> str:
 
 
 def _proxy(url: str) -> str | None:
-    """The proxy that the environment names for an address; none for this machine, whatever the environment says."""
+    """The proxy that the environment names for an address; never one for this machine."""
     from urllib.request import getproxies, proxy_bypass
 
     parts = urlsplit(url)

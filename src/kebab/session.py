@@ -80,8 +80,7 @@ class Session:
 
     def bundled_model_faults(self) -> tuple[ModelError | None, Sequence[Path]]:
         """What is wrong with the installed weights, and the damaged models in the cache."""
-        from kebab.embedding.bundled import weights_fault
-        from kebab.embedding.model_files import ModelCache
+        from kebab.embedding.model_files import ModelCache, weights_fault
 
         return weights_fault(), ModelCache(cache_folder()).damaged()
 

@@ -1,4 +1,4 @@
-"""Addresses of clusters: read, written out, and refused with a word on what one looks like."""
+"""Addresses of clusters are read and written; faulty ones are refused with an example."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def test_an_address_is_read_and_written_out_again(url: str, address: ClusterAddr
      "qdrant://host:99999/notes", "qdrant://host:0/notes", "qdrant://host,/notes", "qdrant://host/notes?tls=maybe", "qdrant://host/notes?tsl=true", "qdrant://host/notes?x",
      "qdrant://host/notes#part", "qdrant://[::1/notes", "http://host/notes", "postgres://host/notes"],
 )  # fmt: skip
-def test_what_is_no_address_is_refused_with_an_example(url: str) -> None:
+def test_a_faulty_address_is_refused_with_an_example(url: str) -> None:
     with pytest.raises(UsageError) as refused:
         cluster_address(url)
     assert "qdrant://127.0.0.1:6333/notes" in (refused.value.hint or "")
@@ -50,8 +50,8 @@ def test_a_key_in_an_address_is_refused_and_not_repeated(url: str) -> None:
     assert "hush" not in f"{refused.value.message} {refused.value.hint}"
 
 
-def test_what_follows_an_address_and_is_not_understood_is_what_is_wrong() -> None:
-    """Regression: the address itself was said to be wrong, which it was not."""
+def test_an_unknown_suffix_of_an_address_is_named_in_the_error() -> None:
+    """Regression: the error named the address instead of its suffix."""
     with pytest.raises(
         UsageError, match=r"What follows 'qdrant://127.0.0.1/notes' is not understood: only \?tls=true is"
     ):

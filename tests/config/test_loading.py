@@ -1,6 +1,4 @@
-"""defaults < config file < environment < flags, each value with its origin; whatever is wrong names place, key and
-bounds.
-"""
+"""Layers of settings (defaults < config file < environment < flags), origins, and errors with place, key and bounds."""
 
 from __future__ import annotations
 
@@ -32,7 +30,7 @@ def refused(
     return caught.value
 
 
-def test_each_layer_wins_over_the_one_below_and_says_where_it_came_from(config: Path) -> None:
+def test_each_layer_overrides_the_one_below_and_is_named_as_origin(config: Path) -> None:
     write(config, "[search]\ndefault_k = 2\nsnippet_chars = 50\nmatch = 'any'\n")
     environment = {"KEBAB_SEARCH_SNIPPET_CHARS": "60", "KEBAB_SEARCH_MATCH": "all", "OTHER": "x"}
     loaded = load_settings(config, environment, {"search.match": "auto", "store.path": None})
@@ -46,7 +44,7 @@ def test_each_layer_wins_over_the_one_below_and_says_where_it_came_from(config: 
     assert loaded.config_file == config
 
 
-def test_without_anything_there_are_only_defaults(tmp_path: Path) -> None:
+def test_without_file_variables_and_flags_there_are_only_defaults(tmp_path: Path) -> None:
     loaded = load_settings(None, {"XDG_CONFIG_HOME": str(tmp_path)})
     assert (loaded.origins, loaded.config_file) == ({}, None)
 
@@ -187,7 +185,7 @@ def test_folders_follow_the_xdg_rules(isolated_home: Path) -> None:
         assert data_folder(environment) == isolated_home / ".local" / "share" / "kebab"
 
 
-def test_a_chunk_is_not_to_be_longer_than_it_may_be() -> None:
+def test_a_target_above_the_maximum_is_refused() -> None:
     with pytest.raises(ConfigError) as error:
         load_settings(environment={"KEBAB_CHUNKING_TARGET_TOKENS": "481"})
     assert "target_tokens = 481 (environment KEBAB_CHUNKING_TARGET_TOKENS) is more than" in error.value.message
@@ -195,7 +193,7 @@ def test_a_chunk_is_not_to_be_longer_than_it_may_be() -> None:
     assert load_settings(environment=equal).settings.chunking.target_tokens == 400
 
 
-def test_a_target_that_nobody_chose_gives_way_to_a_lower_maximum() -> None:
+def test_a_default_target_is_lowered_to_the_maximum() -> None:
     loaded = load_settings(environment={"KEBAB_CHUNKING_MAX_TOKENS": "256"})
     assert (loaded.settings.chunking.target_tokens, loaded.settings.chunking.max_tokens) == (256, 256)
     assert "chunking.target_tokens" not in loaded.origins
@@ -211,7 +209,7 @@ def test_db_may_be_an_address_too(config: Path) -> None:
         assert loaded.origins == {"store.url": "flag"}
 
 
-def test_of_a_file_and_a_cluster_the_nearer_word_counts(config: Path) -> None:
+def test_of_a_file_and_a_cluster_the_stronger_origin_wins(config: Path) -> None:
     write(config, f"[store]\nurl = '{CLUSTER}'\n")
     assert load_settings(config, {}).settings.store.url == CLUSTER
     assert load_settings(config, {}, {"store.path": "notes.sqlite"}).settings.store[:1] == ("notes.sqlite",)
@@ -220,7 +218,7 @@ def test_of_a_file_and_a_cluster_the_nearer_word_counts(config: Path) -> None:
     assert load_settings(config, {"KEBAB_STORE_URL": f"{CLUSTER}2", "KEBAB_DB": "x.sqlite"}).settings.store.url == ""
 
 
-def test_a_file_and_a_cluster_in_one_place_contradict_each_other(config: Path) -> None:
+def test_a_file_and_a_cluster_from_one_origin_are_an_error(config: Path) -> None:
     write(config, f"[store]\nurl = '{CLUSTER}'\npath = 'notes.sqlite'\n")
     assert "both set" in refused(config).message
     load_settings(config, {}, {"store.path": "other.sqlite"})

@@ -1,4 +1,4 @@
-"""Where the database is: where the user says, else in the nearest .kebab folder upwards, else in the data folder."""
+"""The place of the database: as named, else the nearest .kebab folder upwards, else the data folder."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_file_called_kebab_is_no_local_folder(tmp_path: Path, isolated_home: P
     assert database_path(Settings(), tmp_path) == (isolated_home / "data" / "kebab" / "kebab.sqlite", False)
 
 
-def test_otherwise_it_is_in_the_data_folder(
+def test_default_database_is_in_the_data_folder(
     tmp_path: Path, isolated_home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)

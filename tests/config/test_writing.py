@@ -1,4 +1,4 @@
-"""Values are written into a config file without disturbing what else stands there."""
+"""Writing values into a config file changes nothing else in it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_comments_order_and_other_values_stay(tmp_path: Path) -> None:
     )
 
 
-def test_what_init_writes_can_be_set(tmp_path: Path) -> None:
+def test_values_in_a_file_made_by_init_can_be_set(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     path.write_text(commented_config(), encoding="utf-8")
     set_values(path, {"search.vector_weight": 2.0})
@@ -42,7 +42,7 @@ def test_what_init_writes_can_be_set(tmp_path: Path) -> None:
     assert list(loaded.origins) == ["search.vector_weight"]
 
 
-def test_what_would_not_be_accepted_is_not_written(tmp_path: Path) -> None:
+def test_an_invalid_value_is_not_written(tmp_path: Path) -> None:
     path = tmp_path / "config.toml"
     path.write_text("[search]\nrrf_k = 20\n")
     with pytest.raises(ConfigError):

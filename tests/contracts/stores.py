@@ -206,7 +206,7 @@ class Corpus:
 
     # --- vectors
 
-    def give(self, embedder: Embedder, vectors: Mapping[str, Any], *, home: bool = True) -> None:
+    def give(self, embedder: Embedder, vectors: Mapping[str, Any], *, primary: bool = True) -> None:
         """Chunks, by their texts, get these vectors; equal vectors of several chunks are stored as those of different
         texts.
         """
@@ -216,7 +216,7 @@ class Corpus:
             new = [
                 NewVector(hash_of(f"{embedder.name} {text}"), vector, [keys[text]]) for text, vector in vectors.items()
             ]
-            writer.add(embedder, new, home=home)
+            writer.add(embedder, new, primary=primary)
 
     def embed(self, embedder: Embedder, *, settle: bool = True) -> tuple[int, int]:
         """What an embedding phase does, in short: how many texts were embedded, and how many chunks found their vector
@@ -225,7 +225,7 @@ class Corpus:
         with self.writing() as writing:
             writer = writing.vectors()
             pending = {chunk.key: text_of(chunk) for chunk in writer.pending([embedder], after=None, limit=10_000)}
-            linked = writer.link(embedder, [(key, hash_of(text)) for key, text in pending.items()], home=True)
+            linked = writer.link(embedder, [(key, hash_of(text)) for key, text in pending.items()], primary=True)
             texts: dict[str, list[Any]] = {}
             for key, text in pending.items():
                 if key not in linked:
@@ -235,7 +235,7 @@ class Corpus:
                 writer.add(
                     embedder,
                     [NewVector(hash_of(text), vector, texts[text]) for text, vector in zip(texts, made, strict=True)],
-                    home=True,
+                    primary=True,
                 )
             if settle:
                 writer.settle([embedder])

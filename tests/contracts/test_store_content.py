@@ -69,14 +69,14 @@ def test_a_source_may_have_been_ingested_long_ago(corpus: Corpus) -> None:
         assert source.ingested_at == "2020-01-02T03:04:05Z"
 
 
-def test_a_vector_comes_back_to_the_last_bit_with_its_home(corpus: Corpus, toy: type[Toy]) -> None:
+def test_a_vector_comes_back_to_the_last_bit_and_still_primary_or_secondary(corpus: Corpus, toy: type[Toy]) -> None:
     """Small numbers too: a float16 has as many digits there."""
     corpus.write("a.md", "one", "two", "three")
     model = toy.embedder(dimension=64)
     vectors = np.random.default_rng(7).standard_normal((2, 64)) * np.logspace(-4, 0, 64)
     vectors = (vectors / np.linalg.norm(vectors, axis=1, keepdims=True)).astype(np.float32)
     corpus.give(model, {"one": vectors[0]})
-    corpus.give(model, {"two": vectors[1]}, home=False)
+    corpus.give(model, {"two": vectors[1]}, primary=False)
     ids = corpus.ids()
     with corpus.reading() as reading:
         content = reading.content()
@@ -86,9 +86,9 @@ def test_a_vector_comes_back_to_the_last_bit_with_its_home(corpus: Corpus, toy: 
         found = content.vectors_of(space, [*ids.values(), "no such chunk"])
         counts = content.counts()
     assert {
-        ids[text]: (vectors[number].astype(np.float16).tobytes(), home)
-        for text, number, home in (("one", 0, True), ("two", 1, False))
-    } == {chunk_id: (vector.vector, vector.home) for chunk_id, vector in found.items()}
+        ids[text]: (vectors[number].astype(np.float16).tobytes(), primary)
+        for text, number, primary in (("one", 0, True), ("two", 1, False))
+    } == {chunk_id: (vector.vector, vector.primary) for chunk_id, vector in found.items()}
     assert counts.spaces[0] == ("words@1:64", 2, 1)
     assert (counts.documents, counts.chunks, counts.library_documents, counts.snippets) == (1, 3, 0, 0)
 

@@ -79,7 +79,7 @@ def test_only_a_vector_in_its_first_space_makes_a_chunk_done(corpus: Corpus, toy
     first, second, former = (toy.embedder(name, dimension=16) for name in ("first", "second", "former"))
     corpus.write("a.md", "one", "two", "three")
     corpus.give(first, {"one": EYE[0]})
-    corpus.give(second, {"two": EYE[0]}, home=False)
+    corpus.give(second, {"two": EYE[0]}, primary=False)
     corpus.give(former, {"three": EYE[0]})
     with corpus.writing() as writing:
         writer = writing.vectors()
@@ -87,7 +87,7 @@ def test_only_a_vector_in_its_first_space_makes_a_chunk_done(corpus: Corpus, toy
         assert writer.count_pending([first, second]) == 2
         assert {chunk.text for chunk in writer.pending_in(second, after=None, limit=10)} == {"one", "three"}
         assert writer.count_pending_in(second) == 2
-        assert [writer.is_home(embedder) for embedder in (first, second, former)] == [True, False, True]
+        assert [writer.is_primary(embedder) for embedder in (first, second, former)] == [True, False, True]
 
 
 # --- a text is embedded once
@@ -110,8 +110,8 @@ def test_a_chunk_that_has_vanished_meanwhile_needs_no_vector(corpus: Corpus, wor
         writer = writing.vectors()
         (chunk,) = writer.pending([words], after=None, limit=10)
         writing.documents().remove("notes", ["a.md"])
-        writer.add(words, [NewVector(hash_of("text"), EYE[0], [chunk.key])], home=True)
-        writer.link(words, [(chunk.key, hash_of("text"))], home=True)
+        writer.add(words, [NewVector(hash_of("text"), EYE[0], [chunk.key])], primary=True)
+        writer.link(words, [(chunk.key, hash_of("text"))], primary=True)
     assert corpus.near(words, EYE[0]) == []
     assert corpus.chunks() == []
     assert corpus.is_healthy()
@@ -200,21 +200,23 @@ def test_equal_similarities_are_ordered_by_chunk_id(corpus: Corpus, words: WordE
     assert [match.chunk_id for match in corpus.near(words, EYE[1], 30)][:10] == nearest
 
 
-def test_chunks_may_be_restricted_to_those_at_home_or_to_the_others(corpus: Corpus, words: WordEmbedder) -> None:
+def test_search_may_be_restricted_to_primary_or_to_secondary_vectors(corpus: Corpus, words: WordEmbedder) -> None:
     """English text under a Korean title is found by Korean words too, so it counts as one of the question's own script."""
-    corpus.write_all(corpus.document("a.md", "home", "guest"), corpus.document("b.md", "english text", title="한국어"))
-    corpus.give(words, {"home": EYE[0]})
-    corpus.give(words, {"guest": EYE[0], "english text": EYE[0]}, home=False)
+    corpus.write_all(
+        corpus.document("a.md", "primary", "secondary"), corpus.document("b.md", "english text", title="한국어")
+    )
+    corpus.give(words, {"primary": EYE[0]})
+    corpus.give(words, {"secondary": EYE[0], "english text": EYE[0]}, primary=False)
     ids = corpus.ids()
 
     def found(**options: Any) -> set[str]:
         return {match.chunk_id for match in corpus.near(words, EYE[0], **options)}
 
     assert found() == set(ids.values())
-    assert found(homes_only=True) == {ids["home"], ids["english text"]}
-    assert found(others_only=True) == {ids["guest"]}
-    assert {match.chunk_id: match.home for match in corpus.near(words, EYE[0])} == {
-        ids["home"]: True, ids["guest"]: False, ids["english text"]: True,
+    assert found(primary_only=True) == {ids["primary"], ids["english text"]}
+    assert found(secondary_only=True) == {ids["secondary"]}
+    assert {match.chunk_id: match.primary for match in corpus.near(words, EYE[0])} == {
+        ids["primary"]: True, ids["secondary"]: False, ids["english text"]: True,
     }  # fmt: skip
 
 
@@ -243,7 +245,7 @@ def test_two_spaces_are_never_mixed(corpus: Corpus, toy: type[Toy]) -> None:
 
 
 def test_the_middle_of_chunks_is_the_mean_of_their_vectors_of_length_one(corpus: Corpus, toy: type[Toy]) -> None:
-    """Taken where most of them are at home."""
+    """Taken in the primary space of most of them."""
     latin, everything, new = (
         toy.embedder("latin", dimension=4),
         toy.embedder("everything", dimension=6),
@@ -251,7 +253,7 @@ def test_the_middle_of_chunks_is_the_mean_of_their_vectors_of_length_one(corpus:
     )
     corpus.write("a.md", "one", "two", "셋", "none", "opposite")
     corpus.give(latin, {"one": EYE[0][:4], "two": EYE[1][:4], "opposite": -EYE[0][:4]})
-    corpus.give(everything, {"one": EYE[1][:6]}, home=False)
+    corpus.give(everything, {"one": EYE[1][:6]}, primary=False)
     corpus.give(everything, {"셋": EYE[2][:6]})
     ids = corpus.ids()
 
@@ -314,7 +316,7 @@ def test_the_versions_of_several_spaces_are_joined_and_a_chunk_in_two_counts_onc
     corpus.write("a.md", "one", "two", "둘")
     corpus.give(two.latin, embedded(two.latin, "one"))
     assert coverage(corpus, two) == VectorCoverage(3, 1, "vec:latin@1:32", ())
-    corpus.give(two.everything, embedded(two.everything, "one"), home=False)
+    corpus.give(two.everything, embedded(two.everything, "one"), primary=False)
     corpus.give(two.everything, embedded(two.everything, "둘"))
     assert coverage(corpus, two) == VectorCoverage(3, 2, "vec:latin@1:32,everything@1:48", ())
 
@@ -362,16 +364,16 @@ def test_a_chunk_comes_with_its_document_and_the_model_that_embedded_it(corpus: 
         }
 
 
-def test_the_model_named_is_that_of_the_space_where_a_chunk_is_at_home(corpus: Corpus, toy: type[Toy]) -> None:
+def test_the_model_named_is_that_of_the_primary_space_of_a_chunk(corpus: Corpus, toy: type[Toy]) -> None:
     corpus.write("a.md", "one", "two", "three")
     early, late = toy.embedder("early"), toy.embedder("late")
-    for embedder, home, text in (
+    for embedder, primary, text in (
         (early, True, "one"),
         (late, False, "one"),
         (early, False, "two"),
         (late, True, "two"),
     ):
-        corpus.give(embedder, embedded(embedder, text), home=home)
+        corpus.give(embedder, embedded(embedder, text), primary=primary)
     ids = corpus.ids()
     with corpus.reading() as reading:
         found = reading.chunks().contexts([*ids.values(), "nonsense", "' OR 1"])

@@ -1,6 +1,4 @@
-"""The two bundled models, unpacked once; a model of eight words that can be calculated by hand; Python as a process of
-its own.
-"""
+"""The two bundled models, unpacked once; a model of eight words to calculate by hand; Python in a new process."""
 
 from __future__ import annotations
 
@@ -16,6 +14,7 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer, models, pre_tokenizers, processors
 
+from kebab.config.settings import EmbeddingSettings
 from kebab.embedding.onnx_embedder import OnnxEmbedder, from_folder, granite, multilingual
 from kebab.embedding.onnx_encoder import OnnxEncoder
 from kebab.embedding.onnx_graph import FLOAT, INT64, Array, OnnxGraph
@@ -26,7 +25,7 @@ WORDS = ("[UNK]", "[PAD]", "[CLS]", "[SEP]", "apple", "banana", "query:", "passa
 
 @pytest.fixture(scope="session")
 def cache(model_cache: Path) -> Path:
-    """What XDG_CACHE_HOME=model_cache means for kebab."""
+    """The folder that kebab uses with XDG_CACHE_HOME=model_cache."""
     return model_cache / "kebab"
 
 
@@ -56,7 +55,7 @@ def multilingual_folder(cache: Path, multilingual_model: OnnxEmbedder) -> Path:
 
 @pytest.fixture
 def python() -> Python:
-    """Runs code in a new process, with arguments; what it printed."""
+    """Runs code in a new process, with arguments, and returns its output."""
 
     def run(code: str, *arguments: str | Path, env: dict[str, str] | None = None) -> str:
         done = subprocess.run(
@@ -127,8 +126,7 @@ class TinyModel:
         return OnnxEncoder(self.folder, **{"max_tokens": 512, "pad_id": 1, "threads": 1, **options})
 
     def embedder(self, **options: Any) -> OnnxEmbedder:
-        defaults = {"pooling": "mean", "max_tokens": 512, "query_prefix": "", "passage_prefix": "", "threads": 1}
-        return from_folder(self.folder, **{**defaults, **options})
+        return from_folder(str(self.folder), EmbeddingSettings(**{"threads": 1, **options}))
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Which text goes to which of the bundled models, and that the other one is left alone."""
+"""Texts and queries go to the right bundled model, and only that one is loaded."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ OTHER = [
 
 
 def names(models: BundledModels, text: str) -> list[str]:
-    """The models a query is asked of, each once."""
+    """The models that embed a query, each once."""
     return list(dict.fromkeys(space.embedder.name for space in models.for_query(text) if not space.instead))
 
 
@@ -57,7 +57,7 @@ def names(models: BundledModels, text: str) -> list[str]:
 def test_text_in_latin_script_or_without_letters_belongs_to_granite(tmp_path: Path, text: str) -> None:
     models = BundledModels(tmp_path)
     assert is_latin(text)
-    assert models.home_of(text).name == GRANITE
+    assert models.primary_of(text).name == GRANITE
     assert names(models, text) == [MULTILINGUAL if has_cjk(text) else GRANITE]
 
 
@@ -65,17 +65,17 @@ def test_text_in_latin_script_or_without_letters_belongs_to_granite(tmp_path: Pa
 def test_text_in_any_other_script_belongs_to_the_multilingual_model(tmp_path: Path, text: str) -> None:
     models = BundledModels(tmp_path)
     assert not is_latin(text)
-    assert models.home_of(text).name == MULTILINGUAL
+    assert models.primary_of(text).name == MULTILINGUAL
     assert names(models, text) == [MULTILINGUAL]
 
 
 @given(st.text(), st.sampled_from(["auto", "on", "off"]))
-def test_an_english_only_model_is_never_asked_what_it_cannot_read(text: str, cross_language: str) -> None:
-    """Fused into Korean queries it would take the results with it (nDCG .937 → .528)."""
+def test_an_english_only_model_gets_no_text_that_it_cannot_read(text: str, cross_language: str) -> None:
+    """Its hits would spoil the results of Korean queries (nDCG .937 → .528)."""
     models = BundledModels(Path("unused"), cross_language=cross_language)
     asked = names(models, text)
     assert (GRANITE in asked) == (is_latin(text) and not has_cjk(text))
-    assert has_cjk(text) or models.home_of(text).name == asked[0]
+    assert has_cjk(text) or models.primary_of(text).name == asked[0]
 
 
 @pytest.mark.parametrize(
@@ -87,9 +87,7 @@ def test_an_english_only_model_is_never_asked_what_it_cannot_read(text: str, cro
     ],
 )
 def test_one_korean_word_among_english_names_makes_a_korean_question(text: str) -> None:
-    """Regression: by the share of its letters such a question was English, and the Korean page that answers it came
-    thirteenth.
-    """
+    """Regression: such a question was treated as English, and the Korean page that answers it had rank 13."""
     assert names(BundledModels(Path("unused")), text) == [MULTILINGUAL]
 
 
@@ -104,7 +102,7 @@ def test_one_korean_word_among_english_names_makes_a_korean_question(text: str) 
 def test_all_chunks_enter_the_multilingual_space_when_the_corpus_has_other_scripts(
     tmp_path: Path, cross_language: str, other_scripts: bool, second: str | None
 ) -> None:
-    found = BundledModels(tmp_path, cross_language=cross_language).second_home(other_scripts=other_scripts)
+    found = BundledModels(tmp_path, cross_language=cross_language).secondary_for_all(other_scripts=other_scripts)
     assert (found and found.name) == second
 
 
@@ -116,38 +114,38 @@ def test_all_chunks_enter_the_multilingual_space_when_the_corpus_has_other_scrip
         ("off", [(GRANITE, False, False)]),
     ],
 )
-def test_an_english_question_enters_the_multilingual_space_when_told_to_or_for_want_of_another_and_finds_only_other_scripts_there(
+def test_an_english_question_finds_only_other_scripts_in_the_multilingual_space(
     tmp_path: Path, cross_language: str, spaces: list[tuple[str, bool, bool]]
 ) -> None:
     """English chunks are found through granite, which is better at them."""
     found = BundledModels(tmp_path, cross_language=cross_language).for_query("how to set up version control")
-    assert [(space.embedder.name, space.homes_only, space.instead) for space in found] == spaces
+    assert [(space.embedder.name, space.primary_only, space.instead) for space in found] == spaces
     assert not any(space.weak for space in found)
 
 
 @pytest.mark.parametrize(("cross_language", "crosses"), [("auto", True), ("on", True), ("off", False)])
-def test_a_korean_question_finds_english_text_unless_told_not_to(
+def test_a_korean_question_finds_english_text_unless_turned_off(
     tmp_path: Path, cross_language: str, crosses: bool
 ) -> None:
-    """In its own script it finds less than the words do, and such hits weigh less."""
+    """Its hits in the question's own script are worse than those by words, and weigh less."""
     spaces = BundledModels(tmp_path, cross_language=cross_language).for_query("버전 관리")
     assert {space.embedder.name for space in spaces} == {MULTILINGUAL}
-    assert any(not space.homes_only for space in spaces) == crosses
-    assert [space.homes_only for space in spaces if space.weak] == [True]
+    assert any(not space.primary_only for space in spaces) == crosses
+    assert [space.primary_only for space in spaces if space.weak] == [True]
 
 
 def test_both_models_are_there_in_a_fixed_order(tmp_path: Path) -> None:
     assert [embedder.name for embedder in BundledModels(tmp_path).embedders] == [GRANITE, MULTILINGUAL]
 
 
-def test_every_space_has_a_floor_below_which_cosines_mean_nothing(tmp_path: Path) -> None:
+def test_every_space_has_a_floor(tmp_path: Path) -> None:
     models = BundledModels(tmp_path, cross_language="on")
     for text in ("version control", "버전 관리"):
         assert all(-1 < space.floor < 1 for space in models.for_query(text))
 
 
 @pytest.mark.parametrize(
-    ("text", "guest"),
+    ("text", "secondary"),
     [
         ("Reverting a faulty rollout takes a minute. " * 4 + "배포를 되돌리는 방법을 한국어로 적었다.", GRANITE),
         ("배포를 되돌리는 방법을 한국어로 적었다. rollout", None),
@@ -155,11 +153,13 @@ def test_every_space_has_a_floor_below_which_cosines_mean_nothing(tmp_path: Path
         ("한국어만 있다.", None),
     ],
 )
-def test_text_that_is_mostly_latin_is_a_guest_with_granite(tmp_path: Path, text: str, guest: str | None) -> None:
+def test_text_that_is_mostly_latin_has_granite_as_secondary_space(
+    tmp_path: Path, text: str, secondary: str | None
+) -> None:
     models = BundledModels(tmp_path)
-    also = models.also_of(text)
-    assert (also and also.name) == guest
-    assert also is None or models.home_of(text).name == MULTILINGUAL
+    also = models.secondary_of(text)
+    assert (also and also.name) == secondary
+    assert also is None or models.primary_of(text).name == MULTILINGUAL
 
 
 # --- what is loaded
@@ -179,11 +179,11 @@ def test_a_question_loads_only_the_model_of_its_script(
     models = BundledModels(cache, threads=1)
     for space in [space for space in models.for_query(text) if not space.instead]:
         assert space.embedder.embed([text], "query").shape == (1, space.embedder.dimension)
-    assert models.home_of(text).embed([text], "passage") is not None
+    assert models.primary_of(text).embed([text], "passage") is not None
     assert [path.name for path in cache.iterdir()] == [folder.name]
 
 
-def test_both_bundled_models_say_what_they_are(
+def test_both_bundled_models_name_themselves(
     granite_model: OnnxEmbedder, multilingual_model: OnnxEmbedder, tmp_path: Path
 ) -> None:
     loaded = [granite_model.fingerprint, multilingual_model.fingerprint]

@@ -1,6 +1,4 @@
-"""Vectors from an endpoint, against a real HTTP server on loopback that speaks both protocols, and misbehaves when told
-to.
-"""
+"""Vectors from an endpoint: a real HTTP server on loopback that speaks both protocols and simulates failures."""
 
 from __future__ import annotations
 
@@ -46,12 +44,12 @@ class Answer(NamedTuple):
 
 
 def vector_of(text: str) -> list[float]:
-    """Of any length but 1: the embedder has to make it so."""
+    """A vector whose length is not 1, so that the embedder must normalise it."""
     return [byte - 127.5 for byte in sha256(text.encode()).digest()[:8]]
 
 
 def right(request: Request, vectors: Sequence[Any] | None = None) -> Answer:
-    """What the protocol of this path says; OpenAI's entries in reverse, as their index allows."""
+    """The answer in the protocol of this path; OpenAI's entries in reverse order, which their index allows."""
     vectors = [vector_of(text) for text in request.body["input"]] if vectors is None else vectors
     if request.path.endswith("/api/embed"):
         return Answer(json.dumps({"model": request.body["model"], "embeddings": vectors}).encode())
@@ -61,7 +59,7 @@ def right(request: Request, vectors: Sequence[Any] | None = None) -> Answer:
 
 @dataclass
 class Endpoint:
-    """Answers with `script`, one entry per request, and rightly when it is used up."""
+    """Answers each request with the next entry of `script`, and correctly after the last one."""
 
     address: str
     requests: list[Request] = field(default_factory=list)
@@ -98,7 +96,7 @@ def serve() -> Iterator[Endpoint]:
                         return
                 if not answer.drip_s:
                     self.wfile.write(answer.body)
-            except OSError:  # whoever asked has gone
+            except OSError:  # the client has closed the connection
                 pass
 
         do_GET = do_POST  # noqa: N815 - a followed redirect would arrive as one
@@ -147,7 +145,7 @@ Connect = Callable[..., Client]
 
 @pytest.fixture
 def connect(endpoint: Endpoint) -> Connect:
-    """An embedder for the endpoint; waiting is written down instead."""
+    """An embedder for the endpoint that records waiting times instead of waiting."""
 
     def make(protocol: Protocol = OPENAI, **settings: Any) -> Client:
         waits: list[float] = []
@@ -165,7 +163,7 @@ def unit(texts: Sequence[str]) -> Any:
 # --- what is sent, and what is made of the answer
 
 
-def test_openai_is_asked_as_its_api_says(endpoint: Endpoint, connect: Connect) -> None:
+def test_requests_to_openai_follow_its_api(endpoint: Endpoint, connect: Connect) -> None:
     found = connect(api_key=KEY, endpoint=endpoint.address + "/v1").embed("one", "two", "셋")
     np.testing.assert_allclose(found, unit(["one", "two", "셋"]), atol=1e-6)
     (request,) = endpoint.requests
@@ -175,7 +173,7 @@ def test_openai_is_asked_as_its_api_says(endpoint: Endpoint, connect: Connect) -
     assert request.headers["Content-Type"] == "application/json"
 
 
-def test_ollama_is_asked_as_its_api_says_and_told_not_to_truncate(endpoint: Endpoint, connect: Connect) -> None:
+def test_requests_to_ollama_follow_its_api_and_forbid_truncation(endpoint: Endpoint, connect: Connect) -> None:
     found = connect(OLLAMA).embed("one", "둘")
     np.testing.assert_allclose(found, unit(["one", "둘"]), atol=1e-6)
     (request,) = endpoint.requests
@@ -237,19 +235,19 @@ def test_the_fingerprint_has_the_dimension_of_the_first_answer(endpoint: Endpoin
 
 
 @pytest.mark.parametrize("protocol", [OPENAI, OLLAMA], ids=lambda protocol: protocol.name)
-def test_what_speaks_another_protocol_is_another_model_whatever_its_name(connect: Connect, protocol: Protocol) -> None:
+def test_the_same_model_name_under_another_protocol_is_another_model(connect: Connect, protocol: Protocol) -> None:
     assert connect(protocol).embedder.fingerprint == f"some-model@{protocol.name}-1:8"
 
 
 def test_vectors_without_an_index_are_in_the_order_of_the_texts(endpoint: Endpoint, connect: Connect) -> None:
-    """Regression: servers that leave the index out were told that they had given no vectors."""
+    """Regression: answers without indexes were refused."""
     texts = ["one", "two", "three"]
     endpoint.script = [Answer(json.dumps({"data": [{"embedding": vector_of(text)} for text in texts]}).encode())]
     np.testing.assert_allclose(connect().embed(*texts), unit(texts), atol=1e-6)
 
 
 def test_another_prefix_of_passages_is_another_fingerprint(connect: Connect) -> None:
-    """The vectors are others; a prefix of queries changes none that are stored."""
+    """It changes the stored vectors; a prefix of queries does not."""
     versions = [
         connect(**change).embedder.version
         for change in ({}, {"passage_prefix": "passage: "}, {"passage_prefix": "p: "})
@@ -262,7 +260,7 @@ def test_another_prefix_of_passages_is_another_fingerprint(connect: Connect) -> 
 
 
 def at_most(characters: int) -> Callable[[Request], Answer]:
-    """A model that takes texts of so many characters."""
+    """A model with a limit of so many characters."""
 
     def answer(request: Request) -> Answer:
         too_long = any(len(text) > characters for text in request.body["input"])
@@ -298,7 +296,7 @@ def test_a_short_text_that_is_refused_is_an_error_about_this_text(endpoint: Endp
 def test_a_server_that_fails_at_a_text_that_is_too_long_is_taken_to_refuse_it(
     endpoint: Endpoint, connect: Connect
 ) -> None:
-    """Regression: some answer with 500 then, and were taken to be down."""
+    """Regression: some servers answer with status 500 then, and were treated as down."""
 
     def fails(request: Request) -> Answer:
         return (
@@ -315,9 +313,7 @@ def test_a_server_that_fails_at_a_text_that_is_too_long_is_taken_to_refuse_it(
 
 
 def test_a_time_limit_holds_for_an_answer_that_comes_in_drops(endpoint: Endpoint, connect: Connect) -> None:
-    """Regression: a socket's limit holds for each read, and a server that sent a byte now and then was waited for
-    without end.
-    """
+    """Regression: the limit held for each read, so a server that sent a byte now and then never timed out."""
 
     def drops(request: Request) -> Answer:
         return Answer(right(request).body, drip_s=0.1)
@@ -333,7 +329,7 @@ def test_a_time_limit_holds_for_an_answer_that_comes_in_drops(endpoint: Endpoint
 def test_vectors_that_are_not_numbered_as_the_texts_are_refused(
     endpoint: Endpoint, connect: Connect, indices: list[Any]
 ) -> None:
-    """Regression: numbers in quotes were put in the order of their letters, and texts got each other's vectors."""
+    """Regression: indexes in quotes were sorted as texts, so that texts got vectors of others."""
     data = [{"index": index, "embedding": [1, 2]} for index in indices]
     endpoint.script = [Answer(json.dumps({"data": data}).encode())]
     assert isinstance(connect().refused("one", "two"), ModelMismatch)
@@ -364,7 +360,7 @@ def test_a_passing_failure_is_tried_again(endpoint: Endpoint, connect: Connect, 
     ],
 )
 @pytest.mark.parametrize("status", [429, 503])
-def test_retry_after_is_obeyed_within_reason(
+def test_retry_after_is_obeyed_up_to_a_limit(
     endpoint: Endpoint, connect: Connect, status: int, header: str, wait: float
 ) -> None:
     endpoint.script = [Answer(b"", status, {"Retry-After": header})]
@@ -373,15 +369,15 @@ def test_retry_after_is_obeyed_within_reason(
     assert client.waits == [wait]
 
 
-def test_waiting_takes_the_time_it_says(endpoint: Endpoint) -> None:
-    """Nothing replaced here: the second between the two requests passes."""
+def test_retries_wait_as_long_as_announced(endpoint: Endpoint) -> None:
+    """Nothing is replaced here: the test waits for the second between the two requests."""
     endpoint.script = [Answer(b"", 429, {"Retry-After": "1"})]
     started = time.monotonic()
     EndpointEmbedder(OPENAI, "some-model", EmbeddingSettings(endpoint=endpoint.address)).embed(["text"], "query")
     assert 1.0 <= time.monotonic() - started < 10
 
 
-def test_trouble_that_does_not_pass_is_reported_after_the_last_try(endpoint: Endpoint, connect: Connect) -> None:
+def test_a_lasting_failure_is_reported_after_the_last_retry(endpoint: Endpoint, connect: Connect) -> None:
     endpoint.script = [Answer(b'{"error": {"message": "Rate limit reached."}}', 429)] * 9
     client = connect(retries=2)
     error = client.refused()
@@ -421,7 +417,7 @@ def test_an_endpoint_that_is_down_is_a_clear_error(connect: Connect) -> None:
     assert client.waits == [0.5, 1.0]
 
 
-def test_of_many_questions_only_the_first_waits_for_an_endpoint_that_is_down(
+def test_only_the_first_question_waits_for_an_endpoint_that_is_down(
     endpoint: Endpoint, connect: Connect, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     endpoint.script = [Answer(b"", 503)] * 2
@@ -496,9 +492,7 @@ def test_a_text_that_is_refused_however_short_is_an_error_that_says_what_to_chan
     "body",
     [b"<html>" + b"x" * 100_000, b"[]", b'"text"', b"{}", b'{"error": null}', b"\xff\xfe", b'{"error": {}}', b""],
 )
-def test_whatever_an_error_page_says_the_message_is_one_short_line(
-    endpoint: Endpoint, connect: Connect, body: bytes
-) -> None:
+def test_message_of_any_error_page_is_one_short_line(endpoint: Endpoint, connect: Connect, body: bytes) -> None:
     endpoint.script = [Answer(body, 404)]
     message = connect().refused().message
     assert "answered with status 404" in message
@@ -508,7 +502,7 @@ def test_whatever_an_error_page_says_the_message_is_one_short_line(
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 def test_a_redirect_is_not_followed(endpoint: Endpoint, elsewhere: Endpoint, connect: Connect, status: int) -> None:
-    """The texts and the key go to the address that was named, and nowhere else."""
+    """Texts and key are sent only to the named address."""
     endpoint.script = [Answer(b"", status, {"Location": elsewhere.address + "/embeddings"})]
     error = connect(api_key=KEY).refused("private text")
     assert isinstance(error, ModelUnreachable)
@@ -517,10 +511,8 @@ def test_a_redirect_is_not_followed(endpoint: Endpoint, elsewhere: Endpoint, con
     assert len(endpoint.requests) == 1
 
 
-def test_what_is_meant_for_this_machine_does_not_go_through_a_proxy(
-    endpoint: Endpoint, elsewhere: Endpoint, python: Python
-) -> None:
-    """In a process of its own, since the environment is read when the module is loaded."""
+def test_requests_to_this_machine_do_not_use_a_proxy(endpoint: Endpoint, elsewhere: Endpoint, python: Python) -> None:
+    """A new process, because the environment is read when the module is loaded."""
     code = """
 import sys
 from kebab.config.settings import EmbeddingSettings
@@ -612,7 +604,7 @@ def test_vectors_of_another_size_than_before_are_refused_between_batches_and_bet
 
 
 @pytest.mark.parametrize("address", ["localhost:11434", "ftp://host/", "file:///etc/passwd", "//host", "http:/host"])
-def test_an_address_that_is_none_is_refused(connect: Connect, address: str) -> None:
+def test_a_faulty_address_is_refused(connect: Connect, address: str) -> None:
     with pytest.raises(ConfigError) as caught:
         connect(endpoint=address)
     assert "is not an address" in caught.value.message
@@ -631,7 +623,7 @@ def test_an_address_that_is_none_is_refused(connect: Connect, address: str) -> N
         "http://[::1",
     ],
 )
-def test_an_address_nobody_can_have_is_a_clear_error(connect: Connect, address: str) -> None:
+def test_an_impossible_address_is_a_clear_error(connect: Connect, address: str) -> None:
     error = connect(endpoint=address, retries=0).refused()
     assert isinstance(error, ModelUnreachable)
     assert "cannot be reached" in error.message

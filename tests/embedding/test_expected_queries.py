@@ -1,4 +1,4 @@
-"""Queries that are expected are embedded many at a time, and find what they would have found anyway."""
+"""Expected queries are embedded in batches, with the same results."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from tests.conftest import Toy, TwoScripts
 from kebab.embedding.expected_queries import ExpectedQueries
 
 
-def test_the_first_has_all_of_its_model_embedded_and_the_others_wait_for_nothing(toy: type[Toy]) -> None:
+def test_first_query_embeds_all_expected_ones_of_its_model(toy: type[Toy]) -> None:
     models: TwoScripts = toy.two_scripts()
     ahead = ExpectedQueries(models, ["one", "하나", "two", "one"])
     (space, *_) = ahead.for_query("two")
     vectors = [space.embedder.embed([text], "query")[0] for text in ("two", "one", "two")]
     assert models.latin.batches == [("query", ["one", "two"])]
-    assert models.everything.batches == [], "nobody asked in Korean yet"
+    assert models.everything.batches == [], "no Korean query has been sent yet"
     assert np.array_equal(vectors[0], toy.two_scripts().latin.embed(["two"], "query")[0])
     assert np.array_equal(vectors[0], vectors[2])
     assert space.embedder.fingerprint == models.latin.fingerprint
 
 
-def test_what_was_not_expected_is_embedded_by_itself(toy: type[Toy]) -> None:
+def test_an_unexpected_query_is_embedded_by_itself(toy: type[Toy]) -> None:
     models: TwoScripts = toy.two_scripts()
     (space, *_) = ExpectedQueries(models, ["one"]).for_query("three")
     space.embedder.embed(["three"], "query")

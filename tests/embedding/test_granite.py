@@ -1,4 +1,4 @@
-"""granite from its pack: read right, calculated right, and hardly changed by int8."""
+"""granite from its pack: correct weights, correct vectors, little difference by int8."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ import onnxruntime
 import pytest
 
 from kebab.core.errors import ModelCorrupt
-from kebab.embedding.granite import PACK, PACK_SHA256, PACKAGE, Pack, build_graph, int8_weights, read_pack
+from kebab.embedding.granite import PACK, PACK_SHA256, PACKAGE, GraniteGraph, Pack, int8_weights, read_pack
 from kebab.embedding.model_files import package_file
 from kebab.embedding.onnx_embedder import OnnxEmbedder
 from kebab.embedding.onnx_graph import INT32, UINT8, Array, OnnxGraph
@@ -48,7 +48,7 @@ class Exact:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads = 1
         self._session = onnxruntime.InferenceSession(
-            build_graph(pack, exact=True), options, providers=["CPUExecutionProvider"]
+            GraniteGraph(pack, exact=True).build(), options, providers=["CPUExecutionProvider"]
         )
         self._tokenizer = FileTokenizer(folder / "tokenizer.json")
 
@@ -75,8 +75,8 @@ def test_int8_and_float32_agree_to_a_cosine_of_995_on_varied_texts(exact: Exact,
     assert cosines.mean() >= 0.997
 
 
-def test_texts_that_say_nothing_are_where_int8_is_at_its_worst(exact: Exact, granite_model: OnnxEmbedder) -> None:
-    """An empty text and one word over and over: known, and bounded."""
+def test_int8_is_least_exact_on_texts_without_meaning(exact: Exact, granite_model: OnnxEmbedder) -> None:
+    """An empty text and one repeated word are the worst known cases."""
     texts = ["", "word " * 200, "word " * 480]
     cosines = (exact.embed(texts) * granite_model.embed(texts, "passage")).sum(axis=1)
     assert cosines.min() >= 0.98
@@ -89,9 +89,9 @@ MATRICES = [f"l{layer}.{name}.w" for layer in range(6) for name in ("qkv", "ao",
 
 
 def test_no_activations_make_a_pair_of_weights_overflow_16_bits(pack: Pack) -> None:
-    """Regression: without VNNI two products are added up in 16 bits, and what is beyond them is cut off. With the
-    weights in their full range, cosines were .001 off on such a processor, some of them .006, and the same question
-    found other scores."""
+    """Regression: without VNNI two products are added up in 16 bits and saturate. With weights in their full range,
+    cosines differed by .001 to .006 on such a processor, and so did scores.
+    """
     assert {name for name in pack.tensors if name.endswith(".w") and pack.tensors[name].ndim == 2} == set(MATRICES)
     for name in MATRICES:
         pairs = int8_weights(pack.tensors[name])[0].astype(int).reshape(-1, 2)
@@ -100,8 +100,8 @@ def test_no_activations_make_a_pair_of_weights_overflow_16_bits(pack: Pack) -> N
 
 
 def test_this_processor_multiplies_the_weights_without_cutting_anything_off(pack: Pack) -> None:
-    """With activations made for the worst: all there is where a weight is positive, nothing where it is negative, and
-    the reverse.
+    """With the worst activations: the maximum where weights are positive and 0 where they are negative, and the
+    reverse.
     """
     for name in MATRICES[:4]:
         weights = int8_weights(pack.tensors[name])[0]
@@ -118,7 +118,7 @@ def test_this_processor_multiplies_the_weights_without_cutting_anything_off(pack
         np.testing.assert_array_equal(session.run(None, {"rows": activations})[0], expected)
 
 
-def test_steps_are_hardly_larger_than_those_of_the_full_range(pack: Pack) -> None:
+def test_int8_steps_are_hardly_larger_than_those_of_the_full_range(pack: Pack) -> None:
     for name in MATRICES:
         weight = pack.tensors[name]
         values, scales = int8_weights(weight)
@@ -127,7 +127,7 @@ def test_steps_are_hardly_larger_than_those_of_the_full_range(pack: Pack) -> Non
 
 
 def test_the_float32_graph_calculates_what_the_architecture_says(exact: Exact, pack: Pack) -> None:
-    """Against the same network written down in numpy, so that int8 is not just compared with our own mistake."""
+    """Compares it with the same network in numpy, so that the reference of int8 is itself checked."""
     batch = [[0, 33565, 36, 8, 55, 2], [0, 9178, 2], [0, *range(1000, 1008), 2]]
     expected = np.stack([_roberta(pack, ids) for ids in batch])
     np.testing.assert_allclose(exact.embed_ids(batch), expected, atol=2e-5)
@@ -220,7 +220,7 @@ def test_int8_tensors_are_values_times_the_scale_of_their_group() -> None:
         ),
     ],
 )
-def test_a_pack_that_cannot_be_read_is_said_to_be_corrupt(data: bytes) -> None:
+def test_an_unreadable_pack_is_corrupt(data: bytes) -> None:
     with pytest.raises(ModelCorrupt) as caught:
         read_pack(data)
     assert caught.value.hint == f"pip install --force-reinstall {PACKAGE}"

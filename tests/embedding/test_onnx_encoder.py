@@ -56,7 +56,7 @@ def test_a_long_text_is_the_mean_of_its_parts_by_their_length(tiny: TinyModel) -
 
 
 @given(words=st.lists(st.sampled_from(["apple", "banana"]), max_size=70), max_tokens=st.integers(3, 20))
-def test_no_token_is_dropped_or_doubled_whatever_the_limit(words: list[str], max_tokens: int) -> None:
+def test_no_token_is_dropped_or_doubled_with_any_limit(words: list[str], max_tokens: int) -> None:
     from kebab.embedding.onnx_encoder import OnnxEncoder
 
     encoder = object.__new__(OnnxEncoder)  # only the cutting is looked at here
@@ -68,7 +68,7 @@ def test_no_token_is_dropped_or_doubled_whatever_the_limit(words: list[str], max
     assert [token for part in parts for token in part[1:-1]] == ids[1:-1]
 
 
-def test_long_and_short_texts_together_are_what_each_is_alone(tiny: TinyModel) -> None:
+def test_long_and_short_texts_have_the_same_vectors_together_and_alone(tiny: TinyModel) -> None:
     tiny.write()
     encoder = tiny.encoder(max_tokens=16)
     texts = ["apple", "", "banana " * 100, "apple banana " * 9, "banana"]
@@ -119,7 +119,7 @@ def test_a_graph_that_asks_for_something_else_is_refused(tiny: TinyModel) -> Non
 
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf])
-def test_a_vector_that_is_no_direction_is_refused(tiny: TinyModel, bad: float) -> None:
+def test_a_zero_or_non_finite_vector_is_refused(tiny: TinyModel, bad: float) -> None:
     tiny.table[5] = bad
     tiny.write()
     encoder = tiny.encoder()
@@ -139,7 +139,7 @@ def test_a_text_the_graph_cannot_take_is_a_clear_error(tiny: TinyModel, capfd: p
 
 
 @pytest.mark.parametrize("content", [b"", b"no graph", None])
-def test_a_graph_that_cannot_be_loaded_is_said_to_be_corrupt(
+def test_a_graph_that_cannot_be_loaded_is_corrupt(
     tiny: TinyModel, content: bytes | None, capfd: pytest.CaptureFixture[str]
 ) -> None:
     model = tiny.write() / "model.onnx"
@@ -152,7 +152,7 @@ def test_a_graph_that_cannot_be_loaded_is_said_to_be_corrupt(
     assert capfd.readouterr().err == ""
 
 
-def test_weights_missing_beside_the_graph_are_said_to_be_corrupt(tiny: TinyModel) -> None:
+def test_missing_weights_beside_the_graph_are_corrupt(tiny: TinyModel) -> None:
     tiny.table = np.zeros((2000, 4), np.float32)
     tiny.write(beside="model.onnx_data")
     tiny.encoder()
@@ -161,11 +161,11 @@ def test_weights_missing_beside_the_graph_are_said_to_be_corrupt(tiny: TinyModel
         tiny.encoder()
 
 
-def test_the_graph_says_how_long_its_vectors_are(tiny: TinyModel) -> None:
+def test_dimension_is_read_from_the_graph(tiny: TinyModel) -> None:
     assert output_dimension(tiny.write() / "model.onnx") == 4
 
 
-def test_a_graph_that_does_not_say_it_is_asked_for_a_config(tmp_path: Path) -> None:
+def test_a_graph_without_a_dimension_needs_a_config(tmp_path: Path) -> None:
     from kebab.embedding.onnx_graph import FLOAT, OnnxGraph
 
     graph = OnnxGraph("open")

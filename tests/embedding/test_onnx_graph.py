@@ -1,4 +1,4 @@
-"""What OnnxGraph writes is what onnxruntime reads."""
+"""onnxruntime reads the graphs that OnnxGraph writes."""
 
 from __future__ import annotations
 

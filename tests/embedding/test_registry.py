@@ -1,4 +1,4 @@
-"""embedding.model → models, and nothing loaded on the way."""
+"""The setting embedding.model chooses the models without loading them."""
 
 from __future__ import annotations
 
@@ -32,15 +32,15 @@ def test_none_means_no_models(tmp_path: Path) -> None:
 def test_the_default_is_bundled_and_takes_its_settings(tmp_path: Path) -> None:
     models = made(tmp_path)
     assert isinstance(models, BundledModels)
-    assert models.second_home(other_scripts=False) is None
-    assert made(tmp_path, cross_language="on").second_home(other_scripts=False) is not None
+    assert models.secondary_for_all(other_scripts=False) is None
+    assert made(tmp_path, cross_language="on").secondary_for_all(other_scripts=False) is not None
 
 
 @pytest.mark.parametrize(
     "model",
     ["", "bundle", "bundled:x", "onnx", "onnx:", "openai", "ollama:", "OPENAI:x", "cohere:x", "/path", "터무니"],
 )
-def test_anything_else_is_refused_with_what_is_valid(tmp_path: Path, model: str) -> None:
+def test_an_unknown_model_is_refused_with_the_valid_ones(tmp_path: Path, model: str) -> None:
     with pytest.raises(ConfigError) as caught:
         models_for(EmbeddingSettings(model=model), tmp_path)
     assert caught.value.message == f"embedding.model = {model!r} is not known."
@@ -82,15 +82,13 @@ def test_the_settings_of_a_folder_reach_its_model(tiny: TinyModel, tmp_path: Pat
 
 
 def test_a_model_for_latin_script_leaves_the_other_scripts_to_the_bundled_one(tiny: TinyModel, tmp_path: Path) -> None:
-    """Told by its tokenizer, which knows eight English words; an English-only model is never asked a Korean
-    question.
-    """
+    """Recognised by its tokenizer, which knows eight English words; Korean questions go to another model."""
     tiny.write()
     models = made(tmp_path, model=f"onnx:{tiny.folder}")
     own, bundled = models.embedders
     assert [own.name, bundled.name] == ["tiny", "universal-sentence-encoder-multilingual"]
-    assert models.home_of("version control") is own
-    assert models.home_of("버전 관리") is bundled
+    assert models.primary_of("version control") is own
+    assert models.primary_of("버전 관리") is bundled
     assert {space.embedder.name for space in models.for_query("버전 관리")} == {bundled.name}
     assert [space.embedder.name for space in models.for_query("version control") if not space.instead] == ["tiny"]
 
@@ -102,7 +100,7 @@ def test_what_a_model_reads_can_be_said(tiny: TinyModel, tmp_path: Path) -> None
     assert isinstance(made(tmp_path, model="ollama:some-model", scripts="latin"), BundledModels)
 
 
-def test_building_models_loads_neither_numpy_nor_a_runtime_and_asks_nobody(
+def test_building_models_loads_neither_numpy_nor_a_runtime_and_sends_nothing(
     tiny: TinyModel, tmp_path: Path, python: Python
 ) -> None:
     """Commands that embed nothing must not pay for the models they could use."""
@@ -120,7 +118,7 @@ from kebab.config.settings import EmbeddingSettings
 from kebab.embedding.registry import models_for
 for model in json.loads(sys.argv[1]):
     models = models_for(EmbeddingSettings(model=model), Path(sys.argv[2]))
-    models.home_of("text"), models.for_query("질문"), models.second_home(other_scripts=True)
+    models.primary_of("text"), models.for_query("질문"), models.secondary_for_all(other_scripts=True)
     assert [embedder.name for embedder in models.embedders]
     loaded = [name for name in ("numpy", "onnxruntime", "tokenizers", "huggingface_hub", "onnx") if name in sys.modules]
     assert not loaded, (model, loaded)

@@ -1,4 +1,4 @@
-"""One model for everything: every text is at home in it, and every query enters it."""
+"""One model for everything: it is the primary space of every text, and every query enters it."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ def test_every_text_and_every_query_has_the_one_space(tiny: TinyModel, text: str
     embedder = tiny.embedder()
     models = SingleModel(embedder)
     assert models.embedders == (embedder,)
-    assert models.home_of(text) is embedder
-    assert models.for_query(text) == [SpaceQuery(embedder, homes_only=False, floor=-1.0, weak=False)]
+    assert models.primary_of(text) is embedder
+    assert models.for_query(text) == [SpaceQuery(embedder, primary_only=False, floor=-1.0, weak=False)]
 
 
 @pytest.mark.parametrize("other_scripts", [True, False])
-def test_there_is_no_second_home(tiny: TinyModel, other_scripts: bool) -> None:
+def test_there_is_no_secondary_space(tiny: TinyModel, other_scripts: bool) -> None:
     tiny.write()
-    assert SingleModel(tiny.embedder()).second_home(other_scripts=other_scripts) is None
+    assert SingleModel(tiny.embedder()).secondary_for_all(other_scripts=other_scripts) is None

@@ -1,4 +1,4 @@
-"""Tokenizers: all of a text, and the quick one for questions only."""
+"""Tokenizers read the whole text; the quick one reads questions only."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_a_limit_or_padding_in_the_file_is_not_obeyed(tiny: TinyModel) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"not json", b'{"model": {"type": "Unheard"}}', None])
-def test_a_file_that_is_no_tokenizer_is_said_to_be_corrupt(tmp_path: Path, content: bytes | None) -> None:
+def test_a_file_that_is_no_tokenizer_is_corrupt(tmp_path: Path, content: bytes | None) -> None:
     path = tmp_path / "tokenizer.json"
     if content is not None:
         path.write_bytes(content)
@@ -51,7 +51,7 @@ def test_a_file_that_is_no_tokenizer_is_said_to_be_corrupt(tmp_path: Path, conte
         ([], False),
     ],
 )
-def test_a_question_is_cut_without_loading_the_vocabulary_and_many_texts_with_it(
+def test_a_question_is_tokenized_without_loading_the_vocabulary(
     multilingual_folder: Path, tmp_path: Path, texts: list[str], loads: bool
 ) -> None:
     """Without tokenizer.json only the quick way can work."""
@@ -66,14 +66,14 @@ def test_a_question_is_cut_without_loading_the_vocabulary_and_many_texts_with_it
         assert without.ids(texts) == expected
 
 
-def test_once_the_vocabulary_is_there_questions_use_it_too(multilingual_folder: Path) -> None:
+def test_questions_use_the_vocabulary_once_it_is_loaded(multilingual_folder: Path) -> None:
     tokenizer = QuickTokenizer(UnigramTokenizer(multilingual_folder), multilingual_folder)
     before = tokenizer.ids(["어떻게 설치하나요?"])
     tokenizer.ids(["많은 글"] * 10)
     assert tokenizer.ids(["어떻게 설치하나요?"]) == before
 
 
-def test_a_fork_after_tokenizing_says_nothing(tiny: TinyModel, python: Python) -> None:
+def test_a_fork_after_tokenizing_prints_no_warning(tiny: TinyModel, python: Python) -> None:
     """The library warns on stderr about threads and forks unless told not to; the fixture asserts that stderr is empty."""
     folder = tiny.write()
     code = (
@@ -119,9 +119,7 @@ for thread in threads:
 
 
 def test_two_models_may_be_loaded_at_the_same_time() -> None:
-    """Regression: two threads that import parts of the library at the same time fail, and the file was said to be
-    damaged.
-    """
+    """Regression: two threads that import parts of the library at the same time fail, and the error named the file."""
     done = subprocess.run([sys.executable, "-c", PROGRAM, "/nowhere"], capture_output=True, text=True, check=True)
     assert len(done.stdout.splitlines()) == 2
     assert "No such file" in done.stdout

@@ -1,4 +1,4 @@
-"""The quick tokenizer gives what the library gives, without the library's vocabulary."""
+"""The quick tokenizer gives the same ids as the library, without loading the vocabulary."""
 
 from __future__ import annotations
 
@@ -38,20 +38,20 @@ def library(multilingual_folder: Path) -> FileTokenizer:
 @example("a" * 60)
 @example("가나가나나" * 20)
 @example("안녕하세요 " * 40)
-def test_any_text_is_cut_as_the_library_cuts_it(quick: UnigramTokenizer, library: FileTokenizer, text: str) -> None:
+def test_any_text_is_tokenized_as_by_the_library(quick: UnigramTokenizer, library: FileTokenizer, text: str) -> None:
     """Also where two ways are equally likely: a text alone and among many must have the same vector."""
     assert quick.ids(text) == library.ids([text])[0]
 
 
 @settings(max_examples=150)
 @given(st.text("aeh0.-가나あの的", min_size=1, max_size=70))
-def test_repetitions_are_cut_as_the_library_cuts_them(
+def test_repetitions_are_tokenized_as_by_the_library(
     quick: UnigramTokenizer, library: FileTokenizer, text: str
 ) -> None:
     assert quick.ids(text) == library.ids([text])[0]
 
 
-def test_real_lines_are_cut_as_the_library_cuts_them(quick: UnigramTokenizer, library: FileTokenizer) -> None:
+def test_real_lines_are_tokenized_as_by_the_library(quick: UnigramTokenizer, library: FileTokenizer) -> None:
     for path in sorted((Path(__file__).parents[2] / "samples" / "notes").rglob("*.md")):
         for line in path.read_text(encoding="utf-8").splitlines():
             assert quick.ids(line) == library.ids([line])[0], line
@@ -102,7 +102,7 @@ def test_the_likeliest_pieces_win(small: tuple[UnigramTokenizer, FileTokenizer],
 def test_a_damaged_vocabulary_is_a_clear_error(
     multilingual_folder: Path, tmp_path: Path, name: str, kept: int | None
 ) -> None:
-    """Should one get past the cache, what is left says how to get a whole model again."""
+    """The error names the command that restores a damaged model."""
     folder = tmp_path / multilingual_folder.name
     folder.mkdir()
     for file in multilingual_folder.iterdir():

@@ -1,4 +1,4 @@
-"""How alike words are: for the checker of citations, which needs the same answer every time."""
+"""Likeness of words for the checker of citations is reproducible."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def made(models: BundledModels) -> WordLikeness:
     return alike
 
 
-def test_words_for_the_same_are_nearer_than_other_words(models: BundledModels) -> None:
+def test_synonyms_are_nearer_than_other_words(models: BundledModels) -> None:
     english, korean = made(models)(["respond", "조금"], ["answer", "garden", "약간", "정원"])
     assert english[0] == max(english)
     assert korean[2] == max(korean)
@@ -35,10 +35,10 @@ def test_the_same_words_are_always_equally_alike(models: BundledModels) -> None:
     assert again(["submit"], ["hand in"]) == again(["submit"], ["hand in"]) == alone
 
 
-def test_nothing_is_like_nothing(models: BundledModels) -> None:
+def test_no_words_have_no_likeness(models: BundledModels) -> None:
     assert made(models)([], ["answer"]) == []
     assert made(models)(["answer"], []) == [[]]
 
 
-def test_a_model_whose_distances_were_not_measured_is_not_asked(models: BundledModels, tmp_path: Path) -> None:
+def test_word_likeness_needs_the_multilingual_model(models: BundledModels, tmp_path: Path) -> None:
     assert likeness_by(SingleModel(models.embedders[0])) is None

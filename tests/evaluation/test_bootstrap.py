@@ -1,4 +1,4 @@
-"""The paired bootstrap says the same every time, and is sure of what is sure only."""
+"""The paired bootstrap is reproducible, and finds only real differences significant."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ def test_the_interval_lies_within_the_differences_and_turns_with_the_sides(pairs
     assert (turned.mean, turned.low, turned.high) == pytest.approx(interval.turned(), abs=1e-9)
 
 
-def test_nothing_differs_from_itself() -> None:
+def test_equal_values_have_no_difference() -> None:
     assert paired_difference([0.5, 1.0], [0.5, 1.0]) == Interval(0.0, 0.0, 0.0)
     assert paired_difference([0.5], [0.5]).verdict == "same"
 
 
-def test_a_small_steady_gain_is_seen_and_noise_is_not() -> None:
+def test_a_small_steady_gain_is_significant_and_noise_is_not() -> None:
     random_numbers = random.Random(3)
     before = [random_numbers.random() for _ in range(200)]
     assert (
@@ -45,8 +45,8 @@ def test_a_small_steady_gain_is_seen_and_noise_is_not() -> None:
     assert paired_difference(before, shaken).verdict == "same"
 
 
-def test_the_interval_covers_the_truth_about_as_often_as_it_says() -> None:
-    """95 of 100: with 100 samples between 85 and 100."""
+def test_interval_contains_the_true_mean_in_about_95_of_100_samples() -> None:
+    """Of 100 intervals between 85 and 100 must contain the mean."""
     random_numbers = random.Random(7)
     covered = 0
     for _ in range(100):
@@ -62,8 +62,8 @@ def test_values_of_different_queries_cannot_be_paired() -> None:
 
 
 @pytest.mark.parametrize("count", [1, 2, 4])
-def test_a_few_queries_prove_nothing(count: int) -> None:
-    """Regression: one query that was found now and not before made a run better beyond chance."""
+def test_few_queries_are_never_significant(count: int) -> None:
+    """Regression: one additional found query made a run significantly better."""
     interval = paired_difference([0.0] * count, [1.0] * count)
     assert (interval.mean, interval.verdict) == (1.0, "same")
     assert paired_difference([0.0] * 5, [1.0] * 5).verdict == "better"

@@ -25,7 +25,7 @@ def report(sample_db: Path) -> EvalReportV1:
 
 
 def _spoiled(report: EvalReportV1, *ids: str) -> EvalReportV1:
-    """As if these queries had found nothing."""
+    """The report as if these queries had found nothing."""
     other = deepcopy(report)
     for query in other.queries:
         if query.id in ids:
@@ -66,7 +66,7 @@ def test_a_clear_loss_is_worse_in_every_metric_also_where_lower_is_better(report
     }
 
 
-def test_differences_are_told_by_language_and_type(report: EvalReportV1) -> None:
+def test_differences_are_reported_by_language_and_type(report: EvalReportV1) -> None:
     comparison = compare(report, report)
     assert [one.metric for one in comparison.by_lang][:2] == ["ndcg@10[en]", "ndcg@10[ko]"]
     assert {one.metric.partition("[")[0] for one in comparison.by_lang} == set(report.metrics) - {
@@ -98,19 +98,19 @@ def test_the_worst_of_paraphrases_is_compared_group_by_group(report: EvalReportV
     assert worst.queries == report.counted["worst_paraphrase_ndcg@10"]
 
 
-def test_what_only_one_run_has_is_said(report: EvalReportV1) -> None:
+def test_metrics_of_only_one_run_are_noticed(report: EvalReportV1) -> None:
     asked = deepcopy(report)
     asked.metrics["groundedness"] = 1.0
     assert compare(report, asked).notices == ["Only the second run has groundedness."]
 
 
-def test_what_else_differs_is_named(report: EvalReportV1, sample_db: Path) -> None:
+def test_other_differences_of_the_runs_are_named(report: EvalReportV1, sample_db: Path) -> None:
     with kebab.open(sample_db, search_title_weight=1.0) as knowledge_base:
         other = run(knowledge_base, load_golden_set(GOLDEN), RunOptions(search={"mode": "lexical", "match": "any"}))
     assert compare(report, other).changed == {"search.title_weight": [8.0, 1.0], "option match": [None, "any"]}
 
 
-def test_other_queries_cannot_be_compared_and_fewer_are_said(report: EvalReportV1) -> None:
+def test_runs_of_other_queries_are_refused_and_fewer_queries_are_noticed(report: EvalReportV1) -> None:
     fewer = deepcopy(report)
     fewer.queries = fewer.queries[:20]
     assert "20 queries are in both runs, of 74 and 20." in compare(report, fewer).notices
@@ -131,7 +131,7 @@ def test_other_queries_cannot_be_compared_and_fewer_are_said(report: EvalReportV
         ('{"schema_version": 1}', "not eval_report"),
     ],
 )
-def test_what_is_no_run_is_refused(tmp_path: Path, text: str, what: str) -> None:
+def test_a_file_that_is_no_run_is_refused(tmp_path: Path, text: str, what: str) -> None:
     path = tmp_path / "run.json"
     path.write_text(text)
     with pytest.raises(GoldenSetError, match=what):

@@ -1,4 +1,4 @@
-"""Golden sets are read strictly: what is not sound is an error that names the entry."""
+"""Golden sets are read strictly: errors name the faulty entry."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _yaml(tmp_path: Path, text: str) -> Path:
     return path
 
 
-def test_yaml_and_json_lines_say_the_same(tmp_path: Path) -> None:
+def test_yaml_and_json_lines_give_the_same_golden_set(tmp_path: Path) -> None:
     entry: dict[str, Any] = {
         "id": "a", "query": "문서 검색", "expected_docs": ["x.md"], "expected_chunks": ["abcd"], "expected_spans": ["x.md#L3-L3"],
         "must_contain": ["y"], "forbidden": ["z"], "group": "g", "unanswerable": False,
@@ -57,7 +57,7 @@ def test_yaml_and_json_lines_say_the_same(tmp_path: Path) -> None:
         (f"- {'[' * 100_000}{']' * 100_000}", "nested too deeply"),
     ],
 )
-def test_what_is_not_sound_is_named(tmp_path: Path, text: str, what: str) -> None:
+def test_an_unsound_entry_is_named(tmp_path: Path, text: str, what: str) -> None:
     with pytest.raises(GoldenSetError, match=what) as caught:
         load_golden_set(_yaml(tmp_path, text))
     assert caught.value.hint
@@ -70,7 +70,7 @@ def test_a_line_without_json_is_named_by_its_number(tmp_path: Path) -> None:
         load_golden_set(path)
 
 
-def test_a_file_that_is_not_there_is_an_error_of_ours(tmp_path: Path) -> None:
+def test_a_missing_file_is_a_kebab_error(tmp_path: Path) -> None:
     with pytest.raises(GoldenSetError, match="cannot be read"):
         load_golden_set(tmp_path / "nothing.yaml")
 
@@ -98,7 +98,7 @@ def test_a_line_that_is_nested_too_deeply_is_an_error_of_the_file(tmp_path: Path
         ),
     ],
 )
-def test_what_is_wrong_in_a_collection_is_named_with_its_file(tmp_path: Path, file: str, line: str, what: str) -> None:
+def test_faults_of_a_collection_are_named_with_their_file(tmp_path: Path, file: str, line: str, what: str) -> None:
     folder = _collection(tmp_path / "set", packed=False, qrels="qrels.tsv")
     with (folder / file).open("a") as opened:
         opened.write(f"{line}\n")
@@ -114,7 +114,7 @@ def test_a_first_line_with_a_number_is_no_heading(tmp_path: Path) -> None:
         load_golden_set(folder)
 
 
-def test_a_query_that_is_judged_has_words(tmp_path: Path) -> None:
+def test_a_judged_query_without_words_is_refused(tmp_path: Path) -> None:
     folder = _collection(tmp_path / "set", packed=False, qrels="qrels.tsv")
     (folder / "queries.jsonl").write_text('{"_id": "q1", "text": " "}\n{"_id": "q2", "text": "x"}\n')
     with pytest.raises(GoldenSetError, match="has no text for q1"):
@@ -199,14 +199,14 @@ def test_no_id_is_too_long_or_too_strange_for_a_file_name() -> None:
 
 
 @pytest.mark.parametrize("missing", ["queries.jsonl.gz", "qrels.tsv"])
-def test_what_a_collection_lacks_is_named(tmp_path: Path, missing: str) -> None:
+def test_missing_parts_of_a_collection_are_named(tmp_path: Path, missing: str) -> None:
     folder = _collection(tmp_path / "set", packed=True, qrels="qrels.tsv")
     (folder / missing).unlink()
     with pytest.raises(GoldenSetError, match=missing.removesuffix(".gz")):
         load_golden_set(folder)
 
 
-def test_a_damaged_archive_is_an_error_of_ours(tmp_path: Path) -> None:
+def test_a_damaged_archive_is_a_kebab_error(tmp_path: Path) -> None:
     folder = _collection(tmp_path / "set", packed=True, qrels="qrels.tsv")
     (folder / "queries.jsonl.gz").write_bytes(b"\x1f\x8bnothing")
     with pytest.raises(GoldenSetError, match="cannot be unpacked"):

@@ -1,4 +1,4 @@
-"""Metrics of ranked lists: what they are by hand, and what must hold for any list."""
+"""Metrics of ranked lists: values computed by hand, and properties of any list."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ K = st.integers(1, 20)
 
 @st.composite
 def lists(draw: st.DrawFn) -> tuple[list[int], list[int], int]:
-    """A ranked list, all that is wanted (what the list has and perhaps more), and k."""
+    """The gains of a ranked list, all wanted grades, and k."""
     gains = draw(GRADES)
     missed = draw(st.lists(st.integers(1, 3), max_size=5))
     return gains, [*(gain for gain in gains if gain), *missed], draw(K)
 
 
-def test_the_figures_are_those_one_gets_by_hand() -> None:
+def test_metrics_equal_values_computed_by_hand() -> None:
     gains, wanted = [0, 2, 0, 1], [2, 1, 1]
     assert metrics.ndcg(gains, wanted, 10) == pytest.approx(
         (2 / math.log2(3) + 1 / math.log2(5)) / (2 + 1 / math.log2(3) + 1 / 2)
@@ -56,7 +56,7 @@ def test_the_best_order_has_the_best_ndcg_and_a_whole_list_of_it_has_1(case: tup
 
 
 @given(lists())
-def test_a_longer_look_never_finds_less(case: tuple[list[int], list[int], int]) -> None:
+def test_a_larger_k_never_finds_less(case: tuple[list[int], list[int], int]) -> None:
     gains, wanted, k = case
     assert metrics.recall(gains, wanted, k + 1) >= metrics.recall(gains, wanted, k)
     assert metrics.hit(gains, k + 1) >= metrics.hit(gains, k)
@@ -64,7 +64,7 @@ def test_a_longer_look_never_finds_less(case: tuple[list[int], list[int], int]) 
 
 
 @given(lists())
-def test_what_is_not_wanted_behind_the_last_hit_changes_nothing(case: tuple[list[int], list[int], int]) -> None:
+def test_unwanted_hits_after_the_last_wanted_one_change_nothing(case: tuple[list[int], list[int], int]) -> None:
     gains, wanted, k = case
     for metric in (metrics.ndcg, metrics.recall):
         assert metric([*gains, 0, 0], wanted, k) == metric(gains, wanted, k)
@@ -100,7 +100,7 @@ SPANS = st.lists(
 
 
 @given(SPANS, SPANS, SPANS)
-def test_citing_more_covers_no_less_and_citing_what_is_expected_covers_all(
+def test_citing_more_lines_never_lowers_line_recall(
     expected: list[Lines], cited: list[Lines], more: list[Lines]
 ) -> None:
     assert 0 <= metrics.line_recall(expected, cited) <= metrics.line_recall(expected, [*cited, *more]) <= 1 + 1e-12
@@ -119,5 +119,5 @@ def test_a_percentile_is_a_value_that_as_many_do_not_exceed(values: list[float],
     assert sum(value <= found for value in values) >= share * len(values) - 1e-6
 
 
-def test_strings_are_looked_for_verbatim() -> None:
+def test_strings_are_matched_verbatim() -> None:
     assert metrics.share_contained(["sudo apt", "Brew"], ["run sudo apt install", "brew"]) == 0.5

@@ -1,4 +1,4 @@
-"""The page of a run: whole in itself, safe, small, and with every miss explained."""
+"""The page of a run is self-contained, safe and small, and explains every miss."""
 
 from __future__ import annotations
 
@@ -59,26 +59,26 @@ def _reasons(corpus: kebab.KnowledgeBase, query: GoldenQuery, **options: object)
     return [(miss.reason, miss.detail) for miss in misses.get(query.id, [])]
 
 
-def test_what_is_ranked_low_is_told_with_its_rank(corpus: kebab.KnowledgeBase) -> None:
+def test_a_miss_that_is_ranked_low_names_its_rank(corpus: kebab.KnowledgeBase) -> None:
     ((reason, detail),) = _reasons(corpus, GoldenQuery("q", "pump", {"far.md": 1}))
     assert reason == "ranked low"
     assert re.fullmatch(r"rank 1\d \(lexical rank 1\d\)", detail)
 
 
-def test_what_no_word_leads_to_is_told_so(corpus: kebab.KnowledgeBase) -> None:
-    """Regression: it was said to be ranked low, behind passages that there were not."""
+def test_a_miss_without_matching_words_is_not_matched(corpus: kebab.KnowledgeBase) -> None:
+    """Regression: the reason was `ranked low`, although there were no better passages."""
     ((reason, detail),) = _reasons(corpus, GoldenQuery("q", "pump", {"turbine.md": 1}))
     assert reason == "not matched"
     assert re.fullmatch(r"not among the \d\d? that the question finds at all", detail)
 
 
-def test_what_filters_leave_out_is_told_so(corpus: kebab.KnowledgeBase) -> None:
+def test_a_miss_that_filters_exclude_is_filtered(corpus: kebab.KnowledgeBase) -> None:
     assert _reasons(corpus, GoldenQuery("q", "pump", {"far.md": 1}), tags_any=["work"]) == [
         ("filtered", "its document does not pass the filters")
     ]
 
 
-def test_what_is_not_in_the_index_or_in_no_passage_is_not_indexed(corpus: kebab.KnowledgeBase) -> None:
+def test_a_miss_outside_the_index_or_all_passages_is_not_indexed(corpus: kebab.KnowledgeBase) -> None:
     query = GoldenQuery("q", "pump", {"gone.md": 1}, expected_spans=("turbine.md#L2-L2",))
     assert _reasons(corpus, query) == [
         ("not indexed", "it is not in the index"),
@@ -86,7 +86,7 @@ def test_what_is_not_in_the_index_or_in_no_passage_is_not_indexed(corpus: kebab.
     ]
 
 
-def test_lines_on_both_sides_of_a_chunk_boundary_are_told_so(corpus: kebab.KnowledgeBase) -> None:
+def test_lines_across_a_chunk_boundary_are_a_chunk_boundary_miss(corpus: kebab.KnowledgeBase) -> None:
     found = corpus.search("turbine paragraph 20", k=1, mode="lexical").hits[0].citation.lines
     assert found is not None
     query = GoldenQuery(
@@ -97,7 +97,7 @@ def test_lines_on_both_sides_of_a_chunk_boundary_are_told_so(corpus: kebab.Knowl
     assert "passages, and not all of them were found" in detail
 
 
-def test_nothing_is_said_of_another_index(corpus: kebab.KnowledgeBase, tmp_path: Path) -> None:
+def test_misses_of_another_index_are_not_explained(corpus: kebab.KnowledgeBase, tmp_path: Path) -> None:
     report = run(corpus, _set(GoldenQuery("q", "pump", {"far.md": 1})), RunOptions(k=1))
     with kebab.open(tmp_path / "other.sqlite") as other:
         other.ingest_text("something", title="something")
@@ -131,7 +131,7 @@ def report(database: Path) -> EvalReportV1:
         return run(knowledge_base, golden, RunOptions(k=2, ask=True, search={"mode": "lexical"}))
 
 
-def test_everything_that_is_quoted_is_escaped_and_nothing_is_fetched_or_run(report: EvalReportV1) -> None:
+def test_page_escapes_quoted_text_and_loads_nothing(report: EvalReportV1) -> None:
     page = report_page(report, {})
     reader = _Reader()
     reader.feed(page)
@@ -143,7 +143,7 @@ def test_everything_that_is_quoted_is_escaped_and_nothing_is_fetched_or_run(repo
     assert "default-src 'none'" in page
 
 
-def test_it_has_charts_metrics_every_query_and_both_colour_schemes(report: EvalReportV1) -> None:
+def test_page_has_charts_metrics_every_query_and_both_colour_schemes(report: EvalReportV1) -> None:
     page = report_page(report, {})
     assert page.count("<svg") == 4
     assert all(f"<td>{name}" in page for name in report.metrics)

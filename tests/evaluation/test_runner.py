@@ -1,4 +1,4 @@
-"""Runs: what they measure on a real index, what stops them, and that they are the same every time."""
+"""Runs measure a real index, stop at errors, and are reproducible."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kebab.wire.evaluation import EvalQueryV1
 
 @pytest.fixture(scope="module")
 def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two sources with a path in common, a copy, and a document of two pages of text."""
+    """Two sources with a common path, a copy, and a document of two pages."""
     root = tmp_path_factory.mktemp("corpus")
     files = {
         "notes/boiler.md": "# Boiler\n\nService is due in May.\n\nThe pressure is 1.5 bar.\n",
@@ -58,7 +58,7 @@ def _one(
 
 
 @pytest.mark.parametrize("name", ["boiler.md", "notes:boiler.md", "boiler", "notes/boiler"])
-def test_a_document_is_known_by_path_source_and_path_and_without_extension(
+def test_a_document_is_found_by_path_by_source_and_path_and_without_extension(
     corpus: kebab.KnowledgeBase, name: str
 ) -> None:
     if name == "notes/boiler":
@@ -68,7 +68,7 @@ def test_a_document_is_known_by_path_source_and_path_and_without_extension(
         assert _one(corpus, "boiler service", name).metrics["ndcg@10"] == 1.0
 
 
-def test_a_document_is_known_by_its_id(corpus: kebab.KnowledgeBase) -> None:
+def test_a_document_is_found_by_its_id(corpus: kebab.KnowledgeBase) -> None:
     assert _one(corpus, "boiler service", corpus.document("boiler.md")[0].doc_id).metrics["hit@1"] == 1.0
 
 
@@ -78,7 +78,7 @@ def test_a_path_of_two_sources_is_refused_and_source_and_path_is_not(corpus: keb
     assert _one(corpus, "roses", "other:garden.md").metrics["hit@1"] == 1.0
 
 
-def test_unknown_ids_stop_the_run_with_the_list(corpus: kebab.KnowledgeBase) -> None:
+def test_unknown_ids_stop_the_run_and_are_listed(corpus: kebab.KnowledgeBase) -> None:
     golden = _set(
         GoldenQuery("a", "x", {"gone.md": 1}),
         GoldenQuery("b", "x", {"boiler.md": 1}, expected_spans=("boiler.md#L9-L9",)),
@@ -109,7 +109,7 @@ def test_a_query_that_cannot_be_read_is_named(corpus: kebab.KnowledgeBase) -> No
         _one(corpus, "'boiler AND'", "boiler.md")
 
 
-def test_lines_count_as_far_as_hits_cite_them_and_strings_as_passages_have_them(corpus: kebab.KnowledgeBase) -> None:
+def test_lines_count_if_cited_and_strings_if_contained(corpus: kebab.KnowledgeBase) -> None:
     measured = _one(
         corpus,
         "boiler service",
@@ -123,7 +123,7 @@ def test_lines_count_as_far_as_hits_cite_them_and_strings_as_passages_have_them(
     assert measured["hit@1"] == 1.0  # a span says in which document it is
 
 
-def test_a_copy_that_is_folded_under_a_hit_counts_as_found_there(corpus: kebab.KnowledgeBase) -> None:
+def test_a_folded_copy_counts_at_the_rank_of_its_hit(corpus: kebab.KnowledgeBase) -> None:
     measured = _one(corpus, "boiler service", "boiler.md", "copy.md")
     assert len([hit for hit in measured.hits if hit.grade]) == 1
     assert measured.metrics["recall@10"] == measured.metrics["ndcg@10"] == 1.0
@@ -146,7 +146,7 @@ def test_filters_reach_the_search(corpus: kebab.KnowledgeBase) -> None:
     )
 
 
-def test_metrics_are_told_by_language_and_type(corpus: kebab.KnowledgeBase) -> None:
+def test_metrics_are_reported_by_language_and_type(corpus: kebab.KnowledgeBase) -> None:
     golden = _set(
         GoldenQuery("en", "boiler service", {"boiler.md": 1}),
         GoldenQuery("ko", "오월 점검", {"보일러.md": 1}),
@@ -157,7 +157,7 @@ def test_metrics_are_told_by_language_and_type(corpus: kebab.KnowledgeBase) -> N
     assert [(part.name, part.queries) for part in report.by_type] == [("code", 1), ("markdown", 2)]
 
 
-def test_of_paraphrases_the_worst_counts(corpus: kebab.KnowledgeBase) -> None:
+def test_worst_paraphrase_of_a_group_counts(corpus: kebab.KnowledgeBase) -> None:
     golden = _set(
         GoldenQuery("a", "boiler service", {"boiler.md": 1}, group="g"),
         GoldenQuery("b", "roses", {"boiler.md": 1}, group="g"),
@@ -166,7 +166,7 @@ def test_of_paraphrases_the_worst_counts(corpus: kebab.KnowledgeBase) -> None:
     assert (metrics["worst_paraphrase_ndcg@10"], metrics["ndcg@10"]) == (0.0, 0.5)
 
 
-def test_with_ask_refusals_and_grounds_are_judged(corpus: kebab.KnowledgeBase) -> None:
+def test_refusals_and_groundedness_are_measured_with_ask(corpus: kebab.KnowledgeBase) -> None:
     golden = _set(
         GoldenQuery("yes", "when is service of the boiler due?", {"boiler.md": 1}, expected_spans=("boiler.md#L3-L3",)),
         GoldenQuery("no", "who won the chess tournament in Reykjavik?", {}, unanswerable=True),
@@ -192,7 +192,7 @@ def test_with_ask_refusals_and_grounds_are_judged(corpus: kebab.KnowledgeBase) -
     assert "ndcg@10" not in report.queries[1].metrics
 
 
-def test_two_runs_are_the_same_and_a_run_that_was_written_can_be_read(
+def test_two_runs_are_equal_and_a_written_run_can_be_read(
     corpus: kebab.KnowledgeBase, database: Path, tmp_path: Path
 ) -> None:
     golden = _set(
@@ -206,7 +206,7 @@ def test_two_runs_are_the_same_and_a_run_that_was_written_can_be_read(
     assert to_json(read_run(tmp_path / "run.json")) == to_json(first)
 
 
-def test_several_queries_at_once_give_the_report_that_one_after_the_other_gives(
+def test_parallel_queries_give_the_same_report_as_sequential_ones(
     corpus: kebab.KnowledgeBase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     golden = _set(

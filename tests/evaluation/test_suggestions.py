@@ -13,7 +13,7 @@ from kebab.evaluation.runner import RunOptions, run
 from kebab.evaluation.suggestions import as_yaml, suggest
 
 
-def test_candidates_are_a_golden_set_whose_lines_hold_their_headings(
+def test_suggestions_form_a_golden_set_whose_lines_contain_their_headings(
     sample_kb: kebab.KnowledgeBase, tmp_path: Path
 ) -> None:
     suggestions = suggest(sample_kb, count=40)
@@ -31,13 +31,13 @@ def test_candidates_are_a_golden_set_whose_lines_hold_their_headings(
     assert report.metrics["citation_line_recall@10"] > 0.9
 
 
-def test_every_document_has_a_say_before_one_has_two(sample_kb: kebab.KnowledgeBase) -> None:
+def test_every_document_gives_one_suggestion_before_any_gives_two(sample_kb: kebab.KnowledgeBase) -> None:
     documents = [suggestion.expected_docs[0] for suggestion in suggest(sample_kb, count=15)]
     assert len(set(documents)) == 15
     assert any("가" <= character <= "힣" for character in "".join(documents))
 
 
-def test_filters_say_whose_headings(sample_kb: kebab.KnowledgeBase) -> None:
+def test_filters_choose_the_documents_of_suggestions(sample_kb: kebab.KnowledgeBase) -> None:
     suggestions = suggest(sample_kb, SearchFilters(path_glob="rust/*.md"), count=100)
     assert {suggestion.expected_docs[0] for suggestion in suggestions} == {
         "rust/error-handling.md",
@@ -45,7 +45,7 @@ def test_filters_say_whose_headings(sample_kb: kebab.KnowledgeBase) -> None:
     }
 
 
-def test_a_heading_that_could_be_anywhere_is_given_with_what_it_stands_under(tmp_path: Path) -> None:
+def test_a_general_heading_is_given_with_the_heading_above_it(tmp_path: Path) -> None:
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "page.md").write_text(
@@ -62,7 +62,7 @@ def test_a_heading_that_could_be_anywhere_is_given_with_what_it_stands_under(tmp
     ]
 
 
-def test_without_headings_there_are_no_candidates(tmp_path: Path) -> None:
+def test_documents_without_headings_give_no_suggestions(tmp_path: Path) -> None:
     with kebab.open(tmp_path / "db.sqlite") as knowledge_base:
         knowledge_base.ingest_text("no heading at all", title="plain")
         assert suggest(knowledge_base) == []

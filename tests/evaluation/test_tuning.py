@@ -1,4 +1,4 @@
-"""Tuning recommends what helps on queries that had no say in choosing it, and nothing else."""
+"""Tuning recommends only settings that help on held-out queries."""
 
 from __future__ import annotations
 
@@ -17,9 +17,7 @@ THINGS = "anchor basket candle dagger engine funnel garden hammer island jacket 
 
 @pytest.fixture(scope="module")
 def database(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """For each thing a page that is about it, which is what is wanted, and one that goes on about it under another
-    title.
-    """
+    """For each thing an expected page about it, and a page with another title that often mentions it."""
     root = tmp_path_factory.mktemp("things")
     notes = root / "notes"
     notes.mkdir()
@@ -42,7 +40,7 @@ def _golden(things: list[str]) -> GoldenSet:
     )
 
 
-def test_what_helps_on_held_out_queries_is_recommended(database: Path) -> None:
+def test_settings_that_help_on_held_out_queries_are_recommended(database: Path) -> None:
     tried: list[tuple[int, int]] = []
     with kebab.open(database, search_title_weight=0.1, search_heading_weight=0.1) as knowledge_base:
         tuning = tune(
@@ -63,7 +61,7 @@ def test_what_helps_on_held_out_queries_is_recommended(database: Path) -> None:
     assert tried[-1][0] == len(tuning.trials)
 
 
-def test_where_all_is_well_nothing_helps_and_that_is_said(database: Path) -> None:
+def test_nothing_is_recommended_if_all_queries_are_answered(database: Path) -> None:
     with kebab.open(database) as knowledge_base:
         tuning = tune(knowledge_base, _golden(THINGS), RunOptions(search={"mode": "lexical"}))
     assert tuning.current == 1.0
@@ -71,8 +69,8 @@ def test_where_all_is_well_nothing_helps_and_that_is_said(database: Path) -> Non
     assert tuning.settings == {}
 
 
-def test_luck_is_not_recommended(database: Path) -> None:
-    """The judgements follow no rule, so whatever is best on some of the queries is no better on the others."""
+def test_a_lucky_candidate_is_not_recommended(database: Path) -> None:
+    """The judgements are random, so the best settings on some queries do not help on the others."""
     wanted = {thing: (f"{thing}.md" if number % 2 else f"talk{number}.md") for number, thing in enumerate(THINGS)}
     golden = GoldenSet(
         "golden.yaml", "yaml", "0" * 64, tuple(GoldenQuery(thing, thing, {path: 1}) for thing, path in wanted.items())

@@ -504,7 +504,9 @@ def test_a_text_of_two_scripts_is_also_in_the_secondary_space(
 ) -> None:
     """Regression: one line of Korean hid an English note from English questions."""
     models = two(toy)
-    monkeypatch.setattr(models, "also_of", lambda text: models.latin if "rollout" in text and "깃" in text else None)
+    monkeypatch.setattr(
+        models, "secondary_of", lambda text: models.latin if "rollout" in text and "깃" in text else None
+    )
     with toy.open(tmp_path / "kb.sqlite", models) as kb:
         kb.ingest(
             write_notes(

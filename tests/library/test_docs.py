@@ -1,4 +1,4 @@
-"""Which version of a library a project uses, by real lock files."""
+"""The version of a library that a project uses, read from real lock files."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ TAGS = ("v1.0.0", "v2.0.0", "v3.0.0")
         ("/acme/widget", "requirements.txt", "widget==" + "9" * 5000, None),
     ],
 )  # fmt: skip
-def test_the_version_is_that_of_the_package_which_is_the_library(
+def test_version_is_that_of_the_package_that_matches_the_library(
     tmp_path: Path, library_id: str, file: str, text: str, version: str | None
 ) -> None:
     (tmp_path / file).write_text(text)
@@ -66,7 +66,7 @@ def test_the_version_is_that_of_the_package_which_is_the_library(
     assert len(choice.reason) < 300
 
 
-def test_a_requirement_without_a_version_is_said_to_be_one(tmp_path: Path) -> None:
+def test_reason_names_a_requirement_without_a_version(tmp_path: Path) -> None:
     (tmp_path / "requirements.txt").write_text("Click>=8.1\n")
     choice = chosen_version(library("/pallets/click", *TAGS), None, str(tmp_path))
     assert choice == (None, "requirements.txt names Click without a version: the default branch")
@@ -76,7 +76,7 @@ def test_a_requirement_without_a_version_is_said_to_be_one(tmp_path: Path) -> No
     )
 
 
-def test_the_lock_file_of_the_repository_around_a_folder_is_named_in_the_reason(tmp_path: Path) -> None:
+def test_reason_names_the_lock_file_of_the_enclosing_repository(tmp_path: Path) -> None:
     inner = tmp_path / "packages" / "inner"
     inner.mkdir(parents=True)
     (tmp_path / ".git").mkdir()
@@ -92,7 +92,7 @@ def test_only_tags_of_the_used_package_count_in_a_repository_of_several(tmp_path
 
 
 @pytest.mark.parametrize("named", ["2.x", "v2.x", "2.*", "1.2.3", "gadget@2.0.0", "9" * 5000])
-def test_what_is_not_there_is_not_silently_something_else(named: str) -> None:
+def test_an_unknown_version_is_an_error(named: str) -> None:
     with pytest.raises(NotFound):
         chosen_version(library("/acme/widget", "widget@2.0.0", "v1.2.3-arm64"), named, None)
     assert chosen_version(library("/acme/widget", "v2.0.0", named), named, None).version == named

@@ -28,11 +28,11 @@ def test_libraries_are_numbered_entries_with_a_blank_line_between(library: MakeL
     assert libraries_text(listed) == golden("libraries.txt")
 
 
-def test_no_libraries_are_a_sentence() -> None:
+def test_an_empty_list_of_libraries_is_shown_as_a_sentence() -> None:
     assert libraries_text([]) == golden("no-libraries.txt") == "No libraries found matching your search."
 
 
-def test_rules_code_and_prose_are_parted_by_a_line(snippet: MakeSnippet) -> None:
+def test_rules_and_snippets_are_separated_by_a_line(snippet: MakeSnippet) -> None:
     found = [
         snippet("dial = make_dial(limit=20)"),
         snippet("Any CSS colour is accepted.", "info", title="Colours"),
@@ -42,7 +42,7 @@ def test_rules_code_and_prose_are_parted_by_a_line(snippet: MakeSnippet) -> None
     assert snippets_text(found, ["Always close a gauge", "Never open two"]) == golden("snippets.md")
 
 
-def test_without_rules_there_is_no_part_for_them_and_rules_may_stand_alone(snippet: MakeSnippet) -> None:
+def test_rules_and_snippets_may_each_be_absent(snippet: MakeSnippet) -> None:
     assert snippets_text([snippet("x = 1")]).startswith("### Create a dial\n")
     assert snippets_text([], ["Always close a gauge"]) == f"## Library Rules\n- Always close a gauge{LABEL}"
     assert snippets_text([]) == ""
@@ -83,7 +83,7 @@ CONTENT = st.one_of(
     title=st.sampled_from(["", "A `dial`", "- a"]),
 )
 def test_code_cannot_end_its_own_fence(snippet: MakeSnippet, content: str, language: str, title: str) -> None:
-    """Documentation about Markdown has fences in its examples."""
+    """Documentation about Markdown has fences inside its examples."""
     shown = snippet_text(snippet(content, title=title, breadcrumb=title, language=language))
     found = [token for token in MarkdownIt("commonmark").parse(shown) if token.level == 0]
     assert [token.content for token in found if token.type == "fence"] == [content + "\n"]
@@ -96,8 +96,8 @@ def test_carriage_returns_do_not_begin_lines_that_end_the_fence(snippet: MakeSni
     assert [token.content for token in MarkdownIt("commonmark").parse(shown)] == ["a\n```\n## Library Rules\n"]
 
 
-def test_names_and_rules_have_one_line_each(library: MakeLibrary) -> None:
-    """Whoever wrote them: a line feed would begin something of the format's own."""
+def test_names_and_rules_are_shown_on_one_line_each(library: MakeLibrary) -> None:
+    """A line feed in a name would start another element of the format."""
     shown = libraries_text(
         [library("Wid\nget", library_id="/acme/widget", description="Gauges\r\n\r\n2. Other\x1b\u2028")]
     )

@@ -1,4 +1,4 @@
-"""A library in one file: what is written is what is read, and nothing that was tampered with gets in."""
+"""A library in one file is read as it was written, and a manipulated file is refused."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def file(tmp_path: Path, library: MakeLibrary) -> Path:
     return path
 
 
-def test_what_is_written_is_what_is_read(file: Path) -> None:
+def test_a_library_file_is_read_as_it_was_written(file: Path) -> None:
     assert is_library_file(file)
     with open_library_file(file) as found:
         assert (found.library_id, found.title, found.trust_score) == ("/acme/widget", "Widget", 6.0)
@@ -179,7 +179,7 @@ def test_names_and_rules_are_single_lines_and_hold_no_password(file: Path) -> No
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(place=st.integers(0, 10_000), value=st.binary(min_size=0, max_size=40))
-def test_random_damage_is_an_error_of_ours_or_nothing(file: Path, place: int, value: bytes) -> None:
+def test_random_damage_raises_a_kebab_error_or_none(file: Path, place: int, value: bytes) -> None:
     data = file.read_bytes()
     start = place % len(data)
     damaged = file.with_name("damaged.kebab")
@@ -190,7 +190,7 @@ def test_random_damage_is_an_error_of_ours_or_nothing(file: Path, place: int, va
         assert "is no whole library file" in error.message
 
 
-def test_another_archive_is_none(tmp_path: Path) -> None:
+def test_another_zip_archive_is_no_library_file(tmp_path: Path) -> None:
     path = tmp_path / "x.zip"
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("README.md", "# x\n")
@@ -199,7 +199,7 @@ def test_another_archive_is_none(tmp_path: Path) -> None:
     assert not is_library_file(path)
 
 
-def test_a_place_that_cannot_be_written_is_an_error_and_leaves_nothing(tmp_path: Path, library: MakeLibrary) -> None:
+def test_an_unwritable_place_is_an_error_and_leaves_no_file(tmp_path: Path, library: MakeLibrary) -> None:
     with pytest.raises(SourceError, match="cannot be written"):
         write_library_file(tmp_path / "none" / "x.kebab", LibraryContents(library(), (), [], []))
     assert not [path for path in tmp_path.rglob("*") if "kebab" in path.name]

@@ -1,4 +1,4 @@
-"""What becomes of a typed query before it is searched."""
+"""Preprocessing of typed queries."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kebab.analysis.query_syntax import parse
-from kebab.library.query_preprocessor import preprocess
+from kebab.library.search_service import preprocess
 
 
 @pytest.mark.parametrize(
@@ -43,5 +43,5 @@ def test_every_text_becomes_a_query_with_single_spaces_and_no_parentheses(typed:
 
 
 @given(st.text())
-def test_doing_it_twice_changes_nothing(typed: str) -> None:
+def test_preprocessing_is_idempotent(typed: str) -> None:
     assert preprocess(preprocess(typed)) == preprocess(typed)

@@ -1,4 +1,4 @@
-"""Which library is meant by a name."""
+"""Ranking of libraries by name."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_library_without_a_trust_score_counts_as_zero(library: MakeLibrary) ->
     assert composite_score(library(trust_score=None), "nothing") == pytest.approx(0.42)
 
 
-def test_the_best_comes_first_whatever_the_order_before(library: MakeLibrary) -> None:
+def test_best_library_comes_first_in_any_input_order(library: MakeLibrary) -> None:
     exact, prefix, described = library("react"), library("react-router"), library("preact", description="Like react")
     named = frozenset(one.library_id for one in (exact, prefix, described))
     for order in ([exact, prefix, described], [described, prefix, exact], [prefix, exact, described]):
@@ -41,7 +41,7 @@ def test_the_best_comes_first_whatever_the_order_before(library: MakeLibrary) ->
         assert [match.score for match in found] == sorted((match.score for match in found), reverse=True)
 
 
-def test_what_only_snippets_lead_to_comes_after_what_is_named_so(library: MakeLibrary) -> None:
+def test_libraries_found_by_name_come_before_those_found_by_snippets(library: MakeLibrary) -> None:
     famous, named = library("Famous", trust_score=10.0, snippets=100_000), library("Dial", trust_score=None, snippets=1)
     found = ranked([famous, named], "dial", named=frozenset({named.library_id}), matching={famous.library_id: 50})
     assert [match.library.title for match in found] == ["Dial", "Famous"]

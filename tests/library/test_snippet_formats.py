@@ -1,6 +1,4 @@
-"""A snippet shows the same, whatever format its document is written in: code and nothing else, its language, and what
-introduces it.
-"""
+"""Snippets are the same in every format: the code alone, its language, and its introduction."""
 
 from __future__ import annotations
 
@@ -129,12 +127,12 @@ def test_all_formats_give_the_same_snippets(path: str) -> None:
         "Title\n=====\n\n.. note: 3\n\n``` not a fence\n    indented\n",
     ],
 )
-def test_of_plain_text_nothing_vanishes(text: str) -> None:
+def test_snippets_of_plain_text_keep_all_text(text: str) -> None:
     (snippet,) = snippets("notes.txt", text)
     assert (snippet.kind, snippet.content) == ("info", text.strip("\n"))
 
 
-def test_llms_txt_is_cited_by_a_name_that_says_text_but_read_as_markdown() -> None:
+def test_llms_txt_is_read_as_markdown() -> None:
     from kebab.library.snippets import format_of
 
     assert [format_of(path) for path in ("llms.txt", "docs/llms-full.txt", "notes.txt", "a.htm")] == [
@@ -168,7 +166,7 @@ def test_llms_txt_is_cited_by_a_name_that_says_text_but_read_as_markdown() -> No
         "carriage returns",
     ],
 )
-def test_code_of_markdown_wherever_it_stands(text: str, language: str, description: str, code: str) -> None:
+def test_code_is_found_anywhere_in_markdown(text: str, language: str, description: str, code: str) -> None:
     found = [snippet for snippet in snippets("a.md", text) if snippet.kind == "code"]
     assert [(snippet.language, snippet.description, snippet.content) for snippet in found] == [
         (language, description, code)
@@ -208,7 +206,7 @@ LONG_CODE = f"def long():\n{LONG}"
         ),
     ],
 )
-def test_a_long_example_is_split_into_parts_that_are_code_only(path: str, text: str) -> None:
+def test_parts_of_a_long_example_contain_only_code(path: str, text: str) -> None:
     found = snippets(path, text)
     parts = [snippet for snippet in found if snippet.kind == "code"]
     assert len(parts) > 1
@@ -222,7 +220,7 @@ def test_a_long_example_is_split_into_parts_that_are_code_only(path: str, text: 
         assert last - first + 1 == part.content.count("\n") + 1
 
 
-def test_a_heading_is_left_out_only_where_title_or_breadcrumb_have_it() -> None:
+def test_a_heading_is_removed_only_if_title_or_breadcrumb_has_it() -> None:
     (snippet,) = snippets("a.md", "## Small\n\n# Big\n\nText.\n")
     assert (snippet.breadcrumb, snippet.title, snippet.content) == ("Widget", "Big", "## Small\n\n# Big\n\nText.")
 
@@ -246,7 +244,7 @@ def test_titles_have_one_line() -> None:
 
 
 def test_a_long_list_is_read_once() -> None:
-    """Each of its fences once closed, and one never: looking ahead from each line would take minutes."""
+    """A long list with one unclosed fence is read in linear time."""
     text = (
         "- step\n" + "".join(f"  word ``` {number}\n\n" for number in range(100_000)) + "  ```\n" + "  ~~~~\n" * 100_000
     )

@@ -1,4 +1,4 @@
-"""What a reader sees of a passage: its title, its code without the marks around it, and no heading twice."""
+"""Snippets have a title, code without its fence, and no repeated heading."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a repository may say about what of it is read."""
+"""How kebab.json and llms.txt choose the files of a library."""
 
 from __future__ import annotations
 
@@ -36,17 +36,17 @@ def test_files(pattern: str) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", b"[]", b"3", b"{", b"\xff", b"[" * 100_000])
-def test_what_is_no_object_says_nothing(data: bytes) -> None:
+def test_steering_that_is_not_an_object_is_ignored(data: bytes) -> None:
     assert read_steering(data) is None
 
 
-def test_entries_of_another_kind_are_left_out() -> None:
+def test_steering_entries_of_a_wrong_type_are_ignored() -> None:
     found = read_steering(
         b'{"projectTitle": 3, "description": " a\\n b ", "folders": "docs", "rules": ["x", 3, ""], "previousVersions": [3]}'
     )
     assert found == Steering(description="a b", rules=("x",))
 
 
-def test_an_llms_txt_begins_with_its_name() -> None:
+def test_title_and_description_are_read_from_llms_txt() -> None:
     assert read_llms_txt(b"# Gizmo\n\n> A tiny\n> client\n") == Steering(title="Gizmo", description="A tiny")
     assert read_llms_txt(b"no heading") == Steering()

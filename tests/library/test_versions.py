@@ -1,4 +1,4 @@
-"""Versions by name, and the one of a project."""
+"""Order of versions by name, and the choice for a project."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ INDEXED = ["v1.0.0", "v1.2.0", "v2.0.0-rc.1", "v2.0.0", "v10.0.0", "nightly"]
         ("weekly", None, "the default branch"),
     ],
 )
-def test_the_same_version_else_the_nearest_lower_else_the_default(wanted: str, version: str | None, why: str) -> None:
+def test_choice_is_the_same_version_or_the_nearest_lower_or_the_default(
+    wanted: str, version: str | None, why: str
+) -> None:
     found = choose(wanted, INDEXED)
     assert found.version == version
     assert why in found.reason
@@ -151,7 +153,7 @@ def test_a_package_is_a_library_by_its_name(package: str, library_id: str, title
     assert likeness(package, library_id, title) == like
 
 
-def test_tags_of_other_packages_do_not_answer_where_there_are_plain_ones() -> None:
+def test_plain_tags_are_preferred_to_tags_of_other_packages() -> None:
     tags = ["v1.0.0", "gadget@1.2.0", "gadget@1.5.0"]
     assert choose("1.5.0", tags, "widget").version == "v1.0.0"
     assert choose("1.3.0", tags, "github.com/acme/widget").version == "v1.0.0"

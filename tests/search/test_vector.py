@@ -441,9 +441,9 @@ def test_the_lists_of_two_spaces_are_merged_by_place_into_one(corpus_of: Corpus,
     vector = corpus_of(MIXED, toy.two_scripts(KOREAN, cross_language="on"))
     hits = vector.search("install git", explain=True)
     assert {hit.doc_path for hit in hits[:2]} == {"en/git.md", "ko/git.md"}
-    assert sorted(hit.doc_path for hit in hits) == sorted(MIXED), "each chunk once, in the space where it is at home"
+    assert sorted(hit.doc_path for hit in hits) == sorted(MIXED), "each chunk once, in its primary space"
     assert [hit.retrieval.vector_rank for hit in hits] == [1, 2, 3, 4]
-    assert [asked["homes_only"] for asked in vector.store.asked] == [False, True]
+    assert [asked["primary_only"] for asked in vector.store.asked] == [False, True]
     assert hits.explanation is not None
     assert [(space["model"], space["scope"], space["found"]) for space in hits.explanation["vector"]["spaces"]] == [
         ("latin@1:32", "all", 2),
@@ -460,10 +460,10 @@ def test_a_chunk_found_in_two_spaces_is_listed_once_at_its_better_place(corpus_o
         def __init__(self) -> None:
             self._models = toy.two_scripts(KOREAN)
             self.embedders: Sequence[WordEmbedder] = self._models.embedders
-            self.home_of, self.also_of, self.second_home = (
-                self._models.home_of,
-                self._models.also_of,
-                self._models.second_home,
+            self.primary_of, self.secondary_of, self.secondary_for_all = (
+                self._models.primary_of,
+                self._models.secondary_of,
+                self._models.secondary_for_all,
             )
 
         def for_query(self, _text: str) -> list[SpaceQuery]:
@@ -483,12 +483,12 @@ def test_two_scopes_of_one_space_are_merged_by_cosine_with_what_the_models_add(
 
         def __init__(self, bonus: float, floor: float = -1.0) -> None:
             self._models = toy.two_scripts(KOREAN)
-            self._scopes = [{"others_only": True, "bonus": bonus, "floor": floor}, {"homes_only": True}]
+            self._scopes = [{"secondary_only": True, "bonus": bonus, "floor": floor}, {"primary_only": True}]
             self.embedders = self._models.embedders
-            self.home_of, self.also_of, self.second_home = (
-                self._models.home_of,
-                self._models.also_of,
-                self._models.second_home,
+            self.primary_of, self.secondary_of, self.secondary_for_all = (
+                self._models.primary_of,
+                self._models.secondary_of,
+                self._models.secondary_for_all,
             )
 
         def for_query(self, _text: str) -> list[SpaceQuery]:
@@ -554,17 +554,17 @@ def test_what_is_closer_in_another_script_than_all_of_the_questions_own_is_not_t
         def __init__(self) -> None:
             self._models = toy.two_scripts(KOREAN)
             self.embedders = self._models.embedders
-            self.home_of, self.also_of, self.second_home = (
-                self._models.home_of,
-                self._models.also_of,
-                self._models.second_home,
+            self.primary_of, self.secondary_of, self.secondary_for_all = (
+                self._models.primary_of,
+                self._models.secondary_of,
+                self._models.secondary_for_all,
             )
 
         def for_query(self, _text: str) -> list[SpaceQuery]:
             everything = self._models.everything
             return [
-                SpaceQuery(everything, others_only=True, floor=1.1),
-                SpaceQuery(everything, homes_only=True, floor=-1.0, weak=True),
+                SpaceQuery(everything, secondary_only=True, floor=1.1),
+                SpaceQuery(everything, primary_only=True, floor=-1.0, weak=True),
             ]
 
     corpus = {path: text for path, text in MIXED.items() if path in ("en/git.md", "ko/bread.md")}
@@ -578,10 +578,10 @@ def test_what_lies_below_the_floor_of_its_space_is_called_so(corpus_of: Corpus, 
         def __init__(self, embedder: WordEmbedder) -> None:
             self._models = toy.models(embedder)
             self.embedders = self._models.embedders
-            self.home_of, self.also_of, self.second_home = (
-                self._models.home_of,
-                self._models.also_of,
-                self._models.second_home,
+            self.primary_of, self.secondary_of, self.secondary_for_all = (
+                self._models.primary_of,
+                self._models.secondary_of,
+                self._models.secondary_for_all,
             )
 
         def for_query(self, _text: str) -> list[SpaceQuery]:

@@ -90,7 +90,7 @@ class Shelf:
     def vector_store(self) -> SqliteVectorStore:
         return SqliteVectorStore(self.connection)
 
-    def give(self, embedder: Embedder, vectors: Mapping[int, Any], *, home: bool = True) -> None:
+    def give(self, embedder: Embedder, vectors: Mapping[int, Any], *, primary: bool = True) -> None:
         """Chunks, by their rows, get these vectors; equal vectors of several chunks are stored as those of different
         texts.
         """
@@ -98,23 +98,23 @@ class Shelf:
             NewVector(sha256(f"{embedder.name} {row}".encode()).digest()[:16], vector, [row])
             for row, vector in vectors.items()
         ]
-        self.vectors.add(embedder, new, home=home)
+        self.vectors.add(embedder, new, primary=primary)
 
     def closest(
-        self, space: str, query: Any, *, filters: SearchFilters | None = None, home: bool | None = None
+        self, space: str, query: Any, *, filters: SearchFilters | None = None, primary: bool | None = None
     ) -> list[tuple[str, float]]:
         """Chunk id and cosine of all chunks of a space, best first: brute force over the rows as they are stored."""
         documents = {row for (row,) in self.rows(*self._filter(filters))} if filters else None
-        chunks, owners, homes, matrix = self._stored_vectors(space)
+        chunks, owners, primaries, matrix = self._stored_vectors(space)
         cosines = matrix @ np.asarray(query, np.float64) if len(chunks) else np.zeros(0)
-        kept = np.full(len(chunks), True) if home is None else (homes > 0) == home
+        kept = np.full(len(chunks), True) if primary is None else (primaries > 0) == primary
         if documents is not None:
             kept &= np.isin(owners, list(documents))
         order = np.lexsort((chunks[kept], -cosines[kept]))
         return list(zip(chunks[kept][order].tolist(), cosines[kept][order].tolist(), strict=True))
 
     def _stored_vectors(self, space: str) -> tuple[Any, ...]:
-        """Chunk ids, rows of their documents, whether they are at home, and vectors; read once, until something is
+        """Chunk ids, rows of their documents, whether this is their primary space, and vectors; read once, until something is
         written.
         """
         state = (space, self.connection.total_changes())
@@ -130,8 +130,8 @@ class Shelf:
                 .astype(np.float64)
                 .reshape(max(1, len(rows)), -1)
             )
-            chunks, owners, homes = (np.array([row[column] for row in rows]) for column in range(3))
-            self._read = (state, chunks.astype(str), owners.astype(int), homes.astype(int), matrix)
+            chunks, owners, primaries = (np.array([row[column] for row in rows]) for column in range(3))
+            self._read = (state, chunks.astype(str), owners.astype(int), primaries.astype(int), matrix)
         return self._read[1:]
 
     def _filter(self, filters: SearchFilters) -> tuple[str, dict[str, str]]:

@@ -154,7 +154,7 @@ def test_what_was_carried_is_counted_on_both_sides(moved: Moved) -> None:
         ("latin@1:32", True),
         ("everything@1:48", True),
     ]
-    assert counts.spaces[0].homes + counts.spaces[1].homes == counts.chunks + counts.snippets
+    assert counts.spaces[0].primaries + counts.spaces[1].primaries == counts.chunks + counts.snippets
     assert moved.there.documents == 9
     assert moved.there.vectors == sum(space.vectors for space in counts.spaces)
     assert moved.there.compared == 9

@@ -1,6 +1,4 @@
-"""Where a knowledge base is that lies in a cluster: qdrant://HOST:PORT/NAME, or with several of its servers,
-HOST:PORT,HOST:PORT.
-"""
+"""Addresses of knowledge bases in a cluster: qdrant://HOST:PORT/NAME, or with several servers HOST:PORT,HOST:PORT."""
 
 from __future__ import annotations
 
@@ -38,9 +36,9 @@ class ClusterAddress(NamedTuple):
 
 
 def cluster_address(url: str) -> ClusterAddress:
-    """UsageError for what is none. A key has no place in it: addresses are shown."""
+    """The parsed address, or a UsageError. It must not contain a key, because addresses are shown."""
 
-    shown = url.partition("?")[0]  # somebody may have put the key behind it
+    shown = url.partition("?")[0]  # a key may follow
 
     def wrong(message: str) -> UsageError:
         return UsageError(
@@ -70,7 +68,7 @@ def cluster_address(url: str) -> ClusterAddress:
 
 
 def _node(text: str) -> Node:
-    """ValueError for what is none."""
+    """A server, or a ValueError."""
     parts = urlsplit(f"//{text}")
     if not parts.hostname or parts.port == 0:
         raise ValueError(text)

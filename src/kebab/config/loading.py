@@ -1,5 +1,5 @@
 """Settings from defaults < config file < environment < flags, each value with its origin; strict about keys, types and
-bounds. And where the database is when nobody says: the nearest `.kebab` folder upwards, else the user's data folder.
+bounds. The default place of the database is the nearest `.kebab` folder upwards, else the user's data folder.
 """
 
 from __future__ import annotations
@@ -69,9 +69,12 @@ def load_settings(
     place = str(flags.get("store.path"))
     if "://" in place or place.startswith("qdrant:"):  # an address that is written wrongly is no file
         flags["store.url"] = flags.pop("store.path")
+    known = _by_key()
     for key, value in flags.items():
         if value is not None:
-            item = _field(key)
+            if key not in known:
+                raise _unknown(key, known, "flags", "setting", None)
+            item = known[key]
             values[item.key] = _checked(item, value, f"flag for {key}")
             origins[item.key] = "flag"
     if values.get("store.path") and values.get("store.url"):
@@ -82,7 +85,7 @@ def load_settings(
 
 
 def _settle_place(values: dict[str, Any], origins: dict[str, str]) -> None:
-    """A file and a cluster are both named: as always, the nearer word counts."""
+    """If a file and a cluster are both named, the one from the stronger origin counts."""
 
     def nearness(key: str) -> int:
         return 2 if origins[key] == "flag" else 1 if origins[key].startswith("environment ") else 0
@@ -98,9 +101,7 @@ def _settle_place(values: dict[str, Any], origins: dict[str, str]) -> None:
 
 
 def _settle_chunk_sizes(values: dict[str, Any], origins: Mapping[str, str]) -> None:
-    """Each is in its bounds; together they must make sense too. A target that nobody chose gives way to a lower
-    maximum.
-    """
+    """Checks that the target is not above the maximum. A default target is lowered to the maximum instead."""
     target, most = "chunking.target_tokens", "chunking.max_tokens"
     longest = values.get(most, ChunkingSettings().max_tokens)
     if target not in values:
@@ -160,7 +161,7 @@ def _read_file(path: Path, values: dict[str, Any], origins: dict[str, str]) -> N
 
 
 def _read_environment(environment: Mapping[str, str], values: dict[str, Any], origins: dict[str, str]) -> None:
-    known = {_variable(key): item for key, item in _by_key().items()}
+    known = {f"KEBAB_{key.replace('.', '_')}".upper(): item for key, item in _by_key().items()}
     read: dict[str, str] = {}
     for variable, value in environment.items():
         if not variable.startswith("KEBAB_") or variable in NOT_SETTINGS:
@@ -181,10 +182,6 @@ def _by_key() -> dict[str, SettingField]:
     return known | {f"{item.section}.{item.alias}": item for item in known.values() if item.alias}
 
 
-def _variable(key: str) -> str:
-    return f"KEBAB_{key.replace('.', '_')}".upper()
-
-
 def _checked(item: SettingField, value: Any, where: str, path: str | None = None) -> Any:
     """The value as the setting's type, or an error that names the place, the key and what is allowed."""
     is_allowed = item.type is not int or not isinstance(value, float)  # unlike JSON, TOML tells 10.0 from 10
@@ -201,13 +198,6 @@ def _checked(item: SettingField, value: Any, where: str, path: str | None = None
             path=path,
         )
     return value
-
-
-def _field(key: str) -> SettingField:
-    known = _by_key()
-    if key not in known:
-        raise _unknown(key, known, "flags", "setting", None)
-    return known[key]
 
 
 def _unknown(name: str, known: Iterable[str], where: str, noun: str, path: str | None) -> ConfigError:
@@ -232,7 +222,7 @@ def database_path(settings: Settings, start: Path | None = None) -> tuple[Path, 
 
 
 def database_address(settings: Settings) -> str:
-    """What leads to the same database from anywhere on this machine, given as --db."""
+    """An absolute value for --db, valid in every folder of this machine."""
     if not settings.store.url:
         return str(database_path(settings)[0].absolute())
     from kebab.config.cluster_address import cluster_address

@@ -1,4 +1,4 @@
-"""Values written into a config file, with everything else in it left as it stands."""
+"""Writes values into a config file without changing anything else in it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,9 @@ _SECTION = re.compile(r"\s*\[\s*(?P<name>[\w.-]+)\s*\]\s*(#.*)?")
 
 
 def set_values(path: Path, values: Mapping[str, Any]) -> None:
-    """`values` by their dotted keys, such as search.rrf_k. The file is made when there is none, and never left half
-    written; what would not be accepted is not written.
+    """Sets values by their dotted keys, such as search.rrf_k. A missing file is created.
+
+    The file is replaced as a whole, and only if the new settings are valid.
     """
     try:
         text = path.read_text(encoding="utf-8") if path.is_file() else ""
@@ -40,7 +41,7 @@ def set_values(path: Path, values: Mapping[str, Any]) -> None:
 
 
 def _with_value(text: str, section: str, name: str, value: str) -> str:
-    """In the place of the value it has, else as the first of its section, else in a section of its own at the end."""
+    """Replaces the value; a new one becomes the first of its section, or of a new section at the end."""
     lines = text.splitlines()
     here, begin = "", None
     own = re.compile(rf"(\s*{re.escape(name)}\s*=\s*)([^#]*?)(\s*#.*)?")

@@ -134,9 +134,9 @@ class VectorMatch(NamedTuple):
     chunk_id: str
     similarity: float
     """Cosine, −1 to 1."""
-    home: bool
-    """Whether the chunk belongs to this space first; otherwise it is written in another script than the space is made
-    for.
+    primary: bool
+    """Whether this is the chunk's primary space; otherwise the chunk is written in another script than the space is
+    made for.
     """
 
 
@@ -193,18 +193,18 @@ class ChunkVector(NamedTuple):
     text_hash: bytes
     vector: bytes
     """float16"""
-    home: bool
-    """Whether the chunk belongs to this space first."""
+    primary: bool
+    """Whether this is the chunk's primary space."""
 
 
 class SpaceQuery(NamedTuple):
     """A space that a query enters, and which of its chunks it may find there."""
 
     embedder: Embedder
-    homes_only: bool = False
-    """Only chunks for which this is the first space: the others are found in theirs."""
-    others_only: bool = False
-    """Only chunks that have another first space: what the question's own words cannot reach."""
+    primary_only: bool = False
+    """Only chunks whose primary space this is: the others are found in theirs."""
+    secondary_only: bool = False
+    """Only chunks that have another primary space: what the question's own words cannot reach."""
     bonus: float = 0.0
     """Added to its cosines where they are put in order with those of another scope of the same query."""
     floor: float = -1.0
@@ -216,22 +216,20 @@ class SpaceQuery(NamedTuple):
 
 
 class EmbeddingModels(Protocol):
-    """All spaces of a knowledge base: which of them a chunk belongs to, and which a query enters."""
+    """All spaces of a knowledge base: the primary and secondary ones of a chunk, and those that a query enters."""
 
     @property
     def embedders(self) -> Sequence[Embedder]: ...
-    def home_of(self, text: str, /) -> Embedder:
-        """The space that suits this text best."""
+    def primary_of(self, text: str, /) -> Embedder:
+        """The primary space of a text: the one that suits it best."""
         ...
 
-    def also_of(self, text: str, /) -> Embedder | None:
-        """Another space that this text enters, because a good part of it suits that one."""
+    def secondary_of(self, text: str, /) -> Embedder | None:
+        """The secondary space of a text of which a good part suits another space than its primary one."""
         ...
 
-    def second_home(self, *, other_scripts: bool) -> Embedder | None:
-        """The space that all chunks enter too; `other_scripts`: whether the corpus has text that is not in Latin
-        script.
-        """
+    def secondary_for_all(self, *, other_scripts: bool) -> Embedder | None:
+        """The secondary space of all chunks; `other_scripts`: whether the corpus has text that is not in Latin script."""
         ...
 
     def for_query(self, text: str, /) -> Sequence[SpaceQuery]: ...

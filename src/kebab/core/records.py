@@ -111,8 +111,8 @@ class SpaceCount(NamedTuple):
 
     fingerprint: str
     vectors: int
-    homes: int
-    """Those that belong to its space first."""
+    primaries: int
+    """The chunks whose primary space it is."""
 
 
 class ContentCounts(NamedTuple):

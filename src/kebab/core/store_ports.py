@@ -409,8 +409,8 @@ class ChunkReader(Protocol):
 class VectorOptions(TypedDict):
     filters: SearchFilters
     limit: int
-    homes_only: NotRequired[bool]
-    others_only: NotRequired[bool]
+    primary_only: NotRequired[bool]
+    secondary_only: NotRequired[bool]
 
 
 class VectorStore(Protocol):
@@ -422,13 +422,13 @@ class VectorStore(Protocol):
 
     def search(self, space: str, vector: Any, **options: Unpack[VectorOptions]) -> Sequence[VectorMatch]: ...
     def middle_of(self, chunk_ids: Sequence[str], embedders: Sequence[Embedder]) -> Middle | None:
-        """Of these chunks, in the space where most of them are at home; None when none has a vector of these models."""
+        """Of these chunks, in the primary space of most of them; None when none has a vector of these models."""
         ...
 
 
 class VectorWriter(Protocol):
     def pending(self, embedders: Sequence[Embedder], *, after: Key | None, limit: int) -> Sequence[PendingChunk]:
-        """Chunks without a vector in their first space, in an order that lasts; `after` is the last one seen, None for
+        """Chunks without a vector in their primary space, in an order that lasts; `after` is the last one seen, None for
         the beginning.
         """
         ...
@@ -443,15 +443,15 @@ class VectorWriter(Protocol):
 
     def count_pending(self, embedders: Sequence[Embedder]) -> int: ...
     def count_pending_in(self, embedder: Embedder) -> int: ...
-    def is_home(self, embedder: Embedder) -> bool:
-        """Whether any chunk belongs to this space first."""
+    def is_primary(self, embedder: Embedder) -> bool:
+        """Whether this is the primary space of any chunk."""
         ...
 
-    def link(self, embedder: Embedder, chunks: Sequence[tuple[Key, bytes]], *, home: bool) -> Collection[Key]:
+    def link(self, embedder: Embedder, chunks: Sequence[tuple[Key, bytes]], *, primary: bool) -> Collection[Key]:
         """Gives chunks (with the hash of their text) the vectors that are there already; which chunks that were."""
         ...
 
-    def add(self, embedder: Embedder, vectors: Sequence[NewVector], *, home: bool) -> None:
+    def add(self, embedder: Embedder, vectors: Sequence[NewVector], *, primary: bool) -> None:
         """A chunk that has vanished meanwhile needs none, and a text that has one already keeps it."""
         ...
 

@@ -1,10 +1,10 @@
-"""The models that come with the installation, and which text goes to which of them.
+"""The models that come with the installation, and the texts and queries that each of them gets.
 
-granite reads English and other text in Latin script; the multilingual encoder reads everything, less well. A chunk
-belongs to the model of its script. A question in Latin script is asked of granite; any other one of the multilingual
-encoder, which therefore also gets the chunks in Latin script once the corpus has text in another one. granite knows
-nothing of other scripts: its vectors are never compared with such a question (measured: nDCG .937 → .528). A model of
-the user's that reads Latin script only takes granite's place.
+granite reads English and other text in Latin script; the multilingual encoder reads everything, less well. The primary
+space of a chunk is that of the model for its script. A question in Latin script goes to granite, any other one to the
+multilingual encoder, which therefore also embeds the chunks in Latin script once the corpus has text in another one.
+granite does not know other scripts, so such a question is never compared with its vectors (nDCG would fall from .937 to
+.528). A user's model that reads only Latin script replaces granite.
 """
 
 from __future__ import annotations
@@ -16,13 +16,11 @@ from typing import Any
 
 from kebab.analysis.cjk import has_cjk
 from kebab.analysis.language import is_mostly_latin, language_of
-from kebab.core.errors import ModelError
 from kebab.core.ports import Embedder, EmbeddingModels, SpaceQuery
-from kebab.embedding.model_files import package_file
 from kebab.embedding.onnx_embedder import MULTILINGUAL_NAME, granite, multilingual
 
-# Of the questions of five judged sets, the right passage is farther away than this in 1 of 100; asked of a corpus about
-# something else, the closest passage is in half of all cases (benchmarks/README.md).
+# In five judged sets 1 of 100 right passages has a lower cosine; of questions to a corpus about something else, half of
+# the closest passages have (benchmarks/README.md).
 _LATIN_FLOOR = 0.57
 _ALL_SCRIPTS_FLOOR = 0.1
 _OTHER_LANGUAGE_FLOOR = 0.33
@@ -34,66 +32,50 @@ class BundledModels:
     def __init__(
         self, cache: Path, *, latin: Embedder | None = None, cross_language: str = "auto", threads: int = 0
     ) -> None:
-        """`latin`: instead of granite."""
+        """`latin` replaces granite."""
         self._latin: Embedder = latin or granite(cache, threads)
         self._latin_floor = _LATIN_FLOOR if latin is None else -1.0
         self._all_scripts: Embedder = multilingual(cache, threads)
         self._cross_language = cross_language
         self.embedders = (self._latin, self._all_scripts)
 
-    def home_of(self, text: str) -> Embedder:
+    def primary_of(self, text: str) -> Embedder:
         return self._latin if is_latin(text) else self._all_scripts
 
-    def also_of(self, text: str) -> Embedder | None:
-        """An English note with a line of Korean in it is found by English questions too."""
+    def secondary_of(self, text: str) -> Embedder | None:
+        """granite for text that is mostly Latin, so that English questions find an English note with a line of Korean."""
         return self._latin if not is_latin(text) and is_mostly_latin(text) else None
 
-    def second_home(self, *, other_scripts: bool) -> Embedder | None:
+    def secondary_for_all(self, *, other_scripts: bool) -> Embedder | None:
         wanted = self._cross_language == "on" or (self._cross_language == "auto" and other_scripts)
         return self._all_scripts if wanted else None
 
     def for_query(self, text: str) -> list[SpaceQuery]:
         if not is_latin(text) or has_cjk(text):  # one Korean word among English names makes a Korean question
-            own = SpaceQuery(self._all_scripts, homes_only=True, floor=_ALL_SCRIPTS_FLOOR, weak=True)
+            own = SpaceQuery(self._all_scripts, primary_only=True, floor=_ALL_SCRIPTS_FLOOR, weak=True)
             foreign = SpaceQuery(
-                self._all_scripts, others_only=True, bonus=_OTHER_LANGUAGE_BONUS, floor=_OTHER_LANGUAGE_FLOOR
+                self._all_scripts, secondary_only=True, bonus=_OTHER_LANGUAGE_BONUS, floor=_OTHER_LANGUAGE_FLOOR
             )
             return [own] if self._cross_language == "off" else [foreign, own]
         latin = SpaceQuery(self._latin, floor=self._latin_floor)
         foreign = SpaceQuery(
-            self._all_scripts, homes_only=True, floor=_OTHER_LANGUAGE_FLOOR, instead=self._cross_language == "auto"
+            self._all_scripts, primary_only=True, floor=_OTHER_LANGUAGE_FLOOR, instead=self._cross_language == "auto"
         )
         return [latin] if self._cross_language == "off" else [latin, foreign]
 
 
-def weights_fault() -> ModelError | None:
-    """What is wrong with the installed weights: ModelMissing or ModelCorrupt; None when they are what was published."""
-    from kebab.embedding import granite as latin
-    from kebab.embedding import multilingual as all_scripts
-
-    try:
-        package_file(latin.PACKAGE, latin.PACK, latin.PACK_SHA256)
-        package_file(all_scripts.PACKAGE, all_scripts.WEIGHTS, all_scripts.WEIGHTS_SHA256)
-        package_file(all_scripts.PACKAGE, all_scripts.VOCABULARY, all_scripts.VOCABULARY_SHA256)
-    except ModelError as error:
-        return error
-    return None
-
-
 def is_latin(text: str) -> bool:
-    """Also true of text without any letters."""
+    """Whether a text is in Latin script or has no letters."""
     language = language_of(text)
     return language == "en" or (language == "und" and not any(map(str.isalpha, text[:4096])))
 
 
 _MOST_WORDS = 1 << 14
-"""That are remembered, with 2 KB each."""
+"""How many words are remembered, with 2 KB each."""
 
 
 class WordLikeness:
-    """How alike two words are, by the encoder for all scripts: the one model whose distances between single words were
-    measured.
-    """
+    """How alike two words are, by the multilingual encoder, the only model that was measured on single words."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
@@ -119,7 +101,7 @@ class WordLikeness:
 
 
 def likeness_by(models: EmbeddingModels | None) -> WordLikeness | None:
-    """None where nothing makes vectors, or that encoder is not among what does."""
+    """The likeness of words, or None if the multilingual encoder is not among the models."""
     return (
         next((WordLikeness(one) for one in models.embedders if one.name == MULTILINGUAL_NAME), None) if models else None
     )

@@ -22,7 +22,7 @@ _SHORTEST_PART = 500
 """A text of fewer characters is not too long for any model: if it is refused, it is for another reason."""
 _LONGEST_WAIT_S = 30.0
 _STAYS_DOWN_S = 30.0
-"""An endpoint that was given up is not asked again for so long: of a thousand questions only the first waits for it."""
+"""How long an endpoint that did not answer is not asked again: of a thousand questions only the first waits for it."""
 _PROBE = "dimension"
 
 
@@ -79,7 +79,7 @@ class EndpointEmbedder:
         self._sleep = sleep
         self._dimension: int | None = None
         self._down: tuple[float, ModelUnreachable] | None = None
-        """When it was last found not to answer, however often asked, and how."""
+        """When the endpoint last failed after all retries, and the error."""
         self._prefixes = {"query": settings.query_prefix, "passage": settings.passage_prefix}
         self._endpoint = endpoint(
             "embedding",
@@ -104,20 +104,20 @@ class EndpointEmbedder:
         return f"{self.name}@{self.version}:{self.dimension}"
 
     def embed(self, texts: Sequence[str], kind: EmbeddingKind) -> Vectors:
-        import numpy as np
-
         # An empty text is an error to most endpoints, and a space means the same.
-        prepared = [self._prefixes[kind] + (whole_characters(text) if text.strip() else " ") for text in texts]
-        size = self._settings.batch_size
-        batches = [self._taken(prepared[start : start + size]) for start in range(0, len(prepared), size)]
-        return np.concatenate(batches) if batches else np.empty((0, self.dimension), np.float32)
+        return self._taken([self._prefixes[kind] + (whole_characters(text) if text.strip() else " ") for text in texts])
 
     def _taken(self, texts: list[str], *, patient: bool = True) -> Vectors:
-        """What is refused is asked for in smaller parts: a batch by halves, and a text that is too long as the mean of
-        its halves. `patient`: whether a failure may be a passing one.
+        """Many texts are sent in batches. What is refused is sent in smaller parts: a batch by halves, and a text that
+        is too long as two texts, whose mean is its vector. `patient`: whether a failure may be a passing one.
         """
         import numpy as np
 
+        size = self._settings.batch_size
+        if not texts:
+            return np.empty((0, self.dimension), np.float32)
+        if len(texts) > size:
+            return np.concatenate([self._taken(texts[start : start + size]) for start in range(0, len(texts), size)])
         try:
             return self._batch(texts, patient=patient)
         except TextRefused:
@@ -193,12 +193,12 @@ class EndpointEmbedder:
 
 
 def _halves(text: str) -> tuple[str, str]:
-    """Cut between two words, where there are any near the middle."""
+    """The two halves of a text, cut at a space near the middle if there is one."""
     middle = len(text) // 2
     cut = text.rfind(" ", middle - 100, middle)
     return (text[:cut], text[cut + 1 :]) if cut > 0 else (text[:middle], text[middle:])
 
 
 def _mark(passage_prefix: str) -> str:
-    """Vectors of passages with another prefix are others."""
+    """The part of the version that stands for the prefix of passages, since it changes their vectors."""
     return f"-{sha256(passage_prefix.encode('utf-8', 'replace')).hexdigest()[:8]}" if passage_prefix else ""

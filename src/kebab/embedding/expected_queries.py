@@ -1,13 +1,12 @@
-"""Models for somebody who knows what will be asked: the first of these queries has many of them embedded at once, which
-takes half the time, and behind an endpoint a hundredth of the requests. A vector does not depend on what else is in its
-batch.
+"""Models for queries that are known before: the first of them has many embedded at once, which takes half the time,
+and behind an endpoint a hundredth of the requests. A vector does not depend on what else is in its batch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from threading import Lock
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from kebab.core.ports import Embedder, EmbeddingKind, EmbeddingModels, SpaceQuery
 
@@ -18,12 +17,12 @@ _AT_ONCE = 1024
 
 
 def models_expecting(models: EmbeddingModels | None, queries: Sequence[str]) -> EmbeddingModels | None:
-    """The models themselves when there are none, or nothing is expected."""
-    return ExpectedQueries(models, queries) if models is not None and queries else models
+    """The same models if no query is expected."""
+    return cast("EmbeddingModels", ExpectedQueries(models, queries)) if models is not None and queries else models
 
 
 class ExpectedQueries:
-    """The same models; only queries go through it, since nobody embeds passages with it."""
+    """The given models, except that their embedders answer the expected queries in batches."""
 
     def __init__(self, models: EmbeddingModels, queries: Sequence[str]) -> None:
         self._models = models
@@ -34,16 +33,9 @@ class ExpectedQueries:
         self._ahead = {
             embedder.name: _EmbedderAhead(embedder, by_name.get(embedder.name, [])) for embedder in models.embedders
         }
-        self.embedders = models.embedders
 
-    def home_of(self, text: str, /) -> Embedder:
-        return self._models.home_of(text)
-
-    def also_of(self, text: str, /) -> Embedder | None:
-        return self._models.also_of(text)
-
-    def second_home(self, *, other_scripts: bool) -> Embedder | None:
-        return self._models.second_home(other_scripts=other_scripts)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._models, name)
 
     def for_query(self, text: str, /) -> list[SpaceQuery]:
         return [space._replace(embedder=self._ahead[space.embedder.name]) for space in self._models.for_query(text)]
@@ -67,7 +59,7 @@ class _EmbedderAhead:
         if place is None:
             return self._embedder.embed(texts, kind)
         number, row = divmod(place, _AT_ONCE)
-        with self._embedding:  # who comes second finds it done
+        with self._embedding:
             if number not in self._blocks:
                 self._blocks[number] = self._embedder.embed(
                     self._expected[number * _AT_ONCE : (number + 1) * _AT_ONCE], "query"

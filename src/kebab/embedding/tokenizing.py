@@ -1,9 +1,8 @@
 """Texts → ids of tokens.
 
-The library `tokenizers` takes a quarter of a second to read 128,000 pieces, which a search from the command line pays
-every time. `UnigramTokenizer` has them as three arrays that are mapped into memory: the hashes of the pieces in order,
-their ids, their scores. For a question of a few words that is enough, and its result is the same. Many texts, or long
-ones, are still the library's business.
+The library `tokenizers` takes a quarter of a second to read 128,000 pieces, in every search from the command line.
+`UnigramTokenizer` maps them into memory as three arrays: sorted hashes of the pieces, their ids, their scores. It gives
+the same ids, and is used for short questions; the library tokenizes long or many texts.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from numpy.typing import NDArray
 from kebab.core.errors import ModelCorrupt
 
 _FEW, _SHORT = 4, 500
-"""Texts, and characters of each, up to which cutting them without loading the vocabulary is faster."""
+"""Up to so many texts, and characters of each, tokenizing without the library is faster."""
 
 
 class Tokenizer(Protocol):
@@ -28,7 +27,7 @@ class Tokenizer(Protocol):
 
 
 class FileTokenizer:
-    """What a tokenizer.json says."""
+    """The tokenizer of a tokenizer.json."""
 
     def __init__(self, path: Path) -> None:
         self._tokenizer = _load(path)
@@ -38,7 +37,7 @@ class FileTokenizer:
 
 
 class QuickTokenizer:
-    """The same, but for a question the vocabulary is not loaded."""
+    """The same, without loading the vocabulary for a question."""
 
     def __init__(self, quick: UnigramTokenizer, folder: Path) -> None:
         self._quick = quick
@@ -57,9 +56,7 @@ _importing = Lock()
 
 
 def tokenizers_library() -> Any:
-    """The library `tokenizers`. Two threads that import different parts of it at the same time fail, so one does, and
-    all of it.
-    """
+    """The library `tokenizers`, imported under a lock: two threads that import parts of it at the same time fail."""
     # Without this the library asks whether it may use threads after a fork, on stderr.
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     with _importing:
@@ -74,7 +71,7 @@ def _load(path: Path) -> Any:
     except Exception as error:  # the library raises nothing narrower
         raise ModelCorrupt(
             f"{path} is not a tokenizer: {error}.",
-            hint=f"Delete {path.parent} if it is in Kebab's cache: it is made anew.",
+            hint=f"Delete {path.parent} if it is in Kebab's cache: it is made again.",
             path=str(path),
         ) from error
     tokenizer.no_truncation()
@@ -104,7 +101,7 @@ def _code_points(text: str) -> Array:
 
 
 def _hashes(points: Array, longest: int) -> Array:
-    """Row `n - 1` has the hashes of all stretches of n characters, by where they begin."""
+    """Row `n - 1` has the hashes of all runs of n characters, by their start."""
     rows = np.zeros((longest, len(points)), np.uint64)
     current = np.zeros(len(points), np.uint64)
     for offset, power in enumerate(_powers(longest)[: len(points)]):
@@ -116,7 +113,7 @@ def _hashes(points: Array, longest: int) -> Array:
 
 
 def vocabulary_files(pieces: list[tuple[str, float]], charsmap: bytes) -> dict[str, bytes]:
-    """What `UnigramTokenizer` needs, by file name."""
+    """The files that `UnigramTokenizer` reads, by name."""
     by_length: dict[int, list[int]] = {}
     for number, (piece, _) in enumerate(pieces):
         by_length.setdefault(len(piece), []).append(number)
@@ -171,7 +168,7 @@ class UnigramTokenizer:
         return [*ids, END]
 
     def _word(self, word: str) -> list[int]:
-        """The likeliest way to put the word together from pieces."""
+        """The ids of the most likely pieces that form the word."""
         found = self._pieces(word)
         best = [0.0] + [-np.inf] * len(word)
         cut: list[tuple[int, int]] = [(0, UNKNOWN)] * (len(word) + 1)
@@ -191,7 +188,7 @@ class UnigramTokenizer:
         return ids[::-1]
 
     def _pieces(self, word: str) -> dict[int, list[tuple[int, int, float]]]:
-        """By where they begin: end, id and score of all pieces in the word."""
+        """End, id and score of all pieces in the word, by their start."""
         longest = min(self._longest, len(word))
         hashes = _hashes(_code_points(word), longest)
         places = np.minimum(np.searchsorted(self._hashes, hashes), len(self._hashes) - 1)

@@ -1,4 +1,4 @@
-"""Two runs of the same queries: what got better, what got worse, and whether that is more than chance."""
+"""Compares two runs of the same queries: what is better, what is worse, and whether that is more than chance."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _NOTICEABLE = 1e-9
 
 
 def compare(a: EvalReportV1, b: EvalReportV1, *, metric: str | None = None) -> EvalComparisonV1:
-    """b against a, over the queries that both have; by `metric`, or nDCG, each of them is won, lost or the same."""
+    """Compares b with a on their common queries. `metric`, or nDCG, decides wins and losses."""
     others = {query.id: query for query in b.queries}
     pairs = [
         (query, others[query.id]) for query in a.queries if query.id in others and others[query.id].query == query.query
@@ -68,7 +68,7 @@ def _difference(pairs: Iterable[_Pair], metric: str, name: str) -> EvalDifferenc
 
 
 def _of_groups(pairs: Sequence[_Pair], k: int) -> list[EvalDifferenceV1]:
-    """The worst of each group of paraphrases, group by group."""
+    """The difference between the worst queries of each group of paraphrases."""
     a, b = (
         worst_of_groups(f"ndcg@{k}", ((query.group, query.metrics) for query in side))
         for side in zip(*pairs, strict=True)
@@ -79,7 +79,7 @@ def _of_groups(pairs: Sequence[_Pair], k: int) -> list[EvalDifferenceV1]:
 
 
 def _latency(a: EvalReportV1, b: EvalReportV1) -> list[EvalDifferenceV1]:
-    """Where both runs were timed: of the same queries, each with itself."""
+    """The difference in latency, query by query, if both runs were timed."""
     if a.timings is None or b.timings is None:
         return []
     one, other = (_each(report.queries, report.timings) for report in (a, b))
@@ -136,7 +136,7 @@ def _changes(pairs: Sequence[_Pair], metric: str) -> list[EvalChangeV1]:
 
 
 def _changed(a: EvalReportV1, b: EvalReportV1) -> dict[str, list[Any]]:
-    """What may have made the difference."""
+    """The settings and facts in which the runs differ."""
     both = (
         a.configuration.settings.keys() & b.configuration.settings.keys()
     )  # only one of them may have asked for answers

@@ -2,8 +2,8 @@
 collection is a folder in the layout of BEIR, with `corpus.jsonl`, `queries.jsonl` and `qrels.tsv` or `qrels/test.tsv`,
 each of which may be compressed (`.gz`).
 
-The queries are put to documents that are in the database. A document of a corpus is known there by its id, its path,
-SOURCE:path, or its path without the extension. `write_documents` makes files that are known so.
+The queries search documents that are in the database. A document of a corpus is identified there by its id, its path,
+SOURCE:path, or its path without the extension. `write_documents` makes files with such paths.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from kebab.core.citations import parse
 from kebab.core.errors import GoldenSetError
 from kebab.core.private_files import make_folder, open_file
 from kebab.core.spans import LineSpan
+from kebab.wire import view
 from kebab.wire.evaluation import EvalGoldenV1
 
 _LISTS = ("expected_docs", "expected_chunks", "expected_spans", "must_contain", "forbidden")
@@ -57,7 +58,7 @@ class GoldenSet(NamedTuple):
     queries: tuple[GoldenQuery, ...]
 
     def as_wire(self) -> EvalGoldenV1:
-        return EvalGoldenV1(name=self.name, kind=self.kind, sha256=self.sha256, queries=len(self.queries))
+        return view(EvalGoldenV1, self, queries=len(self.queries))
 
 
 def read_bytes(path: Path) -> bytes:
@@ -79,7 +80,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def _without_repetition(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A key that is there twice is a slip, and one of its values would be lost."""
+    """The entry; a repeated key is an error, because one of its values would be lost."""
     entry: dict[str, Any] = {}
     for key, value in pairs:
         if key in entry:
@@ -109,9 +110,7 @@ def json_lines(text: str, path: Path) -> Iterable[dict[str, Any]]:
 
 
 def load_golden_set(path: Path) -> GoldenSet:
-    """A file of queries, or a folder with a judged collection. Anything that is not sound is an error that names the
-    entry.
-    """
+    """A golden set from a file of queries or a folder with a judged collection. Errors name the faulty entry."""
     if path.is_dir():
         return load_collection(path)
     data = read_bytes(path)
@@ -220,8 +219,9 @@ def load_collection(folder: Path) -> GoldenSet:
 
 
 def write_documents(folder: Path, target: Path) -> Path:
-    """The documents of a collection as files that can be ingested: below `target`, or the PDFs that come with it. What
-    is there already as it should be is left alone, so that a second ingest has nothing to do.
+    """The folder with the documents of a collection as files: `target`, or the PDFs that come with the collection.
+
+    Unchanged files are not written again, so that a second ingest has nothing to do.
     """
     pdfs = folder / "pdfs"
     if pdfs.is_dir():
@@ -245,13 +245,13 @@ def write_documents(folder: Path, target: Path) -> Path:
 
 
 def file_stem(id: str) -> str:
-    """The name of a document's file, without extension: its id, with what a file name cannot have written as %2F."""
+    """A file name without extension for an id; characters that file names cannot have become %2F and the like."""
     stem = quote(id, safe=" ()+,;=@~!$&'").strip(" .") or "%"
     return stem if len(stem) <= _LONGEST_NAME else f"{stem[:_LONGEST_NAME]}-{sha256(id.encode()).hexdigest()[:16]}"
 
 
 def _suffix(folder: Path) -> str:
-    """Code is cut at its functions; what a collection holds it says in meta.json, if it has one."""
+    """The extension of the documents: .py if meta.json says that they are code, so that they are cut at functions."""
     meta = folder / "meta.json"
     try:
         language = str(json.loads(meta.read_text(encoding="utf-8")).get("lang", "")) if meta.is_file() else ""
@@ -290,7 +290,7 @@ def _unpacked(file: Path) -> bytes:
 
 
 def _entries(part: _Part) -> Iterator[tuple[str, dict[str, Any]]]:
-    """By their ids, each of which is there once: of two, one would be lost."""
+    """Entries with their ids; a repeated id is an error, because one entry would be lost."""
     seen: set[str] = set()
     for entry in json_lines(part.text, part.file):
         id = str(entry.get("_id", entry.get("id", "")))

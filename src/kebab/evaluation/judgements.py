@@ -42,7 +42,7 @@ class Judgement(NamedTuple):
 
     @property
     def grades(self) -> dict[str, int]:
-        """By unit; what is not in the index has a name of its own, so that it is missed, not forgotten."""
+        """Grades by unit. A thing that is not in the index gets a unit of its own, so that it counts as missed."""
         return {thing.unit or f"?{thing.name}": thing.grade for thing in self.expected if thing.kind != "span"}
 
     @property
@@ -50,12 +50,12 @@ class Judgement(NamedTuple):
         return tuple(thing.lines for thing in self.expected if thing.lines is not None)
 
     def units_of(self, hit: SearchHit) -> list[str]:
-        """The hit's own, and then those of its copies."""
+        """The unit of the hit, then those of its copies."""
         return [self._unit(hit), *map(self._unit, hit.duplicates)]
 
     def gains(self, hits: Iterable[SearchHit]) -> list[int]:
-        """Grades by rank, each unit once, where it is first met. A copy that is folded under a hit stands right behind
-        it, if it is wanted; otherwise it takes no place.
+        """Grades by rank; each unit counts at its first rank. A folded copy follows its hit if it is expected, and is
+        left out otherwise.
         """
         grades, met, gains = self.grades, set[str](), list[int]()
         for hit in hits:
@@ -136,7 +136,7 @@ class _Names:
         return page in self._pages[record.doc_id]
 
     def document(self, name: str) -> DocumentRecord | None:
-        """None when there is none; two of the same path are an error that names both."""
+        """The document, or None. If several have this path, the error names them."""
         name = nfc(name)
         found = self._by_name.get(name) or self._by_stem.get(name) or self._by_stem.get(file_stem(name)) or []
         if len(found) > 1:

@@ -1,8 +1,7 @@
-"""What a ranked list is worth, as numbers. Pure arithmetic: grades by rank go in, and nothing here knows where they
-come from.
+"""Metrics of ranked lists: arithmetic on grades only.
 
-`gains` are the grades of what stands at ranks 1, 2, 3, …, with 0 for what is not wanted; `wanted` the grades of all
-that is.
+`gains` are the grades at ranks 1, 2, 3, …, with 0 for hits that are not expected; `wanted` are the grades of everything
+that is expected.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _AT_ONCE = 2_000_000
 """Numbers drawn at a time, to keep memory in bounds."""
 CONFIDENCE = 0.95
 LEAST_QUERIES = 5
-"""Of fewer, every sample is nearly the same one: whatever they say may be chance."""
+"""With fewer queries all samples are nearly the same, and any difference may be chance."""
 
 
 def is_better_lower(name: str) -> bool:
@@ -29,7 +28,7 @@ def is_better_lower(name: str) -> bool:
 
 
 def worst_of_groups(name: str, rows: Iterable[tuple[str | None, Mapping[str, float]]]) -> dict[str, float]:
-    """The lowest value of this metric in each group of paraphrases: whoever asks in other words deserves the same."""
+    """The lowest value of this metric in each group of paraphrases."""
     groups: dict[str, list[float]] = defaultdict(list)
     for group, values in rows:
         if group is not None and name in values:
@@ -48,12 +47,12 @@ def _dcg(gains: Iterable[int]) -> float:
 
 
 def recall(gains: Sequence[int], wanted: Sequence[int], k: int) -> float:
-    """The share of what is wanted that stands among the first k."""
+    """The share of the wanted things that are among the first k."""
     return sum(gain > 0 for gain in gains[:k]) / len(wanted) if wanted else 0.0
 
 
 def precision(gains: Sequence[int], k: int) -> float:
-    """The share of k places that hold something wanted; a place that is empty does not."""
+    """The share of k places that hold something wanted; empty places count as places."""
     return sum(gain > 0 for gain in gains[:k]) / k
 
 
@@ -109,12 +108,12 @@ def means(rows: Iterable[Mapping[str, float]]) -> tuple[dict[str, float], dict[s
 
 
 def rounded(value: float) -> float:
-    """To what two runs on two machines can agree on."""
+    """Six digits, on which two machines agree."""
     return round(value, 6)
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The least value that so many of them do not exceed: 0.5 for the median."""
+    """The least value that this share of the values does not exceed: 0.5 gives the median."""
     ordered = sorted(values)
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else 0.0
 
@@ -133,13 +132,14 @@ class Interval(NamedTuple):
         return "better" if self.low > 0 else "worse" if self.high < 0 else "same"
 
     def turned(self) -> Interval:
-        """Of what is better when it is lower."""
+        """The same difference for a metric of which less is better."""
         return Interval(-self.mean, -self.high, -self.low)
 
 
 def paired_difference(a: Sequence[float], b: Sequence[float]) -> Interval:
-    """Of b over a, query by query, by paired bootstrap with a fixed seed, so that it says the same every time: its
-    mean, and the interval that holds it in 95 of 100 samples of as many queries; of too few queries one that holds 0.
+    """By how much b exceeds a, query by query: the mean, and its 95 % interval by a paired bootstrap with a fixed seed.
+
+    With too few queries the interval always contains 0.
     """
     import numpy as np
 

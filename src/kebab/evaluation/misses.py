@@ -1,5 +1,5 @@
-"""Why something expected was not found: it is not indexed, filters leave it out, it is ranked low, nothing of the
-question leads to it, or a chunk boundary cuts it.
+"""Why an expected thing was not found: it is not indexed, filters exclude it, it is ranked low, the question does not
+match it, or a chunk boundary cuts it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 Reason = Literal["not indexed", "filtered", "ranked low", "not matched", "chunk boundary"]
 REASONS: tuple[Reason, ...] = ("not indexed", "filtered", "ranked low", "not matched", "chunk boundary")
 DEPTH = 100
-"""How far down is looked for what is missing."""
+"""How many hits are searched for a missing thing."""
 
 
 class Miss(NamedTuple):
@@ -34,7 +34,7 @@ class Miss(NamedTuple):
 
 
 def explain_misses(report: EvalReportV1, kb: KnowledgeBase) -> dict[str, list[Miss]] | None:
-    """By query; None when this knowledge base is not the one that the run was made on."""
+    """The misses of each query; None if the documents are not those of the run."""
     documents = kb.documents()
     if corpus_hash(documents) != report.index.sha256:
         return None
@@ -52,7 +52,7 @@ def explain_misses(report: EvalReportV1, kb: KnowledgeBase) -> dict[str, list[Mi
 
 
 def missing_of(query: EvalQueryV1, k: int) -> list[EvalExpectedV1]:
-    """What a query should have found among the first k and did not."""
+    """The expected things of a query that are not among its first k hits."""
     complete = (
         query.metrics.get(f"recall@{k}", 1.0) >= 1.0 and query.metrics.get(f"citation_line_recall@{k}", 1.0) >= 1.0
     )
@@ -108,7 +108,7 @@ class _Explaining(NamedTuple):
         return None
 
     def _parts(self, thing: EvalExpectedV1) -> list[ChunkRecord]:
-        """The chunks that have lines of a span."""
+        """The chunks that contain lines of a span."""
         lines = _lines(thing)
         if lines is None:
             return []
@@ -154,6 +154,6 @@ def _lines(thing: EvalExpectedV1) -> Lines | None:
 
 
 def _is_page(span: object, name: str) -> bool:
-    """Whether a judged page is this one; any will do where no page was judged."""
+    """Whether a span is the judged page; any span is if no page was judged."""
     _, wanted = parse(name)
     return not isinstance(wanted, PageSpan) or (isinstance(span, PageSpan) and span.page == wanted.page)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
 import types
-from codecs import BOM_UTF8
 from dataclasses import MISSING, Field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
@@ -22,32 +22,27 @@ def write_run(report: EvalReportV1, path: Path) -> None:
 
 
 def refuse_to_replace(path: Path) -> None:
-    """A run may take the place of a run, and of nothing else: a golden set is a day's work."""
-    _refuse_unless(b'"eval_report.v1"' in _beginning_of(path), path, "run")
+    """A run replaces only another run, so that it never overwrites a golden set."""
+    _refuse_unless(rb'.*"eval_report\.v1"', path, "run")
 
 
 def refuse_to_replace_with_page(path: Path) -> None:
-    """The same of a page: neither the run that it is made of, nor a golden set."""
-    beginning = _beginning_of(path).removeprefix(BOM_UTF8).lstrip().lower()
-    _refuse_unless(beginning.startswith((b"<!doctype html", b"<html")), path, "HTML page")
+    """A page replaces only another page, neither the run that it shows nor a golden set."""
+    _refuse_unless(rb"(?i:(\xef\xbb\xbf)?\s*<(!doctype )?html)", path, "HTML page")
 
 
-def _beginning_of(path: Path) -> bytes:
-    """Empty of a file that is not there."""
+def _refuse_unless(beginning: bytes, path: Path, what: str) -> None:
+    """A missing or empty file may be overwritten, and one that begins like this."""
     if not path.exists():
-        return b""
+        return
     try:
         with path.open("rb") as file:
-            return file.read(200)
+            found = file.read(200)
     except OSError as error:
         raise SourceError(
             f"{path} cannot be read: {error.strerror}.", hint="Name another file with --out.", path=str(path)
         ) from error
-
-
-def _refuse_unless(may_go: bool, path: Path, what: str) -> None:
-    """What has nothing in it, or is not there, is in nobody's way."""
-    if not may_go and path.exists() and path.stat().st_size:
+    if found and not re.match(beginning, found, re.DOTALL):
         raise UsageError(
             f"{path} exists already, and is no {what}.", hint="Name another file with --out, or delete it first."
         )
@@ -64,7 +59,7 @@ def write_text(text: str, path: Path) -> None:
 
 
 def read_run(path: Path) -> EvalReportV1:
-    """What `kb eval run --out` wrote; anything else is an error."""
+    """The report in a file that `kb eval run --out` wrote; any other file is an error."""
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -81,14 +76,12 @@ def read_run(path: Path) -> EvalReportV1:
 
 
 def _may_be_left_out(item: Field[Any]) -> bool:
-    """What runs of an earlier version have not."""
+    """Whether a field has a default, because runs of earlier versions do not have it."""
     return item.default is not MISSING or item.default_factory is not MISSING
 
 
 def _read(hint: Any, value: Any) -> Any:
-    """JSON values → what the type says, dataclasses inside out; keys that are not known here are of a later version and
-    left alone.
-    """
+    """A JSON value as the given type, checked. Unknown keys are ignored, since later versions may add some."""
     origin = get_origin(hint)
     if is_dataclass(hint) and isinstance(hint, type):
         hints = get_type_hints(hint)

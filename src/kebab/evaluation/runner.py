@@ -1,7 +1,7 @@
-"""A golden set put to a knowledge base, query by query → eval_report.v1.
+"""Runs the queries of a golden set against a knowledge base and makes an eval_report.v1.
 
-Everything in a report follows from the set, the configuration and the index, so that two runs of the same are the same,
-byte for byte. Only timings are not: they are taken on request.
+A report depends only on the set, the configuration and the index: equal runs give equal bytes. Timings are the
+exception, and are taken on request only.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from hashlib import sha256
@@ -45,8 +45,10 @@ if TYPE_CHECKING:
     from kebab.core.search import Duplicate, SearchHit, SearchResponse
     from kebab.knowledge_base import KnowledgeBase
 
-_NOT_SHAPING = frozenset({"default_k", "snippet_chars", "freshness", "freshness_ms"})
-"""Settings of search that have no say in which passages are found."""
+_NOT_SHAPING = frozenset(
+    "search.default_k search.snippet_chars search.freshness search.freshness_ms ask.api_key ask.endpoint".split()
+)
+"""Settings of search and answers that do not change which passages are found."""
 _MOST_AT_ONCE = 4
 _NOT_OF_SEARCH = frozenset({"full_text", "highlight", "explain", "group", "neighbours", "cursor", "offset"})
 _OF_ASK = (
@@ -59,13 +61,13 @@ class RunOptions(NamedTuple):
     k: int = 10
     """Metrics are about the first k."""
     hits: int | None = None
-    """How many each search is asked for; None: k, as a user would."""
+    """How many hits each search returns; None means k."""
     search: Mapping[str, Any] = {}
     """Options of search, such as mode and filters."""
     ask: bool = False
     skip_unknown: bool = False
     timings: bool = False
-    """Each search by itself, as a user would wait for it; otherwise queries are embedded many at a time."""
+    """Whether to time each search by itself; otherwise queries are embedded many at a time."""
 
 
 def run(
@@ -73,28 +75,25 @@ def run(
     golden: GoldenSet,
     options: RunOptions = RunOptions(),  # noqa: B008 - immutable
 ) -> EvalReportV1:
-    """Unknown ids stop it before the first search."""
+    """The report of one run. Unknown ids are an error before the first search."""
     documents = kb.documents()
     judgements, unknown = judge(golden, kb, documents, skip_unknown=options.skip_unknown)
     expected = () if options.timings else [query.query for query in golden.queries]
-    searching = kb.variant(expecting=expected, freshness="off")  # freshness marks hits, and finds no others
+    searching = kb.variant(expecting=expected, freshness="off")  # freshness changes no hits
     request = SearchRequest.from_options({**options.search, "k": options.hits or options.k})
     if options.timings:
         for first in {language_of(query.query): query for query in golden.queries}.values():
-            search_for(searching, first, request)  # what has to be loaded is no part of a query's time
-    queries, notices, taken = [], Counter[str](), []
-    index_version = ""
-    for done in _in_turn(partial(_done, searching, request, options), judgements, _workers(kb.settings, options)):
-        queries.append(done.query)
-        notices.update(done.notices)
-        taken.append(done.milliseconds)
-        index_version = done.index_version
+            search_for(searching, first, request)  # loading a model is not part of a query's time
+    with ThreadPoolExecutor(_workers(kb.settings, options)) as threads:
+        done = list(threads.map(partial(_done, searching, request, options), judgements))
+    queries = [one.query for one in done]
+    notices = Counter(code for one in done for code in one.notices)
     rows = [query.metrics for query in queries]
     values, counted = metrics.means([*rows, *_worst_of_groups(queries, options.k)])
     return EvalReportV1(
         golden=golden.as_wire(),
         configuration=_configuration(kb.settings, request, options),
-        index=_index(kb, documents, index_version),
+        index=_index(kb, documents, done[-1].index_version if done else ""),
         metrics=values,
         counted=counted,
         by_lang=_slices(queries, lambda query: [query.lang]),
@@ -102,7 +101,7 @@ def run(
         notices=dict(sorted(notices.items())),
         unknown=unknown,
         queries=queries,
-        timings=_timings(taken) if options.timings else None,
+        timings=_timings([one.milliseconds for one in done]) if options.timings else None,
     )
 
 
@@ -126,24 +125,13 @@ def _done(kb: KnowledgeBase, request: SearchRequest, options: RunOptions, judgem
 
 
 def _workers(settings: Settings, options: RunOptions) -> int:
-    """One where each is to be timed by itself, or a model behind an endpoint would be asked: that one has its own idea
-    of how many.
-    """
+    """One if each query is timed, or if a model behind an endpoint is asked: that may not take several at once."""
     alone = options.timings or (options.ask and settings.ask.model)
     return 1 if alone else min(_MOST_AT_ONCE, os.cpu_count() or 1)
 
 
-def _in_turn(work: Callable[[Judgement], _Done], judgements: Sequence[Judgement], workers: int) -> Iterator[_Done]:
-    """Several at once, in the order they stand: no query depends on another."""
-    if workers == 1:
-        yield from map(work, judgements)
-        return
-    with ThreadPoolExecutor(workers) as threads:
-        yield from threads.map(work, judgements)
-
-
 def search_for(kb: KnowledgeBase, golden: GoldenQuery, request: SearchRequest) -> SearchResponse:
-    """An expression that cannot be read is an error of the golden set, and says of which query."""
+    """The response to one query; a query that cannot be parsed is an error of the golden set."""
     try:
         return kb.search(request._replace(query=golden.query), without_snippets=True)
     except QueryError as error:
@@ -153,7 +141,7 @@ def search_for(kb: KnowledgeBase, golden: GoldenQuery, request: SearchRequest) -
 
 
 def values_of(judgement: Judgement, hits: Sequence[SearchHit], k: int) -> dict[str, float]:
-    """The metrics of one list of hits; only those that the query says something about."""
+    """The metrics of one list of hits: those for which the query names expectations."""
     if judgement.golden.unanswerable:
         return {}
     wanted = list(judgement.grades.values())
@@ -179,7 +167,7 @@ def values_of(judgement: Judgement, hits: Sequence[SearchHit], k: int) -> dict[s
 
 
 def cited(hits: Sequence[SearchHit]) -> list[Lines]:
-    """What the hits and their copies cite."""
+    """The lines that the hits and their copies cite."""
     places: list[SearchHit | Duplicate] = [*hits, *(copy for hit in hits for copy in hit.duplicates)]
     return [lines for lines in (lines_of(place.doc_id, place.citation) for place in places) if lines is not None]
 
@@ -187,13 +175,11 @@ def cited(hits: Sequence[SearchHit]) -> list[Lines]:
 def _query(judgement: Judgement, response: SearchResponse, answer: Answer | None, k: int) -> EvalQueryV1:
     golden, hits = judgement.golden, response.hits
     values = values_of(judgement, hits, k) | (_values_of_answer(judgement, answer) if answer is not None else {})
-    return EvalQueryV1(
-        id=golden.id,
-        query=golden.query,
+    return view(
+        EvalQueryV1,
+        golden,
         lang=language_of(golden.query),
         types=list(judgement.types),
-        group=golden.group,
-        unanswerable=golden.unanswerable,
         metrics={name: rounded(value) for name, value in values.items()},
         expected=[_expected(thing, judgement, hits) for thing in judgement.expected],
         hits=[_hit(hit, judgement) for hit in hits],
@@ -248,26 +234,24 @@ def _values_of_answer(judgement: Judgement, answer: Answer) -> dict[str, float]:
 
 
 def _quoted(answer: Answer) -> list[Lines]:
-    """The very lines that are quoted, not the passages they stand in."""
+    """The quoted lines only, without the rest of their passages."""
     places = [(citation.doc_id, citation.quoted_at) for citation in answer.citations if citation.quoted_at is not None]
     return [lines for lines in (lines_of(*place) for place in places) if lines is not None]
 
 
 def _answer(answer: Answer) -> EvalAnswerV1:
-    return EvalAnswerV1(
+    quoted = (citation.quoted_at.uri for citation in answer.citations if citation.quoted_at is not None)
+    return view(
+        EvalAnswerV1,
+        answer,
         refused=answer.text is None,
-        refusal_reason=answer.refusal_reason,
-        grounded=answer.grounded,
         claims=len(answer.claims),
         supported=sum(claim.verdict == "supported" for claim in answer.claims),
-        text=answer.text,
-        quoted=list(
-            dict.fromkeys(citation.quoted_at.uri for citation in answer.citations if citation.quoted_at is not None)
-        ),
+        quoted=list(dict.fromkeys(quoted)),
     )
 
 
-# --- all of them
+# --- over all queries
 
 
 def _worst_of_groups(queries: Sequence[EvalQueryV1], k: int) -> list[dict[str, float]]:
@@ -297,7 +281,7 @@ def _timings(taken: Sequence[float]) -> EvalTimingsV1:
     )
 
 
-# --- what was run
+# --- configuration and index
 
 
 def _configuration(settings: Settings, request: SearchRequest, options: RunOptions) -> EvalConfigurationV1:
@@ -307,19 +291,18 @@ def _configuration(settings: Settings, request: SearchRequest, options: RunOptio
         for name, value in request._asdict().items()
         if name not in _NOT_OF_SEARCH and name not in ("query", "k") and value != getattr(defaults, name)
     }
-    shaping = {f"search.{name}": value for name, value in settings.search._asdict().items() if name not in _NOT_SHAPING}
-    shaping |= {f"chunking.{name}": value for name, value in settings.chunking._asdict().items()}
+    sections = ("search", "chunking", "ask") if options.ask else ("search", "chunking")
+    shaping = {
+        f"{section}.{name}": value
+        for section in sections
+        for name, value in getattr(settings, section)._asdict().items()
+        if f"{section}.{name}" not in _NOT_SHAPING
+    }
     shaping |= {
         "analysis.korean": settings.analysis.korean,
         "embedding.cross_language": settings.embedding.cross_language,
+        "embedding.model": _model_name(settings.embedding.model),
     }
-    shaping["embedding.model"] = _model_name(settings.embedding.model)
-    if options.ask:
-        shaping |= {
-            f"ask.{name}": value
-            for name, value in settings.ask._asdict().items()
-            if name not in ("api_key", "endpoint")
-        }
     return EvalConfigurationV1(
         program=f"kebab {__version__}",
         k=options.k,
@@ -331,7 +314,7 @@ def _configuration(settings: Settings, request: SearchRequest, options: RunOptio
 
 
 def _model_name(model: str) -> str:
-    """Without the folder it lies in: a run is something to show around."""
+    """Without its folder, since runs are shown to others."""
     kind, colon, name = model.strip().partition(":")
     return f"{kind}:{PurePath(name).name}" if colon and kind == "onnx" else model.strip()
 
@@ -342,19 +325,14 @@ def _index(kb: KnowledgeBase, documents: Sequence[DocumentRecord], index_version
         sha256=corpus_hash(documents),
         documents=len(documents),
         sources=[
-            EvalSourceV1(
-                name=source.name,
-                documents=source.documents,
-                chunks=source.chunks,
-                branch=source.repository.branch if source.repository else None,
-                commit=source.repository.commit if source.repository else None,
-            )
+            view(EvalSourceV1, source, branch=place and place.branch, commit=place and place.commit)
             for source in kb.sources()
+            for place in (source.repository,)
         ],
     )
 
 
 def corpus_hash(documents: Sequence[DocumentRecord]) -> str:
-    """Another one whenever a document is added, removed or changed."""
+    """A hash that changes whenever a document is added, removed or changed."""
     lines = sorted(f"{record.doc_id} {record.content_hash} {record.chunker_version}\n" for record in documents)
     return sha256("".join(lines).encode()).hexdigest()

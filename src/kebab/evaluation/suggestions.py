@@ -1,4 +1,4 @@
-"""Candidates for a golden set, out of the headings of what was ingested: a start that a person goes over."""
+"""Candidates for a golden set from the headings of the documents, for a person to review."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class _Section(NamedTuple):
 
 
 def suggest(kb: KnowledgeBase, filters: SearchFilters | None = None, *, count: int = 25) -> list[EvalSuggestionV1]:
-    """One section of every document, then a second of every one, …: so that many documents have a say."""
+    """Suggestions from the first section of every document, then from the second, …, so that many documents take part."""
     documents = [document for document in kb.documents(filters) if document.doc_type in _WITH_HEADINGS]
     paths = Counter(document.path for document in documents)
     by_document = [list(_sections(document, kb, paths)) for document in documents]
@@ -65,7 +65,7 @@ def suggest(kb: KnowledgeBase, filters: SearchFilters | None = None, *, count: i
 
 
 def _sections(document: DocumentRecord, kb: KnowledgeBase, paths: Counter[str]) -> Iterator[_Section]:
-    """What stands below each heading, up to the next one; the document's title last, which says least."""
+    """The text below each heading, up to the next one; the section of the document's title comes last."""
     name = document.path if paths[document.path] == 1 else f"{document.source}:{document.path}"
     headings, lines = _headings(kb.fetch_document(document.doc_id).text, document.path)
     above: list[Block] = []
@@ -84,10 +84,10 @@ def _sections(document: DocumentRecord, kb: KnowledgeBase, paths: Counter[str]) 
 
 
 def _headings(text: str, path: str) -> tuple[list[Block], LineTable]:
-    """As the parser of the document's format sees them in its indexed text, where that has the lines of the file."""
+    """The headings that the parser finds in the indexed text; none if its lines are not those of the file."""
     try:
         parsed = parser_for(path).parse(text.encode("utf-8", "surrogatepass"), path)
-    except ParseError:  # what was read out of a container is not that container any more
+    except ParseError:  # the text of an office file is not an office file
         return [], LineTable("")
     if parsed.text != text or parsed.paged:
         return [], LineTable("")
@@ -101,7 +101,7 @@ def _without_blank_lines(lines: LineTable, first: int, last: int) -> int:
 
 
 def _query(section: _Section, *, repeated: bool) -> str:
-    """The heading, and where it alone could mean anything ("Overview"), what it stands under."""
+    """The heading; if it alone is too general ("Overview"), with the heading above it."""
     above = section.parent or section.document.title
     alone = not repeated and len(section.heading.split()) > 2
     return (
@@ -116,7 +116,7 @@ def _slug(query: str) -> str:
 
 
 def as_yaml(suggestions: Sequence[EvalSuggestionV1]) -> str:
-    """A golden set that `kb eval run` reads, with a word to whoever goes over it."""
+    """A golden set that `kb eval run` reads, with instructions for its reviewer."""
     import yaml
 
     entries = [vars(suggestion) for suggestion in suggestions]

@@ -1,8 +1,8 @@
-"""Which settings of search suit a user's own queries: fusion, its weights, and the weights of the columns.
+"""Finds the settings of search that suit a user's own queries: fusion, its weights, and the weights of the columns.
 
-Whoever picks the best of thirty ways on the same queries has picked some luck too. So the queries are dealt into folds;
-the way is chosen on all folds but one and judged on that one, each in turn. Only if what was chosen so is significantly
-better than what is set now, it is recommended.
+The best of thirty candidates on the same queries is partly luck. So the queries are divided into folds: a candidate is
+chosen on all folds but one and measured on that one, for each fold. It is recommended only if it is significantly
+better than the current settings.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from kebab.core.errors import UsageError
 from kebab.evaluation.golden_sets import GoldenSet
 from kebab.evaluation.judgements import Judgement, judge
-from kebab.evaluation.metrics import Interval, paired_difference, rounded
+from kebab.evaluation.metrics import paired_difference, rounded
 from kebab.evaluation.runner import RunOptions, search_for, values_of
 from kebab.search.options import SearchRequest
 from kebab.wire.evaluation import EvalTrialV1, EvalTuningV1
@@ -31,13 +31,13 @@ _WEAK = (0.0, 0.1, 0.25, 0.5)
 _COLUMNS = {"title_weight": (1.0, 4.0, 8.0, 16.0), "heading_weight": (1.0, 2.0, 4.0)}
 
 Change = tuple[tuple[str, Any], ...]
-"""Settings of [search] other than they are now; none for what is set."""
+"""Settings of [search] that differ from the current ones; empty for the current settings."""
 Tell = Callable[[int, int], None]
-"""How many ways have been tried, and of how many."""
+"""Told how many candidates have been tried, and how many there are."""
 
 
 def tune(kb: KnowledgeBase, golden: GoldenSet, options: RunOptions, *, tell: Tell | None = None) -> EvalTuningV1:
-    """What to set, if anything; nothing is written."""
+    """The recommended settings, if any. Nothing is written."""
     judgements = [
         judgement
         for judgement in judge(golden, kb, kb.documents(), skip_unknown=options.skip_unknown)[0]
@@ -65,44 +65,32 @@ def tune(kb: KnowledgeBase, golden: GoldenSet, options: RunOptions, *, tell: Tel
     interval = paired_difference(current, held_out)
     best = _chosen(trying, families, range(len(judgements)))
     helps = interval.low > 0 and best != ()
-    return _tuning(golden, f"ndcg@{options.k}", trying, current, interval, dict(best) if helps else {})
-
-
-def _tuning(
-    golden: GoldenSet,
-    metric: str,
-    trying: _Trying,
-    current: Sequence[float],
-    interval: Interval,
-    settings: dict[str, Any],
-) -> EvalTuningV1:
     mean = _mean(current)
     trials = [
-        EvalTrialV1(settings=_keys(dict(change)), value=rounded(_mean(values)))
-        for change, values in trying.known.items()
+        EvalTrialV1(settings=_keys(change), value=rounded(_mean(values))) for change, values in trying.known.items()
     ]
     return EvalTuningV1(
         golden=golden.as_wire(),
-        metric=metric,
+        metric=f"ndcg@{options.k}",
         folds=FOLDS,
         current=rounded(mean),
         held_out=rounded(mean + interval.mean),
         difference=rounded(interval.mean),
         low=rounded(interval.low),
         high=rounded(interval.high),
-        helps=bool(settings),
-        settings=_keys(settings),
+        helps=helps,
+        settings=_keys(best if helps else ()),
         trials=sorted(trials, key=lambda trial: -trial.value),
         written=None,
     )
 
 
-def _keys(settings: Mapping[str, Any]) -> dict[str, Any]:
-    return {f"search.{name}": value for name, value in settings.items()}
+def _keys(change: Change) -> dict[str, Any]:
+    return {f"search.{name}": value for name, value in change}
 
 
 class _Trying:
-    """What each way of searching gives; every way is tried once."""
+    """The values of each candidate; every candidate is tried once."""
 
     def __init__(
         self, kb: KnowledgeBase, judgements: Sequence[Judgement], options: RunOptions, tell: Tell | None
@@ -129,7 +117,7 @@ class _Trying:
 
 
 def _families(kb: KnowledgeBase, request: SearchRequest, judgements: Sequence[Judgement]) -> list[list[Change]]:
-    """Ways to try that belong together; the best of each may be put together."""
+    """Groups of candidates. The best of each group may be combined."""
     now = kb.settings.search
     other_scripts = any(not judgement.golden.query.isascii() for judgement in judgements)
     families = (
@@ -161,8 +149,9 @@ def _change(way: Mapping[str, Any], now: Mapping[str, Any]) -> Change:
 
 
 def _chosen(trying: _Trying, families: Sequence[Sequence[Change]], places: Sequence[int]) -> Change:
-    """The best way on these queries: what is set, the best of a family, or the best of all families together. Of
-    equals, what changes least.
+    """The best candidate on these queries: the current settings, the best of one family, or the best of each combined.
+
+    Of equals the one that changes least.
     """
     ways: list[Change] = [()]
     together: Change = ()
@@ -182,9 +171,7 @@ def _best(trying: _Trying, ways: Sequence[Change], places: Sequence[int]) -> Cha
 
 
 def _dealt(judgements: Sequence[Judgement]) -> list[int]:
-    """Into folds of about one size, by a hash of the id, the same every time. Paraphrases stay together: to have seen
-    one is to know the others.
-    """
+    """The fold of each query, by a hash of its id. Paraphrases share a fold, because they are not independent."""
     names = [judgement.golden.group or judgement.golden.id for judgement in judgements]
     shuffled = sorted(set(names), key=lambda name: sha256(name.encode()).digest())
     fold_of = {name: place % FOLDS for place, name in enumerate(shuffled)}

@@ -141,16 +141,22 @@ class _Embedding:
             for embedder in embedders:
                 # Embed secondary-space texts first, so that a primary-space vector implies that both exist.
                 self._embed(
-                    embedder, [chunk for chunk in waiting if self._models.also_of(chunk.text) is embedder], home=False
+                    embedder,
+                    [chunk for chunk in waiting if self._models.secondary_of(chunk.text) is embedder],
+                    primary=False,
                 )
             for embedder in embedders:
                 self._embed(
-                    embedder, [chunk for chunk in waiting if self._models.home_of(chunk.text) is embedder], home=True
+                    embedder,
+                    [chunk for chunk in waiting if self._models.primary_of(chunk.text) is embedder],
+                    primary=True,
                 )
             with self._store() as store:
                 chunks = store.pending(embedders, after=chunks[-1].key, limit=_WINDOW)
         with self._store() as store:
-            second = self._models.second_home(other_scripts=len(embedders) > 1 and store.is_home(embedders[-1]))
+            second = self._models.secondary_for_all(
+                other_scripts=len(embedders) > 1 and store.is_primary(embedders[-1])
+            )
         if second is not None:
             self._embed_second(second)
         with self._store() as store:
@@ -161,11 +167,11 @@ class _Embedding:
             self._total += store.count_pending_in(embedder)
             chunks = store.pending_in(embedder, after=None, limit=_WINDOW)
         while chunks:
-            self._embed(embedder, _waiting(chunks), home=False)
+            self._embed(embedder, _waiting(chunks), primary=False)
             with self._store() as store:
                 chunks = store.pending_in(embedder, after=chunks[-1].key, limit=_WINDOW)
 
-    def _embed(self, embedder: Embedder, chunks: Sequence[_Waiting], *, home: bool) -> None:
+    def _embed(self, embedder: Embedder, chunks: Sequence[_Waiting], *, primary: bool) -> None:
         texts: dict[bytes, _Text] = {}
         for chunk in chunks:
             text_hash = hash_of_text(chunk.text)
@@ -173,18 +179,18 @@ class _Embedding:
         if not texts:
             return
         with self._store() as store:
-            new = self._without_known(store, embedder, texts.values(), home=home)
+            new = self._without_known(store, embedder, texts.values(), primary=primary)
         batches = list(_by_length(new, _CHARS_AT_ONCE if self._stop is None else _CHARS_WHEN_STOPPABLE))
         while batches:
             self._check_stop()
             with self._store() as store:
-                batch = self._without_known(store, embedder, batches.pop(0), home=home)
-            if not self._embed_batch(embedder, batch, home=home):
+                batch = self._without_known(store, embedder, batches.pop(0), primary=primary)
+            if not self._embed_batch(embedder, batch, primary=primary):
                 # Another process works on the same batches. From the other end, the two meet in the middle.
                 batches.reverse()
 
     def _without_known(
-        self, store: VectorWriter, embedder: Embedder, texts: Iterable[_Text], *, home: bool
+        self, store: VectorWriter, embedder: Embedder, texts: Iterable[_Text], *, primary: bool
     ) -> list[_Text]:
         """Links the texts that already have a vector; returns the others, with the chunks that still have them.
 
@@ -195,12 +201,12 @@ class _Embedding:
         now = {chunk.key: hash_of_text(chunk.text) for chunk in _waiting(chunks)}
         for text in texts:
             text.chunks = [key for key in text.chunks if now.get(key) == text.hash]
-        linked = store.link(embedder, [(key, text.hash) for text in texts for key in text.chunks], home=home)
+        linked = store.link(embedder, [(key, text.hash) for text in texts for key in text.chunks], primary=primary)
         self._report.vectors_reused += len(linked)
         self._advance(len(linked), embedder)
         return [text for text in texts if text.chunks and text.chunks[0] not in linked]
 
-    def _embed_batch(self, embedder: Embedder, batch: list[_Text], *, home: bool) -> bool:
+    def _embed_batch(self, embedder: Embedder, batch: list[_Text], *, primary: bool) -> bool:
         """Returns False if another process has made some of these vectors meanwhile.
 
         The texts of a refused batch are tried one by one, so that only the offending one gets no vector.
@@ -214,13 +220,13 @@ class _Embedding:
                 self._refuse(embedder, batch[0], refusal)
                 return True
             for text in batch:
-                self._embed_batch(embedder, [text], home=home)
+                self._embed_batch(embedder, [text], primary=primary)
             return True
         self._refused_in_a_row = 0
         made = dict(zip(batch, vectors, strict=True))
         with self._store() as store:
-            new = self._without_known(store, embedder, batch, home=home)
-            store.add(embedder, [NewVector(text.hash, made[text], text.chunks) for text in new], home=home)
+            new = self._without_known(store, embedder, batch, primary=primary)
+            store.add(embedder, [NewVector(text.hash, made[text], text.chunks) for text in new], primary=primary)
         self._report.vectors_made += len(new)
         self._advance(sum(len(text.chunks) for text in new), embedder)
         return len(new) == len(batch)

@@ -40,10 +40,10 @@ from kebab.ingest.report import Failure, IngestReport, quiet
 from kebab.ingest.run import Fingerprints
 from kebab.library.extraction import SnippetChunker
 from kebab.library.library_file import import_vectors, import_version, is_library_file, open_library_file
+from kebab.library.ranking import to_fixed, trust_score
 from kebab.library.search_service import open_search_service, refuse_other_organisations
 from kebab.library.snippets import is_llms_txt
 from kebab.library.steering import Steering, documentation_files, steering_of
-from kebab.library.trust_score import to_fixed, trust_score
 from kebab.library.version_writer import VersionMaker, WantedFile, library_document_id
 from kebab.sources.git_repository import on_github, same_repository
 from kebab.sources.origin import Origin, check_tags, checked_id, library_tree, origin_of
@@ -57,7 +57,7 @@ _MOST_STARS = 10**9
 
 
 class Given(NamedTuple):
-    """What the user said of a library."""
+    """The options of `add` that describe a library."""
 
     library_id: str | None
     title: str | None
@@ -120,7 +120,7 @@ def _check(source: str, given: Given) -> None:
 
 
 def _exported(origin: Origin) -> Origin:
-    """A file that `kb lib export` wrote is recognised by its content, whatever it is called."""
+    """The origin; a file that `kb lib export` wrote is recognised by its content, not its name."""
     if "://" in origin.place or origin.kind in ("git", "folder"):
         return origin
     if origin.kind != "export" and not is_library_file(Path(origin.place)):
@@ -130,7 +130,7 @@ def _exported(origin: Origin) -> Origin:
 
 
 def _checked_versions(origin: Origin, given: Given) -> Sequence[str]:
-    """Any tags of a repository; anything else is one state, which may have a name."""
+    """The versions to index. Only a repository has several; another origin is one version, which may have a name."""
     if origin.kind == "git":
         return given.versions
     if given.versions and origin.kind == "export":
@@ -146,7 +146,7 @@ def _checked_versions(origin: Origin, given: Given) -> Sequence[str]:
 
 
 def _is_same_origin(known: Library, origin: Origin) -> bool:
-    """However its address is written. Another release in the same place, or another export, counts as the same."""
+    """Whether both are one origin, in any spelling. Another release of it, or another export, counts as the same."""
     if without_password(known.origin) == origin.place or known.origin_kind == origin.kind == "export":
         return True
     if known.origin_kind == origin.kind == "git":
@@ -155,7 +155,7 @@ def _is_same_origin(known: Library, origin: Origin) -> bool:
 
 
 def _described(library_id: str, origin: Origin, given: Given, known: Library | None, *, is_other: bool) -> Library:
-    """What the user says now or said before. Trust, stars, branch and rules are kept only if the origin is the same."""
+    """The library with the given and the earlier options. Trust, stars, branch and rules stay only with the same origin."""
     same = None if is_other else known
     titled, described = known is not None and known.titled, known is not None and known.described
     title = origin.name
@@ -180,11 +180,11 @@ def _described(library_id: str, origin: Origin, given: Given, known: Library | N
 
 
 def _with_facts(session: Session, library: Library, *, has_stars: bool) -> Library:
-    """With what GitHub says of it. `has_stars`: the user gave the stars."""
+    """With stars and description from GitHub. `has_stars`: the user gave the stars."""
     place = on_github(library.repository)
     if place is None:
         raise UsageError(
-            f"{library.library_id} does not come from github.com, so nobody is known to ask.",
+            f"{library.library_id} does not come from github.com, so its metadata cannot be fetched.",
             hint="Leave out --fetch-metadata, and give --stars and --description.",
         )
     settings = session.settings.library
@@ -226,7 +226,7 @@ def _index(
 
 
 class LibraryIndexing:
-    """One run."""
+    """One run of adding or refreshing a library."""
 
     def __init__(
         self,
@@ -251,10 +251,10 @@ class LibraryIndexing:
     def index(
         self, library: Library, origin: Origin, tags: Sequence[str], *, with_previous: bool, replaces: bool
     ) -> None:
-        """The default branch and these tags. If one of the tags is missing, nothing is done.
+        """Indexes the default branch and these tags. If a tag is missing, nothing is done.
 
-        `with_previous`: also the versions that the repository names itself. `replaces`: this is another repository than
-        before, so that tags that were indexed do not belong to it.
+        `with_previous`: index the versions that the repository itself names, too. `replaces`: the repository is another
+        one than before, so its other indexed tags are removed.
         """
         if with_previous and tags:
             check_tags(origin, tags, self._settings, self._cache)
@@ -273,23 +273,21 @@ class LibraryIndexing:
             if version.name is not None and version.name not in tags:
                 self._store.remove(library.library_id, version.name, whole=False)
         failed: SourceError | None = None
-        for tag in dict.fromkeys(tags):
+        previous = steering.previous_versions if with_previous and origin.kind == "git" else ()
+        for tag in dict.fromkeys((*tags, *previous)):
             try:
                 self._version(library, origin, tag)
             except SourceError as error:  # the other versions are indexed all the same
-                failed = error
-        for tag in steering.previous_versions if with_previous and origin.kind == "git" else ():
-            if tag not in tags:
-                try:
-                    self._version(library, origin, tag)
-                except SourceError as error:  # the repository's own list may name tags that are gone
+                if tag in tags:
+                    failed = error
+                else:  # the repository's own list may name tags that are gone
                     self._store.forget_attempt(library.library_id, tag)
                     self._report.warnings.append(Failure(tag, "fetch", error.message))
         if failed is not None:
             raise failed
 
     def import_file(self, library: Library, path: Path, models: EmbeddingModels | None, *, has_stars: bool) -> None:
-        """What `kb lib export` wrote, with the vectors of models that are in use here. Its trust score is not taken."""
+        """Imports an exported library, with the vectors of models in use here. Its trust score is ignored."""
         with self._noting(library.library_id, None), open_library_file(path) as file:
             is_new = not library.versions
             library = library._replace(
@@ -313,7 +311,7 @@ class LibraryIndexing:
                 import_vectors(file, models.embedders, self._writing.vectors())
 
     def _version(self, library: Library, origin: Origin, tag: str | None) -> tuple[Steering, int]:
-        """What the repository says of itself there, and the number of snippets."""
+        """Indexes one version. Returns its steering file and the number of snippets."""
         report = IngestReport()
         try:
             with self._noting(library.library_id, tag):
@@ -327,7 +325,7 @@ class LibraryIndexing:
 
     @contextmanager
     def _noting(self, library_id: str, tag: str | None) -> Iterator[None]:
-        """Stores the first error, which the list of libraries shows."""
+        """Stores the first error for the list of libraries."""
         try:
             yield
         except KebabError as error:

@@ -1,4 +1,4 @@
-"""Which version of a library is meant, and which snippets fit into a budget of tokens."""
+"""Chooses the version of a library, and the snippets that fit into a budget of tokens."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kebab.core.libraries import Library, LibrarySnippet, LibraryVersion
 from kebab.core.notices import Notice
 from kebab.core.text import estimate_tokens
 from kebab.library.formatters import BETWEEN_PARTS, snippet_text
-from kebab.library.versions import choose, latest_first, likeness, same_version, shortened
+from kebab.library.versions import Choice, choose, latest_first, likeness, same_version, shortened
 
 if TYPE_CHECKING:
     from kebab.sources.lock_files import LockedPackage
@@ -34,61 +34,54 @@ class LibraryDocs(NamedTuple):
     snippets: tuple[LibrarySnippet, ...]
     notices: tuple[Notice, ...]
     truncated: bool
-    """Whether the budget ended the page: there is another one."""
+    """Whether the budget ended the page and another one follows."""
 
     @property
     def suspicious_rules(self) -> bool:
         return any(map(reads_like_orders, self.rules))
 
 
-class VersionChoice(NamedTuple):
-    version: str | None
-    reason: str | None = None
-
-
-def chosen_version(library: Library, named: str | None, project: str | None) -> VersionChoice:
-    """The version that is named, else the one in the lock file of the project, else the default branch. Raises if it
-    cannot be searched.
+def chosen_version(library: Library, named: str | None, project: str | None) -> Choice:
+    """The named version, else the one in the project's lock file, else the default branch; an error if it is not
+    searchable.
     """
     if named is not None:
         choice = _named(library, named)
     elif project is not None:
         choice = _locked(library, Path(project).expanduser())
     else:
-        choice = VersionChoice(None)
+        choice = Choice(None)
     if choice.version is None and not library.is_searchable:
         raise not_searchable(library, library.versions[0] if library.versions else None)
     return choice
 
 
-def _named(library: Library, named: str) -> VersionChoice:
+def _named(library: Library, named: str) -> Choice:
     if named in library.tags:
-        return VersionChoice(named)
+        return Choice(named)
     if (same := same_version(named, library.tags)) is not None:
-        return VersionChoice(same, f"{named} is {same} here")
+        return Choice(same, f"{named} is {same} here")
     known = next((version for version in library.versions if version.name == named), None)
     if known is not None:
         raise not_searchable(library, known)
     raise no_version(library, named)
 
 
-def _locked(library: Library, project: Path) -> VersionChoice:
+def _locked(library: Library, project: Path) -> Choice:
     from kebab.sources.lock_files import locked_packages  # loads a TOML parser
 
     package = _package_of(library, locked_packages(project))
     if package is None:
-        return VersionChoice(None, "No lock file of the project names this library: the default branch")
+        return Choice(None, "No lock file of the project names this library: the default branch")
     if package.version is None:
-        return VersionChoice(None, f"{package.file} names {package.name} without a version: the default branch")
+        return Choice(None, f"{package.file} names {package.name} without a version: the default branch")
     choice = choose(package.version, library.tags, package.name)
-    return VersionChoice(
-        choice.version, f"{package.file} has {package.name} {shortened(package.version)}: {choice.reason}"
-    )
+    return choice._replace(reason=f"{package.file} has {package.name} {shortened(package.version)}: {choice.reason}")
 
 
 def _package_of(library: Library, packages: Sequence[LockedPackage]) -> LockedPackage | None:
-    """The package that is most likely this library; of several, one with a version, then one that the project itself
-    requires, then the latest.
+    """The package that is most likely this library: preferably one with a version, then a direct requirement, then the
+    latest.
     """
     likely: list[tuple[tuple[int, bool, int, int], LockedPackage]] = []
     files = list(dict.fromkeys(package.file for package in packages))
@@ -105,13 +98,13 @@ def _package_of(library: Library, packages: Sequence[LockedPackage]) -> LockedPa
 
 
 def not_searchable(library: Library, version: LibraryVersion | None) -> KebabError:
-    """Why a version cannot be searched."""
+    """The error for a version that cannot be searched."""
     what = f"{library.library_id}/{version.name}" if version is not None and version.name else library.library_id
     go_on = f"Go on with: kb lib refresh {library.library_id}"
     if version is not None and version.state == "failed":
         return SourceError(f"{what} could not be indexed: {version.error or 'no reason is known'}", hint=go_on)
     return StillIndexing(
-        f"{what} is not indexed yet.", hint=f"If nobody is indexing it just now: {go_on[0].lower()}{go_on[1:]}"
+        f"{what} is not indexed yet.", hint=f"If no other process is indexing it now: {go_on[0].lower()}{go_on[1:]}"
     )
 
 
@@ -134,9 +127,7 @@ def rules_within(rules: Sequence[str], tokens: int) -> tuple[tuple[str, ...], in
 
 
 def _shown_tokens(snippet: LibrarySnippet) -> int:
-    """With its headings, which are the greater part of a short snippet; at least those of the passage, which programs
-    get.
-    """
+    """Tokens of the snippet as shown, with its headings; at least those of its passage, which programs get."""
     return max(snippet.tokens, estimate_tokens(f"{snippet_text(snippet)}{BETWEEN_PARTS}", code=snippet.kind == "code"))
 
 

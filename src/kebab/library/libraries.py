@@ -7,8 +7,10 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from kebab.config.loading import cache_folder
 from kebab.core.addresses import without_password
 from kebab.core.errors import UsageError
+from kebab.library.docs import no_version
 from kebab.library.search_service import SearchService, SnippetList, open_search_service
 from kebab.search.options import SearchRequest, join_library, split_library
 
@@ -44,7 +46,7 @@ class Libraries:
     ) -> tuple[Library, IngestReport]:
         """Indexes the default branch and tags of a repository, or a folder, file, archive or exported library.
 
-        Tags are those given here, and those that the repository itself names as its previous versions.
+        Tags are the given `versions` and the previous versions that the repository itself names.
         """
         from kebab.library.adding import Given, add
 
@@ -61,9 +63,7 @@ class Libraries:
         return refresh(self._session, library, fetch_metadata=fetch_metadata, embed=embed, progress=progress)
 
     def remove(self, library_id: str, version: str | None = None) -> None:
-        """Forgets a library, or one version of it. What it was added from is not touched."""
-        from kebab.config.loading import cache_folder
-        from kebab.library.docs import no_version
+        """Removes a library, or one version of it, from the index."""
         from kebab.sources.origin import forget_mirror
 
         library = self.find(library_id)
@@ -104,7 +104,7 @@ class Libraries:
             return service.find(library_id)
 
     def search(self, name: str, query: str | None = None, limit: int = 10) -> list[LibraryMatch]:
-        """Libraries by name, the likeliest first. `query`: what it is wanted for."""
+        """Libraries by name, the likeliest first. `query`: what the library is wanted for."""
         with self.service() as service:
             return service.search_repositories(name, query, limit)
 
@@ -119,7 +119,7 @@ class Libraries:
         *,
         mode: str = "lexical",
     ) -> SnippetList:
-        """The snippets that answer, the best first; see `SearchService.search_snippets`."""
+        """The best snippets for a query; see `SearchService.search_snippets`."""
         with self.service() as service:
             return service.search_snippets(query, library_id, version, type, limit, offset, mode=mode)
 
@@ -134,14 +134,12 @@ class Libraries:
         project: str | None = None,
         page: int = 1,
     ) -> LibraryDocs:
-        """The snippets of one version that answer, whole ones up to a budget of tokens. `library` may end in
-        /version.
-        """
+        """The best snippets of one version, whole ones up to a budget of tokens. `library` may end in /version."""
         with self.service() as service:
             return service.docs(library, query, version=version, tokens=tokens, kind=kind, project=project, page=page)
 
     def resolved(self, request: SearchRequest) -> SearchRequest:
-        """The request with the library and version it means, which can be searched."""
+        """The request with the exact library and version that it means."""
         with self.service() as service:
             library, choice = service.choose(request.library or "")
         return request._replace(library=join_library(library.library_id, choice.version))

@@ -49,6 +49,8 @@ _MOST_STARS = 10**9
 _MOST_RULES = 100
 _MOST_CHARACTERS = 1000
 _HASH_BYTES = 16
+_TEXTS, _LISTS = ("doc_type", "format", "lang"), ("tags", "aliases")
+"""Fields of a parsed document that are texts, and those that are lists of texts."""
 _VECTORS_AT_ONCE = 4096
 _NOT_READABLE = (
     zipfile.BadZipFile,
@@ -70,7 +72,7 @@ class FileVersion(NamedTuple):
 
 
 class LibraryContents(NamedTuple):
-    """What is written; documents and vectors are read meanwhile."""
+    """The content of a file; documents and vectors are read while it is written."""
 
     library: Library
     versions: tuple[FileVersion, ...]
@@ -110,19 +112,12 @@ def write_library_file(path: Path, contents: LibraryContents) -> None:
 
 def _about(contents: LibraryContents) -> dict[str, Any]:
     library = contents.library
+    # Not where it was added from: that may be a folder of this machine.
+    names = ("library_id", "title", "description", "repository", "stars", "trust_score", "rules")
     return {
         "format": FORMAT,
-        "library_id": library.library_id,
-        "title": library.title,
-        "description": library.description,
-        "repository": library.repository,  # never what it was added from: that may be a folder of this machine
-        "stars": library.stars,
-        "trust_score": library.trust_score,
-        "rules": library.rules,
-        "versions": [
-            {"tag": version.tag, "commit": version.commit, "documents": version.documents}
-            for version in contents.versions
-        ],
+        **{name: getattr(library, name) for name in names},
+        "versions": [version._asdict() for version in contents.versions],
     }
 
 
@@ -130,12 +125,7 @@ def _document_json(document: IndexedDocument) -> dict[str, Any]:
     parsed, state = document.parsed, document.state
     return {
         "path": document.path,
-        "title": parsed.title,
-        "doc_type": parsed.doc_type,
-        "format": parsed.format,
-        "lang": parsed.lang,
-        "tags": parsed.tags,
-        "aliases": parsed.aliases,
+        **{name: getattr(parsed, name) for name in ("title", *_TEXTS, *_LISTS)},
         "date": document.date,
         "trust_level": document.trust_level,
         "metadata": parsed.metadata,
@@ -207,13 +197,13 @@ class LibraryFile:
                 raise ValueError("its versions are not one default version and others with names of their own")
 
     def document(self, number: int) -> IndexedDocument:
-        """Without a source, and without an id."""
+        """A document, without a source and an id."""
         found = self._json(f"documents/{number}.json")
         with self._checked():
             return _document(found)
 
     def vectors(self, number: int) -> Iterator[list[tuple[bytes, bytes]]]:
-        """Of the model with this number, in batches."""
+        """The vectors of the model with this number, in batches."""
         space = self.spaces[number]
         size = _HASH_BYTES + 2 * space.dimension
         with self._checked(), self._archive.open(f"vectors/{number}.bin") as file:
@@ -298,17 +288,14 @@ def _document(found: dict[str, Any]) -> IndexedDocument:
     if not chunks:
         raise ValueError("a document has no passages")
     metadata = found["metadata"]
+    fields: dict[str, Any] = {name: _text(found[name]) for name in (*_TEXTS, "encoding")}
+    fields |= {name: tuple(map(_text, found[name])) for name in _LISTS}
     parsed = ParsedDocument(
         text=text,
         title=_line(found["title"]),
         blocks=(),
-        doc_type=_text(found["doc_type"]),
-        format=_text(found["format"]),
-        lang=_text(found["lang"]),
-        tags=tuple(_text(tag) for tag in found["tags"]),
-        aliases=tuple(_text(alias) for alias in found["aliases"]),
+        **fields,
         metadata=metadata if isinstance(metadata, dict) else {},
-        encoding=_text(found["encoding"]),
     )
     return IndexedDocument(
         source="",

@@ -8,18 +8,18 @@ from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 from kebab.analysis.query_syntax import parse
-from kebab.core.checking import checked
+from kebab.analysis.stop_words import is_stop_word
+from kebab.core.checking import checked, close_to
 from kebab.core.citations import Citation
 from kebab.core.deadline import time_limit
 from kebab.core.errors import NotFound, SourceError, UsageError
 from kebab.core.libraries import SNIPPET_KINDS, Library, LibrarySnippet
 from kebab.core.notices import Notice, Says
-from kebab.core.search import SearchFilters
-from kebab.library.docs import DEFAULT_TOKENS, LibraryDocs, VersionChoice, chosen_version, page_of, rules_within
-from kebab.library.query_preprocessor import preprocess
+from kebab.core.search import MAX_QUERY_CHARS, SearchFilters
+from kebab.library.docs import DEFAULT_TOKENS, LibraryDocs, chosen_version, page_of, rules_within
 from kebab.library.ranking import LibraryMatch, ranked
 from kebab.library.snippets import make_snippet
-from kebab.library.versions import ordered
+from kebab.library.versions import Choice, ordered
 from kebab.search.listing import citation_of
 from kebab.search.options import SearchRequest, join_library, split_library
 from kebab.search.pipeline import search_in
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from kebab.core.store_ports import Reading
     from kebab.session import Session
 
+_PARENTHESES = str.maketrans("()", "  ")
+_OPERATORS = frozenset({"AND", "OR", "NOT"})
+_LEAST_PREFIX = 3
 _FARTHEST = 10**9
 _ENOUGH = 20
 """If fewer snippets have all the words, those that have any of them are searched."""
@@ -69,7 +72,7 @@ def open_search_service(session: Session) -> Iterator[SearchService]:
 
 
 class SearchService:
-    """Answers from one state of the store. It knows only libraries of the organisations that the settings allow."""
+    """Searches one state of the store. It sees only libraries of the organisations that the settings allow."""
 
     def __init__(self, session: Session, reading: Reading | None) -> None:
         self._session = session
@@ -96,9 +99,7 @@ class SearchService:
         self._found[library_id] = library
         return library
 
-    def choose(
-        self, library: str, version: str | None = None, project: str | None = None
-    ) -> tuple[Library, VersionChoice]:
+    def choose(self, library: str, version: str | None = None, project: str | None = None) -> tuple[Library, Choice]:
         """The library and the version that /owner/project or /owner/project/version names."""
         try:
             library_id, named = split_library(library)
@@ -112,7 +113,7 @@ class SearchService:
     def search_repositories(
         self, library_name: str, query: str | None = None, limit: int | None = 10
     ) -> list[LibraryMatch]:
-        """By title, id and description, and after those by what their snippets say. `query`: what it is wanted for."""
+        """Libraries by title, id and description, then by their snippets. `query`: what the library is wanted for."""
         name = " ".join(library_name.split())
         if not name or self._reading is None:
             return []
@@ -156,10 +157,10 @@ class SearchService:
         mode: str = "lexical",
         cursor: str | None = None,
     ) -> SnippetList:
-        """The snippets of a library that answer, the best first. An empty `version_id` is the default branch.
+        """The best snippets of a library for a query. An empty `version_id` is the default branch.
 
         In lexical mode, which needs no model, no `version_id` means all versions. In hybrid mode it means the default
-        branch, `cursor` continues a list, and there is nothing where only unrelated snippets are left.
+        branch, `cursor` continues a list, and unrelated snippets are left out.
         """
         _check_kind(type)
         checked("limit", limit, int, least=1, most=_FARTHEST)
@@ -189,7 +190,7 @@ class SearchService:
         project: str | None = None,
         page: int = 1,
     ) -> LibraryDocs:
-        """The snippets of one version that answer, whole ones up to a budget of tokens."""
+        """The best snippets of one version, whole ones up to a budget of tokens."""
         _check_kind(kind)
         budget = DEFAULT_TOKENS if tokens is None else tokens
         checked("tokens", budget, int, least=1)
@@ -200,13 +201,13 @@ class SearchService:
         first = search()
         rules, left = rules_within(found.rules, budget)
         shown, more = page_of(_continued(first, search), left, page)
-        return LibraryDocs(found, choice.version, choice.reason, page, rules, tuple(shown), first.notices, more)
+        return LibraryDocs(found, choice.version, choice.reason or None, page, rules, tuple(shown), first.notices, more)
 
     def _by_words(
         self, query: str, filters: SearchFilters, limit: int, offset: int
     ) -> list[tuple[ChunkContext, Citation, float]]:
-        """Those with all words, or with any of them if those are few. That does not depend on the limit: pages of any
-        size are parts of one list.
+        """Snippets with all words, or with any of them if the former are few. This does not depend on the limit, so that
+        pages of any size are parts of one list.
         """
         assert self._reading is not None  # the library was found in it
         index = lexical_index(self._reading, self._session.settings)
@@ -249,7 +250,7 @@ class SearchService:
 
 
 def _continued(first: SnippetList, search: Callable[..., SnippetList]) -> Iterator[LibrarySnippet]:
-    """One list, read as far as it is wanted."""
+    """The snippets of the first page and of those after it, read on demand."""
     some, seen = first, 0
     while some:
         yield from (result.snippet for result in some)
@@ -257,6 +258,23 @@ def _continued(first: SnippetList, search: Callable[..., SnippetList]) -> Iterat
         if some.next_cursor is None or seen >= _DEEPEST:
             return
         some = search(cursor=some.next_cursor)
+
+
+def preprocess(query: str) -> str:
+    """What a person or an agent types, as a query: one space between words, no parentheses, and the last word as a
+    prefix, because it may be half typed. The operators `*`, "…", AND, OR and NOT are kept.
+    """
+    words = query[:MAX_QUERY_CHARS].translate(_PARENTHESES).split()
+    if words and _may_be_half_typed(words):
+        words[-1] += "*"
+    return " ".join(words)
+
+
+def _may_be_half_typed(words: list[str]) -> bool:
+    last = words[-1]
+    inside_quotes = sum(word.count('"') for word in words) % 2 == 1 or last.endswith('"')
+    is_word = len(last) >= _LEAST_PREFIX and last[-1].isalnum() and sum(map(str.isalnum, last)) >= _LEAST_PREFIX
+    return is_word and last not in _OPERATORS and not is_stop_word(last) and not inside_quotes
 
 
 def _check_kind(kind: str | None) -> None:
@@ -278,13 +296,10 @@ def _is_allowed(library_id: str, settings: Settings) -> bool:
 
 
 def close_id(wanted: str, known: Sequence[str]) -> str | None:
-    """The library that was probably meant: the same in other letters, by its last part alone, or with a slip in it."""
+    """The library that was probably meant: the same id in other case, its last part alone, or a misspelling."""
     plain = wanted.strip().casefold()
     for library_id in known:
         if plain.lstrip("/") in (library_id.casefold().lstrip("/"), library_id.casefold().rpartition("/")[2]):
             return library_id
-    from difflib import get_close_matches
-
     by_plain = {library_id.casefold(): library_id for library_id in known}
-    close = get_close_matches(plain if plain.startswith("/") else f"/{plain}", by_plain, n=1, cutoff=0.75)
-    return by_plain[close[0]] if close else None
+    return by_plain.get(close_to(plain if plain.startswith("/") else f"/{plain}", by_plain, cutoff=0.75) or "")

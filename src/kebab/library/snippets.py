@@ -1,4 +1,4 @@
-"""A stored chunk → the snippet that people and agents read: title, breadcrumb, and code without its fence.
+"""Makes the snippet that people and agents read from a stored chunk: title, breadcrumb, and code without its fence.
 
 Markdown and reStructuredText are parsed again from the passage itself. In HTML and notebooks the parser has left marks
 (`BLOCK_BREAK`), and the span names the language; a code span without a mark means that all of the passage is code.
@@ -74,7 +74,7 @@ def _without_repetition(names: tuple[str, ...]) -> list[str]:
 
 
 def is_llms_txt(path: str) -> bool:
-    """llms.txt and llms-full.txt are Markdown, whatever their names say."""
+    """Whether a file is llms.txt or llms-full.txt, which are Markdown in spite of their extension."""
     name = file_name(path).lower()
     return name.startswith("llms") and name.endswith(".txt")
 
@@ -102,7 +102,7 @@ def _parts(kind: str, text: str, citation: Citation, headings: tuple[str, ...]) 
 
 
 def _plain_prose(text: str, _headings: tuple[str, ...]) -> str:
-    """Text without markup has no headings, whatever its lines begin with."""
+    """Text of formats without markup, which has no headings to remove."""
     return text.strip("\n")
 
 

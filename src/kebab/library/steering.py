@@ -1,4 +1,4 @@
-"""Which files of a library are its documentation: by kebab.json, or the context7.json that many repositories have."""
+"""Which files of a library are its documentation, by its kebab.json or context7.json."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Steering(NamedTuple):
 
 
 def steering_of(tree: FileTree, files: Sequence[TreeFile], report: IngestReport) -> Steering:
-    """What the library says of itself, in the first of the files that may say it."""
+    """The content of the first steering file of a library."""
     by_path = {file.path: file for file in files}
     with tree.reading() as reader:
         for name in _FILES:

@@ -1,6 +1,6 @@
-"""Makes one version of a library beside the one that is searched, and replaces that when it is complete.
+"""Makes one version of a library and replaces the searched one when it is complete.
 
-After an interruption the next run continues. Files that another version has too are neither read nor stored again.
+An interrupted run is continued by the next. Files that another version has are neither read nor stored again.
 """
 
 from __future__ import annotations

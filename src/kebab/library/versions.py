@@ -1,4 +1,4 @@
-"""Versions by name: which of two is later, and which indexed one fits the version that a project uses."""
+"""Orders versions by their names, and finds the indexed one that fits the version a project uses."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ class Choice(NamedTuple):
 
     version: str | None
     """None: the default branch."""
-    reason: str
+    reason: str = ""
+    """Empty if the version was named, or the default branch is searched because none was."""
 
 
 def latest_first(names: Iterable[str]) -> list[str]:

@@ -54,7 +54,7 @@ class _Found(NamedTuple):
     @property
     def weak(self) -> bool:
         """In a weak space only text of its own script: what the words of the query cannot reach counts fully."""
-        return self.space.weak and self.match.home
+        return self.space.weak and self.match.primary
 
     @property
     def below_floor(self) -> bool:
@@ -178,8 +178,8 @@ class VectorRetriever:
                 self._vector(space, text),
                 filters=query.filters,
                 limit=depth + 1,
-                homes_only=space.homes_only,
-                others_only=space.others_only,
+                primary_only=space.primary_only,
+                secondary_only=space.secondary_only,
             )
             found += [_Found(match, space, place) for place, match in enumerate(matches, start=1)]
         found = _with_outstanding(found)
@@ -212,7 +212,7 @@ def _with_outstanding(found: list[_Found]) -> list[_Found]:
     if not own:
         return found
     least = max(_LEAST_OUTSTANDING, *own)
-    return [item._replace(stands_out=item.space.others_only and item.match.similarity > least) for item in found]
+    return [item._replace(stands_out=item.space.secondary_only and item.match.similarity > least) for item in found]
 
 
 def _hit(make: HitMaker, listed: Listed, rank: int) -> SearchHit:
@@ -233,7 +233,7 @@ def _explanation(spaces: Sequence[SpaceQuery], found: Sequence[_Found], depth: i
     searched = [
         {
             "model": space.embedder.fingerprint,
-            "scope": "own_scripts" if space.homes_only else "other_scripts" if space.others_only else "all",
+            "scope": "own_scripts" if space.primary_only else "other_scripts" if space.secondary_only else "all",
             "found": sum(item.space is space for item in found),
         }
         for space in spaces

@@ -35,7 +35,7 @@ def is_complete(remembered: str, models: EmbeddingModels) -> bool:
     now; more than that is complete too.
     """
     made, _, second = remembered.partition(_SECOND)
-    wanted = models.second_home(other_scripts=made.endswith(_MIXED))
+    wanted = models.secondary_for_all(other_scripts=made.endswith(_MIXED))
     return made.removesuffix(_MIXED) == models_key(models.embedders) and (wanted is None or wanted.name == second)
 
 

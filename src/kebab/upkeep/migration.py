@@ -201,8 +201,8 @@ class Migration:
                 self._progress("vectors", path=space.model, done=done, total=total)
                 after = chunks[-1].key
                 found = content.vectors_of(space, [chunk.chunk_id for chunk in chunks])
-                for home in (False, True):
-                    writer.add(model, _of_chunks(chunks, found, home), home=home)
+                for primary in (False, True):
+                    writer.add(model, _of_chunks(chunks, found, primary), primary=primary)
                 done += len(chunks)
                 self.report.vectors += len(found)
 
@@ -274,13 +274,13 @@ class _Model:
         )
 
 
-def _of_chunks(chunks: Sequence[PendingChunk], found: Mapping[str, ChunkVector], home: bool) -> list[NewVector]:
+def _of_chunks(chunks: Sequence[PendingChunk], found: Mapping[str, ChunkVector], primary: bool) -> list[NewVector]:
     import numpy as np
 
     new: dict[bytes, NewVector] = {}
     for chunk in chunks:
         vector = found.get(chunk.chunk_id)
-        if vector is not None and vector.home == home:
+        if vector is not None and vector.primary == primary:
             known = new.setdefault(
                 vector.text_hash, NewVector(vector.text_hash, np.frombuffer(vector.vector, np.float16), [])
             )
@@ -361,7 +361,7 @@ def _numbers(counts: MigrationCounts) -> dict[str, int]:
     for space in counts.spaces:
         numbers |= {
             f"vectors of {space.fingerprint}": space.vectors,
-            f"chunks at home in {space.fingerprint}": space.homes,
+            f"chunks whose primary space is {space.fingerprint}": space.primaries,
         }
     return numbers
 

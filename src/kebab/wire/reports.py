@@ -160,6 +160,6 @@ def migration_report_v1(report: MigrationReport, *, interrupted: bool = False) -
 VIEWS.update(
     {
         Failure: partial(view, FileOutcomeV1),
-        SpaceCount: lambda space: view(SpaceCountV1, space, model=space.fingerprint),
+        SpaceCount: lambda space: view(SpaceCountV1, space, model=space.fingerprint, homes=space.primaries),
     }
 )

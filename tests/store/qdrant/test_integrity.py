@@ -534,7 +534,7 @@ def test_a_lost_vector_is_made_again(broken: Broken) -> None:
 
 def test_an_unlisted_vector_is_made_again(broken: Broken) -> None:
     chunk = broken.chunk()
-    broken.say("chunks", chunk, spaces=[], homes=[home for home in chunk["payload"]["homes"] if home == EVERYWHERE])
+    broken.say("chunks", chunk, spaces=[], homes=[space for space in chunk["payload"]["homes"] if space == EVERYWHERE])
     faults = broken.faults()
     assert faults["vectors"].message == "1 chunks have a vector of words that they do not list"
     broken.kb.rebuild_vectors()

@@ -292,7 +292,7 @@ def test_quantized_vectors_find_the_same_neighbours(one_node: QdrantNode, quanti
             writing.vectors().add(
                 OfTheTest(),
                 [NewVector(b"", vectors[number], [chunk.key]) for number, chunk in enumerate(pending)],
-                home=True,
+                primary=True,
             )
         chunks = [chunk.chunk_id for chunk in pending]
         wait_for(

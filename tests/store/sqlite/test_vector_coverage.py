@@ -22,9 +22,9 @@ def words(toy: type[Toy]) -> WordEmbedder:
     return toy.embedder("words", dimension=16)
 
 
-def give(shelf: Shelf, embedder: WordEmbedder, *texts: str, home: bool = True) -> None:
+def give(shelf: Shelf, embedder: WordEmbedder, *texts: str, primary: bool = True) -> None:
     rows = shelf.chunk_rows()
-    shelf.give(embedder, {rows[text]: embedder.embed([text], "passage")[0] for text in texts}, home=home)
+    shelf.give(embedder, {rows[text]: embedder.embed([text], "passage")[0] for text in texts}, primary=primary)
 
 
 def of(shelf: Shelf, toy: type[Toy], embedder: WordEmbedder) -> VectorCoverage:

@@ -53,7 +53,7 @@ def embed(shelf: Shelf, embedder: WordEmbedder, *, settle: bool = True) -> tuple
     """
     writer = shelf.vectors
     pending = {chunk.key: text_of(chunk) for chunk in writer.pending([embedder], after=None, limit=10_000)}
-    linked = writer.link(embedder, [(row, hash_of(text)) for row, text in pending.items()], home=True)
+    linked = writer.link(embedder, [(row, hash_of(text)) for row, text in pending.items()], primary=True)
     texts: dict[str, list[Key]] = {}
     for row, text in pending.items():
         if row not in linked:
@@ -61,7 +61,7 @@ def embed(shelf: Shelf, embedder: WordEmbedder, *, settle: bool = True) -> tuple
     if texts:
         made = embedder.embed(list(texts), "passage")
         new = [NewVector(hash_of(text), vector, rows) for (text, rows), vector in zip(texts.items(), made, strict=True)]
-        writer.add(embedder, new, home=True)
+        writer.add(embedder, new, primary=True)
     if settle:
         writer.settle([embedder])
     return len(texts), len(linked)
@@ -99,15 +99,15 @@ def test_a_link_says_which_chunks_got_a_vector(shelf: Shelf, words: WordEmbedder
     shelf.write("b.md", "one", "three")
     rows = {chunk.text: chunk.key for chunk in shelf.vectors.pending([words], after=None, limit=10)}
     asked = [(row, hash_of(text)) for text, row in rows.items()]
-    assert shelf.vectors.link(words, asked, home=True) == {rows["one"]}
+    assert shelf.vectors.link(words, asked, primary=True) == {rows["one"]}
 
 
 def test_a_chunk_may_have_a_vector_in_each_of_two_spaces(shelf: Shelf, toy: type[Toy]) -> None:
     one, other = toy.embedder("one", dimension=16), toy.embedder("other", dimension=24)
     shelf.write("a.md", "text")
     (row,) = shelf.chunk_rows().values()
-    for embedder, home in ((one, True), (other, False)):
-        shelf.give(embedder, {row: embedder.embed(["text"], "passage")[0]}, home=home)
+    for embedder, primary in ((one, True), (other, False)):
+        shelf.give(embedder, {row: embedder.embed(["text"], "passage")[0]}, primary=primary)
     assert sorted(shelf.rows("SELECT e.model, cv.home, length(v.vector) FROM chunks_vec cv JOIN vectors v ON v.id = cv.vector_id JOIN embedding_spaces e ON e.id = v.space_id")) == [
         ("one", 1, 32),
         ("other", 0, 48),

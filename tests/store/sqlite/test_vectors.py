@@ -13,7 +13,7 @@ from kebab.core.search import SearchFilters
 from kebab.store.sqlite import bit_codes, vectors
 from kebab.store.sqlite.filters import document_filter
 from kebab.store.sqlite.index_state import stored_spaces
-from kebab.store.sqlite.vectors import _HOME, EXACT_UP_TO, SqliteVectorStore
+from kebab.store.sqlite.vectors import _PRIMARY, EXACT_UP_TO, SqliteVectorStore
 
 if TYPE_CHECKING:
     from tests.conftest import Toy, WordEmbedder
@@ -40,19 +40,19 @@ def ids(matches: list[VectorMatch]) -> list[str]:
 
 
 def search(
-    shelf: Shelf, embedder: WordEmbedder, query: Any, limit: int = 10, home: bool | None = None, **filters: Any
+    shelf: Shelf, embedder: WordEmbedder, query: Any, limit: int = 10, primary: bool | None = None, **filters: Any
 ) -> list[VectorMatch]:
     return shelf.vector_store.search(
-        embedder.fingerprint, query, filters=SearchFilters(**filters), limit=limit, homes_only=home is True, others_only=home is False
+        embedder.fingerprint, query, filters=SearchFilters(**filters), limit=limit, primary_only=primary is True, secondary_only=primary is False
     )  # fmt: skip
 
 
 def check(
-    shelf: Shelf, embedder: WordEmbedder, query: Any, limit: int = 10, home: bool | None = None, **filters: Any
+    shelf: Shelf, embedder: WordEmbedder, query: Any, limit: int = 10, primary: bool | None = None, **filters: Any
 ) -> None:
     """What is found is what brute force finds, but for the order of those that differ in the seventh digit only."""
-    expected = shelf.closest(embedder.fingerprint, query, filters=SearchFilters(**filters), home=home)
-    found = search(shelf, embedder, query, limit, home, **filters)
+    expected = shelf.closest(embedder.fingerprint, query, filters=SearchFilters(**filters), primary=primary)
+    found = search(shelf, embedder, query, limit, primary, **filters)
     cosines = dict(expected)
     assert len({match.chunk_id for match in found}) == len(found)
     assert [match.similarity for match in found] == pytest.approx(
@@ -127,7 +127,7 @@ def write_documents(shelf: Shelf, count: int, chunks: int) -> None:
 
 
 class Library:
-    """Documents with clustered vectors: some chunks at home in another space, some sharing one vector."""
+    """Documents with clustered vectors: some chunks have another primary space, some sharing one vector."""
 
     def __init__(self, shelf: Shelf, embedder: WordEmbedder, documents: int, chunks: int) -> None:
         self.shelf = shelf
@@ -137,11 +137,11 @@ class Library:
         write_documents(shelf, documents, chunks)
         rows = [row for (row,) in shelf.rows("SELECT id FROM chunks ORDER BY id")]
         made = clustered(random, len(rows), self.topics)
-        at_home, guests = (
-            {row: made[place] for place, row in enumerate(rows) if (place % 7 == 0) is guest} for guest in (False, True)
+        primary, secondary = (
+            {row: made[place] for place, row in enumerate(rows) if (place % 7 == 0) is other} for other in (False, True)
         )
-        shelf.give(embedder, at_home)
-        shelf.give(embedder, guests, home=False)
+        shelf.give(embedder, primary)
+        shelf.give(embedder, secondary, primary=False)
         self.queries = clustered(random, 40, self.topics)
         self.one_document = str(shelf.value("SELECT doc_id FROM documents WHERE path LIKE '%/007.md'"))
 
@@ -184,15 +184,17 @@ def test_a_filter_comes_before_the_ranking_in_a_small_space(small: Library, name
                 check(small.shelf, small.embedder, query, **small.filters(known, name))
 
 
-@pytest.mark.parametrize("home", [True, False], ids=["homes_only", "others_only"])
+@pytest.mark.parametrize("primary", [True, False], ids=["primary_only", "secondary_only"])
 def test_chunks_may_be_restricted_to_those_that_belong_to_the_space_first_or_to_the_others(
-    small: Library, home: bool
+    small: Library, primary: bool
 ) -> None:
     for query in small.queries[:5]:
-        check(small.shelf, small.embedder, query, home=home)
-        check(small.shelf, small.embedder, query, home=home, tags_any=("rare",))
-        assert {match.home for match in search(small.shelf, small.embedder, query, 1000, home=home)} == {home}
-        assert {match.home for match in search(small.shelf, small.embedder, query, 1000)} == {True, False}
+        check(small.shelf, small.embedder, query, primary=primary)
+        check(small.shelf, small.embedder, query, primary=primary, tags_any=("rare",))
+        assert {match.primary for match in search(small.shelf, small.embedder, query, 1000, primary=primary)} == {
+            primary
+        }
+        assert {match.primary for match in search(small.shelf, small.embedder, query, 1000)} == {True, False}
 
 
 def test_a_similarity_does_not_depend_on_what_else_is_compared(small: Library) -> None:
@@ -271,36 +273,38 @@ def _bound(filters: dict[str, Any]) -> dict[str, str]:
     return document_filter(SearchFilters(**filters)).bindings
 
 
-@pytest.mark.parametrize("home", [True, False], ids=["homes_only", "others_only"])
-def test_homes_or_others_in_a_large_space_are_the_only_ones_ranked(large: Library, home: bool) -> None:
+@pytest.mark.parametrize("primary", [True, False], ids=["primary_only", "secondary_only"])
+def test_only_primary_or_only_secondary_vectors_of_a_large_space_are_ranked(large: Library, primary: bool) -> None:
     for query in large.queries[:5]:
-        expected = large.shelf.closest(large.embedder.fingerprint, query, home=home)[:10]
-        found = search(large.shelf, large.embedder, query, home=home)
-        assert {match.home for match in found} == {home}
+        expected = large.shelf.closest(large.embedder.fingerprint, query, primary=primary)[:10]
+        found = search(large.shelf, large.embedder, query, primary=primary)
+        assert {match.primary for match in found} == {primary}
         assert recall(found, expected) >= 0.9
-        assert {match.home for match in search(large.shelf, large.embedder, query, home=home, **MANY["lang"])} == {home}
+        assert {
+            match.primary for match in search(large.shelf, large.embedder, query, primary=primary, **MANY["lang"])
+        } == {primary}
 
 
-@pytest.mark.parametrize("home", [True, False], ids=["homes", "others"])
-def test_few_homes_or_others_are_listed_instead_of_looked_for(large: Library, home: bool) -> None:
+@pytest.mark.parametrize("primary", [True, False], ids=["primary", "secondary"])
+def test_few_primary_or_secondary_vectors_are_listed_instead_of_searched(large: Library, primary: bool) -> None:
     """Regression: fifty Korean notes among a hundred thousand English ones were looked for among all of them, half a
     second long.
     """
     connection = large.shelf.connection
     store = SqliteVectorStore(connection)
     space = next(known for known in stored_spaces(connection) if known.fingerprint == large.embedder.fingerprint)
-    listed = store._few_vectors(space, home, at_most=10**6)
+    listed = store._few_vectors(space, primary, at_most=10**6)
     assert listed is not None
     wanted = {
         vector
         for vector, counts in large.shelf.rows(
-            f"SELECT cv.vector_id, {_HOME} FROM chunks_vec cv JOIN chunks c ON c.id = cv.chunk WHERE cv.space_id = ?",
+            f"SELECT cv.vector_id, {_PRIMARY} FROM chunks_vec cv JOIN chunks c ON c.id = cv.chunk WHERE cv.space_id = ?",
             (space.id,),
         )
-        if bool(counts) is home
+        if bool(counts) is primary
     }
     assert wanted <= set(listed.tolist())
-    assert store._few_vectors(space, home, at_most=len(wanted) // 2) is None
+    assert store._few_vectors(space, primary, at_most=len(wanted) // 2) is None
 
 
 def test_what_a_filter_leaves_is_found_however_far_it_is_from_the_query(large: Library) -> None:
@@ -357,7 +361,7 @@ def test_all_chunks_that_share_a_vector_are_found_in_order_of_their_ids(shelf: S
     rows = write_chunks(shelf, 30)
     shelf.give(words, {rows[0]: random_rows(1, 1)[0], rows[1]: random_rows(2, 1)[0]})
     text_hash = shelf.value("SELECT text_hash FROM vectors ORDER BY id LIMIT 1")
-    assert shelf.vectors.link(words, [(row, text_hash) for row in rows[2:]], home=True) == set(rows[2:])
+    assert shelf.vectors.link(words, [(row, text_hash) for row in rows[2:]], primary=True) == set(rows[2:])
     found = search(shelf, words, random_rows(1, 1)[0], 100)
     assert len({match.similarity for match in found[:29]}) == 1
     assert ids(found[:29]) == sorted(ids(found[:29]))

@@ -56,7 +56,7 @@ DOCUMENT_FIELDS = (
 """What chunks repeat of their documents, because a server cannot join."""
 UNREAD: Payload = {"content_hash": "", "mtime_ns": None, "fingerprint": ""}
 """A file state that no file has, so that the next ingest reads it again."""
-EVERYWHERE = "*"  # among the home spaces of a chunk: questions in any script find its words
+EVERYWHERE = "*"  # among the primary spaces of a chunk: questions in any script find its words
 
 PART_LENGTH = 8 << 20  # letters of a stored text in one request: servers accept 32 MB by default
 _COMPRESSION = 3
@@ -240,8 +240,8 @@ def columns(payload: Payload, korean_analysis: str, note_terms: str) -> ChunkCol
     return ChunkColumns(heading_path, text, title, cjk)
 
 
-def common_homes(columns: ChunkColumns, kind: str) -> list[str]:
-    """The homes of a chunk beside the spaces of its vectors."""
+def common_primaries(columns: ChunkColumns, kind: str) -> list[str]:
+    """The primary spaces of a chunk beside those of its vectors."""
     return [EVERYWHERE] if columns.cjk and kind != "code" else []
 
 

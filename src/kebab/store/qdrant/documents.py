@@ -155,7 +155,7 @@ class QdrantDocumentStore(WriterPart):
                 "length": words.length,
                 "columns_hash": codec.hash_of(*columns),
                 "text_hash": codec.hash_of(embedded),
-                "homes": codec.common_homes(columns, chunk.kind),
+                "homes": codec.common_primaries(columns, chunk.kind),
                 "spaces": [],
             }
             made.append(_NewChunk(doc_id, payload, words))

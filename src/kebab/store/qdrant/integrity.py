@@ -354,7 +354,7 @@ class _Verification(Stored):
         return (
             words.length == chunk["length"]
             and codec.hash_of(*columns) == chunk["columns_hash"]
-            and (codec.EVERYWHERE in chunk["homes"]) == bool(codec.common_homes(columns, chunk["kind"]))
+            and (codec.EVERYWHERE in chunk["homes"]) == bool(codec.common_primaries(columns, chunk["kind"]))
             and set(chunk["terms"]) == has.keys() == wanted.keys()
             and all(abs(has[term] - weight) <= _WEIGHT_OFF for term, weight in wanted.items())
         )

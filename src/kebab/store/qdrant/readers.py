@@ -325,9 +325,9 @@ class QdrantContentReader(Stored):
         found = {}
         for point in points:
             if name in (point.get("vector") or {}):
-                chunk, text_hash, homes = (point["payload"][field] for field in fields)
+                chunk, text_hash, primaries = (point["payload"][field] for field in fields)
                 vector = codec.to_float16(point["vector"][name])
-                found[chunk] = ChunkVector(bytes.fromhex(text_hash), vector, name in homes)
+                found[chunk] = ChunkVector(bytes.fromhex(text_hash), vector, name in primaries)
         return found
 
     def complete_vectors(self) -> str | None:
@@ -340,8 +340,8 @@ class QdrantContentReader(Stored):
         spaces = []
         for name in (space.fingerprint for space in self._state.spaces):
             has = {"has_vector": name}
-            at_home = count({**either, "must": [has, one_of("homes", [name])]})
-            spaces.append(SpaceCount(name, count({**either, "must": [has]}), at_home))
+            primary = count({**either, "must": [has, one_of("homes", [name])]})
+            spaces.append(SpaceCount(name, count({**either, "must": [has]}), primary))
         sizes = [each.count({"must": [part]}) for part in (own, searched) for each in (self._documents, self._chunks)]
         return ContentCounts(sizes[0], sizes[1], sizes[2], sizes[3], tuple(spaces))
 

@@ -52,13 +52,13 @@ def _analyse(writer: IndexWriter, doc_ids: list[str], korean_analysis: str, voca
         operations: list[dict[str, Any]] = []
         for point, (columns, words), chunk in zip(old, new, come, strict=True):
             payload, average = point["payload"], writer.average(chunk.corpus)
-            homes = [home for home in payload["homes"] if home != codec.EVERYWHERE]
+            primaries = [space for space in payload["homes"] if space != codec.EVERYWHERE]
             facts = {
                 "terms": chunk.terms,
                 "length": chunk.length,
                 "columns_hash": codec.hash_of(*columns),
                 "average": average,
-                "homes": homes + codec.common_homes(columns, payload["kind"]),
+                "homes": primaries + codec.common_primaries(columns, payload["kind"]),
             }
             vector = {"id": point["id"], "vector": {WORDS: words.vector(average)}}
             operations.append({"update_vectors": {"points": [vector]}})

@@ -62,17 +62,17 @@ class QdrantVectorStore(Stored):
         *,
         filters: SearchFilters,
         limit: int,
-        homes_only: bool = False,
-        others_only: bool = False,
+        primary_only: bool = False,
+        secondary_only: bool = False,
     ) -> list[VectorMatch]:
         if space not in {known.fingerprint for known in self._state.spaces}:
             refuse_other_dimension(space, self._state.spaces)
             return []
         # A condition that all chunks meet costs the servers a third of their time.
         chosen = chunk_filter(self._schema, filters, has_libraries=self._state.has_libraries)
-        home = [space, codec.EVERYWHERE]
-        chosen["must"] += [one_of("homes", home)] if homes_only else []
-        chosen["must"] += [none_of("homes", home)] if others_only else []
+        as_primary = [space, codec.EVERYWHERE]
+        chosen["must"] += [one_of("homes", as_primary)] if primary_only else []
+        chosen["must"] += [none_of("homes", as_primary)] if secondary_only else []
         search: dict[str, Any] = {
             "query": vector.astype("float64").round(_QUERY_DIGITS).tolist(),
             "using": space,
@@ -86,7 +86,7 @@ class QdrantVectorStore(Stored):
             params = {"hnsw_ef": max(_LEAST_EF, 2 * depth), "quantization": quantization}
             [points] = self._chunks.query({**search, "limit": depth, "params": params})
             matches = [
-                VectorMatch(payload["chunk"], point["score"], not set(home).isdisjoint(payload["homes"]))
+                VectorMatch(payload["chunk"], point["score"], not set(as_primary).isdisjoint(payload["homes"]))
                 for point in points
                 if not self._state.is_too_new(payload := point["payload"])
             ]
@@ -108,13 +108,13 @@ class QdrantVectorStore(Stored):
         }
         names, ids = list(made_by), map(codec.chunk_point_id, chunk_ids)
         points = self._chunks.retrieve(ids, payload=["chunk", "homes"], vectors=names) if names else []
-        homes = Counter(name for point in points for name in names if name in point["payload"]["homes"])
-        if not homes:
+        primaries = Counter(name for point in points for name in names if name in point["payload"]["homes"])
+        if not primaries:
             return None
-        name = max(names, key=lambda name: (homes[name], names.index(name)))
-        at_home = [point for point in points if name in point["payload"]["homes"]]
-        at_home.sort(key=lambda point: str(point["payload"]["chunk"]))
-        mean = np.array([point["vector"][name] for point in at_home], np.float32).mean(axis=0)
+        name = max(names, key=lambda name: (primaries[name], names.index(name)))
+        members = [point for point in points if name in point["payload"]["homes"]]
+        members.sort(key=lambda point: str(point["payload"]["chunk"]))
+        mean = np.array([point["vector"][name] for point in members], np.float32).mean(axis=0)
         length = float(np.linalg.norm(mean))
         return Middle(name, mean / length if length else mean, made_by[name])
 
@@ -185,7 +185,7 @@ class UnusedVectors:
 
 class QdrantVectorWriter(WriterPart):
     def pending(self, embedders: Sequence[Embedder], *, after: Key | None, limit: int) -> list[PendingChunk]:
-        return self._pending(self._homeless(embedders), after, limit)
+        return self._pending(self._without_primary(embedders), after, limit)
 
     def pending_in(self, embedder: Embedder, *, after: Key | None, limit: int) -> list[PendingChunk]:
         return self._pending(self._without(embedder), after, limit)
@@ -198,29 +198,29 @@ class QdrantVectorWriter(WriterPart):
         return list(map(_pending_chunk, self._chunks.retrieve(keys, payload=_PENDING_FIELDS)))
 
     def count_pending(self, embedders: Sequence[Embedder]) -> int:
-        return self._chunks.count(self._homeless(embedders))
+        return self._chunks.count(self._without_primary(embedders))
 
     def count_pending_in(self, embedder: Embedder) -> int:
         return self._chunks.count(self._without(embedder))
 
-    def is_home(self, embedder: Embedder) -> bool:
+    def is_primary(self, embedder: Embedder) -> bool:
         return bool(self._chunks.count(where("homes", self._space(embedder))))
 
-    def _homeless(self, embedders: Sequence[Embedder]) -> Filter:
+    def _without_primary(self, embedders: Sequence[Embedder]) -> Filter:
         return {"must_not": [one_of("homes", map(self._space, embedders))]}
 
     def _without(self, embedder: Embedder) -> Filter:
         return {"must_not": [{"has_vector": self._space(embedder)}]}
 
-    def link(self, embedder: Embedder, chunks: Sequence[tuple[Key, bytes]], *, home: bool) -> Collection[Key]:
+    def link(self, embedder: Embedder, chunks: Sequence[tuple[Key, bytes]], *, primary: bool) -> Collection[Key]:
         known = self._known_vectors(self._space(embedder), {text_hash.hex() for _, text_hash in chunks})
         linked = {key: known[text_hash.hex()] for key, text_hash in chunks if text_hash.hex() in known}
-        self._store(embedder, linked, home=home)
+        self._store(embedder, linked, primary=primary)
         return set(linked)
 
-    def add(self, embedder: Embedder, vectors: Sequence[NewVector], *, home: bool) -> None:
+    def add(self, embedder: Embedder, vectors: Sequence[NewVector], *, primary: bool) -> None:
         new = {chunk: _rounded(vector) for _, vector, chunks in vectors for chunk in chunks}
-        self._store(embedder, new, home=home)
+        self._store(embedder, new, primary=primary)
 
     def keep(self, embedder: Embedder, vectors: Sequence[tuple[bytes, bytes]]) -> int:
         space = self._space(embedder)
@@ -240,16 +240,16 @@ class QdrantVectorWriter(WriterPart):
                 found[point["payload"]["text_hash"]] = point["vector"][space]
         return found | UnusedVectors(self._catalog).find(space, hashes - found.keys())
 
-    def _store(self, embedder: Embedder, vectors: Mapping[Key, list[float]], *, home: bool) -> None:
+    def _store(self, embedder: Embedder, vectors: Mapping[Key, list[float]], *, primary: bool) -> None:
         """The vector comes before the payload that names it."""
         space = self._space(embedder)
         for some in batches(vectors.items(), _BATCH):
             self._chunks.set_vectors({"id": key, "vector": {space: vector}} for key, vector in some)
             points = self._chunks.retrieve([key for key, _ in some], payload=["homes", "spaces"])
-            for homes, spaces, ids in _grouped(points, space, home=home, is_held=True):
-                # A hit names the model of its first home; if there is none, any model.
-                named = {"model": embedder.name} if home or homes.isdisjoint(spaces) else {}
-                self._chunks.set_payload({"homes": sorted(homes), "spaces": sorted(spaces), **named}, ids)
+            for primaries, spaces, ids in _grouped(points, space, primary=primary, is_held=True):
+                # A hit names the model of its first primary space; if there is none, any model.
+                named = {"model": embedder.name} if primary or primaries.isdisjoint(spaces) else {}
+                self._chunks.set_payload({"homes": sorted(primaries), "spaces": sorted(spaces), **named}, ids)
 
     def clear(self, embedders: Sequence[Embedder]) -> None:
         gone = {(embedder.name, embedder.version) for embedder in embedders}
@@ -263,7 +263,7 @@ class QdrantVectorWriter(WriterPart):
             for space in ours - {self._space(embedders[0])}:
                 self._forget(space, {"must": [{"has_vector": space}], "must_not": [one_of("homes", [space])]})
         if self.count_pending(embedders) <= refused:
-            other_scripts = len(embedders) > 1 and self.is_home(embedders[-1])
+            other_scripts = len(embedders) > 1 and self.is_primary(embedders[-1])
             self.remember_complete(models_key(embedders, second, other_scripts=other_scripts))
         UnusedVectors(self._catalog).clear(if_many=True)
 
@@ -282,8 +282,8 @@ class QdrantVectorWriter(WriterPart):
 
     def _forget(self, space: str, chosen: Filter) -> None:
         for some in batches(self._chunks.scroll(chosen, payload=["homes", "spaces"]), _BATCH):
-            for homes, spaces, ids in _grouped(some, space, home=False, is_held=False):
-                self._chunks.set_payload({"homes": sorted(homes), "spaces": sorted(spaces)}, ids)
+            for primaries, spaces, ids in _grouped(some, space, primary=False, is_held=False):
+                self._chunks.set_payload({"homes": sorted(primaries), "spaces": sorted(spaces)}, ids)
                 self._chunks.delete_vectors([space], ids)
 
     def _space(self, embedder: Embedder) -> str:
@@ -316,16 +316,16 @@ class QdrantVectorWriter(WriterPart):
 
 
 def _grouped(
-    points: Sequence[Point], space: str, *, home: bool, is_held: bool
+    points: Sequence[Point], space: str, *, primary: bool, is_held: bool
 ) -> list[tuple[frozenset[str], frozenset[str], list[Key]]]:
-    """The new homes and spaces of the points, and the ids that get them: with this space, or without it."""
+    """The new primary spaces and spaces of the points, and the ids that get them: with this space, or without it."""
     groups: defaultdict[tuple[frozenset[str], frozenset[str]], list[Key]] = defaultdict(list)
     for point in points:
-        homes, spaces = (frozenset(point["payload"][key]) for key in ("homes", "spaces"))
-        groups[homes | {space} if home else homes - {space}, spaces | {space} if is_held else spaces - {space}].append(
-            point["id"]
-        )
-    return [(homes, spaces, ids) for (homes, spaces), ids in groups.items()]
+        primaries, spaces = (frozenset(point["payload"][key]) for key in ("homes", "spaces"))
+        groups[
+            primaries | {space} if primary else primaries - {space}, spaces | {space} if is_held else spaces - {space}
+        ].append(point["id"])
+    return [(primaries, spaces, ids) for (primaries, spaces), ids in groups.items()]
 
 
 def _pending_chunk(point: Point) -> PendingChunk:

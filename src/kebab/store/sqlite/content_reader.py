@@ -63,7 +63,9 @@ class SqliteContentReader:
             json.dumps(list(chunk_ids)),
             *space,
         )
-        return {chunk_id: ChunkVector(text_hash, vector, bool(home)) for chunk_id, text_hash, vector, home in rows}
+        return {
+            chunk_id: ChunkVector(text_hash, vector, bool(primary)) for chunk_id, text_hash, vector, primary in rows
+        }
 
     def complete_vectors(self) -> str | None:
         with our_errors(self._path):

@@ -45,10 +45,10 @@ class SqliteVectorWriter:
     # --- what is to be done
 
     def pending(self, embedders: Sequence[Embedder], *, after: Key | None, limit: int) -> list[PendingChunk]:
-        """Chunks without a vector in their first space, in order of their rows."""
-        homes = self._placeholders(embedders)
+        """Chunks without a vector in their primary space, in order of their rows."""
+        primaries = self._placeholders(embedders)
         return self._chunks(
-            f"NOT EXISTS (SELECT 1 FROM chunks_vec v WHERE v.chunk = c.id AND v.home = 1 AND v.space_id IN ({homes}))",
+            f"NOT EXISTS (SELECT 1 FROM chunks_vec v WHERE v.chunk = c.id AND v.home = 1 AND v.space_id IN ({primaries}))",
             after,
             limit,
         )
@@ -64,8 +64,8 @@ class SqliteVectorWriter:
         return self._chunks(f"c.id IN ({', '.join(map(str, keys))})", None, len(keys))
 
     def count_pending(self, embedders: Sequence[Embedder]) -> int:
-        homes = self._placeholders(embedders)
-        embedded = f"SELECT chunk FROM chunks_vec WHERE home = 1 AND space_id IN ({homes})"
+        primaries = self._placeholders(embedders)
+        embedded = f"SELECT chunk FROM chunks_vec WHERE home = 1 AND space_id IN ({primaries})"
         sql = f"SELECT count(*) FROM chunks WHERE id NOT IN ({embedded})"
         return self._number(sql)
 
@@ -75,8 +75,8 @@ class SqliteVectorWriter:
             f"{self._space(embedder)})"
         )
 
-    def is_home(self, embedder: Embedder) -> bool:
-        """Whether any chunk belongs to this space first."""
+    def is_primary(self, embedder: Embedder) -> bool:
+        """Whether this is the primary space of any chunk."""
         return bool(
             self._number(
                 f"SELECT EXISTS (SELECT 1 FROM chunks_vec WHERE home = 1 AND space_id = {self._space(embedder)})"
@@ -96,7 +96,7 @@ class SqliteVectorWriter:
 
     # --- writing
 
-    def link(self, embedder: Embedder, chunks: Sequence[tuple[Key, bytes]], *, home: bool) -> set[Key]:
+    def link(self, embedder: Embedder, chunks: Sequence[tuple[Key, bytes]], *, primary: bool) -> set[Key]:
         """Gives chunks (row, hash of their text) the vectors that are there already; which rows that were."""
         space = self._space(embedder)
         linked: set[Key] = set()
@@ -106,11 +106,11 @@ class SqliteVectorWriter:
                     self._connection, "SELECT id FROM vectors WHERE space_id = ? AND text_hash = ?", (space, text_hash)
                 )
                 if found:
-                    self._link(row, space, found[0][0], home)
+                    self._link(row, space, found[0][0], primary)
                     linked.add(row)
         return linked
 
-    def add(self, embedder: Embedder, vectors: Sequence[NewVector], *, home: bool) -> None:
+    def add(self, embedder: Embedder, vectors: Sequence[NewVector], *, primary: bool) -> None:
         """One transaction: the vectors, the chunks they belong to, and the codes to find them by."""
         space = self._space(embedder)
         with our_errors(self._path), write_transaction(self._connection):
@@ -121,7 +121,7 @@ class SqliteVectorWriter:
                 if is_new:
                     added.append((row, stored))
                 for chunk in chunks:
-                    self._link(chunk, space, row, home)
+                    self._link(chunk, space, row, primary)
             if added:
                 self._add_codes(space, added)
 
@@ -166,12 +166,12 @@ class SqliteVectorWriter:
         )
         return int(known[0][0]), bool(new)
 
-    def _link(self, chunk: Key, space: int, vector: int, home: bool) -> None:
+    def _link(self, chunk: Key, space: int, vector: int, primary: bool) -> None:
         """A chunk that has vanished meanwhile needs none."""
         self._connection.execute(
             """INSERT INTO chunks_vec (chunk, space_id, vector_id, home) SELECT id, ?, ?, ? FROM chunks WHERE id = ?
                ON CONFLICT (chunk, space_id) DO UPDATE SET vector_id = excluded.vector_id, home = excluded.home""",
-            (space, vector, int(home), chunk),
+            (space, vector, int(primary), chunk),
         )
 
     def clear(self, embedders: Sequence[Embedder]) -> None:
@@ -203,7 +203,7 @@ class SqliteVectorWriter:
             if self.count_pending(embedders) <= refused:
                 with write_transaction(self._connection):
                     key = models_key(
-                        embedders, second, other_scripts=len(embedders) > 1 and self.is_home(embedders[-1])
+                        embedders, second, other_scripts=len(embedders) > 1 and self.is_primary(embedders[-1])
                     )
                     remember_complete_vectors(self._connection, key)
             total = self._number("SELECT count(*) FROM vectors")

@@ -42,7 +42,7 @@ _BINDINGS = 4096
 """Ids in one statement."""
 # English text under a Korean title is found by Korean words too, so it counts as one of the question's own script. In
 # code the column holds pieces of identifiers.
-_HOME = "(cv.home OR (c.cjk <> '' AND c.kind <> 'code'))"
+_PRIMARY = "(cv.home OR (c.cjk <> '' AND c.kind <> 'code'))"
 
 
 class _Codes(NamedTuple):
@@ -117,21 +117,21 @@ class _Permitted(NamedTuple):
 
     documents: frozenset[int] | None
     """Rows of the documents that pass the filters; None when there are no filters."""
-    home: bool | None = None
-    """Whether the space must be their first one, or must not; None when either will do."""
+    primary: bool | None = None
+    """Whether the space must be their primary one, or must not; None when either will do."""
     chunks: int = 0
     """How many chunks those documents have."""
     kinds: frozenset[str] = frozenset()
     """Of chunks; empty for any."""
 
     def __bool__(self) -> bool:
-        return self.documents is not None or self.home is not None
+        return self.documents is not None or self.primary is not None
 
-    def allows(self, row: int, document: int, home: int, kind: str) -> bool:
+    def allows(self, row: int, document: int, primary: int, kind: str) -> bool:
         """Without a filter everything but libraries, whose chunks have rows below zero."""
         if row < 0 if self.documents is None else document not in self.documents:
             return False
-        return self.home in (None, bool(home)) and (not self.kinds or kind in self.kinds)
+        return self.primary in (None, bool(primary)) and (not self.kinds or kind in self.kinds)
 
 
 class SqliteVectorStore:
@@ -159,17 +159,17 @@ class SqliteVectorStore:
         *,
         filters: SearchFilters,
         limit: int,
-        homes_only: bool = False,
-        others_only: bool = False,
+        primary_only: bool = False,
+        secondary_only: bool = False,
     ) -> list[VectorMatch]:
         """The closest chunks of a space, best first; equal ones by chunk id."""
-        home = True if homes_only else False if others_only else None
+        primary = True if primary_only else False if secondary_only else None
         with read_transaction(self._connection):  # numbers of vectors that are dropped meanwhile may be used again
             spaces = {known.fingerprint: known for known in stored_spaces(self._connection)}
             if space not in spaces:
                 refuse_other_dimension(space, spaces.values())
                 return []
-            return self._search(spaces[space], np.asarray(vector, np.float32), filters, limit, home)
+            return self._search(spaces[space], np.asarray(vector, np.float32), filters, limit, primary)
 
     def middle_of(self, chunk_ids: Sequence[str], embedders: Sequence[Embedder]) -> Middle | None:
         ours = {(embedder.name, embedder.version): embedder for embedder in embedders}
@@ -187,27 +187,29 @@ class SqliteVectorStore:
                         WHERE c.chunk_id IN ({_marks(some)}) ORDER BY c.chunk_id""",
                     some,
                 )
-        homes = Counter(space for space, _ in rows if space in spaces)
-        if not homes:
+        primaries = Counter(space for space, _ in rows if space in spaces)
+        if not primaries:
             return None
-        space = spaces[max(homes, key=lambda number: (homes[number], number))]  # of two with as many the younger
+        space = spaces[
+            max(primaries, key=lambda number: (primaries[number], number))
+        ]  # of two with as many the younger
         matrix = _matrix([vector for number, vector in rows if number == space.id], space)
         mean = matrix.mean(axis=0)
         length = float(np.linalg.norm(mean))
         return Middle(space.fingerprint, mean / length if length else mean, ours[space.model, space.version])
 
     def _search(
-        self, known: Space, query: Array, filters: SearchFilters, limit: int, home: bool | None
+        self, known: Space, query: Array, filters: SearchFilters, limit: int, primary: bool | None
     ) -> list[VectorMatch]:
         if not filters:
-            permitted = _Permitted(None, home)
+            permitted = _Permitted(None, primary)
         else:
             sql, bindings = document_filter(filters)
             counts = dict(
                 rows_of(self._connection, f"SELECT id, chunk_count FROM documents WHERE id IN ({sql})", bindings)
             )
             chunks = sum(counts.values())
-            permitted = _Permitted(frozenset(counts), home, chunks, frozenset(filters.kinds))
+            permitted = _Permitted(frozenset(counts), primary, chunks, frozenset(filters.kinds))
             if chunks <= EXACT_UP_TO:
                 return self._among(known, query, permitted, limit)
         if known.has_codes:
@@ -222,7 +224,7 @@ class SqliteVectorStore:
         for some in _batches(sorted(permitted.documents or ())):
             rows += rows_of(
                 self._connection,
-                f"""SELECT c.chunk_id, c.id, c.document_id, {_HOME}, c.kind, v.vector
+                f"""SELECT c.chunk_id, c.id, c.document_id, {_PRIMARY}, c.kind, v.vector
                     FROM chunks c CROSS JOIN chunks_vec cv ON cv.chunk = c.id AND cv.space_id = ?
                     CROSS JOIN vectors v ON v.id = cv.vector_id WHERE c.document_id IN ({_marks(some)})""",
                 [space.id, *some],
@@ -249,8 +251,8 @@ class SqliteVectorStore:
         if permitted.documents is not None and permitted.chunks**2 < CANDIDATES * len(codes.ids):
             # So few that listing them costs less than looking at as many candidates as it takes to meet enough of them.
             codes = codes.only(self._vectors_of(space, permitted.documents))
-        elif permitted.home is not None:
-            few = self._few_vectors(space, permitted.home, at_most=min(_LISTED, len(codes.ids) // 8))
+        elif permitted.primary is not None:
+            few = self._few_vectors(space, permitted.primary, at_most=min(_LISTED, len(codes.ids) // 8))
             codes = codes if few is None else codes.only(few)
         differences = bit_codes.distances(codes.planes, bit_codes.encode(query[None, :], codes.centre)[:, 0])
         compared = COMPARED if 3 * limit <= COMPARED else 4 * limit
@@ -283,17 +285,17 @@ class SqliteVectorStore:
             )
         return np.array([row[0] for row in found], np.int64)
 
-    def _few_vectors(self, space: Space, home: bool, at_most: int) -> Array | None:
-        """Vectors of the chunks that are, or are not, at home in a space; None when they are more than that: then
+    def _few_vectors(self, space: Space, primary: bool, at_most: int) -> Array | None:
+        """Vectors of the chunks whose primary space this is, or is not; None when they are more than that: then
         looking for them among the candidates takes less time than listing them.
         """
         wanted = (space.id, at_most + 1)
         rows = rows_of(
             self._connection,
-            f"SELECT vector_id FROM chunks_vec WHERE space_id = ? AND home = {int(home)} LIMIT ?",
+            f"SELECT vector_id FROM chunks_vec WHERE space_id = ? AND home = {int(primary)} LIMIT ?",
             wanted,
         )
-        if home and len(rows) <= at_most:
+        if primary and len(rows) <= at_most:
             rows += rows_of(
                 self._connection,
                 """SELECT cv.vector_id FROM chunks c INDEXED BY chunks_with_cjk
@@ -328,9 +330,9 @@ class SqliteVectorStore:
                 order = _closest(similarities, len(similarities))
             some = order[start : start + step]
             similarity = dict(zip(ids[some].tolist(), similarities[some].tolist(), strict=True))
-            for vector_id, chunk_id, row, document, home, kind in self._chunks_of(space, list(similarity)):
-                if permitted.allows(row, document, home, kind):
-                    found.append(VectorMatch(chunk_id, similarity[vector_id], bool(home)))
+            for vector_id, chunk_id, row, document, primary, kind in self._chunks_of(space, list(similarity)):
+                if permitted.allows(row, document, primary, kind):
+                    found.append(VectorMatch(chunk_id, similarity[vector_id], bool(primary)))
             start += len(some)
             if len(found) >= limit and (start >= len(order) or similarities[order[start]] < similarities[some[-1]]):
                 break
@@ -342,7 +344,7 @@ class SqliteVectorStore:
         for some in _batches(vectors):
             rows += rows_of(
                 self._connection,
-                f"""SELECT cv.vector_id, c.chunk_id, c.id, c.document_id, {_HOME}, c.kind
+                f"""SELECT cv.vector_id, c.chunk_id, c.id, c.document_id, {_PRIMARY}, c.kind
                     FROM chunks_vec cv JOIN chunks c ON c.id = cv.chunk
                     WHERE cv.vector_id IN ({_marks(some)}) AND +cv.space_id = ?""",  # by its vectors, not by the space
                 [*some, space.id],
