@@ -47,7 +47,8 @@ class Difference(NamedTuple):
 
 
 def digest(connection: apsw.Connection) -> str:
-    return sha256(repr(_objects(connection)).encode()).hexdigest()
+    objects = repr(_objects(connection))
+    return sha256(objects.encode()).hexdigest()
 
 
 def refuse_altered(connection: apsw.Connection, path: Path, *, mending: bool = False) -> None:
