@@ -43,7 +43,7 @@ def test_small_files_share_a_transaction_and_a_large_one_ends_it(
     assert groups == [21, 1]
 
 
-def test_nobody_waits_long_for_what_was_read(
+def test_documents_are_written_soon_after_they_are_read(
     tmp_path: Path, write_notes: Notes, groups: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pipeline, "_GROUP_SECONDS", 0.0)
@@ -53,7 +53,7 @@ def test_nobody_waits_long_for_what_was_read(
 
 
 @pytest.mark.parametrize("after", [0, 1, 7])
-def test_what_was_read_before_an_interruption_is_written_and_counted(
+def test_documents_read_before_an_interruption_are_written_and_counted(
     tmp_path: Path, write_notes: Notes, after: int
 ) -> None:
     seen = []
@@ -106,7 +106,7 @@ def git_files(
     (root / ".git" / "config").write_text(f'[remote "origin"]\n\turl = {url}\n')
 
 
-def test_every_ingest_records_what_is_checked_out(tmp_path: Path, write_notes: Notes) -> None:
+def test_every_ingest_records_the_checked_out_commit(tmp_path: Path, write_notes: Notes) -> None:
     root = write_notes({"docs/a.md": "alpha"})
     git_files(root)
     with kebab.open(tmp_path / "kb.sqlite") as kb:
@@ -130,7 +130,7 @@ def test_a_lone_file_has_the_repository_of_its_folder_and_stdin_none(tmp_path: P
         }
 
 
-def test_a_broken_repository_costs_nothing(tmp_path: Path, write_notes: Notes) -> None:
+def test_a_broken_repository_does_not_stop_the_ingest(tmp_path: Path, write_notes: Notes) -> None:
     root = write_notes({"a.md": "alpha", ".git": "gitdir: nowhere"})
     with kebab.open(tmp_path / "kb.sqlite") as kb:
         assert kb.ingest(root).added == 1
@@ -180,7 +180,7 @@ def test_a_touched_file_has_the_date_a_fresh_ingest_gives_it(
 
 
 @pytest.mark.parametrize("named", ["drafts/secret.md", ".obsidian/app.md", "lone.log"])
-def test_a_file_that_is_named_and_left_out_is_reported(tmp_path: Path, write_notes: Notes, named: str) -> None:
+def test_a_named_file_that_is_left_out_is_reported(tmp_path: Path, write_notes: Notes, named: str) -> None:
     """Regression: nothing was said of a file inside a folder that is ignored or hidden."""
     root = write_notes(
         {

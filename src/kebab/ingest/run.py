@@ -97,23 +97,22 @@ def nothing_yet() -> UsageError:
 
 
 class Fingerprints:
-    """Tells when unchanged files must be indexed again: one text per parser, which changes if the same bytes would give
-    other chunks.
+    """One text per parser, which changes when the same bytes would give other chunks: then unchanged files are indexed
+    again.
     """
 
     def __init__(self, settings: Settings, chunker_version: str) -> None:
-        self._settings = settings
-        self._chunker_version = chunker_version
+        shaping = {
+            item.key: getattr(getattr(settings, item.section), item.name)
+            for item in all_settings()
+            if item.changes_index
+        }
+        self._shaping = [chunker_version, shaping]
         self._known: dict[str, str] = {}
 
     def of(self, parser_version: str) -> str:
         if parser_version not in self._known:
-            shaping = {
-                item.key: getattr(getattr(self._settings, item.section), item.name)
-                for item in all_settings()
-                if item.changes_index
-            }
-            parts = json.dumps([parser_version, self._chunker_version, shaping], sort_keys=True)
+            parts = json.dumps([parser_version, *self._shaping], sort_keys=True)
             self._known[parser_version] = sha256(parts.encode()).hexdigest()[:12]
         return self._known[parser_version]
 
@@ -322,7 +321,7 @@ class Ingest:
         """Returns the paths that must stay in the index. Parsers in other processes get files ahead; documents are
         written in order.
         """
-        keep: set[str] = set()
+        keep = {file.path for file in files}
         ahead: deque[_Begun] = deque()
         self.report.scanned += len(files)
         try:
@@ -332,7 +331,6 @@ class Ingest:
                 fingerprint = self._fingerprints.of(self._parser_for(file.path).version)
                 if known and (known.size, known.mtime_ns, known.fingerprint) == (file.size, file.mtime_ns, fingerprint):
                     self.report.unchanged += 1
-                    keep.add(file.path)
                 elif begun := self._begin_file(source, file, known, fingerprint, keep):
                     ahead.append(begun)
                 while ahead and (
@@ -357,26 +355,24 @@ class Ingest:
             read = read_file(file.absolute, settings, follow_link=settings.follow_links or source.kind == "file")
         except FileNotFoundError:  # deleted since the folder was scanned
             self.report.scanned -= 1
+            keep.discard(file.path)
             return None
         except ParseError as error:
             self.report.reject(file.path, error)
+            keep.discard(file.path)
             return None
         except OSError as error:
             self.report.fail(Failure(file.path, "unreadable", f"The file cannot be read: {error.strerror}."))
-            keep.add(file.path)
             return None
         if read is None:
             self.report.fail(Failure(file.path, "changing", "The file changed while it was read; run again later."))
-            keep.add(file.path)
             return None
         state = FileState(read.size, read.mtime_ns, sha256(read.data).hexdigest(), fingerprint)
         if known and (known.content_hash, known.fingerprint) == (state.content_hash, fingerprint):
             if (known.size, known.mtime_ns) != (state.size, state.mtime_ns):
-                self._store.touch(
-                    source.name, file.path, state, self._date_of_touched(source.name, file.path, known, read)
-                )
+                date = self._date_of_touched(source.name, file.path, known, read)
+                self._store.touch(source.name, file.path, state, date)
             self.report.unchanged += 1
-            keep.add(file.path)
             return None
         parser = self._parser_for(file.path)
         if elsewhere := isinstance(parser, BackgroundParser):
@@ -399,16 +395,14 @@ class Ingest:
 
     def _finish_file(self, source: Source, begun: _Begun, keep: set[str]) -> None:
         started = time.perf_counter()
+        trust = source.trust_level
         try:
-            document = self._document(
-                source.name, begun.path, begun.parsed, begun.state, begun.modified, source.trust_level
-            )
+            document = self._document(source.name, begun.path, begun.parsed, begun.state, begun.modified, trust)
         except ParseError as error:
             self.report.reject(begun.path, error)
-            if error.is_defect:
-                keep.add(begun.path)
+            if not error.is_defect:
+                keep.discard(begun.path)
             return
-        keep.add(begun.path)
         now = time.perf_counter()
         self._group_since = self._group_since if self._group else now
         self._group.append(_Waiting(document, begun.is_new, begun.seconds + now - started))
@@ -425,16 +419,8 @@ class Ingest:
             chunks = self._chunker.chunk(parsed)
         if not chunks:
             raise ParseError("There is no text in it.", reason="empty")
-        return IndexedDocument(
-            source=source,
-            path=path,
-            state=state,
-            parsed=parsed,
-            chunks=chunks,
-            chunker_version=self._chunker.version,
-            date=_date(parsed, path, modified),
-            trust_level=parsed.trust_level or trust,
-        )
+        date, trust = _date(parsed, path, modified), parsed.trust_level or trust
+        return IndexedDocument(source, path, state, parsed, chunks, self._chunker.version, date, trust)
 
     def _write_group(self) -> None:
         group, self._group = self._group, []

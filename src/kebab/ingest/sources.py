@@ -72,6 +72,7 @@ def roots_below(source: Source, known: Iterable[Source], kind: str) -> list[Sour
 
 
 def _existing(path: Path) -> Path:
+    shown = str(path).encode("utf-8", "replace").decode()
     try:
         absolute = path.expanduser().resolve()
         str(absolute).encode("utf-8")
@@ -79,34 +80,26 @@ def _existing(path: Path) -> Path:
     except FileNotFoundError as error:
         raise SourceError(f"There is no file or folder {path}.", hint="Check the path.", path=str(path)) from error
     except UnicodeEncodeError as error:
-        shown = str(path).encode("utf-8", "replace").decode()
-        raise SourceError(
-            f"The name of {shown} is not valid UTF-8.", hint="Rename it and ingest it again.", path=shown
-        ) from error
+        message = f"The name of {shown} is not valid UTF-8."
+        raise SourceError(message, hint="Rename it and ingest it again.", path=shown) from error
     except (OSError, ValueError, RuntimeError) as error:  # no permission, too long, a NUL, ~nobody
-        raise SourceError(
-            f"{path} cannot be read: {error}.", hint="Check the path and its permissions.", path=str(path)
-        ) from error
+        message = f"{path} cannot be read: {error}."
+        raise SourceError(message, hint="Check the path and its permissions.", path=str(path)) from error
     if not (S_ISDIR(mode) or S_ISREG(mode)):
-        raise SourceError(
-            f"{path} is neither a file nor a folder.", hint="Name a folder or a text file.", path=str(path)
-        )
+        message = f"{path} is neither a file nor a folder."
+        raise SourceError(message, hint="Name a folder or a text file.", path=str(path))
     return absolute
 
 
 def _known_scope(absolute: Path, sources: Sequence[Source]) -> Scope | None:
     """The innermost source that holds the path."""
-    best: Scope | None = None
-    for source in sources:
-        if source.root is None:
-            continue
-        root = Path(source.root)
-        if absolute == root:
-            return Scope(source)
-        is_inside = source.kind == "folder" and root in absolute.parents
-        if is_inside and (best is None or len(source.root) > len(best.source.root or "")):
-            best = Scope(source, nfc(absolute.relative_to(root).as_posix()))
-    return best
+    roots = {Path(source.root): source for source in reversed(sources) if source.root is not None}
+    if absolute in roots:
+        return Scope(roots[absolute])
+    for folder in absolute.parents:
+        if folder in roots and roots[folder].kind == "folder":
+            return Scope(roots[folder], nfc(absolute.relative_to(folder).as_posix()))
+    return None
 
 
 def _free_name(absolute: Path, sources: Sequence[Source], wanted: str | None) -> str:
