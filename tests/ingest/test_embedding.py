@@ -67,7 +67,7 @@ def workshop(toy: type[Toy], write_notes: Notes, tmp_path: Path) -> Workshop:
 
 
 def test_every_chunk_gets_a_vector_after_its_text_is_searchable(workshop: Workshop) -> None:
-    """From then on it is found by what it means."""
+    """From then on it is found by its meaning."""
     report = workshop.ingest({"a.md": text(5, "apple"), "b.md": text(7, "berry"), "c.txt": "cherry one two three"})
     assert (report.added, report.vectors_made, report.vectors_reused) == (3, 3, 0)
     assert report.embedding_seconds > 0
@@ -99,7 +99,7 @@ def test_long_texts_are_embedded_in_small_batches(workshop: Workshop) -> None:
 
 
 def refusing(embedder: WordEmbedder, word: str) -> Callable[[Any, Any], Any]:
-    """What does not take texts with a word in them."""
+    """An `embed` that refuses texts with this word."""
     really = embedder.embed
 
     def embed(texts: Any, kind: Any) -> Any:

@@ -1,4 +1,4 @@
-"""One file never costs the run: whatever is in it, and whatever its parser does, is that file's outcome in the report."""
+"""No file stops the run: its content and the behaviour of its parser only decide its own outcome in the report."""
 
 from __future__ import annotations
 

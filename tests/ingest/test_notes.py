@@ -1,4 +1,4 @@
-"""Which place a note is about, what may be said, and what the user is told."""
+"""Notes on sources: which place they are about, which texts are allowed, and the errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ingest writes in groups: what is read together is written together, and the report counts what is written."""
+"""Ingest writes documents in groups, and the report counts the written ones."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def test_a_broken_repository_does_not_stop_the_ingest(tmp_path: Path, write_note
 
 
 def test_every_scanned_file_is_accounted_for(tmp_path: Path, write_notes: Notes) -> None:
-    """Also what was read and gave nothing; what is excluded by its name was not scanned."""
+    """Files without text are scanned too; files excluded by name are not."""
     root = write_notes({"a.md": "text", "empty.md": "", "binary.bin": "\0\1\2", ".hidden": "no"})
     with kebab.open(tmp_path / "kb.sqlite") as kb:
         for added, unchanged in ((1, 0), (0, 1)):
@@ -152,7 +152,7 @@ def test_every_scanned_file_is_accounted_for(tmp_path: Path, write_notes: Notes)
 def test_a_touched_file_has_the_date_a_fresh_ingest_gives_it(
     tmp_path: Path, write_notes: Notes, first: int | None
 ) -> None:
-    """Regression: it kept the date of the time before. A date of its own stays, whatever the file's time."""
+    """Regression: it kept the date of the time before. A date in the text stays."""
     notes = write_notes(
         {
             "plain.md": "alpha",
@@ -181,7 +181,7 @@ def test_a_touched_file_has_the_date_a_fresh_ingest_gives_it(
 
 @pytest.mark.parametrize("named", ["drafts/secret.md", ".obsidian/app.md", "lone.log"])
 def test_a_named_file_that_is_left_out_is_reported(tmp_path: Path, write_notes: Notes, named: str) -> None:
-    """Regression: nothing was said of a file inside a folder that is ignored or hidden."""
+    """Regression: a file inside an ignored or hidden folder was not reported."""
     root = write_notes(
         {
             ".kebabignore": "drafts/\n*.log\n",

@@ -190,7 +190,7 @@ def new_shelf(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Shelf
 
 @pytest.fixture(scope="module")
 def shared_shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
-    """One for a whole module of tests that only read, or that write what all of them may see."""
+    """One for a whole module of tests that only read, or that do not mind the writes of the others."""
     shelf = Shelf(tmp_path_factory.mktemp("shelf") / "kebab.sqlite")
     yield shelf
     shelf.close()

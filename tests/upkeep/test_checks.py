@@ -1,4 +1,4 @@
-"""What kb doctor says about vectors: whether all is well, and the command when it is not."""
+"""The checks of kb doctor about vectors and models."""
 
 from __future__ import annotations
 

@@ -170,7 +170,7 @@ def test_a_migration_needs_no_model(moved: Moved) -> None:
 
 
 def hits(response: SearchResponse) -> list[tuple[Any, ...]]:
-    """What of a hit does not depend on where it is stored."""
+    """The parts of a hit that do not depend on the store."""
     return [
         (hit.chunk_id, hit.citation, hit.title, hit.tags, hit.snippet, hit.context, hit.indexed_at, hit.source)
         for hit in response.hits
@@ -277,7 +277,7 @@ def test_an_unreachable_origin_is_reported_before_anything_is_written(tmp_path: 
 
 
 class Stop(Exception):
-    """Somebody pulled the plug."""
+    """Stands for a power failure."""
 
 
 def stopping_at(number: int) -> tuple[list[str], Callable[..., None]]:
@@ -413,7 +413,7 @@ def test_lone_surrogates_become_question_marks_in_every_store(cluster: kebab.Kno
 def test_a_difference_is_named_and_the_next_run_repairs_what_it_can(
     small: kebab.KnowledgeBase, tmp_path: Path, what: str
 ) -> None:
-    """Somebody changes the copy just before it is compared."""
+    """Another process changes the copy just before it is compared."""
     with Toy.open(tmp_path / "target.sqlite") as target:
 
         def interfering(event: str, **_: Any) -> None:

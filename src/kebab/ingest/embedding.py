@@ -1,7 +1,7 @@
 """The second half of an ingest: a vector for every chunk that has none.
 
-It begins after the text index is written, so that search works meanwhile. It can be stopped anywhere: what is done is
-stored, and the next run continues. The same text is embedded only once, in however many files it occurs.
+It begins after the text index is written, so that search works meanwhile. It can be stopped anywhere: finished
+vectors are stored, and the next run continues. The same text is embedded only once, in however many files it occurs.
 """
 
 from __future__ import annotations

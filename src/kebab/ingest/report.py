@@ -37,7 +37,7 @@ def quiet(event: str, **details: Any) -> None:
 
 
 class Failure(NamedTuple):
-    """A file that could not be indexed; what was indexed of it before stays."""
+    """A file that could not be indexed; its text from an earlier ingest stays."""
 
     path: str
     code: str

@@ -1,4 +1,4 @@
-"""Ingest, step by step: find the files, skip what is known, read, parse, chunk, write, drop what is gone.
+"""Ingest, step by step: find the files, skip unchanged ones, read, parse, chunk, write, remove documents without files.
 
 Documents are written in small groups, each in one transaction: a run can be stopped anywhere and run again. A file that
 cannot be indexed is an entry in the report; only what stops the whole run (no space, no permission, a missing folder)
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 STDIN_SOURCE = "stdin"
 
 _GROUP_CHARACTERS = 1 << 19
-"""Written together: enough that the text index is not rewritten for every file, few enough that nobody waits long."""
+"""Written together: enough that the text index is not rewritten for every file, few enough for short transactions."""
 _GROUP_SECONDS = 0.5
 _MOST_AHEAD = 16
 """Files that were read and are not written yet."""
@@ -159,9 +159,8 @@ def ingest_text(
 ) -> IngestReport:
     """Indexes one document without a file."""
     if not title.strip():
-        raise UsageError(
-            "A text without a file needs a title.", hint="For example: kb ingest - --title 'Shopping list'"
-        )
+        hint = "For example: kb ingest - --title 'Shopping list'"
+        raise UsageError("A text without a file needs a title.", hint=hint)
     if embed:
         _ = session.models  # a missing model is reported before the work
     report = IngestReport()
@@ -277,11 +276,8 @@ class Ingest:
         self._progress("scanning", source=source.name, path=source.root)
         if source.kind == "file":
             if not root.is_file():
-                raise SourceError(
-                    f"The file {root} is not there.",
-                    hint="Its text stays searchable; restore it or remove the source.",
-                    path=str(root),
-                )
+                hint = "Its text stays searchable; restore it or remove the source."
+                raise SourceError(f"The file {root} is not there.", hint=hint, path=str(root))
             scan = FolderScan()
             file = found_file(root, nfc(root.name))
             if is_too_large(file.size, self._settings.ingest):
@@ -312,10 +308,9 @@ class Ingest:
         """A file that was ingested alone and now comes with its folder becomes part of the folder."""
         for lone in roots_below(folder, known, "file"):
             path = files.get(Path(lone.root or ""))
-            if path is None:
-                continue  # the folder hides it, so it stays by itself
-            self._store.absorb_source(lone.name, folder.name, path)
-            self.report.absorbed.append(lone.name)
+            if path is not None:  # otherwise the folder hides it, and it stays a source of its own
+                self._store.absorb_source(lone.name, folder.name, path)
+                self.report.absorbed.append(lone.name)
 
     def _take_files(self, source: Source, files: Sequence[FoundFile], states: Mapping[str, FileState]) -> set[str]:
         """Returns the paths that must stay in the index. Parsers in other processes get files ahead; documents are

@@ -39,9 +39,8 @@ class Scope:
 def resolve(paths: Sequence[Path], known: Sequence[Source], name: str | None) -> list[Scope]:
     """One scope per path. A path inside a known source belongs to it; any other becomes a new source."""
     if name is not None and len(paths) != 1:
-        raise UsageError(
-            "--name names one source, so it takes exactly one path.", hint="Ingest the paths one after another."
-        )
+        message = "--name names one source, so it takes exactly one path."
+        raise UsageError(message, hint="Ingest the paths one after another.")
     sources = list(known)
     scopes: dict[tuple[str, str], Scope] = {}
     for path in paths:
@@ -53,10 +52,8 @@ def resolve(paths: Sequence[Path], known: Sequence[Source], name: str | None) ->
             scope = Scope(source, is_new=True)
             sources.append(source)
         elif name not in (None, scope.source.name):
-            raise SourceError(
-                f"{absolute} is already the source {scope.source.name}.",
-                hint="Leave --name out: a source keeps its name, it is part of all ids.",
-            )
+            hint = "Leave --name out: a source keeps its name, it is part of all ids."
+            raise SourceError(f"{absolute} is already the source {scope.source.name}.", hint=hint)
         scopes.setdefault((scope.source.name, scope.below), scope)
     return list(scopes.values())
 
@@ -109,10 +106,8 @@ def _free_name(absolute: Path, sources: Sequence[Source], wanted: str | None) ->
         if not name:
             raise UsageError("A source's name must not be empty.", hint="For example --name notes")
         if name.startswith(("/", "~")) or not name.isprintable() or ":" in name:
-            raise UsageError(
-                f"{name!r} is no name for a source.",
-                hint="A name is a word or two without a colon, and no path. For example --name notes",
-            )
+            hint = "A name is a word or two without a colon, and no path. For example --name notes"
+            raise UsageError(f"{name!r} is no name for a source.", hint=hint)
         if name in taken:
             raise SourceError(f"There is already a source named {name}.", hint="Choose another with --name.")
         return name

@@ -169,7 +169,7 @@ class Watching:
             yield error
 
     def _progress(self, *_: Any, **__: Any) -> None:
-        """Ends an ingest between two files; what was read until then is written."""
+        """Ends an ingest between two files; files read until then are written."""
         if self._stop.is_set():
             raise _Stopped
 

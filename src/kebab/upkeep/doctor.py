@@ -1,4 +1,4 @@
-"""What `kb doctor` checks: each check says what is so, and what to do if it is wrong."""
+"""The checks of `kb doctor`: each has a message, and a hint if something is wrong."""
 
 from __future__ import annotations
 

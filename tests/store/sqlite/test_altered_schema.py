@@ -17,22 +17,20 @@ from tests.interfaces.mcp.sessions import over_stdio
 
 import kebab
 from kebab.core.errors import SchemaAltered
-from kebab.store.sqlite.database import Database
+from kebab.store.sqlite.database import Connection, Database
 from kebab.store.sqlite.schema import SchemaObject, digest
 
 Alter = Callable[[str], Path]
 
 
 def schema(path: Path) -> list[SchemaObject]:
-    with closing(apsw.Connection(str(path))) as connection:
-        rows = connection.execute(
-            "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE sql IS NOT NULL"
-        ).fetchall()
+    with closing(Connection(path)) as connection:
+        rows = connection.rows("SELECT type, name, tbl_name, sql FROM sqlite_master WHERE sql IS NOT NULL")
     return [SchemaObject(*row) for row in rows if not row[1].startswith(("sqlite_", "chunks_fts_", "library_fts_"))]
 
 
 def run(path: Path, script: str) -> Path:
-    """What another program does to the file."""
+    """Alters the file as another program."""
     with closing(apsw.Connection(str(path))) as connection:
         connection.execute(script).fetchall()
     return path

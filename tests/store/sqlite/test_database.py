@@ -53,7 +53,7 @@ def test_a_new_file_is_marked_as_ours_and_records_its_migrations(path: Path) -> 
 
 
 def test_a_reader_never_sees_a_half_made_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Regression: the first commit fell between two looks of the reader, which took the file for somebody else's."""
+    """Regression: the first commit fell between two statements of the reader, which took the file for another program's."""
     change(path, "PRAGMA journal_mode = wal; CREATE TABLE gone (x); DROP TABLE gone")
     opened = Database._open_reader
 
@@ -192,7 +192,7 @@ def test_a_folder_that_cannot_be_made_is_a_clear_error(tmp_path: Path) -> None:
 
 
 def unborn(path: Path) -> Path:
-    """What a process killed between its first two steps leaves behind: WAL mode set, no schema yet."""
+    """A file as a process leaves it that is killed between its first two steps: WAL mode set, no schema yet."""
     connection = apsw.Connection(str(path))
     connection.pragma("journal_mode", "wal")
     connection.close()
@@ -282,7 +282,7 @@ def test_a_second_transaction_waits_and_then_reports_the_lock(shelf: Shelf) -> N
 
 
 def test_every_write_transaction_begins_immediate(shelf: Shelf) -> None:
-    """A deferred one that reads first fails with BUSY_SNAPSHOT, whatever the timeout."""
+    """A deferred one that reads first fails with BUSY_SNAPSHOT at once, without waiting."""
     seen: list[str] = []
     shelf.connection.trace_v2(apsw.SQLITE_TRACE_STMT, lambda event: seen.append(event["sql"]))
     shelf.write("a.md", "text")

@@ -142,7 +142,7 @@ def test_the_index_version_changes_with_the_tokenizer_and_the_rest(key: str) -> 
 
 
 def test_the_configuration_describes_the_real_table(shelf: Shelf) -> None:
-    """What is hashed is what SQLite was told."""
+    """The hashed configuration is the one that SQLite was given."""
     config = fts_config("bigrams")
     sql = shelf.value("SELECT sql FROM sqlite_master WHERE name = 'chunks_fts'")
     assert f"tokenize = '{config['tokenize']}'" in sql

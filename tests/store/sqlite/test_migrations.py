@@ -52,7 +52,7 @@ CHECKSUMS = {
 
 
 def test_no_released_migration_file_is_edited() -> None:
-    """Databases were made with them. Whatever should be different is a new step: add its checksum here, and never
+    """Databases were made with them. Every change is a new step: add its checksum here, and never
     change one.
     """
     found = {

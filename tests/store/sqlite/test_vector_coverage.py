@@ -1,4 +1,4 @@
-"""What part of a corpus has vectors of the models in use: what every search asks first, and what it says to the user."""
+"""Vector coverage: how many chunks have vectors of the models in use, which every search asks first."""
 
 from __future__ import annotations
 

@@ -167,7 +167,7 @@ def test_settle_remembers_complete_vectors_only_if_none_is_missing(shelf: Shelf,
     embed(shelf, words)
     assert remembered(shelf.connection, "complete_vectors") == "words@1"
     shelf.write("b.md", "three")
-    assert remembered(shelf.connection, "complete_vectors") is None, "whoever writes a chunk says so"
+    assert remembered(shelf.connection, "complete_vectors") is None, "writing a chunk forgets it"
 
 
 def test_unused_vectors_stay_when_they_are_few(shelf: Shelf, words: WordEmbedder) -> None:
@@ -215,7 +215,7 @@ def test_clear_forgets_only_the_vectors_of_the_given_models(
 
 
 def test_ids_of_codes_are_never_reused(shelf: Shelf, words: WordEmbedder, tiny_limits: None) -> None:
-    """A reader tells by them whether what it remembers is current."""
+    """By them a reader knows whether its remembered codes are current."""
     seen: set[int] = set()
     for _ in range(3):
         shelf.write("a.md", *(f"text {number}" for number in range(30)))
@@ -322,7 +322,7 @@ def test_a_killed_writer_leaves_nothing_of_its_open_transaction(
 def test_the_next_run_finishes_the_work_after_an_interruption_at_any_statement(
     shelf: Shelf, words: WordEmbedder, tiny_limits: None, after_statement: int
 ) -> None:
-    """A kill is a connection that ends without COMMIT; what was committed before stays, and nothing is half there."""
+    """A kill is a connection that ends without COMMIT; earlier commits stay, and nothing is half written."""
     shelf.write("a.md", *(f"text {number}" for number in range(19)))
     embed(shelf, words)
     shelf.write("b.md", "text 1", "one more", "and another")

@@ -50,7 +50,7 @@ def search(
 def check(
     shelf: Shelf, embedder: WordEmbedder, query: Any, limit: int = 10, home: bool | None = None, **filters: Any
 ) -> None:
-    """What is found is what brute force finds, but for the order of those that differ in the seventh digit only."""
+    """The same chunks as by brute force, except for the order of those that differ only in the seventh digit."""
     expected = shelf.closest(embedder.fingerprint, query, filters=SearchFilters(**filters), home=home)
     found = search(shelf, embedder, query, limit, home, **filters)
     cosines = dict(expected)
@@ -302,7 +302,7 @@ def test_few_primary_or_secondary_vectors_are_listed(large: Library, home: bool)
 
 
 def test_filtered_chunks_are_found_even_if_they_are_far_from_the_query(large: Library) -> None:
-    """A topic that only the excluded documents have: what is near does not pass, and what passes is not near."""
+    """Only excluded documents have the topic of the query, so all chunks that pass the filter are far from it."""
     documents = dict(large.shelf.rows("SELECT chunk_id, document_id FROM chunks"))
     kept = {row for (row,) in large.shelf.rows(_sql(MANY["path_glob"]), _bound(MANY["path_glob"]))}
     query = large.queries[0]
@@ -404,7 +404,7 @@ def test_a_deleted_chunk_is_never_found(shelf: Shelf, words: WordEmbedder, tiny_
 def test_vectors_without_a_chunk_do_not_crowd_out_the_others(
     shelf: Shelf, words: WordEmbedder, tiny_limits: None, unused: int
 ) -> None:
-    """What was deleted lies next to the query, and its vectors are still there."""
+    """The vectors of deleted chunks are still stored, and lie next to the query."""
     query = random_rows(4, 1)[0]
     gone = write_chunks(shelf, unused, "gone.md")
     shelf.give(words, dict(zip(gone, unit(query + 0.05 * random_rows(5, unused)), strict=True)))

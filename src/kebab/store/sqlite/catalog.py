@@ -21,11 +21,9 @@ from kebab.store.tags import tag_records
 
 # The fields of a DocumentRecord in their order.
 _DOCUMENTS = f"""
-SELECT d.doc_id, s.name, d.path, d.title, d.doc_type, d.format, d.lang, d.trust_level,
-       {TAGS_OF_DOCUMENT},
-       d.date, d.size, d.encoding, d.line_count, d.chunk_count, d.content_hash, d.chunker_version,
-       d.indexed_at, d.metadata,
-       {NOTES_ABOVE}
+SELECT d.doc_id, s.name, d.path, d.title, d.doc_type, d.format, d.lang, d.trust_level, {TAGS_OF_DOCUMENT},
+       d.date, d.size, d.encoding, d.line_count, d.chunk_count, d.content_hash, d.chunker_version, d.indexed_at,
+       d.metadata, {NOTES_ABOVE}
 FROM documents d JOIN sources s ON s.id = d.source_id
 """
 # The fields of a ChunkRecord in their order, without its hash, and the unsplittable headings.

@@ -31,8 +31,8 @@ _STEPS_BETWEEN_CHECKS = 500
 """Steps of SQLite's virtual machine between two looks at the deadline: 5 to 30 ms of a heavy query, at a cost of 1 %.
 """
 _MOST_MAPPED = 1 << 28
-"""Bytes of the file that are mapped into memory. More makes reading a little faster, but what is mapped counts as the
-process's own.
+"""Bytes of the file that are mapped into memory. More makes reading a little faster, but counts as the process's own
+memory.
 """
 
 
@@ -133,7 +133,7 @@ class Connection(apsw.Connection):
 
     @contextmanager
     def snapshot(self) -> Iterator[None]:
-        """All statements inside see one state of the file, whatever others write meanwhile."""
+        """All statements inside see one state of the file, even if other processes write."""
         self.execute("SAVEPOINT reading")
         try:
             yield
@@ -213,7 +213,7 @@ class Database:
     def writer(self, *, mending: bool = False) -> Connection:
         """A connection that may write; makes the file and migrates its schema. `mending`: to rebuild the text index."""
         self.make_folder()
-        with suppress(OSError):  # SQLite says what is wrong
+        with suppress(OSError):  # SQLite reports the error
             make_file(self.path)  # SQLite gives -wal, -shm and -journal the mode of this file
         with our_errors(self.path):
             connection = Connection(self.path)
@@ -228,7 +228,7 @@ class Database:
             connection.pragma("synchronous", "normal")
             self._migrate(connection)
             refuse_altered(connection, self.path, mending=mending)
-            # Only now: a migration may drop a table that others refer to, and make it anew.
+            # Only now: a migration may drop a table that others refer to, and make it again.
             connection.pragma("foreign_keys", True)
         return connection
 
@@ -323,7 +323,7 @@ def _run_migration(connection: Connection, version: int, names: tuple[str, ...])
         if connection.pragma("user_version") >= version:
             return  # another process was faster
         for name in names:
-            run_script(connection, migrations.statements(name))
+            connection.execute(migrations.statements(name)).fetchall()  # apsw stops at a statement that returns rows
         connection.execute("INSERT INTO migrations VALUES (?, ?, ?)", (version, names[0], now()))
         connection.pragma("application_id", APPLICATION_ID)
         connection.pragma("user_version", version)
@@ -344,9 +344,3 @@ def write_transaction(connection: apsw.Connection) -> Iterator[None]:
             connection.execute("ROLLBACK")
         raise
     connection.execute("COMMIT")
-
-
-def run_script(connection: Connection, script: str) -> None:
-    """Every statement of it: apsw stops at one that returns rows unless they are taken."""
-    for _ in connection.execute(script):
-        pass

@@ -42,7 +42,7 @@ class Vocabulary:
         self._seen |= words
 
     def forget_seen(self) -> None:
-        """After a rollback, what was added may not be there."""
+        """After a rollback, added words may be missing."""
         self._seen.clear()
 
     def known(self, words: Collection[str]) -> set[str]:
@@ -109,7 +109,7 @@ _DEEPER = 16
 
 
 class SqliteLexicalIndex:
-    """`korean_analysis` is how the index was built, whatever the settings say now."""
+    """`korean_analysis` is how the index was built, which may differ from the settings."""
 
     def __init__(self, connection: Connection, *, korean_analysis: str, weights: ColumnWeights | None = None) -> None:
         self.tokenizer = SqliteTokenizer(connection)

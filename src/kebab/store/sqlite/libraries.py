@@ -1,4 +1,4 @@
-"""Libraries and their versions: reading what is known of them, and writing them.
+"""Reading and writing libraries and their versions.
 
 A version is made beside the one that is searched, and takes its place when it is complete. Documents that two versions
 have in common, the same bytes under the same path, are stored once. Such a document belongs to the source of one of
@@ -228,8 +228,8 @@ class SqliteLibraryWriter:
     def _new_making(self, library: int, library_id: str, tag: str | None, commit: str | None) -> tuple[int, str]:
         name = f"{library_id}{f'/{tag}' if tag else ''}{_IN_MAKING}"
         source = self._connection.value(
-            "INSERT INTO sources (name, kind, root, trust_level, created_at) VALUES (?, 'library', NULL, 'secondary', ?) "
-            "RETURNING id",
+            """INSERT INTO sources (name, kind, root, trust_level, created_at)
+               VALUES (?, 'library', NULL, 'secondary', ?) RETURNING id""",
             (name, now()),
         )
         row = self._connection.value(

@@ -39,7 +39,7 @@ class SqliteVectorWriter:
         self._connection = connection
         self._spaces: dict[str, int] = {}
 
-    # --- what is to be done
+    # --- chunks to embed
 
     def pending(self, embedders: Sequence[Embedder], *, after: Key | None, limit: int) -> list[PendingChunk]:
         """Chunks without a vector in their primary space, in order of their rows."""
@@ -80,7 +80,7 @@ class SqliteVectorWriter:
     # --- writing
 
     def link(self, embedder: Embedder, chunks: Sequence[tuple[Key, bytes]], *, home: bool) -> set[Key]:
-        """Gives chunks (row, hash of their text) the vectors that are there already. Returns the rows of these chunks."""
+        """Gives chunks (row, hash of their text) the vectors that are stored already. Returns the rows that got one."""
         space = self._space(embedder)
         linked: set[Key] = set()
         with self._connection.transaction():
@@ -206,7 +206,7 @@ class SqliteVectorWriter:
         self._merge_small(space)
 
     def _make_codes(self, space: int) -> None:
-        """All codes of a space anew; its centre only if it has none yet."""
+        """Makes all codes of a space again, and its centre if it has none yet."""
         self._connection.execute("DELETE FROM vector_codes WHERE space_id = ?", (space,))
         stored = self._connection.value("SELECT centre FROM embedding_spaces WHERE id = ?", (space,))
         centre = None if stored is None else np.frombuffer(stored, np.float32)

@@ -50,7 +50,7 @@ class _Codes(NamedTuple):
 
 
 def _codes_of(connection: Connection, space: Space, known: dict[int, _Codes]) -> _Codes:
-    """Read once and kept in `known` until another process writes more. Two threads may read at once: it does no harm."""
+    """Read once and kept in `known` until another process writes more. Two threads may read at once without harm."""
     current = tuple(
         row[0] for row in connection.rows("SELECT id FROM vector_codes WHERE space_id = ? ORDER BY id", (space.id,))
     )
@@ -122,7 +122,7 @@ class _Permitted(NamedTuple):
 
 class SqliteVectorStore:
     def __init__(self, connection: Connection, known: dict[str, dict[int, Any]] | None = None) -> None:
-        """`known`: where what was read is kept for the next store of this process."""
+        """`known` keeps vectors and codes for the next store of this process."""
         self._connection = connection
         known = {} if known is None else known
         self._codes: dict[int, _Codes] = known.setdefault("codes", {})

@@ -33,7 +33,7 @@ else:
 
 @contextmanager
 def writer_lock(database: Path, *, wait_s: float, purpose: str) -> Iterator[None]:
-    """Holds the lock of a database, for which it waits at most `wait_s` seconds. `purpose` is shown to other writers."""
+    """Holds the lock of a database; waits for it at most `wait_s` seconds. `purpose` is shown to other writers."""
     path = database.with_name(database.name + ".lock")
     deadline = time.monotonic() + wait_s
     while (handle := _locked_file(path)) is None:

@@ -12,7 +12,7 @@ from kebab.core.ports import Embedder
 from kebab.store.fts5.index_config import fts_config
 from kebab.store.fts5.tokenizer import SqliteTokenizer
 from kebab.store.sqlite import migrations
-from kebab.store.sqlite.database import Connection, our_errors, run_script
+from kebab.store.sqlite.database import Connection, our_errors
 from kebab.store.sqlite.documents import CHUNK_TEXTS, ChunkTerms, SqliteDocumentStore, SqliteNoteStore
 from kebab.store.sqlite.filters import TEXT_INDEXES
 from kebab.store.sqlite.index_state import StoreView, forget, remember, remember_fts_config, stored_fts_config
@@ -77,7 +77,7 @@ class SqliteWriting(StoreView):
             for index in TEXT_INDEXES:
                 with suppress(apsw.Error):  # without its version, FTS5 refuses even to drop the table
                     connection.execute(f"REPLACE INTO {index}_config VALUES ('version', 4)")
-            run_script(connection, migrations.statements(migrations.TEXT_INDEX))
+            connection.execute(migrations.statements(migrations.TEXT_INDEX)).fetchall()
             remember_fts_config(connection, fts_config(self._korean_analysis))
         return count
 
