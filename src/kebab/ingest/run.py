@@ -63,9 +63,8 @@ class _Begun(NamedTuple):
 
     path: str
     is_new: bool
-    state: FileState
-    modified: float
-    parsed: Callable[[], ParsedDocument]
+    size: int
+    document: Callable[[], IndexedDocument]
     """Waits for the parser and raises what it raised."""
     elsewhere: bool
     """Whether the parser runs in another process."""
@@ -331,11 +330,11 @@ class Ingest:
                 while ahead and (
                     not ahead[0].elsewhere
                     or len(ahead) > _MOST_AHEAD
-                    or sum(begun.state.size for begun in ahead) > _MOST_BYTES_AHEAD
+                    or sum(begun.size for begun in ahead) > _MOST_BYTES_AHEAD
                 ):
-                    self._finish_file(source, ahead.popleft(), keep)
+                    self._finish_file(ahead.popleft(), keep)
             while ahead:
-                self._finish_file(source, ahead.popleft(), keep)
+                self._finish_file(ahead.popleft(), keep)
         finally:  # also when interrupted between two files
             self._write_group()
         return keep
@@ -374,7 +373,9 @@ class Ingest:
             parsed = parser.begin(read.data, file.path)
         else:
             parsed = partial(parser.parse, read.data, file.path)
-        return _Begun(file.path, known is None, state, read.modified, parsed, elsewhere, time.perf_counter() - started)
+        trust = source.trust_level
+        document = partial(self._document, source.name, file.path, parsed, state, read.modified, trust)
+        return _Begun(file.path, known is None, read.size, document, elsewhere, time.perf_counter() - started)
 
     def _date_of_touched(self, source: str, path: str, known: FileState, read: FileBytes) -> str:
         """The date that an ingest from scratch would give it: its own, or else the new time of the file."""
@@ -388,11 +389,10 @@ class Ingest:
         except ParseError:
             return date
 
-    def _finish_file(self, source: Source, begun: _Begun, keep: set[str]) -> None:
+    def _finish_file(self, begun: _Begun, keep: set[str]) -> None:
         started = time.perf_counter()
-        trust = source.trust_level
         try:
-            document = self._document(source.name, begun.path, begun.parsed, begun.state, begun.modified, trust)
+            document = begun.document()
         except ParseError as error:
             self.report.reject(begun.path, error)
             if not error.is_defect:

@@ -30,6 +30,9 @@ _BEFORE_EMBEDDING_AGAIN_S = 30.0
 """After a model or an endpoint has failed; a change makes it try earlier."""
 
 
+Paths = Sequence[str | os.PathLike[str]]
+
+
 class _Stopped(Exception):
     """`stop` was set in the middle of an ingest."""
 
@@ -37,15 +40,7 @@ class _Stopped(Exception):
 class Watching:
     """One watch over the paths, or over every known source."""
 
-    def __init__(
-        self,
-        session: Session,
-        paths: Sequence[str | os.PathLike[str]],
-        *,
-        name: str | None,
-        embed: bool,
-        stop: Event | None,
-    ) -> None:
+    def __init__(self, session: Session, paths: Paths, *, name: str | None, embed: bool, stop: Event | None) -> None:
         self._session = session
         self._paths = paths
         self._name = name

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
+from functools import cache, partial
 from typing import Any
 
 from kebab.analysis.terms import cjk_column, terms_of_note
@@ -257,19 +258,14 @@ class ChunkTerms:
     def __init__(self, connection: Connection, korean_analysis: str) -> None:
         self._korean_analysis = korean_analysis
         self._notes = notes_by_source(connection)
-        self._terms: dict[str, str] = {}
+        self._terms_of = cache(partial(terms_of_note, korean_analysis))
 
     def of_notes(self, source: str, path: str) -> str:
-        return " ".join(self._analysed(note.text) for note in self._notes.get(source, ()) if note.covers(path))
+        return " ".join(self._terms_of(note.text) for note in self._notes.get(source, ()) if note.covers(path))
 
     def column(self, title: str, headings: str, text: str, kind: str, source: str, path: str) -> str:
         note_terms = self.of_notes(source, path)
         return cjk_column(self._korean_analysis, title, headings, text, is_code=kind == "code", note_terms=note_terms)
-
-    def _analysed(self, text: str) -> str:
-        if text not in self._terms:
-            self._terms[text] = terms_of_note(self._korean_analysis, text)
-        return self._terms[text]
 
 
 _DOCUMENTS_AT_ONCE = 200

@@ -192,9 +192,11 @@ class SqliteStore:
         """What was read of the current file. Codes never change, so all threads share them; vectors belong to the
         connection that read them, which knows whether they have changed.
         """
-        if self._known_codes[0] != self._local.file:
-            self._known_codes = (self._local.file, {})
-        return {"codes": self._known_codes[1], "vectors": self._local.vectors}
+        file, codes = self._known_codes  # one read: another thread may replace both
+        if file != self._local.file:
+            codes = {}
+            self._known_codes = (self._local.file, codes)
+        return {"codes": codes, "vectors": self._local.vectors}
 
     @property
     def address(self) -> str:
