@@ -235,7 +235,13 @@ def recall(path: Path, questions: Path) -> None:
                 )
             mean = sum(shares) / len(shares)
             rows.append(
-                [embedder.name, f"{len(every.ids):,}", len(texts), f"{mean:.4f}", "ok" if mean >= RECALL_BAR else "MISSED"]
+                [
+                    embedder.name,
+                    f"{len(every.ids):,}",
+                    len(texts),
+                    f"{mean:.4f}",
+                    "ok" if mean >= RECALL_BAR else "MISSED",
+                ]
             )
     measuring.table(["model", "vectors", "questions", "recall@10", f"bar {RECALL_BAR}"], rows)
 
