@@ -67,7 +67,7 @@ def main() -> None:
 def build(path: Path, real: synthetic_corpus.RealText, chunks: int) -> None:
     started = time.process_time()
     connection = Database(path).writer()
-    writing = SqliteWriting(connection, path, "bigrams")
+    writing = SqliteWriting(connection, "bigrams")
     writing.settle_analysis()
     store = writing.documents()
     store.add_source(Source(synthetic_corpus.SOURCE, "folder", None))

@@ -23,9 +23,9 @@ import measuring
 import numpy as np
 
 from kebab.core.search import SearchFilters
+from kebab.store.sqlite import vectors as vectors_module
 from kebab.store.sqlite.database import Database
 from kebab.store.sqlite.index_state import stored_spaces
-from kebab.store.sqlite.rows import rows_of
 from kebab.store.sqlite.vector_writer import SqliteVectorWriter
 from kebab.store.sqlite.vectors import SqliteVectorStore
 
@@ -124,10 +124,10 @@ def vectors(count: int, seed: int) -> Any:
 
 def fill(database: Path, count: int) -> None:
     connection = Database(database).writer()
-    writer = SqliteVectorWriter(connection, database)
+    writer = SqliteVectorWriter(connection)
     space = writer._space(Synthetic())
     with connection:
-        trigger = rows_of(connection, "SELECT sql FROM sqlite_master WHERE name = 'chunks_ai'")[0][0]
+        trigger = connection.value("SELECT sql FROM sqlite_master WHERE name = 'chunks_ai'")
         connection.execute("DROP TRIGGER chunks_ai")  # there is no text to index
         connection.execute(
             "INSERT INTO sources (id, name, kind, root, trust_level, created_at) VALUES (1, 's', 'folder', '/s', 'primary', '')"
@@ -226,15 +226,22 @@ def recall(path: Path, questions: Path) -> None:
                 continue
             shares = []
             for vector in embedder.embed(texts, "query"):
-                ids, similarities = store._all(space, vector)
-                exact = store._matches(space, ids, similarities, 10, _everything())
+                every = vectors_module._vectors_of_space(connection, space, {})
+                similarities = vectors_module._products(every.matrix, np.asarray(vector, np.float32))
+                exact = store._matches(space, every.ids, similarities, 10, _everything())
                 found = store.search(embedder.fingerprint, vector, filters=SearchFilters(), limit=10)
                 shares.append(
                     len({match.chunk_id for match in exact} & {match.chunk_id for match in found}) / len(exact)
                 )
             mean = sum(shares) / len(shares)
             rows.append(
-                [embedder.name, f"{len(ids):,}", len(texts), f"{mean:.4f}", "ok" if mean >= RECALL_BAR else "MISSED"]
+                [
+                    embedder.name,
+                    f"{len(every.ids):,}",
+                    len(texts),
+                    f"{mean:.4f}",
+                    "ok" if mean >= RECALL_BAR else "MISSED",
+                ]
             )
     measuring.table(["model", "vectors", "questions", "recall@10", f"bar {RECALL_BAR}"], rows)
 

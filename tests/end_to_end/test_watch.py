@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kebab.store.sqlite.writer_lock import WriterLock
+from kebab.store.sqlite.writer_lock import writer_lock
 
 if TYPE_CHECKING:
     from tests.end_to_end.conftest import User
@@ -128,7 +128,7 @@ def test_changes_during_another_write_are_indexed_afterwards(user: User) -> None
     user.environment["KEBAB_STORE_LOCK_WAIT_S"] = "0.2"
     with watching(user, user.notes):
         until(lambda: user.found("okapi") == ["a.md"])
-        with WriterLock(user.database, wait_s=20, purpose="a test"):
+        with writer_lock(user.database, wait_s=20, purpose="a test"):
             user.write("b.md", "# Beta\n\ncharlie\n")
             time.sleep(2)
             assert user.found("charlie") == []

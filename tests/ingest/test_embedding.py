@@ -67,7 +67,7 @@ def workshop(toy: type[Toy], write_notes: Notes, tmp_path: Path) -> Workshop:
 
 
 def test_every_chunk_gets_a_vector_after_its_text_is_searchable(workshop: Workshop) -> None:
-    """From then on it is found by what it means."""
+    """From then on it is found by its meaning."""
     report = workshop.ingest({"a.md": text(5, "apple"), "b.md": text(7, "berry"), "c.txt": "cherry one two three"})
     assert (report.added, report.vectors_made, report.vectors_reused) == (3, 3, 0)
     assert report.embedding_seconds > 0
@@ -76,7 +76,7 @@ def test_every_chunk_gets_a_vector_after_its_text_is_searchable(workshop: Worksh
         assert kb.search("berry1 berry2", mode="vector", k=1).hits[0].doc_path == "b.md"
 
 
-def test_what_is_embedded_is_title_headings_and_text_as_a_passage(workshop: Workshop) -> None:
+def test_title_headings_and_text_are_embedded_as_a_passage(workshop: Workshop) -> None:
     workshop.ingest({"a.md": "---\ntitle: The title\n---\n# Part\n\nThe text.\n", "b.txt": "plain text"})
     assert {kind for kind, _ in workshop.embedder.batches} == {"passage"}
     assert sorted(workshop.embedder.texts()) == ["The title > Part\n\n# Part\n\nThe text.", "plain text"]
@@ -90,7 +90,7 @@ def test_texts_are_embedded_in_batches_of_about_one_length_the_longest_first(wor
     assert lengths == sorted(lengths, reverse=True)
 
 
-def test_long_texts_make_small_batches_so_that_one_can_interrupt(workshop: Workshop) -> None:
+def test_long_texts_are_embedded_in_small_batches(workshop: Workshop) -> None:
     """Regression: with 64 long passages between two commits, Ctrl-C took eleven seconds."""
     workshop.ingest({f"{number:03}.md": text(200, f"note{number}n") for number in range(40)})
     batches = [[len(text) for text in batch] for _, batch in workshop.embedder.batches]
@@ -99,7 +99,7 @@ def test_long_texts_make_small_batches_so_that_one_can_interrupt(workshop: Works
 
 
 def refusing(embedder: WordEmbedder, word: str) -> Callable[[Any, Any], Any]:
-    """What does not take texts with a word in them."""
+    """An `embed` that refuses texts with this word."""
     really = embedder.embed
 
     def embed(texts: Any, kind: Any) -> Any:
@@ -110,7 +110,7 @@ def refusing(embedder: WordEmbedder, word: str) -> Callable[[Any, Any], Any]:
     return embed
 
 
-def test_texts_that_are_refused_are_named_and_all_others_get_their_vectors(
+def test_refused_texts_are_reported_and_all_others_get_vectors(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Regression: one such text, and no later one got a vector."""
@@ -136,9 +136,7 @@ def test_a_model_that_refuses_everything_is_an_error(workshop: Workshop, monkeyp
         workshop.ingest({f"{number:02}.md": text(5, f"note{number}n") for number in range(40)})
 
 
-def test_windows_keep_the_memory_small_and_nothing_is_left_between_them(
-    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_no_chunk_between_two_windows_is_left_out(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedding, "_WINDOW", 7)
     monkeypatch.setattr(embedding, "_AT_ONCE", 3)
     report = workshop.ingest({f"{number:02}.md": text(5, f"note{number}n") for number in range(25)})
@@ -147,7 +145,9 @@ def test_windows_keep_the_memory_small_and_nothing_is_left_between_them(
     assert len(set(workshop.embedder.texts())) == 25
 
 
-def test_equal_texts_are_embedded_once_also_across_windows(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_equal_texts_in_different_windows_are_embedded_once(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(embedding, "_WINDOW", 4)
     report = workshop.ingest({f"{number:02}/same.txt": "the very same text" for number in range(10)})
     assert (report.vectors_made, report.vectors_reused) == (1, 6)
@@ -285,7 +285,7 @@ class StoppingError(Exception):
     "error", [ModelUnreachable("down"), KeyboardInterrupt(), StoppingError()], ids=lambda error: type(error).__name__
 )
 @pytest.mark.parametrize("after", [0, 1, 3])
-def test_what_is_done_is_stored_and_the_next_run_goes_on(
+def test_an_interrupted_run_keeps_its_vectors_and_the_next_run_continues(
     workshop: Workshop, monkeypatch: pytest.MonkeyPatch, error: BaseException, after: int
 ) -> None:
     monkeypatch.setattr(embedding, "_AT_ONCE", 5)
@@ -311,7 +311,9 @@ def test_what_is_done_is_stored_and_the_next_run_goes_on(
         assert codes(kb.search("note3n1")) == []
 
 
-def test_an_interrupted_run_says_how_far_it_came(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_run_reports_how_many_vectors_it_made(
+    workshop: Workshop, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(embedding, "_AT_ONCE", 5)
     root = workshop.notes({f"{number:02}.md": text(5, f"note{number}n") for number in range(12)})
     really = workshop.embedder.embed
@@ -331,7 +333,7 @@ def test_an_interrupted_run_says_how_far_it_came(workshop: Workshop, monkeypatch
     assert report.embedding_seconds > 0
 
 
-def test_one_can_search_while_vectors_are_being_made(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_search_works_while_vectors_are_being_made(workshop: Workshop, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedding, "_AT_ONCE", 5)
     workshop.notes({f"{number:02}.md": text(5, f"note{number}n") for number in range(12)})
     seen: list[tuple[list[str], int]] = []
@@ -524,7 +526,7 @@ def test_a_text_of_two_scripts_is_also_in_the_secondary_space(
         assert spaces == [("everything", 1), ("latin", 0)]
 
 
-def test_the_second_round_is_resumed_too_and_counted_in_the_progress(
+def test_secondary_vectors_are_resumed_and_counted_in_the_progress(
     toy: type[Toy], write_notes: Notes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(embedding, "_AT_ONCE", 4)

@@ -1,4 +1,4 @@
-"""One file never costs the run: whatever is in it, and whatever its parser does, is that file's outcome in the report."""
+"""No file stops the run: its content and the behaviour of its parser only decide its own outcome in the report."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def test_every_parser_has_a_sample() -> None:
     suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 @given(files=st.lists(FRONT_MATTER | MUTATED | RANDOM, min_size=FILES, max_size=FILES))
-def test_any_bytes_in_any_file_give_one_outcome_and_the_run_ends(
+def test_every_file_of_any_bytes_has_exactly_one_outcome(
     tmp_path: Path, files: list[tuple[str, list[Any] | bytes]]
 ) -> None:
     folder = tmp_path / "files"
@@ -191,7 +191,7 @@ def test_an_error_in_a_parser_affects_only_its_file(
 
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit])
-def test_an_interruption_is_no_outcome(
+def test_an_interruption_is_not_reported_as_an_outcome(
     notes: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: type[BaseException]
 ) -> None:
     fail_at_bad_files(monkeypatch, error())
@@ -301,7 +301,7 @@ def test_a_file_that_is_replaced_after_the_scan_is_left_out(notes: Path, tmp_pat
 
 
 @pytest.mark.usefixtures("at_most_20_seconds")
-def test_nothing_else_waits_for_a_pipe_in_the_place_of_a_file(notes: Path, tmp_path: Path) -> None:
+def test_a_pipe_in_place_of_a_file_does_not_block_the_run(notes: Path, tmp_path: Path) -> None:
     with kebab.open(tmp_path / "kb.sqlite") as kb:
         kb.ingest(notes)
         tree = FolderTree(notes, kb.settings.ingest)

@@ -1,4 +1,4 @@
-"""Which place a note is about, what may be said, and what the user is told."""
+"""Notes on sources: which place they are about, which texts are allowed, and the errors."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_a_folder_is_named_after_its_source(kb: kebab.KnowledgeBase, place: str)
     assert found(kb, "team-a roadmap") == ["team/plans.md", "team/한글/a.md"]
 
 
-def test_hits_carry_the_notes_above_them_and_others_none(kb: kebab.KnowledgeBase) -> None:
+def test_hits_have_only_the_notes_above_them(kb: kebab.KnowledgeBase) -> None:
     kb.describe_source("notes/team", "minutes")
     kb.describe_source("notes/team/한글", "korean")
     assert {hit.doc_path: hit.context for hit in kb.search("roadmap", mode="lexical")} == {
@@ -97,7 +97,7 @@ def test_a_note_is_one_line_of_bounded_length(kb: kebab.KnowledgeBase) -> None:
         kb.describe_source("notes", "x" * (MOST_CHARACTERS + 1))
 
 
-def test_it_waits_for_the_writers_lock_as_every_writer(kb: kebab.KnowledgeBase) -> None:
+def test_describing_a_source_waits_for_the_lock(kb: kebab.KnowledgeBase) -> None:
     with (
         kebab.open(kb.path, store_lock_wait_s=0.1) as second,
         kb.session.store.writing("a test"),

@@ -1,4 +1,4 @@
-"""Ingest writes in groups: what is read together is written together, and the report counts what is written."""
+"""Ingest writes documents in groups, and the report counts the written ones."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_small_files_share_a_transaction_and_a_large_one_ends_it(
     assert groups == [21, 1]
 
 
-def test_nobody_waits_long_for_what_was_read(
+def test_documents_are_written_soon_after_they_are_read(
     tmp_path: Path, write_notes: Notes, groups: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(pipeline, "_GROUP_SECONDS", 0.0)
@@ -53,7 +53,7 @@ def test_nobody_waits_long_for_what_was_read(
 
 
 @pytest.mark.parametrize("after", [0, 1, 7])
-def test_what_was_read_before_an_interruption_is_written_and_counted(
+def test_documents_read_before_an_interruption_are_written_and_counted(
     tmp_path: Path, write_notes: Notes, after: int
 ) -> None:
     seen = []
@@ -106,7 +106,7 @@ def git_files(
     (root / ".git" / "config").write_text(f'[remote "origin"]\n\turl = {url}\n')
 
 
-def test_every_ingest_records_what_is_checked_out(tmp_path: Path, write_notes: Notes) -> None:
+def test_every_ingest_records_the_checked_out_commit(tmp_path: Path, write_notes: Notes) -> None:
     root = write_notes({"docs/a.md": "alpha"})
     git_files(root)
     with kebab.open(tmp_path / "kb.sqlite") as kb:
@@ -130,7 +130,7 @@ def test_a_lone_file_has_the_repository_of_its_folder_and_stdin_none(tmp_path: P
         }
 
 
-def test_a_broken_repository_costs_nothing(tmp_path: Path, write_notes: Notes) -> None:
+def test_a_broken_repository_does_not_stop_the_ingest(tmp_path: Path, write_notes: Notes) -> None:
     root = write_notes({"a.md": "alpha", ".git": "gitdir: nowhere"})
     with kebab.open(tmp_path / "kb.sqlite") as kb:
         assert kb.ingest(root).added == 1
@@ -138,7 +138,7 @@ def test_a_broken_repository_costs_nothing(tmp_path: Path, write_notes: Notes) -
 
 
 def test_every_scanned_file_is_accounted_for(tmp_path: Path, write_notes: Notes) -> None:
-    """Also what was read and gave nothing; what is excluded by its name was not scanned."""
+    """Files without text are scanned too; files excluded by name are not."""
     root = write_notes({"a.md": "text", "empty.md": "", "binary.bin": "\0\1\2", ".hidden": "no"})
     with kebab.open(tmp_path / "kb.sqlite") as kb:
         for added, unchanged in ((1, 0), (0, 1)):
@@ -152,7 +152,7 @@ def test_every_scanned_file_is_accounted_for(tmp_path: Path, write_notes: Notes)
 def test_a_touched_file_has_the_date_a_fresh_ingest_gives_it(
     tmp_path: Path, write_notes: Notes, first: int | None
 ) -> None:
-    """Regression: it kept the date of the time before. A date of its own stays, whatever the file's time."""
+    """Regression: it kept the date of the time before. A date in the text stays."""
     notes = write_notes(
         {
             "plain.md": "alpha",
@@ -180,8 +180,8 @@ def test_a_touched_file_has_the_date_a_fresh_ingest_gives_it(
 
 
 @pytest.mark.parametrize("named", ["drafts/secret.md", ".obsidian/app.md", "lone.log"])
-def test_a_file_that_is_named_and_left_out_is_reported(tmp_path: Path, write_notes: Notes, named: str) -> None:
-    """Regression: nothing was said of a file inside a folder that is ignored or hidden."""
+def test_a_named_file_that_is_left_out_is_reported(tmp_path: Path, write_notes: Notes, named: str) -> None:
+    """Regression: a file inside an ignored or hidden folder was not reported."""
     root = write_notes(
         {
             ".kebabignore": "drafts/\n*.log\n",

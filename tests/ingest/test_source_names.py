@@ -59,7 +59,7 @@ def test_a_lone_file_is_a_source_of_its_own(tree: Path) -> None:
     assert (scope.source.name, scope.source.kind) == ("lone.md", "file")
 
 
-def test_a_given_name_is_used_and_must_be_free_and_said_of_one_path(tree: Path) -> None:
+def test_a_given_name_must_be_free_and_needs_exactly_one_path(tree: Path) -> None:
     assert resolve([tree / "work/notes"], [], "  mine ")[0].source.name == "mine"
     assert resolve([tree / "work/notes"], [source("mine", tree / "work/notes")], "mine")[0].is_new is False
     with pytest.raises(SourceError):

@@ -63,7 +63,7 @@ def paths(kb: kebab.KnowledgeBase) -> list[str]:
 
 
 def test_a_source_removed_while_its_ingest_waits_for_the_lock_stays_removed(address: str, write_notes: Notes) -> None:
-    """Regression: whoever watched it and waited for the one who removed it brought it back."""
+    """Regression: a watch that waited for the lock of the removal added the source again."""
     folder = write_notes({"a.md": "alpha"})
     with opened(address) as kb:
         kb.ingest(folder, name="notes")
@@ -87,7 +87,7 @@ def test_a_reset_database_is_not_created_again(address: str, write_notes: Notes)
 
 
 def test_watch_waits_for_a_server_that_is_down(tmp_path: Path, write_notes: Notes) -> None:
-    """Regression: whoever watched a cluster gave up when it was asked for its sources in that moment."""
+    """Regression: a watch ended when the cluster was down while it was asked for its sources."""
     folder = write_notes({"a.md": "alpha"})
     with qdrant_node() as node:
         address = node.address("watched")
@@ -108,7 +108,7 @@ def test_watch_waits_for_a_server_that_is_down(tmp_path: Path, write_notes: Note
 def test_watch_follows_sources_that_others_add(
     address: str, write_notes: Notes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Regression: on a cluster nobody asked again what the sources are."""
+    """Regression: a watch on a cluster asked for its sources only once."""
     monkeypatch.setattr(watch, "_ASK_AGAIN_S", 0.3)
     other = tmp_path / "other"
     other.mkdir()

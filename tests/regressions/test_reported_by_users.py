@@ -141,15 +141,15 @@ def test_an_index_of_its_own_is_kept_out_of_git(kb: Any, tmp_path: Path) -> None
 
 def test_two_processes_after_a_reset_cannot_both_be_the_writer(tmp_path: Path) -> None:
     from kebab.core.errors import Locked
-    from kebab.store.sqlite.writer_lock import WriterLock
+    from kebab.store.sqlite.writer_lock import writer_lock
 
     database = tmp_path / "kb.sqlite"
-    with WriterLock(database, wait_s=0, purpose="first"):
+    with writer_lock(database, wait_s=0, purpose="first"):
         database.with_name("kb.sqlite.lock").unlink()
         with (
-            WriterLock(database, wait_s=0, purpose="second"),
+            writer_lock(database, wait_s=0, purpose="second"),
             pytest.raises(Locked),
-            WriterLock(database, wait_s=0, purpose="third"),
+            writer_lock(database, wait_s=0, purpose="third"),
         ):
             pass
 

@@ -22,7 +22,7 @@ from kebab.core.search import HitList, SearchFilters, SearchQuery
 from kebab.core.text import LineTable
 from kebab.search.listing import FIRST_DEPTH
 from kebab.search.vector import VectorRetriever
-from kebab.store.sqlite.database import Database
+from kebab.store.sqlite.database import Connection, Database
 from kebab.store.sqlite.lexical import SqliteLexicalIndex
 from kebab.store.sqlite.rows import SqliteChunkReader
 from kebab.store.sqlite.vectors import SqliteVectorStore
@@ -59,7 +59,7 @@ class SpyStore:
 
 
 class Opened:
-    def __init__(self, connection: apsw.Connection, models: EmbeddingModels, **options: Any) -> None:
+    def __init__(self, connection: Connection, models: EmbeddingModels, **options: Any) -> None:
         self.connection = connection
         self.store = SpyStore(SqliteVectorStore(connection))
         index = SqliteLexicalIndex(connection, korean_analysis="bigrams")

@@ -7,7 +7,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-import apsw
 import numpy as np
 import pytest
 from tests.documents import make_document
@@ -16,7 +15,7 @@ from kebab.analysis.query_syntax import parse
 from kebab.core.documents import Source
 from kebab.core.ports import Embedder, NewVector
 from kebab.core.search import SearchFilters
-from kebab.store.sqlite.database import Database
+from kebab.store.sqlite.database import Connection, Database
 from kebab.store.sqlite.documents import SqliteDocumentStore
 from kebab.store.sqlite.filters import document_filter
 from kebab.store.sqlite.lexical import SqliteLexicalIndex
@@ -32,8 +31,8 @@ class Shelf:
         self.path = path
         self.korean = korean
         self.database = Database(path)
-        self.connection: apsw.Connection = self.database.writer()
-        self.store = SqliteDocumentStore(self.connection, path, korean_analysis=korean)
+        self.connection: Connection = self.database.writer()
+        self.store = SqliteDocumentStore(self.connection, korean_analysis=korean)
         self._read: tuple[Any, ...] = ()
 
     def add_source(self, name: str) -> None:
@@ -84,7 +83,7 @@ class Shelf:
 
     @property
     def vectors(self) -> SqliteVectorWriter:
-        return SqliteVectorWriter(self.connection, self.path)
+        return SqliteVectorWriter(self.connection)
 
     @property
     def vector_store(self) -> SqliteVectorStore:
@@ -170,7 +169,7 @@ class Shelf:
         """Nothing cached: as another process would see the file, also one that was damaged and is to be rebuilt."""
         self.connection.close()
         self.connection = self.database.writer(mending=True)
-        self.store = SqliteDocumentStore(self.connection, self.path, korean_analysis=self.korean)
+        self.store = SqliteDocumentStore(self.connection, korean_analysis=self.korean)
 
     def close(self) -> None:
         self.connection.close()
@@ -191,7 +190,7 @@ def new_shelf(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Shelf
 
 @pytest.fixture(scope="module")
 def shared_shelf(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Shelf]:
-    """One for a whole module of tests that only read, or that write what all of them may see."""
+    """One for a whole module of tests that only read, or that do not mind the writes of the others."""
     shelf = Shelf(tmp_path_factory.mktemp("shelf") / "kebab.sqlite")
     yield shelf
     shelf.close()

@@ -1,4 +1,4 @@
-"""What kb doctor says about vectors: whether all is well, and the command when it is not."""
+"""The checks of kb doctor about vectors and models."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_vectors_of_another_model_are_reported_with_the_command_that_rebuilds_th
         assert vectors(kb).ok
 
 
-def test_weights_that_were_tampered_with_or_are_gone_are_a_fault(tmp_path: Path) -> None:
+def test_changed_or_missing_weights_are_a_fault(tmp_path: Path) -> None:
     """Also while a good model is still in the cache: the next one would be made of them."""
     fault = ModelCorrupt("The weights are not the ones that were published.", hint="pip install --force-reinstall it")
     check = model_check(fault, [])

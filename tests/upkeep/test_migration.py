@@ -139,13 +139,13 @@ def small(tmp_path: Path, write_notes: Callable[..., Path]) -> Iterator[kebab.Kn
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_there_and_back_every_row_is_what_it_was(moved: Moved, table: str) -> None:
+def test_migrating_there_and_back_restores_every_row(moved: Moved, table: str) -> None:
     before = rows_of(moved.origin.path, table)
     assert before
     assert rows_of(moved.back.path, table) == before
 
 
-def test_what_was_carried_is_counted_on_both_sides(moved: Moved) -> None:
+def test_the_report_counts_both_sides(moved: Moved) -> None:
     counts = moved.there.counts
     assert counts is not None
     assert (counts.sources, counts.notes, counts.documents, counts.libraries, counts.versions) == (2, 2, 6, 2, 3)
@@ -161,7 +161,7 @@ def test_what_was_carried_is_counted_on_both_sides(moved: Moved) -> None:
     assert not moved.there.resumed
 
 
-def test_no_model_is_asked_and_none_is_missed_afterwards(moved: Moved) -> None:
+def test_a_migration_needs_no_model(moved: Moved) -> None:
     assert [batches_of(each) for each in moved.all] == [moved.embedded, [0, 0], [0, 0]]
     for each in moved.all:
         vectors = {check.name: check for check in each.health()}["vectors"]
@@ -170,7 +170,7 @@ def test_no_model_is_asked_and_none_is_missed_afterwards(moved: Moved) -> None:
 
 
 def hits(response: SearchResponse) -> list[tuple[Any, ...]]:
-    """What of a hit does not depend on where it is stored."""
+    """The parts of a hit that do not depend on the store."""
     return [
         (hit.chunk_id, hit.citation, hit.title, hit.tags, hit.snippet, hit.context, hit.indexed_at, hit.source)
         for hit in response.hits
@@ -221,7 +221,7 @@ def test_every_side_is_whole(moved: Moved) -> None:
         assert report.whole, report
 
 
-def test_once_finished_it_is_a_knowledge_base_like_any_other(
+def test_a_migrated_knowledge_base_behaves_like_any_other(
     small: kebab.KnowledgeBase, cluster: kebab.KnowledgeBase
 ) -> None:
     """An ingest finds everything as it was, and nothing is carried into it again."""
@@ -236,7 +236,7 @@ def test_once_finished_it_is_a_knowledge_base_like_any_other(
 # --- where it may not go
 
 
-def test_a_place_that_holds_something_is_refused_and_stays_as_it_is(
+def test_a_target_that_is_not_empty_is_refused_and_unchanged(
     small: kebab.KnowledgeBase, cluster: kebab.KnowledgeBase, tmp_path: Path
 ) -> None:
     cluster.ingest_text("Something else.", title="Other")
@@ -250,7 +250,7 @@ def test_a_place_that_holds_something_is_refused_and_stays_as_it_is(
             assert target.count_documents() == 1
 
 
-def test_nothing_goes_into_itself_and_nothing_comes_from_nowhere(
+def test_a_migration_into_itself_or_from_nothing_is_refused(
     small: kebab.KnowledgeBase, cluster: kebab.KnowledgeBase, tmp_path: Path
 ) -> None:
     with Toy.open(tmp_path / "." / "small.sqlite") as same, pytest.raises(UsageError, match="into itself"):
@@ -261,7 +261,7 @@ def test_nothing_goes_into_itself_and_nothing_comes_from_nowhere(
         cluster.stats()
 
 
-def test_an_origin_out_of_reach_is_said_to_be_and_nothing_is_begun(tmp_path: Path) -> None:
+def test_an_unreachable_origin_is_reported_before_anything_is_written(tmp_path: Path) -> None:
     [port] = free_ports(1)
     target = tmp_path / "target.sqlite"
     with (
@@ -277,7 +277,7 @@ def test_an_origin_out_of_reach_is_said_to_be_and_nothing_is_begun(tmp_path: Pat
 
 
 class Stop(Exception):
-    """Somebody pulled the plug."""
+    """Stands for a power failure."""
 
 
 def stopping_at(number: int) -> tuple[list[str], Callable[..., None]]:
@@ -306,7 +306,7 @@ def _is_known_to_be_a_part(origin: kebab.KnowledgeBase, target: kebab.KnowledgeB
 
 
 @pytest.mark.parametrize("way", ["there", "back"])
-def test_interrupted_anywhere_the_next_run_goes_on(
+def test_a_migration_continues_after_an_interruption_anywhere(
     moved: Moved, cluster: kebab.KnowledgeBase, tmp_path: Path, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """At every step in turn, one further each time."""
@@ -333,7 +333,7 @@ def test_interrupted_anywhere_the_next_run_goes_on(
             assert all(rows_of(target.path, table) == rows_of(moved.origin.path, table) for table in TABLES)
 
 
-def test_what_changed_in_between_is_carried_too(
+def test_changes_between_two_runs_are_copied(
     small: kebab.KnowledgeBase, cluster: kebab.KnowledgeBase, tmp_path: Path
 ) -> None:
     _, progress = stopping_at(3)
@@ -384,7 +384,7 @@ def test_a_target_with_other_content_or_another_origin_is_refused(
     ],
     ids=["ingest", "ingest text", "remove", "describe", "rebuild words", "rebuild vectors", "optimize"],
 )
-def test_nobody_changes_what_is_not_all_there_yet(
+def test_an_incomplete_copy_cannot_be_changed(
     small: kebab.KnowledgeBase, tmp_path: Path, change: Callable[..., object]
 ) -> None:
     _, progress = stopping_at(3)
@@ -397,9 +397,7 @@ def test_nobody_changes_what_is_not_all_there_yet(
         assert copy.verify().whole
 
 
-def test_halves_of_characters_are_the_same_question_marks_everywhere(
-    cluster: kebab.KnowledgeBase, tmp_path: Path
-) -> None:
+def test_lone_surrogates_become_question_marks_in_every_store(cluster: kebab.KnowledgeBase, tmp_path: Path) -> None:
     """Regression: a file refused such a text, and a cluster stored one that it called damaged."""
     with Toy.open(tmp_path / "file.sqlite") as file:
         for kb in (file, cluster):
@@ -415,7 +413,7 @@ def test_halves_of_characters_are_the_same_question_marks_everywhere(
 def test_a_difference_is_named_and_the_next_run_repairs_what_it_can(
     small: kebab.KnowledgeBase, tmp_path: Path, what: str
 ) -> None:
-    """Somebody changes the copy just before it is compared."""
+    """Another process changes the copy just before it is compared."""
     with Toy.open(tmp_path / "target.sqlite") as target:
 
         def interfering(event: str, **_: Any) -> None:
@@ -447,7 +445,7 @@ def test_a_difference_is_named_and_the_next_run_repairs_what_it_can(
             assert target.verify().whole
 
 
-def test_the_copy_is_built_with_the_analysis_of_its_origin_whatever_its_own_settings_say(tmp_path: Path) -> None:
+def test_the_copy_uses_the_analysis_of_its_origin(tmp_path: Path) -> None:
     with (
         kebab.open(tmp_path / "a.sqlite", embedding_model="none") as origin,
         kebab.open(tmp_path / "b.sqlite", embedding_model="none", analysis_korean="morphemes") as target,

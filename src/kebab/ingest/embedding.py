@@ -1,7 +1,7 @@
 """The second half of an ingest: a vector for every chunk that has none.
 
-It begins after the text index is written, so that search works meanwhile. It can be stopped anywhere: what is done is
-stored, and the next run continues. The same text is embedded only once, in however many files it occurs.
+It begins after the text index is written, so that search works meanwhile. It can be stopped anywhere: finished
+vectors are stored, and the next run continues. The same text is embedded only once, in however many files it occurs.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class _Text:
 
 
 class _Stopped(Exception):
-    """`stop` said so."""
+    """`stop` returned True."""
 
 
 def embed_missing(
@@ -65,11 +65,11 @@ def embed_missing(
     progress: Progress | None = None,
     stop: Callable[[], bool] | None = None,
 ) -> bool:
-    """Makes the missing vectors until `stop` says so. Returns whether all are made. `purpose`: what another writer is
-    told.
+    """Makes the missing vectors until `stop` returns True. Returns whether all are made. `purpose` is shown to other
+    writers that wait.
     """
     models = session.models
-    return models is None or _Embedding(session, purpose, models, report, progress, stop).run()
+    return models is None or _Embedding(session, purpose, models, report, progress or quiet, stop).run()
 
 
 def rebuild_vectors(session: Session, progress: Progress | None = None) -> IngestReport:
@@ -86,27 +86,20 @@ def rebuild_vectors(session: Session, progress: Progress | None = None) -> Inges
     return report
 
 
+@dataclass
 class _Embedding:
     """One run. The writer's lock is held for a moment per batch and never while a model computes."""
 
-    def __init__(
-        self,
-        session: Session,
-        purpose: str,
-        models: EmbeddingModels,
-        report: IngestReport,
-        progress: Progress | None,
-        stop: Callable[[], bool] | None,
-    ) -> None:
-        self._session = session
-        self._purpose = purpose
-        self._models = models
-        self._report = report
-        self._progress: Progress = progress or quiet
-        self._stop = stop
-        self._done = self._total = 0
-        self._refused: set[Key] = set()
-        self._refused_in_a_row = 0
+    _session: Session
+    _purpose: str
+    _models: EmbeddingModels
+    _report: IngestReport
+    _progress: Progress
+    _stop: Callable[[], bool] | None
+    _done: int = 0
+    _total: int = 0
+    _refused: set[Key] = field(default_factory=set)
+    _refused_in_a_row: int = 0
 
     def run(self) -> bool:
         """Whether all has been embedded."""
@@ -135,24 +128,13 @@ class _Embedding:
         embedders = self._models.embedders
         with self._store() as store:
             self._total = store.count_pending(embedders)
-            chunks = store.pending(embedders, after=None, limit=_WINDOW)
-        while chunks:
-            waiting = _waiting(chunks)
-            for embedder in embedders:
-                # Embed secondary-space texts first, so that a primary-space vector implies that both exist.
-                self._embed(
-                    embedder,
-                    [chunk for chunk in waiting if self._models.secondary_of(chunk.text) is embedder],
-                    primary=False,
-                )
-            for embedder in embedders:
-                self._embed(
-                    embedder,
-                    [chunk for chunk in waiting if self._models.primary_of(chunk.text) is embedder],
-                    primary=True,
-                )
-            with self._store() as store:
-                chunks = store.pending(embedders, after=chunks[-1].key, limit=_WINDOW)
+        for waiting in self._windows(lambda store, after: store.pending(embedders, after=after, limit=_WINDOW)):
+            # Embed secondary-space texts first, so that a primary-space vector implies that both exist.
+            for primary, space_of in ((False, self._models.secondary_of), (True, self._models.primary_of)):
+                for embedder in embedders:
+                    self._embed(
+                        embedder, [chunk for chunk in waiting if space_of(chunk.text) is embedder], primary=primary
+                    )
         with self._store() as store:
             second = self._models.secondary_for_all(
                 other_scripts=len(embedders) > 1 and store.is_primary(embedders[-1])
@@ -165,11 +147,20 @@ class _Embedding:
     def _embed_second(self, embedder: Embedder) -> None:
         with self._store() as store:
             self._total += store.count_pending_in(embedder)
-            chunks = store.pending_in(embedder, after=None, limit=_WINDOW)
-        while chunks:
-            self._embed(embedder, _waiting(chunks), primary=False)
+        for waiting in self._windows(lambda store, after: store.pending_in(embedder, after=after, limit=_WINDOW)):
+            self._embed(embedder, waiting, primary=False)
+
+    def _windows(
+        self, pending: Callable[[VectorWriter, Key | None], Sequence[PendingChunk]]
+    ) -> Iterator[list[_Waiting]]:
+        after: Key | None = None
+        while True:
             with self._store() as store:
-                chunks = store.pending_in(embedder, after=chunks[-1].key, limit=_WINDOW)
+                chunks = pending(store, after)
+            if not chunks:
+                return
+            yield _waiting(chunks)
+            after = chunks[-1].key
 
     def _embed(self, embedder: Embedder, chunks: Sequence[_Waiting], *, primary: bool) -> None:
         texts: dict[bytes, _Text] = {}

@@ -33,11 +33,11 @@ SKIP_REASONS = {
 
 
 def quiet(event: str, **details: Any) -> None:
-    """Progress for nobody."""
+    """A Progress that shows nothing."""
 
 
 class Failure(NamedTuple):
-    """A file that could not be indexed; what was indexed of it before stays."""
+    """A file that could not be indexed; its text from an earlier ingest stays."""
 
     path: str
     code: str
@@ -83,8 +83,12 @@ class IngestReport:
     embedding_seconds: float = 0.0
 
     def skip(self, path: str, reason: str) -> None:
+        self._skip(reason, Skipped(1, (path,)))
+
+    def _skip(self, reason: str, more: Skipped) -> None:
         before = self.skipped.get(reason, Skipped())
-        self.skipped[reason] = Skipped(before.count + 1, (*before.examples, path)[:_EXAMPLES])
+        examples = (*before.examples, *more.examples)[:_EXAMPLES]
+        self.skipped[reason] = Skipped(before.count + more.count, examples)
 
     def skip_scanned(self, path: str, reason: str) -> None:
         self.unread += 1
@@ -110,10 +114,7 @@ class IngestReport:
         for name in ("scanned", "added", "updated", "unchanged", "removed", "chunks", "bytes", "unread", "seconds"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         for reason, skipped in other.skipped.items():
-            before = self.skipped.get(reason, Skipped())
-            self.skipped[reason] = Skipped(
-                before.count + skipped.count, (*before.examples, *skipped.examples)[:_EXAMPLES]
-            )
+            self._skip(reason, skipped)
         self.failed += other.failed
         self.warnings += other.warnings
 

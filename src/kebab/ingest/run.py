@@ -1,4 +1,4 @@
-"""Ingest, step by step: find the files, skip what is known, read, parse, chunk, write, drop what is gone.
+"""Ingest, step by step: find the files, skip unchanged ones, read, parse, chunk, write, remove documents without files.
 
 Documents are written in small groups, each in one transaction: a run can be stopped anywhere and run again. A file that
 cannot be indexed is an entry in the report; only what stops the whole run (no space, no permission, a missing folder)
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 STDIN_SOURCE = "stdin"
 
 _GROUP_CHARACTERS = 1 << 19
-"""Written together: enough that the text index is not rewritten for every file, few enough that nobody waits long."""
+"""Written together: enough that the text index is not rewritten for every file, few enough for short transactions."""
 _GROUP_SECONDS = 0.5
 _MOST_AHEAD = 16
 """Files that were read and are not written yet."""
@@ -63,9 +63,8 @@ class _Begun(NamedTuple):
 
     path: str
     is_new: bool
-    state: FileState
-    modified: float
-    parsed: Callable[[], ParsedDocument]
+    size: int
+    document: Callable[[], IndexedDocument]
     """Waits for the parser and raises what it raised."""
     elsewhere: bool
     """Whether the parser runs in another process."""
@@ -97,23 +96,22 @@ def nothing_yet() -> UsageError:
 
 
 class Fingerprints:
-    """Tells when unchanged files must be indexed again: one text per parser, which changes if the same bytes would give
-    other chunks.
+    """One text per parser, which changes when the same bytes would give other chunks: then unchanged files are indexed
+    again.
     """
 
     def __init__(self, settings: Settings, chunker_version: str) -> None:
-        self._settings = settings
-        self._chunker_version = chunker_version
+        shaping = {
+            item.key: getattr(getattr(settings, item.section), item.name)
+            for item in all_settings()
+            if item.changes_index
+        }
+        self._shaping = [chunker_version, shaping]
         self._known: dict[str, str] = {}
 
     def of(self, parser_version: str) -> str:
         if parser_version not in self._known:
-            shaping = {
-                item.key: getattr(getattr(self._settings, item.section), item.name)
-                for item in all_settings()
-                if item.changes_index
-            }
-            parts = json.dumps([parser_version, self._chunker_version, shaping], sort_keys=True)
+            parts = json.dumps([parser_version, *self._shaping], sort_keys=True)
             self._known[parser_version] = sha256(parts.encode()).hexdigest()[:12]
         return self._known[parser_version]
 
@@ -160,9 +158,8 @@ def ingest_text(
 ) -> IngestReport:
     """Indexes one document without a file."""
     if not title.strip():
-        raise UsageError(
-            "A text without a file needs a title.", hint="For example: kb ingest - --title 'Shopping list'"
-        )
+        hint = "For example: kb ingest - --title 'Shopping list'"
+        raise UsageError("A text without a file needs a title.", hint=hint)
     if embed:
         _ = session.models  # a missing model is reported before the work
     report = IngestReport()
@@ -278,11 +275,8 @@ class Ingest:
         self._progress("scanning", source=source.name, path=source.root)
         if source.kind == "file":
             if not root.is_file():
-                raise SourceError(
-                    f"The file {root} is not there.",
-                    hint="Its text stays searchable; restore it or remove the source.",
-                    path=str(root),
-                )
+                hint = "Its text stays searchable; restore it or remove the source."
+                raise SourceError(f"The file {root} is not there.", hint=hint, path=str(root))
             scan = FolderScan()
             file = found_file(root, nfc(root.name))
             if is_too_large(file.size, self._settings.ingest):
@@ -313,16 +307,15 @@ class Ingest:
         """A file that was ingested alone and now comes with its folder becomes part of the folder."""
         for lone in roots_below(folder, known, "file"):
             path = files.get(Path(lone.root or ""))
-            if path is None:
-                continue  # the folder hides it, so it stays by itself
-            self._store.absorb_source(lone.name, folder.name, path)
-            self.report.absorbed.append(lone.name)
+            if path is not None:  # otherwise the folder hides it, and it stays a source of its own
+                self._store.absorb_source(lone.name, folder.name, path)
+                self.report.absorbed.append(lone.name)
 
     def _take_files(self, source: Source, files: Sequence[FoundFile], states: Mapping[str, FileState]) -> set[str]:
         """Returns the paths that must stay in the index. Parsers in other processes get files ahead; documents are
         written in order.
         """
-        keep: set[str] = set()
+        keep = {file.path for file in files}
         ahead: deque[_Begun] = deque()
         self.report.scanned += len(files)
         try:
@@ -332,17 +325,16 @@ class Ingest:
                 fingerprint = self._fingerprints.of(self._parser_for(file.path).version)
                 if known and (known.size, known.mtime_ns, known.fingerprint) == (file.size, file.mtime_ns, fingerprint):
                     self.report.unchanged += 1
-                    keep.add(file.path)
                 elif begun := self._begin_file(source, file, known, fingerprint, keep):
                     ahead.append(begun)
                 while ahead and (
                     not ahead[0].elsewhere
                     or len(ahead) > _MOST_AHEAD
-                    or sum(begun.state.size for begun in ahead) > _MOST_BYTES_AHEAD
+                    or sum(begun.size for begun in ahead) > _MOST_BYTES_AHEAD
                 ):
-                    self._finish_file(source, ahead.popleft(), keep)
+                    self._finish_file(ahead.popleft(), keep)
             while ahead:
-                self._finish_file(source, ahead.popleft(), keep)
+                self._finish_file(ahead.popleft(), keep)
         finally:  # also when interrupted between two files
             self._write_group()
         return keep
@@ -357,33 +349,33 @@ class Ingest:
             read = read_file(file.absolute, settings, follow_link=settings.follow_links or source.kind == "file")
         except FileNotFoundError:  # deleted since the folder was scanned
             self.report.scanned -= 1
+            keep.discard(file.path)
             return None
         except ParseError as error:
             self.report.reject(file.path, error)
+            keep.discard(file.path)
             return None
         except OSError as error:
             self.report.fail(Failure(file.path, "unreadable", f"The file cannot be read: {error.strerror}."))
-            keep.add(file.path)
             return None
         if read is None:
             self.report.fail(Failure(file.path, "changing", "The file changed while it was read; run again later."))
-            keep.add(file.path)
             return None
         state = FileState(read.size, read.mtime_ns, sha256(read.data).hexdigest(), fingerprint)
         if known and (known.content_hash, known.fingerprint) == (state.content_hash, fingerprint):
             if (known.size, known.mtime_ns) != (state.size, state.mtime_ns):
-                self._store.touch(
-                    source.name, file.path, state, self._date_of_touched(source.name, file.path, known, read)
-                )
+                date = self._date_of_touched(source.name, file.path, known, read)
+                self._store.touch(source.name, file.path, state, date)
             self.report.unchanged += 1
-            keep.add(file.path)
             return None
         parser = self._parser_for(file.path)
         if elsewhere := isinstance(parser, BackgroundParser):
             parsed = parser.begin(read.data, file.path)
         else:
             parsed = partial(parser.parse, read.data, file.path)
-        return _Begun(file.path, known is None, state, read.modified, parsed, elsewhere, time.perf_counter() - started)
+        trust = source.trust_level
+        document = partial(self._document, source.name, file.path, parsed, state, read.modified, trust)
+        return _Begun(file.path, known is None, read.size, document, elsewhere, time.perf_counter() - started)
 
     def _date_of_touched(self, source: str, path: str, known: FileState, read: FileBytes) -> str:
         """The date that an ingest from scratch would give it: its own, or else the new time of the file."""
@@ -397,18 +389,15 @@ class Ingest:
         except ParseError:
             return date
 
-    def _finish_file(self, source: Source, begun: _Begun, keep: set[str]) -> None:
+    def _finish_file(self, begun: _Begun, keep: set[str]) -> None:
         started = time.perf_counter()
         try:
-            document = self._document(
-                source.name, begun.path, begun.parsed, begun.state, begun.modified, source.trust_level
-            )
+            document = begun.document()
         except ParseError as error:
             self.report.reject(begun.path, error)
-            if error.is_defect:
-                keep.add(begun.path)
+            if not error.is_defect:
+                keep.discard(begun.path)
             return
-        keep.add(begun.path)
         now = time.perf_counter()
         self._group_since = self._group_since if self._group else now
         self._group.append(_Waiting(document, begun.is_new, begun.seconds + now - started))
@@ -425,16 +414,8 @@ class Ingest:
             chunks = self._chunker.chunk(parsed)
         if not chunks:
             raise ParseError("There is no text in it.", reason="empty")
-        return IndexedDocument(
-            source=source,
-            path=path,
-            state=state,
-            parsed=parsed,
-            chunks=chunks,
-            chunker_version=self._chunker.version,
-            date=_date(parsed, path, modified),
-            trust_level=parsed.trust_level or trust,
-        )
+        date, trust = _date(parsed, path, modified), parsed.trust_level or trust
+        return IndexedDocument(source, path, state, parsed, chunks, self._chunker.version, date, trust)
 
     def _write_group(self) -> None:
         group, self._group = self._group, []

@@ -39,9 +39,8 @@ class Scope:
 def resolve(paths: Sequence[Path], known: Sequence[Source], name: str | None) -> list[Scope]:
     """One scope per path. A path inside a known source belongs to it; any other becomes a new source."""
     if name is not None and len(paths) != 1:
-        raise UsageError(
-            "--name names one source, so it takes exactly one path.", hint="Ingest the paths one after another."
-        )
+        message = "--name names one source, so it takes exactly one path."
+        raise UsageError(message, hint="Ingest the paths one after another.")
     sources = list(known)
     scopes: dict[tuple[str, str], Scope] = {}
     for path in paths:
@@ -53,10 +52,8 @@ def resolve(paths: Sequence[Path], known: Sequence[Source], name: str | None) ->
             scope = Scope(source, is_new=True)
             sources.append(source)
         elif name not in (None, scope.source.name):
-            raise SourceError(
-                f"{absolute} is already the source {scope.source.name}.",
-                hint="Leave --name out: a source keeps its name, it is part of all ids.",
-            )
+            hint = "Leave --name out: a source keeps its name, it is part of all ids."
+            raise SourceError(f"{absolute} is already the source {scope.source.name}.", hint=hint)
         scopes.setdefault((scope.source.name, scope.below), scope)
     return list(scopes.values())
 
@@ -72,6 +69,7 @@ def roots_below(source: Source, known: Iterable[Source], kind: str) -> list[Sour
 
 
 def _existing(path: Path) -> Path:
+    shown = str(path).encode("utf-8", "replace").decode()
     try:
         absolute = path.expanduser().resolve()
         str(absolute).encode("utf-8")
@@ -79,34 +77,26 @@ def _existing(path: Path) -> Path:
     except FileNotFoundError as error:
         raise SourceError(f"There is no file or folder {path}.", hint="Check the path.", path=str(path)) from error
     except UnicodeEncodeError as error:
-        shown = str(path).encode("utf-8", "replace").decode()
-        raise SourceError(
-            f"The name of {shown} is not valid UTF-8.", hint="Rename it and ingest it again.", path=shown
-        ) from error
+        message = f"The name of {shown} is not valid UTF-8."
+        raise SourceError(message, hint="Rename it and ingest it again.", path=shown) from error
     except (OSError, ValueError, RuntimeError) as error:  # no permission, too long, a NUL, ~nobody
-        raise SourceError(
-            f"{path} cannot be read: {error}.", hint="Check the path and its permissions.", path=str(path)
-        ) from error
+        message = f"{path} cannot be read: {error}."
+        raise SourceError(message, hint="Check the path and its permissions.", path=str(path)) from error
     if not (S_ISDIR(mode) or S_ISREG(mode)):
-        raise SourceError(
-            f"{path} is neither a file nor a folder.", hint="Name a folder or a text file.", path=str(path)
-        )
+        message = f"{path} is neither a file nor a folder."
+        raise SourceError(message, hint="Name a folder or a text file.", path=str(path))
     return absolute
 
 
 def _known_scope(absolute: Path, sources: Sequence[Source]) -> Scope | None:
     """The innermost source that holds the path."""
-    best: Scope | None = None
-    for source in sources:
-        if source.root is None:
-            continue
-        root = Path(source.root)
-        if absolute == root:
-            return Scope(source)
-        is_inside = source.kind == "folder" and root in absolute.parents
-        if is_inside and (best is None or len(source.root) > len(best.source.root or "")):
-            best = Scope(source, nfc(absolute.relative_to(root).as_posix()))
-    return best
+    roots = {Path(source.root): source for source in reversed(sources) if source.root is not None}
+    if absolute in roots:
+        return Scope(roots[absolute])
+    for folder in absolute.parents:
+        if folder in roots and roots[folder].kind == "folder":
+            return Scope(roots[folder], nfc(absolute.relative_to(folder).as_posix()))
+    return None
 
 
 def _free_name(absolute: Path, sources: Sequence[Source], wanted: str | None) -> str:
@@ -116,10 +106,8 @@ def _free_name(absolute: Path, sources: Sequence[Source], wanted: str | None) ->
         if not name:
             raise UsageError("A source's name must not be empty.", hint="For example --name notes")
         if name.startswith(("/", "~")) or not name.isprintable() or ":" in name:
-            raise UsageError(
-                f"{name!r} is no name for a source.",
-                hint="A name is a word or two without a colon, and no path. For example --name notes",
-            )
+            hint = "A name is a word or two without a colon, and no path. For example --name notes"
+            raise UsageError(f"{name!r} is no name for a source.", hint=hint)
         if name in taken:
             raise SourceError(f"There is already a source named {name}.", hint="Choose another with --name.")
         return name

@@ -23,11 +23,14 @@ if TYPE_CHECKING:
 
 _TICK_S = 0.3
 _EMBEDDING_S = 5.0
-"""How long vectors are made before looking for sources that others may have added."""
+"""How long vectors are made before looking for sources that other processes may have added."""
 _ASK_AGAIN_S = 1.0
-"""How often the store is asked for its sources, where none of its files shows that somebody has written."""
+"""How often a store without files, which would show changes, is asked for its sources."""
 _BEFORE_EMBEDDING_AGAIN_S = 30.0
 """After a model or an endpoint has failed; a change makes it try earlier."""
+
+
+Paths = Sequence[str | os.PathLike[str]]
 
 
 class _Stopped(Exception):
@@ -37,15 +40,7 @@ class _Stopped(Exception):
 class Watching:
     """One watch over the paths, or over every known source."""
 
-    def __init__(
-        self,
-        session: Session,
-        paths: Sequence[str | os.PathLike[str]],
-        *,
-        name: str | None,
-        embed: bool,
-        stop: Event | None,
-    ) -> None:
+    def __init__(self, session: Session, paths: Paths, *, name: str | None, embed: bool, stop: Event | None) -> None:
         self._session = session
         self._paths = paths
         self._name = name
@@ -54,10 +49,8 @@ class Watching:
         self._stop = stop or Event()
         self._written: list[object] = []
         self._watch: Watch | None = None
-        self._failed: dict[Path, str] = {}
-        """Roots that could not be brought up to date, and why."""
-        self._sources_error = ""
-        self._embedding_error = ""
+        self._errors: dict[Path | str, str] = {}
+        """The last error of each root, of looking for sources, and of embedding, until it is gone."""
         self._vectors = IngestReport()
         self._embed_at = 0.0 if self._embeds else float("inf")
 
@@ -71,7 +64,7 @@ class Watching:
                 if watch is None:
                     self._stop.wait(_TICK_S)
                     continue
-                for root in sorted(watch.take() | self._failed.keys()):
+                for root in sorted(watch.take() | {root for root in self._errors if isinstance(root, Path)}):
                     yield from self._update(root)
                 if time.monotonic() >= self._embed_at and not watch.has_news:
                     yield from self._make_vectors(watch)
@@ -83,7 +76,7 @@ class Watching:
                 self._watch.close()
 
     def _begin(self) -> Iterator[IngestReport | KebabError]:
-        """Raises what cannot be watched at all; a known source whose folder is missing is waited for."""
+        """Ingests everything once. Raises what cannot be watched at all; a known source may be missing for now."""
         known = [] if self._paths else self._roots()
         there = [root for root in known if root.exists()]
         for root in known:
@@ -108,11 +101,9 @@ class Watching:
         try:
             self._watch_sources()
         except KebabError as error:
-            if self._sources_error != error.message:
-                yield error
-            self._sources_error = error.message
+            yield from self._once("sources", error)
         else:
-            self._sources_error = ""
+            self._errors.pop("sources", None)
 
     def _watch_sources(self) -> None:
         files = [file for file in self._own_files if not file.name.endswith((".lock", "-shm"))]
@@ -124,7 +115,8 @@ class Watching:
                 if self._watch is not None:
                     self._watch.close()
                 self._watch = Watch(roots, self._own_files)
-                self._failed = {root: error for root, error in self._failed.items() if root in roots}
+                for root in [root for root in self._errors if isinstance(root, Path) and root not in roots]:
+                    del self._errors[root]
 
     def _update(self, root: Path) -> Iterator[IngestReport | KebabError]:
         try:
@@ -137,11 +129,9 @@ class Watching:
                 self._session, [root], IngestReport(), embed=False, known_only=True, progress=self._progress
             )
         except KebabError as error:
-            if self._failed.get(root) != error.message:
-                yield error
-            self._failed[root] = error.message
+            yield from self._once(root, error)
             return
-        self._failed.pop(root, None)
+        self._errors.pop(root, None)
         if report.added or report.updated or report.removed or report.failed:
             if self._embeds:
                 self._embed_at = 0.0
@@ -156,20 +146,25 @@ class Watching:
         try:
             complete = embed_missing(self._session, "kb watch", self._vectors, stop=stop)
         except KebabError as error:
-            if self._embedding_error != error.message:
-                yield error
-            self._embedding_error = error.message
+            yield from self._once("vectors", error)
             self._embed_at = time.monotonic() + (_TICK_S if isinstance(error, Locked) else _BEFORE_EMBEDDING_AGAIN_S)
             return
-        self._embedding_error = ""
+        self._errors.pop("vectors", None)
         if complete:
             self._embed_at = float("inf")
             made, self._vectors = self._vectors, IngestReport()
             if made.vectors_made or made.vectors_reused:
                 yield made
 
+    def _once(self, subject: Path | str, error: KebabError) -> Iterator[KebabError]:
+        """The error, unless it is the same as the last one."""
+        is_new = self._errors.get(subject) != error.message
+        self._errors[subject] = error.message
+        if is_new:
+            yield error
+
     def _progress(self, *_: Any, **__: Any) -> None:
-        """Ends an ingest between two files; what was read until then is written."""
+        """Ends an ingest between two files; files read until then are written."""
         if self._stop.is_set():
             raise _Stopped
 

@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from string import ascii_lowercase, ascii_uppercase
 
 from kebab.core.records import TagRecord
+
+_WITHOUT_CASE = str.maketrans(ascii_uppercase, ascii_lowercase)
 
 
 def folded(text: str) -> str:
     """As SQLite compares without case: letters of English only."""
-    return (
-        "".join(letter.lower() if letter.isascii() else letter for letter in text)
-        if not text.isascii()
-        else text.lower()
-    )
+    return text.lower() if text.isascii() else text.translate(_WITHOUT_CASE)
 
 
 def tag_records(counts: Iterable[tuple[str, int]]) -> list[TagRecord]:
-    """Spellings, each with its number of documents → tags, the most used first. Of spellings that as many documents
-    have, the first in order stands for the tag.
+    """Spellings, each with its number of documents → tags, the most used first. The most used spelling names the tag;
+    of equally used ones, the first in order.
     """
     spellings: dict[str, list[tuple[str, int]]] = {}
     for spelling, documents in counts:

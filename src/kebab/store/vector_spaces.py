@@ -1,6 +1,4 @@
-"""What every store has to say of the models whose vectors it holds: whether they are all there, and that others are
-other ones.
-"""
+"""What every store needs to know about models: whether all their vectors are there, and whether a dimension changed."""
 
 from __future__ import annotations
 
@@ -22,8 +20,8 @@ class Space(Protocol):
 
 
 def models_key(embedders: Iterable[Embedder], second: Embedder | None = None, *, other_scripts: bool = False) -> str:
-    """Models by name and version; the dimension of an endpoint's vectors would have to be asked for. `second`: the one
-    that has read every chunk, whichever model is the chunk's own; `other_scripts`: whether any chunk is written in
+    """Models by name and version, without the dimension, which an endpoint would have to be asked for. `second`: the
+    model that has embedded every chunk beside the chunk's own model; `other_scripts`: whether any chunk is written in
     another script than Latin.
     """
     key = ",".join(f"{embedder.name}@{embedder.version}" for embedder in embedders)
@@ -31,9 +29,7 @@ def models_key(embedders: Iterable[Embedder], second: Embedder | None = None, *,
 
 
 def is_complete(remembered: str, models: EmbeddingModels) -> bool:
-    """Whether what was complete when it was last looked at, as `models_key` has it, is all that the settings ask for
-    now; more than that is complete too.
-    """
+    """Whether the remembered key, made by `models_key`, covers all that the settings ask for now; it may cover more."""
     made, _, second = remembered.partition(_SECOND)
     wanted = models.secondary_for_all(other_scripts=made.endswith(_MIXED))
     return made.removesuffix(_MIXED) == models_key(models.embedders) and (wanted is None or wanted.name == second)

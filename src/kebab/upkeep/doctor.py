@@ -1,4 +1,4 @@
-"""What `kb doctor` checks: each check says what is so, and what to do if it is wrong."""
+"""The checks of `kb doctor`: each has a message, and a hint if something is wrong."""
 
 from __future__ import annotations
 
@@ -17,7 +17,6 @@ from kebab.core.addresses import without_password
 from kebab.core.errors import KebabError, ModelError
 from kebab.core.incomplete_migration import incomplete_migration_checks
 from kebab.core.libraries import Library
-from kebab.core.ports import EmbeddingModels, VectorCoverage
 from kebab.core.records import NOT_CHECKED, Check, SourceRecord
 
 if TYPE_CHECKING:
@@ -63,8 +62,23 @@ def _vector_check(session: Session) -> Check:
         models = session.models
     except ModelError as error:
         return Check("vectors", False, error.message, error.hint)
+    if models is None:
+        return Check("vectors", True, "turned off (embedding.model is none): search is lexical")
+    names = ", ".join(embedder.name for embedder in models.embedders)
     with session.reading() as reading:
-        return vector_check(reading.vector_coverage(models) if reading and models else None, models)
+        if reading is None:
+            return Check("vectors", True, f"none yet; {names}")
+        coverage = reading.vector_coverage(models)
+    if coverage.other_models and not coverage.any:
+        message = f"made by {', '.join(coverage.other_models)}; embedding.model stands for {names}"
+        return Check("vectors", False, message, "kb index --rebuild-vectors")
+    if coverage.missing:
+        message = f"{coverage.embedded:,} of {coverage.chunks:,} chunks have a vector of {names}"
+    elif coverage.chunks is not None:
+        message = "not everything has been embedded yet that the settings ask for"
+    else:
+        return Check("vectors", True, f"every chunk that the model takes has a vector of {names}")
+    return Check("vectors", True, message, _GO_ON)
 
 
 def _disk_check(path: Path) -> Check:
@@ -88,31 +102,10 @@ def _privacy_check(paths: Iterable[Path]) -> Check:
 
 
 def _stored_password_checks(libraries: Iterable[Library]) -> list[Check]:
-    """One for each library whose stored address has a password, as older versions stored it."""
+    """One check for each library whose stored address has a password, as older versions stored it."""
     found = [library.library_id for library in libraries if without_password(library.origin) != library.origin]
     message = "the address that {} was added from is stored with its password; the next refresh stores it without"
     return [Check("password", True, message.format(name), f"kb lib refresh {name}") for name in found]
-
-
-def vector_check(coverage: VectorCoverage | None, models: EmbeddingModels | None) -> Check:
-    """`coverage` is None when there is nothing to cover."""
-    if models is None:
-        return Check("vectors", True, "turned off (embedding.model is none): search is lexical")
-    names = ", ".join(embedder.name for embedder in models.embedders)
-    if coverage is None:
-        return Check("vectors", True, f"none yet; {names}")
-    if coverage.other_models and not coverage.any:
-        made = ", ".join(coverage.other_models)
-        return Check(
-            "vectors", False, f"made by {made}; embedding.model stands for {names}", "kb index --rebuild-vectors"
-        )
-    if coverage.chunks is not None and not coverage.missing:
-        return Check("vectors", True, "not everything has been embedded yet that the settings ask for", _GO_ON)
-    if not coverage.missing:
-        return Check("vectors", True, f"every chunk that the model takes has a vector of {names}")
-    return Check(
-        "vectors", True, f"{coverage.embedded:,} of {coverage.chunks:,} chunks have a vector of {names}", _GO_ON
-    )
 
 
 def model_check(fault: ModelError | None, damaged: Sequence[Path]) -> Check:

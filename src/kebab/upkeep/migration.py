@@ -8,14 +8,15 @@ command continues.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from kebab.core.addresses import without_password
 from kebab.core.documents import Source
-from kebab.core.errors import CopyDiffers, ModelMissing, NotEmpty, NotFound, UsageError
+from kebab.core.errors import CopyDiffers, NotEmpty, NotFound, UsageError
 from kebab.core.libraries import LibraryVersion, VectorSpace, VersionDocument
 from kebab.core.ports import ChunkVector, EmbeddingKind, IndexedDocument, Key, NewVector, PendingChunk, Progress
 from kebab.core.records import SpaceCount
@@ -82,21 +83,20 @@ class Migration:
         return self.report
 
     def _run(self) -> None:
-        if self.report.origin == self.report.target:
-            raise UsageError(
-                f"{self.report.origin} cannot be carried into itself.", hint="Name another place with --to."
-            )
+        place = self.report.origin
+        if place == self.report.target:
+            raise UsageError(f"{place} cannot be carried into itself.", hint="Name another place with --to.")
         with self._origin.reading(whole=True) as origin:
             if origin is None:
                 raise NotFound("There is nothing to carry over yet.", hint="Begin with: kb ingest FOLDER")
             if (before := origin.migrating_from()) is not None:  # a copy of a part would look like a copy of all
                 raise NotEmpty(
-                    f"{self.report.origin} is itself being filled from {before}, and that is not finished.",
-                    hint=f"Finish it first with: kb migrate --from {before} --to {self.report.origin}",
+                    f"{place} is itself being filled from {before}, and that is not finished.",
+                    hint=f"Finish it first with: kb migrate --from {before} --to {place}",
                 )
             with self._target.writing(_PURPOSE) as writing:
                 self._admit(origin, writing)
-                writing.remember_migration(self.report.origin)
+                writing.remember_migration(place)
                 self._carry(origin, writing)
             with self._target.reading(whole=True) as target:
                 assert target is not None  # it has just been written
@@ -108,27 +108,23 @@ class Migration:
         """Raises NotEmpty unless the target is empty or an interrupted migration from the same origin."""
         with self._target.reading() as target:
             assert target is not None  # the writer has created it
-            sources = {source.name for source in target.catalog.sources()}
-            libraries = {library.library_id for library in target.libraries().libraries()}
-            before = target.migrating_from()
+            there, before = _names(target), target.migrating_from()
         place = self.report.target
-        if before is None and (sources or libraries or writing.documents().has_chunks()):
+        reset = f"kb --db {place} reset"
+        if before is None and (there or writing.documents().has_chunks()):
             raise NotEmpty(
                 f"{place} holds a knowledge base already.",
-                hint=f"Name another place with --to, or empty it with: kb --db {place} reset",
+                hint=f"Name another place with --to, or empty it with: {reset}",
             )
         if before not in (None, self.report.origin):
             raise NotEmpty(
                 f"{place} is being filled from {before}, and that is not finished.",
-                hint=f"Finish it with: kb migrate --from {before} --to {place}; "
-                f"or empty it with: kb --db {place} reset",
+                hint=f"Finish it with: kb migrate --from {before} --to {place}; or empty it with: {reset}",
             )
-        sources -= {source.name for source in origin.catalog.sources()}
-        libraries -= {library.library_id for library in origin.libraries().libraries()}
-        if sources or libraries:
+        if surplus := sorted(there - _names(origin)):
             raise NotEmpty(
-                f"{place} has what {self.report.origin} has not: {', '.join(sorted(sources | libraries))}.",
-                hint=f"Remove it there, or begin anew after: kb --db {place} reset",
+                f"{place} has what {self.report.origin} has not: {', '.join(surplus)}.",
+                hint=f"Remove it there, or begin anew after: {reset}",
             )
         self.report.resumed = before is not None
 
@@ -141,7 +137,7 @@ class Migration:
         for source in origin.catalog.sources():
             if source.name not in known:
                 documents.add_source(Source(source.name, cast("Any", source.kind), source.root, source.trust_level))
-            _carry_notes(source, notes)  # before the documents, which are then analysed with their words
+            _carry_notes(source, notes)  # before the documents, whose terms depend on them
             self._carry_documents(source, content, documents)
             if source.ingested_at is not None:
                 documents.source_ingested(source.name, source.repository, source.ingested_at)
@@ -207,6 +203,12 @@ class Migration:
                 self.report.vectors += len(found)
 
 
+def _names(reading: Reading) -> set[str]:
+    """Of all sources and libraries."""
+    libraries = {library.library_id for library in reading.libraries().libraries()}
+    return libraries | {source.name for source in reading.catalog.sources()}
+
+
 def _place(store: Store) -> str:
     """The address, the same from every working directory."""
     return store.address if store.file is None else str(store.file.resolve())
@@ -248,7 +250,7 @@ def _carry_version(
     ahead: dict[str | None, IndexedDocument] = {}
 
     def document_of(file: WantedFile, source: str) -> IndexedDocument | None:
-        """Reads several documents at a time; they are asked for about in this order."""
+        """Reads several documents at a time, because the maker asks for them about in this order."""
         nonlocal ahead
         place = places[file.path]
         if entries[place].doc_id not in ahead:
@@ -269,23 +271,21 @@ class _Model:
         self.fingerprint = space.fingerprint
 
     def embed(self, texts: Sequence[str], kind: EmbeddingKind) -> Any:  # noqa: ARG002
-        raise ModelMissing(
-            f"Nothing is embedded by {self.name} while it is carried over.", hint="Embed it afterwards with: kb ingest"
-        )
+        raise AssertionError("vectors are copied, not made")
 
 
 def _of_chunks(chunks: Sequence[PendingChunk], found: Mapping[str, ChunkVector], primary: bool) -> list[NewVector]:
     import numpy as np
 
-    new: dict[bytes, NewVector] = {}
+    keys: dict[tuple[bytes, bytes], list[Key]] = {}
     for chunk in chunks:
         vector = found.get(chunk.chunk_id)
         if vector is not None and vector.primary == primary:
-            known = new.setdefault(
-                vector.text_hash, NewVector(vector.text_hash, np.frombuffer(vector.vector, np.float16), [])
-            )
-            new[vector.text_hash] = known._replace(chunks=[*known.chunks, chunk.key])
-    return list(new.values())
+            keys.setdefault((vector.text_hash, vector.vector), []).append(chunk.key)
+    return [
+        NewVector(text_hash, np.frombuffer(stored, np.float16), chunk_keys)
+        for (text_hash, stored), chunk_keys in keys.items()
+    ]
 
 
 # --- comparing both sides
@@ -305,35 +305,28 @@ def _compare(origin: Reading, target: Reading, place: str, progress: Progress) -
 
 def _differences(origin: Reading, target: Reading, progress: Progress) -> Iterator[str]:
     """Totals first, then details."""
+
+    def between(what: str, part_of: Callable[[Reading], Mapping[Any, Any]]) -> Iterator[str]:
+        yield from _between(what, part_of(origin), part_of(target))
+
     progress("verifying", path="counts", done=0, total=None)
-    yield from _between("the number of", *(_numbers(_counted(reading)) for reading in (origin, target)))
-    analysis = (target.korean_analysis(), origin.korean_analysis())
-    if analysis[1] not in (None, analysis[0]):
-        yield f"the Korean analysis is {analysis[0]} and was {analysis[1]}"
-    yield from _between(
-        "the vectors that are complete", *({"": reading.content().complete_vectors()} for reading in (origin, target))
-    )
-    yield from _between(
-        "the source", *({source.name: source for source in reading.catalog.sources()} for reading in (origin, target))
-    )
-    yield from _between("the tag", *({tag.tag: tag for tag in reading.catalog.tags()} for reading in (origin, target)))
-    ids: set[str] = set()
+    yield from between("the number of", lambda reading: _numbers(_counted(reading)))
+    analysis, wanted = target.korean_analysis(), origin.korean_analysis()
+    if wanted not in (None, analysis):
+        yield f"the Korean analysis is {analysis} and was {wanted}"
+    yield from between("the vectors that are complete", lambda reading: {"": reading.content().complete_vectors()})
+    yield from between("the source", lambda reading: {source.name: source for source in reading.catalog.sources()})
+    yield from between("the tag", lambda reading: {tag.tag: tag for tag in reading.catalog.tags()})
+    own: set[str] = set()
     for source in origin.catalog.sources():
-        before, after = (
-            {
-                f"{source.name}:{path}": (stored.doc_id, stored.state)
-                for path, stored in reading.content().stored(source.name).items()
-            }
-            for reading in (origin, target)
-        )
-        yield from _between("the document", before, after)
-        ids |= {doc_id for doc_id, _ in before.values()}
-    own = frozenset(ids)
-    yield from _between("the library", *map(_libraries, (origin, target)))
+        yield from between("the document", partial(_documents_of, name=source.name))
+        own |= {document.doc_id for document in origin.content().stored(source.name).values()}
+    yield from between("the library", _libraries)
+    ids = set(own)
     for library in origin.libraries().libraries():
-        wanted, there = (_version_documents(reading, library.library_id) for reading in (origin, target))
-        yield from _between(f"the document of {library.library_id}", wanted, there)
-        ids |= set(wanted.values())
+        documents = partial(_version_documents, library_id=library.library_id)
+        yield from between(f"the document of {library.library_id}", documents)
+        ids |= set(documents(origin).values())
     chosen = _spread(sorted(ids))
     for number, doc_id in enumerate(chosen):
         progress("verifying", path=doc_id, done=number, total=len(chosen))
@@ -359,10 +352,8 @@ def _counted(reading: Reading) -> MigrationCounts:
 def _numbers(counts: MigrationCounts) -> dict[str, int]:
     numbers = {name: value for name, value in counts._asdict().items() if name != "spaces"}
     for space in counts.spaces:
-        numbers |= {
-            f"vectors of {space.fingerprint}": space.vectors,
-            f"chunks whose primary space is {space.fingerprint}": space.primaries,
-        }
+        numbers[f"vectors of {space.fingerprint}"] = space.vectors
+        numbers[f"chunks whose primary space is {space.fingerprint}"] = space.primaries
     return numbers
 
 
@@ -375,6 +366,11 @@ def _libraries(reading: Reading) -> dict[str, Any]:
         )
         for library in reading.libraries().libraries()
     }
+
+
+def _documents_of(reading: Reading, name: str) -> dict[str, Any]:
+    documents = reading.content().stored(name)
+    return {f"{name}:{path}": (stored.doc_id, stored.state) for path, stored in documents.items()}
 
 
 def _version_documents(reading: Reading, library_id: str) -> dict[tuple[Any, ...], str]:
@@ -417,12 +413,9 @@ def _between(what: str, before: Mapping[Any, Any], after: Mapping[Any, Any]) -> 
 def _contrast(before: Any, after: Any) -> str:
     """What differs between two records or lists."""
     if hasattr(before, "_asdict"):
-        parts = [
-            (name, value, getattr(after, name))
-            for name, value in before._asdict().items()
-            if value != getattr(after, name)
-        ]
-        return f"{parts[0][0]}: {_contrast(*parts[0][1:])}"
+        values = after._asdict()
+        name = next(name for name, value in before._asdict().items() if value != values[name])
+        return f"{name}: {_contrast(getattr(before, name), values[name])}"
     if isinstance(before, list | tuple) and len(before) == len(after):
         return next(_contrast(*pair) for pair in zip(before, after, strict=True) if pair[0] != pair[1])
     return f"{_shown(after)} instead of {_shown(before)}"

@@ -59,6 +59,11 @@ class VerifyReport:
     checks: list[Check] = field(default_factory=list)
     """Of the store itself."""
 
+    def add(self, difference: Difference) -> None:
+        setattr(self, difference.status, getattr(self, difference.status) + 1)
+        if len(self.differences) < _MOST_LISTED:
+            self.differences.append(difference)
+
     @property
     def truncated(self) -> bool:
         """Whether there are more differences than are listed."""
@@ -80,12 +85,11 @@ class VerifyReport:
 
 def locate(source: SourceRecord, path: str) -> Path:
     """The file behind a document path, which is stored in NFC; on disk a name may be in another Unicode form."""
-    root = Path(source.root or "")
+    place = Path(source.root or "")
     if source.kind == "file":
-        return root
-    if (root / path).exists():
-        return root / path
-    place = root
+        return place
+    if (place / path).exists():
+        return place / path
     for part in path.split("/"):
         names = [entry.name for entry in place.iterdir()] if place.is_dir() else []
         place /= next((name for name in names if nfc(name) == part), part)
@@ -93,7 +97,7 @@ def locate(source: SourceRecord, path: str) -> Path:
 
 
 def line_in_file(file: Path, hit: SearchHit, passage: Callable[[], str]) -> int | None:
-    """Where the passage of a hit begins in its file now; None if it has no lines."""
+    """The line where the passage of a hit begins in its file now; None if it has no lines."""
     parser = parser_for(hit.doc_path)
     if not file.is_file():
         raise NotFound(
@@ -105,7 +109,7 @@ def line_in_file(file: Path, hit: SearchHit, passage: Callable[[], str]) -> int 
 
 
 def line_now(text: str, passage: str, first: int) -> int:
-    """The line where a passage begins now that was indexed at line `first`; about the same place if it is gone."""
+    """The line where a passage, which was indexed at line `first`, begins now; about the same place if it is gone."""
     lines = LineTable(text)
     if first <= len(lines) and text.startswith(passage, lines.start_of(first)):
         return first
@@ -189,9 +193,7 @@ def _compare_files(report: VerifyReport, catalog: Catalog, parsers: Parsers, set
         try:
             body, chunks = catalog.body(document.doc_id), catalog.chunks_of(document.doc_id)
         except (Corrupt, NotFound):
-            report.corrupt += 1
-            if len(report.differences) < _MOST_LISTED:
-                report.differences.append(Difference(document.doc_id, document.path, document.source, "corrupt"))
+            report.add(Difference(document.doc_id, document.path, document.source, "corrupt"))
             continue
         lines = LineTable(body)
         now = _now(roots.get(document.source), document, body, parsers, renamed)
@@ -200,11 +202,7 @@ def _compare_files(report: VerifyReport, catalog: Catalog, parsers: Parsers, set
 
 
 def _now(
-    source: SourceRecord | None,
-    document: DocumentRecord,
-    body: str,
-    parsers: Parsers,
-    renamed: _RenamedFiles,
+    source: SourceRecord | None, document: DocumentRecord, body: str, parsers: Parsers, renamed: _RenamedFiles
 ) -> _Now:
     """The stored text itself if there is no file, or the file is unchanged."""
     if source is None or source.root is None:
@@ -226,21 +224,21 @@ def _now(
 
 def _judge(report: VerifyReport, chunk: ChunkRecord, body: str, lines: LineTable, now: _Now) -> None:
     current = now.text
-    status, now_at = "ok", None
+    now_at = None
     if not stands_there(chunk.text, chunk.start_offset, chunk.end_offset, chunk.spans[0], body, lines):
         status = "corrupt"
     elif current is None:
         status = "gone" if now.readable else "unreadable"
     elif now.path != chunk.doc_path:
         status, now_at = "moved", chunk.citation._replace(path=now.path).uri
-    elif current is not body and current[chunk.start_offset : chunk.end_offset] != chunk.text:
-        found = current.find(chunk.text)
-        status = "moved" if found >= 0 else "changed"
-        if found >= 0:
-            span: Span = LineSpan(*LineTable(current).lines_of(found, found + len(chunk.text)))
-            if isinstance(chunk.spans[0], PageSpan):
-                span = PageSpan(current.count(PAGE_BREAK, 0, found) + 1)
-            now_at = Citation(chunk.doc_path, span).uri
-    setattr(report, status, getattr(report, status) + 1)
-    if status != "ok" and len(report.differences) < _MOST_LISTED:
-        report.differences.append(Difference(chunk.chunk_id, chunk.citation.uri, chunk.source, status, now_at))
+    elif current is body or current[chunk.start_offset : chunk.end_offset] == chunk.text:
+        report.ok += 1
+        return
+    elif (found := current.find(chunk.text)) < 0:
+        status = "changed"
+    else:
+        span: Span = LineSpan(*LineTable(current).lines_of(found, found + len(chunk.text)))
+        if isinstance(chunk.spans[0], PageSpan):
+            span = PageSpan(current.count(PAGE_BREAK, 0, found) + 1)
+        status, now_at = "moved", Citation(chunk.doc_path, span).uri
+    report.add(Difference(chunk.chunk_id, chunk.citation.uri, chunk.source, status, now_at))

@@ -17,21 +17,20 @@ from tests.interfaces.mcp.sessions import over_stdio
 
 import kebab
 from kebab.core.errors import SchemaAltered
-from kebab.store.sqlite.database import Database
-from kebab.store.sqlite.rows import rows_of
+from kebab.store.sqlite.database import Connection, Database
 from kebab.store.sqlite.schema import SchemaObject, digest
 
 Alter = Callable[[str], Path]
 
 
 def schema(path: Path) -> list[SchemaObject]:
-    with closing(apsw.Connection(str(path))) as connection:
-        rows = rows_of(connection, "SELECT type, name, tbl_name, sql FROM sqlite_master WHERE sql IS NOT NULL")
+    with closing(Connection(path)) as connection:
+        rows = connection.rows("SELECT type, name, tbl_name, sql FROM sqlite_master WHERE sql IS NOT NULL")
     return [SchemaObject(*row) for row in rows if not row[1].startswith(("sqlite_", "chunks_fts_", "library_fts_"))]
 
 
 def run(path: Path, script: str) -> Path:
-    """What another program does to the file."""
+    """Alters the file as another program."""
     with closing(apsw.Connection(str(path))) as connection:
         connection.execute(script).fetchall()
     return path
@@ -66,7 +65,7 @@ def refusal(path: Path) -> SchemaAltered:
     return raised[0]
 
 
-def test_any_part_that_is_dropped_is_named_and_all_but_tables_are_made_anew(sample_db: Path, alter: Alter) -> None:
+def test_a_dropped_part_is_named_and_anything_but_a_table_is_restored(sample_db: Path, alter: Alter) -> None:
     for part in schema(sample_db):
         path = alter(f"DROP {part.type} {part.name}")
         error = refusal(path)
@@ -135,7 +134,7 @@ def test_tables_of_other_programs_do_not_matter(alter: Alter) -> None:
         assert kb.verify().sound
 
 
-def test_an_alteration_while_the_database_is_open_is_told(alter: Alter) -> None:
+def test_an_alteration_while_the_database_is_open_is_reported(alter: Alter) -> None:
     path = alter("SELECT 1")
     with kebab.open(path) as kb:
         assert kb.search("git")
@@ -144,7 +143,7 @@ def test_an_alteration_while_the_database_is_open_is_told(alter: Alter) -> None:
             kb.search("git")
 
 
-def test_an_earlier_version_that_was_altered_is_told_when_its_migration_fails(
+def test_a_failed_migration_names_an_alteration_of_the_earlier_version(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from kebab.store.sqlite import migrations
@@ -170,13 +169,13 @@ def test_every_command_ends_with_the_same_error(alter: Alter, kb: Kb, command: s
     assert "schema_altered" in ran.out + ran.err
 
 
-def test_an_agent_is_told_too(alter: Alter, tmp_path: Path) -> None:
+def test_mcp_reports_the_same_error(alter: Alter, tmp_path: Path) -> None:
     with over_stdio(alter("DROP TABLE documents"), tmp_path) as agent:
         error = agent.fails("search", query="git")
     assert (error["code"], "table documents is missing" in error["message"]) == ("schema_altered", True)
 
 
-def test_a_digest_takes_part_in_every_opening_without_running_the_migrations(
+def test_opening_compares_the_digest_without_running_the_migrations(
     sample_db: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("kebab.store.sqlite.migrations.statements", None)
@@ -195,7 +194,7 @@ def test_a_digest_takes_part_in_every_opening_without_running_the_migrations(
         ("UPDATE meta SET value = '{}' WHERE key = 'fts_config'", "corrupt"),
     ],
 )
-def test_a_version_or_value_that_does_not_fit_is_told_without_a_traceback(
+def test_an_impossible_version_or_value_is_reported_without_a_traceback(
     alter: Alter, kb: Kb, script: str, code: str
 ) -> None:
     path = alter(script)

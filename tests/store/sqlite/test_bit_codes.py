@@ -61,7 +61,7 @@ def test_opposite_vectors_differ_in_every_bit_however_many_there_are(dimension: 
     assert bit_codes.distances(bit_codes.encode(one, centre), opposite)[0] == dimension
 
 
-def test_a_value_on_the_centre_counts_as_below_for_stored_and_asked_alike() -> None:
+def test_a_value_on_the_centre_counts_as_below_in_rows_and_queries() -> None:
     centre = vectors(5, 1, 70)[0]
     code = bit_codes.encode(centre[None, :], centre)
     assert not code.any()
@@ -84,7 +84,7 @@ def naive_nearest(differences: list[int], count: int) -> list[int]:
 
 
 @given(st.lists(st.integers(0, 400), min_size=1, max_size=300), st.integers(1, 320))
-def test_nearest_gives_the_smallest_and_all_that_equal_the_last_of_them(differences: list[int], count: int) -> None:
+def test_nearest_returns_the_smallest_and_all_ties_of_the_last(differences: list[int], count: int) -> None:
     found = bit_codes.nearest(np.array(differences, np.uint16), count)
     expected = list(range(len(differences))) if count >= len(differences) else naive_nearest(differences, count)
     assert found.tolist() == expected
@@ -115,7 +115,7 @@ def test_nearest_is_exact_although_it_looks_at_a_sample_first(seed: int, count: 
 
 @given(SEEDS, st.integers(1, 60), st.integers(1, 60), st.sampled_from([8, 64, 100, 384]))
 @settings(max_examples=60)
-def test_closest_keeps_those_whose_bits_agree_best_with_the_query_itself(
+def test_closest_keeps_the_codes_that_agree_best_with_the_query(
     seed: int, rows: int, count: int, dimension: int
 ) -> None:
     stored, query, centre = (
@@ -135,7 +135,7 @@ def test_closest_keeps_those_whose_bits_agree_best_with_the_query_itself(
     assert all(product[place] <= worst + 1e-3 for place in left_out)
 
 
-def test_equal_codes_are_all_among_the_closest_or_none_of_them_is() -> None:
+def test_closest_takes_all_or_none_of_equal_codes() -> None:
     one, query, centre = vectors(1, 1, 384), vectors(2, 1, 384)[0], np.zeros(384, np.float32)
     planes = bit_codes.encode(np.concatenate([np.repeat(one, 37, axis=0), np.repeat(-one, 41, axis=0)]), centre)
     for count in (1, 2, 36, 37, 38, 77):

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from kebab.core.errors import Corrupt
 from kebab.core.records import ContextNote
-from kebab.store.sqlite import maintenance
 from kebab.store.sqlite.documents import SqliteNoteStore
+from kebab.store.sqlite.writing import SqliteWriting
 
 if TYPE_CHECKING:
     from tests.store.conftest import Shelf
@@ -32,7 +32,7 @@ def corpus(shelf: Shelf) -> Shelf:
 
 
 def notes_of(shelf: Shelf) -> SqliteNoteStore:
-    return SqliteNoteStore(shelf.connection, shelf.path, korean_analysis=shelf.korean)
+    return SqliteNoteStore(shelf.connection, korean_analysis=shelf.korean)
 
 
 def terms(shelf: Shelf) -> dict[str, str]:
@@ -40,7 +40,7 @@ def terms(shelf: Shelf) -> dict[str, str]:
     return dict(shelf.rows("SELECT text, cjk FROM chunks"))
 
 
-def test_what_fails_half_way_leaves_neither_note_nor_terms(corpus: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_note_leaves_neither_note_nor_terms(corpus: Shelf, monkeypatch: pytest.MonkeyPatch) -> None:
     before = terms(corpus)
     really = SqliteNoteStore._changed_terms
 
@@ -67,7 +67,7 @@ STEPS = st.lists(
 
 @settings(max_examples=25)
 @given(steps=STEPS)
-def test_however_notes_came_and_went_a_rebuild_gives_the_same(
+def test_a_rebuild_gives_the_same_terms_as_any_sequence_of_notes(
     shared_shelf: Shelf, steps: list[tuple[str, str]]
 ) -> None:
     shelf = shared_shelf
@@ -83,6 +83,6 @@ def test_however_notes_came_and_went_a_rebuild_gives_the_same(
         shelf.write("teams.md", f"a roadmap of nobody {number}")
     step_by_step = terms(shelf)
     shelf.check_text_index()
-    maintenance.rebuild_fts(shelf.connection, shelf.path, "bigrams")
+    SqliteWriting(shelf.connection, "bigrams").rebuild_fts()
     assert terms(shelf) == step_by_step
     shelf.check_text_index()

@@ -17,7 +17,7 @@ import pytest
 from kebab.core.errors import Corrupt, KebabError, Locked, NotFound, ReadOnly, SchemaAltered, StoreError, TooNew
 from kebab.store.sqlite import migrations
 from kebab.store.sqlite.database import APPLICATION_ID, Database, our_errors, write_transaction
-from kebab.store.sqlite.writer_lock import WriterLock
+from kebab.store.sqlite.writer_lock import writer_lock
 
 if TYPE_CHECKING:
     from tests.store.conftest import Shelf
@@ -52,10 +52,8 @@ def test_a_new_file_is_marked_as_ours_and_records_its_migrations(path: Path) -> 
     connection.close()
 
 
-def test_a_reader_that_comes_while_the_file_is_being_made_sees_it_before_or_after_never_half(
-    path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Regression: the first commit fell between two looks of the reader, which took the file for somebody else's."""
+def test_a_reader_never_sees_a_half_made_file(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Regression: the first commit fell between two statements of the reader, which took the file for another program's."""
     change(path, "PRAGMA journal_mode = wal; CREATE TABLE gone (x); DROP TABLE gone")
     opened = Database._open_reader
 
@@ -78,7 +76,7 @@ def test_a_reader_that_comes_while_the_file_is_being_made_sees_it_before_or_afte
     Database(path).reader().close()
 
 
-def test_a_reader_undoes_what_a_writer_that_died_had_begun(path: Path, tmp_path: Path) -> None:
+def test_a_reader_undoes_the_unfinished_work_of_a_killed_writer(path: Path, tmp_path: Path) -> None:
     """Regression: a file left with a rollback journal could not be read at all."""
     made(path)
     change(path, "PRAGMA journal_mode = delete")
@@ -153,7 +151,7 @@ def test_a_file_that_is_no_database_is_refused_and_left_alone(
 
 
 @pytest.mark.parametrize("way", [Database.reader, Database.writer])
-def test_somebody_elses_database_is_refused_and_left_alone(
+def test_a_database_of_another_program_is_refused_and_left_alone(
     path: Path, way: Callable[[Database], apsw.Connection]
 ) -> None:
     change(path, "CREATE TABLE bookmarks (url)")
@@ -174,7 +172,7 @@ def test_a_folder_in_place_of_the_file_is_named_as_such(
     assert list((tmp_path / "folder").iterdir()) == []
 
 
-def test_reading_what_does_not_exist_is_not_found_and_makes_nothing(path: Path) -> None:
+def test_reading_a_missing_file_is_not_found_and_creates_nothing(path: Path) -> None:
     with pytest.raises(NotFound) as caught:
         Database(path).reader()
     assert "kb" in str(caught.value.hint)
@@ -194,19 +192,19 @@ def test_a_folder_that_cannot_be_made_is_a_clear_error(tmp_path: Path) -> None:
 
 
 def unborn(path: Path) -> Path:
-    """What a process killed between its first two steps leaves behind: WAL mode set, no schema yet."""
+    """A file as a process leaves it that is killed between its first two steps: WAL mode set, no schema yet."""
     connection = apsw.Connection(str(path))
     connection.pragma("journal_mode", "wal")
     connection.close()
     return path
 
 
-def test_a_file_whose_first_writer_died_at_birth_counts_as_not_there(path: Path) -> None:
+def test_a_file_whose_first_writer_died_at_once_counts_as_missing(path: Path) -> None:
     with pytest.raises(NotFound):
         Database(unborn(path)).reader()
 
 
-def test_a_file_whose_first_writer_died_at_birth_is_finished_by_the_next(path: Path) -> None:
+def test_a_file_whose_first_writer_died_at_once_is_finished_by_the_next(path: Path) -> None:
     made(unborn(path))
     Database(path).reader().close()
 
@@ -268,7 +266,7 @@ def test_a_reader_keeps_reading_while_a_writer_is_inside_a_transaction(shelf: Sh
     reader.close()
 
 
-def test_a_second_transaction_waits_and_then_says_that_it_is_locked(shelf: Shelf) -> None:
+def test_a_second_transaction_waits_and_then_reports_the_lock(shelf: Shelf) -> None:
     other = Database(shelf.path, busy_timeout_ms=50).writer()
     with (
         write_transaction(shelf.connection),
@@ -284,7 +282,7 @@ def test_a_second_transaction_waits_and_then_says_that_it_is_locked(shelf: Shelf
 
 
 def test_every_write_transaction_begins_immediate(shelf: Shelf) -> None:
-    """A deferred one that reads first fails with BUSY_SNAPSHOT, whatever the timeout."""
+    """A deferred one that reads first fails with BUSY_SNAPSHOT at once, without waiting."""
     seen: list[str] = []
     shelf.connection.trace_v2(apsw.SQLITE_TRACE_STMT, lambda event: seen.append(event["sql"]))
     shelf.write("a.md", "text")
@@ -328,7 +326,7 @@ print(database.immutable, connection.execute("SELECT text FROM chunks").fetchall
 """
 
 
-def test_a_read_only_folder_is_read_as_it_stands(shelf: Shelf) -> None:
+def test_a_database_in_a_read_only_folder_is_read_as_immutable(shelf: Shelf) -> None:
     shelf.write("a.md", "still readable")
     shelf.close()
     folder = shelf.path.parent
@@ -348,16 +346,16 @@ import sys
 from pathlib import Path
 from kebab.core.errors import KebabError
 from kebab.store.sqlite.database import Database
-from kebab.store.sqlite.writer_lock import WriterLock
+from kebab.store.sqlite.writer_lock import writer_lock
 try:
-    with WriterLock(Path(sys.argv[1]), wait_s=0, purpose="test"):
+    with writer_lock(Path(sys.argv[1]), wait_s=0, purpose="test"):
         Database(Path(sys.argv[1])).writer()
 except KebabError as error:
     print(type(error).__name__, bool(error.hint))
 """
 
 
-def test_writing_into_a_read_only_folder_is_read_only(tmp_path: Path) -> None:
+def test_writing_into_a_read_only_folder_is_a_read_only_error(tmp_path: Path) -> None:
     tmp_path.chmod(0o555)
     try:
         ran = run_without_permission(WRITE, tmp_path / "kebab.sqlite")
@@ -395,8 +393,8 @@ def test_a_database_in_a_folder_that_cannot_be_entered_is_a_clear_error(tmp_path
 HOLD = """
 import sys, time
 from pathlib import Path
-from kebab.store.sqlite.writer_lock import WriterLock
-with WriterLock(Path(sys.argv[1]), wait_s=0, purpose="kb ingest"):
+from kebab.store.sqlite.writer_lock import writer_lock
+with writer_lock(Path(sys.argv[1]), wait_s=0, purpose="kb ingest"):
     print("held", flush=True)
     time.sleep(60)
 """
@@ -417,9 +415,9 @@ def ended(process: subprocess.Popen[str], number: int) -> None:
     process.stdout.close()
 
 
-def test_a_second_writer_learns_who_the_first_one_is(path: Path, holder: subprocess.Popen[str]) -> None:
+def test_a_second_writer_is_given_the_name_of_the_first(path: Path, holder: subprocess.Popen[str]) -> None:
     try:
-        with pytest.raises(Locked) as caught, WriterLock(path, wait_s=0.1, purpose="kb ingest"):
+        with pytest.raises(Locked) as caught, writer_lock(path, wait_s=0.1, purpose="kb ingest"):
             pass
     finally:
         ended(holder, signal.SIGTERM)
@@ -428,9 +426,9 @@ def test_a_second_writer_learns_who_the_first_one_is(path: Path, holder: subproc
 
 
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
-def test_the_lock_of_a_killed_process_is_free(path: Path, holder: subprocess.Popen[str], number: int) -> None:
+def test_a_killed_process_leaves_no_lock(path: Path, holder: subprocess.Popen[str], number: int) -> None:
     ended(holder, number)
-    with WriterLock(path, wait_s=0, purpose="kb ingest"):
+    with writer_lock(path, wait_s=0, purpose="kb ingest"):
         pass
 
 
@@ -439,17 +437,17 @@ def test_a_second_writer_waits_for_the_first_to_finish(path: Path, holder: subpr
 
     timer = threading.Timer(0.3, ended, (holder, signal.SIGKILL))
     timer.start()
-    with WriterLock(path, wait_s=10, purpose="kb ingest"):
+    with writer_lock(path, wait_s=10, purpose="kb ingest"):
         pass
     timer.join()
 
 
 def test_the_lock_can_be_taken_again_after_an_error(path: Path) -> None:
-    with pytest.raises(KebabError), WriterLock(path, wait_s=0, purpose="first"):
+    with pytest.raises(KebabError), writer_lock(path, wait_s=0, purpose="first"):
         raise KebabError("something else")
     with (
-        WriterLock(path, wait_s=0, purpose="second"),
+        writer_lock(path, wait_s=0, purpose="second"),
         pytest.raises(Locked, match="second"),
-        WriterLock(path, wait_s=0, purpose="third"),
+        writer_lock(path, wait_s=0, purpose="third"),
     ):
         pass

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tests.store.conftest import Shelf
 
 
-def test_writing_the_same_again_changes_no_chunk(shelf: Shelf) -> None:
+def test_writing_an_unchanged_document_changes_no_chunk(shelf: Shelf) -> None:
     shelf.write("a.md", "one", "two")
     before = shelf.rows("SELECT * FROM chunks")
     index = shelf.rows("SELECT id, block FROM chunks_fts_data")
@@ -39,7 +39,7 @@ def test_an_edit_touches_only_the_chunk_that_changed(shelf: Shelf) -> None:
     shelf.check_text_index()
 
 
-def test_a_chunk_that_only_moved_keeps_its_row_and_learns_its_new_place(shelf: Shelf) -> None:
+def test_a_moved_chunk_keeps_its_row_and_gets_its_new_place(shelf: Shelf) -> None:
     shelf.write("a.md", "short", "moves down")
     row = shelf.chunk_rows()["moves down"]
     shelf.write("a.md", "short, now\nover two lines", "moves down")
@@ -73,7 +73,7 @@ def test_a_document_that_fails_half_way_leaves_the_old_version_whole(shelf: Shel
     assert shelf.value("SELECT count(*) FROM words WHERE word = 'bad'") == 1  # the vocabulary noticed the rollback
 
 
-def test_of_documents_written_together_all_are_there_or_none(shelf: Shelf) -> None:
+def test_documents_of_one_write_are_all_stored_or_none(shelf: Shelf) -> None:
     """The second one cannot be written, so the first is not there either; a reader never sees a part."""
     shelf.write("a.md", "old")
     broken = shelf.document("b.md", "new")

@@ -11,9 +11,12 @@ import pytest
 
 from kebab.core.errors import Corrupt, StoreError
 from kebab.store.fts5.index_config import fts_config, lexical_index_version
-from kebab.store.sqlite import maintenance, migrations
+from kebab.store.sqlite import migrations
 from kebab.store.sqlite.database import Database, our_errors
+from kebab.store.sqlite.health import health_checks
+from kebab.store.sqlite.health import stats as stats_of
 from kebab.store.sqlite.index_state import remember_fts_config, stored_fts_config
+from kebab.store.sqlite.writing import SqliteWriting
 
 if TYPE_CHECKING:
     from tests.store.conftest import Shelf
@@ -28,7 +31,7 @@ def corpus(shelf: Shelf) -> Shelf:
 
 
 def rebuild(shelf: Shelf) -> int:
-    return maintenance.rebuild_fts(shelf.connection, shelf.path, "bigrams")
+    return SqliteWriting(shelf.connection, "bigrams").rebuild_fts()
 
 
 def reopen(shelf: Shelf) -> None:
@@ -65,7 +68,7 @@ DAMAGES = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_rebuild_heals_the_text_index(corpus: Shelf, damage: str) -> None:
+def test_a_rebuild_repairs_the_text_index(corpus: Shelf, damage: str) -> None:
     for _ in corpus.connection.execute(DAMAGES[damage]):
         pass
     reopen(corpus)
@@ -75,7 +78,7 @@ def test_a_rebuild_heals_the_text_index(corpus: Shelf, damage: str) -> None:
     assert_whole(corpus)
 
 
-def test_a_rebuild_gives_the_very_same_answers(corpus: Shelf) -> None:
+def test_a_rebuild_gives_the_same_answers(corpus: Shelf) -> None:
     queries = ["install", "git", "문서 검색", "branches cheap", "vcs"]
     before = [corpus.search(query, match="any") for query in queries]
     rebuild(corpus)
@@ -101,7 +104,7 @@ def test_a_rebuild_that_fails_leaves_everything_as_it_was(corpus: Shelf) -> None
     assert_whole(corpus)
 
 
-def test_a_rebuild_of_an_empty_index_is_fine(shelf: Shelf) -> None:
+def test_an_empty_index_can_be_rebuilt(shelf: Shelf) -> None:
     assert rebuild(shelf) == 0
     shelf.check_text_index()
 
@@ -139,7 +142,7 @@ def test_the_index_version_changes_with_the_tokenizer_and_the_rest(key: str) -> 
 
 
 def test_the_configuration_describes_the_real_table(shelf: Shelf) -> None:
-    """What is hashed is what SQLite was told."""
+    """The hashed configuration is the one that SQLite was given."""
     config = fts_config("bigrams")
     sql = shelf.value("SELECT sql FROM sqlite_master WHERE name = 'chunks_fts'")
     assert f"tokenize = '{config['tokenize']}'" in sql
@@ -155,14 +158,14 @@ def test_a_rebuild_remembers_how_the_index_was_built(shelf: Shelf) -> None:
 # --- optimising
 
 
-def test_optimize_keeps_everything_and_gives_space_back(corpus: Shelf) -> None:
+def test_optimize_keeps_all_data_and_frees_space(corpus: Shelf) -> None:
     for number in range(150):
         corpus.write(f"{number}.md", f"text {number} " * 200)
     corpus.store.remove("notes", [f"{number}.md" for number in range(150)])
     rows = corpus.chunk_rows()
     corpus.connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
     before = corpus.path.stat().st_size
-    maintenance.optimize(corpus.connection, corpus.path)
+    SqliteWriting(corpus.connection, "bigrams").optimize()
     assert corpus.path.stat().st_size < before / 2
     assert corpus.chunk_rows() == rows
     assert_whole(corpus)
@@ -172,13 +175,13 @@ def test_optimize_keeps_everything_and_gives_space_back(corpus: Shelf) -> None:
 
 
 def checks(shelf: Shelf) -> dict[str, bool]:
-    found = maintenance.health_checks(Database(shelf.path), "bigrams", named=True)
+    found = health_checks(Database(shelf.path), "bigrams", named=True)
     assert all(check.ok or check.hint for check in found)
     return {check.name: check.ok for check in found}
 
 
 def test_only_a_failed_check_carries_a_hint(corpus: Shelf) -> None:
-    found = maintenance.health_checks(Database(corpus.path), "bigrams", named=True)
+    found = health_checks(Database(corpus.path), "bigrams", named=True)
     assert [check.hint for check in found] == [None] * len(found)
 
 
@@ -206,12 +209,12 @@ def test_a_whole_database_passes_every_check(corpus: Shelf) -> None:
         "DROP TABLE chunks_fts",
     ],
 )
-def test_the_checks_find_a_text_index_that_is_not_that_of_the_chunks(corpus: Shelf, damage: str) -> None:
+def test_the_checks_find_a_text_index_that_differs_from_the_chunks(corpus: Shelf, damage: str) -> None:
     """The plain form of integrity-check, and SQLite's own, call a stale index good."""
     for _ in corpus.connection.execute(damage):
         pass
     reopen(corpus)
-    found = maintenance.health_checks(Database(corpus.path), "bigrams", named=True)
+    found = health_checks(Database(corpus.path), "bigrams", named=True)
     assert any(not check.ok and "--rebuild-fts" in str(check.hint) for check in found)
     assert rebuild(corpus)
     assert checks(corpus)["text index"]
@@ -228,18 +231,18 @@ def test_the_checks_find_an_index_of_another_analysis(corpus: Shelf) -> None:
     assert checks(corpus) == {**HEALTHY, "analysis": False}
 
 
-def test_a_busy_writer_is_not_taken_for_a_damaged_index(corpus: Shelf) -> None:
+def test_a_busy_writer_is_not_reported_as_a_damaged_index(corpus: Shelf) -> None:
     """`kb doctor` during an ingest must not advise a rebuild."""
     corpus.connection.execute("BEGIN IMMEDIATE")
     try:
-        found = maintenance.health_checks(Database(corpus.path, busy_timeout_ms=50), "bigrams", named=True)
+        found = health_checks(Database(corpus.path, busy_timeout_ms=50), "bigrams", named=True)
     finally:
         corpus.connection.execute("ROLLBACK")
     assert not any("--rebuild-fts" in str(check.hint) for check in found)
 
 
 def test_statistics_count_what_is_there(corpus: Shelf) -> None:
-    stats = maintenance.stats(corpus.connection, corpus.database)
+    stats = stats_of(corpus.connection)
     assert (stats.sources, stats.documents, stats.chunks, stats.tags, stats.schema) == (1, 2, 3, 1, migrations.LATEST)
     assert stats.index_version == lexical_index_version(fts_config("bigrams"), migrations.LATEST)
 
@@ -251,7 +254,7 @@ def test_a_backup_is_one_whole_file_equal_to_the_original(corpus: Shelf, tmp_pat
     target = tmp_path / "copies" / "copy.sqlite"
     target.parent.mkdir()
     reader = corpus.database.reader()
-    maintenance.backup(reader, corpus.path, target)
+    reader.copy_to(target)
     reader.close()
     assert [path.name for path in target.parent.iterdir()] == ["copy.sqlite"]
     copy = Database(target).writer()
@@ -260,7 +263,7 @@ def test_a_backup_is_one_whole_file_equal_to_the_original(corpus: Shelf, tmp_pat
     copy.close()
 
 
-def test_a_backup_while_another_writes_is_the_state_of_one_moment(corpus: Shelf, tmp_path: Path) -> None:
+def test_a_backup_during_writes_is_one_consistent_state(corpus: Shelf, tmp_path: Path) -> None:
     """Every document has as many chunks as it says, and the text index is theirs."""
     stop = threading.Event()
     written: list[int] = []
@@ -269,7 +272,7 @@ def test_a_backup_while_another_writes_is_the_state_of_one_moment(corpus: Shelf,
         from kebab.store.sqlite.documents import SqliteDocumentStore
 
         connection = Database(corpus.path).writer()
-        store = SqliteDocumentStore(connection, corpus.path, korean_analysis="bigrams")
+        store = SqliteDocumentStore(connection, korean_analysis="bigrams")
         number = 0
         while not stop.is_set():
             number += 1
@@ -285,7 +288,7 @@ def test_a_backup_while_another_writes_is_the_state_of_one_moment(corpus: Shelf,
         for number in range(3):
             while len(written) < 20 * (number + 1):
                 pass
-            maintenance.backup(reader, corpus.path, tmp_path / f"copy{number}.sqlite")
+            reader.copy_to(tmp_path / f"copy{number}.sqlite")
         reader.close()
     finally:
         stop.set()
@@ -303,12 +306,12 @@ def test_a_backup_while_another_writes_is_the_state_of_one_moment(corpus: Shelf,
 def test_a_backup_that_cannot_be_written_leaves_nothing_behind(corpus: Shelf, tmp_path: Path) -> None:
     reader = corpus.database.reader()
     with pytest.raises(StoreError):
-        maintenance.backup(reader, corpus.path, tmp_path / "missing" / "copy.sqlite")
+        reader.copy_to(tmp_path / "missing" / "copy.sqlite")
     reader.close()
     assert not (tmp_path / "missing").exists()
 
 
-def test_a_damaged_text_index_names_the_rebuild_as_the_cure(corpus: Shelf) -> None:
+def test_the_error_of_a_damaged_text_index_names_the_rebuild(corpus: Shelf) -> None:
     corpus.connection.execute("UPDATE chunks_fts_data SET block = x'deadbeefdeadbeef'")
     reopen(corpus)
     with pytest.raises(Corrupt) as caught, our_errors(corpus.path):

@@ -52,7 +52,7 @@ CHECKSUMS = {
 
 
 def test_no_released_migration_file_is_edited() -> None:
-    """Databases were made with them. Whatever should be different is a new step: add its checksum here, and never
+    """Databases were made with them. Every change is a new step: add its checksum here, and never
     change one.
     """
     found = {
@@ -191,7 +191,7 @@ def test_a_migration_that_fails_leaves_the_earlier_version_as_it_was(
     Database(path).writer().close()
 
 
-def test_a_source_of_schema_3_learns_its_repository_by_the_next_ingest(notes: Path) -> None:
+def test_the_next_ingest_adds_the_repository_to_a_source_of_schema_3(notes: Path) -> None:
     (notes / ".git").mkdir()
     (notes / ".git" / "HEAD").write_text("ref: refs/heads/main")
     with kebab.open(written_by("schema-3", notes)) as kb:

@@ -41,7 +41,7 @@ def test_the_tokenizer_is_porter_over_unicode61_without_diacritics(shelf: Shelf)
 
 @pytest.mark.parametrize("text", ["café", "cafe", "CAFÉ", "cafe\u0301"])
 @pytest.mark.parametrize("query", ["café", "cafe", "Café", "cafe\u0301"])
-def test_cafe_with_and_without_its_accent_are_one_word(shelf: Shelf, text: str, query: str) -> None:
+def test_accents_do_not_distinguish_words(shelf: Shelf, text: str, query: str) -> None:
     shelf.write("a.md", f"the {text} at the corner")
     assert len(shelf.matching(f'"{query}"')) == 1
 
@@ -56,7 +56,7 @@ def test_cafe_with_and_without_its_accent_are_one_word(shelf: Shelf, text: str, 
         ("indexed", "indexing"),
     ],
 )
-def test_english_stems_meet(shelf: Shelf, written: str, asked: str) -> None:
+def test_words_of_one_english_stem_match(shelf: Shelf, written: str, asked: str) -> None:
     shelf.write("a.md", f"a note on {written} here")
     assert len(shelf.matching(asked)) == 1
 
@@ -206,7 +206,7 @@ changes = st.lists(
 
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(changes=changes)
-def test_whatever_is_written_and_removed_the_index_stays_in_step(
+def test_the_index_matches_the_chunks_after_any_writes_and_removals(
     shared_shelf: Shelf, changes: list[tuple[str, list[str] | None]]
 ) -> None:
     now: dict[str, list[str]] = {}

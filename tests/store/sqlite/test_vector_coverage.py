@@ -1,4 +1,4 @@
-"""What part of a corpus has vectors of the models in use: what every search asks first, and what it says to the user."""
+"""Vector coverage: how many chunks have vectors of the models in use, which every search asks first."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kebab.core.ports import VectorCoverage
-from kebab.store.sqlite.index_state import coverage, stored_spaces
+from kebab.store.sqlite.index_state import stored_spaces
+from kebab.store.sqlite.store import SqliteReading, SqliteStore
 from kebab.store.vector_spaces import models_key
 
 if TYPE_CHECKING:
@@ -28,10 +29,13 @@ def give(shelf: Shelf, embedder: WordEmbedder, *texts: str, primary: bool = True
 
 
 def of(shelf: Shelf, toy: type[Toy], embedder: WordEmbedder) -> VectorCoverage:
-    return coverage(shelf.connection, toy.models(embedder))
+    store = SqliteStore(shelf.path, named=True)
+    return SqliteReading(shelf.connection, store, {}).vector_coverage(toy.models(embedder))
 
 
-def test_nobody_counts_while_all_have_one(shelf: Shelf, toy: type[Toy], words: WordEmbedder) -> None:
+def test_coverage_does_not_count_chunks_while_all_have_a_vector(
+    shelf: Shelf, toy: type[Toy], words: WordEmbedder
+) -> None:
     shelf.write("a.md", "one", "two")
     give(shelf, words, "one", "two")
     shelf.vectors.settle([words])
@@ -45,7 +49,9 @@ def test_nobody_counts_while_all_have_one(shelf: Shelf, toy: type[Toy], words: W
     assert not [sql for sql in statements if "count(" in sql]
 
 
-def test_what_is_complete_for_one_model_is_not_for_another(shelf: Shelf, toy: type[Toy], words: WordEmbedder) -> None:
+def test_vectors_complete_for_one_model_are_missing_for_another(
+    shelf: Shelf, toy: type[Toy], words: WordEmbedder
+) -> None:
     shelf.write("a.md", "one", "two")
     give(shelf, words, "one", "two")
     shelf.vectors.settle([words])
@@ -63,7 +69,7 @@ def test_after_a_change_of_dimension_only_the_new_vectors_count(shelf: Shelf, to
     assert of(shelf, toy, toy.embedder("m", dimension=24)) == VectorCoverage(2, 1, "vec:m@1:24", ("m@1:16",))
 
 
-def test_spaces_are_listed_with_what_they_are(shelf: Shelf, words: WordEmbedder) -> None:
+def test_stored_spaces_have_model_version_dimension_and_codes(shelf: Shelf, words: WordEmbedder) -> None:
     assert stored_spaces(shelf.connection) == []
     shelf.write("a.md", "one")
     give(shelf, words, "one")
@@ -92,9 +98,9 @@ def test_the_models_are_named_without_asking_for_their_dimension(toy: type[Toy])
     assert models_key([Unreachable(), toy.embedder("words")]) == "far away@2,words@1"
 
 
-def test_it_is_found_out_without_numpy() -> None:
+def test_the_store_is_imported_without_numpy() -> None:
     """A lexical search of a knowledge base without vectors must not pay for it."""
-    code = "import sys, kebab.store.sqlite.index_state, kebab.knowledge_base; print('numpy' in sys.modules)"
+    code = "import sys, kebab.store.sqlite.store, kebab.knowledge_base; print('numpy' in sys.modules)"
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
         == "False"

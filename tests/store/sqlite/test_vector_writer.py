@@ -17,7 +17,7 @@ from kebab.core.documents import embedded_text
 from kebab.core.ports import Key, NewVector, PendingChunk
 from kebab.core.search import SearchFilters
 from kebab.store.sqlite import vector_writer, vectors
-from kebab.store.sqlite.index_state import complete_vectors
+from kebab.store.sqlite.index_state import remembered
 from kebab.store.sqlite.vector_writer import SqliteVectorWriter
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def test_vectors_are_stored_as_float16_of_the_same_direction(shelf: Shelf, words
     assert np.array_equal(stored, words.embed(["some text"], "passage")[0].astype(np.float16))
 
 
-def test_a_link_says_which_chunks_got_a_vector(shelf: Shelf, words: WordEmbedder) -> None:
+def test_link_returns_the_chunks_that_got_a_vector(shelf: Shelf, words: WordEmbedder) -> None:
     shelf.write("a.md", "one", "two")
     embed(shelf, words)
     shelf.write("b.md", "one", "three")
@@ -160,14 +160,14 @@ def test_a_deleted_document_leaves_no_link_and_is_not_found(shelf: Shelf, words:
 # --- settle, drop_unused, clear
 
 
-def test_settling_remembers_that_all_is_done_only_when_it_is(shelf: Shelf, words: WordEmbedder) -> None:
+def test_settle_remembers_complete_vectors_only_if_none_is_missing(shelf: Shelf, words: WordEmbedder) -> None:
     shelf.write("a.md", "one", "two")
     shelf.vectors.settle([words])
-    assert complete_vectors(shelf.connection) == ""
+    assert remembered(shelf.connection, "complete_vectors") is None
     embed(shelf, words)
-    assert complete_vectors(shelf.connection) == "words@1"
+    assert remembered(shelf.connection, "complete_vectors") == "words@1"
     shelf.write("b.md", "three")
-    assert complete_vectors(shelf.connection) == "", "whoever writes a chunk says so"
+    assert remembered(shelf.connection, "complete_vectors") is None, "writing a chunk forgets it"
 
 
 def test_unused_vectors_stay_when_they_are_few(shelf: Shelf, words: WordEmbedder) -> None:
@@ -196,7 +196,7 @@ def test_unused_vectors_stay_until_they_are_many_and_more_than_half(
     assert counts(shelf)["vectors"] == 9
 
 
-def test_clearing_forgets_what_is_to_be_made_anew_and_nothing_else(
+def test_clear_forgets_only_the_vectors_of_the_given_models(
     shelf: Shelf, toy: type[Toy], words: WordEmbedder, tiny_limits: None
 ) -> None:
     shelf.write("a.md", *(f"text {number}" for number in range(30)))
@@ -209,13 +209,13 @@ def test_clearing_forgets_what_is_to_be_made_anew_and_nothing_else(
     embed(shelf, former, settle=False)
     writer.clear([words])
     assert counts(shelf)["vectors"] == 30, "those of another model are kept until the new ones are made"
-    assert complete_vectors(shelf.connection) == ""
+    assert remembered(shelf.connection, "complete_vectors") is None
     assert writer.count_pending([words]) == 30, "the same writer goes on with a space made anew"
     assert embed(shelf, words) == (30, 0)
 
 
-def test_ids_of_codes_are_never_used_again(shelf: Shelf, words: WordEmbedder, tiny_limits: None) -> None:
-    """A reader tells by them whether what it remembers is current."""
+def test_ids_of_codes_are_never_reused(shelf: Shelf, words: WordEmbedder, tiny_limits: None) -> None:
+    """By them a reader knows whether its remembered codes are current."""
     seen: set[int] = set()
     for _ in range(3):
         shelf.write("a.md", *(f"text {number}" for number in range(30)))
@@ -230,7 +230,7 @@ def test_ids_of_codes_are_never_used_again(shelf: Shelf, words: WordEmbedder, ti
 # --- codes
 
 
-def test_codes_begin_when_a_space_is_large_and_follow_from_then_on(
+def test_a_space_gets_codes_once_it_is_large_and_keeps_them_current(
     shelf: Shelf, words: WordEmbedder, tiny_limits: None
 ) -> None:
     shelf.write("a.md", *(f"text {number}" for number in range(20)))
@@ -274,7 +274,7 @@ def test_small_rows_of_codes_are_merged_into_full_ones(shelf: Shelf, words: Word
     shelf.check_codes()
 
 
-def test_dropping_unused_vectors_makes_the_codes_anew(shelf: Shelf, words: WordEmbedder, tiny_limits: None) -> None:
+def test_dropping_unused_vectors_remakes_the_codes(shelf: Shelf, words: WordEmbedder, tiny_limits: None) -> None:
     for path in ("a.md", "b.md"):
         shelf.write(path, *(f"{path} {number}" for number in range(20)))
     embed(shelf, words)
@@ -295,7 +295,7 @@ class KilledError(BaseException):
     pass
 
 
-def test_a_writer_that_dies_inside_a_transaction_leaves_nothing_of_it(
+def test_a_killed_writer_leaves_nothing_of_its_open_transaction(
     shelf: Shelf, words: WordEmbedder, tiny_limits: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shelf.write("a.md", *(f"text {number}" for number in range(30)))
@@ -313,16 +313,16 @@ def test_a_writer_that_dies_inside_a_transaction_leaves_nothing_of_it(
     shelf.reopen()
     assert counts(shelf) == before
     shelf.check_codes()
-    assert complete_vectors(shelf.connection) == ""
+    assert remembered(shelf.connection, "complete_vectors") is None
     assert embed(shelf, words) == (2, 0)
     shelf.check_codes()
 
 
 @pytest.mark.parametrize("after_statement", range(1, 40, 3))
-def test_whatever_statement_is_the_last_the_next_run_finishes_the_work(
+def test_the_next_run_finishes_the_work_after_an_interruption_at_any_statement(
     shelf: Shelf, words: WordEmbedder, tiny_limits: None, after_statement: int
 ) -> None:
-    """A kill is a connection that ends without COMMIT; what was committed before stays, and nothing is half there."""
+    """A kill is a connection that ends without COMMIT; earlier commits stay, and nothing is half written."""
     shelf.write("a.md", *(f"text {number}" for number in range(19)))
     embed(shelf, words)
     shelf.write("b.md", "text 1", "one more", "and another")
@@ -354,7 +354,7 @@ def test_whatever_statement_is_the_last_the_next_run_finishes_the_work(
         "vector_codes": 0,
     }
     shelf.check_codes()
-    assert complete_vectors(shelf.connection) == "words@1"
+    assert remembered(shelf.connection, "complete_vectors") == "words@1"
 
 
 def test_another_connection_sees_a_vector_with_its_chunk_and_its_code_or_none_of_them(
@@ -394,7 +394,7 @@ STEPS = st.lists(
 
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(steps=STEPS)
-def test_whatever_is_done_vectors_chunks_and_codes_stay_in_step(
+def test_vectors_chunks_and_codes_agree_after_any_sequence_of_writes(
     shared_shelf: Shelf, words: WordEmbedder, tiny_limits: None, steps: list[tuple[str, str | None, list[str] | None]]
 ) -> None:
     shelf = shared_shelf

@@ -50,7 +50,7 @@ def search(
 def check(
     shelf: Shelf, embedder: WordEmbedder, query: Any, limit: int = 10, primary: bool | None = None, **filters: Any
 ) -> None:
-    """What is found is what brute force finds, but for the order of those that differ in the seventh digit only."""
+    """The same chunks as by brute force, except for the order of those that differ only in the seventh digit."""
     expected = shelf.closest(embedder.fingerprint, query, filters=SearchFilters(**filters), primary=primary)
     found = search(shelf, embedder, query, limit, primary, **filters)
     cosines = dict(expected)
@@ -185,9 +185,7 @@ def test_a_filter_comes_before_the_ranking_in_a_small_space(small: Library, name
 
 
 @pytest.mark.parametrize("primary", [True, False], ids=["primary_only", "secondary_only"])
-def test_chunks_may_be_restricted_to_those_that_belong_to_the_space_first_or_to_the_others(
-    small: Library, primary: bool
-) -> None:
+def test_a_search_can_be_limited_to_primary_or_to_secondary_chunks(small: Library, primary: bool) -> None:
     for query in small.queries[:5]:
         check(small.shelf, small.embedder, query, primary=primary)
         check(small.shelf, small.embedder, query, primary=primary, tags_any=("rare",))
@@ -197,7 +195,7 @@ def test_chunks_may_be_restricted_to_those_that_belong_to_the_space_first_or_to_
         assert {match.primary for match in search(small.shelf, small.embedder, query, 1000)} == {True, False}
 
 
-def test_a_similarity_does_not_depend_on_what_else_is_compared(small: Library) -> None:
+def test_a_similarity_does_not_depend_on_the_other_rows(small: Library) -> None:
     """To the last bit, with filters and without."""
     for query in small.queries[:5]:
         everywhere = {match.chunk_id: match.similarity for match in search(small.shelf, small.embedder, query, 1000)}
@@ -274,7 +272,7 @@ def _bound(filters: dict[str, Any]) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("primary", [True, False], ids=["primary_only", "secondary_only"])
-def test_only_primary_or_only_secondary_vectors_of_a_large_space_are_ranked(large: Library, primary: bool) -> None:
+def test_only_primary_or_only_secondary_chunks_of_a_large_space_are_ranked(large: Library, primary: bool) -> None:
     for query in large.queries[:5]:
         expected = large.shelf.closest(large.embedder.fingerprint, query, primary=primary)[:10]
         found = search(large.shelf, large.embedder, query, primary=primary)
@@ -286,7 +284,7 @@ def test_only_primary_or_only_secondary_vectors_of_a_large_space_are_ranked(larg
 
 
 @pytest.mark.parametrize("primary", [True, False], ids=["primary", "secondary"])
-def test_few_primary_or_secondary_vectors_are_listed_instead_of_searched(large: Library, primary: bool) -> None:
+def test_few_primary_or_secondary_vectors_are_listed(large: Library, primary: bool) -> None:
     """Regression: fifty Korean notes among a hundred thousand English ones were looked for among all of them, half a
     second long.
     """
@@ -307,8 +305,8 @@ def test_few_primary_or_secondary_vectors_are_listed_instead_of_searched(large: 
     assert store._few_vectors(space, primary, at_most=len(wanted) // 2) is None
 
 
-def test_what_a_filter_leaves_is_found_however_far_it_is_from_the_query(large: Library) -> None:
-    """A topic that only the excluded documents have: what is near does not pass, and what passes is not near."""
+def test_filtered_chunks_are_found_even_if_they_are_far_from_the_query(large: Library) -> None:
+    """Only excluded documents have the topic of the query, so all chunks that pass the filter are far from it."""
     documents = dict(large.shelf.rows("SELECT chunk_id, document_id FROM chunks"))
     kept = {row for (row,) in large.shelf.rows(_sql(MANY["path_glob"]), _bound(MANY["path_glob"]))}
     query = large.queries[0]
@@ -319,7 +317,7 @@ def test_what_a_filter_leaves_is_found_however_far_it_is_from_the_query(large: L
 
 
 @pytest.mark.parametrize("limit", [300, 5000, 20_000])
-def test_more_may_be_asked_for_than_are_usually_compared(large: Library, limit: int) -> None:
+def test_a_limit_above_the_usual_number_of_comparisons_is_met(large: Library, limit: int) -> None:
     query = large.queries[1]
     expected = large.shelf.closest(large.embedder.fingerprint, query)[:limit]
     found = search(large.shelf, large.embedder, query, limit)
@@ -410,7 +408,7 @@ def test_a_deleted_chunk_is_never_found(shelf: Shelf, words: WordEmbedder, tiny_
 def test_vectors_without_a_chunk_do_not_crowd_out_the_others(
     shelf: Shelf, words: WordEmbedder, tiny_limits: None, unused: int
 ) -> None:
-    """What was deleted lies next to the query, and its vectors are still there."""
+    """The vectors of deleted chunks are still stored, and lie next to the query."""
     query = random_rows(4, 1)[0]
     gone = write_chunks(shelf, unused, "gone.md")
     shelf.give(words, dict(zip(gone, unit(query + 0.05 * random_rows(5, unused)), strict=True)))
@@ -428,7 +426,7 @@ def test_vectors_without_a_chunk_do_not_crowd_out_the_others(
 # --- spaces
 
 
-def test_a_space_whose_vectors_are_all_gone_finds_nothing(shelf: Shelf, words: WordEmbedder, tiny_limits: None) -> None:
+def test_a_space_without_vectors_finds_nothing(shelf: Shelf, words: WordEmbedder, tiny_limits: None) -> None:
     """It had codes once."""
     rows = write_chunks(shelf, 60)
     shelf.give(words, dict(zip(rows, random_rows(1, 60), strict=True)))
@@ -477,7 +475,7 @@ def test_remembered_codes_are_read_again_once_another_process_has_written(
     reader.close()
 
 
-def test_remembered_vectors_are_read_again_once_anybody_has_written(shelf: Shelf, words: WordEmbedder) -> None:
+def test_remembered_vectors_are_read_again_after_any_write(shelf: Shelf, words: WordEmbedder) -> None:
     """In a small space they are all compared, and kept for the next question of the same connection."""
     remembered: dict[str, dict[int, Any]] = {}
     query = random_rows(2, 1)[0]
@@ -504,7 +502,7 @@ def test_remembered_vectors_are_read_again_once_anybody_has_written(shelf: Shelf
     reader.close()
 
 
-def test_a_search_sees_one_state_whatever_is_written_meanwhile(
+def test_a_search_sees_one_state_despite_writes_by_others(
     shelf: Shelf, toy: type[Toy], words: WordEmbedder, tiny_limits: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Numbers of vectors are used again: half a search before and half after would compare vectors of different models."""

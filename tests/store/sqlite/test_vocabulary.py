@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-import apsw
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from kebab.analysis.word_forms import edit_distance
 from kebab.store.fts5.known_words import MAX_EXPANSIONS, MAX_NEAR
 from kebab.store.fts5.tokenizer import SqliteTokenizer
+from kebab.store.sqlite.database import Connection
 from kebab.store.sqlite.lexical import Vocabulary
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ def vocabulary(shelf: Shelf) -> Vocabulary:
     return Vocabulary(shelf.connection, SqliteTokenizer(shelf.connection))
 
 
-def test_a_half_typed_word_becomes_the_known_words_that_begin_so(vocabulary: Vocabulary) -> None:
+def test_a_prefix_expands_to_the_known_words_that_begin_with_it(vocabulary: Vocabulary) -> None:
     vocabulary.add(["installation instal installers", "instance"])
     assert vocabulary.expand("installat") == ["installation"]
     assert set(vocabulary.expand("insta")) >= {"instal", "instance"}
@@ -62,19 +63,19 @@ def test_adding_twice_is_harmless_and_a_second_vocabulary_sees_the_words(shelf: 
     assert shelf.value("SELECT count(*) FROM words") == 2
 
 
-def test_documents_bring_the_words_of_title_aliases_tags_and_text(shelf: Shelf, vocabulary: Vocabulary) -> None:
+def test_words_of_title_aliases_tags_and_text_are_known(shelf: Shelf, vocabulary: Vocabulary) -> None:
     shelf.write("a.md", "bodyword", title="titleword", aliases=["aliasword"], tags=["tagword"])
     words = {"bodyword", "titleword", "aliasword", "tagword"}
     assert vocabulary.known(words) == words
 
 
-def test_documents_bring_the_words_of_their_headings(shelf: Shelf, vocabulary: Vocabulary) -> None:
+def test_words_of_headings_are_known(shelf: Shelf, vocabulary: Vocabulary) -> None:
     """A chunk may stand below a heading whose own line is in an earlier chunk, but the line is in some chunk's text."""
     shelf.write("a.md", "# Headword\n\nbody", headings=("Headword",))
     assert vocabulary.known({"headword"})
 
 
-def test_words_stay_when_their_document_goes(shelf: Shelf, vocabulary: Vocabulary) -> None:
+def test_words_of_a_removed_document_stay_known(shelf: Shelf, vocabulary: Vocabulary) -> None:
     """Grows only; `kb index --rebuild-fts` starts afresh."""
     shelf.write("a.md", "ephemeral")
     shelf.store.remove("notes", ["a.md"])
@@ -116,28 +117,28 @@ def test_every_swap_of_neighbours_is_one_slip(vocabulary: Vocabulary) -> None:
 def test_no_word_at_distance_one_is_missed(word: str, data: st.DataObject) -> None:
     """Held to brute force."""
     others = data.draw(st.sets(st.text("abcd", min_size=3, max_size=10), max_size=30))
-    connection = apsw.Connection(":memory:")
+    connection = Connection(Path(":memory:"))
     connection.execute("CREATE TABLE words (word TEXT PRIMARY KEY, stem TEXT NOT NULL) WITHOUT ROWID")
     connection.executemany("INSERT INTO words VALUES (?1, ?1)", [(other,) for other in others])
     expected = {other for other in others if edit_distance(word, other, 1)}
     assert {known.word for known in Vocabulary(connection, SqliteTokenizer(connection)).near(word, 1)} == expected
 
 
-def test_two_slips_only_where_two_are_allowed(vocabulary: Vocabulary) -> None:
+def test_words_two_slips_away_need_two_allowed_slips(vocabulary: Vocabulary) -> None:
     vocabulary.add(["deployment"])
     assert near(vocabulary, "deplyomnet") == []
     assert near(vocabulary, "deplyomnet", 2) == [("deployment", 2)]
     assert near(vocabulary, "deploymnt", 2) == [("deployment", 1)]
 
 
-def test_of_one_stem_the_nearest_word_is_offered_and_the_nearest_come_first(vocabulary: Vocabulary) -> None:
+def test_near_words_are_the_nearest_of_each_stem_and_sorted_by_distance(vocabulary: Vocabulary) -> None:
     vocabulary.add(["deployment deployments deploymant"])
     assert near(vocabulary, "deploymnet", 2) == [("deployment", 1), ("deploymant", 2)]
     vocabulary.add(["renew renewal"])
     assert near(vocabulary, "renewl") == [("renewal", 1)]
 
 
-def test_the_word_itself_is_not_near_and_never_too_many_are(vocabulary: Vocabulary) -> None:
+def test_near_words_exclude_the_word_itself_and_are_limited(vocabulary: Vocabulary) -> None:
     letters = "abcdfghjkmnpqrtuvwxz"
     vocabulary.add(
         [

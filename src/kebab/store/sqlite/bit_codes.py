@@ -66,7 +66,8 @@ def nearest(differences: Array, count: int) -> Array:
     if count >= len(differences):
         return np.arange(len(differences))
     # How many rows have each distance, from every sixteenth row at first: where the cut is about to be.
-    histogram = np.bincount(differences[:: _sampling(len(differences), count)])
+    sampling = max(1, min(16, len(differences) // (64 * count)))
+    histogram = np.bincount(differences[::sampling])
     scale = len(differences) / max(1, histogram.sum())
     limit = int(np.searchsorted(np.cumsum(histogram) * scale, count * 1.5))
     found = np.flatnonzero(differences <= limit)
@@ -87,7 +88,3 @@ def closest(planes: Array, positions: Array, query: Array, count: int) -> Array:
     bits = np.unpackbits(np.ascontiguousarray(planes[:, positions].T).view(np.uint8), axis=1, count=len(query))
     products = np.einsum("ij,j->i", bits.astype(np.float32), query)
     return np.asarray(positions[products >= np.partition(products, -count)[-count]])
-
-
-def _sampling(rows: int, count: int) -> int:
-    return max(1, min(16, rows // (64 * count)))

@@ -4,54 +4,55 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from pathlib import Path
 from typing import Any
-
-import apsw
 
 from kebab.core.documents import Chunk, ParsedDocument
 from kebab.core.libraries import VectorSpace, VersionDocument
 from kebab.core.ports import ChunkVector, FileState, IndexedDocument, Key, StoredDocument
 from kebab.core.records import ContentCounts, SpaceCount
 from kebab.store.fts5.chunk_columns import Names, names_in
-from kebab.store.sqlite.database import our_errors
+from kebab.store.sqlite.database import Connection, our_errors
 from kebab.store.sqlite.documents import decompress
-from kebab.store.sqlite.index_state import complete_vectors, stored_spaces
-from kebab.store.sqlite.rows import TAGS_OF_DOCUMENT, heading_list, rows_of, spans_from_json, split_values
+from kebab.store.sqlite.index_state import remembered, stored_spaces
+from kebab.store.sqlite.rows import STATE, TAGS_OF_DOCUMENT, heading_list, spans_from_json, split_values
 
-_STATE = "d.size, d.mtime_ns, d.content_hash, d.fingerprint"
+_PARSED = ("title", "doc_type", "format", "lang", "encoding")
+_DOCUMENTS = f"""
+SELECT {", ".join(f"d.{name}" for name in _PARSED)}, d.id, d.path, d.metadata, d.body, {TAGS_OF_DOCUMENT},
+       (SELECT title FROM chunks WHERE document_id = d.id AND ordinal = 0),
+       d.chunker_version, d.date, d.trust_level, d.doc_id, d.indexed_at, {STATE}
+FROM json_each(?) AS wanted CROSS JOIN documents d ON d.id = wanted.value ORDER BY wanted.key
+"""
 _SEARCHED = (
     "SELECT ld.document_id FROM library_documents ld JOIN library_versions v ON v.id = ld.version WHERE NOT v.in_making"
 )
-"""Documents of libraries. Chunks of libraries have numbers below zero."""
+"""Documents of libraries. Chunks of libraries have row ids below zero."""
+_CARRIED = f"(c.id >= 0 OR c.document_id IN ({_SEARCHED}))"
+_VECTORS = f"FROM chunks_vec cv JOIN chunks c ON c.id = cv.chunk WHERE cv.space_id = e.id AND {_CARRIED}"
+_COUNTS = (
+    "SELECT count(*) FROM documents d JOIN sources s ON s.id = d.source_id WHERE s.kind <> 'library'",
+    "SELECT count(*) FROM chunks WHERE id >= 0",
+    f"SELECT count(*) FROM documents WHERE id IN ({_SEARCHED})",
+    f"SELECT count(*) FROM chunks WHERE id < 0 AND document_id IN ({_SEARCHED})",
+)
+"""The first fields of ContentCounts in their order."""
 
 
 class SqliteContentReader:
-    def __init__(self, connection: apsw.Connection, path: Path) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._path = path
 
     def stored(self, source: str) -> dict[str, StoredDocument]:
         of_source = "documents d JOIN sources s ON s.id = d.source_id WHERE s.name = ? ORDER BY d.path"
-        rows = self._rows(f"SELECT d.path, d.id, d.doc_id, {_STATE} FROM {of_source}", source)
+        rows = self._rows(f"SELECT d.path, d.id, d.doc_id, {STATE} FROM {of_source}", source)
         return {path: StoredDocument(row, doc_id, FileState(*state)) for path, row, doc_id, *state in rows}
 
     def documents(self, keys: Sequence[Key]) -> list[IndexedDocument]:
-        rows = self._rows(
-            f"""SELECT d.id, d.path, d.title, d.doc_type, d.format, d.lang, d.encoding, d.metadata, d.body,
-                       d.chunker_version, d.date, d.trust_level, d.doc_id, d.indexed_at,
-                       {TAGS_OF_DOCUMENT},
-                       (SELECT title FROM chunks WHERE document_id = d.id AND ordinal = 0), {_STATE}
-                FROM json_each(?) AS wanted CROSS JOIN documents d ON d.id = wanted.value ORDER BY wanted.key""",
-            json.dumps(list(keys)),
-        )
-        return [self._document(row) for row in rows]
+        return [self._document(row) for row in self._rows(_DOCUMENTS, json.dumps(list(keys)))]
 
     def spaces(self) -> list[VectorSpace]:
-        with our_errors(self._path):
-            return [
-                VectorSpace(space.model, space.version, space.dimension) for space in stored_spaces(self._connection)
-            ]
+        with our_errors(self._connection.path):
+            return [VectorSpace(*space[1:4]) for space in stored_spaces(self._connection)]
 
     def vectors_of(self, space: VectorSpace, chunk_ids: Sequence[str]) -> dict[str, ChunkVector]:
         rows = self._rows(
@@ -68,67 +69,28 @@ class SqliteContentReader:
         }
 
     def complete_vectors(self) -> str | None:
-        with our_errors(self._path):
-            return complete_vectors(self._connection) or None
+        with our_errors(self._connection.path):
+            return remembered(self._connection, "complete_vectors") or None
 
     def counts(self) -> ContentCounts:
-        carried = f"(c.id >= 0 OR c.document_id IN ({_SEARCHED}))"
-        vectors = f"FROM chunks_vec cv JOIN chunks c ON c.id = cv.chunk WHERE cv.space_id = e.id AND {carried}"
         spaces = self._rows(
             f"""SELECT e.model || '@' || e.version || ':' || e.dimension,
-                    (SELECT count(*) {vectors}), (SELECT count(*) {vectors} AND cv.home)
+                    (SELECT count(*) {_VECTORS}), (SELECT count(*) {_VECTORS} AND cv.home)
                 FROM embedding_spaces e ORDER BY e.id"""
         )
-        return ContentCounts(
-            self._number(
-                "SELECT count(*) FROM documents d JOIN sources s ON s.id = d.source_id WHERE s.kind <> 'library'"
-            ),
-            self._number("SELECT count(*) FROM chunks WHERE id >= 0"),
-            self._number(f"SELECT count(*) FROM documents WHERE id IN ({_SEARCHED})"),
-            self._number(f"SELECT count(*) FROM chunks WHERE id < 0 AND document_id IN ({_SEARCHED})"),
-            tuple(SpaceCount(*row) for row in spaces),
-        )
+        counts = [int(self._rows(sql)[0][0]) for sql in _COUNTS]
+        return ContentCounts._make((*counts, tuple(SpaceCount(*row) for row in spaces)))
 
     def _document(self, row: tuple[Any, ...]) -> IndexedDocument:
-        (
-            key,
-            path,
-            title,
-            doc_type,
-            format_,
-            lang,
-            encoding,
-            metadata,
-            body,
-            chunker,
-            date,
-            trust,
-            doc_id,
-            indexed_at,
-            *rest,
-        ) = row
-        tags, first_title, *state = rest
-        text = decompress(body)
-        names = (
-            Names((), split_values(tags))
-            if first_title is None
-            else names_in(first_title, path, title, split_values(tags))
+        parsed = dict(zip(_PARSED, row, strict=False))
+        key, path, metadata, body, joined, first_title, chunker, date, trust, doc_id, indexed_at, *state = row[5:]
+        text, tags = decompress(body), split_values(joined)
+        names = Names((), tags) if first_title is None else names_in(first_title, path, parsed["title"], tags)
+        document = ParsedDocument(
+            text=text, blocks=(), tags=names.tags, aliases=names.aliases, metadata=json.loads(metadata), **parsed
         )
-        parsed = ParsedDocument(
-            text=text,
-            title=title,
-            blocks=(),
-            doc_type=doc_type,
-            format=format_,
-            lang=lang,
-            tags=names.tags,
-            aliases=names.aliases,
-            metadata=json.loads(metadata),
-            encoding=encoding,
-        )
-        return IndexedDocument(
-            "", path, FileState(*state), parsed, self._chunks(key, text), chunker, date, trust, doc_id, indexed_at
-        )
+        chunks = self._chunks(key, text)
+        return IndexedDocument("", path, FileState(*state), document, chunks, chunker, date, trust, doc_id, indexed_at)
 
     def _chunks(self, document: Key, text: str) -> list[Chunk]:
         rows = self._rows(
@@ -142,26 +104,24 @@ class SqliteContentReader:
         ]
 
     def _rows(self, sql: str, *bindings: Any) -> list[tuple[Any, ...]]:
-        with our_errors(self._path):
-            return rows_of(self._connection, sql, bindings)
-
-    def _number(self, sql: str) -> int:
-        return int(self._rows(sql)[0][0])
+        # A migration reads this store while it writes another one: the error has to name this file.
+        with our_errors(self._connection.path):
+            return self._connection.rows(sql, bindings)
 
 
 _AT_ONCE = 1000
 
 
-class SqliteLibraryReader:
-    def __init__(self, connection: apsw.Connection, content: SqliteContentReader, library_id: str) -> None:
-        self._connection = connection
-        self._content = content
+class SqliteLibraryReader(SqliteContentReader):
+    """Reads one library."""
+
+    def __init__(self, connection: Connection, library_id: str) -> None:
+        super().__init__(connection)
         self._library_id = library_id
 
     def version_documents(self) -> list[VersionDocument]:
-        """Of the versions that are searched, the default one first."""
-        rows = rows_of(
-            self._connection,
+        """Those of the versions that are searched, the default one first."""
+        rows = self._connection.rows(
             """SELECT nullif(v.tag, ''), v.commit_id, ld.document_id, ld.file_key, d.doc_id, d.path, d.fingerprint
                FROM libraries l
                JOIN library_versions v ON v.library = l.id AND NOT v.in_making
@@ -171,20 +131,16 @@ class SqliteLibraryReader:
         )
         return [VersionDocument(*row) for row in rows]
 
-    def document(self, row: Key) -> IndexedDocument:
+    def document(self, key: Key) -> IndexedDocument:
         """Without a source: it belongs to several."""
-        return self._content.documents([row])[0]
-
-    def spaces(self) -> list[VectorSpace]:
-        return self._content.spaces()
+        return self.documents([key])[0]
 
     def vectors(self, space: VectorSpace) -> Iterator[tuple[bytes, bytes]]:
         """Hash of the embedded text, and float16."""
         sql = "SELECT id FROM embedding_spaces WHERE model = ? AND version = ? AND dimension = ?"
-        row = rows_of(self._connection, sql, space)[0][0]
+        row = self._connection.value(sql, space)
         last = 0
-        while rows := rows_of(
-            self._connection,
+        while rows := self._connection.rows(
             """SELECT x.id, x.text_hash, x.vector FROM vectors x WHERE x.space_id = ?1 AND x.id > ?2 AND EXISTS (
                    SELECT 1 FROM chunks_vec cv JOIN chunks c ON c.id = cv.chunk
                    JOIN library_documents ld ON ld.document_id = c.document_id

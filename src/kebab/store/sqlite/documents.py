@@ -1,14 +1,12 @@
-"""Writing documents: each call is one transaction, so a reader sees a document whole or not at all."""
+"""Writing documents and notes: each call is one transaction, so a reader sees a document whole or not at all."""
 
 from __future__ import annotations
 
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
+from functools import cache, partial
 from typing import Any
-
-import apsw
 
 from kebab.analysis.terms import cjk_column, terms_of_note
 from kebab.core.documents import Chunk, Repository, Source, chunk_id, document_id
@@ -18,21 +16,23 @@ from kebab.core.records import ContextNote
 from kebab.core.text import count_lines
 from kebab.store.fts5.chunk_columns import ChunkColumns, Titles, columns_of, titles_of
 from kebab.store.fts5.tokenizer import SqliteTokenizer
-from kebab.store.sqlite.database import now, our_errors, write_transaction
+from kebab.store.sqlite.database import Connection, now
 from kebab.store.sqlite.filters import STRETCH
-from kebab.store.sqlite.index_state import forget_complete_vectors
+from kebab.store.sqlite.index_state import forget
 from kebab.store.sqlite.lexical import Vocabulary
-from kebab.store.sqlite.rows import rows_of, spans_to_json, unsplittable_headings
+from kebab.store.sqlite.rows import STATE, spans_to_json, unsplittable_headings
 
-_COMPRESSION = 3  # as fast as 1 and 5 % smaller; 6 takes 1.4 times as long for another 7 %
-
-
-# Where a chunk stands, and what the text index knows of it.
+# The columns with the place of a chunk, and those in the text index.
 _PLACE = ("ordinal", "kind", "start_offset", "end_offset", "source_spans", "headings", "section_label")
 _WORDS = ChunkColumns._fields
 _CHUNK_COLUMNS = _PLACE + _WORDS
 
-
+CHUNK_TEXTS = """
+SELECT c.id, c.title, c.heading_path, c.text, c.kind, s.name, d.path, c.cjk
+FROM {first}chunks c LEFT JOIN documents d ON d.id = c.document_id LEFT JOIN sources s ON s.id = d.source_id
+"""
+"""What `ChunkTerms.column` needs, and the column as it is."""
+_COMPRESSION = 3  # as fast as 1 and 5 % smaller; 6 takes 1.4 times as long for another 7 %
 _encode = json.JSONEncoder(ensure_ascii=False, default=str).encode
 
 
@@ -41,33 +41,38 @@ def compress(text: str) -> bytes:
 
 
 def decompress(body: bytes) -> str:
-    return zlib.decompress(body).decode("utf-8", "surrogatepass")
+    text = zlib.decompress(body)
+    return text.decode("utf-8", "surrogatepass")
+
+
+def notes_by_source(connection: Connection) -> dict[str, list[ContextNote]]:
+    """By the name of the source, the outermost first."""
+    found: dict[str, list[ContextNote]] = {}
+    for source, folder, text in connection.rows(
+        """SELECT s.name, n.folder, n.text FROM context_notes n JOIN sources s ON s.id = n.source_id
+           ORDER BY length(n.folder), n.folder"""
+    ):
+        found.setdefault(source, []).append(ContextNote(folder, text))
+    return found
 
 
 class SqliteDocumentStore:
-    def __init__(
-        self, connection: apsw.Connection, path: Path, *, korean_analysis: str, for_libraries: bool = False
-    ) -> None:
+    def __init__(self, connection: Connection, *, korean_analysis: str, for_libraries: bool = False) -> None:
         """`for_libraries`: chunks get rows where personal search does not look."""
         self._connection = connection
         self._for_libraries = for_libraries
-        self._path = path
         self._korean_analysis = korean_analysis
         self._vocabulary = Vocabulary(connection, SqliteTokenizer(connection))
 
     # --- sources
 
     def sources(self) -> list[Source]:
-        with our_errors(self._path):
-            rows = rows_of(
-                self._connection,
-                "SELECT name, kind, root, trust_level FROM sources WHERE kind <> 'library' ORDER BY name",
-            )
-        return [Source(*row) for row in rows]
+        sql = "SELECT name, kind, root, trust_level FROM sources WHERE kind <> 'library' ORDER BY name"
+        return [Source(*row) for row in self._connection.rows(sql)]
 
     def add_source(self, source: Source) -> None:
-        with our_errors(self._path), write_transaction(self._connection):
-            if self._connection.execute("SELECT 1 FROM sources WHERE name = ?", (source.name,)).fetchall():
+        with self._connection.transaction():
+            if self._connection.rows("SELECT 1 FROM sources WHERE name = ?", (source.name,)):
                 raise SourceError(f"There is already a source named {source.name}.", hint="Choose another with --name.")
             self._connection.execute(
                 "INSERT INTO sources (name, kind, root, trust_level, created_at) VALUES (?, ?, ?, ?, ?)",
@@ -75,12 +80,11 @@ class SqliteDocumentStore:
             )
 
     def remove_source(self, name: str) -> None:
-        with our_errors(self._path), write_transaction(self._connection):
-            self._connection.execute("DELETE FROM sources WHERE name = ?", (name,))
+        self._connection.write("DELETE FROM sources WHERE name = ?", (name,))
 
     def absorb_source(self, lone: str, folder: str, path: str) -> None:
-        """The one file of a source now comes with its folder, under this path; what was said about it moves along."""
-        with our_errors(self._path), write_transaction(self._connection):
+        """The one file of a source now comes with its folder, under this path; its note moves along."""
+        with self._connection.transaction():
             self._connection.execute(
                 """UPDATE OR IGNORE context_notes SET source_id = (SELECT id FROM sources WHERE name = ?), folder = ?
                    WHERE source_id = (SELECT id FROM sources WHERE name = ?)""",
@@ -89,39 +93,30 @@ class SqliteDocumentStore:
             self._connection.execute("DELETE FROM sources WHERE name = ?", (lone,))
 
     def source_ingested(self, name: str, repository: Repository | None, at: str | None = None) -> None:
-        facts = repository or (None, None, None)
-        with our_errors(self._path), write_transaction(self._connection):
-            self._connection.execute(
-                "UPDATE sources SET ingested_at = ?, repository = ?, branch = ?, commit_id = ? WHERE name = ?",
-                (at or now(), *facts, name),
-            )
+        self._connection.write(
+            "UPDATE sources SET ingested_at = ?, repository = ?, branch = ?, commit_id = ? WHERE name = ?",
+            (at or now(), *(repository or (None, None, None)), name),
+        )
 
     def has_chunks(self) -> bool:
-        """Whose ever they are."""
-        with our_errors(self._path):
-            return bool(rows_of(self._connection, "SELECT EXISTS (SELECT 1 FROM chunks)")[0][0])
+        """Of the user or of libraries."""
+        return bool(self._connection.value("SELECT EXISTS (SELECT 1 FROM chunks)"))
 
     # --- documents
 
     def known_files(self, source: str) -> dict[str, FileState]:
-        with our_errors(self._path):
-            rows = rows_of(
-                self._connection,
-                """SELECT d.path, d.size, d.mtime_ns, d.content_hash, d.fingerprint
-                   FROM documents d JOIN sources s ON s.id = d.source_id WHERE s.name = ?""",
-                (source,),
-            )
-            return {path: FileState(*state) for path, *state in rows}
+        sql = f"SELECT d.path, {STATE} FROM documents d JOIN sources s ON s.id = d.source_id WHERE s.name = ?"
+        return {path: FileState(*state) for path, *state in self._connection.rows(sql, (source,))}
 
     def write(self, *documents: IndexedDocument) -> int:
-        """The number of chunks written or changed. What stayed the same keeps its row."""
+        """The number of chunks written or changed. Unchanged chunks keep their rows."""
         try:
-            with our_errors(self._path), write_transaction(self._connection):
-                forget_complete_vectors(self._connection)
+            with self._connection.transaction():
+                forget(self._connection, "complete_vectors")
                 changes = _ChunkChanges()
-                notes = NoteTerms(self._connection, self._korean_analysis)
+                terms = ChunkTerms(self._connection, self._korean_analysis)
                 for document in documents:
-                    self._write(document, notes.of(document.source, document.path), changes)
+                    self._write(document, terms.of_notes(document.source, document.path), changes)
                 self._remove_chunks(changes.gone)
                 self._insert_chunks(changes.new, documents)
                 return changes.updated + len(changes.new)
@@ -131,37 +126,25 @@ class SqliteDocumentStore:
 
     def touch(self, source: str, path: str, state: FileState, date: str) -> None:
         """The file's times changed, its bytes did not."""
-        with our_errors(self._path), write_transaction(self._connection):
-            self._connection.execute(
-                "UPDATE documents SET size = ?, mtime_ns = ?, date = ? WHERE doc_id = ?",
-                (state.size, state.mtime_ns, date, document_id(source, path)),
-            )
+        self._connection.write(
+            "UPDATE documents SET size = ?, mtime_ns = ?, date = ? WHERE doc_id = ?",
+            (state.size, state.mtime_ns, date, document_id(source, path)),
+        )
 
     def date_of(self, source: str, path: str) -> str:
-        with our_errors(self._path):
-            return str(
-                rows_of(self._connection, "SELECT date FROM documents WHERE doc_id = ?", (document_id(source, path),))[
-                    0
-                ][0]
-            )
+        sql = "SELECT date FROM documents WHERE doc_id = ?"
+        return str(self._connection.value(sql, (document_id(source, path),)))
 
     def remove(self, source: str, paths: Iterable[str]) -> int:
         gone = json.dumps([document_id(source, path) for path in paths])
-        with our_errors(self._path), write_transaction(self._connection):
-            self._connection.execute("DELETE FROM documents WHERE doc_id IN (SELECT value FROM json_each(?))", (gone,))
-            return self._connection.changes()
+        return self._connection.write("DELETE FROM documents WHERE doc_id IN (SELECT value FROM json_each(?))", (gone,))
 
     def _write(self, document: IndexedDocument, note_terms: str, changes: _ChunkChanges) -> None:
         doc_id = document.doc_id or document_id(document.source, document.path)
         row_id = self._write_document(doc_id, document)
         self._write_tags(row_id, document.parsed.tags)
-        columns = ", ".join(_CHUNK_COLUMNS)
-        old = {
-            identifier: (chunk_row, row)
-            for identifier, chunk_row, *row in rows_of(
-                self._connection, f"SELECT chunk_id, id, {columns} FROM chunks WHERE document_id = ?", (row_id,)
-            )
-        }
+        sql = f"SELECT chunk_id, id, {', '.join(_CHUNK_COLUMNS)} FROM chunks WHERE document_id = ?"
+        old = {identifier: (chunk_row, row) for identifier, chunk_row, *row in self._connection.rows(sql, (row_id,))}
         titles = titles_of(document)
         for chunk in document.chunks:
             identifier = chunk_id(doc_id, chunk.ordinal, chunk.text)
@@ -188,17 +171,14 @@ class SqliteDocumentStore:
     def _last_row(self, documents: Sequence[IndexedDocument]) -> int:
         """The last one that is taken; of a library the last in its stretch, where they count down."""
         if not self._for_libraries:
-            return int(rows_of(self._connection, "SELECT max(0, coalesce(max(id), 0)) FROM chunks")[0][0])
-        library = rows_of(
-            self._connection,
+            return int(self._connection.value("SELECT max(0, coalesce(max(id), 0)) FROM chunks"))
+        library = self._connection.value(
             "SELECT v.library FROM library_versions v JOIN sources s ON s.id = v.source_id WHERE s.name = ?",
             (documents[0].source,),
-        )[0][0]
-        last = rows_of(
-            self._connection,
-            f"SELECT min(id) FROM chunks WHERE id > -((?1 + 1) << {STRETCH}) AND id < -(?1 << {STRETCH})",
-            (library,),
-        )[0][0]
+        )
+        last = self._connection.value(
+            f"SELECT min(id) FROM chunks WHERE id > -((?1 + 1) << {STRETCH}) AND id < -(?1 << {STRETCH})", (library,)
+        )
         return int(-(library << STRETCH) if last is None else last)
 
     def _insert_chunks(self, rows: list[tuple[Any, ...]], documents: Sequence[IndexedDocument]) -> None:
@@ -213,38 +193,26 @@ class SqliteDocumentStore:
         self._connection.execute("DELETE FROM temp.new_chunks")
 
     def _write_document(self, doc_id: str, document: IndexedDocument) -> int:
-        parsed, state = document.parsed, document.state
+        parsed = document.parsed
         columns = {
             "doc_id": doc_id,
             "path": document.path,
-            "title": parsed.title,
-            "doc_type": parsed.doc_type,
-            "format": parsed.format,
-            "lang": parsed.lang,
+            **{name: getattr(parsed, name) for name in ("title", "doc_type", "format", "lang", "encoding")},
             "trust_level": document.trust_level,
             "date": document.date,
-            "size": state.size,
-            "mtime_ns": state.mtime_ns,
-            "content_hash": state.content_hash,
-            "encoding": parsed.encoding,
+            **document.state._asdict(),
             "line_count": count_lines(parsed.text),
             "chunk_count": len(document.chunks),
             "metadata": _encode(parsed.metadata),
-            "fingerprint": state.fingerprint,
             "chunker_version": document.chunker_version,
             "indexed_at": document.indexed_at or now(),
             "body": compress(parsed.text),
         }
-        names = ", ".join(columns)
         updates = ", ".join(f"{name} = excluded.{name}" for name in columns if name != "doc_id")
-        row = rows_of(
-            self._connection,
-            f"""INSERT INTO documents (source_id, {names})
+        sql = f"""INSERT INTO documents (source_id, {", ".join(columns)})
                 VALUES ((SELECT id FROM sources WHERE name = :source), {", ".join(f":{name}" for name in columns)})
-                ON CONFLICT (doc_id) DO UPDATE SET {updates} RETURNING id""",
-            {**columns, "source": document.source},
-        )
-        return int(row[0][0])
+                ON CONFLICT (doc_id) DO UPDATE SET {updates} RETURNING id"""
+        return int(self._connection.value(sql, {**columns, "source": document.source}))
 
     def _write_tags(self, row_id: int, tags: tuple[str, ...]) -> None:
         self._connection.execute("DELETE FROM document_tags WHERE document_id = ?", (row_id,))
@@ -276,7 +244,7 @@ class SqliteDocumentStore:
 
 
 class _ChunkChanges:
-    """What a group of documents asks of the table of chunks."""
+    """What a group of documents changes in the table of chunks."""
 
     def __init__(self) -> None:
         self.new: list[tuple[Any, ...]] = []
@@ -284,64 +252,45 @@ class _ChunkChanges:
         self.updated = 0
 
 
+class ChunkTerms:
+    """The column `cjk` of chunks, with the terms of the notes above them as the notes are now."""
+
+    def __init__(self, connection: Connection, korean_analysis: str) -> None:
+        self._korean_analysis = korean_analysis
+        self._notes = notes_by_source(connection)
+        self._terms_of = cache(partial(terms_of_note, korean_analysis))
+
+    def of_notes(self, source: str, path: str) -> str:
+        return " ".join(self._terms_of(note.text) for note in self._notes.get(source, ()) if note.covers(path))
+
+    def column(self, title: str, headings: str, text: str, kind: str, source: str, path: str) -> str:
+        note_terms = self.of_notes(source, path)
+        return cjk_column(self._korean_analysis, title, headings, text, is_code=kind == "code", note_terms=note_terms)
+
+
 _DOCUMENTS_AT_ONCE = 200
 
 
-def notes_by_source(connection: apsw.Connection) -> dict[str, list[ContextNote]]:
-    """By the name of the source, the outermost first."""
-    found: dict[str, list[ContextNote]] = {}
-    for source, folder, text in rows_of(
-        connection,
-        "SELECT s.name, n.folder, n.text FROM context_notes n JOIN sources s ON s.id = n.source_id ORDER BY "
-        "length(n.folder), n.folder",
-    ):
-        found.setdefault(source, []).append(ContextNote(folder, text))
-    return found
-
-
-class NoteTerms:
-    """The terms that passages get from the notes above them, as the notes are now."""
-
-    def __init__(self, connection: apsw.Connection, korean_analysis: str) -> None:
-        self._korean_analysis = korean_analysis
-        self._notes = notes_by_source(connection)
-        self._terms: dict[str, str] = {}
-
-    def of(self, source: str, path: str) -> str:
-        """For a document of this source."""
-        return " ".join(self._analysed(note.text) for note in self._notes.get(source, ()) if note.covers(path))
-
-    def _analysed(self, text: str) -> str:
-        if text not in self._terms:
-            self._terms[text] = terms_of_note(self._korean_analysis, text)
-        return self._terms[text]
-
-
 class SqliteNoteStore:
-    """Writing notes. A note and the terms of all passages below it are one transaction: whatever interrupts it, they
-    agree.
-    """
+    """Writing notes. A note and the terms of all passages below it are one transaction, so they always agree."""
 
-    def __init__(self, connection: apsw.Connection, path: Path, *, korean_analysis: str) -> None:
+    def __init__(self, connection: Connection, *, korean_analysis: str) -> None:
         self._connection = connection
-        self._path = path
         self._korean_analysis = korean_analysis
 
     def source_names(self) -> list[str]:
-        with our_errors(self._path):
-            return [name for (name,) in rows_of(self._connection, "SELECT name FROM sources ORDER BY name")]
+        return [name for (name,) in self._connection.rows("SELECT name FROM sources ORDER BY name")]
 
     def notes(self, source: str) -> list[ContextNote]:
-        with our_errors(self._path):
-            return notes_by_source(self._connection).get(source, [])
+        by_source = notes_by_source(self._connection)
+        return by_source.get(source, [])
 
     def document_paths(self, source: str) -> list[str]:
-        with our_errors(self._path):
-            return [path for _, path in self._documents(source)]
+        return [path for _, path in self._documents(source)]
 
     def put(self, source: str, note: ContextNote) -> int:
-        """In place of the one that was there; how many chunks have other terms because of it."""
-        with our_errors(self._path), write_transaction(self._connection):
+        """Replaces the note on the same folder. Returns how many chunks have other terms because of it."""
+        with self._connection.transaction():
             self._connection.execute(
                 """INSERT INTO context_notes VALUES ((SELECT id FROM sources WHERE name = ?), ?, ?)
                    ON CONFLICT DO UPDATE SET text = excluded.text""",
@@ -351,7 +300,7 @@ class SqliteNoteStore:
             return self._analyse_again(source, note)
 
     def remove(self, source: str, note: ContextNote) -> int:
-        with our_errors(self._path), write_transaction(self._connection):
+        with self._connection.transaction():
             self._connection.execute(
                 "DELETE FROM context_notes WHERE source_id = (SELECT id FROM sources WHERE name = ?) AND folder = ?",
                 (source, note.folder),
@@ -359,23 +308,19 @@ class SqliteNoteStore:
             return self._analyse_again(source, note)
 
     def _documents(self, source: str) -> list[tuple[int, str]]:
-        rows = rows_of(
-            self._connection,
-            "SELECT d.id, d.path FROM documents d JOIN sources s ON s.id = d.source_id WHERE s.name = ? ORDER BY "
-            "d.path",
-            (source,),
+        sql = (
+            "SELECT d.id, d.path FROM documents d JOIN sources s ON s.id = d.source_id WHERE s.name = ? ORDER BY d.path"
         )
-        return [(int(row), str(path)) for row, path in rows]
+        return [(int(row), str(path)) for row, path in self._connection.rows(sql, (source,))]
 
     def _analyse_again(self, source: str, note: ContextNote) -> int:
-        """Gives every chunk below the note the terms it should have now; how many had others."""
-        below = [(row, path) for row, path in self._documents(source) if note.covers(path)]
-        terms = NoteTerms(self._connection, self._korean_analysis)
+        """Gives every chunk below the note its terms as they are now. Returns how many chunks had others."""
+        below = [row for row, path in self._documents(source) if note.covers(path)]
+        terms = ChunkTerms(self._connection, self._korean_analysis)
         self._connection.execute("CREATE TEMP TABLE IF NOT EXISTS new_terms (id INTEGER PRIMARY KEY, cjk TEXT)")
         changed = 0
         for start in range(0, len(below), _DOCUMENTS_AT_ONCE):
-            some = dict(below[start : start + _DOCUMENTS_AT_ONCE])
-            changes = list(self._changed_terms(source, some, terms))
+            changes = list(self._changed_terms(below[start : start + _DOCUMENTS_AT_ONCE], terms))
             self._connection.executemany("INSERT INTO temp.new_terms VALUES (?, ?)", changes)
             # One statement for many chunks: FTS5 flushes at the end of every one.
             self._connection.execute(
@@ -386,14 +331,9 @@ class SqliteNoteStore:
             changed += len(changes)
         return changed
 
-    def _changed_terms(self, source: str, paths: dict[int, str], terms: NoteTerms) -> Iterator[tuple[int, str]]:
-        for chunk, document, title, headings, text, kind, before in rows_of(
-            self._connection,
-            """SELECT c.id, c.document_id, c.title, c.heading_path, c.text, c.kind, c.cjk
-               FROM json_each(?) AS wanted CROSS JOIN chunks c ON c.document_id = wanted.value""",
-            (json.dumps(list(paths)),),
-        ):
-            of_note = terms.of(source, paths[document])
-            after = cjk_column(self._korean_analysis, title, headings, text, is_code=kind == "code", note_terms=of_note)
+    def _changed_terms(self, documents: list[int], terms: ChunkTerms) -> Iterator[tuple[int, str]]:
+        sql = CHUNK_TEXTS.format(first="json_each(?) AS wanted CROSS JOIN ") + "WHERE c.document_id = wanted.value"
+        for chunk, *place, before in self._connection.rows(sql, (json.dumps(documents),)):
+            after = terms.column(*place)
             if after != before:
                 yield chunk, after

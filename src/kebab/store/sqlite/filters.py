@@ -1,7 +1,7 @@
 """SearchFilters → SQL. One builder for every kind of search, so that a filter means the same everywhere.
 
-The result selects the ids of the documents that may answer. A ranked query puts it into an IN (…) beside its MATCH:
-SQLite runs it once, keeps the ids, and ranks only chunks of those documents.
+The result selects the ids of the documents that may answer. A ranked query has it in an IN (…) beside its MATCH, so
+SQLite selects them once and ranks only chunks of those documents.
 """
 
 from __future__ import annotations
@@ -49,30 +49,25 @@ def document_filter(filters: SearchFilters) -> DocumentFilter:
         )
     if filters.sources:
         joins.append(f"JOIN sources s ON s.id = d.source_id AND s.name {one_of(filters.sources)}")
-    if filters.types:
-        conditions.append(f"d.doc_type {one_of(filters.types)}")
-    if filters.formats:
-        conditions.append(f"d.format {one_of(filters.formats)}")
-    if filters.lang:
-        conditions.append(f"d.lang = {bind(filters.lang)}")
+    trusted = TRUST_LEVELS[TRUST_LEVELS.index(filters.trust_min) :] if filters.trust_min else ()
+    listed = {
+        "d.doc_type": filters.types,
+        "d.format": filters.formats,
+        "d.trust_level": trusted,
+        "d.doc_id": filters.docs,
+        "d.doc_id NOT": filters.exclude_docs,
+    }
+    conditions += [f"{column} {one_of(values)}" for column, values in listed.items() if values]
+    compared = {"d.lang =": filters.lang, "d.date >=": filters.after, "d.date <": filters.before}
+    conditions += [f"{comparison} {bind(value)}" for comparison, value in compared.items() if value]
     if filters.path_glob:
         conditions.append(_path(bind(filters.path_glob), filters.path_glob))
-    if filters.trust_min:
-        conditions.append(f"d.trust_level {one_of(TRUST_LEVELS[TRUST_LEVELS.index(filters.trust_min) :])}")
-    if filters.docs:
-        conditions.append(f"d.doc_id {one_of(filters.docs)}")
-    if filters.after:
-        conditions.append(f"d.date >= {bind(filters.after)}")
-    if filters.before:
-        conditions.append(f"d.date < {bind(filters.before)}")
     conditions += [f"NOT {_path(bind(pattern), pattern)}" for pattern in filters.exclude_paths]
     if filters.exclude_tags:
         excluded = f"SELECT document_id FROM document_tags WHERE {any_tag('tag', filters.exclude_tags)}"
         conditions.append(f"d.id NOT IN ({excluded})")
-    if filters.exclude_docs:
-        conditions.append(f"d.doc_id NOT {one_of(filters.exclude_docs)}")
     conditions.append(_of_library(filters, bind) if filters.library is not None else PERSONAL)
-    where = f"WHERE {' AND '.join(conditions)}" if conditions else ""
+    where = f"WHERE {' AND '.join(conditions)}"
     return DocumentFilter(f"SELECT d.id FROM documents d {' '.join(joins)} {where}", bindings)
 
 
@@ -85,16 +80,14 @@ def _of_library(filters: SearchFilters, bind: Callable[[str], str]) -> str:
 
 
 def _tag(column: str, bound: str) -> str:
-    """The tag or one nested below it, as in Obsidian: `propulsion` means `propulsion/liquid` too. `0` comes right after
-    `/`, so this is a range that the index of tags can answer, and no letter of a tag is a wildcard.
+    """The tag or one nested below it, as in Obsidian: `propulsion` means `propulsion/liquid` too. `0` follows `/`, so
+    this is a range, which needs no wildcards and can use the index of tags.
     """
     return f"({column} = {bound} OR ({column} >= {bound} || '/' AND {column} < {bound} || '0'))"
 
 
 def _either(conditions: Sequence[str]) -> str:
-    """Halved again and again: SQLite refuses an expression that is nested a thousand deep, which a plain chain of ORs
-    would be.
-    """
+    """A balanced tree of ORs: SQLite refuses expressions nested a thousand deep, as a chain of them would be."""
     if len(conditions) == 1:
         return conditions[0]
     middle = len(conditions) // 2
@@ -102,7 +95,7 @@ def _either(conditions: Sequence[str]) -> str:
 
 
 def _path(bound: str, pattern: str) -> str:
-    """A glob; a plain path may also name a folder, and then means all that is below it."""
+    """A glob, or a file, or a folder with everything below it."""
     if set("*?[") & set(pattern):
         return f"path_matches({bound}, d.path)"
     return f"(d.path = {bound} OR substr(d.path, 1, length(rtrim({bound}, '/')) + 1) = rtrim({bound}, '/') || '/')"
@@ -110,8 +103,8 @@ def _path(bound: str, pattern: str) -> str:
 
 # --- libraries
 
-# Rows of `chunks` that belong to libraries have numbers below zero, each library in a stretch of its own. So a search
-# in a library compares numbers alone; and one's own chunks have a text index in which libraries do not count.
+# Chunks of libraries have row ids below zero, each library a range of its own, so that a search in a library only
+# compares row ids. They have a text index of their own, so that they do not influence bm25 of the user's own chunks.
 OWN = "chunks_fts"
 LIBRARIES = "library_fts"
 TEXT_INDEXES = (OWN, LIBRARIES)
@@ -121,18 +114,17 @@ _NO_LIBRARY = SearchFilters()
 
 
 def is_library_alone(filters: SearchFilters) -> bool:
-    """Whether nothing else is asked of the documents."""
+    """Whether the library is the only condition on documents."""
     return filters.library is not None and filters._replace(library=None, library_version=None, kinds=()) == _NO_LIBRARY
 
 
 def library_condition(filters: SearchFilters) -> tuple[str, dict[str, Any]]:
-    """For a query of the text index of libraries: the stretch of one of them, without what only its other versions
-    have. A source owns nothing but documents of its version, so those of the versions that are asked for need not be
+    """The condition for rows of the text index of libraries: the range of one library, without the documents that only
+    its other versions have. A source owns only documents of its version, so only the sources of the other versions are
     looked at.
     """
     bindings: dict[str, Any] = {}
-    this_one, within = "", "true"
-    is_asked_for = "NOT v.in_making"
+    this_one, within, is_asked_for = "", "true", "NOT v.in_making"
     if filters.library:
         bindings["library"] = storable(filters.library)
         this_one = "AND l.library_id = :library"
@@ -146,7 +138,7 @@ def library_condition(filters: SearchFilters) -> tuple[str, dict[str, Any]]:
             JOIN documents d ON d.source_id = v.source_id JOIN chunks c ON c.document_id = d.id
             WHERE NOT EXISTS (SELECT 1 FROM library_documents ld WHERE ld.document_id = d.id AND ld.version IN (
                 SELECT v.id {versions} AND {is_asked_for}))"""
-    others = f"SELECT 1 {versions} AND NOT ({is_asked_for})"  # mostly there are none: then no row need be looked up
+    others = f"SELECT 1 {versions} AND NOT ({is_asked_for})"  # usually empty: then no row is looked up
     return (
         f"AND {within} AND (NOT EXISTS ({others}) OR +library_fts.rowid NOT IN ({elsewhere})){_kinds(filters)}",
         bindings,

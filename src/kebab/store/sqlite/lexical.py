@@ -1,9 +1,10 @@
-"""Ranked full-text search, and the words that occur. The passages are read by whoever shows them."""
+"""Ranked full-text search, and the words that occur."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -14,17 +15,18 @@ from kebab.core.ports import ColumnWeights, LexicalMatch, LexicalMatches, NearWo
 from kebab.core.query_tree import QueryTree, Raw
 from kebab.core.search import QueryTerms, SearchFilters
 from kebab.store.fts5.known_words import MAX_EXPANSIONS, nearest, worth_keeping
-from kebab.store.fts5.match_expression import MatchExpression, MatchExpressionBuilder
+from kebab.store.fts5.match_expression import MatchExpressionBuilder
 from kebab.store.fts5.tokenizer import SqliteTokenizer
-from kebab.store.sqlite.database import read_transaction
+from kebab.store.sqlite.database import Connection
 from kebab.store.sqlite.filters import LIBRARIES, OWN, document_filter, is_library_alone, library_condition
-from kebab.store.sqlite.rows import rows_of
+
+_Row = tuple[Any, ...]
 
 
 class Vocabulary:
     """The words that occur, unstemmed: half a word or a misspelt one is found here, and not in a stemmed index."""
 
-    def __init__(self, connection: apsw.Connection, tokenizer: SqliteTokenizer) -> None:
+    def __init__(self, connection: Connection, tokenizer: SqliteTokenizer) -> None:
         self._connection = connection
         self._tokenizer = tokenizer
         self._seen: set[str] = set()
@@ -32,7 +34,7 @@ class Vocabulary:
     def add(self, texts: Iterable[str]) -> None:
         """Inside the caller's transaction. Words are only ever added; `kb index --rebuild-fts` starts afresh."""
         words = set(self._tokenizer.words("\n".join(texts))) - self._seen
-        kept = sorted(word for word in words if worth_keeping(word))
+        kept = sorted(filter(worth_keeping, words))
         stems = self._tokenizer.stems("\n".join(kept))  # one call, one stem per word
         self._connection.executemany(
             "INSERT INTO words VALUES (?, ?) ON CONFLICT DO NOTHING", zip(kept, stems, strict=True)
@@ -40,7 +42,7 @@ class Vocabulary:
         self._seen |= words
 
     def forget_seen(self) -> None:
-        """After a rollback, what was added may not be there."""
+        """After a rollback, added words may be missing."""
         self._seen.clear()
 
     def known(self, words: Collection[str]) -> set[str]:
@@ -59,13 +61,13 @@ class Vocabulary:
         return [word for (word,) in rows]
 
     def near(self, word: str, edits: int) -> list[NearWord]:
-        """Known words that so many slips lead to, one for each stem, the nearest and those with the same first letter
+        """Known words at most `edits` slips away, one for each stem, the nearest and those with the same first letter
         first.
 
-        Of as many pieces as there may be slips and one more, one is left whole, at most `edits` places away from where
-        it was. SQLite looks for that in one walk through the table (0.1 s for 500,000 words), and only what passes is
-        compared letter by letter. A swap may break two pieces at once: the swaps of letters that two pieces part are
-        looked up by themselves.
+        The word is cut into one piece more than there may be slips. One piece is left whole, at most `edits` places
+        away from where it was. SQLite looks for it in one scan of the table (0.1 s for 500,000 words), and only the
+        words that pass are compared letter by letter. A swap of the letters on both sides of a cut breaks two pieces,
+        so those swaps are looked up as whole words.
         """
         starts = [len(word) * number // (edits + 1) for number in range(edits + 2)]
         pieces = [(max(0, start - edits), word[start:end], end + edits) for start, end in pairwise(starts)]
@@ -84,8 +86,8 @@ class Vocabulary:
 
 
 # bm25() costs 93 % of a query, so it must run only on rows that pass the filter, and everything else only on the final
-# few: the ranking stands in a subquery of its own. It is cut a little deeper than asked, because equal scores are put
-# in order by chunk id afterwards.
+# few: the ranking is a subquery. It is cut a little deeper than asked, because equal scores are sorted by chunk id
+# afterwards.
 _BY_RELEVANCE = """
 SELECT ranked.bm25, c.chunk_id, d.doc_type FROM (
     SELECT rowid AS id, bm25({index}, 0, 0, :heading, :text, :title, :cjk) AS bm25
@@ -107,11 +109,9 @@ _DEEPER = 16
 
 
 class SqliteLexicalIndex:
-    """`korean_analysis` is how the index was built, whatever the settings say now."""
+    """`korean_analysis` is how the index was built, which may differ from the settings."""
 
-    def __init__(
-        self, connection: apsw.Connection, *, korean_analysis: str, weights: ColumnWeights | None = None
-    ) -> None:
+    def __init__(self, connection: Connection, *, korean_analysis: str, weights: ColumnWeights | None = None) -> None:
         self.tokenizer = SqliteTokenizer(connection)
         self._connection = connection
         self._weights = weights or ColumnWeights()
@@ -135,53 +135,38 @@ class SqliteLexicalIndex:
             return LexicalMatches((), False, expression.terms, "")
         index, condition, bindings = _filtered_index(filters)
         bindings = {**self._weights._asdict(), **bindings, "match": expression.text}
-        with read_transaction(self._connection):
+        statement = _BY_DATE if sort == "date" else _BY_RELEVANCE
+        query = partial(self._run, statement.format(index=index, filter=condition), tree)
+        with self._connection.snapshot():
             if sort == "date":
-                ranked = self._run(
-                    _BY_DATE.format(index=index, filter=condition),
-                    {**bindings, "limit": limit + 1, "offset": offset},
-                    tree,
-                )
+                ranked = query({**bindings, "limit": limit + 1, "offset": offset})
             else:
-                ranked = self._by_relevance(
-                    _BY_RELEVANCE.format(index=index, filter=condition), bindings, tree, limit + 1, offset
-                )
+                ranked = _by_relevance(query, bindings, limit + 1, offset)
         found = tuple(LexicalMatch(*row) for row in ranked[:limit])
         return LexicalMatches(
             found, len(ranked) > limit, expression.terms, expression.text, expression.dropped, expression.shortened
         )
 
-    def _by_relevance(
-        self, sql: str, bindings: dict[str, Any], tree: QueryTree, limit: int, offset: int
-    ) -> list[tuple[Any, ...]]:
-        depth = offset + limit + _DEEPER
-        while True:
-            ranked = sorted(self._run(sql, {**bindings, "depth": depth}, tree))
-            page = ranked[offset : offset + limit]
-            if not page or page[-1][0] != ranked[-1][0] or len(ranked) < depth:
-                return page
-            depth *= 8  # the last score equals the worst one ranked: there may be more of the same
-
     def count(self, tree: QueryTree, *, match: str, drop_stop_words: bool, filters: SearchFilters) -> int:
-        expression: MatchExpression = self._builder.build(tree, match=match, drop_stop_words=drop_stop_words)
+        expression = self._builder.build(tree, match=match, drop_stop_words=drop_stop_words)
         if not expression.text.strip():
             return 0
         index, condition, bindings = _filtered_index(filters)
-        rows = self._run(_COUNT.format(index=index, filter=condition), {**bindings, "match": expression.text}, tree)
-        return int(rows[0][0])
+        sql = _COUNT.format(index=index, filter=condition)
+        return int(self._run(sql, tree, {**bindings, "match": expression.text})[0][0])
 
     def near_words(self, word: str, edits: int) -> list[NearWord]:
         return self._vocabulary.near(word, edits)
 
     def size(self) -> int:
-        return int(rows_of(self._connection, "SELECT count(*) FROM chunks")[0][0])
+        return int(self._connection.value("SELECT count(*) FROM chunks"))
 
     def terms(self, tree: QueryTree, *, drop_stop_words: bool) -> QueryTerms:
         return self._builder.build(tree, match="any", drop_stop_words=drop_stop_words).terms
 
-    def _run(self, sql: str, bindings: dict[str, Any], tree: QueryTree) -> list[tuple[Any, ...]]:
+    def _run(self, sql: str, tree: QueryTree, bindings: dict[str, Any]) -> list[_Row]:
         try:
-            return rows_of(self._connection, sql, bindings)
+            return self._connection.rows(sql, bindings)
         except apsw.SQLError as error:
             if not isinstance(tree, Raw):
                 raise
@@ -191,10 +176,23 @@ class SqliteLexicalIndex:
             ) from error
 
 
+def _by_relevance(
+    query: Callable[[dict[str, Any]], list[_Row]], bindings: dict[str, Any], limit: int, offset: int
+) -> list[_Row]:
+    depth = offset + limit + _DEEPER
+    while True:
+        ranked = sorted(query({**bindings, "depth": depth}))
+        page = ranked[offset : offset + limit]
+        if not page or page[-1][0] != ranked[-1][0] or len(ranked) < depth:
+            return page
+        depth *= 8  # the last score equals the worst one ranked: there may be more of the same
+
+
 def _filtered_index(filters: SearchFilters) -> tuple[str, str, dict[str, Any]]:
-    """Which of the two indexes is asked, and which of its chunks: those of the documents that may answer, found once
-    and kept. The `+` forbids SQLite to look each of them up in the text index instead, which would run the whole query
-    once per chunk.
+    """The text index to ask, the condition for its rows, and the bindings of that.
+
+    The documents that may answer are selected once. The `+` keeps SQLite from looking each of them up in the text
+    index instead, which would run the whole query once per chunk.
     """
     if is_library_alone(filters):
         return LIBRARIES, *library_condition(filters)
@@ -202,11 +200,7 @@ def _filtered_index(filters: SearchFilters) -> tuple[str, str, dict[str, Any]]:
     sql, bindings = document_filter(filters)
     if not sql:
         return index, "", {}
-    kinds = (
-        f" AND allowed.kind IN ({', '.join(f':kind{number}' for number in range(len(filters.kinds)))})"
-        if filters.kinds
-        else ""
-    )
-    chunks = f"SELECT allowed.id FROM chunks allowed WHERE allowed.document_id IN ({sql}){kinds}"
     named = {f"kind{number}": kind for number, kind in enumerate(filters.kinds)}
+    kinds = f" AND allowed.kind IN ({', '.join(f':{name}' for name in named)})" if named else ""
+    chunks = f"SELECT allowed.id FROM chunks allowed WHERE allowed.document_id IN ({sql}){kinds}"
     return index, f"AND +{index}.rowid IN ({chunks})", {**bindings, **named}

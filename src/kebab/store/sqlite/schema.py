@@ -1,6 +1,4 @@
-"""How the schema of a file differs from the one that the migrations make: somebody may have altered it with another
-tool.
-"""
+"""How the schema of a file differs from the one that the migrations make, which another program may have altered."""
 
 from __future__ import annotations
 
@@ -30,7 +28,7 @@ class SchemaObject(NamedTuple):
 
     @property
     def holds_data(self) -> bool:
-        """Whether it is lost with what is in it; anything else is made anew by `kb index --rebuild-fts`."""
+        """Whether data is lost with it; `kb index --rebuild-fts` restores everything else."""
         return self.type == "table" and self.name not in TEXT_INDEXES
 
 
@@ -47,7 +45,8 @@ class Difference(NamedTuple):
 
 
 def digest(connection: apsw.Connection) -> str:
-    return sha256(repr(_objects(connection)).encode()).hexdigest()
+    objects = repr(_objects(connection))
+    return sha256(objects.encode()).hexdigest()
 
 
 def refuse_altered(connection: apsw.Connection, path: Path, *, mending: bool = False) -> None:

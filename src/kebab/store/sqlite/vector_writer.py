@@ -5,19 +5,17 @@ searched by.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import Any
 
-import apsw
 import numpy as np
 from numpy.typing import NDArray
 
 from kebab.core.libraries import VectorSpace
 from kebab.core.ports import Embedder, Key, NewVector, PendingChunk
 from kebab.store.sqlite import bit_codes
-from kebab.store.sqlite.database import now, our_errors, write_transaction
-from kebab.store.sqlite.index_state import forget_complete_vectors, remember_complete_vectors
-from kebab.store.sqlite.rows import heading_list, rows_of
+from kebab.store.sqlite.database import Connection, now
+from kebab.store.sqlite.index_state import forget, remember
+from kebab.store.sqlite.rows import heading_list
 from kebab.store.sqlite.vectors import EXACT_UP_TO
 from kebab.store.vector_spaces import models_key
 
@@ -37,83 +35,65 @@ _UNUSED_KEPT = 20_000
 
 
 class SqliteVectorWriter:
-    def __init__(self, connection: apsw.Connection, path: Path) -> None:
+    def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._path = path
         self._spaces: dict[str, int] = {}
 
-    # --- what is to be done
+    # --- chunks to embed
 
     def pending(self, embedders: Sequence[Embedder], *, after: Key | None, limit: int) -> list[PendingChunk]:
         """Chunks without a vector in their primary space, in order of their rows."""
-        primaries = self._placeholders(embedders)
-        return self._chunks(
-            f"NOT EXISTS (SELECT 1 FROM chunks_vec v WHERE v.chunk = c.id AND v.home = 1 AND v.space_id IN ({primaries}))",
-            after,
-            limit,
-        )
+        return self._chunks(f"NOT EXISTS ({self._primary_vectors(embedders)} AND v.chunk = c.id)", after, limit)
 
     def pending_in(self, embedder: Embedder, *, after: Key | None, limit: int) -> list[PendingChunk]:
-        """Chunks that have a vector somewhere and none in this space."""
-        space = self._space(embedder)
-        return self._chunks(
-            f"NOT EXISTS (SELECT 1 FROM chunks_vec v WHERE v.chunk = c.id AND v.space_id = {space})", after, limit
-        )
+        """Chunks without a vector in this space."""
+        return self._chunks(f"NOT EXISTS ({self._vectors_in(embedder)} AND v.chunk = c.id)", after, limit)
 
     def chunks(self, keys: Sequence[Key]) -> list[PendingChunk]:
         return self._chunks(f"c.id IN ({', '.join(map(str, keys))})", None, len(keys))
 
     def count_pending(self, embedders: Sequence[Embedder]) -> int:
-        primaries = self._placeholders(embedders)
-        embedded = f"SELECT chunk FROM chunks_vec WHERE home = 1 AND space_id IN ({primaries})"
-        sql = f"SELECT count(*) FROM chunks WHERE id NOT IN ({embedded})"
-        return self._number(sql)
+        return self._number(f"SELECT count(*) FROM chunks WHERE id NOT IN ({self._primary_vectors(embedders)})")
 
     def count_pending_in(self, embedder: Embedder) -> int:
-        return self._number(
-            "SELECT count(*) FROM chunks WHERE id NOT IN (SELECT chunk FROM chunks_vec WHERE space_id = "
-            f"{self._space(embedder)})"
-        )
+        return self._number(f"SELECT count(*) FROM chunks WHERE id NOT IN ({self._vectors_in(embedder)})")
 
     def is_primary(self, embedder: Embedder) -> bool:
         """Whether this is the primary space of any chunk."""
-        return bool(
-            self._number(
-                f"SELECT EXISTS (SELECT 1 FROM chunks_vec WHERE home = 1 AND space_id = {self._space(embedder)})"
-            )
-        )
+        return bool(self._number(f"SELECT EXISTS ({self._vectors_in(embedder)} AND v.home = 1)"))
+
+    def _primary_vectors(self, embedders: Sequence[Embedder]) -> str:
+        return f"SELECT v.chunk FROM chunks_vec v WHERE v.home = 1 AND v.space_id IN ({self._rows_of(embedders)})"
+
+    def _vectors_in(self, embedder: Embedder) -> str:
+        return f"SELECT v.chunk FROM chunks_vec v WHERE v.space_id = {self._space(embedder)}"
 
     def _chunks(self, condition: str, after: Key | None, limit: int) -> list[PendingChunk]:
-        with our_errors(self._path):
-            rows = rows_of(
-                self._connection,
-                f"""SELECT c.id, d.path, d.title, c.heading_path, c.headings, c.text, c.chunk_id
-                    FROM chunks c JOIN documents d ON d.id = c.document_id
-                    WHERE c.id > ? AND {condition} ORDER BY c.id LIMIT ?""",
-                (_BEFORE_ALL if after is None else after, limit),
-            )
-        return [PendingChunk(row[0], row[1], row[2], heading_list(row[3], row[4]), row[5], row[6]) for row in rows]
+        rows = self._connection.rows(
+            f"""SELECT c.id, d.path, d.title, c.heading_path, c.headings, c.text, c.chunk_id
+                FROM chunks c JOIN documents d ON d.id = c.document_id
+                WHERE c.id > ? AND {condition} ORDER BY c.id LIMIT ?""",
+            (_BEFORE_ALL if after is None else after, limit),
+        )
+        return [PendingChunk._make((*row[:3], heading_list(*row[3:5]), *row[5:])) for row in rows]
 
     # --- writing
 
     def link(self, embedder: Embedder, chunks: Sequence[tuple[Key, bytes]], *, primary: bool) -> set[Key]:
-        """Gives chunks (row, hash of their text) the vectors that are there already; which rows that were."""
+        """Gives chunks (row, hash of their text) the vectors that are stored already. Returns the rows that got one."""
         space = self._space(embedder)
         linked: set[Key] = set()
-        with our_errors(self._path), write_transaction(self._connection):
+        with self._connection.transaction():
             for row, text_hash in chunks:
-                found = rows_of(
-                    self._connection, "SELECT id FROM vectors WHERE space_id = ? AND text_hash = ?", (space, text_hash)
-                )
-                if found:
-                    self._link(row, space, found[0][0], primary)
+                for (vector,) in self._vector_of(space, text_hash):
+                    self._link(row, space, vector, primary)
                     linked.add(row)
         return linked
 
     def add(self, embedder: Embedder, vectors: Sequence[NewVector], *, primary: bool) -> None:
         """One transaction: the vectors, the chunks they belong to, and the codes to find them by."""
         space = self._space(embedder)
-        with our_errors(self._path), write_transaction(self._connection):
+        with self._connection.transaction():
             added: list[tuple[int, Array]] = []
             for text_hash, vector, chunks in vectors:
                 stored = np.asarray(vector, np.float16)
@@ -122,16 +102,15 @@ class SqliteVectorWriter:
                     added.append((row, stored))
                 for chunk in chunks:
                     self._link(chunk, space, row, primary)
-            if added:
-                self._add_codes(space, added)
+            self._add_codes(space, added)
 
     def keep(self, embedder: Embedder, vectors: Sequence[tuple[bytes, bytes]]) -> int:
-        """Vectors (hash of the text, float16) made elsewhere, for texts that may come; how many were not there yet.
-        What is no vector of length 1 is left out.
+        """Stores vectors (hash of the text, float16) made elsewhere, for texts that may come. Returns how many are new.
+        Vectors that do not have length 1 are left out.
         """
         space = self._space(embedder)
         kept: list[tuple[int, Array]] = []
-        with our_errors(self._path), write_transaction(self._connection):
+        with self._connection.transaction():
             for text_hash, stored in vectors:
                 vector = np.frombuffer(stored, np.float16)
                 if not abs(float(np.linalg.norm(vector.astype(np.float32))) - 1) < _LENGTH_OFF:
@@ -139,8 +118,7 @@ class SqliteVectorWriter:
                 row, is_new = self._put(space, text_hash, stored)
                 if is_new:
                     kept.append((row, vector))
-            if kept:
-                self._add_codes(space, kept)
+            self._add_codes(space, kept)
         return len(kept)
 
     def prepare(self, spaces: Sequence[VectorSpace]) -> None:
@@ -148,26 +126,27 @@ class SqliteVectorWriter:
             self._row_of(space)
 
     def remember_complete(self, models: str | None) -> None:
-        with our_errors(self._path), write_transaction(self._connection):
+        with self._connection.transaction():
             if models is None:
-                forget_complete_vectors(self._connection)
+                forget(self._connection, "complete_vectors")
             else:
-                remember_complete_vectors(self._connection, models)
+                remember(self._connection, "complete_vectors", models)
 
     def _put(self, space: int, text_hash: bytes, vector: bytes) -> tuple[int, bool]:
         """The row of a text's vector, and whether it is a new one."""
-        new = rows_of(
-            self._connection,
+        new = self._connection.rows(
             "INSERT INTO vectors (space_id, text_hash, vector) VALUES (?, ?, ?) ON CONFLICT DO NOTHING RETURNING id",
             (space, text_hash, vector),
         )
-        known = new or rows_of(
-            self._connection, "SELECT id FROM vectors WHERE space_id = ? AND text_hash = ?", (space, text_hash)
-        )
+        known = new or self._vector_of(space, text_hash)
         return int(known[0][0]), bool(new)
 
+    def _vector_of(self, space: int, text_hash: bytes) -> list[tuple[Any, ...]]:
+        sql = "SELECT id FROM vectors WHERE space_id = ? AND text_hash = ?"
+        return self._connection.rows(sql, (space, text_hash))
+
     def _link(self, chunk: Key, space: int, vector: int, primary: bool) -> None:
-        """A chunk that has vanished meanwhile needs none."""
+        """Does nothing if the chunk has vanished meanwhile."""
         self._connection.execute(
             """INSERT INTO chunks_vec (chunk, space_id, vector_id, home) SELECT id, ?, ?, ? FROM chunks WHERE id = ?
                ON CONFLICT (chunk, space_id) DO UPDATE SET vector_id = excluded.vector_id, home = excluded.home""",
@@ -176,78 +155,67 @@ class SqliteVectorWriter:
 
     def clear(self, embedders: Sequence[Embedder]) -> None:
         """Forgets the vectors of these models. Those of others stay until theirs are made."""
-        with our_errors(self._path), write_transaction(self._connection):
+        with self._connection.transaction():
             for embedder in embedders:
                 self._connection.execute(
                     "DELETE FROM embedding_spaces WHERE model = ? AND version = ?", (embedder.name, embedder.version)
                 )
-            forget_complete_vectors(self._connection)
+            forget(self._connection, "complete_vectors")
         self._spaces.clear()
 
     def settle(self, embedders: Sequence[Embedder], second: Embedder | None = None, *, refused: int = 0) -> None:
-        """After all is embedded but for what was refused, and all of it once more by `second`: forgets other models'
-        vectors, and unused ones when they have become many.
+        """After everything is embedded except refused texts, and also by `second`: forgets the vectors of other models,
+        and unused ones when they have become many.
         """
-        keep = self._placeholders(embedders)
-        with our_errors(self._path):
-            foreign = rows_of(self._connection, f"SELECT id FROM embedding_spaces WHERE id NOT IN ({keep})")
-            if foreign:
-                with write_transaction(self._connection):
-                    self._connection.execute(f"DELETE FROM embedding_spaces WHERE id NOT IN ({keep})")
-            if second is None:  # what was made for other scripts' questions is not kept up any more
-                with write_transaction(self._connection):
-                    self._connection.execute(
-                        f"DELETE FROM chunks_vec WHERE home = 0 AND space_id IN ({keep}) AND space_id <> ?",
-                        (self._space(embedders[0]),),
-                    )
-            if self.count_pending(embedders) <= refused:
-                with write_transaction(self._connection):
-                    key = models_key(
-                        embedders, second, other_scripts=len(embedders) > 1 and self.is_primary(embedders[-1])
-                    )
-                    remember_complete_vectors(self._connection, key)
-            total = self._number("SELECT count(*) FROM vectors")
-            unused = self._number("SELECT count(*) FROM vectors WHERE id NOT IN (SELECT vector_id FROM chunks_vec)")
-            if unused > max(_UNUSED_KEPT, total * _UNUSED_SHARE):
-                self.drop_unused()
+        keep = self._rows_of(embedders)
+        if self._number(f"SELECT EXISTS (SELECT 1 FROM embedding_spaces WHERE id NOT IN ({keep}))"):
+            self._connection.write(f"DELETE FROM embedding_spaces WHERE id NOT IN ({keep})")
+        if second is None:  # vectors made for questions in other scripts are not kept up any more
+            self._connection.write(
+                f"DELETE FROM chunks_vec WHERE home = 0 AND space_id IN ({keep}) AND space_id <> ?",
+                (self._space(embedders[0]),),
+            )
+        if self.count_pending(embedders) <= refused:
+            other_scripts = len(embedders) > 1 and self.is_primary(embedders[-1])
+            self.remember_complete(models_key(embedders, second, other_scripts=other_scripts))
+        total = self._number("SELECT count(*) FROM vectors")
+        unused = self._number("SELECT count(*) FROM vectors WHERE id NOT IN (SELECT vector_id FROM chunks_vec)")
+        if unused > max(_UNUSED_KEPT, total * _UNUSED_SHARE):
+            self.drop_unused()
 
     def drop_unused(self) -> None:
-        with our_errors(self._path), write_transaction(self._connection):
+        with self._connection.transaction():
             self._connection.execute("DELETE FROM vectors WHERE id NOT IN (SELECT vector_id FROM chunks_vec)")
-            for (space,) in rows_of(self._connection, "SELECT id FROM embedding_spaces WHERE centre IS NOT NULL"):
+            for (space,) in self._connection.rows("SELECT id FROM embedding_spaces WHERE centre IS NOT NULL"):
                 self._make_codes(space)
 
     # --- codes
 
     def _add_codes(self, space: int, added: list[tuple[int, Array]]) -> None:
-        """Small spaces have none. The centre is that of the first vectors, and stays."""
-        centre = rows_of(self._connection, "SELECT centre FROM embedding_spaces WHERE id = ?", (space,))[0][0]
+        """Small spaces have no codes. The centre is that of the first vectors, and stays."""
+        if not added:
+            return
+        centre = self._connection.value("SELECT centre FROM embedding_spaces WHERE id = ?", (space,))
         if centre is None:
             if self._number(f"SELECT count(*) FROM vectors WHERE space_id = {space}") > EXACT_UP_TO:
                 self._make_codes(space)
             return
+        ids = np.array([row for row, _ in added], np.int64)
         matrix = np.stack([vector for _, vector in added])
-        self._insert_codes(
-            space,
-            np.array([row for row, _ in added], np.int64),
-            bit_codes.encode(matrix, np.frombuffer(centre, np.float32)),
-        )
+        self._insert_codes(space, ids, bit_codes.encode(matrix, np.frombuffer(centre, np.float32)))
         self._merge_small(space)
 
     def _make_codes(self, space: int) -> None:
-        """All codes of a space anew; its centre only if it has none yet."""
+        """Makes all codes of a space again, and its centre if it has none yet."""
         self._connection.execute("DELETE FROM vector_codes WHERE space_id = ?", (space,))
-        stored = rows_of(self._connection, "SELECT centre FROM embedding_spaces WHERE id = ?", (space,))[0][0]
+        stored = self._connection.value("SELECT centre FROM embedding_spaces WHERE id = ?", (space,))
         centre = None if stored is None else np.frombuffer(stored, np.float32)
         last = 0
-        while rows := rows_of(
-            self._connection,
-            "SELECT id, vector FROM vectors WHERE space_id = ? AND id > ? ORDER BY id LIMIT ?",
-            (space, last, _SEGMENT),
+        while rows := self._connection.rows(
+            "SELECT id, vector FROM vectors WHERE space_id = ? AND id > ? ORDER BY id LIMIT ?", (space, last, _SEGMENT)
         ):
-            matrix = (
-                np.frombuffer(b"".join(row[1] for row in rows), np.float16).reshape(len(rows), -1).astype(np.float32)
-            )
+            vectors = np.frombuffer(b"".join(row[1] for row in rows), np.float16)
+            matrix = vectors.reshape(len(rows), -1).astype(np.float32)
             if centre is None:
                 centre = matrix.mean(axis=0, dtype=np.float64).astype(np.float32)
                 self._connection.execute(
@@ -263,11 +231,9 @@ class SqliteVectorWriter:
         )
 
     def _merge_small(self, space: int) -> None:
-        """Every commit leaves a small row of codes; once they are many they become one."""
-        rows = rows_of(
-            self._connection,
-            "SELECT id, ids, planes FROM vector_codes WHERE space_id = ? AND count < ? ORDER BY id",
-            (space, _SEGMENT),
+        """Merges the small rows of codes, which every commit leaves, once they are many."""
+        rows = self._connection.rows(
+            "SELECT id, ids, planes FROM vector_codes WHERE space_id = ? AND count < ? ORDER BY id", (space, _SEGMENT)
         )
         if len(rows) <= _MOST_SMALL_SEGMENTS:
             return
@@ -283,33 +249,28 @@ class SqliteVectorWriter:
     # --- spaces
 
     def _space(self, embedder: Embedder) -> int:
-        """The row of this model, made when it is not there."""
+        """The row of this model, added if it is missing."""
         if embedder.fingerprint not in self._spaces:
             space = VectorSpace(embedder.name, embedder.version, embedder.dimension)
             self._spaces[embedder.fingerprint] = self._row_of(space)
         return self._spaces[embedder.fingerprint]
 
     def _row_of(self, space: VectorSpace) -> int:
-        with our_errors(self._path):
-            found = rows_of(
-                self._connection,
-                "SELECT id FROM embedding_spaces WHERE model = ? AND version = ? AND dimension = ?",
-                space,
-            )
-            if not found:
-                with write_transaction(self._connection):
-                    found = rows_of(
-                        self._connection,
-                        "INSERT INTO embedding_spaces (model, version, dimension, created_at) VALUES (?, ?, ?, ?) "
-                        "RETURNING id",
-                        (*space, now()),
-                    )
-                    forget_complete_vectors(self._connection)  # what was complete lies in another space
+        found = self._connection.rows(
+            "SELECT id FROM embedding_spaces WHERE model = ? AND version = ? AND dimension = ?", space
+        )
+        if not found:
+            with self._connection.transaction():
+                found = self._connection.rows(
+                    "INSERT INTO embedding_spaces (model, version, dimension, created_at) VALUES (?, ?, ?, ?) "
+                    "RETURNING id",
+                    (*space, now()),
+                )
+                forget(self._connection, "complete_vectors")  # the chunks have no vectors in the new space yet
         return int(found[0][0])
 
-    def _placeholders(self, embedders: Iterable[Embedder]) -> str:
+    def _rows_of(self, embedders: Iterable[Embedder]) -> str:
         return ", ".join(str(self._space(embedder)) for embedder in embedders)
 
     def _number(self, sql: str) -> int:
-        with our_errors(self._path):
-            return int(rows_of(self._connection, sql)[0][0] or 0)
+        return int(self._connection.value(sql) or 0)

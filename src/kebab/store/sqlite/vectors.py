@@ -8,38 +8,30 @@ only ones ranked when they are many.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
-import apsw
 import numpy as np
 from numpy.typing import NDArray
 
 from kebab.core.ports import Embedder, Middle, VectorMatch
 from kebab.core.search import SearchFilters
 from kebab.store.sqlite import bit_codes
-from kebab.store.sqlite.database import read_transaction
+from kebab.store.sqlite.database import Connection
 from kebab.store.sqlite.filters import document_filter
 from kebab.store.sqlite.index_state import Space, stored_spaces
-from kebab.store.sqlite.rows import rows_of
 from kebab.store.vector_spaces import refuse_other_dimension
 
-if TYPE_CHECKING:
-    pass
-
 Array = NDArray[Any]
-_Id = TypeVar("_Id", int, str)
 
 EXACT_UP_TO = 8192
 """Vectors compared exactly without a look at their codes: reading this many takes about 10 ms."""
 CANDIDATES = 1024
-"""How many of the best by their codes get a closer look: the query itself against their codes …"""
+"""How many of the best by their codes are compared with the query itself by their codes …"""
 COMPARED = 192
 """… and how many of those are compared exactly. Recall@10 is above .99 with these two."""
 _LISTED = 16_384
 """Vectors of one scope that are listed at most: that takes about 5 ms."""
-_BINDINGS = 4096
-"""Ids in one statement."""
 # English text under a Korean title is found by Korean words too, so it counts as one of the question's own script. In
 # code the column holds pieces of identifiers.
 _PRIMARY = "(cv.home OR (c.cjk <> '' AND c.kind <> 'code'))"
@@ -57,12 +49,10 @@ class _Codes(NamedTuple):
         return self._replace(ids=self.ids[kept], planes=self.planes[:, kept])
 
 
-def _codes_of(connection: apsw.Connection, space: Space, known: dict[int, _Codes]) -> _Codes:
-    """Read once and kept in `known`, until another process writes more. Two threads at once may both read: no harm is
-    done.
-    """
+def _codes_of(connection: Connection, space: Space, known: dict[int, _Codes]) -> _Codes:
+    """Read once and kept in `known` until another process writes more. Two threads may read at once without harm."""
     current = tuple(
-        row[0] for row in rows_of(connection, "SELECT id FROM vector_codes WHERE space_id = ? ORDER BY id", (space.id,))
+        row[0] for row in connection.rows("SELECT id FROM vector_codes WHERE space_id = ? ORDER BY id", (space.id,))
     )
     codes = known.get(space.id)
     if codes is None or codes.segments != current:
@@ -70,45 +60,41 @@ def _codes_of(connection: apsw.Connection, space: Space, known: dict[int, _Codes
     return codes
 
 
-def _read_codes(connection: apsw.Connection, space: Space, segments: tuple[int, ...]) -> _Codes:
+def _read_codes(connection: Connection, space: Space, segments: tuple[int, ...]) -> _Codes:
     """Row by row, so that a million codes are not in memory twice."""
-    total = int(
-        rows_of(connection, "SELECT coalesce(sum(count), 0) FROM vector_codes WHERE space_id = ?", (space.id,))[0][0]
-    )
+    total = int(connection.value("SELECT coalesce(sum(count), 0) FROM vector_codes WHERE space_id = ?", (space.id,)))
     height = bit_codes.plane_count(space.dimension)
     ids, planes = np.empty(total, np.int64), np.empty((height, total), np.uint64)
     start = 0
     for segment in segments:
-        own_ids, own_planes = rows_of(connection, "SELECT ids, planes FROM vector_codes WHERE id = ?", (segment,))[0]
+        own_ids, own_planes = connection.rows("SELECT ids, planes FROM vector_codes WHERE id = ?", (segment,))[0]
         end = start + len(own_ids) // 8
         ids[start:end] = np.frombuffer(own_ids, np.int64)
         planes[:, start:end] = np.frombuffer(own_planes, np.uint64).reshape(height, -1)
         start = end
-    centre = np.frombuffer(
-        rows_of(connection, "SELECT centre FROM embedding_spaces WHERE id = ?", (space.id,))[0][0], np.float32
-    )
-    return _Codes(segments, ids, planes, centre)
+    centre = connection.value("SELECT centre FROM embedding_spaces WHERE id = ?", (space.id,))
+    return _Codes(segments, ids, planes, np.frombuffer(centre, np.float32))
 
 
 class _Vectors(NamedTuple):
     """All vectors of a small space, as one connection saw them."""
 
-    connection: apsw.Connection
+    connection: Connection
     state: tuple[int, int]
     ids: Array
     matrix: Array
 
 
-def _vectors_of_space(connection: apsw.Connection, space: Space, known: dict[int, _Vectors]) -> _Vectors:
-    """Read once and kept in `known` while the database stays as it is: whoever asks many questions in a row reads them
-    once. It is the connection that knows whether somebody has written, so another one reads anew.
+def _vectors_of_space(connection: Connection, space: Space, known: dict[int, _Vectors]) -> _Vectors:
+    """Read once and kept in `known` until the database changes, so that many questions in a row read them once. Only
+    the connection that read them knows whether it has changed, so another connection reads them anew.
     """
-    state = int(rows_of(connection, "PRAGMA data_version")[0][0]), connection.total_changes()
+    state = int(connection.value("PRAGMA data_version")), connection.total_changes()
     vectors = known.get(space.id)
     if vectors is None or vectors.connection is not connection or vectors.state != state:
-        rows = rows_of(connection, "SELECT id, vector FROM vectors WHERE space_id = ?", (space.id,))
-        ids = np.array([row[0] for row in rows], np.int64)
-        vectors = known[space.id] = _Vectors(connection, state, ids, _matrix([row[1] for row in rows], space))
+        rows = connection.rows("SELECT id, vector FROM vectors WHERE space_id = ?", (space.id,))
+        matrix = _matrix([row[1] for row in rows], space)
+        vectors = known[space.id] = _Vectors(connection, state, _first_column(rows), matrix)
     return vectors
 
 
@@ -135,22 +121,21 @@ class _Permitted(NamedTuple):
 
 
 class SqliteVectorStore:
-    def __init__(self, connection: apsw.Connection, known: dict[str, dict[int, Any]] | None = None) -> None:
-        """`known`: where what was read is kept for the next store of this process."""
+    def __init__(self, connection: Connection, known: dict[str, dict[int, Any]] | None = None) -> None:
+        """`known` keeps vectors and codes for the next store of this process."""
         self._connection = connection
         known = {} if known is None else known
         self._codes: dict[int, _Codes] = known.setdefault("codes", {})
         self._vectors: dict[int, _Vectors] = known.setdefault("vectors", {})
 
     def holds(self, embedder: Embedder) -> bool:
-        ours = [
-            space
-            for space in stored_spaces(self._connection)
-            if (space.model, space.version) == (embedder.name, embedder.version)
-        ]
         # A vector that no chunk refers to any more cannot be found.
         sql = "SELECT EXISTS (SELECT 1 FROM chunks_vec WHERE space_id = ?)"
-        return any(rows_of(self._connection, sql, (space.id,))[0][0] for space in ours)
+        return any(
+            (space.model, space.version) == (embedder.name, embedder.version)
+            and self._connection.value(sql, (space.id,))
+            for space in stored_spaces(self._connection)
+        )
 
     def search(
         self,
@@ -164,7 +149,7 @@ class SqliteVectorStore:
     ) -> list[VectorMatch]:
         """The closest chunks of a space, best first; equal ones by chunk id."""
         primary = True if primary_only else False if secondary_only else None
-        with read_transaction(self._connection):  # numbers of vectors that are dropped meanwhile may be used again
+        with self._connection.snapshot():  # row ids of dropped vectors may be used again
             spaces = {known.fingerprint: known for known in stored_spaces(self._connection)}
             if space not in spaces:
                 refuse_other_dimension(space, spaces.values())
@@ -173,20 +158,17 @@ class SqliteVectorStore:
 
     def middle_of(self, chunk_ids: Sequence[str], embedders: Sequence[Embedder]) -> Middle | None:
         ours = {(embedder.name, embedder.version): embedder for embedder in embedders}
-        with read_transaction(self._connection):
+        with self._connection.snapshot():
             spaces = {
                 space.id: space for space in stored_spaces(self._connection) if (space.model, space.version) in ours
             }
-            rows: list[tuple[Any, ...]] = []
-            for some in _batches(list(chunk_ids)):
-                rows += rows_of(
-                    self._connection,
-                    f"""SELECT cv.space_id, v.vector FROM chunks c
-                        CROSS JOIN chunks_vec cv ON cv.chunk = c.id AND cv.home = 1
-                        CROSS JOIN vectors v ON v.id = cv.vector_id
-                        WHERE c.chunk_id IN ({_marks(some)}) ORDER BY c.chunk_id""",
-                    some,
-                )
+            rows = self._connection.rows_for(
+                chunk_ids,
+                """SELECT cv.space_id, v.vector FROM chunks c
+                   CROSS JOIN chunks_vec cv ON cv.chunk = c.id AND cv.home = 1
+                   CROSS JOIN vectors v ON v.id = cv.vector_id
+                   WHERE c.chunk_id IN ({marks}) ORDER BY c.chunk_id""",
+            )
         primaries = Counter(space for space, _ in rows if space in spaces)
         if not primaries:
             return None
@@ -205,30 +187,27 @@ class SqliteVectorStore:
             permitted = _Permitted(None, primary)
         else:
             sql, bindings = document_filter(filters)
-            counts = dict(
-                rows_of(self._connection, f"SELECT id, chunk_count FROM documents WHERE id IN ({sql})", bindings)
-            )
+            counts = dict(self._connection.rows(f"SELECT id, chunk_count FROM documents WHERE id IN ({sql})", bindings))
             chunks = sum(counts.values())
             permitted = _Permitted(frozenset(counts), primary, chunks, frozenset(filters.kinds))
             if chunks <= EXACT_UP_TO:
                 return self._among(known, query, permitted, limit)
         if known.has_codes:
             return self._coded(known, query, limit, permitted)
-        return self._matches(known, *self._all(known, query), limit, permitted)
+        vectors = _vectors_of_space(self._connection, known, self._vectors)
+        return self._matches(known, vectors.ids, _products(vectors.matrix, query), limit, permitted)
 
     # --- exactly
 
     def _among(self, space: Space, query: Array, permitted: _Permitted, limit: int) -> list[VectorMatch]:
         """All chunks of a few documents."""
-        rows: list[tuple[Any, ...]] = []
-        for some in _batches(sorted(permitted.documents or ())):
-            rows += rows_of(
-                self._connection,
-                f"""SELECT c.chunk_id, c.id, c.document_id, {_PRIMARY}, c.kind, v.vector
-                    FROM chunks c CROSS JOIN chunks_vec cv ON cv.chunk = c.id AND cv.space_id = ?
-                    CROSS JOIN vectors v ON v.id = cv.vector_id WHERE c.document_id IN ({_marks(some)})""",
-                [space.id, *some],
-            )
+        rows = self._connection.rows_for(
+            sorted(permitted.documents or ()),
+            f"""SELECT c.chunk_id, c.id, c.document_id, {_PRIMARY}, c.kind, v.vector
+                FROM chunks c CROSS JOIN chunks_vec cv ON cv.chunk = c.id AND cv.space_id = ?
+                CROSS JOIN vectors v ON v.id = cv.vector_id WHERE c.document_id IN ({{marks}})""",
+            space.id,
+        )
         rows = [row for row in rows if permitted.allows(*row[1:5])]
         similarities = _products(_matrix([row[5] for row in rows], space), query).tolist()
         found = [
@@ -236,20 +215,15 @@ class SqliteVectorStore:
         ]
         return sorted(found, key=_order)[:limit]
 
-    def _all(self, space: Space, query: Array) -> tuple[Array, Array]:
-        """The ids of all vectors of a space, and how close they are."""
-        vectors = _vectors_of_space(self._connection, space, self._vectors)
-        return vectors.ids, _products(vectors.matrix, query)
-
     # --- by codes first
 
     def _coded(self, space: Space, query: Array, limit: int, permitted: _Permitted) -> list[VectorMatch]:
-        """Among the candidates are vectors that are not permitted, or that no chunk refers to any more; when they crowd
-        the others out, more are taken.
+        """The best by codes. Some candidates are not permitted, or no chunk refers to them any more; if too few others
+        are left, more candidates are taken.
         """
         codes = _codes_of(self._connection, space, self._codes)
         if permitted.documents is not None and permitted.chunks**2 < CANDIDATES * len(codes.ids):
-            # So few that listing them costs less than looking at as many candidates as it takes to meet enough of them.
+            # So few that listing them costs less than looking at the candidates that contain enough of them.
             codes = codes.only(self._vectors_of(space, permitted.documents))
         elif permitted.primary is not None:
             few = self._few_vectors(space, permitted.primary, at_most=min(_LISTED, len(codes.ids) // 8))
@@ -275,46 +249,38 @@ class SqliteVectorStore:
             sifted = True
 
     def _vectors_of(self, space: Space, documents: frozenset[int]) -> Array:
-        found: list[tuple[Any, ...]] = []
-        for some in _batches(sorted(documents)):
-            found += rows_of(
-                self._connection,
-                f"""SELECT cv.vector_id FROM chunks c CROSS JOIN chunks_vec cv ON cv.chunk = c.id AND cv.space_id = ?
-                    WHERE c.document_id IN ({_marks(some)})""",
-                [space.id, *some],
-            )
-        return np.array([row[0] for row in found], np.int64)
+        found = self._connection.rows_for(
+            sorted(documents),
+            """SELECT cv.vector_id FROM chunks c CROSS JOIN chunks_vec cv ON cv.chunk = c.id AND cv.space_id = ?
+               WHERE c.document_id IN ({marks})""",
+            space.id,
+        )
+        return _first_column(found)
 
     def _few_vectors(self, space: Space, primary: bool, at_most: int) -> Array | None:
-        """Vectors of the chunks whose primary space this is, or is not; None when they are more than that: then
-        looking for them among the candidates takes less time than listing them.
+        """Vectors of the chunks whose primary space this is, or is not. None if there are more than `at_most`: then
+        filtering the candidates takes less time than listing them.
         """
         wanted = (space.id, at_most + 1)
-        rows = rows_of(
-            self._connection,
-            f"SELECT vector_id FROM chunks_vec WHERE space_id = ? AND home = {int(primary)} LIMIT ?",
-            wanted,
+        rows = self._connection.rows(
+            f"SELECT vector_id FROM chunks_vec WHERE space_id = ? AND home = {int(primary)} LIMIT ?", wanted
         )
         if primary and len(rows) <= at_most:
-            rows += rows_of(
-                self._connection,
+            rows += self._connection.rows(
                 """SELECT cv.vector_id FROM chunks c INDEXED BY chunks_with_cjk
                    CROSS JOIN chunks_vec cv ON cv.chunk = c.id AND cv.space_id = ?
                    WHERE c.cjk <> '' AND c.kind <> 'code' AND NOT cv.home LIMIT ?""",
                 wanted,
             )
-        return np.array([row[0] for row in rows], np.int64) if len(rows) <= at_most else None
+        return _first_column(rows) if len(rows) <= at_most else None
 
     def _permitted_vectors(self, space: Space, ids: Array, permitted: _Permitted) -> Array:
-        rows = self._chunks_of(space, ids.tolist())
-        return np.array([row[0] for row in rows if permitted.allows(*row[2:])], np.int64)
+        return _first_column([row for row in self._chunks_of(space, ids.tolist()) if permitted.allows(*row[2:])])
 
     def _similarities(self, space: Space, ids: Array, query: Array) -> tuple[Array, Array]:
         """The ids that are still there, and how close they are."""
-        rows: list[tuple[Any, ...]] = []
-        for some in _batches(ids.tolist()):
-            rows += rows_of(self._connection, f"SELECT id, vector FROM vectors WHERE id IN ({_marks(some)})", some)
-        return np.array([row[0] for row in rows], np.int64), _products(_matrix([row[1] for row in rows], space), query)
+        rows = self._connection.rows_for(ids.tolist(), "SELECT id, vector FROM vectors WHERE id IN ({marks})")
+        return _first_column(rows), _products(_matrix([row[1] for row in rows], space), query)
 
     # --- from vectors to chunks
 
@@ -339,35 +305,26 @@ class SqliteVectorStore:
         return sorted(found, key=_order)[:limit]
 
     def _chunks_of(self, space: Space, vectors: list[int]) -> list[tuple[Any, ...]]:
-        """Vector, chunk id, row, document, home and kind of all chunks that have one of these vectors."""
-        rows: list[tuple[Any, ...]] = []
-        for some in _batches(vectors):
-            rows += rows_of(
-                self._connection,
-                f"""SELECT cv.vector_id, c.chunk_id, c.id, c.document_id, {_PRIMARY}, c.kind
-                    FROM chunks_vec cv JOIN chunks c ON c.id = cv.chunk
-                    WHERE cv.vector_id IN ({_marks(some)}) AND +cv.space_id = ?""",  # by its vectors, not by the space
-                [*some, space.id],
-            )
-        return rows
+        """Vector, chunk id, row, document, whether it is primary, and kind of all chunks that have one of these vectors."""
+        # The + has SQLite look for the vectors, not for the space.
+        sql = f"""SELECT cv.vector_id, c.chunk_id, c.id, c.document_id, {_PRIMARY}, c.kind
+                  FROM chunks_vec cv JOIN chunks c ON c.id = cv.chunk
+                  WHERE +cv.space_id = ? AND cv.vector_id IN ({{marks}})"""
+        return self._connection.rows_for(vectors, sql, space.id)
 
 
 def _order(match: VectorMatch) -> tuple[float, str]:
     return -match.similarity, match.chunk_id
 
 
-def _batches(values: list[_Id]) -> Iterator[list[_Id]]:
-    for start in range(0, len(values), _BINDINGS):
-        yield values[start : start + _BINDINGS]
-
-
-def _marks(values: list[Any]) -> str:
-    return ",".join("?" * len(values))
+def _first_column(rows: list[tuple[Any, ...]]) -> Array:
+    numbers = [row[0] for row in rows]
+    return np.array(numbers, np.int64)
 
 
 def _closest(similarities: Array, least: int) -> Array:
-    """Positions of at least so many, the closest first and equal ones in their order; all that is as close as the last
-    of them is among them. Putting thousands in order to look at a few takes longer than comparing them.
+    """Positions of at least so many, the closest first and equal ones in their order, with all that are as close as the
+    last of them. Sorting thousands to look at a few takes longer than comparing them.
     """
     if 4 * least >= len(similarities):
         return np.argsort(-similarities, kind="stable")
@@ -376,10 +333,10 @@ def _closest(similarities: Array, least: int) -> Array:
 
 
 def _products(matrix: Array, query: Array) -> Array:
-    # Not `@`: there the last bits of a product depend on the rows beside it, and equal vectors would not be equally
-    # close.
+    # Not `@`: its last bits depend on the neighbouring rows, and equal vectors would not be equally close.
     return np.asarray(np.einsum("ij,j->i", matrix, query))
 
 
 def _matrix(vectors: list[bytes], space: Space) -> Array:
-    return np.frombuffer(b"".join(vectors), np.float16).reshape(-1, space.dimension).astype(np.float32)
+    stored = np.frombuffer(b"".join(vectors), np.float16)
+    return stored.reshape(-1, space.dimension).astype(np.float32)

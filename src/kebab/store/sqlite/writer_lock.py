@@ -1,7 +1,7 @@
-"""One writer at a time, and the name of whoever it is.
+"""One writer at a time, and its name for the others.
 
-SQLite's own lock lasts one transaction; an ingest is thousands of them. This lock spans the whole run. It is a lock of
-the operating system on a file beside the database, so a killed process leaves none behind.
+SQLite's own lock lasts for one transaction; an ingest is thousands of them. This lock lasts for the whole run. It is a
+lock of the operating system on a file beside the database, so a killed process leaves none behind.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ import json
 import os
 import sys
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from types import TracebackType
 from typing import IO
 
 from kebab.core.errors import Locked, ReadOnly
@@ -31,67 +31,55 @@ else:
         fcntl.flock(handle.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
-class WriterLock:
-    def __init__(self, database: Path, *, wait_s: float, purpose: str) -> None:
-        self._path = database.with_name(database.name + ".lock")
-        self._wait_s = wait_s
-        self._purpose = purpose
-        self._handle: IO[str] | None = None
-
-    def __enter__(self) -> WriterLock:
-        deadline = time.monotonic() + self._wait_s
-        while (handle := self._try()) is None:
-            if time.monotonic() >= deadline:
-                raise Locked(
-                    f"Another process is writing to this knowledge base: {self._holder()}.",
-                    hint="Wait for it to finish, or raise store.lock_wait_s.",
-                )
-            time.sleep(0.05)
-        self._handle = handle
-        self._sign(handle)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self._handle is not None:
-            with suppress(OSError):
-                self._handle.truncate(0)
-            self._handle.close()
-            self._handle = None
-
-    def _try(self) -> IO[str] | None:
-        """The locked file, or None while another process has it."""
-        try:
-            handle = open_file(self._path, "a+")
-        except OSError as error:
-            raise ReadOnly(
-                f"{self._path} cannot be written: {error.strerror}.",
-                hint="Choose another place with --db.",
-                path=str(self._path),
-            ) from error
-        try:
-            _try_lock(handle)
-            # `kb reset` deletes the file: a lock on what is no longer there would keep nobody out.
-            if os.fstat(handle.fileno()).st_ino == self._path.stat().st_ino:
-                return handle
-        except OSError:
-            pass
-        handle.close()
-        return None
-
-    def _sign(self, handle: IO[str]) -> None:
-        """Who holds it, for others to read. On a full disk the lock holds without a name."""
-        started = time.strftime("%Y-%m-%d %H:%M:%S")
-        with suppress(OSError):
-            os.ftruncate(handle.fileno(), 0)
-            os.write(
-                handle.fileno(), json.dumps({"pid": os.getpid(), "purpose": self._purpose, "since": started}).encode()
+@contextmanager
+def writer_lock(database: Path, *, wait_s: float, purpose: str) -> Iterator[None]:
+    """Holds the lock of a database; waits for it at most `wait_s` seconds. `purpose` is shown to other writers."""
+    path = database.with_name(database.name + ".lock")
+    deadline = time.monotonic() + wait_s
+    while (handle := _locked_file(path)) is None:
+        if time.monotonic() >= deadline:
+            raise Locked(
+                f"Another process is writing to this knowledge base: {_holder(path)}.",
+                hint="Wait for it to finish, or raise store.lock_wait_s.",
             )
-
-    def _holder(self) -> str:
+        time.sleep(0.05)
+    with handle:
+        _sign(handle, purpose)
         try:
-            holder = json.loads(self._path.read_text(encoding="utf-8"))
-            return f"process {holder['pid']} ({holder['purpose']}, since {holder['since']})"
-        except (OSError, ValueError, KeyError):
-            return "an unnamed process"
+            yield
+        finally:
+            with suppress(OSError):
+                handle.truncate(0)
+
+
+def _locked_file(path: Path) -> IO[str] | None:
+    """None while another process has the lock."""
+    try:
+        handle = open_file(path, "a+")
+    except OSError as error:
+        raise ReadOnly(
+            f"{path} cannot be written: {error.strerror}.", hint="Choose another place with --db.", path=str(path)
+        ) from error
+    with suppress(OSError):
+        _try_lock(handle)
+        # `kb reset` deletes the file: a lock on a deleted file excludes no other process.
+        if os.fstat(handle.fileno()).st_ino == path.stat().st_ino:
+            return handle
+    handle.close()
+    return None
+
+
+def _sign(handle: IO[str], purpose: str) -> None:
+    """Writes who holds the lock, for others to read. On a full disk the lock holds without a name."""
+    holder = {"pid": os.getpid(), "purpose": purpose, "since": time.strftime("%Y-%m-%d %H:%M:%S")}
+    with suppress(OSError):
+        os.ftruncate(handle.fileno(), 0)
+        os.write(handle.fileno(), json.dumps(holder).encode())
+
+
+def _holder(path: Path) -> str:
+    try:
+        holder = json.loads(path.read_text(encoding="utf-8"))
+        return f"process {holder['pid']} ({holder['purpose']}, since {holder['since']})"
+    except (OSError, ValueError, KeyError):
+        return "an unnamed process"

@@ -2,52 +2,50 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any
 
 import apsw
 
 from kebab.core.ports import Embedder
 from kebab.store.fts5.index_config import fts_config
-from kebab.store.sqlite import maintenance
-from kebab.store.sqlite.database import our_errors, write_transaction
-from kebab.store.sqlite.documents import SqliteDocumentStore, SqliteNoteStore
-from kebab.store.sqlite.index_state import (
-    migrating_from,
-    remember_fts_config,
-    remember_migration,
-    stored_fts_config,
-)
+from kebab.store.fts5.tokenizer import SqliteTokenizer
+from kebab.store.sqlite import migrations
+from kebab.store.sqlite.database import Connection, our_errors
+from kebab.store.sqlite.documents import CHUNK_TEXTS, ChunkTerms, SqliteDocumentStore, SqliteNoteStore
+from kebab.store.sqlite.filters import TEXT_INDEXES
+from kebab.store.sqlite.index_state import StoreView, forget, remember, remember_fts_config, stored_fts_config
+from kebab.store.sqlite.lexical import Vocabulary
 from kebab.store.sqlite.libraries import SqliteLibraryWriter
+from kebab.store.sqlite.schema import restore
 
 if TYPE_CHECKING:
     from kebab.store.sqlite.vector_writer import SqliteVectorWriter
 
+_BATCH = 500
 
-class SqliteWriting:
+
+class SqliteWriting(StoreView):
     """What the one writer may do, while it holds the writer's lock."""
 
-    def __init__(self, connection: apsw.Connection, path: Path, korean_analysis: str) -> None:
-        self._connection = connection
-        self._path = path
+    def __init__(self, connection: Connection, korean_analysis: str) -> None:
+        super().__init__(connection)
         self._korean_analysis = korean_analysis
 
     def documents(self, *, for_libraries: bool = False) -> SqliteDocumentStore:
-        return SqliteDocumentStore(
-            self._connection, self._path, korean_analysis=self._korean_analysis, for_libraries=for_libraries
-        )
+        return SqliteDocumentStore(self._connection, korean_analysis=self._korean_analysis, for_libraries=for_libraries)
 
     def libraries(self) -> SqliteLibraryWriter:
-        return SqliteLibraryWriter(self._connection, self._path)
+        return SqliteLibraryWriter(self._connection)
 
     def notes(self) -> SqliteNoteStore:
-        return SqliteNoteStore(self._connection, self._path, korean_analysis=self._korean_analysis)
+        return SqliteNoteStore(self._connection, korean_analysis=self._korean_analysis)
 
     def vectors(self) -> SqliteVectorWriter:
-        from kebab.store.sqlite.vector_writer import SqliteVectorWriter
+        from kebab.store.sqlite.vector_writer import SqliteVectorWriter  # brings numpy
 
-        return SqliteVectorWriter(self._connection, self._path)
+        return SqliteVectorWriter(self._connection)
 
     def expect_vectors(self, embedders: Sequence[Embedder]) -> None:
         """They need no preparation here."""
@@ -56,19 +54,64 @@ class SqliteWriting:
         self._korean_analysis = built_with or self._korean_analysis
         wanted, stored = fts_config(self._korean_analysis), stored_fts_config(self._connection)
         if stored is None:
-            with our_errors(self._path), write_transaction(self._connection):
+            with self._connection.transaction():
                 remember_fts_config(self._connection, wanted)
         return self.rebuild_fts() if stored not in (None, wanted) else 0
 
     def rebuild_fts(self) -> int:
-        return maintenance.rebuild_fts(self._connection, self._path, self._korean_analysis)
+        """Analyses every chunk again and builds the text index and the known words anew, in one transaction."""
+        connection = self._connection
+        with connection.transaction():
+            restore(connection)
+            # The triggers would update a possibly damaged index row by row; it is rebuilt as a whole instead.
+            for index in TEXT_INDEXES:
+                for event in ("ai", "ad", "au"):
+                    connection.execute(f"DROP TRIGGER IF EXISTS {index.removesuffix('_fts')}_{event}")
+            terms = ChunkTerms(connection, self._korean_analysis)
+            count = 0
+            for batch in self._chunk_batches():
+                columns = [(terms.column(*texts), row) for row, *texts, _ in batch]
+                connection.executemany("UPDATE chunks SET cjk = ? WHERE id = ?", columns)
+                count += len(batch)
+            self._rebuild_vocabulary()
+            for index in TEXT_INDEXES:
+                with suppress(apsw.Error):  # without its version, FTS5 refuses even to drop the table
+                    connection.execute(f"REPLACE INTO {index}_config VALUES ('version', 4)")
+            connection.execute(migrations.statements(migrations.TEXT_INDEX)).fetchall()
+            remember_fts_config(connection, fts_config(self._korean_analysis))
+        return count
 
     def optimize(self) -> None:
-        maintenance.optimize(self._connection, self._path)
-
-    def migrating_from(self) -> str | None:
-        return migrating_from(self._connection)
+        """Afterwards no word of a deleted document is left in the file: FTS5 merges its tombstones, VACUUM writes only
+        live rows.
+        """
+        self.vectors().drop_unused()
+        with self._connection.transaction():
+            self._rebuild_vocabulary()
+        with our_errors(self._connection.path):
+            for index in TEXT_INDEXES:
+                self._connection.execute(f"INSERT INTO {index} ({index}) VALUES ('optimize')")
+            self._connection.execute("ANALYZE")
+            self._connection.execute("VACUUM")
+            self._connection.rows("PRAGMA wal_checkpoint(TRUNCATE)")
 
     def remember_migration(self, origin: str | None) -> None:
-        with our_errors(self._path), write_transaction(self._connection):
-            remember_migration(self._connection, origin)
+        with self._connection.transaction():
+            if origin is None:
+                forget(self._connection, "migrating_from")
+            else:
+                remember(self._connection, "migrating_from", origin)
+
+    def _chunk_batches(self) -> Iterator[list[tuple[Any, ...]]]:
+        sql, last = f"{CHUNK_TEXTS.format(first='')} WHERE c.id > ? ORDER BY c.id LIMIT ?", -(2**63)
+        while batch := self._connection.rows(sql, (last, _BATCH)):
+            yield batch
+            last = batch[-1][0]
+
+    def _rebuild_vocabulary(self) -> None:
+        """From the words of the stored chunks and notes. Inside the caller's transaction."""
+        vocabulary = Vocabulary(self._connection, SqliteTokenizer(self._connection))
+        self._connection.execute("DELETE FROM words")
+        vocabulary.add(text for (text,) in self._connection.rows("SELECT text FROM context_notes"))
+        for batch in self._chunk_batches():
+            vocabulary.add(part for _, title, _, text, *_ in batch for part in (title, text))

@@ -1,8 +1,11 @@
-"""Numbered steps of the schema. Each runs in one transaction together with its record. No file is edited once a
-database was made with it (tests/store/sqlite/test_migrations.py pins their checksums): a change is a new step, also a
-change of the text index."""
+"""Numbered steps of the schema. Each runs in one transaction together with its record. A file is never edited once a
+database was made with it (tests/store/sqlite/test_migrations.py pins the checksums): every change is a new step, also a
+change of the text index.
+"""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 TEXT_INDEX = "0006_text_index.sql"
 """The FTS tables and their triggers, as every rebuild makes them."""
@@ -22,6 +25,5 @@ DIGEST = "133ed991ca49f596d73ac89e480976ebd62132ae343a095671b94c0f74888b76"
 
 
 def statements(name: str) -> str:
-    from importlib.resources import files  # slow to import, and needed only when a schema is made
-
-    return files(__package__).joinpath(name).read_text(encoding="utf-8")
+    file = Path(__file__).parent / name
+    return file.read_text(encoding="utf-8")
