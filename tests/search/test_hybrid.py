@@ -116,7 +116,7 @@ class Ranks(Foreign):
         super().__init__(side, [chunk(name) for name in names.split()], **about)
         self.weak, self.below_floor = weak.split(), below_floor.split()
 
-    def rank(self, query: SearchQuery, depth: int) -> Ranking:
+    def rank(self, query: SearchQuery, depth: int) -> Ranking[Ranked]:
         hits = self.search(query._replace(k=depth))
         places = [
             Ranked(
@@ -565,7 +565,7 @@ def test_what_is_gone_when_it_is_to_be_read_leaves_its_place_to_the_next(
         assert found.hybrid is not None
         before = ids(found.hybrid.search(query._replace(k=8)))
         stored = found.lexical.contexts
-        found.lexical.contexts = lambda chunk_ids: stored(
+        found.lexical.contexts = lambda chunk_ids: stored(  # type: ignore[method-assign]
             [chunk_id for chunk_id in chunk_ids if chunk_id not in (before[0], before[3])]
         )
         hits = found.hybrid.search(query)

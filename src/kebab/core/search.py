@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
 from kebab.core.citations import Citation
 from kebab.core.notices import Notice, Says
@@ -287,26 +287,33 @@ class Ranked(NamedTuple):
     rank: int
     score: float
     weak: bool = False
-    """Whether its place says little, because the other list knows better there."""
+    """Whether its place says little, because the other list is more reliable there."""
     all_words: bool = False
     """Whether it is known to have all the words of the query."""
     floor: float | None = None
     """As `RetrievalDetail.vector_floor`."""
     below_floor: bool = False
-    """Whether it is listed only because something has to be the closest."""
+    """Whether it is too far away to mean anything, and listed only for lack of closer ones."""
     explanation: dict[str, Any] | None = None
+    hit: SearchHit | None = None
+    """From a retriever that gives hits only, and cannot rank passages before they are read."""
 
 
-class Ranking(NamedTuple):
-    """What one retriever has found, best first, before anybody has read the passages."""
+Place = TypeVar("Place")
 
-    chunks: Sequence[Ranked] = ()
+
+class Ranking(NamedTuple, Generic[Place]):
+    """One look of a retriever: the passages that it ranks, best first, before they are read."""
+
+    chunks: Sequence[Place] = ()
     more: bool = False
     """Whether a deeper look may find further ones."""
     match: str | None = None
     notices: tuple[Notice, ...] = ()
     terms: QueryTerms | None = None
     explanation: dict[str, Any] | None = None
+    below_scores: int = 0
+    """How many were removed because they score less than the query asks for."""
 
 
 class QueryTerms(NamedTuple):

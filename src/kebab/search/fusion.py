@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from kebab.core.search import Ranked
+from kebab.core.search import Ranked, SearchHit
 
 
 class FusionPolicy(NamedTuple):
@@ -30,14 +30,21 @@ class FusionPolicy(NamedTuple):
 
 
 class Fused(NamedTuple):
+    """A passage's place in the list, and in the lists that it was made of."""
+
     chunk_id: str
     score: float
     """In [0, 1]."""
-    rrf_score: float | None
-    lexical: Ranked | None
-    vector: Ranked | None
-    weights: tuple[float, float]
+    rrf_score: float | None = None
+    lexical: Ranked | None = None
+    vector: Ranked | None = None
+    weights: tuple[float, float] = (1.0, 1.0)
     """Of the lexical and of the vector side, for this hit."""
+
+    @property
+    def hit(self) -> SearchHit | None:
+        """As `Ranked.hit`."""
+        return (self.lexical and self.lexical.hit) or (self.vector and self.vector.hit)
 
 
 def fuse(policy: FusionPolicy, lexical: Sequence[Ranked], vector: Sequence[Ranked]) -> list[Fused]:

@@ -2,26 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kebab.analysis.query_syntax import parse
 from kebab.core.notices import Says
 from kebab.core.ports import LexicalMatches
 from kebab.core.query_tree import QueryTree, Raw
-from kebab.core.search import (
-    SNIPPET_CHARS,
-    HitList,
-    Match,
-    QueryTerms,
-    Ranked,
-    Ranking,
-    RetrievalDetail,
-    SearchHit,
-    SearchQuery,
-)
-from kebab.search.duplicates import REACH
-from kebab.search.listing import DEEPER, DEEPEST, HitMaker, Listed, new_in_each, page_of, read_passages
+from kebab.core.search import SNIPPET_CHARS, Ranked, Ranking, SearchQuery
+from kebab.search.fusion import Fused
+from kebab.search.listing import Listing
 from kebab.search.snippets import SnippetLimits, SnippetMaker
 
 if TYPE_CHECKING:
@@ -50,44 +39,35 @@ class _Found(NamedTuple):
         return frozenset(match.chunk_id for match in self.matches.matches)
 
 
-class LexicalRetriever:
+class LexicalRetriever(Listing):
     """Needs nothing but a full-text index: no model, no network."""
+
+    mode = "lexical"
+    ordered_by_store = True
 
     def __init__(
         self, index: LexicalIndex, chunks: ChunkReader, index_version: str, *, snippet_chars: int = SNIPPET_CHARS
     ) -> None:
         self._index = index
-        self.contexts = chunks.contexts
+        self.reader = chunks
         self._index_version = index_version
         self.snippets = SnippetMaker(index.tokenizer, SnippetLimits(snippet_chars))
 
     def index_version(self) -> str:
         return self._index_version
 
-    def search(self, query: SearchQuery) -> HitList:
-        depth = 2 * (query.offset + query.k) + REACH  # room for copies; a deeper look begins like this one
-        first = self.rank(query, depth)
-        places = new_in_each(self._looks(query, first, depth))
-        page = page_of(read_passages(places, self.contexts, query), query)
-        make = HitMaker(self.snippets, "bm25", self._index_version, first.terms or QueryTerms(), query)
-        return HitList(
-            [self._hit(make, listed, rank) for rank, listed in enumerate(page.listed, start=query.offset + 1)],
-            match=first.match,
-            more=page.more,
-            explanation=first.explanation,
-            notices=first.notices,
-            terms=first.terms,
+    def candidates(self, query: SearchQuery, depth: int) -> Ranking[Fused]:
+        ranking = self.rank(query, depth)
+        return Ranking(
+            [Fused(place.chunk_id, place.score, lexical=place) for place in ranking.chunks],
+            ranking.more,
+            ranking.match,
+            ranking.notices,
+            ranking.terms,
+            ranking.explanation,
         )
 
-    def _looks(self, query: SearchQuery, ranking: Ranking, depth: int) -> Iterator[Sequence[Ranked]]:
-        yield ranking.chunks
-        query = pinned(query, ranking.match)._replace(explain=False)
-        while ranking.more and depth < DEEPEST:
-            depth *= DEEPER
-            ranking = self.rank(query, depth)
-            yield ranking.chunks
-
-    def rank(self, query: SearchQuery, depth: int) -> Ranking:
+    def rank(self, query: SearchQuery, depth: int) -> Ranking[Ranked]:
         """The best passages by their words, as many as `depth`.
 
         For a hybrid query it says which of them have all the words, and adds passages with all words that a list of
@@ -158,19 +138,6 @@ class LexicalRetriever:
             type_ahead=query.type_ahead,
         )
 
-    def _hit(self, make: HitMaker, listed: Listed, rank: int) -> SearchHit:
-        score = listed.place.score
-        detail = RetrievalDetail(method="lexical", fusion_score=score, lexical_score=score, lexical_rank=rank)
-        if not make.query.explain:
-            return make.hit(listed, rank, detail)
-        explanation = {
-            "lexical": {"rank": rank, "score": score},
-            "vector": None,
-            "fusion": {"method": "none", "score": score},
-            "matched": make.matched(listed.chunk),
-        }
-        return make.hit(listed, rank, detail, explanation)
-
     def _explanation(self, tree: QueryTree, query: SearchQuery, found: _Found) -> dict[str, Any]:
         match = "any" if found.match == "any" else "all"
         drop = _drops_stop_words(query)
@@ -186,13 +153,6 @@ class LexicalRetriever:
                 "removed_by_filters": unfiltered - kept,
             }
         }
-
-
-def pinned(query: SearchQuery, match: str | None) -> SearchQuery:
-    """How the words matched is decided by the first look: deeper ones go on with the same list."""
-    if query.match != "auto" or match not in ("all", "any"):
-        return query
-    return query._replace(match=cast("Match", match), keep_stop_words=False)
 
 
 def _drops_stop_words(query: SearchQuery) -> bool:
