@@ -309,6 +309,26 @@ class FileState(NamedTuple):
     fingerprint: str
 
 
+class IndexedFile(NamedTuple):
+    """A file as it was when it was indexed, to tell whether it has changed since."""
+
+    doc_id: str
+    root: str
+    """Of its source: a folder, or the file itself."""
+    kind: str
+    path: str
+    size: int
+    mtime_ns: int | None
+    """None when the file was so young that its time proved nothing."""
+    indexed_at: str
+    ingested_at: str
+    """When its source was last looked through."""
+
+    @property
+    def place(self) -> str:
+        return self.root if self.kind == "file" else f"{self.root}/{self.path}"
+
+
 class IndexedDocument(NamedTuple):
     """A parsed and chunked document, ready to be stored."""
 

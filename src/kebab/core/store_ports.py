@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from kebab.core.documents import Repository, Source
-    from kebab.core.indexed_file import IndexedFile
     from kebab.core.libraries import VectorSpace
     from kebab.core.library_ports import LibraryCatalog, LibraryReader, LibraryWriter
     from kebab.core.ports import (
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
         EmbeddingModels,
         FileState,
         IndexedDocument,
+        IndexedFile,
         Key,
         LexicalMatches,
         Middle,

@@ -12,8 +12,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kebab.core.indexed_file import IndexedFile
 from kebab.core.notices import Notice, Says
+from kebab.core.ports import IndexedFile
 
 if TYPE_CHECKING:
     from kebab.config.settings import IngestSettings, Settings

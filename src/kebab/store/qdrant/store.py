@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING
 
 from kebab.config.cluster_address import ClusterAddress
 from kebab.core.errors import StoreError
-from kebab.core.indexed_file import IndexedFile
 from kebab.core.libraries import VectorSpace
-from kebab.core.ports import ColumnWeights, Embedder
+from kebab.core.ports import ColumnWeights, Embedder, IndexedFile
 from kebab.core.records import Check, StoreStats
 from kebab.store.fts5.index_config import fts_config, lexical_index_version
 from kebab.store.qdrant.client import Client, StatusError, our_errors
