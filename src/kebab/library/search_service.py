@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
-from kebab.analysis.query_syntax import parse
 from kebab.core.citations import Citation
 from kebab.core.deadline import time_limit
 from kebab.core.errors import NotFound, SourceError, UsageError
 from kebab.core.libraries import SNIPPET_KINDS, Library, LibrarySnippet
 from kebab.core.notices import Notice, Says
+from kebab.core.query_tree import parse
 from kebab.core.search import SearchFilters
 from kebab.library.docs import DEFAULT_TOKENS, LibraryDocs, VersionChoice, chosen_version, page_of, rules_within
 from kebab.library.query_preprocessor import preprocess

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from kebab.analysis.query_syntax import parse
 from kebab.core.notices import Says
 from kebab.core.ports import LexicalMatches
-from kebab.core.query_tree import QueryTree, Raw
+from kebab.core.query_tree import QueryTree, Raw, parse
 from kebab.core.search import SNIPPET_CHARS, Ranked, Ranking, SearchQuery
 from kebab.search.fusion import Fused
 from kebab.search.listing import Listing

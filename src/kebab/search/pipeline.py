@@ -10,13 +10,12 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, cast
 
 from kebab.analysis.orders import reads_like_orders
-from kebab.analysis.query_syntax import is_raw, parse
 from kebab.config.settings import SearchSettings
 from kebab.core.citations import Citation
 from kebab.core.deadline import time_limit
 from kebab.core.errors import ModelError, QueryError, StaleCursor, UsageError
 from kebab.core.notices import UNKNOWN_VALUES, Notice, Says
-from kebab.core.query_tree import excludes, insists
+from kebab.core.query_tree import excludes, insists, is_raw, parse
 from kebab.core.search import (
     MAX_QUERY_CHARS,
     Duplicates,

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from unicodedata import normalize
 
 from kebab.analysis import cjk, korean
-from kebab.analysis.query_syntax import parse
 from kebab.analysis.word_forms import edit_distance
 from kebab.core.ports import NearWord
-from kebab.core.query_tree import Bag, Phrase, Raw, Word
+from kebab.core.query_tree import Bag, Phrase, Raw, Word, parse
 from kebab.core.search import SearchFilters
 from kebab.core.text import nfc
 from kebab.search.listing import Contexts

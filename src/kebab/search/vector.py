@@ -6,12 +6,11 @@ from collections.abc import Sequence
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from kebab.analysis.query_syntax import parse
 from kebab.core import deadline
 from kebab.core.errors import ModelMissing
 from kebab.core.notices import Notice, Says
 from kebab.core.ports import EmbeddingModels, SpaceQuery, VectorMatch
-from kebab.core.query_tree import Bag, QueryTree, words_of
+from kebab.core.query_tree import Bag, QueryTree, parse, words_of
 from kebab.core.search import MAX_MEANING_CHARS, SNIPPET_CHARS, HitList, QueryTerms, Ranked, Ranking, SearchQuery
 from kebab.search.fusion import Fused
 from kebab.search.listing import Listing
