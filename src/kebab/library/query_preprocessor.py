@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kebab.analysis.stop_words import is_stop_word
+from kebab.analysis.language import is_stop_word
 from kebab.core.search import MAX_QUERY_CHARS
 
 _PARENTHESES = str.maketrans("()", "  ")
