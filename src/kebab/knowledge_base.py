@@ -30,8 +30,7 @@ from kebab.core.search import (
     Sort,
 )
 from kebab.search.options import SearchRequest, join_library
-from kebab.search.pipeline import search
-from kebab.search.retrievers import Retrievers, open_retrievers
+from kebab.search.pipeline import Retrievers, open_retrievers, search
 from kebab.session import Session
 
 if TYPE_CHECKING:

@@ -34,7 +34,7 @@ from kebab.core.search import (
 from kebab.core.spans import LineSpan
 from kebab.search.fusion import FusionPolicy
 from kebab.search.hybrid import HybridRetriever, policy_of
-from kebab.search.retrievers import Retrievers
+from kebab.search.pipeline import Retrievers
 from kebab.wire import plain, schemas, to_json
 from kebab.wire.search import search_hit_v1
 

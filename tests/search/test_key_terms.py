@@ -7,7 +7,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import kebab
-from kebab.search.key_terms import MOST_WORDS, key_terms
+from kebab.search.similar import MOST_WORDS, key_terms
 from kebab.store.sqlite.database import Database
 from kebab.store.sqlite.lexical import SqliteLexicalIndex
 

@@ -17,7 +17,7 @@ from kebab.core.documents import embedded_text
 from kebab.core.errors import Locked, TextRefused
 from kebab.core.ports import Embedder, EmbeddingModels, Key, NewVector, PendingChunk, Progress
 from kebab.ingest.report import Failure, IngestReport, quiet
-from kebab.search.retrievers import vectors_off
+from kebab.search.pipeline import vectors_off
 
 if TYPE_CHECKING:
     from kebab.core.store_ports import VectorWriter

@@ -21,8 +21,7 @@ from kebab.library.snippets import make_snippet
 from kebab.library.versions import ordered
 from kebab.search.listing import citation_of
 from kebab.search.options import SearchRequest, join_library, split_library
-from kebab.search.pipeline import search_in
-from kebab.search.retrievers import lexical_index
+from kebab.search.pipeline import lexical_index, search_in
 from kebab.sources.git_repository import source_url
 
 if TYPE_CHECKING:

@@ -47,7 +47,7 @@ class LexicalRetriever(Listing):
     def __init__(
         self, index: LexicalIndex, chunks: ChunkReader, index_version: str, *, snippet_chars: int = SNIPPET_CHARS
     ) -> None:
-        self._index = index
+        self.index = index
         self.reader = chunks
         self._index_version = index_version
         self.snippets = SnippetMaker(index.tokenizer, SnippetLimits(snippet_chars))
@@ -98,14 +98,8 @@ class LexicalRetriever(Listing):
 
         probe = query._replace(mode="lexical", k=1, offset=0, without_snippets=True, explain=False)
         return suggestions(
-            query.text, self._index, self.contexts, lambda text: bool(self.search(probe._replace(text=text)))
+            query.text, self.index, self.contexts, lambda text: bool(self.search(probe._replace(text=text)))
         )
-
-    def key_terms(self, text: str) -> list[str]:
-        """The words of a text by which passages like it are found."""
-        from kebab.search.key_terms import key_terms
-
-        return key_terms(text, self._index)
 
     def _find(self, tree: QueryTree, query: SearchQuery, depth: int) -> _Found:
         all_words_too = query.mode == "hybrid"
@@ -127,7 +121,7 @@ class LexicalRetriever(Listing):
         return some
 
     def _matches(self, tree: QueryTree, query: SearchQuery, match: str, depth: int) -> LexicalMatches:
-        return self._index.search(
+        return self.index.search(
             tree,
             match=match,
             drop_stop_words=_drops_stop_words(query),
@@ -140,9 +134,9 @@ class LexicalRetriever(Listing):
     def _explanation(self, tree: QueryTree, query: SearchQuery, found: _Found) -> dict[str, Any]:
         match = "any" if found.match == "any" else "all"
         drop = _drops_stop_words(query)
-        kept = unfiltered = self._index.count(tree, match=match, drop_stop_words=drop, filters=query.filters)
+        kept = unfiltered = self.index.count(tree, match=match, drop_stop_words=drop, filters=query.filters)
         if query.filters != query.filters.place:
-            unfiltered = self._index.count(tree, match=match, drop_stop_words=drop, filters=query.filters.place)
+            unfiltered = self.index.count(tree, match=match, drop_stop_words=drop, filters=query.filters.place)
         return {
             "lexical": {
                 "expression": found.matches.expression,

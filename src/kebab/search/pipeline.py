@@ -7,14 +7,15 @@ import time
 from collections.abc import Sequence
 from hashlib import sha256
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from kebab.analysis.orders import reads_like_orders
-from kebab.config.settings import SearchSettings
+from kebab.config.settings import SearchSettings, Settings
 from kebab.core.citations import Citation
 from kebab.core.deadline import time_limit
-from kebab.core.errors import ModelError, QueryError, StaleCursor, UsageError
+from kebab.core.errors import ModelError, ModelMismatch, ModelMissing, QueryError, StaleCursor, UsageError, VectorsOff
 from kebab.core.notices import UNKNOWN_VALUES, Notice, Says
+from kebab.core.ports import ColumnWeights, EmbeddingModels, Retriever, VectorCoverage
 from kebab.core.query_tree import excludes, insists, is_raw, parse
 from kebab.core.search import (
     MAX_QUERY_CHARS,
@@ -30,11 +31,13 @@ from kebab.core.search import (
     SearchResponse,
     Sort,
 )
+from kebab.search.lexical import LexicalRetriever
 from kebab.search.options import SearchRequest
-from kebab.search.retrievers import Retrievers, no_vectors_yet, open_retrievers
 
 if TYPE_CHECKING:
-    from kebab.core.store_ports import Reading
+    from kebab.core.store_ports import LexicalIndex, Reading
+    from kebab.search.hybrid import HybridRetriever
+    from kebab.search.vector import VectorRetriever
     from kebab.session import Session
 
 
@@ -61,7 +64,7 @@ def search_in(
         request = request._replace(query=asked[:MAX_QUERY_CHARS])
         notices.append(Says.LONG_QUERY.notice())
     if not request.query.strip(" \t\r\n'"):  # '' is raw FTS5 without an expression
-        return _no_hits(request, retrievers.index_version(_mode(request)), notices)
+        return _no_hits(request, retrievers.of(_mode(request)).index_version(), notices)
     query, hits, version = _answer(request, settings, retrievers, notices, without_snippets=without_snippets)
     notices = _with_reasons(query, hits, reading, retrievers, notices)
     kept = with_neighbours(_above_scores(hits, request, notices), request, reading)
@@ -126,6 +129,98 @@ def checked(session: Session, request: SearchRequest, reading: Reading) -> tuple
     return request, notices
 
 
+# --- what answers
+
+
+class Retrievers(NamedTuple):
+    """Words always; vectors if they are wanted and there are some."""
+
+    lexical: LexicalRetriever
+    vector: VectorRetriever | None = None
+    hybrid: HybridRetriever | None = None
+    """Made of both; answers in every mode."""
+    why_not: ModelError | None = None
+    """Why there are no vectors."""
+
+    def of(self, mode: Mode) -> Retriever:
+        if self.hybrid is None or self.vector is None or mode == "lexical":
+            return self.lexical
+        return self.vector if mode == "vector" else self.hybrid
+
+
+def open_retrievers(session: Session, reading: Reading, *, with_vectors: bool = True) -> Retrievers:
+    """What answers a search of one reading of the store, as the settings say."""
+    settings = session.settings
+    chars = settings.search.snippet_chars
+    index, chunks = lexical_index(reading, settings), reading.chunks()
+    version = reading.index_version()
+    lexical = LexicalRetriever(index, chunks, version, snippet_chars=chars)
+    if not with_vectors:
+        return Retrievers(lexical)
+    from kebab.search.hybrid import HybridRetriever
+    from kebab.search.vector import VectorRetriever
+
+    try:
+        models = session.models
+    except ModelError as error:  # words can still answer
+        return Retrievers(lexical, why_not=error)
+    if models is None:
+        return Retrievers(lexical, why_not=vectors_off())
+    coverage = reading.vector_coverage(models)
+    is_incomplete = reading.migrating_from() is not None  # then vectors come with the rest, and a notice says how
+    if not coverage.any:
+        return Retrievers(lexical, why_not=_no_vectors_copied() if is_incomplete else _no_vectors(coverage, models))
+    notices = [] if is_incomplete else _partial_vectors(coverage)
+    vector = VectorRetriever(
+        reading.vectors(), models, chunks, coverage.index_version, index=index, snippet_chars=chars, notices=notices
+    )
+    return Retrievers(lexical, vector, HybridRetriever(settings.search, lexical, vector))
+
+
+def lexical_index(reading: Reading, settings: Settings) -> LexicalIndex:
+    chosen = settings.search
+    weights = ColumnWeights(chosen.title_weight, chosen.heading_weight, chosen.text_weight, chosen.cjk_weight)
+    return reading.lexical_index(weights)
+
+
+def vectors_off() -> ModelError:
+    return VectorsOff(
+        "Vectors are turned off (embedding.model is none).", hint="Set embedding.model to bundled, then: kb ingest"
+    )
+
+
+def no_vectors_yet() -> ModelError:
+    return ModelMissing("There are no vectors yet.", hint="Make them with: kb ingest")
+
+
+def _no_vectors_copied() -> ModelError:
+    return ModelMissing(
+        "The vectors have not come here yet.", hint="They come with the rest, when the migration goes on."
+    )
+
+
+def _no_vectors(coverage: VectorCoverage, models: EmbeddingModels) -> ModelError:
+    if not coverage.other_models:
+        return no_vectors_yet()
+    names = [embedder.name for embedder in models.embedders]
+    made = [model.partition("@")[0] for model in coverage.other_models]
+    by = f"The vectors here were made by {', '.join(made)}"
+    happened = (
+        f"{by} in another version or with other settings"
+        if set(made) <= set(names)
+        else f"{by}, and embedding.model stands for {', '.join(names)}"
+    )
+    return ModelMismatch(f"{happened}.", hint="Make them anew with: kb index --rebuild-vectors")
+
+
+def _partial_vectors(coverage: VectorCoverage) -> list[Notice]:
+    if coverage.chunks is None:
+        return []
+    if not coverage.missing:
+        return [Says.UNFINISHED_VECTORS.notice()]
+    return [Says.PARTIAL_VECTORS.notice(coverage.embedded, coverage.chunks)]
+
+
 # --- asking
 
 
@@ -137,21 +232,23 @@ def _answer(
     *,
     without_snippets: bool,
 ) -> tuple[SearchQuery, HitList, str]:
-    """What the mode asks for; when hybrid cannot have its vectors, what the words give, and why."""
-    mode = _possible_mode(request, retrievers, notices)
-    while True:
-        version = retrievers.index_version(mode)
+    """The query, its hits and the version of the index; by words, with the reason, where hybrid gets no vectors."""
+
+    def answer(mode: Mode) -> tuple[SearchQuery, HitList, str]:
+        version = retrievers.of(mode).index_version()
         query = _query(request, settings, mode, version)._replace(without_snippets=without_snippets)
-        try:
-            hits = retrievers.of(mode).search(query)
-        except ModelError as error:
-            if mode != "hybrid":
-                raise
-            notices.append(_lexical_instead(error))
-            mode = "lexical"
-            continue
-        notices.extend(notice for notice in hits.notices if notice not in notices)
-        return query, hits, version
+        return query, retrievers.of(mode).search(query), version
+
+    mode = _possible_mode(request, retrievers, notices)
+    try:
+        query, hits, version = answer(mode)
+    except ModelError as error:
+        if mode != "hybrid":
+            raise
+        notices.append(_lexical_instead(error))
+        query, hits, version = answer("lexical")
+    notices.extend(notice for notice in hits.notices if notice not in notices)
+    return query, hits, version
 
 
 def _possible_mode(request: SearchRequest, retrievers: Retrievers, notices: list[Notice]) -> Mode:
