@@ -14,15 +14,12 @@ class LibraryCatalog(Protocol):
     def libraries(self) -> list[Library]: ...
     def find(self, library_id: str) -> Library:
         """NotFound when it is not there."""
-        ...
 
     def named(self, name: str) -> list[Library]:
         """Those with this in their title, id or description, in any case of any alphabet."""
-        ...
 
     def kinds_of(self, chunk_ids: Iterable[str]) -> Mapping[str, str]:
         """code or info."""
-        ...
 
 
 class LibraryReader(Protocol):
@@ -30,16 +27,13 @@ class LibraryReader(Protocol):
 
     def version_documents(self) -> Sequence[VersionDocument]:
         """Of the versions that are searched, the default one first."""
-        ...
 
     def document(self, key: Key, /) -> IndexedDocument:
         """Without a source: it belongs to several."""
-        ...
 
     def spaces(self) -> Sequence[VectorSpace]: ...
     def vectors(self, space: VectorSpace, /) -> Iterable[tuple[bytes, bytes]]:
         """Hash of the embedded text, and float16."""
-        ...
 
 
 class LibraryWriter(Protocol):
@@ -49,42 +43,32 @@ class LibraryWriter(Protocol):
 
     def describe(self, library: Library) -> None:
         """Adds a library, or changes what is said of it; its versions stay."""
-        ...
 
     def begin(self, library_id: str, tag: str | None, commit: str | None) -> Making:
         """Goes on with what was begun."""
-        ...
 
     def drop(self, making: Making, files: Iterable[DoneFile]) -> None:
         """What an earlier attempt left that is no part of the version any more, or is to be read again; and whatever
         was written and then not said to belong to it, because the run was killed in between.
         """
-        ...
 
     def known(self, library_id: str, fingerprints: Iterable[str]) -> Mapping[tuple[str, str], Key]:
         """Documents of all versions that need not be read again, by path and key of their file."""
-        ...
 
     def share(self, making: Making, documents: Sequence[tuple[Key, str]]) -> None:
         """Documents (with the key of their file) that other versions have too."""
-        ...
 
     def link(self, making: Making, documents: Sequence[tuple[str, str]]) -> None:
         """Documents (id, key of their file) that were just written."""
-        ...
 
     def finish(self, making: Making, indexed_at: str | None = None) -> int:
         """Puts it in the place of the version that is searched; how many snippets it has. `indexed_at`: if not now."""
-        ...
 
     def fail(self, library_id: str, tag: str | None, reason: str) -> None:
         """What was begun stays, to go on from; what is searched stays too."""
-        ...
 
     def forget_attempt(self, library_id: str, tag: str | None) -> None:
         """What was begun and failed is not wanted after all; what is searched stays."""
-        ...
 
     def remove(self, library_id: str, tag: str | None = None, *, whole: bool = True) -> None:
         """A version, or the whole library."""
-        ...

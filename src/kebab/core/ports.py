@@ -117,7 +117,6 @@ class Embedder(Protocol):
     @property
     def fingerprint(self) -> str:
         """model@version:dimension; vectors of two fingerprints are never compared."""
-        ...
 
     def embed(self, texts: Sequence[str], kind: EmbeddingKind) -> Vectors: ...
 
@@ -127,7 +126,6 @@ class WordsAlike(Protocol):
 
     def __call__(self, words: Sequence[str], others: Sequence[str]) -> Sequence[Sequence[float]]:
         """For each word, its cosine with each of the others."""
-        ...
 
 
 class VectorMatch(NamedTuple):
@@ -222,17 +220,14 @@ class EmbeddingModels(Protocol):
     def embedders(self) -> Sequence[Embedder]: ...
     def home_of(self, text: str, /) -> Embedder:
         """The space that suits this text best."""
-        ...
 
     def also_of(self, text: str, /) -> Embedder | None:
         """Another space that this text enters, because a good part of it suits that one."""
-        ...
 
     def second_home(self, *, other_scripts: bool) -> Embedder | None:
         """The space that all chunks enter too; `other_scripts`: whether the corpus has text that is not in Latin
         script.
         """
-        ...
 
     def for_query(self, text: str, /) -> Sequence[SpaceQuery]: ...
 
@@ -268,7 +263,6 @@ class ChatModel(Protocol):
         stop: Callable[[], bool] | None = None,
     ) -> Written:
         """All of it, each piece given to `on_text` as it comes, until `stop` says so."""
-        ...
 
 
 class Parser(Protocol):
@@ -291,7 +285,6 @@ class BackgroundParser(Parser, Protocol):
 
     def begin(self, data: bytes, path: str) -> Callable[[], ParsedDocument]:
         """Starts; what it returns waits for the end, and raises what `parse` would."""
-        ...
 
 
 class Chunker(Protocol):
