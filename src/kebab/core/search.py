@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeVar
 
 from kebab.core.citations import Citation
@@ -333,38 +334,23 @@ class DocumentGroup(NamedTuple):
     hits: tuple[SearchHit, ...]
 
 
+@dataclass(kw_only=True, eq=False)
 class SearchResponse:
     """The hits, and what must be said about them. Iterating over it gives the hits."""
 
-    def __init__(
-        self,
-        *,
-        query: str,
-        mode: Mode,
-        method: Mode,
-        hits: tuple[SearchHit, ...],
-        index_version: str,
-        match: str | None,
-        took_ms: float,
-        notices: tuple[Notice, ...] = (),
-        next_cursor: str | None = None,
-        truncated: bool = False,
-        explanation: dict[str, Any] | None = None,
-        grouped: bool = False,
-    ) -> None:
-        self.query = query
-        self.mode = mode
-        self.method = method
-        self.hits = hits
-        self.index_version = index_version
-        self.match = match
-        self.took_ms = took_ms
-        self.notices = notices
-        self.next_cursor = next_cursor
-        self.truncated = truncated
-        self.explanation = explanation
-        self.grouped = grouped
-        """Whether they are wanted by document."""
+    query: str
+    mode: Mode
+    method: Mode
+    hits: tuple[SearchHit, ...]
+    index_version: str
+    match: str | None
+    took_ms: float
+    notices: tuple[Notice, ...] = ()
+    next_cursor: str | None = None
+    truncated: bool = False
+    explanation: dict[str, Any] | None = None
+    grouped: bool = False
+    """Whether the hits of one document belong together."""
 
     @property
     def has_matches(self) -> bool:
