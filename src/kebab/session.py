@@ -12,7 +12,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from kebab.config.loading import cache_folder, database_path
-from kebab.core.errors import ModelError, NotFound
+from kebab.core.errors import ModelError, NotEmpty, NotFound
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -58,10 +58,14 @@ class Session:
     @contextmanager
     def writing(self, purpose: str, *, existing: bool = False, mending: bool = False) -> Iterator[Writing]:
         """The store for its one writer; NotEmpty while a migration into it is incomplete."""
-        from kebab.core.incomplete_migration import refuse_incomplete_migration
-
         with self.store.writing(purpose, existing=existing, mending=mending) as writing:
-            refuse_incomplete_migration(writing)
+            origin = writing.migrating_from()
+            if origin is not None:  # additions would stop the migration, and it would undo removals and changes
+                raise NotEmpty(
+                    f"This knowledge base is being filled from {origin}, and that is not finished.",
+                    hint=f"Finish it with the same command: kb migrate --from {origin} --to …; "
+                    "or begin anew after: kb reset",
+                )
             yield writing
 
     # --- models and parsers

@@ -9,8 +9,8 @@ from hashlib import sha256
 from typing import Any, Literal, NamedTuple
 
 from kebab.core.paths import file_name, file_stem
-from kebab.core.spans import Span
-from kebab.core.text import cut_to_tokens
+from kebab.core.spans import PageSpan, Span, lines_of
+from kebab.core.text import LineTable, cut_to_tokens
 
 
 class Block(NamedTuple):
@@ -98,6 +98,16 @@ def page_text(text: str, page: int) -> str | None:
     """A page of a paged document's text, counted from 1."""
     pages = text.split(PAGE_BREAK)
     return pages[page - 1] if 1 <= page <= len(pages) else None
+
+
+def stands_there(text: str, start: int, end: int, span: Span, body: str, lines: LineTable) -> bool:
+    """Whether a passage is in its document at its offsets, and on the lines or page it cites. `lines`: those of `body`."""
+    if body[start:end] != text:
+        return False
+    if isinstance(span, PageSpan):
+        return text in (page_text(body, span.page) or "")
+    cited = lines_of(span)
+    return cited is None or text in lines.slice(*cited)
 
 
 class Chunk(NamedTuple):

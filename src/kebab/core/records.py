@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kebab.core.citations import Citation
 from kebab.core.documents import Repository
 from kebab.core.spans import Span
+
+if TYPE_CHECKING:
+    from kebab.core.store_ports import Reading
 
 
 class DocumentRecord(NamedTuple):
@@ -143,3 +146,12 @@ class Check(NamedTuple):
     def judged(cls, name: str, ok: bool, message: str, hint: str) -> Check:
         """The hint belongs to a failure only."""
         return cls(name, ok, message, None if ok else hint)
+
+
+def incomplete_migration_checks(reading: Reading | None, place: str, *, ok: bool) -> list[Check]:
+    """One check while a migration is incomplete, otherwise none. `ok`: whether that counts as healthy."""
+    origin = reading.migrating_from() if reading else None
+    if origin is None:
+        return []
+    hint = f"Go on with: kb migrate --from {origin} --to {place}"
+    return [Check("migration", ok, f"not everything has come from {origin} yet", hint)]

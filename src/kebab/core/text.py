@@ -6,6 +6,7 @@ Text is never changed on the way in (no NFC, no newline translation), so that a 
 
 from __future__ import annotations
 
+import json
 import re
 from bisect import bisect_right
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE
@@ -13,6 +14,7 @@ from collections.abc import Iterable
 from functools import cache, lru_cache
 from hashlib import sha256
 from itertools import accumulate
+from typing import Any
 from unicodedata import is_normalized, normalize
 
 from kebab.core.errors import ParseError
@@ -98,6 +100,16 @@ def storable(text: str) -> str:
 def whole_characters(text: str) -> str:
     """With a question mark for every half of a character: most libraries take none."""
     return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
+
+
+def json_values(text: str | bytes) -> Any:
+    """The values of JSON that a client sent; raises ValueError or RecursionError. An escape can be half a character, which can neither be stored
+    nor sent back: a question mark stands for it.
+    """
+    values = json.loads(text)
+    written = json.dumps(values, ensure_ascii=False)
+    whole = whole_characters(written)
+    return values if whole == written else json.loads(whole)
 
 
 def one_line(text: str) -> str:

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl
 from kebab.core import errors
 from kebab.core.checking import checked, empty, from_text
 from kebab.core.errors import UsageError
-from kebab.core.json_text import values_of
+from kebab.core.text import json_values
 
 if TYPE_CHECKING:
     from starlette.requests import Request
@@ -132,7 +132,7 @@ def _unknown(name: str, known: set[str]) -> UsageError:
 
 async def json_body(request: Request) -> Any:
     try:
-        return values_of(await request.body())
+        return json_values(await request.body())
     except (ValueError, RecursionError) as error:
         hint = "Send it as application/json, in UTF-8; JSON lines, where they are taken, as application/x-ndjson."
         raise UsageError(f"The body is not JSON: {error}.", hint=hint) from error

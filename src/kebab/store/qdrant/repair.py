@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 
-from kebab.core.documents import chunk_id, document_id, embedded_text
+from kebab.core.documents import chunk_id, document_id, embedded_text, stands_there
 from kebab.core.errors import Corrupt
-from kebab.core.places import stands_there
 from kebab.core.text import LineTable
 from kebab.store.qdrant import codec
 from kebab.store.qdrant.collection import Collection, Payload, Point, PointId, batches, where
