@@ -18,8 +18,8 @@ class KebabError(Exception):
 
     code = "kebab_error"
 
-    def __init_subclass__(cls, *, code: str) -> None:
-        cls.code = code
+    def __init_subclass__(cls, *, code: str | None = None) -> None:
+        cls.code = code or cls.code
 
     def __init__(self, message: str, *, hint: str | None = None, path: str | None = None) -> None:
         super().__init__(message)

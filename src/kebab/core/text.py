@@ -103,8 +103,8 @@ def whole_characters(text: str) -> str:
 
 
 def json_values(text: str | bytes) -> Any:
-    """The values of JSON that a client sent; raises ValueError or RecursionError. An escape can be half a character, which can neither be stored
-    nor sent back: a question mark stands for it.
+    """The values of JSON that a client sent; raises ValueError or RecursionError. An escape can be half a character,
+    which can neither be stored nor sent back: a question mark replaces it.
     """
     values = json.loads(text)
     written = json.dumps(values, ensure_ascii=False)
