@@ -19,7 +19,6 @@ from kebab.core.spans import (
     TimeSpan,
     span_kind,
 )
-from kebab.search.listing import citation_of
 from kebab.wire import plain
 from kebab.wire.search import citation_v1
 
@@ -132,7 +131,7 @@ def cited(*spans: Span, section: str | None = "Install") -> Citation:
     chunk = ChunkContext(
         "c1", "d1", "notes/a.md", "A", ("Top", "Install"), section, "text", spans, "hash", "v1", "markdown", "en", (), "primary", "notes", "now", "2026-01-01"
     )  # fmt: skip
-    return citation_of(chunk)
+    return chunk.citation
 
 
 def test_the_citation_of_a_hit_comes_from_the_first_span() -> None:

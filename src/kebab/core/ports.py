@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, runtime_checkable
 
+from kebab.core.citations import Citation
+
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
@@ -59,6 +61,11 @@ class ChunkContext(NamedTuple):
     embedding_model: str | None = None
     notes: tuple[str, ...] = ()
     """On the document's source and folders, the outermost first."""
+
+    @property
+    def citation(self) -> Citation:
+        """Of the first span, which covers the whole chunk."""
+        return Citation(self.doc_path, self.spans[0], self.section_label, self.content_hash)
 
 
 class ColumnWeights(NamedTuple):

@@ -19,7 +19,6 @@ from kebab.library.query_preprocessor import preprocess
 from kebab.library.ranking import LibraryMatch, ranked
 from kebab.library.snippets import make_snippet
 from kebab.library.versions import ordered
-from kebab.search.listing import citation_of
 from kebab.search.options import SearchRequest, join_library, split_library
 from kebab.search.pipeline import lexical_index, search_in
 from kebab.sources.git_repository import source_url
@@ -221,7 +220,7 @@ class SearchService:
         )
         chunks = self._reading.chunks().contexts([match.chunk_id for match in found.matches])
         there = [(chunks[match.chunk_id], match.bm25) for match in found.matches if match.chunk_id in chunks]
-        return [(chunk, citation_of(chunk), bm25) for chunk, bm25 in there]
+        return [(chunk, chunk.citation, bm25) for chunk, bm25 in there]
 
     def _results(
         self,

@@ -10,7 +10,6 @@ from typing import Any, Protocol, TypeVar, cast
 
 from kebab.analysis.orders import reads_like_orders
 from kebab.core import deadline
-from kebab.core.citations import Citation
 from kebab.core.ports import ChunkContext
 from kebab.core.search import (
     Duplicate,
@@ -142,12 +141,11 @@ class Listing(ABC):
             score_kind=(query.fusion or self.policy.kind) if self.policy else _SCORE_KINDS[self.mode],
             retrieval=detail,
             index_version=self.index_version(),
-            citation=citation_of(chunk),
+            citation=chunk.citation,
             text=chunk.text,
             explanation=self._hit_explanation(place, chunk, query, terms) if query.explain else None,
             duplicates=tuple(
-                Duplicate(copy.chunk_id, copy.doc_id, copy.doc_path, copy.source, citation_of(copy))
-                for _, copy in copies
+                Duplicate(copy.chunk_id, copy.doc_id, copy.doc_path, copy.source, copy.citation) for _, copy in copies
             ),
         )
         return hit if query.without_snippets else self._with_snippet(hit, place, query, terms)
@@ -211,11 +209,6 @@ def _fusion_explanation(place: Fused, policy: FusionPolicy | None, query: Search
         explanation["from_lexical"] = words / (policy.k_rrf + place.lexical.rank) if place.lexical else 0.0
         explanation["from_vector"] = meaning / (policy.k_rrf + place.vector.rank) if place.vector else 0.0
     return explanation
-
-
-def citation_of(chunk: ChunkContext) -> Citation:
-    """From the first span, which covers the whole chunk."""
-    return Citation(chunk.doc_path, chunk.spans[0], chunk.section_label, chunk.content_hash)
 
 
 def _pinned(query: SearchQuery, match: str | None) -> SearchQuery:
