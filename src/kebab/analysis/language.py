@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from functools import cache
 
 _SAMPLE = 16384
 _FOREIGN = re.compile(r"[^\x00-\x7f]+")
@@ -48,13 +47,7 @@ def is_mostly_latin(text: str) -> bool:
 
 
 def _letters(script: str, text: str) -> int:
-    return len(_pattern(script).findall(text))
-
-
-@cache
-def _pattern(script: str) -> re.Pattern[str]:
-    """Compiled on first use: a set of thousands of letters takes milliseconds, and most questions need none."""
-    return re.compile(_SCRIPTS[script])
+    return len(re.findall(_SCRIPTS[script], text))  # compiled on first use: it takes milliseconds
 
 
 # Articles, pronouns, auxiliaries, question words, the commonest prepositions. Words such as all, only, before and

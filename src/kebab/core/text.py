@@ -11,7 +11,7 @@ import re
 from bisect import bisect_right
 from codecs import BOM_UTF8, BOM_UTF16_BE, BOM_UTF16_LE, BOM_UTF32_BE, BOM_UTF32_LE
 from collections.abc import Iterable
-from functools import cache, lru_cache
+from functools import lru_cache
 from hashlib import sha256
 from itertools import accumulate
 from typing import Any
@@ -28,15 +28,10 @@ _BYTE_ORDER_MARKS = (
     (BOM_UTF16_BE, "utf-16"),
 )
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1a\x1c-\x1f\x7f]")
-_CJK_LETTERS = "\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff"
+_CJK_LETTERS = "[\u1100-\u11ff\u3040-\u30ff\u3130-\u318f\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3\uf900-\ufaff]"
+"""Compiled on first use: it takes milliseconds, and most searches need none."""
 _CJK_BEGINNINGS = bytes((0xE1, *range(0xE3, 0xEE), 0xEF))
 """The first bytes of such letters in UTF-8."""
-
-
-@cache
-def _letters(ranges: str) -> re.Pattern[str]:
-    """Compiled on first use: large character classes take milliseconds, and most searches need none."""
-    return re.compile(f"[{ranges}]")
 
 
 def decode(data: bytes) -> tuple[str, str]:
@@ -74,8 +69,8 @@ def _decode_korean_legacy(data: bytes) -> str:
         text = data.decode("cp949")
     except UnicodeDecodeError:
         text = ""
-    foreign = len(_letters("^\x00-\x7f").findall(text[:65536]))
-    if not foreign or len(_letters("가-힣").findall(text[:65536])) < 0.6 * foreign:
+    foreign = len(re.findall("[^\x00-\x7f]", text[:65536]))
+    if not foreign or len(re.findall("[가-힣]", text[:65536])) < 0.6 * foreign:
         raise ParseError(
             "The file is neither UTF-8, UTF-16 nor CP949.",
             reason="encoding",
@@ -170,7 +165,7 @@ def estimate_tokens(text: str, *, code: bool = False) -> int:
     has_cjk = len(data.translate(None, _CJK_BEGINNINGS)) < len(
         data
     )  # dashes, quotes and arrows are not worth compiling the letters
-    cjk = len(_letters(_CJK_LETTERS).findall(text)) if has_cjk else 0
+    cjk = len(re.findall(_CJK_LETTERS, text)) if has_cjk else 0
     other_bytes = len(data) - ascii_letters - 3 * cjk
     return cjk + other_bytes // 2 + int(ascii_letters / per_token) + 1
 
