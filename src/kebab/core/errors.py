@@ -119,6 +119,11 @@ class ModelMissing(ModelError, code="no_vectors"):
 class VectorsOff(ModelMissing, code="vectors_off"):
     """The settings turn vectors off."""
 
+    def __init__(self) -> None:
+        super().__init__(
+            "Vectors are turned off (embedding.model is none).", hint="Set embedding.model to bundled, then: kb ingest"
+        )
+
 
 class ModelCorrupt(ModelError, code="model_corrupt"):
     """Damaged weights of a model."""

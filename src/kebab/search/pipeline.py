@@ -162,11 +162,11 @@ def open_retrievers(session: Session, reading: Reading, *, with_vectors: bool = 
     except ModelError as error:  # words can still answer
         return Retrievers(lexical, why_not=error)
     if models is None:
-        return Retrievers(lexical, why_not=vectors_off())
+        return Retrievers(lexical, why_not=VectorsOff())
     coverage = reading.vector_coverage(models)
-    is_incomplete = reading.migrating_from() is not None  # then vectors come with the rest, and a notice says how
+    is_incomplete = reading.migrating_from() is not None  # a notice says how to go on
     if not coverage.any:
-        return Retrievers(lexical, why_not=_no_vectors_copied() if is_incomplete else _no_vectors(coverage, models))
+        return Retrievers(lexical, why_not=_no_vectors(coverage, models, is_incomplete=is_incomplete))
     notices = [] if is_incomplete else _partial_vectors(coverage)
     vector = VectorRetriever(
         reading.vectors(), models, chunks, coverage.index_version, index=index, snippet_chars=chars, notices=notices
@@ -180,23 +180,15 @@ def lexical_index(reading: Reading, settings: Settings) -> LexicalIndex:
     return reading.lexical_index(weights)
 
 
-def vectors_off() -> ModelError:
-    return VectorsOff(
-        "Vectors are turned off (embedding.model is none).", hint="Set embedding.model to bundled, then: kb ingest"
-    )
-
-
 def no_vectors_yet() -> ModelError:
     return ModelMissing("There are no vectors yet.", hint="Make them with: kb ingest")
 
 
-def _no_vectors_copied() -> ModelError:
-    return ModelMissing(
-        "The vectors have not come here yet.", hint="They come with the rest, when the migration goes on."
-    )
-
-
-def _no_vectors(coverage: VectorCoverage, models: EmbeddingModels) -> ModelError:
+def _no_vectors(coverage: VectorCoverage, models: EmbeddingModels, *, is_incomplete: bool) -> ModelError:
+    if is_incomplete:
+        return ModelMissing(
+            "The vectors have not come here yet.", hint="They come with the rest, when the migration goes on."
+        )
     if not coverage.other_models:
         return no_vectors_yet()
     names = [embedder.name for embedder in models.embedders]
